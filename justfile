@@ -1,0 +1,44 @@
+# `just` is in the virtual environment: `uv run just check`, or `.venv/bin/just check`.
+
+export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
+
+_default:
+    @just --list
+
+# Everything that must hold before a change goes in; continuous integration runs exactly this.
+check: lint types imports django test
+
+# Style and format, nothing changed.
+lint:
+    ruff check
+    ruff format --check
+
+# Types, strictly.
+types:
+    mypy
+
+# Who may import whom.
+imports:
+    lint-imports --no-logo
+
+# Settings, models and migrations agree.
+django:
+    DEBUG=true postledger check --fail-level WARNING --database default
+    DEBUG=true postledger makemigrations --check --dry-run
+
+# Tests; arguments go to pytest.
+test *args:
+    pytest {{ args }}
+
+# Repair style and format where a machine can.
+fmt:
+    ruff check --fix
+    ruff format
+
+# One measurement by its name, such as `just bench ledger`.
+bench name *args:
+    python -m tests.bench.{{ name }} {{ args }}
+
+# Explore the model of the ledger's protocol.
+model *args:
+    python -m tests.model {{ args }}

@@ -1,0 +1,153 @@
+"""Every variable that Postledger reads from its environment, with its type and its default."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, override
+
+from django.core.exceptions import ImproperlyConfigured
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from postledger.config import database_url
+
+
+class BadEnvironmentError(ImproperlyConfigured):
+    """Lists every variable that cannot be used, never a value."""
+
+
+class Env(BaseSettings):
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    secret_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="Signs links and sessions. At least 50 random characters outside `DEBUG`.",
+    )
+    debug: bool = Field(
+        default=False,
+        description="Development only: a fixed secret key and pages that show errors.",
+    )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="Host names this installation answers to, separated by commas.",
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="INFO",
+        description="The least severe log lines that are written.",
+    )
+    database_url: SecretStr = Field(
+        default=SecretStr("postgresql://postgres@127.0.0.1:5432/postledger"),
+        description="The PostgreSQL database (15 or newer) that holds the ledger.",
+    )
+    database_pool_size: int = Field(
+        default=0,
+        ge=0,
+        le=200,
+        description="Connections one process may keep open at once; 0 opens one for each thread.",
+    )
+    redis_url: SecretStr = Field(
+        default=SecretStr("redis://127.0.0.1:6379/0"),
+        description="The Redis server that holds the counters of the pace.",
+    )
+    broker_url: SecretStr = Field(
+        default=SecretStr("amqp://guest:guest@127.0.0.1:5672//"),
+        description="The broker that wakes workers: RabbitMQ, or Redis on a small installation.",
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_unreadable(cls, value: object) -> object:
+        if isinstance(value, _Unreadable):
+            raise ValueError(value.why)  # noqa: TRY004 - pydantic collects ValueErrors only
+        return value
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(host.strip() for host in value.split(",") if host.strip())
+        return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _read_address(cls, value: SecretStr) -> SecretStr:
+        database_url.parse(value.get_secret_value())
+        return value
+
+    @classmethod
+    @override
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (_SecretFiles(settings_cls, os.environ), env_settings)
+
+
+def load() -> Env:
+    """Read the environment once; complain once, about all of it."""
+    try:
+        return Env()
+    except ValidationError as error:
+        lines = [
+            f"  {_variable(item['loc'])}: {item['msg'].removeprefix('Value error, ')}"
+            for item in error.errors()
+        ]
+        raise BadEnvironmentError("\n".join(["The environment is wrong:", *lines])) from None
+
+
+def variables() -> dict[str, FieldInfo]:
+    return {_variable((name,)): info for name, info in Env.model_fields.items()}
+
+
+def is_secret(info: FieldInfo) -> bool:
+    return info.annotation is SecretStr
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    return str(location[0]).upper()
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    why: str
+
+
+class _SecretFiles(PydanticBaseSettingsSource):
+    """Reads NAME from the file that NAME_FILE names, for secrets only."""
+
+    def __init__(self, settings_cls: type[BaseSettings], environ: Mapping[str, str]) -> None:
+        super().__init__(settings_cls)
+        self._environ = environ
+
+    @override
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        name = field_name.upper()
+        path = self._environ.get(f"{name}_FILE")
+        if path is None or not is_secret(field):
+            return None, field_name, False
+        if name in self._environ:
+            return _Unreadable(f"{name} and {name}_FILE are both set"), field_name, False
+        try:
+            return Path(path).read_text(encoding="utf-8").strip(), field_name, False
+        except (OSError, UnicodeDecodeError) as error:
+            reason = f"{name}_FILE cannot be read ({type(error).__name__})"
+            return _Unreadable(reason), field_name, False
+
+    @override
+    def __call__(self) -> dict[str, Any]:
+        found = {
+            name: self.get_field_value(info, name)[0]
+            for name, info in self.settings_cls.model_fields.items()
+        }
+        return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,5 @@
+"""Every address this installation answers to."""
+
+from django.urls import URLPattern, URLResolver
+
+urlpatterns: list[URLPattern | URLResolver] = []

@@ -1,0 +1,238 @@
+"""The values that go into the books and come out of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+
+
+class Kind(StrEnum):
+    """What a stream is a flow of."""
+
+    CAMPAIGN = "campaign"  # one run of a campaign, in batches
+    TOPIC = "topic"  # the notifications of one topic
+    TRANSACTIONAL = "transactional"  # one workspace's and sender's mail by API, one batch a mail
+
+
+class Outcome(StrEnum):
+    """What one hand-over, or the gates before it, came to; kept for ever with its attempt."""
+
+    ACCEPTED = "accepted"  # the provider took it
+    REFUSED = "refused"  # the provider will never take this message
+    TRY_LATER = "try_later"  # certainly not taken, may be taken later; counts as an attempt
+    THROTTLED = "throttled"  # rate or quota said no; does not count
+    SENDER_BLOCKED = "sender_blocked"  # the sender is refused, not the message; does not count
+    NOT_SENT = "not_sent"  # the call was never started; does not count
+    IN_DOUBT = "in_doubt"  # the line broke after hand-over
+    LEASE_LOST = "lease_lost"  # its worker was lost while the window was armed
+    INVALID = "invalid"  # failed a validation
+    SKIPPED = "skipped"  # the recipient's settings say no
+    SUPPRESSED = "suppressed"  # the address must not be mailed
+    EXPIRED = "expired"  # its time to live ended
+    POISON = "poison"  # workers died of it, repeatedly
+
+
+class Decision(StrEnum):
+    """The three buttons of a doubt."""
+
+    COUNT_AS_SENT = "count_as_sent"
+    COUNT_AS_NOT_SENT = "count_as_not_sent"
+    SEND_AGAIN = "send_again"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The content of one transactional mail."""
+
+    subject: str
+    html: str
+    text: str = ""
+    headers: Mapping[str, str] | None = None
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One delivery to plan; a repeated dedupe key plans nothing."""
+
+    address: str
+    dedupe_key: str | None = None
+    contact_id: int | None = None
+    variables: Mapping[str, object] | None = None
+    body: Body | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Work under a lease: the positions lo to hi (not included) of one stream."""
+
+    id: int
+    stream_id: int
+    lo: int
+    hi: int
+    try_number: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one claim took, all under one fencing token."""
+
+    lease: int
+    batches: Sequence[Batch]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The positions batch.lo to `to` (not included), to be armed or settled together."""
+
+    batch: Batch
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One position's result; built by the functions below, which keep its fields consistent."""
+
+    position: int
+    outcome: Outcome
+    state: State
+    counts: bool = True
+    code: str | None = None
+    detail: str | None = None
+    message_id: str | None = None
+    duration_ms: int | None = None
+    delay: timedelta | None = None
+    reason: Reason | None = None
+
+
+def accepted(position: int, *, message_id: str, duration_ms: int | None = None) -> Entry:
+    return Entry(
+        position,
+        Outcome.ACCEPTED,
+        State.ACCEPTED,
+        message_id=message_id,
+        duration_ms=duration_ms,
+    )
+
+
+def refused(position: int, *, code: str, detail: str = "") -> Entry:
+    return Entry(position, Outcome.REFUSED, State.FAILED, code=code, detail=detail)
+
+
+def exhausted(position: int, *, code: str, detail: str = "") -> Entry:
+    """The last attempt the policy allows asked to try later: given up."""
+    return Entry(position, Outcome.TRY_LATER, State.FAILED, code=code, detail=detail)
+
+
+def try_later(position: int, *, delay: timedelta, code: str, detail: str = "") -> Entry:
+    return _again(position, Outcome.TRY_LATER, Reason.RETRY, delay, code, detail)
+
+
+def throttled(position: int, *, delay: timedelta, detail: str = "") -> Entry:
+    return _again(position, Outcome.THROTTLED, Reason.THROTTLED, delay, None, detail)
+
+
+def sender_blocked(position: int, *, code: str, detail: str = "") -> Entry:
+    """Goes back to the queue at once; the hold on the sender is what keeps it there."""
+    return _again(
+        position, Outcome.SENDER_BLOCKED, Reason.SENDER_BLOCKED, timedelta(), code, detail
+    )
+
+
+def not_sent(position: int, *, detail: str = "") -> Entry:
+    return _again(position, Outcome.NOT_SENT, Reason.NOT_SENT, timedelta(), None, detail)
+
+
+def in_doubt(position: int, *, detail: str = "") -> Entry:
+    return Entry(position, Outcome.IN_DOUBT, State.IN_DOUBT, detail=detail)
+
+
+def invalid(position: int, *, code: str, detail: str = "") -> Entry:
+    return Entry(position, Outcome.INVALID, State.FAILED, code=code, detail=detail)
+
+
+def skipped(position: int, *, code: str, detail: str = "") -> Entry:
+    return Entry(position, Outcome.SKIPPED, State.SKIPPED, code=code, detail=detail)
+
+
+def suppressed(position: int, *, code: str, detail: str = "") -> Entry:
+    return Entry(position, Outcome.SUPPRESSED, State.SUPPRESSED, code=code, detail=detail)
+
+
+def expired(position: int, *, detail: str = "") -> Entry:
+    return Entry(position, Outcome.EXPIRED, State.EXPIRED, code="expired", detail=detail)
+
+
+def _again(  # noqa: PLR0913, PLR0917  private, called above only
+    position: int,
+    outcome: Outcome,
+    reason: Reason,
+    delay: timedelta,
+    code: str | None,
+    detail: str,
+) -> Entry:
+    return Entry(
+        position,
+        outcome,
+        State.WAITING,
+        counts=outcome is Outcome.TRY_LATER,
+        code=code,
+        detail=detail,
+        delay=delay,
+        reason=reason,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What became known of one try outside its lease: an event, or an answer that came too late.
+
+    `entry` says what the provider did with that try; `source` who says so.
+    """
+
+    try_number: int
+    entry: Entry
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A delivery as a person saw it before clicking: the click counts only while it still is so."""
+
+    position: int
+    last_try: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """A waiting delivery as composing reads it."""
+
+    position: int
+    address: str
+    contact_id: int | None
+    variables: Mapping[str, object] | None
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a settle wrote, and the windows whose lease was lost before it."""
+
+    counts: Mapping[State, int]
+    retried: int
+    lost: Sequence[Window]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A hold in force, as people are told of it."""
+
+    reason: Reason
+    since: datetime
+    until: datetime | None
+    actor: str
+    detail: str

@@ -1,0 +1,46 @@
+"""The only writer of the ledger's tables: every change of a delivery is one of these verbs."""
+
+from postledger.deliveries.ledger.decisions import requeue, resolve
+from postledger.deliveries.ledger.evidence import record
+from postledger.deliveries.ledger.holds import (
+    cancel,
+    hold,
+    hold_sender,
+    release,
+    release_sender,
+)
+from postledger.deliveries.ledger.planning import (
+    Planned,
+    StreamClosedError,
+    enqueue,
+    open_stream,
+    plan,
+)
+from postledger.deliveries.ledger.upkeep import Swept, drain, fold, retire_lanes, sweep
+from postledger.deliveries.ledger.work import arm, claim, settle, turns, wait
+
+__all__ = [
+    "Planned",
+    "StreamClosedError",
+    "Swept",
+    "arm",
+    "cancel",
+    "claim",
+    "drain",
+    "enqueue",
+    "fold",
+    "hold",
+    "hold_sender",
+    "open_stream",
+    "plan",
+    "record",
+    "release",
+    "release_sender",
+    "requeue",
+    "resolve",
+    "retire_lanes",
+    "settle",
+    "sweep",
+    "turns",
+    "wait",
+]

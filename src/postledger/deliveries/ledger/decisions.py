@@ -1,0 +1,130 @@
+"""What a person decides about single deliveries: the end of a doubt, a second chance."""
+
+from collections.abc import Mapping, Sequence
+from typing import LiteralString, assert_never
+
+from django.db import transaction
+
+from postledger.deliveries.entries import Decision, Seen
+from postledger.deliveries.ledger import planning, sql
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+
+# A click counts once: only while the delivery is as it was seen (state and last try). The new
+# batch comes from what the update returned, never from the click. A position that a live batch
+# still covers (its window is armed, the verdict just fell) is left alone: click again later.
+_DECIDE: LiteralString = """
+WITH seen AS (
+    SELECT * FROM unnest(%(positions)b::bigint[], %(tries)b::smallint[]) AS s (position, last_try)
+), line AS (
+    UPDATE deliveries_delivery d SET
+        state = %(after)s,
+        attempts = CASE WHEN %(resets)s THEN 0 ELSE d.attempts END,
+        code = %(code)s,
+        settled_at = CASE WHEN %(after)s <> 'waiting' THEN clock_timestamp() END,
+        doubts = CASE WHEN %(after)s = 'waiting' THEN d.doubts END,
+        resend_after = NULL
+    FROM seen
+    WHERE d.stream_id = %(stream)s
+      AND d.position = seen.position
+      AND d.state = %(before)s
+      AND d.last_try = seen.last_try
+      AND (%(after)s <> 'waiting' OR (
+        coalesce(d.resend_after <= clock_timestamp(), true)
+        AND EXISTS (
+            SELECT FROM deliveries_stream s
+            WHERE s.id = %(stream)s AND s.cancelled_at IS NULL
+        )
+        AND NOT EXISTS (
+            SELECT FROM deliveries_batch b
+            WHERE b.stream_id = %(stream)s AND NOT b.is_single
+              AND int8range(b.lo, b.hi) @> seen.position
+        )
+        AND NOT EXISTS (
+            SELECT FROM deliveries_batch b
+            WHERE b.stream_id = %(stream)s AND b.is_single AND b.lo = seen.position
+        )
+      ))
+    RETURNING d.position, d.last_try, d.doubts
+), event AS (
+    INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
+    SELECT %(stream)s, position, statement_timestamp(), %(kind)s, %(actor)s,
+           jsonb_build_object('try', last_try, 'before', %(before)s, 'after', %(after)s)
+    FROM line
+), delta AS (
+    INSERT INTO deliveries_streamdelta (stream_id, accepted, failed, in_doubt)
+    SELECT %(stream)s,
+           CASE %(after)s WHEN 'accepted' THEN count(*) ELSE 0 END,
+           CASE WHEN %(after)s = 'failed' THEN count(*)
+                WHEN %(before)s = 'failed' THEN -count(*) ELSE 0 END,
+           CASE %(before)s WHEN 'in_doubt' THEN -count(*) ELSE 0 END
+    FROM line HAVING count(*) > 0
+), again AS (
+    INSERT INTO deliveries_batch (
+        stream_id, lo, hi, is_single, try_number, due_at, reason, since
+    )
+    SELECT %(stream)s, line.position, line.position + 1, s.kind = 'transactional',
+           line.last_try + 1, statement_timestamp(), %(reason)s, statement_timestamp()
+    FROM line JOIN deliveries_stream s ON s.id = %(stream)s
+    WHERE %(after)s = 'waiting'
+)
+SELECT position FROM line ORDER BY position
+"""
+
+
+def resolve(stream_id: int, seen: Sequence[Seen], *, decision: Decision, actor: str) -> list[int]:
+    """Ends doubts by a person's (or a policy's) word; returns the positions it applied to.
+
+    From in_doubt only, each once. "Count as sent" accepts, "count as not sent" fails and forgets
+    the doubt; "send again" makes it wait with the doubt kept, is refused until the bytes of the
+    doubtful try can no longer leave, and not done in a cancelled stream.
+    """
+    match decision:
+        case Decision.COUNT_AS_SENT:
+            after, code, reason = State.ACCEPTED, None, Reason.READY
+        case Decision.COUNT_AS_NOT_SENT:
+            after, code, reason = State.FAILED, "counted_not_sent", Reason.READY
+        case Decision.SEND_AGAIN:
+            after, code, reason = State.WAITING, None, Reason.SENT_AGAIN
+        case _:
+            assert_never(decision)
+    params = {
+        "before": State.IN_DOUBT.value,
+        "after": after.value,
+        "code": code,
+        "kind": decision.value,
+        "reason": reason.value,
+        "resets": False,
+    }
+    return _decide(stream_id, seen, actor, params)
+
+
+def requeue(stream_id: int, seen: Sequence[Seen], *, actor: str) -> list[int]:
+    """Gives failed deliveries another chance; returns the positions it applied to.
+
+    From failed only, each once: state, attempts and error are reset, the try goes on counting.
+    """
+    params = {
+        "before": State.FAILED.value,
+        "after": State.WAITING.value,
+        "code": None,
+        "kind": "requeued",
+        "reason": Reason.REQUEUED.value,
+        "resets": True,
+    }
+    return _decide(stream_id, seen, actor, params)
+
+
+def _decide(
+    stream_id: int, seen: Sequence[Seen], actor: str, params: Mapping[str, object]
+) -> list[int]:
+    everything = {
+        **params,
+        "stream": stream_id,
+        "actor": actor,
+        "positions": [one.position for one in seen],
+        "tries": [one.last_try for one in seen],
+    }
+    with transaction.atomic():
+        planning.keep_lane(stream_id)
+        return [position for (position,) in sql.rows(_DECIDE, everything)]

@@ -1,0 +1,208 @@
+"""Books what becomes known of a try outside its lease: provider events and late answers."""
+
+from collections.abc import Iterator, Sequence
+from typing import LiteralString
+
+from django.db import transaction
+
+from postledger.deliveries.entries import Entry, Evidence
+from postledger.deliveries.ledger import planning, sql
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+
+
+def record(stream_id: int, evidence: Sequence[Evidence]) -> int:
+    """Applies evidence about one stream's tries; returns how many deliveries changed.
+
+    Idempotent, in any order. Accepted(try) turns any state but accepted into accepted. Any other
+    answer acts only on a delivery that is in doubt about that same try: the doubt ends, and when
+    none is left a refusal fails the delivery and everything else puts it back to waiting.
+    An answer of "in doubt" says nothing and changes nothing.
+    """
+    accepted = [said for said in evidence if said.entry.state is State.ACCEPTED]
+    disproved = [
+        said for said in evidence if said.entry.state not in {State.ACCEPTED, State.IN_DOUBT}
+    ]
+    with transaction.atomic():
+        changed = sum(_accept(stream_id, rounds) for rounds in _once_each(accepted))
+        changed += sum(_disprove(stream_id, rounds) for rounds in _once_each(disproved))
+    return changed
+
+
+def _once_each(evidence: Sequence[Evidence]) -> Iterator[list[Evidence]]:
+    """Deals the evidence into rounds with each position once: one UPDATE changes a row once."""
+    rest = list(evidence)
+    while rest:
+        round_: dict[int, Evidence] = {}
+        for said in rest:
+            round_.setdefault(said.entry.position, said)
+        yield list(round_.values())
+        rest = [said for said in rest if round_[said.entry.position] is not said]
+
+
+_COVERING: LiteralString = """
+SELECT b.id
+FROM unnest(%(positions)b::bigint[]) AS given (position)
+CROSS JOIN LATERAL (
+    SELECT id FROM deliveries_batch
+    WHERE stream_id = %(stream)s AND NOT is_single AND int8range(lo, hi) @> given.position
+    UNION ALL
+    SELECT id FROM deliveries_batch
+    WHERE stream_id = %(stream)s AND is_single AND lo = given.position
+) AS b
+"""
+
+_BUMP: LiteralString = """
+WITH known AS MATERIALIZED (
+    SELECT id FROM deliveries_batch WHERE id = ANY(%(ids)b::bigint[])
+    ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE deliveries_batch b SET version = version + 1 FROM known WHERE b.id = known.id
+RETURNING b.id
+"""
+
+
+def outdate(stream_id: int, positions: Sequence[int]) -> None:
+    """Makes every composed but unarmed window over these positions unarmable, and locks it so.
+
+    The covering batch may change while its lock is waited for, so the look is repeated until a
+    fresh snapshot shows no covering batch that is not locked already. Batches before deliveries:
+    the order of locks everywhere.
+    """
+    locked: set[int] = set()
+    while True:
+        found = sql.rows(_COVERING, {"stream": stream_id, "positions": list(positions)})
+        fresh = {id_ for (id_,) in found} - locked
+        if not fresh:
+            return
+        sql.rows(_BUMP, {"ids": sorted(fresh)})
+        locked |= fresh
+
+
+_ACCEPT: LiteralString = """
+WITH said AS MATERIALIZED (
+    SELECT * FROM unnest(
+        %(positions)b::bigint[], %(tries)b::smallint[], %(message_ids)b::text[],
+        %(sources)b::text[]
+    ) AS s (position, try_number, message_id, source)
+), old AS MATERIALIZED (
+    SELECT d.position, d.state AS before, said.try_number, said.message_id, said.source
+    FROM said JOIN deliveries_delivery d
+      ON d.stream_id = %(stream)s AND d.position = said.position
+    WHERE d.state <> 'accepted'
+    ORDER BY d.position
+    FOR NO KEY UPDATE OF d
+), line AS (
+    UPDATE deliveries_delivery d SET
+        state = 'accepted',
+        attempts = d.attempts + (d.last_try < old.try_number)::int,
+        last_try = greatest(d.last_try, old.try_number),
+        message_id = coalesce(old.message_id, d.message_id),
+        settled_at = clock_timestamp(), code = NULL, doubts = NULL, resend_after = NULL
+    FROM old WHERE d.stream_id = %(stream)s AND d.position = old.position
+    RETURNING d.position, old.before, old.try_number, old.message_id, old.source
+), event AS (
+    INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
+    SELECT %(stream)s, position, statement_timestamp(), 'proved_accepted', source,
+           jsonb_build_object('try', try_number, 'before', before)
+    FROM line
+), message AS (
+    INSERT INTO deliveries_providermessage (stream_id, position, try_number, message_id)
+    SELECT %(stream)s, position, try_number, message_id FROM line WHERE message_id IS NOT NULL
+), delta AS (
+    INSERT INTO deliveries_streamdelta (
+        stream_id, accepted, failed, skipped, suppressed, expired, cancelled, in_doubt
+    )
+    SELECT %(stream)s, count(*),
+           -count(*) FILTER (WHERE before = 'failed'),
+           -count(*) FILTER (WHERE before = 'skipped'),
+           -count(*) FILTER (WHERE before = 'suppressed'),
+           -count(*) FILTER (WHERE before = 'expired'),
+           -count(*) FILTER (WHERE before = 'cancelled'),
+           -count(*) FILTER (WHERE before = 'in_doubt')
+    FROM line HAVING count(*) > 0
+)
+SELECT count(*) FROM line
+"""
+
+
+def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
+    positions = [said.entry.position for said in evidence]
+    outdate(stream_id, positions)
+    params = {
+        "stream": stream_id,
+        "positions": positions,
+        "tries": [said.try_number for said in evidence],
+        "message_ids": [said.entry.message_id for said in evidence],
+        "sources": [said.source for said in evidence],
+    }
+    [(changed,)] = sql.rows(_ACCEPT, params)
+    return int(changed)
+
+
+_DISPROVE: LiteralString = """
+WITH said AS MATERIALIZED (
+    SELECT * FROM unnest(
+        %(positions)b::bigint[], %(tries)b::smallint[], %(refusals)b::boolean[],
+        %(delays)b::interval[], %(codes)b::text[], %(details)b::text[], %(sources)b::text[]
+    ) AS s (position, try_number, is_refusal, delay, code, detail, source)
+), line AS (
+    UPDATE deliveries_delivery d SET
+        state = CASE
+            WHEN d.doubts <> ARRAY[said.try_number] THEN 'in_doubt'
+            WHEN said.is_refusal THEN 'failed'
+            ELSE 'waiting'
+        END,
+        doubts = NULLIF(array_remove(d.doubts, said.try_number), '{}'),
+        resend_after = CASE WHEN d.doubts <> ARRAY[said.try_number] THEN d.resend_after END,
+        code = said.code,
+        settled_at = CASE
+            WHEN d.doubts = ARRAY[said.try_number] AND NOT said.is_refusal THEN NULL
+            ELSE clock_timestamp()
+        END
+    FROM said
+    WHERE d.stream_id = %(stream)s
+      AND d.position = said.position
+      AND d.state = 'in_doubt'
+      AND said.try_number = ANY(d.doubts)
+    RETURNING d.position, d.state, d.last_try, said.try_number, said.delay, said.code,
+        said.detail, said.source
+), event AS (
+    INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
+    SELECT %(stream)s, position, statement_timestamp(), 'proved_not_accepted', source,
+           jsonb_build_object('try', try_number, 'after', state, 'code', code, 'detail', detail)
+    FROM line
+), delta AS (
+    INSERT INTO deliveries_streamdelta (stream_id, in_doubt, failed)
+    SELECT %(stream)s, -count(*), count(*) FILTER (WHERE state = 'failed')
+    FROM line WHERE state <> 'in_doubt' HAVING count(*) > 0
+), again AS (
+    INSERT INTO deliveries_batch (
+        stream_id, lo, hi, is_single, try_number, due_at, reason, since
+    )
+    SELECT %(stream)s, line.position, line.position + 1, s.kind = 'transactional',
+           line.last_try + 1, statement_timestamp() + line.delay, %(reason)s,
+           statement_timestamp()
+    FROM line JOIN deliveries_stream s ON s.id = %(stream)s
+    WHERE line.state = 'waiting'
+)
+SELECT count(*) FROM line
+"""
+
+
+def _disprove(stream_id: int, evidence: Sequence[Evidence]) -> int:
+    planning.keep_lane(stream_id)
+    entries: list[Entry] = [said.entry for said in evidence]
+    params = {
+        "stream": stream_id,
+        "reason": Reason.DISPROVED.value,
+        "positions": [entry.position for entry in entries],
+        "tries": [said.try_number for said in evidence],
+        "refusals": [entry.state is State.FAILED for entry in entries],
+        "delays": [entry.delay for entry in entries],
+        "codes": [entry.code for entry in entries],
+        "details": [entry.detail for entry in entries],
+        "sources": [said.source for said in evidence],
+    }
+    [(changed,)] = sql.rows(_DISPROVE, params)
+    return int(changed)

@@ -1,0 +1,125 @@
+"""Stops and starts whole streams and senders: one short statement, whatever their size."""
+
+from datetime import datetime
+from typing import LiteralString
+
+from django.db import transaction
+
+from postledger.deliveries.ledger import sql
+from postledger.deliveries.reasons import Reason
+
+# Taken alone by whoever holds, releases or cancels: it waits for the arms under way, which last
+# milliseconds, and every later arm sees the change.
+_TAKE_GATE: LiteralString = """
+SELECT pg_advisory_xact_lock(%(gate)s, (%(id)s & 2147483647)::integer)
+"""
+
+_HOLD: LiteralString = """
+UPDATE deliveries_stream
+SET held_reason = %(reason)s, held_since = statement_timestamp(), held_until = %(until)s,
+    held_by = %(actor)s, held_detail = %(detail)s
+WHERE id = %(stream)s AND cancelled_at IS NULL
+  AND (held_reason IS NULL OR held_until IS NOT NULL)
+RETURNING id
+"""
+
+
+def hold(
+    stream_id: int,
+    *,
+    reason: Reason,
+    actor: str,
+    until: datetime | None = None,
+    detail: str = "",
+) -> bool:
+    """Holds a stream: after this has committed only windows already armed may go.
+
+    False when it is cancelled, or held already without an end: that one ends by release only.
+    """
+    params = {
+        "stream": stream_id,
+        "reason": reason.value,
+        "until": until,
+        "actor": actor,
+        "detail": detail,
+    }
+    with transaction.atomic():
+        _take_gate(sql.GATE_OF_STREAM, stream_id)
+        return bool(sql.rows(_HOLD, params))
+
+
+_RELEASE: LiteralString = """
+UPDATE deliveries_stream
+SET held_reason = NULL, held_since = NULL, held_until = NULL, held_by = NULL, held_detail = NULL
+WHERE id = %(stream)s AND held_reason IS NOT NULL
+RETURNING id
+"""
+
+
+def release(stream_id: int) -> bool:
+    """Ends a stream's hold; False when there was none."""
+    return bool(sql.rows(_RELEASE, {"stream": stream_id}))
+
+
+_HOLD_SENDER: LiteralString = """
+INSERT INTO deliveries_senderhold (sender_id, reason, since, until, actor, detail)
+VALUES (%(sender)s, %(reason)s, statement_timestamp(), %(until)s, %(actor)s, %(detail)s)
+ON CONFLICT (sender_id) DO UPDATE SET
+    reason = excluded.reason, since = excluded.since, until = excluded.until,
+    actor = excluded.actor, detail = excluded.detail
+WHERE deliveries_senderhold.until IS NOT NULL
+RETURNING sender_id
+"""
+
+
+def hold_sender(
+    sender_id: int,
+    *,
+    reason: Reason,
+    actor: str,
+    until: datetime | None = None,
+    detail: str = "",
+) -> bool:
+    """Holds every stream of a sender at once; the same promise and the same answer as `hold`."""
+    params = {
+        "sender": sender_id,
+        "reason": reason.value,
+        "until": until,
+        "actor": actor,
+        "detail": detail,
+    }
+    with transaction.atomic():
+        _take_gate(sql.GATE_OF_SENDER, sender_id)
+        return bool(sql.rows(_HOLD_SENDER, params))
+
+
+_RELEASE_SENDER: LiteralString = """
+DELETE FROM deliveries_senderhold WHERE sender_id = %(sender)s RETURNING sender_id
+"""
+
+
+def release_sender(sender_id: int) -> bool:
+    """Ends a sender's hold; False when there was none."""
+    return bool(sql.rows(_RELEASE_SENDER, {"sender": sender_id}))
+
+
+_CANCEL: LiteralString = """
+UPDATE deliveries_stream
+SET cancelled_at = statement_timestamp(), cancelled_by = %(actor)s
+WHERE id = %(stream)s AND cancelled_at IS NULL
+RETURNING id
+"""
+
+
+def cancel(stream_id: int, *, actor: str) -> bool:
+    """Cancels a stream for good: nothing more is armed; `drain` books the rest as cancelled.
+
+    Armed windows end by their settle or the sweep. False when it was cancelled before.
+    """
+    with transaction.atomic():
+        _take_gate(sql.GATE_OF_STREAM, stream_id)
+        return bool(sql.rows(_CANCEL, {"stream": stream_id, "actor": actor}))
+
+
+def _take_gate(gate: int, id_: int) -> None:
+    sql.rows(_TAKE_GATE, {"gate": gate, "id": id_})

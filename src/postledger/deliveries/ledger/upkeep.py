@@ -1,0 +1,235 @@
+"""What the ledger does by itself: sweep lost leases, drain cancelled streams, fold counters."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import LiteralString
+
+from django.db import transaction
+
+from postledger.deliveries.ledger import books, sql
+from postledger.deliveries.ledger.work import ORPHAN_GRACE
+from postledger.deliveries.reasons import Reason
+
+# A batch that lost its worker this often, without progress, is halved; a batch of one fails.
+MOST_LOSSES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one sweep found."""
+
+    given_back: int
+    in_doubt: int
+    halved: int
+    poisoned: int
+
+
+# An armed window without a result becomes doubt, never waiting. The rest of the batch goes back.
+_SWEEP: LiteralString = (
+    """
+WITH stale AS (
+    SELECT token, unnest(batch_ids) AS id FROM deliveries_lease
+    WHERE check_at <= statement_timestamp()
+), win AS MATERIALIZED (
+    SELECT b.id, b.stream_id, b.lo, b.hi, b.try_number, b.lease_until, b.armed_to,
+           coalesce(b.armed_to, b.lo) AS moved_to
+    FROM stale JOIN deliveries_batch b ON b.id = stale.id AND b.lease = stale.token
+    WHERE b.lease_until <= clock_timestamp()
+    ORDER BY b.id
+    LIMIT %(limit)s
+    FOR NO KEY UPDATE OF b SKIP LOCKED
+), line AS (
+    UPDATE deliveries_delivery d SET
+        state = 'in_doubt', last_try = win.try_number, attempts = d.attempts + 1,
+        code = NULL, settled_at = clock_timestamp(),
+        doubts = d.doubts || win.try_number, resend_after = win.lease_until + %(grace)s
+    FROM win
+    WHERE d.stream_id = win.stream_id
+      AND d.position >= win.lo AND d.position < win.armed_to
+      AND d.state = 'waiting'
+      AND d.last_try < win.try_number
+    RETURNING win.id AS batch_id, d.stream_id, d.position, win.try_number, d.attempts, d.state,
+        'lease_lost' AS outcome, NULL AS code,
+        'Its worker was lost while the mail was with the provider.' AS detail,
+        NULL AS message_id, NULL::integer AS duration_ms
+), """
+    + books.book(
+        moved="armed_to = NULL, lease = NULL, lease_until = NULL, reason = %(reason)s,"
+        " since = statement_timestamp(),"
+        " losses = CASE WHEN win.armed_to IS NULL THEN b.losses + 1 ELSE 0 END"
+    )
+    + """
+SELECT (SELECT count(*) FROM win), (SELECT count(*) FROM line)
+"""
+)
+
+_HALVE: LiteralString = """
+WITH sick AS MATERIALIZED (
+    SELECT id, hi FROM deliveries_batch
+    WHERE losses >= %(most)s AND lease IS NULL AND hi - lo > 1 AND id = ANY(%(ids)b::bigint[])
+    ORDER BY id FOR NO KEY UPDATE
+), parent AS (
+    UPDATE deliveries_batch b
+    SET hi = b.lo + (b.hi - b.lo) / 2, losses = %(most)s - 1, version = b.version + 1
+    FROM sick WHERE b.id = sick.id
+    RETURNING b.stream_id, b.hi AS lo, sick.hi, b.try_number, b.due_at, b.reason, b.since, b.losses
+)
+INSERT INTO deliveries_batch (
+    stream_id, lo, hi, is_single, try_number, due_at, reason, since, losses
+)
+SELECT stream_id, lo, hi, false, try_number, due_at, reason, since, losses FROM parent
+RETURNING id
+"""
+
+_SICK: LiteralString = """
+SELECT b.id, b.hi - b.lo = 1
+FROM (
+    SELECT unnest(batch_ids) AS id FROM deliveries_lease WHERE check_at <= statement_timestamp()
+) AS stale JOIN deliveries_batch b USING (id)
+WHERE b.losses >= %(most)s AND b.lease IS NULL
+"""
+
+# Leases whose batches all moved on are forgotten; renewed ones are looked at again at their end.
+_TIDY: LiteralString = """
+WITH stale AS MATERIALIZED (
+    SELECT l.token, max(b.lease_until) AS until
+    FROM deliveries_lease l
+    LEFT JOIN LATERAL (
+        SELECT lease_until FROM deliveries_batch
+        WHERE id = ANY(l.batch_ids) AND lease = l.token
+    ) AS b ON true
+    WHERE l.check_at <= statement_timestamp()
+    GROUP BY l.token
+), gone AS (
+    DELETE FROM deliveries_lease l USING stale
+    WHERE l.token = stale.token AND stale.until IS NULL
+)
+UPDATE deliveries_lease l SET check_at = stale.until
+FROM stale WHERE l.token = stale.token AND stale.until IS NOT NULL
+"""
+
+
+def sweep(*, limit: int = 100) -> Swept:
+    """Takes expired leases away: armed positions without a result become in_doubt, the rest waits.
+
+    From waiting only. A settle that comes later finds its lease gone and counts as evidence.
+    Batches that keep losing their workers are halved until the one poisonous mail fails alone.
+    """
+    with transaction.atomic():
+        params = {"limit": limit, "grace": ORPHAN_GRACE, "reason": Reason.LEASE_LOST.value}
+        [(given_back, in_doubt)] = sql.rows(_SWEEP, params)
+        sick = sql.rows(_SICK, {"most": MOST_LOSSES})
+        large = [id_ for id_, is_one in sick if not is_one]
+        halved = sql.rows(_HALVE, {"most": MOST_LOSSES, "ids": large}) if large else []
+        ones = [id_ for id_, is_one in sick if is_one]
+        poisoned = _close(ones, state="failed", outcome="poison", code="poison")
+        sql.rows(_TIDY, {})
+    return Swept(given_back=given_back, in_doubt=in_doubt, halved=len(halved), poisoned=poisoned)
+
+
+# Ends unleased batches whose mails will not go. Doubt is sticky here too.
+_CLOSE: LiteralString = (
+    """
+WITH win AS MATERIALIZED (
+    SELECT id, stream_id, lo, hi, try_number, hi AS moved_to FROM deliveries_batch
+    WHERE id = ANY(%(ids)b::bigint[]) AND lease IS NULL
+    ORDER BY id
+    FOR NO KEY UPDATE SKIP LOCKED
+), line AS (
+    UPDATE deliveries_delivery d SET
+        state = CASE WHEN d.doubts IS NULL THEN %(state)s ELSE 'in_doubt' END,
+        code = %(code)s, settled_at = clock_timestamp()
+    FROM win
+    WHERE d.stream_id = win.stream_id AND d.position >= win.lo AND d.position < win.hi
+      AND d.state = 'waiting'
+    RETURNING win.id AS batch_id, d.stream_id, d.position, win.try_number, d.attempts, d.state,
+        %(outcome)s AS outcome, d.code, NULL AS detail, NULL AS message_id,
+        NULL::integer AS duration_ms
+), """
+    + books.book(moved="armed_to = NULL")
+    + """
+SELECT count(*) FROM line
+"""
+)
+
+
+def _close(ids: list[int], *, state: str, outcome: str, code: str | None) -> int:
+    if not ids:
+        return 0
+    params = {"ids": ids, "state": state, "outcome": outcome, "code": code}
+    [(closed,)] = sql.rows(_CLOSE, params)
+    return int(closed)
+
+
+_TO_DRAIN: LiteralString = """
+SELECT b.id FROM deliveries_batch b
+JOIN deliveries_stream s ON s.id = b.stream_id AND s.cancelled_at IS NOT NULL
+WHERE b.stream_id = %(stream)s AND b.lease IS NULL
+ORDER BY b.due_at
+LIMIT %(limit)s
+FOR NO KEY UPDATE OF b SKIP LOCKED
+"""
+
+
+def drain(stream_id: int, *, limit: int = 2) -> int:
+    """Books the waiting rest of a cancelled stream as cancelled, a few batches at a time.
+
+    From waiting only, in batches nobody leases; returns how many deliveries ended, 0 when all
+    that is left is with a worker or nothing is.
+    """
+    with transaction.atomic():
+        ids = [id_ for (id_,) in sql.rows(_TO_DRAIN, {"stream": stream_id, "limit": limit})]
+        return _close(ids, state="cancelled", outcome="not_sent", code=None)
+
+
+_FOLD: LiteralString = (
+    """
+WITH part AS MATERIALIZED (
+    SELECT id FROM deliveries_streamdelta ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM deliveries_streamdelta d USING part WHERE d.id = part.id RETURNING d.*
+), total AS (
+    SELECT stream_id, sum(planned) AS planned, """
+    + ", ".join(["sum(" + name + ") AS " + name for name in books.COUNTED])
+    + """
+    FROM gone GROUP BY stream_id
+), folded AS (
+    UPDATE deliveries_stream s SET planned = s.planned + t.planned, """
+    + ", ".join([name + " = s." + name + " + t." + name for name in books.COUNTED])
+    + """
+    FROM total t WHERE s.id = t.stream_id
+)
+SELECT count(*) FROM gone
+"""
+)
+
+
+def fold(*, limit: int = 10_000) -> int:
+    """Adds finished batches' counters to their streams' rows; the sums stay what they were."""
+    [(folded,)] = sql.rows(_FOLD, {"limit": limit})
+    return int(folded)
+
+
+_IDLE_LANES: LiteralString = """
+SELECT l.stream_id FROM deliveries_lane l
+WHERE l.turn_at < statement_timestamp() - %(idle)s
+  AND NOT EXISTS (SELECT FROM deliveries_batch b WHERE b.stream_id = l.stream_id)
+  AND pg_try_advisory_xact_lock(%(lane)s, (l.stream_id & 2147483647)::integer)
+LIMIT 1000
+"""
+
+_RETIRE: LiteralString = """
+DELETE FROM deliveries_lane l
+WHERE l.stream_id = ANY(%(ids)b::bigint[])
+  AND NOT EXISTS (SELECT FROM deliveries_batch b WHERE b.stream_id = l.stream_id)
+RETURNING l.stream_id
+"""
+
+
+def retire_lanes(*, idle: timedelta = timedelta(hours=1)) -> int:
+    """Takes streams without work off the walk; whoever adds work puts them back."""
+    with transaction.atomic():
+        params = {"idle": idle, "lane": sql.LANE}
+        ids = [id_ for (id_,) in sql.rows(_IDLE_LANES, params)]
+        # A new statement: work added before the lock was won is visible to it.
+        return len(sql.rows(_RETIRE, {"ids": ids})) if ids else 0

@@ -1,0 +1,184 @@
+"""The tables of the ledger, as Django sees them; their SQL is in migrations/0001_ledger.sql.
+
+Only `ledger/` writes them. No foreign key leads to a stream: each insert of a child would lock
+and write the stream's row, which thousands of inserts a second share.
+"""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from postledger.accounts.models import Sender, Workspace
+
+
+class Stream(models.Model):
+    """A flow of deliveries that is held, cancelled and counted together."""
+
+    id = models.BigIntegerField(primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
+    sender = models.ForeignKey(Sender, on_delete=models.PROTECT)
+    kind = models.TextField()
+    title = models.TextField()
+    next_position = models.BigIntegerField(db_default=0)
+    held_reason = models.TextField(null=True)
+    held_since = models.DateTimeField(null=True)
+    held_until = models.DateTimeField(null=True)
+    held_by = models.TextField(null=True)
+    held_detail = models.TextField(null=True)
+    cancelled_at = models.DateTimeField(null=True)
+    cancelled_by = models.TextField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+    planned = models.BigIntegerField(db_default=0)
+    accepted = models.BigIntegerField(db_default=0)
+    failed = models.BigIntegerField(db_default=0)
+    skipped = models.BigIntegerField(db_default=0)
+    suppressed = models.BigIntegerField(db_default=0)
+    expired = models.BigIntegerField(db_default=0)
+    cancelled = models.BigIntegerField(db_default=0)
+    in_doubt = models.BigIntegerField(db_default=0)
+
+
+class SenderHold(models.Model):
+    """A sender that may not send; the row exists while it is held."""
+
+    sender = models.OneToOneField(Sender, on_delete=models.PROTECT, primary_key=True)
+    reason = models.TextField()
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True)
+    actor = models.TextField()
+    detail = models.TextField()
+
+
+class Lane(models.Model):
+    """A stream that may have work, and when it last had its turn; small, walked for fairness."""
+
+    stream_id = models.BigIntegerField(primary_key=True)
+    priority = models.SmallIntegerField()
+    turn_at = models.DateTimeField()
+
+
+class Batch(models.Model):
+    """Live work: a run of positions with its time, its reason, its lease and its armed window."""
+
+    id = models.BigAutoField(primary_key=True)
+    stream_id = models.BigIntegerField()
+    lo = models.BigIntegerField()
+    hi = models.BigIntegerField()
+    armed_to = models.BigIntegerField(null=True)
+    is_single = models.BooleanField()
+    try_number = models.SmallIntegerField()
+    due_at = models.DateTimeField()
+    reason = models.TextField()
+    since = models.DateTimeField()
+    lease = models.BigIntegerField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    version = models.IntegerField(db_default=0)
+    losses = models.SmallIntegerField(db_default=0)
+    planned = models.IntegerField(db_default=0)
+    accepted = models.IntegerField(db_default=0)
+    failed = models.IntegerField(db_default=0)
+    skipped = models.IntegerField(db_default=0)
+    suppressed = models.IntegerField(db_default=0)
+    expired = models.IntegerField(db_default=0)
+    cancelled = models.IntegerField(db_default=0)
+    in_doubt = models.IntegerField(db_default=0)
+
+
+class Lease(models.Model):
+    """One claim: who took which batches; where the sweep looks for lost ones."""
+
+    token = models.BigIntegerField(primary_key=True)
+    holder = models.TextField()
+    taken_at = models.DateTimeField()
+    check_at = models.DateTimeField()
+    batch_ids = ArrayField(models.BigIntegerField())
+
+
+class StreamDelta(models.Model):
+    """A change of a stream's counters, not yet folded into its row."""
+
+    id = models.BigAutoField(primary_key=True)
+    stream_id = models.BigIntegerField()
+    planned = models.IntegerField(db_default=0)
+    accepted = models.IntegerField(db_default=0)
+    failed = models.IntegerField(db_default=0)
+    skipped = models.IntegerField(db_default=0)
+    suppressed = models.IntegerField(db_default=0)
+    expired = models.IntegerField(db_default=0)
+    cancelled = models.IntegerField(db_default=0)
+    in_doubt = models.IntegerField(db_default=0)
+
+
+class Delivery(models.Model):
+    """One line of the books: written once when planned, once when settled."""
+
+    pk = models.CompositePrimaryKey("stream_id", "position")
+    stream_id = models.BigIntegerField()
+    position = models.BigIntegerField()
+    planned_at = models.DateTimeField()
+    address = models.TextField()
+    contact_id = models.BigIntegerField(null=True)
+    dedupe_key = models.TextField(null=True, db_collation="C")
+    variables = models.JSONField(null=True)
+    state = models.TextField(db_default="waiting")
+    last_try = models.SmallIntegerField(db_default=0)
+    attempts = models.SmallIntegerField(db_default=0)
+    code = models.TextField(null=True)
+    message_id = models.TextField(null=True)
+    duration_ms = models.IntegerField(null=True)
+    settled_at = models.DateTimeField(null=True)
+    doubts = ArrayField(models.SmallIntegerField(), null=True)
+    resend_after = models.DateTimeField(null=True)
+
+
+class Body(models.Model):
+    """The content of one transactional mail."""
+
+    pk = models.CompositePrimaryKey("stream_id", "position")
+    stream_id = models.BigIntegerField()
+    position = models.BigIntegerField()
+    request_id = models.TextField()
+    subject = models.TextField()
+    html = models.TextField()
+    text = models.TextField()
+    headers = models.JSONField(null=True)
+
+
+class Attempt(models.Model):
+    """Every result but a first attempt that was accepted: that one lives on the delivery."""
+
+    pk = models.CompositePrimaryKey("stream_id", "position", "id")
+    id = models.BigIntegerField()
+    stream_id = models.BigIntegerField()
+    position = models.BigIntegerField()
+    try_number = models.SmallIntegerField()
+    at = models.DateTimeField()
+    outcome = models.TextField()
+    state = models.TextField()
+    code = models.TextField(null=True)
+    detail = models.TextField(null=True)
+    message_id = models.TextField(null=True)
+    duration_ms = models.IntegerField(null=True)
+
+
+class DeliveryEvent(models.Model):
+    """What providers and people said of a delivery, in the order it was heard."""
+
+    pk = models.CompositePrimaryKey("stream_id", "position", "id")
+    id = models.BigIntegerField()
+    stream_id = models.BigIntegerField()
+    position = models.BigIntegerField()
+    at = models.DateTimeField()
+    kind = models.TextField()
+    actor = models.TextField()
+    data = models.JSONField()
+
+
+class ProviderMessage(models.Model):
+    """Which delivery a provider's own message id belongs to."""
+
+    pk = models.CompositePrimaryKey("stream_id", "message_id")
+    stream_id = models.BigIntegerField()
+    message_id = models.TextField()
+    position = models.BigIntegerField()
+    try_number = models.SmallIntegerField()

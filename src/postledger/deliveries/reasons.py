@@ -1,0 +1,58 @@
+"""Why work waits, in one word each, with the sentence a person reads and what will move it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """The closed vocabulary of waits and holds."""
+
+    READY = "ready"  # due: the next free worker takes it
+    SCHEDULED = "scheduled"  # planned for a later moment
+    RETRY = "retry"  # the provider said not now; the retry policy set the time
+    THROTTLED = "throttled"  # the provider said too fast
+    NOT_SENT = "not_sent"  # armed, but the call was not started in time
+    HANDED_BACK = "handed_back"  # a stopping worker gave it back
+    LEASE_LOST = "lease_lost"  # its worker died or lost touch
+    REQUEUED = "requeued"  # a person gave it another chance
+    SENT_AGAIN = "sent_again"  # a person or a policy chose to send again after a doubt
+    DISPROVED = "disproved"  # evidence showed that the doubtful try was not taken
+    RATE_PER_HOUR = "rate_per_hour"  # the sender's hourly limit is reached
+    DAILY_LIMIT = "daily_limit"  # the daily limit is reached
+    QUOTA_EXHAUSTED = "quota_exhausted"  # the provider's quota is used up
+    OUTSIDE_HOURS = "outside_hours"  # outside the working hours
+    PROVIDER_DOWN = "provider_down"  # the provider does not answer; the whole batch waits
+    PAUSED = "paused"  # a person paused it
+    SENDER_BLOCKED = "sender_blocked"  # the provider refuses this sender: key, domain, account
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a person is told about a wait."""
+
+    why: str
+    moved_by: str
+
+
+EXPLANATIONS: dict[Reason, Explanation] = {
+    Reason.READY: Explanation("it is due", "the next free worker takes it"),
+    Reason.SCHEDULED: Explanation("it is planned for later", "its time comes"),
+    Reason.RETRY: Explanation("the provider asked to try later", "the next attempt is made"),
+    Reason.THROTTLED: Explanation("the provider said it was too fast", "it goes again, slower"),
+    Reason.NOT_SENT: Explanation("its call was not started in time", "it goes again"),
+    Reason.HANDED_BACK: Explanation("its worker stopped and gave it back", "a worker takes it"),
+    Reason.LEASE_LOST: Explanation("its worker was lost", "another worker takes it"),
+    Reason.REQUEUED: Explanation("a person requeued it", "the next free worker takes it"),
+    Reason.SENT_AGAIN: Explanation("it was sent again after a doubt", "a worker takes it"),
+    Reason.DISPROVED: Explanation("its doubtful try proved not taken", "a worker takes it"),
+    Reason.RATE_PER_HOUR: Explanation("the hourly limit is reached", "the next clock hour starts"),
+    Reason.DAILY_LIMIT: Explanation("the daily limit is reached", "the next opening comes"),
+    Reason.QUOTA_EXHAUSTED: Explanation("the provider's quota is used up", "a sync shows more"),
+    Reason.OUTSIDE_HOURS: Explanation("it is outside the working hours", "the next opening comes"),
+    Reason.PROVIDER_DOWN: Explanation("the provider does not answer", "the next try reaches it"),
+    Reason.PAUSED: Explanation("a person paused it", "a person releases it"),
+    Reason.SENDER_BLOCKED: Explanation(
+        "the provider refuses this sender",
+        "the sender is mended and released",
+    ),
+}

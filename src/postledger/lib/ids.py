@@ -1,0 +1,69 @@
+"""Turns (stream, position, try) into one UUID and back: an id seen outside leads to its row.
+
+Layout of a version 8 UUID: 48 bits stream, 12 bits try, 62 bits position.
+A stream id is (months since January 2000) << 32 | number, so every id names its partition.
+Try 0 is the delivery; try n is its n-th hand-over to a provider.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+NUMBER_BITS = 32
+EPOCH_YEAR = 2000
+
+_MAX_STREAM = 1 << 48
+_MAX_TRY = 1 << 12
+_MAX_POSITION = 1 << 62
+_VERSION = 8 << 76
+_VARIANT = 2 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryId:
+    """Names one delivery, or with a try above 0 one hand-over of it."""
+
+    stream_id: int
+    position: int
+    try_number: int = 0
+
+    def uuid(self) -> UUID:
+        if not (0 <= self.stream_id < _MAX_STREAM and 0 <= self.position < _MAX_POSITION):
+            msg = f"stream {self.stream_id}, position {self.position} do not fit an id"
+            raise ValueError(msg)
+        if not 0 <= self.try_number < _MAX_TRY:
+            msg = f"try {self.try_number} does not fit an id"
+            raise ValueError(msg)
+        head = self.stream_id << 80 | _VERSION | self.try_number << 64
+        return UUID(int=head | _VARIANT | self.position)
+
+    @classmethod
+    def parse(cls, value: str | UUID) -> "DeliveryId | None":
+        """Returns None for anything that is not an id of ours: ids come from strangers."""
+        try:
+            number = (value if isinstance(value, UUID) else UUID(value)).int
+        except ValueError:
+            return None
+        if number >> 76 & 0xF != 8 or number >> 62 & 0b11 != 0b10:  # noqa: PLR2004  the UUID standard's bits
+            return None
+        return cls(
+            stream_id=number >> 80,
+            position=number & (_MAX_POSITION - 1),
+            try_number=number >> 64 & (_MAX_TRY - 1),
+        )
+
+
+def month_of(moment: datetime) -> int:
+    return (moment.year - EPOCH_YEAR) * 12 + moment.month - 1
+
+
+def month_of_stream(stream_id: int) -> int:
+    return stream_id >> NUMBER_BITS
+
+
+def first_stream_of(month: int) -> int:
+    return month << NUMBER_BITS
+
+
+def month_name(month: int) -> str:
+    return f"{EPOCH_YEAR + month // 12}-{month % 12 + 1:02}"

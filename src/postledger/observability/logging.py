@@ -1,0 +1,66 @@
+"""One JSON object on each log line, from our own code and from every library alike."""
+
+import logging.config
+from typing import Any
+
+import structlog
+from structlog.types import EventDict, Processor, WrappedLogger
+
+from postledger.observability import masking
+
+
+def configure(config: dict[str, Any]) -> None:
+    """Set up the standard library's logging and structlog; Django calls this when it starts."""
+    logging.config.dictConfig(config)
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *_shared_processors(),
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+
+
+def dict_config(*, level: str) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": formatter}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "root": {"level": level, "handlers": ["stderr"]},
+        # Django brings handlers of its own, one of which mails errors to people.
+        "loggers": {
+            name: {"handlers": [], "propagate": True} for name in ("django", "django.server")
+        },
+    }
+
+
+def formatter() -> logging.Formatter:
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[*_shared_processors(), structlog.stdlib.ExtraAdder()],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.StackInfoRenderer(),
+            structlog.processors.format_exc_info,
+            _mask,
+            structlog.processors.JSONRenderer(),
+        ],
+    )
+
+
+def _shared_processors() -> list[Processor]:
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+
+
+def _mask(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Stand last before rendering, so that nothing added later can carry an address."""
+    return masking.mask_mapping(event)

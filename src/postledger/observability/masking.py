@@ -1,0 +1,63 @@
+"""What must never reach a log line, and what is written in its place."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+REDACTED = "[redacted]"
+
+_SECRET_NAME = re.compile(
+    r"(passw(or)?d|secret|token|api_?key|authorization|credential|cookie|private_?key)",
+    re.IGNORECASE,
+)
+_URL_CREDENTIALS = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]{0,30}://)[^\s/?#\"'<>]*@", re.IGNORECASE
+)
+_BEARER = re.compile(r"\b(?P<kind>Bearer|Basic)\s+[\w.~+/=-]+", re.IGNORECASE)
+_ASSIGNMENT = re.compile(
+    r"(?P<name>(?:passw(?:or)?d|secret|token|api_?key)\w{0,40}[\"']?\s{0,9}[=:]\s{0,9})"
+    r"(?:\"[^\"]*\"|'[^']*'|[^\s,;&\"')}\]]+)",
+    re.IGNORECASE,
+)
+# The local part takes in every character that may stand in one, "=" and "/" included: a return
+# path such as bounces+alice=example.com@… carries a whole second address before its @.
+# Its length is bounded (64 is the longest legal one) so that a long text costs linear time.
+_ADDRESS = re.compile(
+    r"(?:\"(?P<quoted>[^\"\n]{1,256})\"|(?P<plain>[^\s@<>\"'`(),:;\[\]{}\\]{1,256}))"
+    r"(?P<at>@|%40)"
+    r"(?P<domain>\[[^\]\s]+\]|[^\s@<>\"'`(),:;\[\]{}\\/?&=%]+)",
+    re.IGNORECASE,
+)
+
+
+def mask_text(text: str) -> str:
+    """Shorten every address to a***@example.com and drop every credential inside a text."""
+    text = _URL_CREDENTIALS.sub(r"\g<scheme>***@", text)
+    text = _BEARER.sub(rf"\g<kind> {REDACTED}", text)
+    text = _ASSIGNMENT.sub(rf"\g<name>{REDACTED}", text)
+    return _ADDRESS.sub(_mask_address, text) if "@" in text or "%40" in text else text
+
+
+def mask_value(value: Any) -> Any:
+    """Mask a value of any shape; what is neither a number nor a container becomes masked text."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return mask_mapping(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return [mask_value(item) for item in value]
+    if isinstance(value, BaseException):
+        return mask_text(f"{type(value).__name__}: {value}")
+    return mask_text(str(value))
+
+
+def mask_mapping(fields: Mapping[Any, Any]) -> dict[str, Any]:
+    return {
+        mask_text(str(name)): REDACTED if _SECRET_NAME.search(str(name)) else mask_value(value)
+        for name, value in fields.items()
+    }
+
+
+def _mask_address(match: re.Match[str]) -> str:
+    local = match["quoted"] or match["plain"]
+    return f"{local[0]}***{match['at']}{match['domain']}"

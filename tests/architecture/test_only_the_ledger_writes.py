@@ -1,0 +1,68 @@
+"""No code but the ledger's changes the state of a delivery."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "src" / "postledger"
+WRITE = re.compile(r"\bUPDATE\s+(?:ONLY\s+)?\W?deliveries_", re.IGNORECASE)
+
+
+def writes(source: str) -> Iterator[int]:
+    """The lines on which a state is set by the ORM, or a ledger table by SQL."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="update"), keywords=keywords):
+                if any(keyword.arg == "state" for keyword in keywords):
+                    yield node.lineno
+            case ast.Constant(value=str(text)) if WRITE.search(text):
+                yield node.lineno
+
+
+def may_write(path: Path) -> bool:
+    return path.parts[:1] == ("deliveries",) and path.parts[1] in {
+        "ledger",
+        "ledger.py",
+        "migrations",
+    }
+
+
+def test_no_state_is_written_outside_the_ledger() -> None:
+    modules = {path.relative_to(PACKAGE): path for path in PACKAGE.rglob("*.py")}
+
+    found = [
+        f"{name}:{line}"
+        for name, path in modules.items()
+        if not may_write(name)
+        for line in writes(path.read_text())
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Delivery.objects.filter(\n    position=1,\n).update(\n    state='failed',\n)",
+        "cursor.execute('UPDATE deliveries_delivery SET state = 1')",
+        'cursor.execute("""\n    update only "deliveries_batch"\n    set lo = 1""")',
+        "sql = f'WITH done AS (UPDATE deliveries_delivery SET x = {y} RETURNING 1) SELECT 1'",
+    ],
+)
+def test_a_write_is_seen(source: str) -> None:
+    assert list(writes(source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Delivery.objects.filter(state='failed').update(address='x')",
+        "cursor.execute('SELECT state FROM deliveries_delivery')",
+        "counts.update(waiting=1)",
+    ],
+)
+def test_a_read_is_left_alone(source: str) -> None:
+    assert not list(writes(source))

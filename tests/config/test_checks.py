@@ -1,0 +1,117 @@
+"""System checks: each bad setting is found by its id, with a hint."""
+
+from collections.abc import Sequence
+
+import pytest
+from django.core.checks import CheckMessage, run_checks
+from django.core.checks.registry import registry
+from django.db import connections
+from pytest_django import DjangoDbBlocker, Settings
+
+from postledger.config import checks
+
+
+def ids(messages: Sequence[CheckMessage]) -> list[str | None]:
+    assert all(message.hint for message in messages)
+    return [message.id for message in messages]
+
+
+def test_a_missing_secret_key_is_found(settings: Settings) -> None:
+    settings.SECRET_KEY = ""
+
+    assert ids(checks.secret_key()) == ["postledger.E001"]
+
+
+def test_a_short_secret_key_is_found(settings: Settings) -> None:
+    settings.SECRET_KEY = "x" * 49
+
+    assert ids(checks.secret_key()) == ["postledger.E002"]
+
+
+def test_a_long_secret_key_passes(settings: Settings) -> None:
+    settings.SECRET_KEY = "x" * 50
+
+    assert checks.secret_key() == []
+
+
+def test_development_needs_no_secret_key(settings: Settings) -> None:
+    settings.DEBUG = True
+    settings.SECRET_KEY = ""
+
+    assert checks.secret_key() == []
+
+
+def test_sqlite_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", "django.db.backends.sqlite3")
+
+    assert ids(checks.engine()) == ["postledger.E003"]
+
+
+@pytest.mark.parametrize("url", ["", "sqs://", "http://127.0.0.1", "127.0.0.1:5672"])
+def test_an_unknown_broker_is_found(url: str, settings: Settings) -> None:
+    settings.CELERY_BROKER_URL = url
+
+    assert ids(checks.addresses()) == ["postledger.E004"]
+
+
+@pytest.mark.parametrize("url", ["", "amqp://127.0.0.1", "127.0.0.1:6379"])
+def test_an_unknown_redis_is_found(url: str, settings: Settings) -> None:
+    settings.REDIS_URL = url
+
+    assert ids(checks.addresses()) == ["postledger.E005"]
+
+
+@pytest.mark.parametrize("scheme", ["amqp", "amqps", "redis", "rediss"])
+def test_known_brokers_pass(scheme: str, settings: Settings) -> None:
+    settings.CELERY_BROKER_URL = f"{scheme}://127.0.0.1"
+
+    assert checks.addresses() == []
+
+
+@pytest.mark.parametrize(("version", "found"), [(14, ["postledger.E007"]), (15, []), (18, [])])
+def test_an_old_server_is_found(version: int, found: list[str]) -> None:
+    assert ids(checks.version_problems(version)) == found
+
+
+def test_a_server_without_btree_gist_is_found() -> None:
+    assert ids(checks.extension_problems({"plpgsql"})) == ["postledger.E008"]
+    assert checks.extension_problems({"plpgsql", "btree_gist"}) == []
+
+
+@pytest.mark.django_db
+def test_this_server_passes() -> None:
+    assert checks.database_server(databases=["default"]) == []
+
+
+def test_a_server_that_does_not_answer_is_found(django_db_blocker: DjangoDbBlocker) -> None:
+    lost = connections["default"].copy()
+    lost.settings_dict = {**lost.settings_dict, "HOST": "127.0.0.1", "PORT": "1"}
+    with django_db_blocker.unblock():
+        found = checks.connection_problems(lost)
+
+    assert ids(found) == ["postledger.E006"]
+
+
+def test_without_named_databases_no_server_is_asked() -> None:
+    assert checks.database_server(databases=None) == []
+
+
+def test_django_runs_the_checks(settings: Settings) -> None:
+    settings.SECRET_KEY = ""
+    settings.CELERY_BROKER_URL = "sqs://"
+
+    found = {message.id for message in run_checks()}
+
+    assert {"postledger.E001", "postledger.E004"} <= found
+    assert checks.engine in registry.get_checks()
+
+
+@pytest.mark.django_db
+def test_django_runs_the_server_check_when_a_database_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checks, "OLDEST_POSTGRESQL", 99)
+
+    found = {message.id for message in run_checks(databases=["default"])}
+
+    assert "postledger.E007" in found

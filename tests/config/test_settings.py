@@ -1,0 +1,65 @@
+"""The settings file as a process sees it, started with a given environment."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+READ = """
+import json
+from postledger.config import settings
+names = ("DEBUG", "SECRET_KEY", "ALLOWED_HOSTS", "DATABASES", "CELERY_BROKER_URL")
+print(json.dumps({name: getattr(settings, name) for name in names}, default=str))
+"""
+
+
+def read(**variables: str) -> dict[str, Any]:
+    output = run([sys.executable, "-c", READ], **variables)
+    return dict(json.loads(output.stdout))
+
+
+def run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], **variables}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_environment_reaches_the_settings() -> None:
+    settings = read(
+        SECRET_KEY="a key",
+        ALLOWED_HOSTS="mail.acme.example",
+        DATABASE_URL="postgresql://alice@db:6432/books?sslmode=require",
+        BROKER_URL="redis://broker",
+    )
+
+    database = settings["DATABASES"]["default"]
+    assert settings["SECRET_KEY"] == "a key"
+    assert settings["ALLOWED_HOSTS"] == ["mail.acme.example"]
+    assert settings["CELERY_BROKER_URL"] == "redis://broker"
+    assert (database["USER"], database["HOST"], database["PORT"]) == ("alice", "db", "6432")
+    assert database["NAME"] == "books"
+    assert database["OPTIONS"]["sslmode"] == "require"
+
+
+def test_only_development_has_a_built_in_secret_key() -> None:
+    assert not read()["SECRET_KEY"]
+    assert read(DEBUG="true")["SECRET_KEY"]
+
+
+def test_a_pool_is_used_when_a_size_is_given() -> None:
+    without = read()["DATABASES"]["default"]["OPTIONS"]
+    with_pool = read(DATABASE_POOL_SIZE="8")["DATABASES"]["default"]["OPTIONS"]
+
+    assert "pool" not in without
+    assert with_pool["pool"]["max_size"] == 8
+
+
+def test_the_command_refuses_a_bad_environment_without_a_traceback() -> None:
+    command = [sys.executable, "-c", "from postledger.config.main import main; main()", "check"]
+
+    result = run(command, DEBUG="perhaps", DATABASE_URL="sqlite:///books.db")
+
+    assert result.returncode == 1
+    assert "DEBUG:" in result.stderr
+    assert "DATABASE_URL:" in result.stderr
+    assert "Traceback" not in result.stderr
