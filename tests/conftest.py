@@ -1,6 +1,12 @@
 """What every test stands on: a made-up secret key, and a database without a connection pool."""
 
+from datetime import UTC, datetime
+
+import pytest
 from django.conf import settings
+from pytest_django.plugin import DjangoDbBlocker
+
+from postledger.deliveries import partitions
 
 
 def pytest_configure() -> None:
@@ -10,3 +16,10 @@ def pytest_configure() -> None:
         options = database["OPTIONS"]
         assert isinstance(options, dict)
         options.pop("pool", None)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """Makes the months once: a test that opens a stream would make them again and again."""
+    with django_db_blocker.unblock():
+        partitions.ensure(datetime.now(UTC))

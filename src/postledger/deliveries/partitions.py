@@ -1,4 +1,4 @@
-"""Which months the ledger has room for, and the making and dropping of their partitions."""
+"""Which months the ledger has room for, how much they hold, and the making of their partitions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,22 +7,18 @@ from datetime import datetime
 from django.db import connection, transaction
 
 from postledger.lib import ids
-from postledger.lib.errors import RefusedError
 
 MONTHS_AHEAD = 3
 
 # Half-empty delivery pages keep the one update of each delivery inside its page.
-_TABLES = {
+_OPTIONS = {
     "delivery": " WITH (fillfactor = 40)",
     "body": "",
     "attempt": "",
     "deliveryevent": "",
     "providermessage": "",
 }
-
-
-class MonthInUseError(RefusedError):
-    code = "month_in_use"
+TABLES = tuple(f"deliveries_{table}" for table in _OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +46,33 @@ def ensure(now: datetime, *, ahead: int = MONTHS_AHEAD) -> list[str]:
 
 
 def make(month: int) -> None:
-    """Makes one month's partitions; does nothing where they exist."""
+    """Makes one month's partitions; does nothing where they exist.
+
+    Made apart and then attached: CREATE TABLE … PARTITION OF would wait for everyone who reads
+    the ledger, and everyone who comes later would wait behind it.
+    """
     bounds = f"({ids.first_stream_of(month)}) TO ({ids.first_stream_of(month + 1)})"
     with transaction.atomic(), connection.cursor() as cursor:
         # Two makers of one month would meet in CREATE TABLE and one would fail.
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('deliveries_partitions'))")
-        for table, options in _TABLES.items():
-            name = _partition(table, month)
+        for table, options in _OPTIONS.items():
+            parent = f"deliveries_{table}"
+            name = partition(parent, month)
             cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name])
             if cursor.fetchall() == [(True,)]:
                 continue
             cursor.execute(
-                f"CREATE TABLE {name} PARTITION OF deliveries_{table}"
-                f" FOR VALUES FROM {bounds}{options};"
+                f"CREATE TABLE {name}"
+                f" (LIKE {parent} INCLUDING DEFAULTS INCLUDING CONSTRAINTS){options};"
                 f" ALTER TABLE {name} ENABLE ROW LEVEL SECURITY;"
-                f" CREATE POLICY service_only ON {name} USING (false)"
+                f" CREATE POLICY service_only ON {name} USING (false);"
+                f" ALTER TABLE {parent} ATTACH PARTITION {name} FOR VALUES FROM {bounds}"
             )
+
+
+def partition(table: str, month: int) -> str:
+    """The name of one month's part of a table."""
+    return f"{table}_{ids.month_name(month).replace('-', '_')}"
 
 
 def exists(month: int) -> bool:
@@ -74,43 +81,34 @@ def exists(month: int) -> bool:
 
 def overview() -> Iterator[Month]:
     for month in _existing():
-        live, doubts = _in_use(month)
-        with connection.cursor() as cursor:
-            tables = [_partition(table, month) for table in _TABLES]
-            cursor.execute(
-                "SELECT coalesce(sum(pg_total_relation_size(to_regclass(name))), 0)::bigint"
-                " FROM unnest(%s::text[]) AS name",
-                [tables],
-            )
-            [(size,)] = cursor.fetchall()
-        yield Month(month, size, live, doubts)
+        yield look(month)
 
 
-def drop(month: int) -> None:
-    """Drops one month for good; refused while it has live work or unresolved doubts."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        for table in _TABLES:
-            name = _partition(table, month)
-            cursor.execute(f"LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE")
-        live, doubts = _in_use(month)
-        if live or doubts:
-            msg = (
-                f"{ids.month_name(month)} stays: it has {live} live batches and {doubts} doubts."
-                " Let the batches end or cancel their streams, and resolve the doubts, first."
-            )
-            raise MonthInUseError(msg)
-        for table in _TABLES:
-            cursor.execute(f"DROP TABLE {_partition(table, month)}")
-        bounds = [ids.first_stream_of(month), ids.first_stream_of(month + 1)]
-        for table, key in (("lane", "stream_id"), ("streamdelta", "stream_id"), ("stream", "id")):
-            cursor.execute(
-                f"DELETE FROM deliveries_{table} WHERE {key} >= %s AND {key} < %s",
-                bounds,
-            )
+# By the counters: nothing here grows with the lines of the month.
+_IN_USE = """
+SELECT (SELECT count(*) FROM deliveries_batch WHERE stream_id >= %(first)s AND stream_id < %(end)s),
+       (SELECT coalesce(sum(in_doubt), 0) FROM deliveries_stream
+        WHERE id >= %(first)s AND id < %(end)s)
+     + (SELECT coalesce(sum(in_doubt), 0) FROM deliveries_streamdelta
+        WHERE stream_id >= %(first)s AND stream_id < %(end)s)
+     + (SELECT coalesce(sum(in_doubt), 0) FROM deliveries_batch
+        WHERE stream_id >= %(first)s AND stream_id < %(end)s)
+"""
+
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(to_regclass(name))), 0)::bigint
+FROM unnest(%s::text[]) AS name
+"""
 
 
-def _partition(table: str, month: int) -> str:
-    return f"deliveries_{table}_{ids.month_name(month).replace('-', '_')}"
+def look(month: int) -> Month:
+    with connection.cursor() as cursor:
+        cursor.execute(_SIZE, [[partition(table, month) for table in TABLES]])
+        [(size,)] = cursor.fetchall()
+        bounds = {"first": ids.first_stream_of(month), "end": ids.first_stream_of(month + 1)}
+        cursor.execute(_IN_USE, bounds)
+        [(live, doubts)] = cursor.fetchall()
+    return Month(month, bytes=size, live_batch_count=live, doubt_count=int(doubts))
 
 
 def _existing() -> list[int]:
@@ -122,17 +120,3 @@ def _existing() -> list[int]:
         )
         firsts = [int(bound.split("'")[1]) for (bound,) in cursor.fetchall()]
     return sorted(ids.month_of_stream(first) for first in firsts)
-
-
-def _in_use(month: int) -> tuple[int, int]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM deliveries_batch WHERE stream_id >= %s AND stream_id < %s",
-            [ids.first_stream_of(month), ids.first_stream_of(month + 1)],
-        )
-        [(live,)] = cursor.fetchall()
-        cursor.execute(
-            f"SELECT count(*) FROM {_partition('delivery', month)} WHERE state = 'in_doubt'"
-        )
-        [(doubts,)] = cursor.fetchall()
-    return live, doubts

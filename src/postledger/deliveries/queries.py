@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
 
-from postledger.deliveries.entries import Held, Kind, Outcome, Recipient, Window
+from postledger.deliveries.entries import (
+    Batch,
+    Claim,
+    Held,
+    Kind,
+    Outcome,
+    Recipient,
+    Window,
+)
 from postledger.deliveries.ledger import books, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -21,6 +29,22 @@ def window(window: Window) -> list[Recipient]:
     """The deliveries of a window that still wait: only those are composed and sent."""
     params = {"stream": window.batch.stream_id, "lo": window.batch.lo, "to": window.to}
     return [Recipient(*row) for row in sql.rows(_WINDOW, params)]
+
+
+_LEASED: LiteralString = """
+SELECT id, stream_id, lo, hi, try_number, version FROM deliveries_batch
+WHERE id = ANY(%(ids)s::bigint[]) AND lease = %(lease)s AND armed_to IS NULL
+ORDER BY stream_id, lo
+"""
+
+
+def leased(claim: Claim) -> list[Batch]:
+    """What is left of a claim, with the versions to compose against.
+
+    Read it before the windows: a version that is read after them proves nothing.
+    """
+    ids = sql.Bigints(batch.id for batch in claim.batches)
+    return [Batch(*row) for row in sql.rows(_LEASED, {"ids": ids, "lease": claim.lease})]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +79,13 @@ _BOOKS: LiteralString = (
     + " LEFT JOIN LATERAL (SELECT "
     + _TOTALS
     + " FROM deliveries_batch WHERE stream_id = s.id) AS b ON true"
-    + " WHERE s.id = ANY(%(ids)b::bigint[])"
+    + " WHERE s.id = ANY(%(ids)s::bigint[])"
 )
 
 
 def books_of(stream_ids: Sequence[int]) -> dict[int, Books]:
     """The books of some streams, from counters alone: nothing is counted row by row."""
-    found = sql.rows(_BOOKS, {"ids": list(stream_ids)})
+    found = sql.rows(_BOOKS, {"ids": sql.Bigints(stream_ids)})
     return {
         stream_id: Books(
             planned=int(planned),

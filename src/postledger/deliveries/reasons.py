@@ -43,8 +43,10 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.HANDED_BACK: Explanation("its worker stopped and gave it back", "a worker takes it"),
     Reason.LEASE_LOST: Explanation("its worker was lost", "another worker takes it"),
     Reason.REQUEUED: Explanation("a person requeued it", "the next free worker takes it"),
-    Reason.SENT_AGAIN: Explanation("it was sent again after a doubt", "a worker takes it"),
-    Reason.DISPROVED: Explanation("its doubtful try proved not taken", "a worker takes it"),
+    Reason.SENT_AGAIN: Explanation("it is to be sent again after a doubt", "a worker takes it"),
+    Reason.DISPROVED: Explanation(
+        "its doubtful try turned out not to be taken", "a worker takes it"
+    ),
     Reason.RATE_PER_HOUR: Explanation("the hourly limit is reached", "the next clock hour starts"),
     Reason.DAILY_LIMIT: Explanation("the daily limit is reached", "the next opening comes"),
     Reason.QUOTA_EXHAUSTED: Explanation("the provider's quota is used up", "a sync shows more"),

@@ -1,6 +1,6 @@
 """Tells one delivery's or stream's story in plain sentences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import assert_never
 
@@ -33,13 +33,25 @@ _OUTCOMES: dict[Outcome, str] = {
     Outcome.POISON: "workers died of it again and again; it was given up",
 }
 
+# Outcomes that are about doubt themselves; any other one that leaves a doubt leaves an older one.
+_DOUBTFUL = frozenset({Outcome.IN_DOUBT, Outcome.LEASE_LOST})
+
 _EVENTS: dict[str, str] = {
-    "proved_accepted": "evidence came that the provider took it",
-    "proved_not_accepted": "evidence came that the provider did not take it",
-    "count_as_sent": "it was counted as sent",
-    "count_as_not_sent": "it was counted as not sent",
-    "send_again": "it was sent again",
-    "requeued": "it was requeued",
+    "proved_accepted": "evidence came that the provider took it ({actor})",
+    "proved_not_accepted": "evidence came that the provider did not take it ({actor})",
+    "count_as_sent": "{actor} counted it as sent",
+    "count_as_not_sent": "{actor} counted it as not sent",
+    "send_again": "{actor} chose to send it again",
+    "requeued": "{actor} requeued it",
+}
+
+_ENDS: dict[State, str] = {
+    State.ACCEPTED: "was accepted",
+    State.FAILED: "failed",
+    State.SKIPPED: "was skipped",
+    State.SUPPRESSED: "was suppressed",
+    State.EXPIRED: "expired",
+    State.CANCELLED: "was cancelled",
 }
 
 
@@ -58,92 +70,152 @@ def of_stream(facts: StreamFacts, books: Books, waits: list[Waits], *, now: date
     return [
         f"{facts.kind.capitalize()} “{facts.title}”, opened {_time(facts.created_at)}.",
         f"Planned {books.planned} = {' + '.join(parts)}.",
-        *_wide_holds(facts, now),
-        *(_waits(wait, now) for wait in waits),
+        *_stops(facts, now),
+        *(_waits(wait, facts, now) for wait in waits),
         *([] if waits else ["No work is left."]),
+        *_doubts(books.counts.get(State.IN_DOUBT, 0)),
     ]
 
 
 def _happened(fact: AttemptFacts | EventFacts) -> str:
     match fact:
         case AttemptFacts():
-            said = ": ".join(part for part in (fact.code, fact.detail) if part)
-            tail = f" ({said})" if said else ""
-            return f"{_time(fact.at)}, try {fact.try_number}: {_OUTCOMES[fact.outcome]}{tail}."
+            return f"{_when(fact)}: {_OUTCOMES[fact.outcome]}{_said(fact)}{_consequence(fact)}."
         case EventFacts():
-            told = _EVENTS.get(fact.kind, f"the provider reported “{fact.kind}”")
-            return f"{_time(fact.at)}, try {fact.try_number}: {told}, says {fact.actor}."
+            known = _EVENTS.get(fact.kind, f"{{actor}} reported “{fact.kind}”")
+            return f"{_when(fact)}: {known.replace('{actor}', fact.actor)}."
         case _:
             assert_never(fact)
 
 
+def _when(fact: AttemptFacts | EventFacts) -> str:
+    return f"{_time(fact.at)}, try {fact.try_number}" if fact.try_number else _time(fact.at)
+
+
+def _said(fact: AttemptFacts) -> str:
+    """The code and the detail, unless they say what the outcome says anyway."""
+    detail = (fact.detail or "").rstrip(".")
+    if detail.casefold() == _OUTCOMES[fact.outcome]:
+        detail = ""
+    said = ": ".join(part for part in (fact.code, detail) if part)
+    return f" ({said})" if said else ""
+
+
+def _consequence(fact: AttemptFacts) -> str:
+    """What an outcome led to, where that does not follow from the outcome."""
+    if fact.state is State.IN_DOUBT and fact.outcome not in _DOUBTFUL:
+        return "; an earlier try is in doubt, so it stays in doubt"
+    if fact.state is State.FAILED and fact.outcome is Outcome.TRY_LATER:
+        return "; that was the last attempt"
+    return ""
+
+
 def _stands(facts: DeliveryFacts, stream: StreamFacts, now: datetime) -> Iterator[str]:
     if facts.state is State.WAITING:
-        yield from _wide_holds(stream, now)
-        yield _waiting(facts.work, now)
+        yield from _stops(stream, now)
+        yield _waiting(facts.work, stream, now)
+        if facts.doubts:
+            yield f"Whether the provider took try {_list(facts.doubts)} is not known."
     elif facts.state is State.IN_DOUBT:
-        yield from _in_doubt(facts)
+        yield from _in_doubt(facts, now)
     else:
-        code = f" ({facts.code})" if facts.code else ""
         known = f" as {facts.message_id}" if facts.message_id else ""
-        when = f" since {_time(facts.settled_at)}" if facts.settled_at else ""
-        yield f"It is {_word(facts.state)}{known}{code}{when}, after {facts.attempts} attempts."
+        code = f" ({facts.code})" if facts.code else ""
+        when = f" {_time(facts.settled_at)}" if facts.settled_at else ""
+        after = _count(facts.attempts, "attempt")
+        yield f"It {_ENDS[facts.state]}{known}{code}{when}, after {after}."
 
 
-def _in_doubt(facts: DeliveryFacts) -> Iterator[str]:
-    tries = ", ".join(str(number) for number in facts.doubts)
-    since = _time(facts.settled_at) if facts.settled_at else "an unknown time"
-    yield f"It is in doubt since {since}: nobody knows whether the provider took try {tries}."
-    yield "An event from the provider ends the doubt, or a person: count as sent, not sent, again."
-    if facts.resend_after:
-        yield f"Sending again is refused before {_time(facts.resend_after)}: bytes may still leave."
+def _in_doubt(facts: DeliveryFacts, now: datetime) -> Iterator[str]:
+    since = f" since {_time(facts.settled_at)}" if facts.settled_at else ""
+    tries = _list(facts.doubts)
+    yield f"It has been in doubt{since}: nobody knows whether the provider took try {tries}."
+    yield (
+        "An event from the provider will end the doubt, or a person who counts it as sent,"
+        " counts it as not sent, or sends it again."
+    )
+    if facts.resend_after and facts.resend_after > now:
+        yield (
+            f"Sending it again is refused before {_time(facts.resend_after)}:"
+            " until then the doubtful try may still leave."
+        )
 
 
-def _waiting(work: WorkFacts | None, now: datetime) -> str:
+def _waiting(work: WorkFacts | None, stream: StreamFacts, now: datetime) -> str:
     if work is None:
         return "It waits and no live batch covers it: the books are wrong. Run postledger audit."
     if work.holder and work.lease_until:
-        where = "with the provider now" if work.is_armed else "with a worker"
-        after = "becomes in doubt" if work.is_armed else "goes back"
+        where = "with the provider" if work.is_armed else "with a worker"
+        after = "becomes in doubt" if work.is_armed else "goes back to the queue"
         return (
-            f"It is {where} (try {work.try_number}, {work.holder});"
+            f"It is {where} now (try {work.try_number}, {work.holder});"
             f" without news by {_time(work.lease_until)} it {after}."
         )
     explanation = EXPLANATIONS[work.reason]
     when = "now" if work.due_at <= now else f"at {_time(work.due_at)}"
-    return (
-        f"It waits since {_time(work.since)} because {explanation.why};"
-        f" {explanation.moved_by}, {when}."
-    )
+    moved_by = _overruled(stream, now) or f"{explanation.moved_by}, {when}"
+    return f"It has waited since {_time(work.since)} because {explanation.why}; {moved_by}."
 
 
-def _wide_holds(facts: StreamFacts, now: datetime) -> Iterator[str]:
+def _overruled(stream: StreamFacts, now: datetime) -> str:
+    """What will move the stream's work while something wide stops it; empty when nothing does."""
+    if stream.cancelled_at:
+        return "it will be booked as cancelled"
+    return "it goes on when the hold ends" if list(_holds(stream, now)) else ""
+
+
+def _stops(facts: StreamFacts, now: datetime) -> Iterator[str]:
     if facts.cancelled_at:
         yield f"The stream was cancelled {_time(facts.cancelled_at)} by {facts.cancelled_by}."
-    if facts.sender_hold:
-        yield _hold("sender", facts.sender_hold)
-    if facts.stream_hold and (facts.stream_hold.until is None or facts.stream_hold.until > now):
-        yield _hold("stream", facts.stream_hold)
+    else:
+        yield from _holds(facts, now)
+
+
+def _holds(facts: StreamFacts, now: datetime) -> Iterator[str]:
+    """The holds in force, the widest first."""
+    for scope, held in (("sender", facts.sender_hold), ("stream", facts.stream_hold)):
+        if held and (held.until is None or held.until > now):
+            yield _hold(scope, held)
 
 
 def _hold(scope: str, held: Held) -> str:
     explanation = EXPLANATIONS[held.reason]
     end = f"until {_time(held.until)}" if held.until else f"until {explanation.moved_by}"
-    detail = f" ({held.detail})" if held.detail else ""
+    detail = f" ({held.detail.rstrip('.')})" if held.detail else ""
     return (
-        f"The {scope} is held since {_time(held.since)} by {held.actor}"
+        f"The {scope} has been held since {_time(held.since)} by {held.actor}"
         f" because {explanation.why}{detail}, {end}."
     )
 
 
-def _waits(wait: Waits, now: datetime) -> str:
+def _waits(wait: Waits, stream: StreamFacts, now: datetime) -> str:
     explanation = EXPLANATIONS[wait.reason]
+    parts = [_count(wait.batch_count, "batch", "batches"), _count(wait.position_count, "position")]
+    if wait.leased_count:
+        parts.append(f"{_count(wait.leased_count, 'batch', 'batches')} with a worker now")
     when = "now" if wait.next_due_at <= now else f"from {_time(wait.next_due_at)}"
-    leased = f", {wait.leased_count} of them with workers" if wait.leased_count else ""
+    moved_by = _overruled(stream, now) or f"{explanation.moved_by}, {when}"
     return (
-        f"{wait.batch_count} batches ({wait.position_count} positions{leased}) wait since"
-        f" {_time(wait.since)} because {explanation.why}; {explanation.moved_by}, {when}."
+        f"Work has waited since {_time(wait.since)} because {explanation.why}"
+        f" ({', '.join(parts)}); {moved_by}."
     )
+
+
+def _doubts(count: int) -> Iterator[str]:
+    if count:
+        verb = "is" if count == 1 else "are"
+        yield (
+            f"{_count(count, 'delivery', 'deliveries')} {verb} in doubt:"
+            " an event from the provider or a person's word will end that."
+        )
+
+
+def _count(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"
+
+
+def _list(numbers: Sequence[int]) -> str:
+    return " and ".join(str(number) for number in numbers)
 
 
 def _word(state: State) -> str:

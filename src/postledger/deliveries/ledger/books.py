@@ -1,6 +1,10 @@
 """The SQL that every verb with results shares: lines into attempts, counters and batches."""
 
+from collections.abc import Sequence
 from typing import LiteralString
+
+from postledger.deliveries.entries import Entry
+from postledger.deliveries.ledger import sql
 
 COUNTED: tuple[LiteralString, ...] = (
     "accepted",
@@ -24,20 +28,24 @@ _TOTALS: LiteralString = ", ".join(
 )
 _SUMS: LiteralString = ", ".join(["sum(" + name + ")" for name in COUNTED])
 
-# Expects `win` (id, stream_id, hi, moved_to) and `line` (batch_id, stream_id, position,
-# try_number, attempts, state, outcome, code, detail, message_id, duration_ms); {moved} is what
-# else changes on a batch that lives on. All counters come from what the update returned.
-# A first attempt that was accepted lives on the delivery alone, and so does a cancelled one:
+# Expects `line` (stream_id, position, try_number, state, outcome, code, detail, message_id,
+# duration_ms). A first attempt that was accepted lives on the delivery alone; without an outcome
 # there was no attempt.
-_BOOK: LiteralString = """
+ATTEMPTS: LiteralString = """
 attempt AS (
     INSERT INTO deliveries_attempt (
         stream_id, position, try_number, at, outcome, state, code, detail, message_id, duration_ms
     )
     SELECT stream_id, position, try_number, statement_timestamp(), outcome, state, code, detail,
            message_id, duration_ms
-    FROM line WHERE state <> 'cancelled' AND NOT (state = 'accepted' AND try_number = 1)
-), tally AS MATERIALIZED (
+    FROM line WHERE outcome IS NOT NULL AND NOT (state = 'accepted' AND try_number = 1)
+)
+"""
+
+# Expects `win` (id, stream_id, hi, moved_to) and `line` (batch_id, state); {moved} is what else
+# changes on a batch that lives on. All counters come from what the update returned.
+_COUNTERS: LiteralString = """
+tally AS MATERIALIZED (
     SELECT batch_id, {tallies} FROM line GROUP BY batch_id
 ), ended AS (
     DELETE FROM deliveries_batch b
@@ -56,9 +64,9 @@ attempt AS (
 """
 
 
-def book(*, moved: LiteralString) -> LiteralString:
+def counters(*, moved: LiteralString) -> LiteralString:
     return (
-        _BOOK.replace("{tallies}", _TALLIES)
+        _COUNTERS.replace("{tallies}", _TALLIES)
         .replace("{totals}", _TOTALS)
         .replace("{added}", _ADDED)
         .replace("{columns}", COLUMNS)
@@ -67,39 +75,54 @@ def book(*, moved: LiteralString) -> LiteralString:
     )
 
 
-# Expects `entry` and `win` (id, lo, line_to, try_number, lease_until). A delivery changes only
-# while it waits and has no result of this try or a later one. Doubt is sticky: what would close
-# a delivery whose earlier try is unresolved puts it back in doubt.
-LINE_FROM_ENTRIES: LiteralString = """
+# Expects `entry` and `taken` (id, lo, line_to, try_number, lease_until). A delivery changes only
+# while it waits and has no result of this try or a later one. One index range per window and then
+# the rows by their place in the table: one descent per mail was most of a settle. A window has at
+# most 1,000 positions; the limit tells the planner so.
+SPAN: LiteralString = """
+span AS MATERIALIZED (
+    SELECT taken.id AS batch_id, taken.try_number, taken.lease_until, d.tid, d.position
+    FROM taken CROSS JOIN LATERAL (
+        SELECT ctid AS tid, position FROM deliveries_delivery
+        WHERE stream_id = %(stream)s AND position >= taken.lo AND position < taken.line_to
+          AND state = 'waiting' AND last_try < taken.try_number
+        ORDER BY position
+        LIMIT 1000
+    ) AS d
+)
+"""
+
+# Doubt is sticky: what would close a delivery whose earlier try is unresolved puts it back in
+# doubt.
+LINES: LiteralString = """
 line AS (
     UPDATE deliveries_delivery d SET
         state = CASE
             WHEN d.doubts IS NOT NULL AND e.state NOT IN ('accepted', 'waiting') THEN 'in_doubt'
             ELSE e.state
         END,
-        last_try = win.try_number,
+        last_try = span.try_number,
         attempts = d.attempts + e.counts::int,
         code = e.code,
         message_id = coalesce(e.message_id, d.message_id),
         duration_ms = e.duration_ms,
         settled_at = CASE WHEN e.state <> 'waiting' THEN clock_timestamp() END,
         doubts = CASE e.state
-            WHEN 'in_doubt' THEN d.doubts || win.try_number
+            WHEN 'in_doubt' THEN d.doubts || span.try_number
             WHEN 'accepted' THEN NULL
             ELSE d.doubts
         END,
         resend_after = CASE e.state
-            WHEN 'in_doubt' THEN win.lease_until + %(grace)s
+            WHEN 'in_doubt' THEN span.lease_until + %(grace)s
             WHEN 'accepted' THEN NULL
             ELSE d.resend_after
         END
-    FROM entry e JOIN win ON win.id = e.batch_id
-    WHERE d.stream_id = %(stream)s
-      AND d.position = e.position
-      AND e.position >= win.lo AND e.position < win.line_to
+    FROM span JOIN entry e ON e.position = span.position
+    WHERE d.ctid = span.tid
+      AND d.stream_id = %(stream)s
       AND d.state = 'waiting'
-      AND d.last_try < win.try_number
-    RETURNING win.id AS batch_id, d.stream_id, d.position, win.try_number, d.attempts, d.state,
+      AND d.last_try < span.try_number
+    RETURNING span.batch_id, d.stream_id, d.position, span.try_number, d.state,
         e.outcome, e.code, e.detail, e.message_id, e.duration_ms, e.delay, e.reason
 )
 """
@@ -107,13 +130,30 @@ line AS (
 ENTRIES: LiteralString = """
 entry AS MATERIALIZED (
     SELECT * FROM unnest(
-        %(batch_ids)b::bigint[], %(positions)b::bigint[], %(outcomes)b::text[],
-        %(states)b::text[], %(counts)b::boolean[], %(codes)b::text[], %(details)b::text[],
-        %(message_ids)b::text[], %(durations)b::integer[], %(delays)b::interval[],
-        %(reasons)b::text[]
+        %(positions)s::bigint[], %(outcomes)s::text[], %(states)s::text[],
+        %(counts)s::boolean[], %(codes)s::text[], %(details)s::text[],
+        %(message_ids)s::text[], %(durations)s::integer[], %(delays)s::interval[],
+        %(reasons)s::text[]
     ) AS e (
-        batch_id, position, outcome, state, counts, code, detail, message_id, duration_ms, delay,
-        reason
+        position, outcome, state, counts, code, detail, message_id, duration_ms, delay, reason
     )
 )
 """
+
+
+def entry_columns(entries: Sequence[Entry]) -> dict[str, object]:
+    """The parameters of ENTRIES."""
+    return {
+        "positions": sql.Bigints(entry.position for entry in entries),
+        "outcomes": sql.Texts(entry.outcome.value for entry in entries),
+        "states": sql.Texts(entry.state.value for entry in entries),
+        "counts": [entry.counts for entry in entries],
+        "codes": sql.Texts(entry.code for entry in entries),
+        "details": sql.Texts(entry.detail for entry in entries),
+        "message_ids": sql.Texts(entry.message_id for entry in entries),
+        "durations": sql.Bigints(entry.duration_ms for entry in entries),
+        "delays": [entry.delay for entry in entries],
+        "reasons": sql.Texts(
+            None if entry.reason is None else entry.reason.value for entry in entries
+        ),
+    }

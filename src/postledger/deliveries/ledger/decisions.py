@@ -15,7 +15,7 @@ from postledger.deliveries.states import State
 # still covers (its window is armed, the verdict just fell) is left alone: click again later.
 _DECIDE: LiteralString = """
 WITH seen AS (
-    SELECT * FROM unnest(%(positions)b::bigint[], %(tries)b::smallint[]) AS s (position, last_try)
+    SELECT * FROM unnest(%(positions)s::bigint[], %(tries)s::smallint[]) AS s (position, last_try)
 ), line AS (
     UPDATE deliveries_delivery d SET
         state = %(after)s,
@@ -23,7 +23,8 @@ WITH seen AS (
         code = %(code)s,
         settled_at = CASE WHEN %(after)s <> 'waiting' THEN clock_timestamp() END,
         doubts = CASE WHEN %(after)s = 'waiting' THEN d.doubts END,
-        resend_after = NULL
+        -- Counted as not sent, its bytes may still leave: a requeue has to wait for them too.
+        resend_after = CASE WHEN %(after)s = 'failed' THEN d.resend_after END
     FROM seen
     WHERE d.stream_id = %(stream)s
       AND d.position = seen.position
@@ -103,6 +104,7 @@ def requeue(stream_id: int, seen: Sequence[Seen], *, actor: str) -> list[int]:
     """Gives failed deliveries another chance; returns the positions it applied to.
 
     From failed only, each once: state, attempts and error are reset, the try goes on counting.
+    What was counted as not sent waits until its bytes can no longer leave, as for "send again".
     """
     params = {
         "before": State.FAILED.value,
@@ -122,8 +124,8 @@ def _decide(
         **params,
         "stream": stream_id,
         "actor": actor,
-        "positions": [one.position for one in seen],
-        "tries": [one.last_try for one in seen],
+        "positions": sql.Bigints(one.position for one in seen),
+        "tries": sql.Bigints(one.last_try for one in seen),
     }
     with transaction.atomic():
         planning.keep_lane(stream_id)

@@ -42,7 +42,7 @@ def _once_each(evidence: Sequence[Evidence]) -> Iterator[list[Evidence]]:
 
 _COVERING: LiteralString = """
 SELECT b.id
-FROM unnest(%(positions)b::bigint[]) AS given (position)
+FROM unnest(%(positions)s::bigint[]) AS given (position)
 CROSS JOIN LATERAL (
     SELECT id FROM deliveries_batch
     WHERE stream_id = %(stream)s AND NOT is_single AND int8range(lo, hi) @> given.position
@@ -54,7 +54,7 @@ CROSS JOIN LATERAL (
 
 _BUMP: LiteralString = """
 WITH known AS MATERIALIZED (
-    SELECT id FROM deliveries_batch WHERE id = ANY(%(ids)b::bigint[])
+    SELECT id FROM deliveries_batch WHERE id = ANY(%(ids)s::bigint[])
     ORDER BY id FOR NO KEY UPDATE
 )
 UPDATE deliveries_batch b SET version = version + 1 FROM known WHERE b.id = known.id
@@ -71,19 +71,19 @@ def outdate(stream_id: int, positions: Sequence[int]) -> None:
     """
     locked: set[int] = set()
     while True:
-        found = sql.rows(_COVERING, {"stream": stream_id, "positions": list(positions)})
+        found = sql.rows(_COVERING, {"stream": stream_id, "positions": sql.Bigints(positions)})
         fresh = {id_ for (id_,) in found} - locked
         if not fresh:
             return
-        sql.rows(_BUMP, {"ids": sorted(fresh)})
+        sql.rows(_BUMP, {"ids": sql.Bigints(sorted(fresh))})
         locked |= fresh
 
 
 _ACCEPT: LiteralString = """
 WITH said AS MATERIALIZED (
     SELECT * FROM unnest(
-        %(positions)b::bigint[], %(tries)b::smallint[], %(message_ids)b::text[],
-        %(sources)b::text[]
+        %(positions)s::bigint[], %(tries)s::smallint[], %(message_ids)s::text[],
+        %(sources)s::text[]
     ) AS s (position, try_number, message_id, source)
 ), old AS MATERIALIZED (
     SELECT d.position, d.state AS before, said.try_number, said.message_id, said.source
@@ -95,7 +95,8 @@ WITH said AS MATERIALIZED (
 ), line AS (
     UPDATE deliveries_delivery d SET
         state = 'accepted',
-        attempts = d.attempts + (d.last_try < old.try_number)::int,
+        -- A requeue may have reset the count: the accepted try is one.
+        attempts = greatest(d.attempts + (d.last_try < old.try_number)::int, 1),
         last_try = greatest(d.last_try, old.try_number),
         message_id = coalesce(old.message_id, d.message_id),
         settled_at = clock_timestamp(), code = NULL, doubts = NULL, resend_after = NULL
@@ -131,10 +132,10 @@ def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
     outdate(stream_id, positions)
     params = {
         "stream": stream_id,
-        "positions": positions,
-        "tries": [said.try_number for said in evidence],
-        "message_ids": [said.entry.message_id for said in evidence],
-        "sources": [said.source for said in evidence],
+        "positions": sql.Bigints(positions),
+        "tries": sql.Bigints(said.try_number for said in evidence),
+        "message_ids": sql.Texts(said.entry.message_id for said in evidence),
+        "sources": sql.Texts(said.source for said in evidence),
     }
     [(changed,)] = sql.rows(_ACCEPT, params)
     return int(changed)
@@ -143,9 +144,10 @@ def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
 _DISPROVE: LiteralString = """
 WITH said AS MATERIALIZED (
     SELECT * FROM unnest(
-        %(positions)b::bigint[], %(tries)b::smallint[], %(refusals)b::boolean[],
-        %(delays)b::interval[], %(codes)b::text[], %(details)b::text[], %(sources)b::text[]
-    ) AS s (position, try_number, is_refusal, delay, code, detail, source)
+        %(positions)s::bigint[], %(tries)s::smallint[], %(refusals)s::boolean[],
+        %(counts)s::boolean[], %(delays)s::interval[], %(outcomes)s::text[], %(codes)s::text[],
+        %(details)s::text[], %(sources)s::text[]
+    ) AS s (position, try_number, is_refusal, counts, delay, outcome, code, detail, source)
 ), line AS (
     UPDATE deliveries_delivery d SET
         state = CASE
@@ -155,6 +157,8 @@ WITH said AS MATERIALIZED (
         END,
         doubts = NULLIF(array_remove(d.doubts, said.try_number), '{}'),
         resend_after = CASE WHEN d.doubts <> ARRAY[said.try_number] THEN d.resend_after END,
+        -- The doubt was counted as an attempt; a throttle or a call never started is none.
+        attempts = greatest(d.attempts - (NOT said.counts)::int, 0),
         code = said.code,
         settled_at = CASE
             WHEN d.doubts = ARRAY[said.try_number] AND NOT said.is_refusal THEN NULL
@@ -165,12 +169,25 @@ WITH said AS MATERIALIZED (
       AND d.position = said.position
       AND d.state = 'in_doubt'
       AND said.try_number = ANY(d.doubts)
-    RETURNING d.position, d.state, d.last_try, said.try_number, said.delay, said.code,
-        said.detail, said.source
+      -- Under an armed window (a verdict that could not end the doubt) it stays as it is.
+      AND NOT EXISTS (
+        SELECT FROM deliveries_batch b
+        WHERE b.stream_id = %(stream)s AND NOT b.is_single
+          AND int8range(b.lo, b.hi) @> said.position
+      )
+      AND NOT EXISTS (
+        SELECT FROM deliveries_batch b
+        WHERE b.stream_id = %(stream)s AND b.is_single AND b.lo = said.position
+      )
+    RETURNING d.position, d.state, d.last_try, said.try_number, said.delay, said.outcome,
+        said.code, said.detail, said.source
 ), event AS (
     INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
     SELECT %(stream)s, position, statement_timestamp(), 'proved_not_accepted', source,
-           jsonb_build_object('try', try_number, 'after', state, 'code', code, 'detail', detail)
+           jsonb_build_object(
+               'try', try_number, 'after', state, 'outcome', outcome, 'code', code,
+               'detail', detail
+           )
     FROM line
 ), delta AS (
     INSERT INTO deliveries_streamdelta (stream_id, in_doubt, failed)
@@ -196,13 +213,15 @@ def _disprove(stream_id: int, evidence: Sequence[Evidence]) -> int:
     params = {
         "stream": stream_id,
         "reason": Reason.DISPROVED.value,
-        "positions": [entry.position for entry in entries],
-        "tries": [said.try_number for said in evidence],
+        "positions": sql.Bigints(entry.position for entry in entries),
+        "tries": sql.Bigints(said.try_number for said in evidence),
         "refusals": [entry.state is State.FAILED for entry in entries],
+        "counts": [entry.counts for entry in entries],
         "delays": [entry.delay for entry in entries],
-        "codes": [entry.code for entry in entries],
-        "details": [entry.detail for entry in entries],
-        "sources": [said.source for said in evidence],
+        "outcomes": sql.Texts(entry.outcome.value for entry in entries),
+        "codes": sql.Texts(entry.code for entry in entries),
+        "details": sql.Texts(entry.detail for entry in entries),
+        "sources": sql.Texts(said.source for said in evidence),
     }
     [(changed,)] = sql.rows(_DISPROVE, params)
     return int(changed)

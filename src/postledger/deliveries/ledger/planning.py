@@ -1,13 +1,15 @@
 """Writes planned deliveries and the batches that will carry them, in the caller's transaction."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, LiteralString
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from psycopg import sql as pg
+from psycopg.errors import CheckViolation
 
 from postledger.deliveries import partitions
 from postledger.deliveries.entries import Body, Kind, Line
@@ -95,7 +97,7 @@ SELECT kind FROM stream WHERE takes_mail
 
 _LINES: LiteralString = """
 SELECT * FROM unnest(
-    %(addresses)b::text[], %(keys)b::text[], %(contacts)b::bigint[], %(variables)b::text[]
+    %(addresses)s::text[], %(keys)s::text[], %(contacts)s::bigint[], %(variables)s::text[]
 ) AS given (address, dedupe_key, contact_id, variables)
 """
 
@@ -155,7 +157,7 @@ def plan(
         "reason": reason.value,
         "size": BATCH_SIZE,
     }
-    with transaction.atomic():
+    with transaction.atomic(), _refusing_dropped_months(stream_id):
         _open_kind(stream_id)
         [(_, given, added)] = sql.rows(statement, everything)
     return Planned(added=added, repeated=given - added)
@@ -166,7 +168,7 @@ WITH given AS MATERIALIZED (
     SELECT nextval('deliveries_single_position') AS position, source.*
     FROM (
         SELECT * FROM unnest(
-            %(addresses)b::text[], %(keys)b::text[], %(contacts)b::bigint[], %(variables)b::text[]
+            %(addresses)s::text[], %(keys)s::text[], %(contacts)s::bigint[], %(variables)s::text[]
         ) WITH ORDINALITY AS given (address, dedupe_key, contact_id, variables, n)
     ) AS source
 ), line AS (
@@ -191,7 +193,7 @@ SELECT given.n - 1, line.position FROM given LEFT JOIN line USING (position) ORD
 
 _KNOWN: LiteralString = """
 SELECT dedupe_key, position FROM deliveries_delivery
-WHERE stream_id = %(stream)s AND dedupe_key = ANY(%(keys)b::text[])
+WHERE stream_id = %(stream)s AND dedupe_key = ANY(%(keys)s::text[])
 """
 
 
@@ -212,7 +214,7 @@ def enqueue(
         msg = f"enqueue takes up to {MOST_LINES} lines at a time, not {len(lines)}"
         raise ValueError(msg)
     params = {**_columns(lines), "stream": stream_id, "due_at": due_at, "reason": reason.value}
-    with transaction.atomic():
+    with transaction.atomic(), _refusing_dropped_months(stream_id):
         kind = _open_kind(stream_id)
         put = _enqueue_singles if kind is Kind.TRANSACTIONAL else _enqueue_batches
         positions = put(stream_id, lines, params)
@@ -233,12 +235,25 @@ def keep_lane(stream_id: int) -> Kind | None:
 def _open_kind(stream_id: int) -> Kind:
     kind = keep_lane(stream_id)
     if kind is None:
-        msg = (
-            f"Stream {stream_id} takes no more mail: it was cancelled or does not exist."
-            " Open a new stream for what is still to be sent."
-        )
-        raise StreamClosedError(msg)
+        raise _closed(stream_id)
     return kind
+
+
+@contextmanager
+def _refusing_dropped_months(stream_id: int) -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError as error:
+        if isinstance(error.__cause__, CheckViolation):
+            raise _closed(stream_id) from error
+        raise
+
+
+def _closed(stream_id: int) -> StreamClosedError:
+    return StreamClosedError(
+        f"Stream {stream_id} takes no more mail: it was cancelled, its month was dropped, or it"
+        " does not exist. Open a new stream for what is still to be sent."
+    )
 
 
 def _enqueue_singles(
@@ -266,19 +281,19 @@ def _enqueue_batches(
 
 
 def _known(stream_id: int, lines: Sequence[Line]) -> dict[str, int]:
-    wanted = [line.dedupe_key for line in lines if line.dedupe_key is not None]
+    wanted = sql.Texts(line.dedupe_key for line in lines if line.dedupe_key is not None)
     found = sql.rows(_KNOWN, {"stream": stream_id, "keys": wanted}) if wanted else []
     return {str(key): int(position) for key, position in found}
 
 
 def _columns(lines: Sequence[Line]) -> dict[str, object]:
     return {
-        "addresses": [line.address for line in lines],
-        "keys": [line.dedupe_key for line in lines],
-        "contacts": [line.contact_id for line in lines],
-        "variables": [
+        "addresses": sql.Texts(line.address for line in lines),
+        "keys": sql.Texts(line.dedupe_key for line in lines),
+        "contacts": sql.Bigints(line.contact_id for line in lines),
+        "variables": sql.Texts(
             None if line.variables is None else json.dumps(line.variables) for line in lines
-        ],
+        ),
     }
 
 
@@ -286,8 +301,8 @@ _STORE_BODIES: LiteralString = """
 INSERT INTO deliveries_body (stream_id, position, request_id, subject, html, text, headers)
 SELECT %(stream)s, given.position, request_id, subject, html, text, headers::jsonb
 FROM unnest(
-    %(positions)b::bigint[], %(request_ids)b::text[], %(subjects)b::text[], %(htmls)b::text[],
-    %(texts)b::text[], %(headers)b::text[]
+    %(positions)s::bigint[], %(request_ids)s::text[], %(subjects)s::text[], %(htmls)s::text[],
+    %(texts)s::text[], %(headers)s::text[]
 ) AS given (position, request_id, subject, html, text, headers)
 ON CONFLICT (stream_id, position) DO NOTHING
 """
@@ -304,11 +319,13 @@ def _store_bodies(stream_id: int, lines: Sequence[Line], positions: Sequence[int
     bodies = [body for _, body in given]
     params = {
         "stream": stream_id,
-        "positions": [position for position, _ in given],
-        "request_ids": [body.request_id for body in bodies],
-        "subjects": [body.subject for body in bodies],
-        "htmls": [body.html for body in bodies],
-        "texts": [body.text for body in bodies],
-        "headers": [None if body.headers is None else json.dumps(body.headers) for body in bodies],
+        "positions": sql.Bigints(position for position, _ in given),
+        "request_ids": sql.Texts(body.request_id for body in bodies),
+        "subjects": sql.Texts(body.subject for body in bodies),
+        "htmls": sql.Texts(body.html for body in bodies),
+        "texts": sql.Texts(body.text for body in bodies),
+        "headers": sql.Texts(
+            None if body.headers is None else json.dumps(body.headers) for body in bodies
+        ),
     }
     sql.rows(_STORE_BODIES, params)

@@ -7,7 +7,7 @@ from typing import LiteralString
 from django.db import transaction
 
 from postledger.deliveries.ledger import books, sql
-from postledger.deliveries.ledger.work import ORPHAN_GRACE
+from postledger.deliveries.ledger.arming import ORPHAN_GRACE
 from postledger.deliveries.reasons import Reason
 
 # A batch that lost its worker this often, without progress, is halved; a batch of one fails.
@@ -48,12 +48,14 @@ WITH stale AS (
       AND d.position >= win.lo AND d.position < win.armed_to
       AND d.state = 'waiting'
       AND d.last_try < win.try_number
-    RETURNING win.id AS batch_id, d.stream_id, d.position, win.try_number, d.attempts, d.state,
+    RETURNING win.id AS batch_id, d.stream_id, d.position, win.try_number, d.state,
         'lease_lost' AS outcome, NULL AS code,
         'Its worker was lost while the mail was with the provider.' AS detail,
         NULL AS message_id, NULL::integer AS duration_ms
 ), """
-    + books.book(
+    + books.ATTEMPTS
+    + ", "
+    + books.counters(
         moved="armed_to = NULL, lease = NULL, lease_until = NULL, reason = %(reason)s,"
         " since = statement_timestamp(),"
         " losses = CASE WHEN win.armed_to IS NULL THEN b.losses + 1 ELSE 0 END"
@@ -66,7 +68,7 @@ SELECT (SELECT count(*) FROM win), (SELECT count(*) FROM line)
 _HALVE: LiteralString = """
 WITH sick AS MATERIALIZED (
     SELECT id, hi FROM deliveries_batch
-    WHERE losses >= %(most)s AND lease IS NULL AND hi - lo > 1 AND id = ANY(%(ids)b::bigint[])
+    WHERE losses >= %(most)s AND lease IS NULL AND hi - lo > 1 AND id = ANY(%(ids)s::bigint[])
     ORDER BY id FOR NO KEY UPDATE
 ), parent AS (
     UPDATE deliveries_batch b
@@ -120,7 +122,7 @@ def sweep(*, limit: int = 100) -> Swept:
         [(given_back, in_doubt)] = sql.rows(_SWEEP, params)
         sick = sql.rows(_SICK, {"most": MOST_LOSSES})
         large = [id_ for id_, is_one in sick if not is_one]
-        halved = sql.rows(_HALVE, {"most": MOST_LOSSES, "ids": large}) if large else []
+        halved = sql.rows(_HALVE, {"most": MOST_LOSSES, "ids": sql.Bigints(large)}) if large else []
         ones = [id_ for id_, is_one in sick if is_one]
         poisoned = _close(ones, state="failed", outcome="poison", code="poison")
         sql.rows(_TIDY, {})
@@ -132,7 +134,7 @@ _CLOSE: LiteralString = (
     """
 WITH win AS MATERIALIZED (
     SELECT id, stream_id, lo, hi, try_number, hi AS moved_to FROM deliveries_batch
-    WHERE id = ANY(%(ids)b::bigint[]) AND lease IS NULL
+    WHERE id = ANY(%(ids)s::bigint[]) AND lease IS NULL
     ORDER BY id
     FOR NO KEY UPDATE SKIP LOCKED
 ), line AS (
@@ -142,21 +144,23 @@ WITH win AS MATERIALIZED (
     FROM win
     WHERE d.stream_id = win.stream_id AND d.position >= win.lo AND d.position < win.hi
       AND d.state = 'waiting'
-    RETURNING win.id AS batch_id, d.stream_id, d.position, win.try_number, d.attempts, d.state,
-        %(outcome)s AS outcome, d.code, NULL AS detail, NULL AS message_id,
+    RETURNING win.id AS batch_id, d.stream_id, d.position, win.try_number, d.state,
+        %(outcome)s::text AS outcome, d.code, NULL AS detail, NULL AS message_id,
         NULL::integer AS duration_ms
 ), """
-    + books.book(moved="armed_to = NULL")
+    + books.ATTEMPTS
+    + ", "
+    + books.counters(moved="armed_to = NULL")
     + """
 SELECT count(*) FROM line
 """
 )
 
 
-def _close(ids: list[int], *, state: str, outcome: str, code: str | None) -> int:
+def _close(ids: list[int], *, state: str, outcome: str | None, code: str | None) -> int:
     if not ids:
         return 0
-    params = {"ids": ids, "state": state, "outcome": outcome, "code": code}
+    params = {"ids": sql.Bigints(ids), "state": state, "outcome": outcome, "code": code}
     [(closed,)] = sql.rows(_CLOSE, params)
     return int(closed)
 
@@ -179,7 +183,7 @@ def drain(stream_id: int, *, limit: int = 2) -> int:
     """
     with transaction.atomic():
         ids = [id_ for (id_,) in sql.rows(_TO_DRAIN, {"stream": stream_id, "limit": limit})]
-        return _close(ids, state="cancelled", outcome="not_sent", code=None)
+        return _close(ids, state="cancelled", outcome=None, code=None)
 
 
 _FOLD: LiteralString = (
@@ -193,11 +197,15 @@ WITH part AS MATERIALIZED (
     + ", ".join(["sum(" + name + ") AS " + name for name in books.COUNTED])
     + """
     FROM gone GROUP BY stream_id
+), locked AS (
+    -- In one order, or two folds at once could wait for each other.
+    SELECT s.id FROM deliveries_stream s JOIN total t ON t.stream_id = s.id
+    ORDER BY s.id FOR NO KEY UPDATE OF s
 ), folded AS (
     UPDATE deliveries_stream s SET planned = s.planned + t.planned, """
     + ", ".join([name + " = s." + name + " + t." + name for name in books.COUNTED])
     + """
-    FROM total t WHERE s.id = t.stream_id
+    FROM total t JOIN locked ON locked.id = t.stream_id WHERE s.id = t.stream_id
 )
 SELECT count(*) FROM gone
 """
@@ -220,7 +228,7 @@ LIMIT 1000
 
 _RETIRE: LiteralString = """
 DELETE FROM deliveries_lane l
-WHERE l.stream_id = ANY(%(ids)b::bigint[])
+WHERE l.stream_id = ANY(%(ids)s::bigint[])
   AND NOT EXISTS (SELECT FROM deliveries_batch b WHERE b.stream_id = l.stream_id)
 RETURNING l.stream_id
 """
@@ -232,4 +240,4 @@ def retire_lanes(*, idle: timedelta = timedelta(hours=1)) -> int:
         params = {"idle": idle, "lane": sql.LANE}
         ids = [id_ for (id_,) in sql.rows(_IDLE_LANES, params)]
         # A new statement: work added before the lock was won is visible to it.
-        return len(sql.rows(_RETIRE, {"ids": ids})) if ids else 0
+        return len(sql.rows(_RETIRE, {"ids": sql.Bigints(ids)})) if ids else 0

@@ -213,6 +213,27 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Whether work of a stream may be armed now. It first takes the gates of the stream and its
+-- sender, shared, until the caller commits; whoever holds or cancels takes them alone. A volatile
+-- function reads with a new snapshot, so a hold that won the gate is seen even by a statement
+-- that began before it. A row lock would do too, but would write the stream's row at every arm.
+CREATE FUNCTION deliveries_gate(stream bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(1, (id & 2147483647)::integer),
+            pg_advisory_xact_lock_shared(2, (sender_id & 2147483647)::integer)
+    FROM deliveries_stream WHERE id = stream;
+    RETURN EXISTS (
+        SELECT FROM deliveries_stream s
+        WHERE s.id = stream
+          AND s.cancelled_at IS NULL
+          AND (s.held_reason IS NULL OR s.held_until <= clock_timestamp())
+          AND NOT EXISTS (
+            SELECT FROM deliveries_senderhold h
+            WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > clock_timestamp())
+          )
+    );
+END $$;
+
 -- The outside id of a delivery (try 0) or of one try; lib/ids.py is its twin.
 CREATE FUNCTION delivery_uuid(stream_id bigint, "position" bigint, try_number integer)
 RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

@@ -6,7 +6,7 @@ from typing import override
 
 from django.core.management.base import BaseCommand, CommandError
 
-from postledger.deliveries import partitions
+from postledger.deliveries import ledger, partitions
 from postledger.lib import ids
 from postledger.lib.errors import RefusedError
 
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             msg = f"There is no month {name} to drop."
             raise CommandError(msg)
         try:
-            partitions.drop(month)
+            ledger.drop_month(month, now=datetime.now(UTC))
         except RefusedError as refused:
             raise CommandError(str(refused)) from None
         self.stdout.write(f"dropped {name}")

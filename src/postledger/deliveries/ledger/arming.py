@@ -1,0 +1,127 @@
+"""Declares windows as being with the provider, and books what the gates held back."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import LiteralString
+
+from postledger.deliveries import states
+from postledger.deliveries.entries import Claim, Entry, Window
+from postledger.deliveries.ledger import books, sql
+
+# How long after a lease's end its bytes may still leave the kernel: until then nobody may send
+# a doubtful mail again.
+ORPHAN_GRACE = timedelta(minutes=15)
+
+MOST_POSITIONS = 1_000
+
+# The gate is asked first and once; the batch's own conditions are checked on the locked row.
+_WINDOWS: LiteralString = """
+WITH gate AS MATERIALIZED (
+    SELECT deliveries_gate(%(stream)s) AS is_open
+), want AS (
+    SELECT * FROM unnest(
+        %(ids)s::bigint[], %(versions)s::integer[], %(los)s::bigint[], %(tos)s::bigint[]
+    ) AS w (id, version, lo, armed_to)
+), taken AS MATERIALIZED (
+    SELECT b.id, b.stream_id, b.lo, b.hi, b.try_number, b.lease_until, w.armed_to AS line_to
+    FROM want w JOIN deliveries_batch b ON b.id = w.id
+    WHERE (SELECT is_open FROM gate)
+      AND b.lease = %(lease)s
+      AND b.lease_until > clock_timestamp()
+      AND b.version = w.version
+      AND b.lo = w.lo
+      AND b.armed_to IS NULL
+      AND b.due_at <= clock_timestamp()
+      AND w.armed_to <= b.hi
+    ORDER BY b.id
+    FOR NO KEY UPDATE OF b
+)
+"""
+
+_ARM: LiteralString = (
+    _WINDOWS
+    + """
+, armed AS (
+    UPDATE deliveries_batch b
+    SET armed_to = taken.line_to, lease_until = clock_timestamp() + %(lease_time)s
+    FROM taken WHERE b.id = taken.id
+    RETURNING b.id
+)
+SELECT id FROM armed
+"""
+)
+
+# A window in which every waiting mail got a verdict has nothing to send: it is passed over.
+_NOTHING_LEFT: LiteralString = """
+win AS MATERIALIZED (
+    SELECT taken.*, sends, CASE WHEN sends THEN taken.lo ELSE taken.line_to END AS moved_to
+    FROM taken CROSS JOIN LATERAL (
+        SELECT EXISTS (
+            SELECT FROM span
+            WHERE span.batch_id = taken.id
+              AND NOT EXISTS (SELECT FROM entry WHERE entry.position = span.position)
+        ) AS sends
+    ) AS left_over
+)
+"""
+
+_ARM_WITH_VERDICTS: LiteralString = ", ".join(
+    [
+        _WINDOWS,
+        books.ENTRIES,
+        books.SPAN,
+        _NOTHING_LEFT,
+        books.LINES,
+        books.ATTEMPTS,
+        books.counters(
+            moved="armed_to = CASE WHEN win.sends THEN win.line_to END,"
+            " lease_until = clock_timestamp() + %(lease_time)s"
+        )
+        + "SELECT id FROM win WHERE sends",
+    ]
+)
+
+
+def arm(
+    claim: Claim,
+    windows: Sequence[Window],
+    *,
+    lease_time: timedelta,
+    verdicts: Sequence[Entry] | None = None,
+) -> list[Window]:
+    """Declares windows of one stream as being with the provider; returns those that may be sent.
+
+    A window is armed only if the lease is mine and still runs, nothing changed since it was
+    composed (version, lo), nothing is armed in its batch, and neither stream nor sender is held;
+    arming renews the lease. The gates' verdicts commit with it or not at all. Where verdicts are
+    given, even none, a window with nothing left to send is passed over and not returned.
+    Never call this inside a longer transaction: the commit is what allows the sending.
+    """
+    if not windows:
+        return []
+    if any(window.to - window.batch.lo > MOST_POSITIONS for window in windows):
+        msg = f"a window has at most {MOST_POSITIONS} positions"
+        raise ValueError(msg)
+    params: dict[str, object] = {
+        "stream": windows[0].batch.stream_id,
+        "lease": claim.lease,
+        "lease_time": lease_time,
+        "ids": sql.Bigints(window.batch.id for window in windows),
+        "versions": sql.Bigints(window.batch.version for window in windows),
+        "los": sql.Bigints(window.batch.lo for window in windows),
+        "tos": sql.Bigints(window.to for window in windows),
+    }
+    statement = _ARM
+    if verdicts is not None:
+        statement = _ARM_WITH_VERDICTS
+        params |= {**books.entry_columns(_checked(verdicts)), "grace": ORPHAN_GRACE}
+    armed = {id_ for (id_,) in sql.rows(statement, params)}
+    return [window for window in windows if window.batch.id in armed]
+
+
+def _checked(verdicts: Sequence[Entry]) -> Sequence[Entry]:
+    for entry in verdicts:
+        if not states.is_verdict(entry.state):
+            msg = f"{entry.state} is not a verdict the gates can give"
+            raise ValueError(msg)
+    return verdicts

@@ -1,0 +1,111 @@
+"""Who works on what: turns between streams, leases on batches, and giving them back."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import LiteralString
+
+from postledger.deliveries.entries import Batch, Claim
+from postledger.deliveries.ledger import sql
+from postledger.deliveries.reasons import Reason
+
+_TURNS: LiteralString = """
+WITH next AS MATERIALIZED (
+    SELECT l.stream_id
+    FROM deliveries_lane l
+    JOIN deliveries_stream s ON s.id = l.stream_id
+    WHERE s.cancelled_at IS NULL
+      AND (s.held_reason IS NULL OR s.held_until <= statement_timestamp())
+      AND NOT EXISTS (
+        SELECT FROM deliveries_senderhold h
+        WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
+      )
+      AND EXISTS (
+        SELECT FROM deliveries_batch b
+        WHERE b.stream_id = l.stream_id AND b.due_at <= statement_timestamp() AND b.lease IS NULL
+      )
+    ORDER BY l.priority, l.turn_at
+    LIMIT %(limit)s
+    FOR NO KEY UPDATE OF l SKIP LOCKED
+)
+UPDATE deliveries_lane l SET turn_at = clock_timestamp()
+FROM next WHERE l.stream_id = next.stream_id
+RETURNING l.stream_id, l.priority
+"""
+
+
+def turns(*, limit: int) -> list[int]:
+    """Names the streams whose turn it is: with due work, not held, longest without a turn first.
+
+    Each goes to the end of its priority's line, so one turn each is fair; two callers at once
+    get different streams.
+    """
+    found = sql.rows(_TURNS, {"limit": limit})
+    return [stream_id for stream_id, _ in sorted(found, key=lambda row: row[1])]
+
+
+_CLAIM: LiteralString = (
+    """
+WITH due AS MATERIALIZED (
+    SELECT b.id FROM deliveries_batch b
+    WHERE b.stream_id = %(stream)s AND b.due_at <= statement_timestamp() AND b.lease IS NULL
+      AND """
+    + sql.STREAM_IS_OPEN
+    + """
+    ORDER BY b.due_at
+    LIMIT %(limit)s
+    FOR NO KEY UPDATE OF b SKIP LOCKED
+), token AS MATERIALIZED (
+    SELECT nextval('deliveries_lease_token') AS lease WHERE EXISTS (SELECT FROM due)
+), claimed AS (
+    UPDATE deliveries_batch b
+    SET lease = token.lease, lease_until = clock_timestamp() + %(lease_time)s
+    FROM due, token WHERE b.id = due.id
+    RETURNING b.lease, b.id, b.lo, b.hi, b.try_number, b.version, b.lease_until
+), directory AS (
+    INSERT INTO deliveries_lease (token, holder, taken_at, check_at, batch_ids)
+    SELECT lease, %(holder)s, statement_timestamp(), max(lease_until), array_agg(id)
+    FROM claimed GROUP BY lease
+)
+SELECT lease, id, lo, hi, try_number, version FROM claimed ORDER BY lo
+"""
+)
+
+
+def claim(stream_id: int, *, holder: str, limit: int, lease_time: timedelta) -> Claim | None:
+    """Leases due batches of one stream that is not held, in the order they are due.
+
+    At most one holder has a batch: rows are taken with SKIP LOCKED, the token comes from a
+    sequence and ends by the database's clock. None when there is nothing to take.
+    """
+    params = {"stream": stream_id, "limit": limit, "lease_time": lease_time, "holder": holder}
+    found = sql.rows(_CLAIM, params)
+    if not found:
+        return None
+    batches = [
+        Batch(id=id_, stream_id=stream_id, lo=lo, hi=hi, try_number=number, version=version)
+        for _, id_, lo, hi, number, version in found
+    ]
+    return Claim(lease=found[0][0], batches=batches)
+
+
+_WAIT: LiteralString = """
+UPDATE deliveries_batch
+SET due_at = %(due_at)s, reason = %(reason)s, lease = NULL, lease_until = NULL,
+    since = CASE WHEN reason = %(reason)s THEN since ELSE statement_timestamp() END
+WHERE id = ANY(%(ids)s::bigint[]) AND lease = %(lease)s AND armed_to IS NULL
+RETURNING id
+"""
+
+
+def wait(claim: Claim, batches: Sequence[Batch], *, due_at: datetime, reason: Reason) -> list[int]:
+    """Gives leased, unarmed batches back with the reason they wait and the time they go on.
+
+    The one way to defer. Attempts are not counted; waiting on for the same reason keeps `since`.
+    """
+    params = {
+        "ids": sql.Bigints(batch.id for batch in batches),
+        "lease": claim.lease,
+        "due_at": due_at,
+        "reason": reason.value,
+    }
+    return [id_ for (id_,) in sql.rows(_WAIT, params)]

@@ -1,0 +1,107 @@
+"""Takes one month's lines out of the ledger; the streams stay, and their totals with them."""
+
+from datetime import datetime
+from typing import ClassVar, LiteralString
+
+from django.db import OperationalError, connection, transaction
+from psycopg.errors import LockNotAvailable
+
+from postledger.deliveries import partitions
+from postledger.deliveries.ledger import books, sql
+from postledger.lib import ids
+from postledger.lib.errors import RefusedError
+
+_FOLD_MONTH: LiteralString = (
+    """
+WITH gone AS (
+    DELETE FROM deliveries_streamdelta WHERE stream_id >= %(first)s AND stream_id < %(end)s
+    RETURNING *
+), total AS (
+    SELECT stream_id, sum(planned) AS planned, """
+    + ", ".join(["sum(" + name + ") AS " + name for name in books.COUNTED])
+    + """
+    FROM gone GROUP BY stream_id
+)
+UPDATE deliveries_stream s SET planned = s.planned + t.planned, """
+    + ", ".join([name + " = s." + name + " + t." + name for name in books.COUNTED])
+    + """
+FROM total t WHERE s.id = t.stream_id
+"""
+)
+
+_FORGET_LANES: LiteralString = """
+DELETE FROM deliveries_lane WHERE stream_id >= %(first)s AND stream_id < %(end)s
+"""
+
+
+class MonthInUseError(RefusedError):
+    code: ClassVar[str] = "month_in_use"
+
+
+def drop_month(month: int, *, now: datetime) -> None:
+    """Drops one month's lines for good; its streams keep their totals.
+
+    All or nothing. Refused before the month is over, while it has live batches or doubts, and
+    while others hold its tables: the mail of other months never waits for more than a moment.
+    """
+    name = ids.month_name(month)
+    if month >= ids.month_of(now):
+        msg = f"{name} stays: it is not over, so mail may still be planned in it. Drop it later."
+        raise MonthInUseError(msg)
+    _refuse_if_used(month)
+    _refuse_if_open(month)
+    with transaction.atomic():
+        _lock(month)
+        _refuse_if_used(month)
+        bounds = {"first": ids.first_stream_of(month), "end": ids.first_stream_of(month + 1)}
+        sql.rows(_FOLD_MONTH, bounds)
+        sql.rows(_FORGET_LANES, bounds)
+        with connection.cursor() as cursor:
+            for table in partitions.TABLES:
+                cursor.execute(f"DROP TABLE {partitions.partition(table, month)}")
+
+
+def _refuse_if_used(month: int) -> None:
+    found = partitions.look(month)
+    if found.live_batch_count or found.doubt_count:
+        msg = (
+            f"{found.name} stays: it has {found.live_batch_count} live batches and"
+            f" {found.doubt_count} deliveries in doubt."
+            " Let the batches end or cancel their streams, and resolve the doubts, first."
+        )
+        raise MonthInUseError(msg)
+
+
+def _refuse_if_open(month: int) -> None:
+    """Reads every line once, before anything is locked: a drop cannot be taken back."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT count(*) FROM {partitions.partition('deliveries_delivery', month)}"
+            " WHERE state IN ('waiting', 'in_doubt')"
+        )
+        [(open_count,)] = cursor.fetchall()
+    if open_count:
+        msg = (
+            f"{ids.month_name(month)} stays: its counters say that all is done, but {open_count}"
+            " of its lines wait or are in doubt. Run postledger audit."
+        )
+        raise MonthInUseError(msg)
+
+
+def _lock(month: int) -> None:
+    parts = [partitions.partition(table, month) for table in partitions.TABLES]
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            # Shorter than the wait after which PostgreSQL looks for deadlocks: in one, this gives
+            # up and not a worker. Parents first, as every statement locks them.
+            cursor.execute("SET LOCAL lock_timeout = '500ms'")
+            for table in (*(f"ONLY {parent}" for parent in partitions.TABLES), *parts):
+                cursor.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+    except OperationalError as error:
+        if not isinstance(error.__cause__, LockNotAvailable):
+            raise
+        msg = (
+            f"{ids.month_name(month)} stays: others are using the ledger's tables right now."
+            " Nothing was changed; try again."
+        )
+        raise MonthInUseError(msg) from error

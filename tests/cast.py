@@ -1,0 +1,139 @@
+"""The cast of the tests: tenants acme and globex, their senders, and streams with mail in them."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from django.db import connection
+
+from postledger.accounts.models import Sender, Workspace
+from postledger.deliveries import ledger
+from postledger.deliveries.entries import Batch, Claim, Entry, Kind, Line, Window
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+
+LEASE = timedelta(seconds=120)
+
+
+def sender(workspace: str = "acme") -> Sender:
+    tenant, _ = Workspace.objects.get_or_create(name=workspace)
+    found, _ = Sender.objects.get_or_create(workspace=tenant, address=f"news@{workspace}.example")
+    return found
+
+
+def stream(
+    kind: Kind = Kind.CAMPAIGN,
+    *,
+    mails: int = 0,
+    workspace: str = "acme",
+    now: datetime | None = None,
+) -> int:
+    """A stream with some planned mails, positions from 0 (campaigns) or a sequence."""
+    now = now or datetime.now(UTC)
+    owner = sender(workspace)
+    stream_id = ledger.open_stream(
+        owner.workspace_id, sender_id=owner.pk, kind=kind, title="News", now=now
+    )
+    for first in range(0, mails, 1000):
+        enqueue(stream_id, range(first, min(first + 1000, mails)))
+    return stream_id
+
+
+def enqueue(stream_id: int, numbers: Sequence[int]) -> list[int]:
+    lines = [Line(f"r{number}@example.com", dedupe_key=f"r{number}") for number in numbers]
+    return ledger.enqueue(stream_id, lines, due_at=datetime.now(UTC))
+
+
+def claim(stream_id: int, *, limit: int = 1, holder: str = "worker") -> Claim:
+    found = ledger.claim(stream_id, holder=holder, limit=limit, lease_time=LEASE)
+    assert found is not None
+    return found
+
+
+def armed(stream_id: int, *, size: int = 10) -> tuple[Claim, Window]:
+    """A claim of one batch with its first window armed."""
+    taken = claim(stream_id)
+    batch = taken.batches[0]
+    window = Window(batch, min(batch.lo + size, batch.hi))
+    assert ledger.arm(taken, [window], lease_time=LEASE) == [window]
+    return taken, window
+
+
+def states(stream_id: int) -> dict[int, State]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT position, state FROM deliveries_delivery WHERE stream_id = %s", [stream_id]
+        )
+        return {position: State(state) for position, state in cursor.fetchall()}
+
+
+def batches(stream_id: int) -> list[tuple[int, int, int, str]]:
+    """The live batches as (lo, hi, try, reason), in the order of positions."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT lo, hi, try_number, reason FROM deliveries_batch"
+            " WHERE stream_id = %s ORDER BY lo",
+            [stream_id],
+        )
+        return [(lo, hi, number, reason) for lo, hi, number, reason in cursor.fetchall()]
+
+
+def run_out(lease: int) -> None:
+    """Lets the database's clock pass the end of a lease."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE deliveries_batch SET lease_until = clock_timestamp() - interval '1 second'"
+            " WHERE lease = %s",
+            [lease],
+        )
+        cursor.execute(
+            "UPDATE deliveries_lease SET check_at = clock_timestamp() - interval '1 second'"
+            " WHERE token = %s",
+            [lease],
+        )
+
+
+def pass_grace(stream_id: int) -> None:
+    """Lets the time pass in which bytes of a lost try may still leave."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE deliveries_delivery SET resend_after = clock_timestamp() - interval '1 second'"
+            " WHERE stream_id = %s AND resend_after IS NOT NULL",
+            [stream_id],
+        )
+
+
+def again(batch: Batch, *, lo: int) -> Batch:
+    """The same batch after its window up to `lo` was settled."""
+    return Batch(batch.id, batch.stream_id, lo, batch.hi, batch.try_number, batch.version)
+
+
+def book(stream_id: int, result: Callable[[int], Entry], *, size: int = 10) -> Window:
+    """Arms the next window and settles every position of it with the same kind of result."""
+    taken, window = armed(stream_id, size=size)
+    entries = [result(position) for position in range(window.batch.lo, window.to)]
+    ledger.settle(taken, [window], results=entries)
+    if window.to < window.batch.hi:
+        rest = again(window.batch, lo=window.to)
+        ledger.wait(taken, [rest], due_at=datetime.now(UTC), reason=Reason.READY)
+    return window
+
+
+def judge(stream_id: int, verdict: Callable[[int], Entry], *, size: int = 10) -> Window:
+    """Lets the gates end every position of the next window before anything is handed over."""
+    taken = claim(stream_id)
+    batch = taken.batches[0]
+    window = Window(batch, min(batch.lo + size, batch.hi))
+    entries = [verdict(position) for position in range(batch.lo, window.to)]
+    assert ledger.arm(taken, [window], lease_time=LEASE, verdicts=entries) == []
+    if window.to < batch.hi:
+        rest = again(batch, lo=window.to)
+        ledger.wait(taken, [rest], due_at=datetime.now(UTC), reason=Reason.READY)
+    return window
+
+
+def lose(stream_id: int, *, size: int = 10) -> Window:
+    """Arms the next window and loses its worker: the window becomes doubt."""
+    taken, window = armed(stream_id, size=size)
+    run_out(taken.lease)
+    ledger.sweep()
+    return window

@@ -1,0 +1,153 @@
+"""Breaks each rule of the ledger in a copy of the code and sees the property test notice.
+
+`python -m tests.deliveries.broken_rules [name]` prints, for every broken rule, whether the
+machine of test_machine.py failed, and with what. It takes minutes; run it when a verb changes.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Break:
+    """One rule switched off: in `file`, `old` becomes `new`."""
+
+    rule: str
+    file: str
+    old: str
+    new: str
+
+
+BREAKS = [
+    Break(
+        "1 arm needs my lease", "work.py", "WHERE b.lease = %(lease)s\n      AND", "WHERE true AND"
+    ),
+    Break("1 arm needs a running lease", "work.py", "b.lease_until > clock_timestamp()", "true"),
+    Break("1 arm starts at lo", "work.py", "AND b.lo = w.lo\n      AND b.armed_to IS NULL", ""),
+    Break("1 arm respects holds", "sql.py", "AND (s.held_reason IS NULL", "AND (true"),
+    Break("1 arm respects sender holds", "sql.py", "AND NOT EXISTS (", "AND true OR EXISTS ("),
+    Break("2 evidence outdates", "evidence.py", "version = version + 1", "version = version"),
+    Break("2 arm needs the version", "work.py", "AND b.version = w.version", ""),
+    Break(
+        "3 settle needs the lease", "work.py", "WHERE b.lease = %(lease)s AND b.lo", "WHERE b.lo"
+    ),
+    Break("3 only waiting lines settle", "books.py", "AND d.state = 'waiting'", ""),
+    Break("3 only newer tries settle", "books.py", "AND d.last_try < win.try_number", ""),
+    Break(
+        "4 the cursor moves",
+        "work.py",
+        "w.moved_to, w.moved_to AS",
+        "b.lo AS moved_to, w.moved_to AS",
+    ),
+    Break("5 a retry is a new try", "work.py", "g.try_number + 1", "g.try_number"),
+    Break("5 send again is a new try", "decisions.py", "line.last_try + 1", "line.last_try"),
+    Break("5 attempts count once", "evidence.py", "(d.last_try < old.try_number)::int", "1"),
+    Break(
+        "6 late acceptance counts",
+        "evidence.py",
+        "WHERE d.state <> 'accepted'",
+        "WHERE d.state = 'x'",
+    ),
+    Break("6 late refusal needs the doubt", "evidence.py", "AND d.state = 'in_doubt'\n", "\n"),
+    Break("6 late refusal is of its try", "evidence.py", "AND said.try_number = ANY(d.doubts)", ""),
+    Break(
+        "7 doubt is sticky in settle",
+        "books.py",
+        "d.doubts IS NOT NULL AND e.state",
+        "false AND e.state",
+    ),
+    Break(
+        "7 doubt is sticky in drain", "upkeep.py", "WHEN d.doubts IS NULL THEN", "WHEN true THEN"
+    ),
+    Break("7 armed becomes doubt", "upkeep.py", "d.position < win.armed_to", "d.position < win.lo"),
+    Break("9 orphans", "decisions.py", "d.resend_after <= clock_timestamp()", "true"),
+    Break(
+        "10 drain leaves leases",
+        "upkeep.py",
+        "s.cancelled_at IS NOT NULL\nWHERE b.stream_id = %(stream)s AND b.lease IS NULL",
+        "s.cancelled_at IS NOT NULL\nWHERE b.stream_id = %(stream)s",
+    ),
+    Break("10 cancel stops arming", "sql.py", "AND s.cancelled_at IS NULL", ""),
+    Break("11 a click needs the state", "decisions.py", "AND d.state = %(before)s", ""),
+    Break("11 a click needs the try", "decisions.py", "AND d.last_try = seen.last_try", ""),
+    Break("12 the parent shrinks", "upkeep.py", "SET hi = b.lo + (b.hi - b.lo) / 2,", "SET"),
+    Break(
+        "12 retries come after the shrink",
+        "work.py",
+        "w.moved_to, w.moved_to AS",
+        "b.lo AS moved_to, w.moved_to AS",
+    ),
+    Break(
+        "claim takes unleased work",
+        "work.py",
+        'b.due_at <= statement_timestamp() AND b.lease IS NULL\n      AND """',
+        'b.due_at <= statement_timestamp()\n      AND """',
+    ),
+    Break(
+        "counters from RETURNING",
+        "books.py",
+        "count(*) FILTER (WHERE state = '",
+        "1 + count(*) FILTER (WHERE state = '",
+    ),
+    Break(
+        "retries never span a doubt",
+        "work.py",
+        "FROM spaced WHERE state <> 'accepted'",
+        "FROM spaced WHERE state = 'waiting'",
+    ),
+]
+
+
+def broken_copy(one: Break, into: Path) -> None:
+    shutil.copytree(ROOT / "src", into / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    path = into / "src/postledger/deliveries/ledger" / one.file
+    text = path.read_text()
+    if one.old not in text:
+        msg = f"{one.rule}: {one.file} does not contain {one.old!r}"
+        raise LookupError(msg)
+    path.write_text(text.replace(one.old, one.new))
+
+
+def try_out(one: Break) -> tuple[bool, str]:
+    """Whether the property test failed, and the line that says how."""
+    with tempfile.TemporaryDirectory() as place:
+        broken_copy(one, Path(place))
+        command = ["pytest", "-q", "-n0", "-x", "tests/deliveries/test_machine.py"]
+        environment = {**os.environ, "PYTHONPATH": f"{place}/src", "EXAMPLES": "150"}
+        done = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    lines = re.findall(r"^E\s+(?:\w+\.)*(\w*Error.*)$", done.stdout, re.MULTILINE)
+    return done.returncode == 1, (lines[-1] if lines else done.stdout[-200:])[:110]
+
+
+def main(names: Sequence[str]) -> int:
+    survivors = 0
+    for one in BREAKS:
+        if names and not any(name in one.rule for name in names):
+            continue
+        noticed, how = try_out(one)
+        survivors += not noticed
+        print(
+            f"{'noticed ' if noticed else 'SURVIVED'}  {one.rule:35}  {how if noticed else ''}",
+            flush=True,
+        )
+    return survivors
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

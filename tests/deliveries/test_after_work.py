@@ -1,0 +1,254 @@
+"""Claims about what comes after or beside the work: sweep, cancel, evidence, people, counters."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+
+from postledger.deliveries import audit, entries, ledger, queries
+from postledger.deliveries.entries import Decision, Entry, Evidence, Kind, Seen, Window
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from tests import cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def sent(position: int) -> Entry:
+    return entries.accepted(position, message_id=f"m{position}")
+
+
+def refused(position: int) -> Entry:
+    return entries.refused(position, code="NO")
+
+
+def attempts(stream_id: int, position: int = 0) -> int:
+    facts = queries.delivery(stream_id, position)
+    assert facts is not None
+    return facts.attempts
+
+
+def test_a_lost_lease_gives_back_what_was_not_armed_and_doubts_the_rest() -> None:
+    stream_id = cast.stream(mails=10)
+    taken, _ = cast.armed(stream_id, size=4)
+    cast.run_out(taken.lease)
+
+    swept = ledger.sweep()
+
+    assert (swept.given_back, swept.in_doubt) == (1, 4)
+    assert cast.batches(stream_id) == [(4, 10, 1, "lease_lost")]
+    assert audit.audit(stream_id).findings == []
+
+
+def test_a_running_lease_is_not_swept() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.armed(stream_id)
+
+    assert ledger.sweep().given_back == 0
+
+
+def test_a_poisonous_mail_fails_alone() -> None:
+    """Each worker that takes the batch with the poison dies before it arms anything."""
+    stream_id = cast.stream(mails=8)
+    poison = 5
+
+    for _ in range(40):
+        taken = ledger.claim(stream_id, holder="w", limit=1, lease_time=cast.LEASE)
+        if taken is None:
+            break
+        [batch] = taken.batches
+        if batch.lo <= poison < batch.hi:
+            cast.run_out(taken.lease)
+            ledger.sweep()
+        else:
+            window = Window(batch, batch.hi)
+            ledger.arm(taken, [window], lease_time=cast.LEASE)
+            results = [sent(position) for position in range(batch.lo, batch.hi)]
+            ledger.settle(taken, [window], results=results)
+
+    states = cast.states(stream_id)
+    assert states.pop(poison) is State.FAILED
+    assert set(states.values()) == {State.ACCEPTED}
+    assert audit.audit(stream_id).findings == []
+
+
+def test_draining_books_the_rest_as_cancelled_and_leaves_armed_windows() -> None:
+    stream_id = cast.stream(mails=1000)
+    taken, window = cast.armed(stream_id, size=5)
+    ledger.cancel(stream_id, actor="bob")
+
+    drained = ledger.drain(stream_id)
+    settled = ledger.settle(taken, [window], results=[sent(position) for position in range(5)])
+    ledger.wait(
+        taken,
+        [cast.again(window.batch, lo=5)],
+        due_at=datetime.now(UTC),
+        reason=Reason.HANDED_BACK,
+    )
+    drained += ledger.drain(stream_id)
+
+    assert settled.counts == {State.ACCEPTED: 5}
+    assert drained == 995
+    assert audit.audit(stream_id).findings == []
+
+
+def test_doubt_survives_a_cancel() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+    cast.pass_grace(stream_id)
+    ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.SEND_AGAIN, actor="bob")
+
+    ledger.cancel(stream_id, actor="bob")
+    ledger.drain(stream_id)
+
+    assert cast.states(stream_id) == {0: State.IN_DOUBT}
+    assert audit.audit(stream_id).findings == []
+
+
+def test_a_refusal_of_the_second_try_does_not_end_the_doubt_of_the_first() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+    cast.pass_grace(stream_id)
+    ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.SEND_AGAIN, actor="bob")
+
+    cast.book(stream_id, refused)
+
+    facts = queries.delivery(stream_id, 0)
+    assert facts is not None
+    assert (facts.state, list(facts.doubts)) == (State.IN_DOUBT, [1])
+
+
+@pytest.mark.parametrize(
+    ("decision", "state"),
+    [
+        (Decision.COUNT_AS_SENT, State.ACCEPTED),
+        (Decision.COUNT_AS_NOT_SENT, State.FAILED),
+        (Decision.SEND_AGAIN, State.WAITING),
+    ],
+)
+def test_a_person_ends_a_doubt_once(decision: Decision, state: State) -> None:
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+    cast.pass_grace(stream_id)
+
+    clicks = [
+        ledger.resolve(stream_id, [Seen(0, 1)], decision=decision, actor="bob") for _ in range(2)
+    ]
+
+    assert clicks == [[0], []]
+    assert cast.states(stream_id) == {0: state}
+    assert audit.audit(stream_id).findings == []
+
+
+def test_nothing_is_sent_again_while_bytes_may_still_leave() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+
+    again = ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.SEND_AGAIN, actor="bob")
+    ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.COUNT_AS_NOT_SENT, actor="bob")
+    requeued = ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+    cast.pass_grace(stream_id)
+    requeued_later = ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+
+    assert (again, requeued, requeued_later) == ([], [], [0])
+
+
+def test_a_requeue_resets_the_attempts_and_goes_on_counting_tries() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, refused)
+
+    ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+
+    assert attempts(stream_id) == 0
+    assert cast.batches(stream_id) == [(0, 1, 2, "requeued")]
+
+
+def test_a_requeued_mail_whose_first_try_proves_accepted_has_an_attempt() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, refused)
+    ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+
+    ledger.record(stream_id, [Evidence(1, sent(0), "event")])
+
+    assert attempts(stream_id) == 1
+    assert audit.audit(stream_id).findings == []
+
+
+def test_an_accepted_mail_changes_no_more() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, sent)
+
+    changed = ledger.record(
+        stream_id, [Evidence(1, refused(0), "event"), Evidence(1, sent(0), "event")]
+    )
+
+    assert changed == 0
+    assert cast.states(stream_id) == {0: State.ACCEPTED}
+
+
+def test_a_disproof_of_another_try_leaves_the_doubt() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+
+    ledger.record(stream_id, [Evidence(2, refused(0), "event")])
+
+    assert cast.states(stream_id) == {0: State.IN_DOUBT}
+
+
+def test_a_doubt_that_was_never_sent_counts_no_attempt() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+
+    ledger.record(stream_id, [Evidence(1, entries.not_sent(0), "late answer")])
+
+    assert attempts(stream_id) == 0
+    assert cast.batches(stream_id) == [(0, 1, 2, "disproved")]
+
+
+def test_evidence_under_an_armed_window_waits_for_its_end() -> None:
+    stream_id = cast.stream(mails=2)
+    cast.lose(stream_id)
+    cast.pass_grace(stream_id)
+    ledger.resolve(stream_id, [Seen(0, 1), Seen(1, 1)], decision=Decision.SEND_AGAIN, actor="bob")
+    taken = cast.claim(stream_id)
+    window = Window(taken.batches[0], taken.batches[0].hi)
+    assert not ledger.arm(taken, [window], lease_time=cast.LEASE, verdicts=[entries.expired(0)])
+
+    ledger.record(stream_id, [Evidence(1, entries.not_sent(0), "late answer")])
+
+    assert audit.audit(stream_id).findings == []
+
+
+def test_a_last_attempt_that_came_late_is_a_dead_letter() -> None:
+    stream_id = cast.stream(Kind.TRANSACTIONAL, mails=1)
+    window = cast.lose(stream_id)
+    answer = entries.exhausted(window.batch.lo, code="BUSY")
+
+    ledger.record(stream_id, [Evidence(1, answer, "late answer")])
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT error FROM dead_letters WHERE stream_id = %s", [stream_id])
+        assert cursor.fetchall() == [("BUSY",)]
+
+
+def test_folding_keeps_the_sums() -> None:
+    stream_id = cast.stream(mails=3)
+    cast.book(stream_id, sent)
+    before = queries.books_of([stream_id])
+
+    folded = ledger.fold()
+
+    assert folded == 1
+    assert queries.books_of([stream_id]) == before
+    assert audit.audit(stream_id).findings == []
+
+
+def test_a_stream_without_work_leaves_the_walk_and_returns_with_new_work() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, sent)
+
+    retired = ledger.retire_lanes(idle=timedelta())
+    cast.enqueue(stream_id, [2])
+
+    assert retired == 1
+    assert ledger.turns(limit=1) == [stream_id]

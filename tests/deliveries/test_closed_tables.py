@@ -1,0 +1,141 @@
+"""Nobody but the service sees a row of the ledger, whatever a GRANT says."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection
+
+from postledger.deliveries import entries, ledger, partitions
+from postledger.deliveries.entries import Body, Kind, Line, Seen
+from postledger.deliveries.reasons import Reason
+from postledger.lib import ids
+from tests import cast
+
+pytestmark = pytest.mark.django_db
+
+LATER = ids.month_of(datetime(2031, 1, 1, tzinfo=UTC))
+
+# Every table and partition of the ledger, and every view: read from the catalogue, so that a new
+# one is tested without being listed.
+RELATIONS = """
+SELECT c.oid::regclass::text, c.relkind FROM pg_class c
+WHERE c.relnamespace = 'public'::regnamespace
+  AND (c.relkind IN ('r', 'p') AND c.relname LIKE 'deliveries\\_%'
+       OR c.relkind IN ('v', 'm'))
+ORDER BY 1
+"""
+
+
+def query(statement: str) -> list[tuple[str, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchall() if cursor.description else []
+
+
+def relations(*kinds: str) -> list[str]:
+    return [name for name, kind in query(RELATIONS) if kind in kinds]
+
+
+def without(where: str, kinds: tuple[str, ...]) -> list[str]:
+    """The relations for which a condition on pg_class does not hold."""
+    good = {name for (name,) in query(f"SELECT oid::regclass::text FROM pg_class c WHERE {where}")}
+    return [name for name in relations(*kinds) if name not in good]
+
+
+@pytest.fixture
+def story() -> None:
+    """Mail with something in every table of the ledger."""
+    now = datetime.now(UTC)
+    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    body = Body(subject="Hi", html="<p>Hi</p>")
+    lines = [Line(f"r{number}@example.com", body=body) for number in range(4)]
+    positions = ledger.enqueue(stream_id, lines, due_at=now)
+    cast.book(stream_id, lambda place: entries.accepted(place, message_id="m"))
+    cast.book(stream_id, lambda place: entries.refused(place, code="NO"))
+    ledger.requeue(stream_id, [Seen(positions[1], 1)], actor="bob")
+    cast.book(stream_id, lambda place: entries.exhausted(place, code="BUSY"))
+    ledger.hold_sender(cast.sender().pk, reason=Reason.PAUSED, actor="bob")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)"
+            " VALUES (%s, %s, now(), 'open', 'ses', '{}')",
+            [stream_id, positions[0]],
+        )
+
+
+@pytest.fixture
+def stranger() -> Iterator[str]:
+    """A role that was granted everything an administrator can grant by mistake."""
+    name = f"stranger_{connection.settings_dict['NAME']}"
+    query(
+        f"CREATE ROLE {name};"
+        f" GRANT ALL ON ALL TABLES IN SCHEMA public TO {name};"
+        f" GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO {name}"
+    )
+    query(f"SET LOCAL ROLE {name}")
+    yield name
+    query("RESET ROLE")
+
+
+def test_every_table_and_partition_has_row_level_security() -> None:
+    partitions.make(LATER)
+
+    assert f"deliveries_delivery_{ids.month_name(LATER).replace('-', '_')}" in relations("r")
+    assert without("c.relrowsecurity", ("r", "p")) == []
+
+
+def test_every_table_and_partition_has_one_policy_and_it_lets_nobody_in() -> None:
+    partitions.make(LATER)
+
+    only_closed = """
+        1 = (SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid)
+        AND EXISTS (
+            SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polcmd = '*'
+              AND pg_get_expr(p.polqual, p.polrelid) = 'false'
+              AND p.polwithcheck IS NULL
+        )
+    """
+    assert without(only_closed, ("r", "p")) == []
+
+
+def test_every_view_reads_as_its_reader() -> None:
+    assert relations("v")
+    assert without("'security_invoker=true' = ANY(c.reloptions)", ("v", "m")) == []
+
+
+def test_the_service_sees_its_own_rows_in_every_table_and_view(story: None) -> None:
+    empty = [name for name in relations("p", "v") if not query(f"SELECT 1 FROM {name} LIMIT 1")]
+
+    assert empty == []
+
+
+def test_a_stranger_with_every_grant_sees_no_row(story: None, stranger: str) -> None:
+    names = relations("r", "p", "v", "m")
+
+    seen = [name for name in names if query(f"SELECT 1 FROM {name} LIMIT 1")]
+
+    assert len(names) > 20
+    assert seen == []
+
+
+def test_a_stranger_sees_nothing_of_a_month_made_later(stranger: str) -> None:
+    query("RESET ROLE")
+    stream_id = cast.stream(mails=1, now=datetime(2031, 1, 1, tzinfo=UTC))
+    part = partitions.partition("deliveries_delivery", LATER)
+    query(f"GRANT ALL ON {part} TO {stranger}")
+    rows = f"SELECT position FROM {part} WHERE stream_id = {stream_id}"
+    service = query(rows)
+
+    query(f"SET LOCAL ROLE {stranger}")
+
+    assert len(service) == 1
+    assert query(rows) == []
+
+
+def test_a_stranger_with_every_grant_changes_no_row(story: None, stranger: str) -> None:
+    changed = query("UPDATE deliveries_delivery SET state = 'accepted' RETURNING 1")
+    gone = query("DELETE FROM deliveries_batch RETURNING 1")
+
+    assert changed == []
+    assert gone == []

@@ -1,0 +1,248 @@
+"""A stream lives in the month it was opened in, and a month leaves without its totals."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+
+from postledger.deliveries import entries, ledger, partitions, queries
+from postledger.deliveries.entries import Body, Decision, Kind, Line, Seen
+from postledger.deliveries.states import State
+from postledger.lib import ids
+from tests import cast
+
+NOW = datetime.now(UTC)
+NEXT_MONTH = (NOW.replace(day=1) + timedelta(days=32)).replace(day=1)
+PAST = datetime(2019, 5, 17, tzinfo=UTC)
+PAST_MONTH = ids.month_of(PAST)
+
+
+def query(statement: str, *params: int | str) -> list[tuple[object, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, params)
+        return cursor.fetchall() if cursor.description else []
+
+
+def partition_of(stream_id: int, table: str = "deliveries_delivery") -> str:
+    [(name,)] = query(
+        f"SELECT DISTINCT tableoid::regclass::text FROM {table} WHERE stream_id = %s", stream_id
+    )
+    return str(name)
+
+
+def sent(position: int) -> entries.Entry:
+    return entries.accepted(position, message_id=f"m{position}")
+
+
+@contextmanager
+def another_connection() -> Iterator[psycopg.Connection]:
+    settings = connection.settings_dict
+    with psycopg.connect(
+        host=settings["HOST"],
+        port=settings["PORT"] or None,
+        user=settings["USER"],
+        password=settings["PASSWORD"],
+        dbname=settings["NAME"],
+    ) as other:
+        yield other
+
+
+@pytest.mark.django_db
+def test_streams_of_next_month_land_in_its_partition() -> None:
+    today, later = cast.stream(mails=1), cast.stream(mails=1, now=NEXT_MONTH)
+
+    assert partition_of(today) == f"deliveries_delivery_{NOW:%Y_%m}"
+    assert partition_of(later) == f"deliveries_delivery_{NEXT_MONTH:%Y_%m}"
+
+
+@pytest.mark.django_db
+def test_everything_said_of_a_delivery_lies_in_its_month() -> None:
+    stream_id = cast.stream(Kind.TRANSACTIONAL, now=NEXT_MONTH)
+    body = Body(subject="Hi", html="<p>Hi</p>")
+    [position] = ledger.enqueue(stream_id, [Line("a@example.com", body=body)], due_at=NOW)
+    cast.book(stream_id, lambda place: entries.refused(place, code="NO"))
+    ledger.requeue(stream_id, [Seen(position, 1)], actor="bob")
+    cast.book(stream_id, sent)
+
+    found = {partition_of(stream_id, table) for table in partitions.TABLES}
+
+    assert found == {
+        partitions.partition(table, ids.month_of(NEXT_MONTH)) for table in partitions.TABLES
+    }
+
+
+@pytest.mark.django_db
+def test_a_missing_month_is_made_when_a_stream_opens_in_it() -> None:
+    stream_id = cast.stream(mails=1, now=PAST)
+
+    assert partitions.exists(PAST_MONTH)
+    assert partition_of(stream_id) == "deliveries_delivery_2019_05"
+
+
+@pytest.mark.django_db
+def test_a_stream_of_a_months_last_second_stays_in_its_month() -> None:
+    end = datetime(2019, 6, 1, tzinfo=UTC)
+    last = cast.stream(now=end - timedelta(microseconds=1))
+    first = cast.stream(now=end)
+
+    cast.enqueue(last, range(3))
+    cast.enqueue(first, range(3))
+    cast.book(last, sent)
+
+    assert partition_of(last) == "deliveries_delivery_2019_05"
+    assert partition_of(first) == "deliveries_delivery_2019_06"
+
+
+@pytest.mark.django_db
+def test_the_coming_months_are_made_once() -> None:
+    moment = datetime(2019, 11, 30, 23, 59, tzinfo=UTC)
+
+    made = partitions.ensure(moment, ahead=2)
+
+    assert made == ["2019-11", "2019-12", "2020-01"]
+    assert partitions.ensure(moment, ahead=2) == []
+
+
+@pytest.mark.django_db
+def test_a_partition_has_its_parents_keys_and_room_to_settle_in_place() -> None:
+    partitions.make(PAST_MONTH)
+
+    [(options,)] = query(
+        "SELECT reloptions FROM pg_class WHERE relname = 'deliveries_delivery_2019_05'"
+    )
+    indexes = query(
+        "SELECT count(*) FROM pg_inherits i JOIN pg_index x ON x.indexrelid = i.inhrelid"
+        " WHERE x.indrelid = 'deliveries_delivery_2019_05'::regclass AND x.indisvalid"
+    )
+
+    assert options == ["fillfactor=40"]
+    assert indexes == [(2,)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_month_is_made_while_others_read_and_write() -> None:
+    stream_id = cast.stream(mails=1)
+
+    with another_connection() as other:
+        other.execute(
+            "UPDATE deliveries_delivery SET attempts = 0 WHERE stream_id = %s", [stream_id]
+        )
+        with transaction.atomic():
+            query("SET LOCAL lock_timeout = '2s'")
+            partitions.make(PAST_MONTH)
+
+    assert partitions.exists(PAST_MONTH)
+    ledger.drop_month(PAST_MONTH, now=NOW)
+
+
+@pytest.mark.django_db
+def test_the_overview_counts_what_keeps_a_month() -> None:
+    stream_id = cast.stream(mails=9, now=PAST)
+    cast.lose(stream_id, size=2)
+    cast.lose(stream_id, size=1)
+    ledger.fold()
+    cast.lose(stream_id, size=1)
+
+    month = partitions.look(PAST_MONTH)
+
+    assert month.name == "2019-05"
+    assert month.live_batch_count == 1
+    assert month.doubt_count == 4
+    assert month.bytes > 0
+    assert month in list(partitions.overview())
+
+
+@pytest.mark.django_db
+def test_the_overview_reads_no_lines() -> None:
+    partitions.make(PAST_MONTH)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        bounds = {"first": 0, "end": 1}
+        cursor.execute("EXPLAIN " + partitions._IN_USE, bounds)
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+
+    assert "deliveries_delivery" not in plan
+
+
+@pytest.mark.django_db
+def test_dropping_a_month_keeps_its_streams_and_their_totals() -> None:
+    stream_id = cast.stream(mails=5, now=PAST)
+    kept = cast.stream(mails=2)
+    cast.book(stream_id, sent, size=3)
+    ledger.fold()
+    cast.book(stream_id, lambda place: entries.refused(place, code="NO"))
+    before = queries.books_of([stream_id, kept])
+
+    ledger.drop_month(PAST_MONTH, now=NOW)
+
+    assert not partitions.exists(PAST_MONTH)
+    assert queries.books_of([stream_id, kept]) == before
+    assert before[stream_id].counts[State.ACCEPTED] == 3
+    assert before[stream_id].counts[State.FAILED] == 2
+    assert queries.stream(stream_id) is not None
+    assert query("SELECT FROM deliveries_streamdelta WHERE stream_id = %s", stream_id) == []
+    assert query("SELECT FROM deliveries_lane WHERE stream_id = %s", stream_id) == []
+    assert queries.delivery(stream_id, 0) is None
+    assert len(cast.states(kept)) == 2
+
+
+@pytest.mark.django_db
+def test_a_month_with_live_batches_is_not_dropped() -> None:
+    stream_id = cast.stream(mails=2, now=PAST)
+
+    with pytest.raises(ledger.MonthInUseError, match="1 live batches and 0 deliveries in doubt"):
+        ledger.drop_month(PAST_MONTH, now=NOW)
+
+    assert len(cast.states(stream_id)) == 2
+
+
+@pytest.mark.django_db
+def test_a_month_with_doubts_is_dropped_only_after_they_are_resolved() -> None:
+    stream_id = cast.stream(mails=1, now=PAST)
+    cast.lose(stream_id)
+
+    with pytest.raises(ledger.MonthInUseError, match="0 live batches and 1 deliveries in doubt"):
+        ledger.drop_month(PAST_MONTH, now=NOW)
+    ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.COUNT_AS_NOT_SENT, actor="bob")
+    ledger.drop_month(PAST_MONTH, now=NOW)
+
+    assert not partitions.exists(PAST_MONTH)
+    assert queries.books_of([stream_id])[stream_id].counts[State.FAILED] == 1
+
+
+@pytest.mark.django_db
+def test_a_month_whose_counters_hide_an_open_line_is_not_dropped() -> None:
+    stream_id = cast.stream(mails=1, now=PAST)
+    query("DELETE FROM deliveries_batch WHERE stream_id = %s RETURNING 1", stream_id)
+
+    with pytest.raises(ledger.MonthInUseError, match=r"1 of its lines wait.* postledger audit"):
+        ledger.drop_month(PAST_MONTH, now=NOW)
+
+    assert partitions.exists(PAST_MONTH)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("moment", [NOW, NEXT_MONTH])
+def test_a_month_that_is_not_over_is_not_dropped(moment: datetime) -> None:
+    with pytest.raises(ledger.MonthInUseError, match="not over"):
+        ledger.drop_month(ids.month_of(moment), now=NOW)
+
+    assert partitions.exists(ids.month_of(moment))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_month_others_are_using_is_left_alone_and_nobody_waits_for_long() -> None:
+    stream_id = cast.stream(mails=1, now=PAST)
+    cast.book(stream_id, sent)
+
+    with another_connection() as other:
+        other.execute("SELECT FROM deliveries_delivery WHERE stream_id = %s", [stream_id])
+        with pytest.raises(ledger.MonthInUseError, match="try again"):
+            ledger.drop_month(PAST_MONTH, now=NOW)
+
+    assert len(cast.states(stream_id)) == 1
+    ledger.drop_month(PAST_MONTH, now=NOW)
+    assert not partitions.exists(PAST_MONTH)

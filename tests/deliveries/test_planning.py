@@ -1,0 +1,119 @@
+"""Claims about opening streams and planning mail into them."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection, transaction
+from psycopg import sql as pg
+
+from postledger.deliveries import audit, ledger
+from postledger.deliveries.entries import Body, Kind, Line
+from postledger.lib import ids
+from tests import cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOW = datetime.now(UTC)
+PAST = datetime(2019, 5, 17, tzinfo=UTC)
+SOURCE = pg.SQL(
+    "SELECT 'r' || n || '@example.com' AS address, 'r' || n AS dedupe_key,"
+    " NULL::bigint AS contact_id, NULL::text AS variables FROM generate_series(1, %(upto)s) AS n"
+)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_repeated_key_adds_nothing_and_gets_its_position(kind: Kind) -> None:
+    stream_id = cast.stream(kind)
+
+    first = cast.enqueue(stream_id, [1, 2, 3])
+    second = cast.enqueue(stream_id, [3, 4, 1])
+
+    assert second[0] == first[2]
+    assert second[2] == first[0]
+    assert len(cast.states(stream_id)) == 4
+    assert audit.audit(stream_id).findings == []
+
+
+def test_a_key_repeated_in_one_call_is_one_line() -> None:
+    stream_id = cast.stream(Kind.TRANSACTIONAL)
+
+    positions = cast.enqueue(stream_id, [7, 7])
+
+    assert positions[0] == positions[1]
+    assert len(cast.states(stream_id)) == 1
+
+
+def test_mails_without_a_key_are_all_planned() -> None:
+    stream_id = cast.stream(Kind.TRANSACTIONAL)
+
+    positions = ledger.enqueue(stream_id, [Line("a@example.com")] * 3, due_at=NOW)
+
+    assert len(set(positions)) == 3
+
+
+def test_a_transactional_mail_has_a_batch_and_a_body_of_its_own() -> None:
+    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    body = Body(subject="Hi", html="<p>Hi</p>", headers={"X-A": "1"}, request_id="req-1")
+
+    [position] = ledger.enqueue(stream_id, [Line("a@example.com", body=body)], due_at=NOW)
+
+    assert [(lo, hi) for lo, hi, *_ in cast.batches(stream_id)] == [(position, position + 1)]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT subject, request_id FROM deliveries_body WHERE position = %s", [position]
+        )
+        assert cursor.fetchall() == [("Hi", "req-1")]
+
+
+def test_nothing_is_planned_when_the_callers_transaction_fails() -> None:
+    stream_id = cast.stream()
+
+    with transaction.atomic():
+        cast.enqueue(stream_id, [1])
+        transaction.set_rollback(True)
+
+    assert cast.states(stream_id) == {}
+
+
+def test_a_campaign_is_cut_into_batches_of_500() -> None:
+    stream_id = cast.stream()
+
+    planned = ledger.plan(stream_id, source=SOURCE, params={"upto": 1200}, due_at=NOW)
+
+    assert (planned.added, planned.repeated) == (1200, 0)
+    assert [(lo, hi) for lo, hi, *_ in cast.batches(stream_id)] == [
+        *((0, 500), (500, 1000), (1000, 1200))
+    ]
+
+
+def test_a_replayed_chunk_changes_no_line() -> None:
+    stream_id = cast.stream()
+    ledger.plan(stream_id, source=SOURCE, params={"upto": 30}, due_at=NOW)
+
+    again = ledger.plan(stream_id, source=SOURCE, params={"upto": 40}, due_at=NOW)
+
+    assert (again.added, again.repeated) == (10, 30)
+    assert audit.audit(stream_id).findings == []
+
+
+def test_a_cancelled_stream_takes_no_mail() -> None:
+    stream_id = cast.stream()
+    ledger.cancel(stream_id, actor="bob")
+
+    with pytest.raises(ledger.StreamClosedError, match="Open a new stream"):
+        cast.enqueue(stream_id, [1])
+
+
+def test_a_stream_of_a_dropped_month_takes_no_mail() -> None:
+    stream_id = cast.stream(now=PAST)
+    ledger.drop_month(ids.month_of(PAST), now=NOW)
+
+    with pytest.raises(ledger.StreamClosedError, match="its month was dropped"):
+        cast.enqueue(stream_id, [1])
+
+
+def test_more_lines_than_a_statement_should_carry_are_refused() -> None:
+    stream_id = cast.stream()
+
+    with pytest.raises(ValueError, match="up to 1000"):
+        cast.enqueue(stream_id, range(1001))

@@ -1,0 +1,283 @@
+"""The views of events and dead letters tell what led to each result, step by step."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from postledger.deliveries import entries, ledger
+from postledger.deliveries.entries import Decision, Entry, Evidence, Kind, Line, Seen
+from postledger.lib.ids import DeliveryId
+from tests import cast
+from tests.deliveries import views
+
+pytestmark = pytest.mark.django_db
+
+PROVIDER_KINDS = ["delivered", "open", "click", "bounce", "spamreport", "unsubscribe"]
+
+
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        (views.sent, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"]),
+        (views.refused, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "FAILED"]),
+        (views.exhausted, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "FAILED"]),
+        (views.busy, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"]),
+        (views.throttled, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"]),
+        (views.blocked, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"]),
+        (entries.in_doubt, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "IN_DOUBT"]),
+        (entries.not_sent, ["RECEIVED", "VALIDATED", "RETRY_SCHEDULED"]),
+    ],
+)
+def test_a_result_is_told_as_the_steps_that_led_to_it(
+    result: Callable[[int], Entry], told: list[str]
+) -> None:
+    stream_id = cast.stream(mails=1)
+
+    cast.book(stream_id, result)
+
+    assert views.events(stream_id) == told
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told"),
+    [
+        (views.invalid, ["RECEIVED", "VALIDATION_FAILED", "FAILED"]),
+        (views.suppressed, ["RECEIVED", "SUPPRESSED"]),
+        (views.skipped, ["RECEIVED", "SKIPPED"]),
+        (entries.expired, ["RECEIVED", "EXPIRED"]),
+    ],
+)
+def test_a_verdict_was_never_handed_over(verdict: Callable[[int], Entry], told: list[str]) -> None:
+    stream_id = cast.stream(mails=1)
+
+    cast.judge(stream_id, verdict)
+
+    assert views.events(stream_id) == told
+
+
+def test_a_mail_that_waits_has_no_events_yet() -> None:
+    assert views.events(cast.stream(mails=1)) == []
+
+
+def test_a_retry_starts_again_at_received() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, views.busy)
+
+    cast.book(stream_id, views.sent)
+
+    assert views.events(stream_id) == [
+        *["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"],
+        *["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"],
+    ]
+
+
+def test_a_poisonous_mail_was_received_and_given_up() -> None:
+    stream_id = cast.stream(mails=1)
+
+    views.poison(stream_id)
+
+    assert views.events(stream_id) == ["RECEIVED", "FAILED"]
+
+
+def test_a_mail_that_was_poison_and_then_went_has_both_stories() -> None:
+    stream_id = cast.stream(mails=1)
+    views.poison(stream_id)
+    ledger.requeue(stream_id, [Seen(0, 0)], actor="bob")
+
+    cast.book(stream_id, views.sent)
+
+    assert views.events(stream_id) == [
+        *["RECEIVED", "FAILED", "REQUEUED"],
+        *["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"],
+    ]
+
+
+def test_a_cancelled_mail_says_so() -> None:
+    stream_id = cast.stream(mails=1)
+    ledger.cancel(stream_id, actor="bob")
+
+    ledger.drain(stream_id)
+
+    assert views.events(stream_id) == ["CANCELLED"]
+
+
+@pytest.mark.parametrize("decision", Decision)
+def test_a_persons_word_on_a_doubt_is_an_event(decision: Decision) -> None:
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+    cast.pass_grace(stream_id)
+
+    ledger.resolve(stream_id, [Seen(0, 1)], decision=decision, actor="bob")
+
+    *steps, last = views.read("email_events", stream_id, order='"createdAt"')
+    assert [row["type"] for row in steps] == ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "IN_DOUBT"]
+    assert last["type"] == decision.upper()
+    assert last["metadata"]["actor"] == "bob"
+    assert last["metadata"]["attempt"] == 1
+    assert last["metadata"]["before"] == "in_doubt"
+
+
+def test_evidence_before_any_answer_tells_the_whole_way_and_where_it_is_known_from() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.armed(stream_id)
+
+    ledger.record(stream_id, [Evidence(1, views.sent(0), "event")])
+
+    assert sorted(views.events(stream_id)) == sorted(
+        ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT", "PROVED_ACCEPTED"]
+    )
+
+
+def test_an_events_metadata_says_what_is_known() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, views.busy)
+    cast.book(stream_id, views.sent)
+
+    rows = views.read("email_events", stream_id, order='"createdAt"')
+
+    assert {row["emailLogId"] for row in rows} == {views.name(stream_id, 0)}
+    assert rows[0]["metadata"] == {"attempt": 1}
+    assert rows[3]["metadata"] == {
+        "attempt": 1,
+        "outcome": "try_later",
+        "errorCode": "BUSY",
+        "errorMessage": "Later.",
+        "willRetry": True,
+        "nextAttemptNumber": 2,
+    }
+    assert rows[7]["metadata"] == {
+        "attempt": 2,
+        "outcome": "accepted",
+        "sesMessageId": "m0",
+        "durationMs": 1,
+    }
+    assert rows[7]["createdAt"] - rows[6]["createdAt"] >= timedelta(milliseconds=1)
+
+
+def test_a_failed_validation_says_which_and_that_it_is_final() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.judge(stream_id, views.invalid)
+
+    _, validation, failure = views.read("email_events", stream_id, order='"createdAt"')
+
+    assert validation["metadata"]["errorCode"] == "INVALID_TEMPLATE"
+    assert failure["metadata"]["willRetry"] is False
+
+
+def test_provider_events_are_told_one_by_one() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, views.sent)
+    for kind in [*PROVIDER_KINDS, "open"]:
+        views.say(stream_id, 0, kind)
+
+    rows = views.read("delivery_events", stream_id, order="event_at")
+
+    assert [row["event_type"] for row in rows] == [*PROVIDER_KINDS, "open"]
+    assert {(row["email"], row["provider_message_id"]) for row in rows} == {
+        ("r0@example.com", "m0")
+    }
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert {DeliveryId.parse(row["id"]) for row in rows} == {None}
+    assert "OPEN" not in views.events(stream_id)
+
+
+def test_an_event_about_an_older_message_keeps_that_messages_id() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, views.sent)
+    views.say(stream_id, 0, "bounce", '{"message_id": "older"}')
+
+    assert views.only("delivery_events", stream_id)["provider_message_id"] == "older"
+
+
+def test_what_people_decide_is_no_provider_event() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, views.refused)
+    ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+
+    assert views.read("delivery_events", stream_id) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "result", "is_letter"),
+    [
+        (Kind.CAMPAIGN, views.refused, True),
+        (Kind.TOPIC, views.refused, True),
+        (Kind.TRANSACTIONAL, views.refused, False),
+        (Kind.CAMPAIGN, views.exhausted, True),
+        (Kind.TOPIC, views.exhausted, True),
+        (Kind.TRANSACTIONAL, views.exhausted, True),
+        (Kind.CAMPAIGN, views.busy, False),
+        (Kind.CAMPAIGN, views.sent, False),
+        (Kind.CAMPAIGN, entries.in_doubt, False),
+    ],
+)
+def test_giving_up_writes_a_dead_letter(
+    kind: Kind, result: Callable[[int], Entry], *, is_letter: bool
+) -> None:
+    stream_id = cast.stream(kind, mails=1)
+
+    cast.book(stream_id, result)
+
+    assert [row["topic"] for row in views.read("dead_letters", stream_id)] == [kind] * is_letter
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_poison_is_a_dead_letter_everywhere(kind: Kind) -> None:
+    stream_id = cast.stream(kind, mails=1)
+
+    views.poison(stream_id)
+
+    assert views.only("dead_letters", stream_id)["error"] == "poison"
+
+
+def test_a_failed_validation_of_a_campaign_mail_is_a_dead_letter() -> None:
+    stream_id = cast.stream(mails=1)
+
+    cast.judge(stream_id, views.invalid)
+
+    assert views.only("dead_letters", stream_id)["error"] == "INVALID_TEMPLATE: No body."
+
+
+def test_a_refusal_that_came_late_is_a_dead_letter() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+
+    ledger.record(stream_id, [Evidence(1, views.refused(0), "late answer")])
+
+    assert views.only("dead_letters", stream_id)["error"] == "NO: Never."
+
+
+def test_a_dead_letter_has_what_is_needed_to_look_into_it() -> None:
+    stream_id = cast.stream()
+    line = Line("alice@example.com", variables={"state": "OH"})
+    [position] = ledger.enqueue(stream_id, [line], due_at=datetime.now(UTC))
+    cast.book(stream_id, views.exhausted)
+
+    letter = views.only("dead_letters", stream_id)
+
+    assert letter["id"] == views.name(stream_id, position)
+    assert letter["topic"] == "campaign"
+    assert letter["error"] == "BUSY: Later."
+    assert letter["created_at"] > datetime.now(UTC) - timedelta(minutes=1)
+    assert letter["payload"] == {
+        "deliveryId": str(views.name(stream_id, position)),
+        "streamId": stream_id,
+        "stream": "News",
+        "to": "alice@example.com",
+        "code": "BUSY",
+        "attempts": 1,
+        "variables": {"state": "OH"},
+    }
+
+
+def test_a_requeued_letter_is_gone_and_its_next_failure_is_one_letter() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, views.refused)
+    ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+    requeued = views.read("dead_letters", stream_id)
+
+    cast.book(stream_id, views.exhausted)
+
+    assert requeued == []
+    assert views.only("dead_letters", stream_id)["error"] == "BUSY: Later."

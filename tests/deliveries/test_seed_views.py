@@ -1,0 +1,214 @@
+"""The log and the outbox tell each line in the words of the tables they stand for."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection
+
+from postledger.deliveries import entries, ledger
+from postledger.deliveries.entries import Body, Entry, Evidence, Kind, Line, Seen
+from postledger.deliveries.states import State
+from tests import cast
+from tests.deliveries import views
+
+pytestmark = pytest.mark.django_db
+
+KEY = ["stream_id", "position"]
+LOG = [
+    *["outboxId", "companyId", "recipientId", "to", "subject", "status", "sesMessageId"],
+    *["errorCode", "errorReason", "attempts", "durationMs", "requestId", "createdAt", "sentAt"],
+    *["failedAt", *KEY],
+]
+COLUMNS = {
+    "email_outbox": [
+        *["id", "companyId", "recipientId", "to", "subject", "html", "status", "attempts"],
+        *["lastError", "requestId", "createdAt", "processedAt", *KEY],
+    ],
+    "email_logs": LOG,
+    "send_logs": LOG,
+    "email_events": ["emailLogId", "type", "metadata", "createdAt", *KEY],
+    "delivery_events": ["id", "email", "event_type", "provider_message_id", "event_at", *KEY],
+    "dead_letters": ["id", "topic", "payload", "error", "created_at", *KEY],
+}
+
+
+@pytest.mark.parametrize("view", COLUMNS)
+def test_a_view_has_the_columns_it_stands_for_and_then_its_key(view: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {view} LIMIT 0")
+        found = [column.name for column in cursor.description or []]
+
+    assert found == COLUMNS[view]
+
+
+def test_a_transactional_mail_is_told_from_its_own_body() -> None:
+    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    body = Body(subject="Your order", html="<p>Thanks</p>", request_id="req-1")
+    line = Line("alice@example.com", contact_id=9, body=body)
+    [position] = ledger.enqueue(stream_id, [line], due_at=datetime.now(UTC))
+    cast.book(stream_id, views.sent)
+
+    log, outbox = views.only("email_logs", stream_id), views.only("email_outbox", stream_id)
+
+    assert log["outboxId"] == outbox["id"] == views.name(stream_id, position)
+    assert log["companyId"] == outbox["companyId"] == cast.sender().workspace_id
+    assert log["recipientId"] == outbox["recipientId"] == 9
+    assert log["to"] == outbox["to"] == "alice@example.com"
+    assert log["subject"] == outbox["subject"] == "Your order"
+    assert log["requestId"] == outbox["requestId"] == "req-1"
+    assert log["attempts"] == outbox["attempts"] == 1
+    assert outbox["html"] == "<p>Thanks</p>"
+    assert (log["sesMessageId"], log["durationMs"]) == (f"m{position}", 1)
+    assert log["createdAt"] == outbox["createdAt"]
+    assert log["sentAt"] == outbox["processedAt"] > log["createdAt"]
+    assert log["failedAt"] is log["errorCode"] is log["errorReason"] is outbox["lastError"] is None
+
+
+def test_a_campaign_mail_takes_the_streams_title_for_its_subject() -> None:
+    stream_id = cast.stream(mails=1)
+
+    outbox = views.only("email_outbox", stream_id)
+
+    assert outbox["subject"] == "News"
+    assert outbox["html"] is outbox["requestId"] is outbox["processedAt"] is None
+
+
+def test_send_logs_is_email_logs() -> None:
+    stream_id = cast.stream(mails=3)
+    cast.book(stream_id, views.busy, size=2)
+
+    assert views.read("send_logs", stream_id) == views.read("email_logs", stream_id)
+
+
+@pytest.mark.parametrize(
+    ("result", "status", "code", "reason"),
+    [
+        (views.sent, "SENT", None, None),
+        (views.refused, "FAILED", "NO", "Never."),
+        (views.exhausted, "FAILED", "BUSY", "Later."),
+        (views.busy, "RETRY_SCHEDULED", "BUSY", "Later."),
+        (views.throttled, "RETRY_SCHEDULED", "THROTTLED", "Slow down."),
+        (views.blocked, "RETRY_SCHEDULED", "KEY", "Bad key."),
+        (entries.not_sent, "RETRY_SCHEDULED", "NOT_SENT", None),
+        (entries.in_doubt, "IN_DOUBT", "IN_DOUBT", None),
+    ],
+)
+def test_a_result_gives_status_and_error(
+    result: Callable[[int], Entry], status: str, code: str | None, reason: str | None
+) -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, result)
+
+    log, outbox = views.only("email_logs", stream_id), views.only("email_outbox", stream_id)
+
+    assert (log["status"], log["errorCode"], log["errorReason"]) == (status, code, reason)
+    assert outbox["status"] == status
+    assert outbox["lastError"] == (f"{code}: {reason}" if reason else code)
+    assert (log["sentAt"] is not None) == (status == "SENT")
+    assert (log["failedAt"] is not None) == (status == "FAILED")
+    assert (outbox["processedAt"] is not None) == (status in {"SENT", "FAILED"})
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status"),
+    [
+        (views.suppressed, "SUPPRESSED"),
+        (views.skipped, "SKIPPED"),
+        (entries.expired, "EXPIRED"),
+        (views.invalid, "FAILED"),
+    ],
+)
+def test_a_verdict_gives_status_and_code(verdict: Callable[[int], Entry], status: str) -> None:
+    stream_id = cast.stream(mails=1)
+    cast.judge(stream_id, verdict)
+
+    log = views.only("email_logs", stream_id)
+
+    assert (log["status"], log["errorCode"]) == (status, verdict(0).code)
+
+
+def test_every_state_has_a_status() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT state, delivery_status(state, 0::smallint) FROM unnest(%s::text[]) AS state",
+            [[state.value for state in State]],
+        )
+        found = dict(cursor.fetchall())
+
+    assert found == {
+        **{state.value: state.upper() for state in State},
+        "waiting": "RECEIVED",
+        "accepted": "SENT",
+    }
+
+
+def test_a_requeue_takes_the_error_away() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, views.refused)
+    ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+
+    log = views.only("email_logs", stream_id)
+
+    assert log["status"] == "RETRY_SCHEDULED"
+    assert log["attempts"] == 0
+    assert log["errorCode"] is log["errorReason"] is None
+
+
+def test_the_error_of_late_evidence_is_the_one_told() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+    ledger.record(stream_id, [Evidence(1, views.refused(0), "late answer")])
+
+    log = views.only("email_logs", stream_id)
+
+    assert (log["status"], log["errorCode"], log["errorReason"]) == ("FAILED", "NO", "Never.")
+
+
+def test_a_cancelled_mail_has_no_error() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, views.busy)
+    ledger.cancel(stream_id, actor="bob")
+    ledger.drain(stream_id)
+
+    log = views.only("email_logs", stream_id)
+
+    assert log["status"] == "CANCELLED"
+    assert log["errorCode"] is log["errorReason"] is None
+
+
+def plan_of(view: str, where: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(f"EXPLAIN SELECT * FROM {view} WHERE {where}")
+        return "\n".join(line for (line,) in cursor.fetchall())
+
+
+@pytest.mark.parametrize("view", COLUMNS)
+def test_a_view_answers_by_the_key_that_an_id_holds(view: str) -> None:
+    id_ = views.name(cast.stream(mails=1), 0)
+
+    plan = plan_of(
+        view, f"stream_id = delivery_stream('{id_}') AND position = delivery_position('{id_}')"
+    )
+
+    assert "Seq Scan on deliveries" not in plan.replace("Seq Scan on deliveries_stream ", "")
+    assert "_pkey on deliveries_" in plan
+
+
+@pytest.mark.parametrize("view", COLUMNS)
+def test_an_ids_key_is_the_rows_key(view: str) -> None:
+    stream_id = cast.stream(mails=3)
+    cast.book(stream_id, views.refused)
+    views.say(stream_id, 1, "bounce")
+    id_ = views.name(stream_id, 1)
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT count(*) FROM {view}"
+            " WHERE stream_id = delivery_stream(%s) AND position = delivery_position(%s)",
+            [id_, id_],
+        )
+        [(count,)] = cursor.fetchall()
+
+    assert count == (4 if view == "email_events" else 1)

@@ -1,0 +1,330 @@
+"""Claims about the verbs under a lease: turns, claim, arm, settle, wait."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+
+from postledger.deliveries import audit, entries, ledger, queries
+from postledger.deliveries.entries import Entry, Evidence, Kind, Window
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from tests import cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SOON = timedelta(minutes=5)
+
+
+def sent(position: int) -> Entry:
+    return entries.accepted(position, message_id=f"m{position}")
+
+
+def later(position: int, minutes: int = 5) -> Entry:
+    return entries.try_later(position, delay=timedelta(minutes=minutes), code="BUSY")
+
+
+def settle(stream_id: int, results: list[Entry]) -> None:
+    taken, window = cast.armed(stream_id, size=len(results))
+    ledger.settle(taken, [window], results=results)
+    assert audit.audit(stream_id).findings == []
+
+
+def test_a_claim_takes_batches_in_the_order_of_positions() -> None:
+    stream_id = cast.stream(mails=1500)
+
+    taken = cast.claim(stream_id, limit=2)
+
+    assert [(batch.lo, batch.hi) for batch in taken.batches] == [(0, 500), (500, 1000)]
+
+
+def test_a_claimed_batch_is_not_claimed_again() -> None:
+    stream_id = cast.stream(mails=10)
+    cast.claim(stream_id)
+
+    again = ledger.claim(stream_id, holder="other", limit=9, lease_time=cast.LEASE)
+
+    assert again is None
+
+
+def test_work_that_is_not_due_is_left() -> None:
+    stream_id = cast.stream()
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    ledger.enqueue(stream_id, [entries.Line("a@example.com")], due_at=tomorrow)
+
+    assert ledger.claim(stream_id, holder="w", limit=1, lease_time=cast.LEASE) is None
+    assert ledger.turns(limit=9) == []
+
+
+def test_a_held_stream_or_sender_is_not_claimed_until_released() -> None:
+    stream_id = cast.stream(mails=10)
+    owner = cast.sender().pk
+
+    ledger.hold(stream_id, reason=Reason.PAUSED, actor="bob")
+    held = ledger.claim(stream_id, holder="w", limit=1, lease_time=cast.LEASE)
+    ledger.release(stream_id)
+    ledger.hold_sender(owner, reason=Reason.SENDER_BLOCKED, actor="machine")
+    blocked = ledger.claim(stream_id, holder="w", limit=1, lease_time=cast.LEASE)
+    ledger.release_sender(owner)
+
+    assert held is blocked is None
+    assert cast.claim(stream_id).batches
+
+
+def test_a_hold_with_an_end_ends_by_itself() -> None:
+    stream_id = cast.stream(mails=1)
+    past = datetime.now(UTC) - timedelta(seconds=1)
+
+    ledger.hold(stream_id, reason=Reason.RATE_PER_HOUR, actor="machine", until=past)
+
+    assert cast.claim(stream_id).batches
+
+
+def test_a_persons_hold_is_not_replaced_by_a_timed_one() -> None:
+    stream_id = cast.stream(mails=1)
+    ledger.hold(stream_id, reason=Reason.PAUSED, actor="bob")
+
+    replaced = ledger.hold(
+        stream_id, reason=Reason.RATE_PER_HOUR, actor="machine", until=datetime.now(UTC)
+    )
+
+    facts = queries.stream(stream_id)
+    assert not replaced
+    assert facts is not None
+    assert facts.stream_hold is not None
+    assert facts.stream_hold.reason is Reason.PAUSED
+
+
+def test_streams_take_turns_and_transactional_mail_goes_first() -> None:
+    campaigns = [cast.stream(mails=1), cast.stream(mails=1, workspace="globex")]
+    urgent = cast.stream(Kind.TRANSACTIONAL, mails=1)
+
+    first, second = ledger.turns(limit=2), ledger.turns(limit=2)
+
+    assert first == [urgent, campaigns[0]]
+    assert second == [urgent, campaigns[1]]
+
+
+def test_an_armed_window_is_not_armed_again() -> None:
+    stream_id = cast.stream(mails=10)
+    taken, window = cast.armed(stream_id)
+
+    assert ledger.arm(taken, [window], lease_time=cast.LEASE) == []
+
+
+def test_a_window_composed_before_an_event_is_not_armed() -> None:
+    stream_id = cast.stream(mails=10)
+    taken = cast.claim(stream_id)
+    window = Window(taken.batches[0], 10)
+
+    ledger.record(stream_id, [Evidence(1, sent(3), "event")])
+
+    assert ledger.arm(taken, [window], lease_time=cast.LEASE) == []
+    [fresh] = queries.leased(taken)
+    assert ledger.arm(taken, [Window(fresh, 10)], lease_time=cast.LEASE)
+
+
+def test_verdicts_commit_with_the_arm_or_not_at_all() -> None:
+    stream_id = cast.stream(mails=2)
+    taken = cast.claim(stream_id)
+    window = Window(taken.batches[0], 2)
+    verdicts = [entries.suppressed(0, code="bounced")]
+    ledger.hold(stream_id, reason=Reason.PAUSED, actor="bob")
+
+    refused = ledger.arm(taken, [window], lease_time=cast.LEASE, verdicts=verdicts)
+    states_then = cast.states(stream_id)
+    ledger.release(stream_id)
+    armed = ledger.arm(taken, [window], lease_time=cast.LEASE, verdicts=verdicts)
+
+    assert refused == []
+    assert states_then == {0: State.WAITING, 1: State.WAITING}
+    assert armed == [window]
+    assert cast.states(stream_id) == {0: State.SUPPRESSED, 1: State.WAITING}
+
+
+def test_a_window_with_nothing_to_send_is_passed_over() -> None:
+    stream_id = cast.stream(mails=3)
+    taken = cast.claim(stream_id)
+    verdicts = [entries.expired(0), entries.skipped(1, code="snoozed")]
+
+    armed = ledger.arm(
+        taken, [Window(taken.batches[0], 2)], lease_time=cast.LEASE, verdicts=verdicts
+    )
+
+    assert armed == []
+    assert cast.batches(stream_id) == [(2, 3, 1, "ready")]
+    assert audit.audit(stream_id).findings == []
+
+
+def test_a_window_with_one_mail_without_a_verdict_is_armed_for_it() -> None:
+    stream_id = cast.stream(mails=2)
+    taken = cast.claim(stream_id)
+    window = Window(taken.batches[0], 2)
+
+    armed = ledger.arm(taken, [window], lease_time=cast.LEASE, verdicts=[entries.expired(0)])
+
+    assert armed == [window]
+    assert audit.audit(stream_id).findings == []
+
+
+def test_an_answer_is_not_a_verdict() -> None:
+    stream_id = cast.stream(mails=1)
+    taken = cast.claim(stream_id)
+
+    with pytest.raises(ValueError, match="accepted is not a verdict"):
+        ledger.arm(taken, [Window(taken.batches[0], 1)], lease_time=cast.LEASE, verdicts=[sent(0)])
+
+
+def test_every_outcome_is_booked_as_what_it_means() -> None:
+    stream_id = cast.stream(mails=8)
+    results = [
+        sent(0),
+        entries.refused(1, code="NO"),
+        later(2),
+        entries.throttled(3, delay=SOON),
+        entries.sender_blocked(4, code="KEY"),
+        entries.not_sent(5),
+        entries.in_doubt(6),
+        entries.exhausted(7, code="BUSY"),
+    ]
+
+    settle(stream_id, results)
+
+    waiting = State.WAITING
+    assert [cast.states(stream_id)[position] for position in range(8)] == [
+        *(State.ACCEPTED, State.FAILED, waiting, waiting, waiting, waiting),
+        *(State.IN_DOUBT, State.FAILED),
+    ]
+    assert [reason for *_, reason in cast.batches(stream_id)] == [
+        *("retry", "throttled", "sender_blocked", "not_sent")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("result", "attempts"),
+    [
+        (sent(0), 1),
+        (entries.refused(0, code="NO"), 1),
+        (later(0), 1),
+        (entries.in_doubt(0), 1),
+        (entries.throttled(0, delay=SOON), 0),
+        (entries.sender_blocked(0, code="KEY"), 0),
+        (entries.not_sent(0), 0),
+    ],
+    ids=lambda value: value.outcome.value if isinstance(value, Entry) else str(value),
+)
+def test_only_a_completed_attempt_counts(result: Entry, attempts: int) -> None:
+    stream_id = cast.stream(mails=1)
+
+    settle(stream_id, [result])
+
+    facts = queries.delivery(stream_id, 0)
+    assert facts is not None
+    assert (facts.attempts, facts.last_try) == (attempts, 1)
+
+
+def test_a_mail_without_an_answer_is_in_doubt_not_lost() -> None:
+    stream_id = cast.stream(mails=2)
+    taken, window = cast.armed(stream_id)
+
+    ledger.settle(taken, [window], results=[sent(0)])
+
+    assert cast.states(stream_id) == {0: State.ACCEPTED, 1: State.IN_DOUBT}
+    assert audit.audit(stream_id).findings == []
+
+
+def test_retries_due_together_share_a_batch_across_accepted_mails() -> None:
+    stream_id = cast.stream(mails=6)
+
+    settle(stream_id, [later(0), sent(1), sent(2), later(3), sent(4), later(5)])
+
+    assert cast.batches(stream_id) == [(0, 6, 2, "retry")]
+
+
+def test_a_retry_batch_never_spans_a_mail_that_could_come_back() -> None:
+    stream_id = cast.stream(mails=7)
+    results = [later(0), entries.in_doubt(1), later(2), entries.refused(3, code="NO")]
+
+    settle(stream_id, [*results, later(4), later(5, minutes=9), later(6)])
+
+    assert [(lo, hi) for lo, hi, *_ in cast.batches(stream_id)] == [
+        *((0, 1), (2, 3), (4, 5), (5, 6), (6, 7))
+    ]
+
+
+def test_a_prefix_can_be_settled_while_the_rest_is_under_way() -> None:
+    stream_id = cast.stream(mails=4)
+    taken, window = cast.armed(stream_id)
+    batch_id = window.batch.id
+
+    ledger.settle(taken, [window], results=[sent(0), sent(1)], settled_to={batch_id: 2})
+    rest = Window(cast.again(window.batch, lo=2), window.to)
+    ledger.settle(taken, [rest], results=[sent(2), sent(3)])
+
+    assert set(cast.states(stream_id).values()) == {State.ACCEPTED}
+    assert audit.audit(stream_id).findings == []
+
+
+def test_an_expired_lease_that_was_not_swept_may_settle() -> None:
+    stream_id = cast.stream(mails=1)
+    taken, window = cast.armed(stream_id)
+    cast.run_out(taken.lease)
+
+    settled = ledger.settle(taken, [window], results=[sent(0)])
+
+    assert settled.counts == {State.ACCEPTED: 1}
+
+
+def test_a_swept_lease_settles_nothing_but_its_answers_are_evidence() -> None:
+    stream_id = cast.stream(mails=4)
+    taken, window = cast.armed(stream_id)
+    cast.run_out(taken.lease)
+    ledger.sweep()
+
+    late = [sent(0), entries.refused(1, code="NO"), later(2), entries.in_doubt(3)]
+    settled = ledger.settle(taken, [window], results=late)
+
+    assert settled.lost == [window]
+    assert [cast.states(stream_id)[position] for position in range(4)] == [
+        *(State.ACCEPTED, State.FAILED, State.WAITING, State.IN_DOUBT)
+    ]
+    assert audit.audit(stream_id).findings == []
+
+
+def test_settling_follows_a_row_that_another_statement_changes_meanwhile() -> None:
+    """The rows are found by their place: a newer version elsewhere in the page must be found."""
+    stream_id = cast.stream(mails=1)
+    taken, window = cast.armed(stream_id)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE deliveries_delivery SET variables = '{}' WHERE stream_id = %s", [stream_id]
+        )
+
+    settled = ledger.settle(taken, [window], results=[sent(0)])
+
+    assert settled.counts == {State.ACCEPTED: 1}
+
+
+def test_waiting_on_for_the_same_reason_keeps_its_beginning() -> None:
+    stream_id = cast.stream(mails=1)
+
+    def defer() -> datetime:
+        taken = cast.claim(stream_id)
+        ledger.wait(taken, taken.batches, due_at=datetime.now(UTC), reason=Reason.OUTSIDE_HOURS)
+        facts = queries.delivery(stream_id, 0)
+        assert facts is not None
+        assert facts.work is not None
+        return facts.work.since
+
+    assert defer() == defer()
+
+
+def test_an_armed_batch_cannot_be_given_back() -> None:
+    stream_id = cast.stream(mails=1)
+    taken, window = cast.armed(stream_id)
+
+    given_back = ledger.wait(
+        taken, [window.batch], due_at=datetime.now(UTC), reason=Reason.HANDED_BACK
+    )
+
+    assert given_back == []

@@ -1,0 +1,204 @@
+"""The verbs of the ledger that give results, each one transaction, under the rules chosen."""
+
+from tests.model.rules import Rule
+from tests.model.world import (
+    NONE,
+    Answer,
+    Batch,
+    Delivery,
+    State,
+    Truth,
+    Worker,
+    World,
+    with_batch,
+    with_delivery,
+    with_new_batch,
+    with_truth,
+)
+
+Rules = frozenset[Rule]
+
+# The policy's last attempt: a try later after it is a failure.
+MAX_ATTEMPTS = 2
+
+
+def settle(rules: Rules, world: World, worker: Worker) -> World:
+    """Write the window's answers; without the batch they are only evidence."""
+    batch = _held_batch(rules, world, worker)
+    if batch is None:
+        return _late_truth(rules, world, worker)
+    retries: list[int] = []
+    for position, answer in zip(worker.sends, worker.answers, strict=True):
+        world, again = _settle_one(rules, world, position, worker.key.try_no, answer)
+        if again:
+            retries.append(position)
+    world = suppress(rules, world, worker.barred, is_moving=True)
+    moved = batch._replace(lo=worker.to, armed_to=None)
+    world = with_batch(world, batch, moved if moved.lo < moved.hi else None)
+    for lo, hi in _runs(retries):
+        world = with_new_batch(world, lo, hi, next_try(rules, world, lo))
+    return world
+
+
+def accept(rules: Rules, world: World, position: int, try_no: int) -> World:
+    """Record that the provider took this try, told by an event or by a lease that is gone."""
+    line, truth = world.deliveries[position], world.truths[position]
+    truth = truth._replace(is_heard=True)
+    if line.state is State.ACCEPTED:
+        return with_truth(world, position, truth)
+    if line.state is not State.IN_DOUBT and Rule.LATE_ACCEPTED not in rules:
+        return with_truth(world, position, truth)
+    if line.state is State.WAITING and Rule.VERSION in rules:
+        for batch in world.batches:
+            if batch.lo <= position < batch.hi:
+                world = with_batch(world, batch, batch._replace(version=batch.version + 1))
+    return _accepted(world, position, try_no, truth, counts=try_no > line.last_try)
+
+
+def sweep(rules: Rules, world: World, batch: Batch) -> World:
+    """Take back a lease that has run out; nobody knows what became of its armed window."""
+    free = batch._replace(armed_to=None, lease=0, is_fresh=False)
+    if batch.armed_to is None or Rule.SWEEP not in rules:
+        return with_batch(world, batch, free)
+    try_no = batch.key.try_no
+    for position in range(batch.lo, batch.armed_to):
+        line = world.deliveries[position]
+        if line.state is State.WAITING and line.last_try < try_no:
+            world = _doubted(world, position, try_no)
+    free = free._replace(lo=batch.armed_to)
+    return with_batch(world, batch, free if free.lo < free.hi else None)
+
+
+def drain(rules: Rules, world: World, batch: Batch) -> World:
+    """Settle what a cancelled stream has not handed over."""
+    for position in range(batch.lo, batch.hi):
+        line = world.deliveries[position]
+        if line.state is State.WAITING:
+            world = _ended(rules, world, position, line, State.CANCELLED)
+    return with_batch(world, batch, None)
+
+
+def suppress(rules: Rules, world: World, barred: tuple[int, ...], *, is_moving: bool) -> World:
+    """Write what the gates decided about lines that are still waiting.
+
+    A line with an open doubt becomes in_doubt again, from where it can be sent again at once; in
+    an armed window its batch would still cover it, so that verdict is left to settle, with lo.
+    """
+    for position in barred:
+        line = world.deliveries[position]
+        is_early = bool(line.doubts) and not is_moving and Rule.ARM_DOUBT in rules
+        if line.state is State.WAITING and not is_early:
+            world = _ended(rules, world, position, line, State.SUPPRESSED)
+    return world
+
+
+def next_try(rules: Rules, world: World, position: int) -> int:
+    line = world.deliveries[position]
+    return (line.last_try if Rule.TRY in rules else line.attempts) + 1
+
+
+def _held_batch(rules: Rules, world: World, worker: Worker) -> Batch | None:
+    for batch in world.batches:
+        if batch.key != worker.key:
+            continue
+        if Rule.SETTLE_BATCH not in rules:
+            return batch
+        is_window = (batch.lo, batch.armed_to) == (worker.lo, worker.to)
+        if batch.lease == worker.lease and (is_window or Rule.WINDOW not in rules):
+            return batch
+    return None
+
+
+def _settle_one(
+    rules: Rules, world: World, position: int, try_no: int, answer: Answer
+) -> tuple[World, bool]:
+    """Settle one line of the window; the flag asks for another batch."""
+    line, truth = world.deliveries[position], world.truths[position]
+    if answer is Answer.ACCEPTED:
+        truth = truth._replace(is_heard=True)
+        world = with_truth(world, position, truth)
+    is_open = line.state is State.WAITING and line.last_try < try_no
+    if not is_open and Rule.SETTLE_WAITING in rules:
+        return world, False
+    match answer:
+        case Answer.ACCEPTED:
+            return _accepted(world, position, try_no, truth, counts=True), False
+        case Answer.IN_DOUBT:
+            return _doubted(world, position, try_no), False
+        case Answer.THROTTLED | Answer.NOT_SENT:
+            line = line._replace(state=State.WAITING, last_try=try_no)
+            return with_delivery(world, position, line, truth), True
+        case Answer.REFUSED | Answer.TRY_LATER:
+            line, truth = _counted(line, truth, try_no)
+            if answer is Answer.TRY_LATER and line.attempts < MAX_ATTEMPTS:
+                line = line._replace(state=State.WAITING)
+                return with_delivery(world, position, line, truth), True
+            world = with_truth(world, position, truth)
+            return _ended(rules, world, position, line, State.FAILED), False
+
+
+def _late_truth(rules: Rules, world: World, worker: Worker) -> World:
+    for position, answer in zip(worker.sends, worker.answers, strict=True):
+        if answer is Answer.ACCEPTED:
+            world = accept(rules, world, position, worker.key.try_no)
+        elif answer is not Answer.IN_DOUBT:
+            world = _deny(rules, world, position, worker.key.try_no, answer)
+    return world
+
+
+def _deny(rules: Rules, world: World, position: int, try_no: int, answer: Answer) -> World:
+    """Take one try out of doubt: it certainly never reached the recipient."""
+    line, truth = world.deliveries[position], world.truths[position]
+    if line.state is not State.IN_DOUBT:
+        return world
+    left = line.doubts - {try_no}
+    if Rule.LATE_DENIED not in rules:
+        left = NONE
+    elif left == line.doubts:
+        return world
+    line = line._replace(doubts=left)
+    if left:
+        return with_delivery(world, position, line, truth)
+    if answer is Answer.REFUSED:
+        return _ended(rules, world, position, line, State.FAILED)
+    line = line._replace(state=State.WAITING, calm=False)
+    world = with_delivery(world, position, line, truth)
+    return with_new_batch(world, position, position + 1, next_try(rules, world, position))
+
+
+def _accepted(world: World, position: int, try_no: int, truth: Truth, *, counts: bool) -> World:
+    line = world.deliveries[position]
+    if counts:
+        line, truth = _counted(line, truth, try_no)
+    line = line._replace(state=State.ACCEPTED, doubts=NONE, calm=False)
+    return with_delivery(world, position, line, truth._replace(by_word=False))
+
+
+def _doubted(world: World, position: int, try_no: int) -> World:
+    line, truth = _counted(world.deliveries[position], world.truths[position], try_no)
+    line = line._replace(state=State.IN_DOUBT, doubts=line.doubts | {try_no}, calm=False)
+    return with_delivery(world, position, line, truth)
+
+
+def _ended(rules: Rules, world: World, position: int, line: Delivery, state: State) -> World:
+    """Give a line its result, unless an older try of it is still in doubt."""
+    if line.doubts and Rule.STICKY in rules:
+        state = State.IN_DOUBT
+    truth = world.truths[position]
+    return with_delivery(world, position, line._replace(state=state, calm=False), truth)
+
+
+def _counted(line: Delivery, truth: Truth, try_no: int) -> tuple[Delivery, Truth]:
+    line = line._replace(last_try=max(line.last_try, try_no), attempts=line.attempts + 1)
+    return line, truth._replace(ended=truth.ended | {try_no})
+
+
+def _runs(positions: list[int]) -> list[tuple[int, int]]:
+    """Neighbours that go again together share one batch."""
+    runs: list[tuple[int, int]] = []
+    for position in positions:
+        if runs and runs[-1][1] == position:
+            runs[-1] = (runs[-1][0], position + 1)
+        else:
+            runs.append((position, position + 1))
+    return runs

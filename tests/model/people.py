@@ -1,0 +1,97 @@
+"""What people do: hold, release, cancel, halve a batch, and click on pages that may be old."""
+
+from collections.abc import Iterator
+
+from tests.model import ledger
+from tests.model.moves import name
+from tests.model.rules import Rule
+from tests.model.windows import Step
+from tests.model.world import (
+    NONE,
+    Delivery,
+    Page,
+    State,
+    Truth,
+    World,
+    with_batch,
+    with_delivery,
+    with_new_batch,
+)
+
+
+def people(rules: ledger.Rules, world: World) -> Iterator[Step]:
+    yield from _stream(world)
+    yield from _split(rules, world)
+    if world.budget.clicks:
+        yield from _draw(world)
+        if world.page is not None:
+            yield from _click(rules, world, world.page)
+
+
+def _stream(world: World) -> Iterator[Step]:
+    budget = world.budget
+    if world.is_held:
+        yield "the stream is released", world._replace(is_held=False)
+    elif budget.holds:
+        spent = budget._replace(holds=budget.holds - 1)
+        yield "the stream is held", world._replace(is_held=True, budget=spent)
+    if budget.cancels and not world.is_cancelled:
+        spent = budget._replace(cancels=budget.cancels - 1)
+        yield "the stream is cancelled", world._replace(is_cancelled=True, budget=spent)
+
+
+def _split(rules: ledger.Rules, world: World) -> Iterator[Step]:
+    """Halve an unleased batch, as is done to one whose workers keep dying."""
+    if not world.budget.splits:
+        return
+    budget = world.budget._replace(splits=world.budget.splits - 1)
+    for batch in world.batches:
+        if batch.lease or batch.hi - batch.lo < 2:
+            continue
+        middle = (batch.lo + batch.hi + 1) // 2
+        parent = batch._replace(hi=middle) if Rule.SPLIT in rules else batch
+        after = with_batch(world, batch, parent)._replace(budget=budget)
+        yield f"{name(batch)} is halved", with_new_batch(after, middle, batch.hi, batch.key.try_no)
+
+
+def _draw(world: World) -> Iterator[Step]:
+    for position, line in enumerate(world.deliveries):
+        if line.state in (State.IN_DOUBT, State.FAILED):
+            page = Page(position, line.state, line.last_try)
+            if page != world.page:
+                yield f"a page shows {position} {line.state}", world._replace(page=page)
+
+
+def _click(rules: ledger.Rules, world: World, page: Page) -> Iterator[Step]:
+    """The page stays open, so every button can be pressed twice, and late."""
+    line, truth = world.deliveries[page.position], world.truths[page.position]
+    is_as_shown = (line.state, line.last_try) == (page.state, page.last_try)
+    if not is_as_shown and Rule.CLICKS in rules:
+        return
+    budget = world.budget._replace(clicks=world.budget.clicks - 1)
+    for button, line_after, truth_after in _buttons(rules, page, line, truth):
+        after = with_delivery(world, page.position, line_after, truth_after)
+        if line_after.state is State.WAITING:
+            try_no = ledger.next_try(rules, after, page.position)
+            after = with_new_batch(after, page.position, page.position + 1, try_no)
+        yield f"someone clicks {button} for {page.position}", after._replace(budget=budget)
+
+
+def _buttons(
+    rules: ledger.Rules, page: Page, line: Delivery, truth: Truth
+) -> Iterator[tuple[str, Delivery, Truth]]:
+    if page.state is State.FAILED:
+        again = line._replace(state=State.WAITING, attempts=0)
+        yield "requeue", again, truth._replace(ended=NONE, by_word=False)
+        return
+    is_calm = line.calm
+    line = line._replace(calm=False)
+    sent = line._replace(state=State.ACCEPTED, doubts=NONE)
+    yield "count as sent", sent, truth._replace(by_word=True)
+    informed = truth._replace(known=truth.known | truth.taken)
+    if is_calm or Rule.ORPHANS_NOT_SENT not in rules:
+        disowned = truth.disowned | frozenset(range(1, line.last_try + 1))
+        failed = line._replace(state=State.FAILED, doubts=NONE)
+        yield "count as not sent", failed, informed._replace(disowned=disowned, by_word=True)
+    if is_calm or Rule.ORPHANS not in rules:
+        yield "send again", line._replace(state=State.WAITING), informed
