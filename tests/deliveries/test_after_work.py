@@ -205,7 +205,7 @@ def test_a_doubt_that_was_never_sent_counts_no_attempt() -> None:
     assert cast.batches(stream_id) == [(0, 1, 2, "disproved")]
 
 
-def test_evidence_under_an_armed_window_waits_for_its_end() -> None:
+def test_a_verdict_on_a_doubtful_mail_leaves_it_open_to_evidence() -> None:
     stream_id = cast.stream(mails=2)
     cast.lose(stream_id)
     cast.pass_grace(stream_id)
@@ -216,6 +216,7 @@ def test_evidence_under_an_armed_window_waits_for_its_end() -> None:
 
     ledger.record(stream_id, [Evidence(1, entries.not_sent(0), "late answer")])
 
+    assert (0, 1, 3, "disproved") in cast.batches(stream_id)
     assert audit.audit(stream_id).findings == []
 
 

@@ -170,7 +170,10 @@ def test_a_broken_rule_is_found_at_its_line(
 ) -> None:
     execute(spoil, stream)
 
-    assert findings(stream) == [(sentence, position)]
+    # An overlap also hides the end of the longer batch, which is found as well.
+    others = [found for found in findings(stream) if found != (sentence, position)]
+    assert (sentence, position) in findings(stream)
+    assert others == ([("it waits, but no live batch covers it", 7)] if position == 6 else [])
 
 
 @pytest.fixture
@@ -205,7 +208,7 @@ def test_an_overlap_is_found_whichever_batch_came_first(stream: int) -> None:
         stream,
     )
 
-    assert findings(stream) == [("two live batches cover it", 6)]
+    assert ("two live batches cover it", 6) in findings(stream)
 
 
 def test_a_missing_constraint_is_named(overlaps_allowed: None) -> None:
@@ -244,8 +247,8 @@ def test_a_miscounted_state_is_found(stream: int, state: State, table: str) -> N
     # What is booked as a result is not left to wait, so the rest is off by as much.
     assert sorted(findings(stream)) == sorted(
         [
-            (f"{lines + 1} booked as {state}, but {lines} lines are", None),
-            (f"{waiting - 1} booked as waiting, but {waiting} lines are", None),
+            (f"{lines + 1} booked as {state}, but the lines say {lines}", None),
+            (f"{waiting - 1} booked as waiting, but the lines say {waiting}", None),
         ]
     )
 
@@ -254,8 +257,8 @@ def test_a_line_too_many_planned_is_found(stream: int) -> None:
     execute("UPDATE deliveries_stream SET planned = planned + 1 WHERE id = %s", stream)
 
     assert findings(stream) == [
-        ("11 planned, but it has 10 lines", None),
-        ("7 booked as waiting, but 6 lines are", None),
+        ("11 planned, but the lines are 10", None),
+        ("7 booked as waiting, but the lines say 6", None),
     ]
 
 
@@ -263,8 +266,8 @@ def test_a_lost_line_is_found(stream: int) -> None:
     execute("DELETE FROM deliveries_delivery WHERE stream_id = %s AND position = 0", stream)
 
     assert findings(stream) == [
-        ("10 planned, but it has 9 lines", None),
-        ("2 booked as accepted, but 1 lines are", None),
+        ("10 planned, but the lines are 9", None),
+        ("2 booked as accepted, but the lines say 1", None),
     ]
 
 

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connection
 
 from postledger.deliveries import audit, entries, ledger, queries
 from postledger.deliveries.entries import Entry, Evidence, Kind, Window
@@ -289,20 +288,6 @@ def test_a_swept_lease_settles_nothing_but_its_answers_are_evidence() -> None:
         *(State.ACCEPTED, State.FAILED, State.WAITING, State.IN_DOUBT)
     ]
     assert audit.audit(stream_id).findings == []
-
-
-def test_settling_follows_a_row_that_another_statement_changes_meanwhile() -> None:
-    """The rows are found by their place: a newer version elsewhere in the page must be found."""
-    stream_id = cast.stream(mails=1)
-    taken, window = cast.armed(stream_id)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE deliveries_delivery SET variables = '{}' WHERE stream_id = %s", [stream_id]
-        )
-
-    settled = ledger.settle(taken, [window], results=[sent(0)])
-
-    assert settled.counts == {State.ACCEPTED: 1}
 
 
 def test_waiting_on_for_the_same_reason_keeps_its_beginning() -> None:

@@ -33,8 +33,15 @@ def _wrong_line(line: Delivery, truth: Truth) -> str:
         return "it is accepted, yet the provider never took it"
     if line.state in UNSENT and not truth.taken <= truth.disowned:
         return f"it is {line.state}, yet the provider took it"
+    return _miscounted(line, truth)
+
+
+def _miscounted(line: Delivery, truth: Truth) -> str:
+    # A doubt counts as an attempt until it turns out to be a throttle or a call never started.
     if line.attempts != len(truth.ended):
         return f"{len(truth.ended)} attempts were completed, {line.attempts} counted"
+    if line.state is State.ACCEPTED and not line.attempts:
+        return "it is accepted, yet no attempt was counted"
     return ""
 
 

@@ -38,6 +38,7 @@ SMALL = (
     ),
     Configuration("two mails, killed, cancelled", 2, Budget(kills=1, cancels=1, answers=FEW)),
     Configuration("two mails, paused, barred", 2, Budget(pauses=1, verdicts=1, answers=TWO)),
+    Configuration("two mails, barred, clicked", 2, Budget(clicks=1, verdicts=1, answers=TWO)),
     Configuration("two mails, clicked", 2, Budget(clicks=1, answers=FEW)),
     Configuration("three mails", 3, Budget(answers=FEW)),
     Configuration("three mails, killed, halved", 3, Budget(kills=1, splits=1, answers=TWO)),
@@ -46,6 +47,9 @@ SMALL = (
 # Where leases are lost and the lost ones come back, at a small price.
 LEASES = tuple(it for it in SMALL if it.budget.kills and it.budget.pauses and not it.budget.clicks)
 
+# Where a verdict meets a click.
+BARRED = tuple(it for it in SMALL if it.budget.verdicts and it.budget.clicks)
+
 LARGE = (
     Configuration("one mail, killed, paused twice", 1, Budget(kills=1, pauses=2, clicks=1)),
     Configuration("one mail, killed, clicked twice", 1, Budget(kills=1, pauses=1, clicks=2)),
@@ -53,6 +57,9 @@ LARGE = (
     Configuration("one mail, held, clicked", 1, Budget(pauses=1, clicks=1, holds=1, cancels=1)),
     Configuration(
         "two mails, paused, barred, try later", 2, Budget(pauses=1, verdicts=1, answers=FEW)
+    ),
+    Configuration(
+        "two mails, barred, clicked, try later", 2, Budget(clicks=1, verdicts=1, answers=FEW)
     ),
     Configuration("two mails, all answers", 2, Budget(kills=1, pauses=1, splits=1)),
     Configuration("two mails, paused, clicked", 2, Budget(pauses=1, clicks=1)),

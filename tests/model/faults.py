@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from tests.model import ledger
-from tests.model.moves import has_holder, run_out
+from tests.model.moves import has_holder, run_out, settle
 from tests.model.windows import Step
-from tests.model.world import Phase, State, Worker, World, with_delivery, with_truth, with_worker
+from tests.model.world import Phase, Worker, World, with_delivery, with_truth, with_worker
 
 
 def faults(rules: ledger.Rules, world: World) -> Iterator[Step]:
-    yield from _kills(world)
+    yield from _kills(rules, world)
     yield from _pauses(world)
     for position in range(len(world.truths)):
         yield from _late_bytes(world, position)
@@ -17,7 +17,7 @@ def faults(rules: ledger.Rules, world: World) -> Iterator[Step]:
         yield from _events(rules, world, position)
 
 
-def _kills(world: World) -> Iterator[Step]:
+def _kills(rules: ledger.Rules, world: World) -> Iterator[Step]:
     if not world.budget.kills:
         return
     budget = world.budget._replace(kills=world.budget.kills - 1)
@@ -25,6 +25,10 @@ def _kills(world: World) -> Iterator[Step]:
         if worker.phase is not Phase.IDLE:
             after = with_worker(world, worker, Worker())._replace(budget=budget)
             yield f"kill -9 of the worker of lease {worker.lease}", after
+        if worker.phase is Phase.ARMED and len(worker.answers) < len(worker.sends):
+            # Only what it was doing dies, not the process: the rest of the window has no answer.
+            label, after = settle(rules, world, worker)
+            yield f"{label} without every answer", after._replace(budget=budget)
 
 
 def _pauses(world: World) -> Iterator[Step]:
@@ -49,9 +53,9 @@ def _late_bytes(world: World, position: int) -> Iterator[Step]:
 def _grace(world: World, position: int) -> Iterator[Step]:
     """Lease and grace pass: what has not left the kernel by now never will."""
     line = world.deliveries[position]
-    if line.state is State.IN_DOUBT and not line.calm and world.budget.clicks:
+    if line.in_grace and world.budget.clicks:
         truth = world.truths[position]._replace(wire=frozenset())
-        after = with_delivery(world, position, line._replace(calm=True), truth)
+        after = with_delivery(world, position, line._replace(in_grace=False), truth)
         yield f"the grace of {position} try {line.last_try} passes", after
 
 

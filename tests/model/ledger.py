@@ -28,11 +28,12 @@ def settle(rules: Rules, world: World, worker: Worker) -> World:
     if batch is None:
         return _late_truth(rules, world, worker)
     retries: list[int] = []
-    for position, answer in zip(worker.sends, worker.answers, strict=True):
+    for position, answer in zip(worker.sends, worker.answers, strict=False):
         world, again = _settle_one(rules, world, position, worker.key.try_no, answer)
         if again:
             retries.append(position)
-    world = suppress(rules, world, worker.barred, is_moving=True)
+    # A line that was handed over and has no answer is in doubt.
+    world = _doubt_rest(world, worker.lo, worker.to, worker.key.try_no)
     moved = batch._replace(lo=worker.to, armed_to=None)
     world = with_batch(world, batch, moved if moved.lo < moved.hi else None)
     for lo, hi in _runs(retries):
@@ -52,7 +53,9 @@ def accept(rules: Rules, world: World, position: int, try_no: int) -> World:
         for batch in world.batches:
             if batch.lo <= position < batch.hi:
                 world = with_batch(world, batch, batch._replace(version=batch.version + 1))
-    return _accepted(world, position, try_no, truth, counts=try_no > line.last_try)
+    # A requeue may have reset the count: the accepted try is one.
+    counts = try_no > line.last_try or not line.attempts
+    return _accepted(world, position, try_no, truth, counts=counts)
 
 
 def sweep(rules: Rules, world: World, batch: Batch) -> World:
@@ -60,11 +63,7 @@ def sweep(rules: Rules, world: World, batch: Batch) -> World:
     free = batch._replace(armed_to=None, lease=0, is_fresh=False)
     if batch.armed_to is None or Rule.SWEEP not in rules:
         return with_batch(world, batch, free)
-    try_no = batch.key.try_no
-    for position in range(batch.lo, batch.armed_to):
-        line = world.deliveries[position]
-        if line.state is State.WAITING and line.last_try < try_no:
-            world = _doubted(world, position, try_no)
+    world = _doubt_rest(world, batch.lo, batch.armed_to, batch.key.try_no)
     free = free._replace(lo=batch.armed_to)
     return with_batch(world, batch, free if free.lo < free.hi else None)
 
@@ -78,18 +77,19 @@ def drain(rules: Rules, world: World, batch: Batch) -> World:
     return with_batch(world, batch, None)
 
 
-def suppress(rules: Rules, world: World, barred: tuple[int, ...], *, is_moving: bool) -> World:
-    """Write what the gates decided about lines that are still waiting.
-
-    A line with an open doubt becomes in_doubt again, from where it can be sent again at once; in
-    an armed window its batch would still cover it, so that verdict is left to settle, with lo.
-    """
-    for position in barred:
+def bar(rules: Rules, world: World, try_no: int, verdicts: tuple[tuple[int, State], ...]) -> World:
+    """Write what the gates decided about lines that are still waiting; a verdict counts."""
+    for position, verdict in verdicts:
         line = world.deliveries[position]
-        is_early = bool(line.doubts) and not is_moving and Rule.ARM_DOUBT in rules
-        if line.state is State.WAITING and not is_early:
-            world = _ended(rules, world, position, line, State.SUPPRESSED)
+        if line.state is State.WAITING and line.last_try < try_no:
+            line, truth = _counted(line, world.truths[position], try_no)
+            world = with_truth(world, position, truth)
+            world = _ended(rules, world, position, line, verdict)
     return world
+
+
+def is_covered(world: World, position: int) -> bool:
+    return any(batch.lo <= position < batch.hi for batch in world.batches)
 
 
 def next_try(rules: Rules, world: World, position: int) -> int:
@@ -138,7 +138,7 @@ def _settle_one(
 
 
 def _late_truth(rules: Rules, world: World, worker: Worker) -> World:
-    for position, answer in zip(worker.sends, worker.answers, strict=True):
+    for position, answer in zip(worker.sends, worker.answers, strict=False):
         if answer is Answer.ACCEPTED:
             world = accept(rules, world, position, worker.key.try_no)
         elif answer is not Answer.IN_DOUBT:
@@ -151,18 +151,25 @@ def _deny(rules: Rules, world: World, position: int, try_no: int, answer: Answer
     line, truth = world.deliveries[position], world.truths[position]
     if line.state is not State.IN_DOUBT:
         return world
+    if Rule.COVERED_DENIED in rules and is_covered(world, position):
+        return world
     left = line.doubts - {try_no}
     if Rule.LATE_DENIED not in rules:
         left = NONE
     elif left == line.doubts:
         return world
     line = line._replace(doubts=left)
+    if answer in (Answer.THROTTLED, Answer.NOT_SENT):
+        # The doubt was counted as an attempt; a throttle or a call never started is none.
+        line = line._replace(attempts=max(line.attempts - 1, 0))
+        truth = truth._replace(ended=truth.ended - {try_no})
     if left:
         return with_delivery(world, position, line, truth)
-    if answer is Answer.REFUSED:
-        return _ended(rules, world, position, line, State.FAILED)
-    line = line._replace(state=State.WAITING, calm=False)
+    state = State.FAILED if answer is Answer.REFUSED else State.WAITING
+    line = line._replace(state=state, in_grace=False)
     world = with_delivery(world, position, line, truth)
+    if state is State.FAILED:
+        return world
     return with_new_batch(world, position, position + 1, next_try(rules, world, position))
 
 
@@ -170,22 +177,29 @@ def _accepted(world: World, position: int, try_no: int, truth: Truth, *, counts:
     line = world.deliveries[position]
     if counts:
         line, truth = _counted(line, truth, try_no)
-    line = line._replace(state=State.ACCEPTED, doubts=NONE, calm=False)
+    line = line._replace(state=State.ACCEPTED, doubts=NONE, in_grace=False)
     return with_delivery(world, position, line, truth._replace(by_word=False))
 
 
 def _doubted(world: World, position: int, try_no: int) -> World:
     line, truth = _counted(world.deliveries[position], world.truths[position], try_no)
-    line = line._replace(state=State.IN_DOUBT, doubts=line.doubts | {try_no}, calm=False)
+    line = line._replace(state=State.IN_DOUBT, doubts=line.doubts | {try_no}, in_grace=True)
     return with_delivery(world, position, line, truth)
+
+
+def _doubt_rest(world: World, lo: int, to: int, try_no: int) -> World:
+    for position in range(lo, to):
+        line = world.deliveries[position]
+        if line.state is State.WAITING and line.last_try < try_no:
+            world = _doubted(world, position, try_no)
+    return world
 
 
 def _ended(rules: Rules, world: World, position: int, line: Delivery, state: State) -> World:
     """Give a line its result, unless an older try of it is still in doubt."""
     if line.doubts and Rule.STICKY in rules:
         state = State.IN_DOUBT
-    truth = world.truths[position]
-    return with_delivery(world, position, line._replace(state=state, calm=False), truth)
+    return with_delivery(world, position, line._replace(state=state), world.truths[position])
 
 
 def _counted(line: Delivery, truth: Truth, try_no: int) -> tuple[Delivery, Truth]:

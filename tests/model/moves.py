@@ -86,7 +86,11 @@ def _token(rules: ledger.Rules, world: World) -> int:
 def _send_or_settle(rules: ledger.Rules, world: World, worker: Worker) -> Iterator[Step]:
     if len(worker.answers) < len(worker.sends):
         yield from _send(rules, world, worker)
-        return
+    else:
+        yield settle(rules, world, worker)
+
+
+def settle(rules: ledger.Rules, world: World, worker: Worker) -> Step:
     after = ledger.settle(rules, world, worker)
     batch = windows.row(after, worker)
     if batch is not None and batch.lease == worker.lease:
@@ -94,7 +98,7 @@ def _send_or_settle(rules: ledger.Rules, world: World, worker: Worker) -> Iterat
         after = with_worker(after, worker, rest)
     else:
         after = windows.drop(after, worker)
-    yield f"worker of lease {worker.lease} settles [{worker.lo},{worker.to})", after
+    return f"worker of lease {worker.lease} settles [{worker.lo},{worker.to})", after
 
 
 def _send(rules: ledger.Rules, world: World, worker: Worker) -> Iterator[Step]:

@@ -69,7 +69,10 @@ def _click(rules: ledger.Rules, world: World, page: Page) -> Iterator[Step]:
     if not is_as_shown and Rule.CLICKS in rules:
         return
     budget = world.budget._replace(clicks=world.budget.clicks - 1)
+    is_covered = Rule.COVERED in rules and ledger.is_covered(world, page.position)
     for button, line_after, truth_after in _buttons(rules, page, line, truth):
+        if is_covered and line_after.state is State.WAITING:
+            continue
         after = with_delivery(world, page.position, line_after, truth_after)
         if line_after.state is State.WAITING:
             try_no = ledger.next_try(rules, after, page.position)
@@ -80,18 +83,18 @@ def _click(rules: ledger.Rules, world: World, page: Page) -> Iterator[Step]:
 def _buttons(
     rules: ledger.Rules, page: Page, line: Delivery, truth: Truth
 ) -> Iterator[tuple[str, Delivery, Truth]]:
-    if page.state is State.FAILED:
-        again = line._replace(state=State.WAITING, attempts=0)
-        yield "requeue", again, truth._replace(ended=NONE, by_word=False)
-        return
-    is_calm = line.calm
-    line = line._replace(calm=False)
-    sent = line._replace(state=State.ACCEPTED, doubts=NONE)
-    yield "count as sent", sent, truth._replace(by_word=True)
+    again = line._replace(state=State.WAITING, in_grace=False)
     informed = truth._replace(known=truth.known | truth.taken)
-    if is_calm or Rule.ORPHANS_NOT_SENT not in rules:
-        disowned = truth.disowned | frozenset(range(1, line.last_try + 1))
-        failed = line._replace(state=State.FAILED, doubts=NONE)
-        yield "count as not sent", failed, informed._replace(disowned=disowned, by_word=True)
-    if is_calm or Rule.ORPHANS not in rules:
-        yield "send again", line._replace(state=State.WAITING), informed
+    if page.state is State.FAILED:
+        if not line.in_grace or Rule.ORPHANS_NOT_SENT not in rules:
+            reset = informed._replace(ended=NONE, by_word=False)
+            yield "requeue", again._replace(attempts=0), reset
+        return
+    sent = line._replace(state=State.ACCEPTED, doubts=NONE, in_grace=False)
+    yield "count as sent", sent, truth._replace(by_word=True)
+    # Its bytes may still leave, so the grace stays: requeue asks for it.
+    failed = line._replace(state=State.FAILED, doubts=NONE)
+    disowned = truth.disowned | frozenset(range(1, line.last_try + 1))
+    yield "count as not sent", failed, truth._replace(disowned=disowned, by_word=True)
+    if not line.in_grace or Rule.ORPHANS not in rules:
+        yield "send again", again, informed

@@ -8,6 +8,9 @@ from tests.model.world import Batch, Phase, State, Worker, World, with_batch, wi
 
 Step = tuple[str, World]
 
+# For good, and invalid: a failure a person may requeue.
+VERDICTS = (State.SUPPRESSED, State.FAILED)
+
 
 def choose(rules: ledger.Rules, world: World, worker: Worker) -> Iterator[Step]:
     """Composing takes two statements, and anything may commit between them: this is the first."""
@@ -38,19 +41,25 @@ def compose(rules: ledger.Rules, world: World, worker: Worker) -> Iterator[Step]
     label = f"worker of lease {worker.lease} composes [{worker.lo},{worker.to})"
     yield label, with_worker(world, worker, composed)
     if composed.sends and world.budget.verdicts:
-        label = f"{label}, the gates bar {composed.sends[0]}"
-        yield label, _bar(rules, world, worker, composed)
+        for verdict in VERDICTS:
+            barred = f"{label}, the gates bar {composed.sends[0]}: {verdict}"
+            yield barred, _bar(rules, world, worker, composed, verdict)
 
 
 def _waiting(world: World, lo: int, to: int) -> tuple[int, ...]:
     return tuple(p for p in range(lo, to) if world.deliveries[p].state is State.WAITING)
 
 
-def _bar(rules: ledger.Rules, world: World, worker: Worker, composed: Worker) -> World:
-    sends = composed.sends
-    after = with_worker(world, worker, composed._replace(sends=sends[1:], barred=sends[:1]))
-    if Rule.ARM_GATES not in rules:
-        after = ledger.suppress(rules, after, sends[:1], is_moving=False)
+def _bar(
+    rules: ledger.Rules, world: World, worker: Worker, composed: Worker, verdict: State
+) -> World:
+    barred = ((composed.sends[0], verdict),)
+    composed = composed._replace(sends=composed.sends[1:])
+    if Rule.ARM_GATES in rules:
+        after = with_worker(world, worker, composed._replace(barred=barred))
+    else:
+        after = with_worker(world, worker, composed)
+        after = ledger.bar(rules, after, worker.key.try_no, barred)
     return after._replace(budget=after.budget._replace(verdicts=after.budget.verdicts - 1))
 
 
@@ -62,15 +71,27 @@ def arm(rules: ledger.Rules, world: World, worker: Worker) -> Step:
     if batch.version != worker.version:
         stale = Worker(Phase.CLAIMED, worker.key, worker.lease, worker.in_time)
         return f"{label}: refused, it composes anew", with_worker(world, worker, stale)
-    armed = batch._replace(armed_to=worker.to, is_fresh=batch.lease != 0)
-    after = with_batch(world, batch, armed)
-    after = ledger.suppress(rules, after, worker.barred, is_moving=False)
-    after = with_worker(after, worker, worker._replace(phase=Phase.ARMED, in_time=True))
+    after = ledger.bar(rules, world, worker.key.try_no, worker.barred)
+    renewed = batch._replace(is_fresh=batch.lease != 0)
+    if worker.barred and Rule.PASS_OVER in rules and not _waiting(after, worker.lo, worker.to):
+        return f"{label}: nothing is left to send", _pass_over(after, worker, batch, renewed)
+    after = with_batch(after, batch, renewed._replace(armed_to=worker.to))
+    armed = worker._replace(phase=Phase.ARMED, in_time=True, barred=())
+    after = with_worker(after, worker, armed)
     if world.is_held or world.is_cancelled:
         after = after._replace(wrong="a window was armed after a hold or a cancel")
     if any(world.deliveries[p].state is not State.WAITING for p in worker.sends):
         after = after._replace(wrong="a line that already has its result was armed")
     return label, after
+
+
+def _pass_over(world: World, worker: Worker, batch: Batch, renewed: Batch) -> World:
+    """Move on in the same transaction: nothing is armed, and settle has nothing to say."""
+    if worker.to >= batch.hi:
+        return drop(with_batch(world, batch, None), worker)
+    after = with_batch(world, batch, renewed._replace(lo=worker.to))
+    rest = Worker(Phase.CLAIMED, worker.key, worker.lease, in_time=True)
+    return with_worker(after, worker, rest)
 
 
 def _may_arm(rules: ledger.Rules, world: World, worker: Worker, batch: Batch) -> bool:

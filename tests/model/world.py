@@ -42,13 +42,13 @@ class Phase(StrEnum):
 
 
 class Delivery(NamedTuple):
-    """One line of the books; `calm` says that lease and grace of its last try are over."""
+    """One line of the books."""
 
     state: State = State.WAITING
     last_try: int = 0
     attempts: int = 0
     doubts: frozenset[int] = NONE
-    calm: bool = False
+    in_grace: bool = False  # resend_after lies ahead: bytes of a doubtful try may still leave
 
 
 class Key(NamedTuple):
@@ -80,7 +80,7 @@ class Worker(NamedTuple):
     lo: int = 0
     to: int = 0
     sends: tuple[int, ...] = ()
-    barred: tuple[int, ...] = ()  # lines of the window the gates have turned away
+    barred: tuple[tuple[int, State], ...] = ()  # the gates' verdicts, to be committed by the arm
     answers: tuple[Answer, ...] = ()
 
 
@@ -92,7 +92,7 @@ class Truth(NamedTuple):
     taken: frozenset[int] = NONE  # tries in the provider's journal
     known: frozenset[int] = NONE  # tries in that journal when a person let the mail go again
     disowned: frozenset[int] = NONE  # tries a person has counted as not sent
-    ended: frozenset[int] = NONE  # tries counted as attempts since the last requeue
+    ended: frozenset[int] = NONE  # attempts completed since the last requeue, doubts among them
     is_heard: bool = False  # an acceptance has reached the ledger
     by_word: bool = False  # the result is a person's word
 

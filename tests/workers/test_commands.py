@@ -46,7 +46,7 @@ def test_audit_shows_every_streams_sum_and_the_total() -> None:
     assert told == [
         f"stream {first}: 3 planned = 2 accepted + 1 waiting",
         f"stream {second}: 2 planned = 2 waiting",
-        "The books of 2 streams balance: 5 planned = 2 accepted + 3 waiting",
+        "The books balance, 2 in all: 5 planned = 2 accepted + 3 waiting",
     ]
 
 
@@ -68,7 +68,7 @@ def test_audit_of_spoiled_books_fails_and_names_the_first_line() -> None:
     with pytest.raises(CommandError) as refusal:
         run("audit")
 
-    assert "The books do not balance." in str(refusal.value)
+    assert "The books do not balance; 1 found wrong." in str(refusal.value)
     assert str(DeliveryId(stream_id, 1).uuid()) in str(refusal.value)
     assert "it waits, but no live batch covers it" in str(refusal.value)
 

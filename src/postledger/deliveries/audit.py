@@ -46,13 +46,10 @@ SELECT state, count(*) FROM deliveries_delivery WHERE stream_id = %(stream)s GRO
 _RULES: dict[str, LiteralString] = {
     "it waits, but no live batch covers it": """
         SELECT d.position FROM deliveries_delivery d
-        WHERE d.stream_id = %(stream)s AND d.state = 'waiting' AND NOT EXISTS (
-            SELECT FROM deliveries_batch b WHERE b.stream_id = %(stream)s AND NOT b.is_single
-              AND int8range(b.lo, b.hi) @> d.position
-        ) AND NOT EXISTS (
-            SELECT FROM deliveries_batch b WHERE b.stream_id = %(stream)s AND b.is_single
-              AND b.lo = d.position
-        ) ORDER BY d.position LIMIT 1""",
+        WHERE d.stream_id = %(stream)s AND d.state = 'waiting' AND NOT """
+    + sql.covered("d.position")
+    + """
+        ORDER BY d.position LIMIT 1""",
     "two live batches cover it": """
         SELECT lo FROM (
             SELECT lo, max(hi) OVER (
@@ -101,7 +98,7 @@ WHERE NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conname = name AND c.conva
 """
 _PROMISED = [
     "deliveries_batch_no_overlap",
-    "deliveries_batch_single",
+    "deliveries_batch_start",
     "deliveries_batch_window_inside",
     "deliveries_delivery_once",
     "deliveries_delivery_pkey",
@@ -139,11 +136,13 @@ def _miscounts(stream_id: int, books: Books) -> Iterator[Finding]:
     booked = {**books.counts, State.WAITING: books.waiting}
     if books.planned != sum(recount.values()):
         yield Finding(
-            stream_id, f"{books.planned} planned, but it has {sum(recount.values())} lines"
+            stream_id, f"{books.planned} planned, but the lines are {sum(recount.values())}"
         )
     for state in State:
         if booked[state] != recount.get(state, 0):
-            sentence = f"{booked[state]} booked as {state}, but {recount.get(state, 0)} lines are"
+            sentence = (
+                f"{booked[state]} booked as {state}, but the lines say {recount.get(state, 0)}"
+            )
             yield Finding(stream_id, sentence)
 
 

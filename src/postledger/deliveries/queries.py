@@ -244,6 +244,7 @@ SELECT b.reason, b.since, b.due_at, b.try_number, l.holder, b.lease_until,
        coalesce(b.armed_to > %(position)s, false)
 FROM deliveries_batch b LEFT JOIN deliveries_lease l ON l.token = b.lease
 WHERE b.stream_id = %(stream)s AND b.lo <= %(position)s AND b.hi > %(position)s
+ORDER BY b.lo DESC LIMIT 1
 """
 
 _ATTEMPTS: LiteralString = """

@@ -77,7 +77,9 @@ _ARM_WITH_VERDICTS: LiteralString = ", ".join(
             moved="armed_to = CASE WHEN win.sends THEN win.line_to END,"
             " lease_until = clock_timestamp() + %(lease_time)s"
         )
-        + "SELECT id FROM win WHERE sends",
+        + "SELECT id FROM win WHERE sends AND (SELECT"
+        + books.FOUND_ALL
+        + ")",
     ]
 )
 
@@ -115,7 +117,7 @@ def arm(
     if verdicts is not None:
         statement = _ARM_WITH_VERDICTS
         params |= {**books.entry_columns(_checked(verdicts)), "grace": ORPHAN_GRACE}
-    armed = {id_ for (id_,) in sql.rows(statement, params)}
+    armed = {id_ for (id_,) in sql.repeated(statement, params)}
     return [window for window in windows if window.batch.id in armed]
 
 

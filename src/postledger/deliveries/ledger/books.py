@@ -93,7 +93,8 @@ span AS MATERIALIZED (
 """
 
 # Doubt is sticky: what would close a delivery whose earlier try is unresolved puts it back in
-# doubt.
+# doubt. The statement must end with FOUND_ALL: a row that somebody else changes while it is
+# waited for is left out by PostgreSQL, and then the statement fails and is repeated.
 LINES: LiteralString = """
 line AS (
     UPDATE deliveries_delivery d SET
@@ -124,6 +125,13 @@ line AS (
       AND d.last_try < span.try_number
     RETURNING span.batch_id, d.stream_id, d.position, span.try_number, d.state,
         e.outcome, e.code, e.detail, e.message_id, e.duration_ms, e.delay, e.reason
+)
+"""
+
+FOUND_ALL: LiteralString = """
+deliveries_found_all(
+    (SELECT count(*) FROM span JOIN entry ON entry.position = span.position),
+    (SELECT count(*) FROM line)
 )
 """
 

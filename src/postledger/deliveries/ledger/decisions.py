@@ -13,9 +13,16 @@ from postledger.deliveries.states import State
 # A click counts once: only while the delivery is as it was seen (state and last try). The new
 # batch comes from what the update returned, never from the click. A position that a live batch
 # still covers (its window is armed, the verdict just fell) is left alone: click again later.
-_DECIDE: LiteralString = """
+_DECIDE: LiteralString = (
+    """
 WITH seen AS (
     SELECT * FROM unnest(%(positions)s::bigint[], %(tries)s::smallint[]) AS s (position, last_try)
+), locked AS MATERIALIZED (
+    -- In one order, whatever order was clicked in.
+    SELECT d.position FROM deliveries_delivery d JOIN seen USING (position)
+    WHERE d.stream_id = %(stream)s
+    ORDER BY d.position
+    FOR NO KEY UPDATE OF d
 ), line AS (
     UPDATE deliveries_delivery d SET
         state = %(after)s,
@@ -25,7 +32,7 @@ WITH seen AS (
         doubts = CASE WHEN %(after)s = 'waiting' THEN d.doubts END,
         -- Counted as not sent, its bytes may still leave: a requeue has to wait for them too.
         resend_after = CASE WHEN %(after)s = 'failed' THEN d.resend_after END
-    FROM seen
+    FROM seen JOIN locked USING (position)
     WHERE d.stream_id = %(stream)s
       AND d.position = seen.position
       AND d.state = %(before)s
@@ -36,15 +43,9 @@ WITH seen AS (
             SELECT FROM deliveries_stream s
             WHERE s.id = %(stream)s AND s.cancelled_at IS NULL
         )
-        AND NOT EXISTS (
-            SELECT FROM deliveries_batch b
-            WHERE b.stream_id = %(stream)s AND NOT b.is_single
-              AND int8range(b.lo, b.hi) @> seen.position
-        )
-        AND NOT EXISTS (
-            SELECT FROM deliveries_batch b
-            WHERE b.stream_id = %(stream)s AND b.is_single AND b.lo = seen.position
-        )
+        AND NOT """
+    + sql.covered("seen.position")
+    + """
       ))
     RETURNING d.position, d.last_try, d.doubts
 ), event AS (
@@ -71,6 +72,7 @@ WITH seen AS (
 )
 SELECT position FROM line ORDER BY position
 """
+)
 
 
 def resolve(stream_id: int, seen: Sequence[Seen], *, decision: Decision, actor: str) -> list[int]:

@@ -44,12 +44,12 @@ _COVERING: LiteralString = """
 SELECT b.id
 FROM unnest(%(positions)s::bigint[]) AS given (position)
 CROSS JOIN LATERAL (
-    SELECT id FROM deliveries_batch
-    WHERE stream_id = %(stream)s AND NOT is_single AND int8range(lo, hi) @> given.position
-    UNION ALL
-    SELECT id FROM deliveries_batch
-    WHERE stream_id = %(stream)s AND is_single AND lo = given.position
+    SELECT id, hi FROM deliveries_batch
+    WHERE stream_id = %(stream)s AND lo <= given.position
+    ORDER BY lo DESC
+    LIMIT 1
 ) AS b
+WHERE b.hi > given.position
 """
 
 _BUMP: LiteralString = """
@@ -62,19 +62,19 @@ RETURNING b.id
 """
 
 
-def outdate(stream_id: int, positions: Sequence[int]) -> None:
+def outdate(stream_id: int, positions: Sequence[int]) -> set[int]:
     """Makes every composed but unarmed window over these positions unarmable, and locks it so.
 
     The covering batch may change while its lock is waited for, so the look is repeated until a
-    fresh snapshot shows no covering batch that is not locked already. Batches before deliveries:
-    the order of locks everywhere.
+    fresh snapshot shows no covering batch that is not locked already. Returns those locked.
+    Batches before deliveries: the order of locks everywhere.
     """
     locked: set[int] = set()
     while True:
         found = sql.rows(_COVERING, {"stream": stream_id, "positions": sql.Bigints(positions)})
         fresh = {id_ for (id_,) in found} - locked
         if not fresh:
-            return
+            return locked
         sql.rows(_BUMP, {"ids": sql.Bigints(sorted(fresh))})
         locked |= fresh
 
@@ -123,13 +123,17 @@ WITH said AS MATERIALIZED (
            -count(*) FILTER (WHERE before = 'in_doubt')
     FROM line HAVING count(*) > 0
 )
-SELECT count(*) FROM line
+SELECT count(*), coalesce(array_agg(position) FILTER (WHERE before = 'waiting'), '{}') FROM line
 """
 
 
 def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
+    """Accepts, with every batch that covers a waiting one of them outdated first.
+
+    A click may give a delivery a new batch while its row is waited for. Then all is undone but
+    the locks on batches, and done again with the new batch among them.
+    """
     positions = [said.entry.position for said in evidence]
-    outdate(stream_id, positions)
     params = {
         "stream": stream_id,
         "positions": sql.Bigints(positions),
@@ -137,17 +141,30 @@ def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
         "message_ids": sql.Texts(said.entry.message_id for said in evidence),
         "sources": sql.Texts(said.source for said in evidence),
     }
-    [(changed,)] = sql.rows(_ACCEPT, params)
-    return int(changed)
+    while True:
+        locked = outdate(stream_id, positions)
+        before = transaction.savepoint()
+        [(changed, waited)] = sql.rows(_ACCEPT, params)
+        covering = sql.rows(_COVERING, {"stream": stream_id, "positions": sql.Bigints(waited)})
+        if locked.issuperset(id_ for (id_,) in covering):
+            transaction.savepoint_commit(before)
+            return int(changed)
+        transaction.savepoint_rollback(before)
 
 
-_DISPROVE: LiteralString = """
+_DISPROVE: LiteralString = (
+    """
 WITH said AS MATERIALIZED (
     SELECT * FROM unnest(
         %(positions)s::bigint[], %(tries)s::smallint[], %(refusals)s::boolean[],
         %(counts)s::boolean[], %(delays)s::interval[], %(outcomes)s::text[], %(codes)s::text[],
         %(details)s::text[], %(sources)s::text[]
     ) AS s (position, try_number, is_refusal, counts, delay, outcome, code, detail, source)
+), locked AS MATERIALIZED (
+    SELECT d.position FROM deliveries_delivery d JOIN said USING (position)
+    WHERE d.stream_id = %(stream)s
+    ORDER BY d.position
+    FOR NO KEY UPDATE OF d
 ), line AS (
     UPDATE deliveries_delivery d SET
         state = CASE
@@ -164,21 +181,15 @@ WITH said AS MATERIALIZED (
             WHEN d.doubts = ARRAY[said.try_number] AND NOT said.is_refusal THEN NULL
             ELSE clock_timestamp()
         END
-    FROM said
+    FROM said JOIN locked USING (position)
     WHERE d.stream_id = %(stream)s
       AND d.position = said.position
       AND d.state = 'in_doubt'
       AND said.try_number = ANY(d.doubts)
       -- Under an armed window (a verdict that could not end the doubt) it stays as it is.
-      AND NOT EXISTS (
-        SELECT FROM deliveries_batch b
-        WHERE b.stream_id = %(stream)s AND NOT b.is_single
-          AND int8range(b.lo, b.hi) @> said.position
-      )
-      AND NOT EXISTS (
-        SELECT FROM deliveries_batch b
-        WHERE b.stream_id = %(stream)s AND b.is_single AND b.lo = said.position
-      )
+      AND NOT """
+    + sql.covered("said.position")
+    + """
     RETURNING d.position, d.state, d.last_try, said.try_number, said.delay, said.outcome,
         said.code, said.detail, said.source
 ), event AS (
@@ -205,6 +216,7 @@ WITH said AS MATERIALIZED (
 )
 SELECT count(*) FROM line
 """
+)
 
 
 def _disprove(stream_id: int, evidence: Sequence[Evidence]) -> int:

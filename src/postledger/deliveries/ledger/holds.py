@@ -8,8 +8,9 @@ from django.db import transaction
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 
-# Taken alone by whoever holds, releases or cancels: it waits for the arms under way, which last
-# milliseconds, and every later arm sees the change.
+# Taken alone by whoever holds or cancels, after the row is written and before the commit: it waits
+# for the arms under way, which last milliseconds, and every later arm sees the change. Before the
+# row is written it would make arms wait for whoever has the row, such as a planner.
 _TAKE_GATE: LiteralString = """
 SELECT pg_advisory_xact_lock(%(gate)s, (%(id)s & 2147483647)::integer)
 """
@@ -44,8 +45,9 @@ def hold(
         "detail": detail,
     }
     with transaction.atomic():
+        held = sql.rows(_HOLD, params)
         _take_gate(sql.GATE_OF_STREAM, stream_id)
-        return bool(sql.rows(_HOLD, params))
+    return bool(held)
 
 
 _RELEASE: LiteralString = """
@@ -89,8 +91,9 @@ def hold_sender(
         "detail": detail,
     }
     with transaction.atomic():
+        held = sql.rows(_HOLD_SENDER, params)
         _take_gate(sql.GATE_OF_SENDER, sender_id)
-        return bool(sql.rows(_HOLD_SENDER, params))
+    return bool(held)
 
 
 _RELEASE_SENDER: LiteralString = """
@@ -117,8 +120,9 @@ def cancel(stream_id: int, *, actor: str) -> bool:
     Armed windows end by their settle or the sweep. False when it was cancelled before.
     """
     with transaction.atomic():
+        cancelled = sql.rows(_CANCEL, {"stream": stream_id, "actor": actor})
         _take_gate(sql.GATE_OF_STREAM, stream_id)
-        return bool(sql.rows(_CANCEL, {"stream": stream_id, "actor": actor}))
+    return bool(cancelled)
 
 
 def _take_gate(gate: int, id_: int) -> None:

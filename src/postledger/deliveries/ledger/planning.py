@@ -178,6 +178,7 @@ WITH given AS MATERIALIZED (
     SELECT %(stream)s, position, statement_timestamp(), address, dedupe_key, contact_id,
            variables::jsonb
     FROM given
+    ORDER BY dedupe_key  -- two requests with the same keys wait for each other in one order
     ON CONFLICT (stream_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
     RETURNING position
 ), batch AS (

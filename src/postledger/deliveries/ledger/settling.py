@@ -65,10 +65,13 @@ spaced AS (
 )
 """
 
-_RESULT: LiteralString = """
+_RESULT: LiteralString = (
+    """
 SELECT (SELECT coalesce(array_agg(id), '{}') FROM win),
-       (SELECT coalesce(array_agg(state), '{}') FROM line)
+       (SELECT coalesce(array_agg(state), '{}') FROM line),
 """
+    + books.FOUND_ALL
+)
 
 # Every armed mail gets a result: one that was handed over and has no answer is in doubt.
 _ANSWERS: LiteralString = (
@@ -148,7 +151,7 @@ def settle(
         "moved_tos": sql.Bigints(tos[window.batch.id] for window in windows),
     }
     statement, columns = _statement_for(windows, results, tos)
-    [(matched, booked)] = sql.rows(statement, {**params, **columns})
+    [(matched, booked, _)] = sql.repeated(statement, {**params, **columns})
     lost = [window for window in windows if window.batch.id not in set(matched)]
     for window in lost:
         _record_late(window, results)

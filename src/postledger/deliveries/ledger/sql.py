@@ -8,8 +8,9 @@ from typing import Any, LiteralString, override
 from weakref import WeakSet
 
 import psycopg
-from django.db import connection
+from django.db import OperationalError, connection
 from psycopg.adapt import Buffer, Dumper
+from psycopg.errors import SerializationFailure
 from psycopg.pq import Format
 from psycopg.sql import Composed
 
@@ -87,6 +88,17 @@ def rows(statement: Statement, params: Mapping[str, object]) -> list[Row]:
         return cursor.fetchall() if cursor.description else []
 
 
+def repeated(statement: Statement, params: Mapping[str, object]) -> list[Row]:
+    """Executes a statement that may lose a race, again until it wins; it must be on its own."""
+    while True:
+        try:
+            return rows(statement, params)
+        except OperationalError as error:
+            lost = isinstance(error.__cause__, SerializationFailure)
+            if not lost or connection.in_atomic_block:
+                raise
+
+
 _taught: WeakSet[psycopg.Connection] = WeakSet()
 
 
@@ -111,6 +123,18 @@ def _numbered(statement: str) -> tuple[bytes, tuple[str, ...]]:
     names = tuple(dict.fromkeys(_PARAMETER.findall(statement)))
     numbers = {name: f"${number}" for number, name in enumerate(names, start=1)}
     return _PARAMETER.sub(lambda found: numbers[found[1]], statement).encode(), names
+
+
+def covered(position: LiteralString) -> LiteralString:
+    """Whether a live batch of the stream covers the position: the nearest start decides."""
+    return (
+        "EXISTS (SELECT FROM (SELECT hi FROM deliveries_batch"
+        " WHERE stream_id = %(stream)s AND lo <= "
+        + position
+        + " ORDER BY lo DESC LIMIT 1) AS nearest WHERE nearest.hi > "
+        + position
+        + ")"
+    )
 
 
 # Whether work of a stream may be claimed: nothing wide holds it.

@@ -93,14 +93,16 @@ WHERE b.losses >= %(most)s AND b.lease IS NULL
 
 # Leases whose batches all moved on are forgotten; renewed ones are looked at again at their end.
 _TIDY: LiteralString = """
-WITH stale AS MATERIALIZED (
-    SELECT l.token, max(b.lease_until) AS until
-    FROM deliveries_lease l
+WITH mine AS MATERIALIZED (
+    SELECT token, batch_ids FROM deliveries_lease WHERE check_at <= statement_timestamp()
+    FOR UPDATE SKIP LOCKED
+), stale AS MATERIALIZED (
+    SELECT l.token, min(b.lease_until) AS until
+    FROM mine l
     LEFT JOIN LATERAL (
         SELECT lease_until FROM deliveries_batch
         WHERE id = ANY(l.batch_ids) AND lease = l.token
     ) AS b ON true
-    WHERE l.check_at <= statement_timestamp()
     GROUP BY l.token
 ), gone AS (
     DELETE FROM deliveries_lease l USING stale
@@ -189,7 +191,10 @@ def drain(stream_id: int, *, limit: int = 2) -> int:
 _FOLD: LiteralString = (
     """
 WITH part AS MATERIALIZED (
-    SELECT id FROM deliveries_streamdelta ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    -- A stream that is being planned or folded elsewhere is left for the next time.
+    SELECT d.id FROM deliveries_streamdelta d JOIN deliveries_stream s ON s.id = d.stream_id
+    ORDER BY d.id LIMIT %(limit)s
+    FOR NO KEY UPDATE OF d, s SKIP LOCKED
 ), gone AS (
     DELETE FROM deliveries_streamdelta d USING part WHERE d.id = part.id RETURNING d.*
 ), total AS (
@@ -197,15 +202,11 @@ WITH part AS MATERIALIZED (
     + ", ".join(["sum(" + name + ") AS " + name for name in books.COUNTED])
     + """
     FROM gone GROUP BY stream_id
-), locked AS (
-    -- In one order, or two folds at once could wait for each other.
-    SELECT s.id FROM deliveries_stream s JOIN total t ON t.stream_id = s.id
-    ORDER BY s.id FOR NO KEY UPDATE OF s
 ), folded AS (
     UPDATE deliveries_stream s SET planned = s.planned + t.planned, """
     + ", ".join([name + " = s." + name + " + t." + name for name in books.COUNTED])
     + """
-    FROM total t JOIN locked ON locked.id = t.stream_id WHERE s.id = t.stream_id
+    FROM total t WHERE s.id = t.stream_id
 )
 SELECT count(*) FROM gone
 """

@@ -82,7 +82,7 @@ CREATE TABLE deliveries_batch (
     CONSTRAINT deliveries_batch_window_inside CHECK (armed_to > lo AND armed_to <= hi),
     CONSTRAINT deliveries_batch_armed_is_leased CHECK (armed_to IS NULL OR lease IS NOT NULL),
     CONSTRAINT deliveries_batch_lease_ends CHECK ((lease IS NULL) = (lease_until IS NULL)),
-    -- No position is live twice. A single's lo never moves, so a unique index is enough for it.
+    -- No position is live twice. For singles the unique index on lo is enough.
     CONSTRAINT deliveries_batch_no_overlap EXCLUDE USING gist (
         stream_id WITH =, int8range(lo, hi) WITH &&
     ) WHERE (NOT is_single)
@@ -94,7 +94,10 @@ CREATE TABLE deliveries_batch (
 -- Serves claim: the due batches of one stream, oldest first. Nothing else is indexed, so that
 -- claiming and arming stay HOT.
 CREATE INDEX deliveries_batch_due ON deliveries_batch (stream_id, due_at);
-CREATE UNIQUE INDEX deliveries_batch_single ON deliveries_batch (stream_id, lo) WHERE is_single;
+-- Serves "which batch covers this position": the nearest start at or before it. The exclusion
+-- constraint's own index is never read: repeated scans of a GiST index with dead entries can mark
+-- live ones dead (docs/decisions), after which neither reads nor the constraint see them.
+CREATE UNIQUE INDEX deliveries_batch_start ON deliveries_batch (stream_id, lo);
 
 CREATE TABLE deliveries_lease (
     token bigint PRIMARY KEY,
@@ -232,6 +235,17 @@ BEGIN
             WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > clock_timestamp())
           )
     );
+END $$;
+
+-- Fails a statement that found fewer rows than it meant to change. PostgreSQL leaves out a row
+-- that is found by its place and changed by another transaction while its lock is waited for.
+CREATE FUNCTION deliveries_found_all(meant bigint, changed bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF meant <> changed THEN
+        RAISE serialization_failure USING MESSAGE = format('%s rows of %s', changed, meant);
+    END IF;
+    RETURN true;
 END $$;
 
 -- The outside id of a delivery (try 0) or of one try; lib/ids.py is its twin.

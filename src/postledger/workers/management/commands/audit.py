@@ -38,10 +38,10 @@ class Command(BaseCommand):
         planned = sum(one.books.planned for one in audited)
         findings = [finding for one in audited for finding in one.findings]
         if findings:
-            msg = f"The books do not balance. First: {findings[0]} ({len(findings)} findings.)"
+            msg = f"The books do not balance; {len(findings)} found wrong. First: {findings[0]}."
             raise CommandError(msg)
         total = _sum(Books(planned=planned, counts=dict(totals)))
-        self.stdout.write(f"The books of {len(audited)} streams balance: {total}")
+        self.stdout.write(f"The books balance, {len(audited)} in all: {total}")
 
 
 def _sum(books: Books) -> str:

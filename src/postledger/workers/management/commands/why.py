@@ -22,7 +22,8 @@ class Command(BaseCommand):
     @override
     def handle(self, *args: object, id: str = "", **options: object) -> None:
         now = datetime.now(UTC)
-        sentences = _of_stream(int(id), now) if id.isdecimal() else _of_delivery(id, now)
+        # A provider's own id may be all digits too.
+        sentences = (_of_stream(int(id), now) if id.isdecimal() else None) or _of_delivery(id, now)
         if sentences is None:
             msg = f"Nothing here is called {id}. Give a delivery's id, or a stream's number."
             raise CommandError(msg)

@@ -1,0 +1,160 @@
+"""The ledger's own statements, run inside PostgreSQL without any client: what the engine allows."""
+
+import re
+import time
+from multiprocessing import get_context
+from typing import LiteralString
+
+import psycopg
+
+from postledger.deliveries import queries
+from postledger.deliveries.ledger import arming, claiming, planning, settling
+
+_PARAMETER = re.compile(r"%\((\w+)\)[sb]")
+
+_DECLARE: LiteralString = """
+    v_lease bigint; v_lease_time interval := '120 seconds'; v_grace interval := '15 minutes';
+    v_holder text := 'bare';
+    v_ids bigint[]; v_versions int[]; v_los bigint[]; v_tos bigint[]; v_empties boolean[];
+    v_moved_tos bigint[]; v_id bigint; v_lo bigint; v_to bigint; v_hi bigint; v_version int;
+    v_batch_ids bigint[]; v_positions bigint[]; v_message_ids text[]; v_durations int[];
+    v_n int; v_ignored record; v_matched bigint[]; v_booked text[];
+"""
+
+_ACCEPTED: LiteralString = """
+    v_durations := array_fill(NULL::int, ARRAY[v_n]);
+    v_message_ids := ARRAY(
+        SELECT '0100' || left(md5((v_stream + p)::text), 16) || '-9d1c7a6e-000000'
+        FROM unnest(v_positions) AS p
+    );
+"""
+
+
+def install(address: str) -> None:
+    """Writes the procedures into the measured database."""
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(_batches().encode())
+        connection.execute(_singles().encode())
+        connection.execute(_plan().encode())
+
+
+def _batches() -> str:
+    claim = _into(claiming._CLAIM, "v_lease, v_id, v_lo, v_hi, v_n, v_version")
+    window = re.sub(
+        r"SELECT .*? FROM",
+        "SELECT array_agg(position ORDER BY position) INTO v_positions FROM",
+        _bare(queries._WINDOW),
+        count=1,
+    ).replace("\nORDER BY position;", ";")
+    return f"""
+CREATE PROCEDURE bare_batches(v_stream bigint, v_limit int, INOUT moved bigint)
+LANGUAGE plpgsql AS $$
+DECLARE {_DECLARE}
+BEGIN
+    LOOP
+        {claim}
+        COMMIT;
+        EXIT WHEN v_id IS NULL;
+        WHILE v_lo < v_hi LOOP
+            v_to := least(v_lo + 50, v_hi);
+            {window}
+            v_ids := ARRAY[v_id]; v_versions := ARRAY[v_version]; v_los := ARRAY[v_lo];
+            v_tos := ARRAY[v_to]; v_empties := ARRAY[false]; v_moved_tos := v_tos;
+            {_into(arming._ARM, "v_ignored")}
+            COMMIT;
+            SELECT array_agg(p), count(*), array_agg(v_id) INTO v_positions, v_n, v_batch_ids
+            FROM generate_series(v_lo, v_to - 1) AS p;
+            {_ACCEPTED}
+            {_into(settling._SETTLE_TAKEN, "v_matched, v_booked")}
+            COMMIT;
+            moved := moved + cardinality(v_booked);
+            v_lo := v_to;
+        END LOOP;
+    END LOOP;
+END $$"""
+
+
+def _singles() -> str:
+    claim = _bare(claiming._CLAIM)
+    head, _ = claim.rsplit("SELECT lease, id", 1)
+    return f"""
+CREATE PROCEDURE bare_singles(v_stream bigint, v_limit int, INOUT moved bigint)
+LANGUAGE plpgsql AS $$
+DECLARE {_DECLARE}
+BEGIN
+    LOOP
+        {head}
+        SELECT max(lease), count(*), array_agg(id), array_agg(version), array_agg(lo),
+               array_agg(hi), array_agg(false)
+        INTO v_lease, v_n, v_ids, v_versions, v_los, v_tos, v_empties FROM claimed;
+        COMMIT;
+        EXIT WHEN v_n = 0;
+        {_into(arming._ARM, "v_ignored")}
+        COMMIT;
+        v_moved_tos := v_tos; v_batch_ids := v_ids; v_positions := v_los;
+        {_ACCEPTED}
+        {_into(settling._SETTLE_TAKEN, "v_matched, v_booked")}
+        COMMIT;
+        moved := moved + cardinality(v_booked);
+    END LOOP;
+END $$"""
+
+
+def _plan() -> str:
+    source = (
+        "SELECT address, address AS dedupe_key, id AS contact_id, NULL::text AS variables"
+        " FROM bench_contact WHERE id > v_after AND id <= v_after + 10000 ORDER BY id"
+    )
+    return f"""
+CREATE PROCEDURE bare_plan(v_stream bigint, v_mails bigint, INOUT moved bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_after bigint := 0; v_due_at timestamptz := clock_timestamp(); v_reason text := 'ready';
+    v_size int := 500; v_ignored record;
+BEGIN
+    WHILE v_after < v_mails LOOP
+        {_into(planning._PLAN.replace("{source}", source), "v_ignored")}
+        COMMIT;
+        v_after := v_after + 10000;
+    END LOOP;
+    moved := v_mails;
+END $$"""
+
+
+def _bare(statement: str) -> str:
+    return _PARAMETER.sub(r"v_\1", statement).rstrip() + ";"
+
+
+def _into(statement: str, targets: str) -> str:
+    """The statement with its last SELECT's columns put into variables."""
+    head, _, tail = _bare(statement).rpartition("\nSELECT ")
+    if not tail.startswith("("):
+        columns, _, source = tail.partition(" FROM ")
+        return f"{head}\nSELECT {columns} INTO {targets} FROM {source}"
+    return f"{head}\nSELECT {tail.removesuffix(';')} INTO {targets};"
+
+
+def run(address: str, procedure: str, stream_id: int, size: int, *, workers: int = 1) -> float:
+    """Calls a procedure from several sessions at once; returns deliveries per second."""
+    context = get_context("spawn")
+    results = context.Queue()
+    start = context.Barrier(workers)
+    arguments = (address, procedure, stream_id, size, start, results)
+    processes = [context.Process(target=_session, args=arguments) for _ in range(workers)]
+    for process in processes:
+        process.start()
+    found = [results.get() for _ in processes]
+    for process in processes:
+        process.join()
+    moved = sum(count for count, _, _ in found)
+    return float(moved / (max(last for *_, last in found) - min(first for _, first, _ in found)))
+
+
+def _session(address, procedure, stream_id, size, start, results):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    with psycopg.connect(address, autocommit=True) as connection:
+        start.wait()
+        began = time.monotonic()
+        [(moved,)] = connection.execute(
+            f"CALL {procedure}(%s, %s, 0)", [stream_id, size]
+        ).fetchall()
+        results.put((moved, began, time.monotonic()))

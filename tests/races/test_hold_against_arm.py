@@ -1,0 +1,153 @@
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+from django.db import transaction
+
+from postledger.deliveries import ledger, queries
+from postledger.deliveries.entries import Batch, Claim, Window
+from postledger.deliveries.ledger import sql
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from tests import cast
+from tests.races import collide
+
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Brake:
+    """A way to stop a stream, and to let it go on."""
+
+    hold: Callable[[int], bool]
+    release: Callable[[int], bool]
+
+
+def _sender() -> int:
+    return cast.sender().pk
+
+
+BRAKES = [
+    pytest.param(
+        Brake(
+            lambda stream: ledger.hold(stream, reason=Reason.PAUSED, actor="alice"), ledger.release
+        ),
+        id="stream",
+    ),
+    pytest.param(
+        Brake(
+            lambda _: ledger.hold_sender(_sender(), reason=Reason.SENDER_BLOCKED, actor="ses"),
+            lambda _: ledger.release_sender(_sender()),
+        ),
+        id="sender",
+    ),
+]
+
+
+@pytest.mark.parametrize("brake", BRAKES)
+def test_a_hold_waits_for_the_arm_under_way(brake: Brake) -> None:
+    stream = cast.stream(mails=10)
+    claim = cast.claim(stream)
+    [window] = collide.whole(claim)
+
+    with collide.uncommitted(partial(_arm, claim, window)) as arm:
+        hold = collide.start(partial(brake.hold, stream))
+        hold.must_wait()
+        assert arm.answer()
+
+    assert hold.answer()
+    results = collide.accept_all(window)
+    assert ledger.settle(claim, [window], results=results).counts == {State.ACCEPTED: 10}
+    assert collide.findings(stream) == []
+
+
+def _arm(claim: Claim, window: Window) -> bool:
+    return bool(ledger.arm(claim, [window], lease_time=cast.LEASE))
+
+
+@pytest.mark.parametrize("brake", BRAKES)
+def test_an_arm_waits_for_the_hold_under_way_and_refuses_then(brake: Brake) -> None:
+    stream = cast.stream(mails=10)
+    claim = cast.claim(stream)
+    [window] = collide.whole(claim)
+
+    with collide.uncommitted(partial(brake.hold, stream)):
+        arm = collide.start(partial(_arm, claim, window))
+        arm.must_wait()
+
+    assert not arm.answer()
+    assert collide.batch_column(stream, "armed_to") == {0: None}
+    assert collide.findings(stream) == []
+
+
+@pytest.mark.parametrize("brake", BRAKES)
+def test_a_hold_does_not_wait_for_a_claim_and_what_it_took_is_not_armed(brake: Brake) -> None:
+    stream = cast.stream(mails=10)
+
+    with collide.uncommitted(partial(cast.claim, stream)) as claiming:
+        assert collide.start(partial(brake.hold, stream)).answer()
+        claim = claiming.answer()
+
+    [window] = collide.whole(claim)
+    assert not _arm(claim, window)
+    assert ledger.claim(stream, holder="rival", limit=1, lease_time=cast.LEASE) is None
+    assert collide.findings(stream) == []
+
+
+@pytest.mark.parametrize("brake", BRAKES)
+def test_after_a_hold_no_window_becomes_armed_whoever_tries(brake: Brake) -> None:
+    stream = cast.stream(mails=2_000)
+    claims = [cast.claim(stream) for _ in range(4)]
+
+    with collide.meanwhile([partial(_press, claim) for claim in claims]) as workers:
+        for _ in range(12):
+            time.sleep(random.uniform(0.01, 0.03))
+            with transaction.atomic():
+                assert brake.hold(stream)
+                # The hold is about to commit: these windows may still go, and no other.
+                before = _windows(stream)
+            for _ in range(3):
+                after = _windows(stream)
+                assert [id_ for id_ in after if not _follows(before[id_], after[id_])] == []
+                time.sleep(0.004)
+            assert brake.release(stream)
+    handed_over = sum(worker.answer() for worker in workers)
+
+    assert handed_over > 12, "nothing was armed between the holds"
+    assert queries.books_of([stream])[stream].counts[State.ACCEPTED] == handed_over
+    assert collide.findings(stream) == []
+
+
+def _press(claim: Claim, ends: threading.Event) -> int:
+    """Arms and settles one mail after the other, as often as it is let; returns how many."""
+    batch: Batch = claim.batches[0]
+    count = 0
+    while not ends.is_set() and batch.lo < batch.hi:
+        window = Window(batch, batch.lo + 1)
+        if not _arm(claim, window):
+            continue
+        ledger.settle(claim, [window], results=collide.accept_all(window))
+        batch = cast.again(batch, lo=window.to)
+        count += 1
+    return count
+
+
+type Cursor = tuple[int, int | None]
+
+
+def _windows(stream: int) -> dict[int, Cursor]:
+    found = sql.rows(
+        "SELECT id, lo, armed_to FROM deliveries_batch WHERE stream_id = %(stream)s",
+        {"stream": stream},
+    )
+    return {id_: (lo, armed_to) for id_, lo, armed_to in found}
+
+
+def _follows(before: Cursor, after: Cursor) -> bool:
+    """Whether nothing was armed in between: as it was, or the one armed window settled."""
+    _, armed_to = before
+    return after == before or (armed_to is not None and after == (armed_to, None))

@@ -1,0 +1,105 @@
+import threading
+import time
+from datetime import timedelta
+from functools import partial
+
+import pytest
+
+from postledger.deliveries import entries, ledger
+from postledger.deliveries.entries import Kind, Seen
+from postledger.deliveries.ledger import sql
+from tests import cast
+from tests.races import collide
+
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
+
+
+def _retire() -> int:
+    return ledger.retire_lanes(idle=timedelta())
+
+
+def _has_lane(stream: int) -> bool:
+    return bool(
+        sql.rows("SELECT 1 FROM deliveries_lane WHERE stream_id = %(stream)s", {"stream": stream})
+    )
+
+
+def _finish(stream: int) -> None:
+    while claim := ledger.claim(stream, holder="worker", limit=50, lease_time=cast.LEASE):
+        windows = collide.whole(claim)
+        assert ledger.arm(claim, windows, lease_time=cast.LEASE) == windows
+        ledger.settle(claim, windows, results=collide.accept_all(*windows))
+
+
+def test_a_lane_is_not_retired_while_work_is_being_added() -> None:
+    stream = cast.stream()
+
+    with collide.uncommitted(partial(cast.enqueue, stream, range(3))):
+        assert collide.start(_retire).answer() == 0
+
+    assert _has_lane(stream)
+    assert ledger.turns(limit=5) == [stream]
+    assert collide.findings(stream) == []
+
+
+def test_work_added_while_the_lane_is_being_retired_waits_and_brings_it_back() -> None:
+    stream = cast.stream()
+
+    with collide.uncommitted(_retire) as retire:
+        enqueue = collide.start(partial(cast.enqueue, stream, range(3)))
+        enqueue.must_wait()
+        assert retire.answer() == 1
+
+    assert enqueue.answer() == [0, 1, 2]
+    assert ledger.turns(limit=5) == [stream]
+    assert collide.findings(stream) == []
+
+
+def test_a_requeue_while_the_lane_is_being_retired_waits_and_brings_it_back() -> None:
+    stream = cast.stream(mails=1)
+    claim, window = cast.armed(stream)
+    ledger.settle(claim, [window], results=[entries.refused(0, code="550")])
+
+    with collide.uncommitted(_retire) as retire:
+        requeue = collide.start(lambda: ledger.requeue(stream, [Seen(0, 1)], actor="alice"))
+        requeue.must_wait()
+        assert retire.answer() == 1
+
+    assert requeue.answer() == [0]
+    assert ledger.turns(limit=5) == [stream]
+    assert collide.findings(stream) == []
+
+
+def test_a_stream_with_work_always_has_its_lane_however_often_lanes_are_retired() -> None:
+    streams = [cast.stream(Kind.TRANSACTIONAL), cast.stream(Kind.CAMPAIGN)]
+
+    with (
+        collide.meanwhile([_keep_retiring] * 2) as retirers,
+        collide.meanwhile([partial(_add_and_finish, stream) for stream in streams]) as writers,
+    ):
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            assert collide.findings(*streams) == []
+    rounds = [writer.answer() for writer in writers]
+    retired = sum(retirer.answer() for retirer in retirers)
+
+    assert min(rounds) > 3
+    assert retired > 3, "no lane was retired in between"
+    assert collide.findings(*streams) == []
+
+
+def _keep_retiring(ends: threading.Event) -> int:
+    count = 0
+    while not ends.is_set():
+        count += _retire()
+    return count
+
+
+def _add_and_finish(stream: int, ends: threading.Event) -> int:
+    rounds = 0
+    while not ends.is_set():
+        cast.enqueue(stream, range(rounds * 3, rounds * 3 + 3))
+        assert _has_lane(stream)
+        _finish(stream)
+        rounds += 1
+    return rounds
