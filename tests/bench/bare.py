@@ -14,15 +14,14 @@ _PARAMETER = re.compile(r"%\((\w+)\)[sb]")
 
 _DECLARE: LiteralString = """
     v_lease bigint; v_lease_time interval := '120 seconds'; v_grace interval := '15 minutes';
-    v_holder text := 'bare';
-    v_ids bigint[]; v_versions int[]; v_los bigint[]; v_tos bigint[]; v_empties boolean[];
-    v_moved_tos bigint[]; v_id bigint; v_lo bigint; v_to bigint; v_hi bigint; v_version int;
-    v_batch_ids bigint[]; v_positions bigint[]; v_message_ids text[]; v_durations int[];
-    v_n int; v_ignored record; v_matched bigint[]; v_booked text[];
+    v_holder text := 'bare'; v_ids bigint[]; v_versions int[]; v_los bigint[]; v_his bigint[];
+    v_tos bigint[]; v_moved_tos bigint[]; v_positions bigint[]; v_message_ids text[];
+    v_durations int[]; v_n int; v_ignored record; v_matched bigint[]; v_booked text[];
+    v_found boolean;
 """
 
 _ACCEPTED: LiteralString = """
-    v_durations := array_fill(NULL::int, ARRAY[v_n]);
+    v_durations := array_fill(NULL::int, ARRAY[cardinality(v_positions)]);
     v_message_ids := ARRAY(
         SELECT '0100' || left(md5((v_stream + p)::text), 16) || '-9d1c7a6e-000000'
         FROM unnest(v_positions) AS p
@@ -39,61 +38,62 @@ def install(address: str) -> None:
 
 
 def _batches() -> str:
-    claim = _into(claiming._CLAIM, "v_lease, v_id, v_lo, v_hi, v_n, v_version")
-    window = re.sub(
-        r"SELECT .*? FROM",
-        "SELECT array_agg(position ORDER BY position) INTO v_positions FROM",
-        _bare(queries._WINDOW),
-        count=1,
-    ).replace("\nORDER BY position;", ";")
+    waiting = _bare(queries._WAITING).replace(
+        "SELECT d.position, d.address, d.contact_id, d.variables, d.attempts",
+        "SELECT array_agg(d.position) INTO v_positions",
+        1,
+    )
     return f"""
 CREATE PROCEDURE bare_batches(v_stream bigint, v_limit int, INOUT moved bigint)
 LANGUAGE plpgsql AS $$
 DECLARE {_DECLARE}
 BEGIN
     LOOP
-        {claim}
+        {_claim()}
         COMMIT;
-        EXIT WHEN v_id IS NULL;
-        WHILE v_lo < v_hi LOOP
-            v_to := least(v_lo + 50, v_hi);
-            {window}
-            v_ids := ARRAY[v_id]; v_versions := ARRAY[v_version]; v_los := ARRAY[v_lo];
-            v_tos := ARRAY[v_to]; v_empties := ARRAY[false]; v_moved_tos := v_tos;
+        EXIT WHEN v_n = 0;
+        WHILE v_n > 0 LOOP
+            SELECT array_agg(least(lo + 50, hi)) INTO v_tos FROM unnest(v_los, v_his) AS w (lo, hi);
+            v_moved_tos := v_tos;
+            {waiting}
             {_into(arming._ARM, "v_ignored")}
             COMMIT;
-            SELECT array_agg(p), count(*), array_agg(v_id) INTO v_positions, v_n, v_batch_ids
-            FROM generate_series(v_lo, v_to - 1) AS p;
             {_ACCEPTED}
-            {_into(settling._SETTLE_TAKEN, "v_matched, v_booked")}
+            {_into(settling._SETTLE_TAKEN, "v_matched, v_booked, v_found")}
             COMMIT;
             moved := moved + cardinality(v_booked);
-            v_lo := v_to;
+            SELECT count(*), array_agg(id), array_agg(version), array_agg(upto), array_agg(hi)
+            INTO v_n, v_ids, v_versions, v_los, v_his
+            FROM unnest(v_ids, v_versions, v_tos, v_his) AS w (id, version, upto, hi)
+            WHERE upto < hi;
         END LOOP;
     END LOOP;
 END $$"""
 
 
+def _claim() -> str:
+    head, _ = _bare(claiming._CLAIM).rsplit("SELECT lease, id", 1)
+    return f"""{head}
+        SELECT max(lease), count(*), array_agg(id), array_agg(version), array_agg(lo),
+               array_agg(hi)
+        INTO v_lease, v_n, v_ids, v_versions, v_los, v_his FROM claimed;"""
+
+
 def _singles() -> str:
-    claim = _bare(claiming._CLAIM)
-    head, _ = claim.rsplit("SELECT lease, id", 1)
     return f"""
 CREATE PROCEDURE bare_singles(v_stream bigint, v_limit int, INOUT moved bigint)
 LANGUAGE plpgsql AS $$
 DECLARE {_DECLARE}
 BEGIN
     LOOP
-        {head}
-        SELECT max(lease), count(*), array_agg(id), array_agg(version), array_agg(lo),
-               array_agg(hi), array_agg(false)
-        INTO v_lease, v_n, v_ids, v_versions, v_los, v_tos, v_empties FROM claimed;
+        {_claim()}
         COMMIT;
         EXIT WHEN v_n = 0;
+        v_tos := v_his; v_moved_tos := v_his; v_positions := v_los;
         {_into(arming._ARM, "v_ignored")}
         COMMIT;
-        v_moved_tos := v_tos; v_batch_ids := v_ids; v_positions := v_los;
         {_ACCEPTED}
-        {_into(settling._SETTLE_TAKEN, "v_matched, v_booked")}
+        {_into(settling._SETTLE_TAKEN, "v_matched, v_booked, v_found")}
         COMMIT;
         moved := moved + cardinality(v_booked);
     END LOOP;

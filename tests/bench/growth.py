@@ -2,6 +2,7 @@
 
 import argparse
 import time
+from multiprocessing import get_context
 
 from tests.bench import cluster, work
 
@@ -13,14 +14,21 @@ def main() -> None:
     parser.add_argument("sizes", type=int, nargs="*", default=[100_000, 10_000_000])
     options = parser.parse_args()
     header = ("lines", "plan/s", "moved/s", "pages/mail", "HOT %", "table MB", "grown MB")
-    print("".join(f"{name:>12}" for name in header))
+    print("".join(f"{name:>12}" for name in header), flush=True)
     for size in options.sizes:
-        with cluster.running() as address:
-            work.connect(address)
-            _measure(address, size)
+        # A process has one database for its life.
+        child = get_context("spawn").Process(target=_measure, args=(size,))
+        child.start()
+        child.join()
 
 
-def _measure(address: str, size: int) -> None:
+def _measure(size: int) -> None:
+    with cluster.running() as address:
+        work.connect(address)
+        _measure_at(address, size)
+
+
+def _measure_at(address: str, size: int) -> None:
     """Fills one stream with `size` random addresses, then moves its first 100,000."""
     from django.db import connection
 

@@ -82,7 +82,9 @@ class Bench:
     def bare_batches(self, workers: int) -> float:
         from tests.bench import bare
 
-        return bare.run(self.address, "bare_batches", self._planned(), 1, workers=workers)
+        return bare.run(
+            self.address, "bare_batches", self._planned(), work.IN_FLIGHT, workers=workers
+        )
 
     def single(self, workers: int) -> float:
         moved, seconds = work.in_parallel(

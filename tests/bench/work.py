@@ -12,11 +12,13 @@ import django
 from psycopg import sql as pg
 
 if TYPE_CHECKING:
-    from postledger.deliveries.entries import Batch, Claim
+    from postledger.deliveries.entries import Claim
 
 LEASE = timedelta(seconds=120)
 CHUNK = 10_000
 WINDOW = 50
+# A process keeps several windows in flight, one for each batch it leases.
+IN_FLIGHT = 4
 
 # Addresses in the order of a random text: the worst case for an index on them.
 _SOURCE: LiteralString = """
@@ -110,29 +112,34 @@ def _move(stream_id: int, *, most: int | None) -> int:
 
     moved = 0
     while most is None or moved < most:
-        claim = ledger.claim(stream_id, holder="bench", limit=1, lease_time=LEASE)
+        claim = ledger.claim(stream_id, holder="bench", limit=IN_FLIGHT, lease_time=LEASE)
         if claim is None:
             break
-        moved += sum(_move_batch(claim, batch) for batch in claim.batches)
+        moved += _move_claim(claim)
     return moved
 
 
-def _move_batch(claim: "Claim", batch: "Batch") -> int:
+def _move_claim(claim: "Claim") -> int:
+    """Moves a claim's batches side by side: one window of each is in flight at a time."""
     from postledger.deliveries import entries, ledger, queries
     from postledger.deliveries.entries import Window
 
     moved = 0
-    while batch.lo < batch.hi:
-        window = Window(batch, min(batch.lo + WINDOW, batch.hi))
-        recipients = queries.window(window)
-        ledger.arm(claim, [window], lease_time=LEASE)
+    rest = list(claim.batches)
+    while rest:
+        windows = [Window(batch, min(batch.lo + WINDOW, batch.hi)) for batch in rest]
+        recipients = queries.waiting(windows)
+        ledger.arm(claim, windows, lease_time=LEASE)
+        stream_id = rest[0].stream_id
         results = [
-            entries.accepted(one.position, message_id=_message_id(batch.stream_id, one.position))
+            entries.accepted(one.position, message_id=_message_id(stream_id, one.position))
             for one in recipients
         ]
-        ledger.settle(claim, [window], results=results)
+        ledger.settle(claim, windows, results=results)
         moved += len(results)
-        batch = replace(batch, lo=window.to)
+        rest = [
+            replace(window.batch, lo=window.to) for window in windows if window.to < window.batch.hi
+        ]
     return moved
 
 

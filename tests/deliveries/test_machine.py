@@ -173,7 +173,7 @@ class Machine(RuleBasedStateMachine):
         batches = queries.leased(worker.claim) if fresh else worker.claim.batches
         windows = [Window(b, min(b.lo + size, b.hi)) for b in batches]
         worker.composed = [
-            (window, [recipient.position for recipient in queries.window(window)])
+            (window, [recipient.position for recipient in queries.waiting([window])])
             for window in windows
         ]
 

@@ -86,7 +86,7 @@ def _work(stream: int) -> list[int]:
         batch: Batch | None = claim.batches[0]
         while batch:
             window = Window(batch, min(batch.lo + 100, batch.hi))
-            sent += [recipient.position for recipient in queries.window(window)]
+            sent += [recipient.position for recipient in queries.waiting([window])]
             assert ledger.arm(claim, [window], lease_time=cast.LEASE) == [window]
             settled = ledger.settle(claim, [window], results=collide.accept_all(window))
             assert settled.lost == []

@@ -164,7 +164,7 @@ def test_proof_of_acceptance_that_waits_for_a_click_keeps_the_new_batch_from_bei
         # A worker that is quick composes from the new batch before the proof has committed.
         claim = ledger.claim(stream, holder="quick", limit=1, lease_time=cast.LEASE)
         windows = collide.whole(claim) if claim else []
-        composed = [one.position for window in windows for one in queries.window(window)]
+        composed = [one.position for window in windows for one in queries.waiting([window])]
         assert event.answer() == 1
         armed = ledger.arm(claim, windows, lease_time=cast.LEASE) if claim else []
 

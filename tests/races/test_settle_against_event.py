@@ -103,7 +103,7 @@ def test_arm_refuses_what_an_event_closed_after_it_was_composed() -> None:
     stream = cast.stream(mails=5)
     claim = cast.claim(stream)
     [window] = collide.whole(claim)
-    assert len(queries.window(window)) == 5
+    assert len(queries.waiting([window])) == 5
 
     collide.start(lambda: ledger.record(stream, [collide.proof(2)])).answer()
 
@@ -117,7 +117,7 @@ def test_arm_waits_for_an_event_under_way_and_refuses_then() -> None:
     [window] = collide.whole(claim)
 
     with collide.uncommitted(lambda: ledger.record(stream, [collide.proof(2)])):
-        assert len(queries.window(window)) == 5
+        assert len(queries.waiting([window])) == 5
         arm = collide.start(lambda: ledger.arm(claim, [window], lease_time=cast.LEASE))
         arm.must_wait()
 
@@ -163,7 +163,7 @@ def test_an_event_that_waits_for_a_settle_outdates_the_retry_that_replaced_the_b
     late = cast.claim(stream)
     assert late.batches[0].version == 1
     [retry] = collide.whole(late)
-    assert queries.window(retry) == []
+    assert queries.waiting([retry]) == []
     assert ledger.arm(late, [retry], lease_time=cast.LEASE, verdicts=[]) == []
     assert cast.batches(stream) == []
     assert cast.states(stream) == {at: State.ACCEPTED}
@@ -178,7 +178,7 @@ def test_an_event_outdates_a_retry_that_was_claimed_before_it_got_its_lock() -> 
     [second] = collide.whole(retry)
 
     with collide.uncommitted(lambda: ledger.record(stream, [collide.proof(1)])):
-        assert [one.position for one in queries.window(second)] == [0, 1, 2]
+        assert [one.position for one in queries.waiting([second])] == [0, 1, 2]
 
     assert ledger.arm(retry, [second], lease_time=cast.LEASE) == []
     assert cast.states(stream)[1] is State.ACCEPTED

@@ -18,17 +18,28 @@ from postledger.deliveries.ledger import books, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 
-_WINDOW: LiteralString = """
-SELECT position, address, contact_id, variables, attempts FROM deliveries_delivery
-WHERE stream_id = %(stream)s AND position >= %(lo)s AND position < %(to)s AND state = 'waiting'
-ORDER BY position
+_WAITING: LiteralString = """
+SELECT d.position, d.address, d.contact_id, d.variables, d.attempts
+FROM unnest(%(los)s::bigint[], %(tos)s::bigint[]) AS w (lo, upto)
+CROSS JOIN LATERAL (
+    SELECT position, address, contact_id, variables, attempts FROM deliveries_delivery
+    WHERE stream_id = %(stream)s AND position >= w.lo AND position < w.upto AND state = 'waiting'
+    ORDER BY position
+    LIMIT 1000
+) AS d
 """
 
 
-def window(window: Window) -> list[Recipient]:
-    """The deliveries of a window that still wait: only those are composed and sent."""
-    params = {"stream": window.batch.stream_id, "lo": window.batch.lo, "to": window.to}
-    return [Recipient(*row) for row in sql.rows(_WINDOW, params)]
+def waiting(windows: Sequence[Window]) -> list[Recipient]:
+    """The mails in windows of one stream that still wait: only those are composed and sent."""
+    if not windows:
+        return []
+    params = {
+        "stream": windows[0].batch.stream_id,
+        "los": sql.Bigints(window.batch.lo for window in windows),
+        "tos": sql.Bigints(window.to for window in windows),
+    }
+    return [Recipient(*row) for row in sql.rows(_WAITING, params)]
 
 
 _LEASED: LiteralString = """
