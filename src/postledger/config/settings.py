@@ -31,10 +31,10 @@ _database_options: dict[str, Any] = {
     # was committed before it began.
     "isolation_level": IsolationLevel.READ_COMMITTED,
     # Django's own queries bind on the client: the ORM writes some parameters twice and expects
-    # PostgreSQL to see them as equal. Such a cursor takes %b without a word and sends text;
-    # bulk arrays in binary need a psycopg.Cursor opened on the same connection.
+    # PostgreSQL to see them as equal. The ledger opens cursors of its own on the connection.
     "server_side_binding": False,
-    # For those cursors: a ledger statement is planned once per connection, not once per call.
+    # Without a number here, even a statement that asks to be prepared is not, and the ledger's
+    # long ones would be planned at every call.
     "prepare_threshold": 5,
     **_database.options,
 }
