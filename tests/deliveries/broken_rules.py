@@ -143,7 +143,7 @@ def try_out(one: Break) -> tuple[bool, str]:
     with tempfile.TemporaryDirectory() as place:
         broken_copy(one, Path(place))
         command = ["pytest", "-q", "-n0", "-x", "tests/deliveries/test_machine.py"]
-        environment = {**os.environ, "PYTHONPATH": f"{place}/src", "EXAMPLES": "150"}
+        environment = {**os.environ, "PYTHONPATH": f"{place}/src", "EXAMPLES": "100"}
         done = subprocess.run(
             [sys.executable, "-m", *command, "--create-db"],
             cwd=ROOT,

@@ -72,10 +72,12 @@ _RULES: dict[str, LiteralString] = {
         WHERE stream_id = %(stream)s AND state = 'accepted' AND (attempts < 1 OR last_try < 1)
         ORDER BY position LIMIT 1""",
     "its batch is on a try that already has a result": """
-        SELECT d.position FROM deliveries_batch b JOIN deliveries_delivery d
-          ON d.stream_id = b.stream_id AND d.position >= b.lo AND d.position < b.hi
-        WHERE b.stream_id = %(stream)s AND d.state = 'waiting' AND d.last_try >= b.try_number
-        ORDER BY d.position LIMIT 1""",
+        SELECT d.position FROM deliveries_batch b CROSS JOIN LATERAL (
+            SELECT position FROM deliveries_delivery
+            WHERE stream_id = b.stream_id AND position >= b.lo AND position < b.hi
+              AND state = 'waiting' AND last_try >= b.try_number
+            ORDER BY position LIMIT 1
+        ) AS d WHERE b.stream_id = %(stream)s ORDER BY d.position LIMIT 1""",
     "its batch is leased, but no lease is written down": """
         SELECT b.lo FROM deliveries_batch b
         WHERE b.stream_id = %(stream)s AND b.lease IS NOT NULL
