@@ -1,7 +1,7 @@
 """The only writer of the ledger's tables: every change of a delivery is one of these verbs."""
 
 from postledger.deliveries.ledger.arming import arm
-from postledger.deliveries.ledger.claiming import claim, turns, wait
+from postledger.deliveries.ledger.claiming import claim, wait
 from postledger.deliveries.ledger.decisions import requeue, resolve
 from postledger.deliveries.ledger.evidence import record
 from postledger.deliveries.ledger.holds import (
@@ -11,6 +11,7 @@ from postledger.deliveries.ledger.holds import (
     release,
     release_sender,
 )
+from postledger.deliveries.ledger.lanes import retire_lanes, turns
 from postledger.deliveries.ledger.months import MonthInUseError, drop_month
 from postledger.deliveries.ledger.planning import (
     Planned,
@@ -20,7 +21,7 @@ from postledger.deliveries.ledger.planning import (
     plan,
 )
 from postledger.deliveries.ledger.settling import settle
-from postledger.deliveries.ledger.upkeep import Swept, drain, fold, retire_lanes, sweep
+from postledger.deliveries.ledger.upkeep import Swept, drain, fold, sweep
 
 __all__ = [
     "MonthInUseError",

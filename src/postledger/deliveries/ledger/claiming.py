@@ -1,4 +1,4 @@
-"""Who works on what: turns between streams, leases on batches, and giving them back."""
+"""Who works on what: leases on due batches, and giving them back."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,41 +7,6 @@ from typing import LiteralString
 from postledger.deliveries.entries import Batch, Claim
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
-
-_TURNS: LiteralString = """
-WITH next AS MATERIALIZED (
-    SELECT l.stream_id
-    FROM deliveries_lane l
-    JOIN deliveries_stream s ON s.id = l.stream_id
-    WHERE s.cancelled_at IS NULL
-      AND (s.held_reason IS NULL OR s.held_until <= statement_timestamp())
-      AND NOT EXISTS (
-        SELECT FROM deliveries_senderhold h
-        WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
-      )
-      AND EXISTS (
-        SELECT FROM deliveries_batch b
-        WHERE b.stream_id = l.stream_id AND b.due_at <= statement_timestamp() AND b.lease IS NULL
-      )
-    ORDER BY l.priority, l.turn_at
-    LIMIT %(limit)s
-    FOR NO KEY UPDATE OF l SKIP LOCKED
-)
-UPDATE deliveries_lane l SET turn_at = clock_timestamp()
-FROM next WHERE l.stream_id = next.stream_id
-RETURNING l.stream_id, l.priority
-"""
-
-
-def turns(*, limit: int) -> list[int]:
-    """Names the streams whose turn it is: with due work, not held, longest without a turn first.
-
-    Each goes to the end of its priority's line, so one turn each is fair; two callers at once
-    get different streams.
-    """
-    found = sql.rows(_TURNS, {"limit": limit})
-    return [stream_id for stream_id, _ in sorted(found, key=lambda row: row[1])]
-
 
 _CLAIM: LiteralString = (
     """

@@ -6,7 +6,7 @@ from typing import LiteralString, assert_never
 from django.db import transaction
 
 from postledger.deliveries.entries import Decision, Seen
-from postledger.deliveries.ledger import planning, sql
+from postledger.deliveries.ledger import lanes, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 
@@ -130,5 +130,5 @@ def _decide(
         "tries": sql.Bigints(one.last_try for one in seen),
     }
     with transaction.atomic():
-        planning.keep_lane(stream_id)
+        lanes.keep_lane(stream_id)
         return [position for (position,) in sql.rows(_DECIDE, everything)]

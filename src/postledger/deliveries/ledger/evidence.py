@@ -6,7 +6,7 @@ from typing import LiteralString
 from django.db import transaction
 
 from postledger.deliveries.entries import Entry, Evidence
-from postledger.deliveries.ledger import planning, sql
+from postledger.deliveries.ledger import lanes, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 
@@ -220,7 +220,7 @@ SELECT count(*) FROM line
 
 
 def _disprove(stream_id: int, evidence: Sequence[Evidence]) -> int:
-    planning.keep_lane(stream_id)
+    lanes.keep_lane(stream_id)
     entries: list[Entry] = [said.entry for said in evidence]
     params = {
         "stream": stream_id,

@@ -13,7 +13,7 @@ from psycopg.errors import CheckViolation
 
 from postledger.deliveries import partitions
 from postledger.deliveries.entries import Body, Kind, Line
-from postledger.deliveries.ledger import sql
+from postledger.deliveries.ledger import lanes, sql
 from postledger.deliveries.reasons import Reason
 from postledger.lib import ids
 from postledger.lib.errors import RefusedError
@@ -75,25 +75,6 @@ def open_stream(
     [(stream_id,)] = sql.rows(_OPEN, params)
     return int(stream_id)
 
-
-# The lock keeps housekeeping from taking the lane away while this transaction adds work to it.
-_KEEP_LANE: LiteralString = """
-SELECT pg_advisory_xact_lock_shared(%(lane)s, (%(stream)s & 2147483647)::integer)
-"""
-
-_ENSURE_LANE: LiteralString = """
-WITH stream AS (
-    SELECT id, kind, cancelled_at IS NULL AS takes_mail
-    FROM deliveries_stream WHERE id = %(stream)s
-), lane AS (
-    INSERT INTO deliveries_lane (stream_id, priority, turn_at)
-    SELECT id, CASE kind WHEN 'transactional' THEN 0 WHEN 'topic' THEN 1 ELSE 2 END,
-           clock_timestamp()
-    FROM stream
-    ON CONFLICT (stream_id) DO NOTHING
-)
-SELECT kind FROM stream WHERE takes_mail
-"""
 
 _LINES: LiteralString = """
 SELECT * FROM unnest(
@@ -223,18 +204,8 @@ def enqueue(
     return positions
 
 
-def keep_lane(stream_id: int) -> Kind | None:
-    """Sees that the stream is walked for work until this transaction ends, and after.
-
-    Returns its kind while it takes mail, else None.
-    """
-    sql.rows(_KEEP_LANE, {"lane": sql.LANE, "stream": stream_id})
-    found = sql.one(_ENSURE_LANE, {"stream": stream_id})
-    return Kind(found[0]) if found else None
-
-
 def _open_kind(stream_id: int) -> Kind:
-    kind = keep_lane(stream_id)
+    kind = lanes.keep_lane(stream_id)
     if kind is None:
         raise _closed(stream_id)
     return kind

@@ -1,7 +1,6 @@
 """What the ledger does by itself: sweep lost leases, drain cancelled streams, fold counters."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import LiteralString
 
 from django.db import transaction
@@ -217,28 +216,3 @@ def fold(*, limit: int = 10_000) -> int:
     """Adds finished batches' counters to their streams' rows; the sums stay what they were."""
     [(folded,)] = sql.rows(_FOLD, {"limit": limit})
     return int(folded)
-
-
-_IDLE_LANES: LiteralString = """
-SELECT l.stream_id FROM deliveries_lane l
-WHERE l.turn_at < statement_timestamp() - %(idle)s
-  AND NOT EXISTS (SELECT FROM deliveries_batch b WHERE b.stream_id = l.stream_id)
-  AND pg_try_advisory_xact_lock(%(lane)s, (l.stream_id & 2147483647)::integer)
-LIMIT 1000
-"""
-
-_RETIRE: LiteralString = """
-DELETE FROM deliveries_lane l
-WHERE l.stream_id = ANY(%(ids)s::bigint[])
-  AND NOT EXISTS (SELECT FROM deliveries_batch b WHERE b.stream_id = l.stream_id)
-RETURNING l.stream_id
-"""
-
-
-def retire_lanes(*, idle: timedelta = timedelta(hours=1)) -> int:
-    """Takes streams without work off the walk; whoever adds work puts them back."""
-    with transaction.atomic():
-        params = {"idle": idle, "lane": sql.LANE}
-        ids = [id_ for (id_,) in sql.rows(_IDLE_LANES, params)]
-        # A new statement: work added before the lock was won is visible to it.
-        return len(sql.rows(_RETIRE, {"ids": sql.Bigints(ids)})) if ids else 0
