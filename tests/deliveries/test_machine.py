@@ -142,6 +142,7 @@ class Machine:
         elif after.attempts != before.attempts:
             assert after.attempts == 0
             assert Verb.REQUEUE in verbs
+            self.counted = {attempt for attempt in self.counted if attempt[:2] != place}
 
     def read(self) -> dict[tuple[int, int], Fact]:
         with connection.cursor() as cursor:

@@ -313,3 +313,26 @@ def test_an_armed_batch_cannot_be_given_back() -> None:
     )
 
     assert given_back == []
+
+
+def test_windows_of_two_streams_are_refused() -> None:
+    """A statement is for one stream: moving another's batch would lose its mail."""
+    streams = [cast.stream(mails=1), cast.stream(mails=1)]
+    (taken, window), (_, other) = (cast.armed(stream_id) for stream_id in streams)
+
+    with pytest.raises(ValueError, match="one stream"):
+        ledger.settle(taken, [window, other], results=[sent(0)])
+    with pytest.raises(ValueError, match="one stream"):
+        ledger.arm(taken, [window, other], lease_time=cast.LEASE)
+
+
+def test_a_prefix_beyond_the_armed_window_is_not_booked() -> None:
+    stream_id = cast.stream(mails=4)
+    taken, window = cast.armed(stream_id, size=2)
+
+    settled = ledger.settle(
+        taken, [window], results=[sent(0), sent(1)], settled_to={window.batch.id: 4}
+    )
+
+    assert settled.lost == [window]
+    assert audit.audit(stream_id).findings == []

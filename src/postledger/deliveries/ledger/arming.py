@@ -26,6 +26,7 @@ WITH gate AS MATERIALIZED (
     SELECT b.id, b.stream_id, b.lo, b.hi, b.try_number, b.lease_until, w.armed_to AS line_to
     FROM want w JOIN deliveries_batch b ON b.id = w.id
     WHERE (SELECT is_open FROM gate)
+      AND b.stream_id = %(stream)s
       AND b.lease = %(lease)s
       AND b.lease_until > clock_timestamp()
       AND b.version = w.version
@@ -105,7 +106,7 @@ def arm(
         msg = f"a window has at most {MOST_POSITIONS} positions"
         raise ValueError(msg)
     params: dict[str, object] = {
-        "stream": windows[0].batch.stream_id,
+        "stream": books.stream_of(windows),
         "lease": claim.lease,
         "lease_time": lease_time,
         "ids": sql.Bigints(window.batch.id for window in windows),

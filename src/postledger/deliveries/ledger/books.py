@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import LiteralString
 
-from postledger.deliveries.entries import Entry
+from postledger.deliveries.entries import Entry, Window
 from postledger.deliveries.ledger import sql
 
 COUNTED: tuple[LiteralString, ...] = (
@@ -147,6 +147,15 @@ entry AS MATERIALIZED (
     )
 )
 """
+
+
+def stream_of(windows: Sequence[Window]) -> int:
+    """The one stream of the windows: lines are found in it alone."""
+    found = {window.batch.stream_id for window in windows}
+    if len(found) != 1:
+        msg = f"windows of one stream at a time, not of {len(found)}"
+        raise ValueError(msg)
+    return found.pop()
 
 
 def entry_columns(entries: Sequence[Entry]) -> dict[str, object]:

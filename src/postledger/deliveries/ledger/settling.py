@@ -19,6 +19,7 @@ WITH want AS (
            w.moved_to, w.moved_to AS line_to
     FROM want w JOIN deliveries_batch b ON b.id = w.id
     WHERE b.lease = %(lease)s AND b.lo = w.lo AND b.armed_to = w.armed_to
+      AND b.stream_id = %(stream)s AND w.moved_to BETWEEN w.lo AND w.armed_to
     ORDER BY b.id
     FOR NO KEY UPDATE OF b
 ), win AS (
@@ -142,7 +143,7 @@ def settle(
         return Settled(counts={}, retried=0, lost=[])
     tos = {window.batch.id: window.to for window in windows} | dict(settled_to or {})
     params: dict[str, object] = {
-        "stream": windows[0].batch.stream_id,
+        "stream": books.stream_of(windows),
         "lease": claim.lease,
         "grace": ORPHAN_GRACE,
         "ids": sql.Bigints(window.batch.id for window in windows),
