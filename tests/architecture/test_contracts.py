@@ -15,6 +15,8 @@ BREAKS = [
     ("layers", "lib/broken.py", "import postledger.observability.masking"),
     ("layers", "observability/broken.py", "import postledger.accounts"),
     ("layers", "accounts/broken.py", "from postledger.deliveries import states"),
+    ("layers", "observability/broken.py", "import postledger.providers.base"),
+    ("layers", "providers/broken.py", "import postledger.accounts"),
     ("layers", "deliveries/broken.py", "import postledger.workers"),
     ("layers", "workers/broken.py", "import postledger.config.env"),
     ("layers", "unheard_of/__init__.py", ""),
@@ -25,6 +27,13 @@ BREAKS = [
     ("pure", "deliveries/states.py", "import postledger.deliveries.models"),
     ("tables", "workers/broken.py", "from postledger.deliveries import models"),
     ("tables", "config/broken.py", "from postledger.deliveries.models import Delivery"),
+    ("providers-pure", "providers/base.py", "import django"),
+    ("providers-pure", "providers/sandbox/provider.py", "import redis"),
+    ("providers-pure", "providers/smtp/broken.py", "import celery"),
+    ("providers-pure", "providers/smtp/session.py", "from psycopg_pool import ConnectionPool"),
+    ("providers-pure", "providers/windows.py", "import kombu"),
+    ("vendors", "providers/smtp/broken.py", "import postledger.providers.sandbox.events"),
+    ("vendors", "providers/sandbox/broken.py", "from postledger.providers.smtp import replies"),
 ]
 
 

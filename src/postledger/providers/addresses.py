@@ -1,0 +1,60 @@
+"""Email addresses as they may stand on the wire: checked, with the domain in ASCII."""
+
+import re
+import unicodedata
+
+import idna
+
+from postledger.lib.errors import RefusedError
+
+_MAX_ADDRESS = 254
+_MAX_LOCAL = 64
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+# Possessive repeats: a hostile address is refused in linear time.
+_LOCAL = re.compile(rf"{_ATOM}++(?:\.{_ATOM}++)*+")
+_DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*+")
+# Separators, controls, format characters, surrogates, private use, unassigned.
+_UNSPEAKABLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"})
+
+
+class InvalidAddressError(RefusedError):
+    code = "invalid_address"
+
+
+def canonical(address: str) -> str:
+    """The address with its domain in lower-case ASCII; the local part stays as it is.
+
+    Quoted local parts and address literals are refused: they are legal, nobody has one, and
+    without them no character of an address can end a header or a command.
+    """
+    local, at, domain = address.rpartition("@")
+    if not at or len(address) > _MAX_ADDRESS or not _is_local(local):
+        raise InvalidAddressError(f"{address[:_MAX_ADDRESS]!r} is not an email address.")
+    return f"{local}@{ascii_domain(domain)}"
+
+
+def domain_of(address: str) -> str:
+    return canonical(address).rpartition("@")[2]
+
+
+def ascii_domain(domain: str) -> str:
+    if len(domain) <= _MAX_ADDRESS and not domain.isascii():
+        try:
+            domain = idna.encode(domain, uts46=True).decode()
+        except (idna.IDNAError, UnicodeError):
+            raise InvalidAddressError(f"{domain!r} is not a domain name.") from None
+    if len(domain) > _MAX_ADDRESS or not _DOMAIN.fullmatch(domain):
+        raise InvalidAddressError(f"{domain[:_MAX_ADDRESS]!r} is not a domain name.")
+    return domain.lower()
+
+
+def _is_local(local: str) -> bool:
+    # Readers have been seen to decode encoded words even here.
+    if len(local.encode(errors="surrogatepass")) > _MAX_LOCAL or "=?" in local:
+        return False
+    if not local.isascii():
+        if any(unicodedata.category(char) in _UNSPEAKABLE for char in local):
+            return False
+        local = "".join(char if char.isascii() else "x" for char in local)
+    return _LOCAL.fullmatch(local) is not None

@@ -1,0 +1,127 @@
+"""Writes header lines so that no value can end its line, start another, or decode into one."""
+
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from urllib.parse import quote
+
+from postledger.lib.errors import RefusedError
+from postledger.providers import addresses
+from postledger.providers.base import Mailbox
+
+_NAME = re.compile(r"[A-Za-z0-9-]{1,76}")
+# C0 with the tab, DEL, C1 with NEL, the two Unicode line ends, and lone surrogates.
+_FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# Text that a reader would take for an encoded word, though nobody encoded it.
+_LOOKS_ENCODED = re.compile(r"=\?[^?]*\?[bBqQ]\?")
+_LINE = 78
+_LONGEST_WORD = 900  # leaves room below the 998 that no line may exceed
+# fmt: off
+_OWN = frozenset({
+    "bcc", "cc", "content-disposition", "content-id", "content-transfer-encoding", "content-type",
+    "date", "from", "message-id", "mime-version", "received", "reply-to", "return-path", "sender",
+    "subject", "to", "x-postledger-id",
+})
+# fmt: on
+
+
+class InvalidHeaderError(RefusedError):
+    code = "invalid_header"
+
+
+def text(name: str, value: str) -> str:
+    """A header of free text: as it is where that is safe, otherwise in encoded words."""
+    check(name, value)
+    if _is_plain(value) and max(map(len, value.split(" "))) <= _LONGEST_WORD:
+        return _folded(name, value.split(" "))
+    return _folded(name, _encoded_words(name, value))
+
+
+def mailboxes(name: str, boxes: tuple[Mailbox, ...]) -> str:
+    words: list[str] = []
+    for box in boxes:
+        check(name, box.name)
+        address = addresses.canonical(box.address)
+        words += [*_phrase(name, box.name), f"<{address}>,"] if box.name else [f"{address},"]
+    return _folded(name, [*words[:-1], words[-1].removesuffix(",")])
+
+
+def custom(headers: Mapping[str, str]) -> Iterator[str]:
+    """The caller's own headers; those the composer writes itself cannot be set."""
+    seen: set[str] = set()
+    for name, value in headers.items():
+        lowered = name.lower()
+        if not _NAME.fullmatch(name):
+            raise InvalidHeaderError(f"{name[:76]!r} is not a header name.")
+        if lowered in _OWN or lowered.startswith("resent-"):
+            raise InvalidHeaderError(f"The header {name} is set by Postledger.")
+        if lowered in seen:
+            raise InvalidHeaderError(f"The header {name} is given twice.")
+        seen.add(lowered)
+        yield text(name, value)
+
+
+def parameter(name: str, value: str) -> str:
+    """A MIME parameter on lines of its own, by RFC 2231 where quotes do not do."""
+    check(name, value)
+    if _is_plain(value) and len(value) < _LINE - len(name) - 5:
+        return f'\r\n {name}="{_escaped(value)}"'
+    encoded = quote(value, safe="", encoding="utf-8")
+    pieces = re.findall(r"(?:%..|[^%]){1,20}", encoded)  # at most 60 characters, no % torn apart
+    return ";".join(
+        f"\r\n {name}*{number}*={'' if number else "utf-8''"}{piece}"
+        for number, piece in enumerate(pieces)
+    )
+
+
+def check(name: str, value: str) -> None:
+    found = _FORBIDDEN.search(value)
+    if found is not None:
+        raise InvalidHeaderError(f"{name} holds the forbidden character U+{ord(found[0]):04X}.")
+
+
+def _is_plain(value: str) -> bool:
+    """Whether the value can stand as it is: folding must neither lose nor add a space."""
+    return (
+        value.isascii()
+        and value == value.strip(" ")
+        and "  " not in value
+        and not _LOOKS_ENCODED.search(value)
+    )
+
+
+def _phrase(header: str, name: str) -> list[str]:
+    if _is_plain(name) and len(name) < _LINE // 2:
+        return [f'"{_escaped(name)}"']
+    return _encoded_words(header, name)
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _encoded_words(header: str, value: str) -> list[str]:
+    """Words of whole characters and at most 75 signs; the spaces between them are dropped.
+
+    The first is shorter, so that it finds room beside the header's name: readers take a space
+    for part of the value when the value begins on the next line.
+    """
+    chunks = [b""]
+    room = max(12, (_LINE - 14 - len(header)) // 4 * 3)
+    for char in value:
+        encoded = char.encode()
+        if len(chunks[-1]) + len(encoded) > room:
+            chunks.append(b"")
+            room = 45
+        chunks[-1] += encoded
+    return [f"=?utf-8?b?{b64encode(chunk).decode()}?=" for chunk in chunks]
+
+
+def _folded(name: str, words: list[str]) -> str:
+    """One header, CRLF at its end, broken before a word where the line would get too long."""
+    lines = [f"{name}: {words[0]}"]
+    for word in words[1:]:
+        if len(lines[-1].encode()) + 1 + len(word.encode()) > _LINE:
+            lines.append("")
+        lines[-1] += f" {word}"
+    return "\r\n".join(lines) + "\r\n"

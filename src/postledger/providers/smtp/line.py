@@ -1,0 +1,165 @@
+"""One connection: bytes out, replies in, every wait with an end."""
+
+import asyncio
+import socket
+from collections import deque
+from typing import cast, override
+
+from postledger.providers.smtp.grammar import GarbledError, Reply, ReplyParser
+
+
+class LineBrokenError(Exception):
+    """The line can carry nothing any more; `code` is one of the words below."""
+
+    CLOSED = "closed"  # the server hung up
+    RESET = "reset"  # the connection was torn down, or could not be made
+    TIMEOUT = "timeout"  # nothing came in time
+    GARBLED = "garbled"  # what came is no answer to what was said
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+
+
+def expect(reply: Reply, first_digit: int) -> None:
+    if reply.code // 100 != first_digit:
+        raise LineBrokenError(LineBrokenError.GARBLED, f"unexpected {reply.code} {reply.text}")
+
+
+class Line(asyncio.Protocol):
+    """Waits with one lazily moved timer instead of one for each wait: there are two a message."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.transport: asyncio.Transport | None = None
+        self._loop = loop
+        self._parser = ReplyParser()
+        self._replies: deque[Reply] = deque()
+        self._broken: LineBrokenError | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._is_paused = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._expires_at = 0.0
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the line stands and the server has said nothing that was not asked for."""
+        return self._broken is None and not self._replies and self._parser.is_between_replies
+
+    def unread(self) -> Reply | None:
+        return self._replies.popleft() if self._replies else None
+
+    def check_quiet(self) -> Reply | None:
+        """The reply nobody asked for, if there is one; raises when the line is broken."""
+        if self._replies:
+            return self._replies.popleft()
+        if self._broken is not None:
+            raise self._broken
+        if not self._parser.is_between_replies:
+            raise LineBrokenError(LineBrokenError.GARBLED, "the server began to speak unasked")
+        return None
+
+    def write(self, data: bytes) -> None:
+        if self._broken is not None or self.transport is None:
+            raise self._broken or LineBrokenError(LineBrokenError.CLOSED, "not connected")
+        self.transport.write(data)
+
+    async def reply(self, until: float) -> Reply:
+        """The next reply; what was received before the line broke still counts."""
+        while not self._replies:
+            await self._wait(until)
+        return self._replies.popleft()
+
+    async def drained(self, until: float) -> None:
+        """Returns when the kernel has taken everything that was written, or a reply came first."""
+        while self._is_paused and not self._replies:
+            await self._wait(until)
+
+    def abort(self) -> None:
+        self._break(LineBrokenError.CLOSED, "given up by this side")
+        if self.transport is not None:
+            self.transport.abort()
+
+    def close(self) -> None:
+        self._break(LineBrokenError.CLOSED, "closed by this side")
+        if self.transport is not None:
+            self.transport.close()
+
+    def attach(self, transport: asyncio.Transport) -> None:
+        self.transport = transport
+        # Anything the kernel has not taken counts, so that `drained` means what it says.
+        transport.set_write_buffer_limits(high=1, low=0)
+
+    def limit_unacknowledged(self, seconds: float) -> None:
+        """Lets the kernel give up on sent bytes: none leave long after this process has died."""
+        sock = None if self.transport is None else self.transport.get_extra_info("socket")
+        if sock is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
+
+    async def _wait(self, until: float) -> None:
+        if self._broken is not None:
+            raise self._broken
+        self._expires_at = until
+        if self._timer is None or self._timer.when() > until:
+            self._set_timer()
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(self._expires_at, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        if self._waiter is None:
+            return
+        if self._loop.time() < self._expires_at:
+            self._set_timer()
+        else:
+            self._break(LineBrokenError.TIMEOUT, "no answer in time")
+
+    def _break(self, code: str, detail: str) -> None:
+        if self._broken is None:
+            self._broken = LineBrokenError(code, detail)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.attach(cast("asyncio.Transport", transport))
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        try:
+            for reply in self._parser.feed(data):
+                self._replies.append(reply)
+        except GarbledError as error:
+            self._break(LineBrokenError.GARBLED, str(error))
+        else:
+            self._wake()
+
+    @override
+    def pause_writing(self) -> None:
+        self._is_paused = True
+
+    @override
+    def resume_writing(self) -> None:
+        self._is_paused = False
+        self._wake()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is None:
+            self._break(LineBrokenError.CLOSED, "the server closed the connection")
+        else:
+            self._break(LineBrokenError.RESET, f"the connection broke: {exc}")

@@ -1,0 +1,159 @@
+"""Opens a connection and brings it to the point where messages can be handed over."""
+
+import asyncio
+import ssl
+from base64 import b64encode
+from typing import NoReturn
+
+from postledger.providers.base import Failure, NotSent, SenderBlocked
+from postledger.providers.smtp import line, replies
+from postledger.providers.smtp.grammar import Features, Reply
+from postledger.providers.smtp.line import Line, LineBrokenError
+from postledger.providers.smtp.replies import Stage
+from postledger.providers.smtp.settings import Settings, Tls
+
+_CONTINUE = 3
+
+
+class NoSessionError(Exception):
+    """No message can go; `outcome` is what this means for the one that wanted to."""
+
+    def __init__(self, outcome: Failure) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
+
+
+class Session:
+    """A line that has been greeted, encrypted and authenticated as the settings ask."""
+
+    def __init__(self, settings: Settings, context: ssl.SSLContext) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.line = Line(self.loop)
+        self.features = Features()
+        self.stage = Stage.CONNECT
+        self.message_count = 0
+        self.is_dirty = False  # a transaction was begun and not ended: RSET comes first
+        self.is_over = False  # nothing more may go over this line
+        self.idle_since = 0.0
+        self._settings = settings
+        self._context = context
+
+    async def open(self, until: float) -> None:
+        try:
+            async with asyncio.timeout_at(min(until, self.limit(self._settings.timeouts.connect))):
+                await self._connect()
+            await self._greet(until)
+            if self._settings.username:
+                await self._authenticate(until)
+        except LineBrokenError as error:
+            raise self._failed(error.code, error.detail, until) from None
+        except ssl.SSLCertVerificationError as error:
+            self._block("tls_certificate", error.verify_message)
+        except TimeoutError:
+            raise self._failed(LineBrokenError.TIMEOUT, "no answer in time", until) from None
+        except OSError as error:
+            code = "tls" if isinstance(error, ssl.SSLError) else "connect"
+            raise self._failed(code, _said(error), until) from None
+        except asyncio.CancelledError:
+            self.give_up()
+            raise
+
+    def _failed(self, code: str, detail: str, until: float) -> NoSessionError:
+        self.give_up()
+        if code == LineBrokenError.TIMEOUT and self.loop.time() >= until:
+            return NoSessionError(NotSent(f"the deadline came at {self.stage.name}"))
+        return NoSessionError(replies.broken(self.stage, code, detail))
+
+    def limit(self, seconds: float) -> float:
+        return self.loop.time() + seconds
+
+    async def command(self, command: bytes, until: float) -> Reply:
+        self.line.write(command + b"\r\n")
+        return await self.reply(until)
+
+    async def reply(self, until: float) -> Reply:
+        return await self.line.reply(min(until, self.limit(self._settings.timeouts.command)))
+
+    def give_up(self) -> None:
+        self.is_over = True
+        self.line.abort()
+
+    async def quit(self) -> None:
+        """Says goodbye; whatever happens, all messages of this session are settled already."""
+        self.is_over = True
+        try:
+            await self.command(b"QUIT", self.limit(self._settings.timeouts.quit))
+        except LineBrokenError:
+            self.line.abort()
+        else:
+            self.line.close()
+
+    async def _connect(self) -> None:
+        implicit = self._settings.tls is Tls.IMPLICIT
+        await self.loop.create_connection(
+            lambda: self.line,
+            self._settings.host,
+            self._settings.actual_port,
+            ssl=self._context if implicit else None,
+            server_hostname=self._settings.host if implicit else None,
+        )
+        self.line.limit_unacknowledged(self._settings.timeouts.answer)
+
+    async def _greet(self, until: float) -> None:
+        self.stage = Stage.GREETING
+        self._need(await self.reply(until))
+        await self._ehlo(until)
+        if self._settings.tls is Tls.STARTTLS:
+            await self._start_tls(until)
+            await self._ehlo(until)
+
+    async def _ehlo(self, until: float) -> None:
+        self.stage = Stage.EHLO
+        reply = await self.command(f"EHLO {self._settings.ehlo_name}".encode(), until)
+        self._need(reply)
+        self.features = Features.of(reply)
+
+    async def _start_tls(self, until: float) -> None:
+        self.stage = Stage.STARTTLS
+        if not self.features.starttls:
+            self._block("tls_missing", "the server does not offer STARTTLS")
+        self._need(await self.command(b"STARTTLS", until))
+        transport = self.line.transport
+        if not self.line.is_quiet or transport is None:
+            # Said in the open, it would be read as if it had come over the encrypted line.
+            self._block("tls_injection", "the server spoke between its consent and TLS")
+        async with asyncio.timeout_at(min(until, self.limit(self._settings.timeouts.connect))):
+            encrypted = await self.loop.start_tls(
+                transport, self.line, self._context, server_hostname=self._settings.host
+            )
+        if encrypted is None:
+            raise LineBrokenError(LineBrokenError.CLOSED, "closed during the TLS handshake")
+        self.line.attach(encrypted)
+
+    async def _authenticate(self, until: float) -> None:
+        self.stage = Stage.AUTH
+        username = self._settings.username.encode()
+        password = self._settings.password.get_secret_value().encode()
+        if "PLAIN" in self.features.mechanisms:
+            token = b64encode(b"\0" + username + b"\0" + password)
+            self._need(await self.command(b"AUTH PLAIN " + token, until))
+        elif "LOGIN" in self.features.mechanisms:
+            self._need(await self.command(b"AUTH LOGIN", until), _CONTINUE)
+            self._need(await self.command(b64encode(username), until), _CONTINUE)
+            self._need(await self.command(b64encode(password), until))
+        else:
+            self._block("auth_missing", "the server offers neither PLAIN nor LOGIN")
+
+    def _need(self, reply: Reply, first_digit: int = 2) -> None:
+        if reply.is_refusal:
+            self.give_up()
+            raise NoSessionError(replies.refusal(self.stage, reply))
+        line.expect(reply, first_digit)
+
+    def _block(self, code: str, detail: str) -> NoReturn:
+        self.give_up()
+        raise NoSessionError(SenderBlocked(code, f"{self.stage.name}: {detail}"))
+
+
+def _said(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__

@@ -1,0 +1,92 @@
+"""What a person says about one SMTP account."""
+
+import re
+import socket
+from enum import StrEnum
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    model_validator,
+)
+
+_WORD = re.compile(r"[A-Za-z0-9.:_-]{1,253}|\[[A-Za-z0-9.:]{1,100}\]")
+
+
+class Tls(StrEnum):
+    NONE = "none"  # in the open
+    STARTTLS = "starttls"  # opened in the open, then encrypted; never without
+    IMPLICIT = "implicit"  # encrypted from the first byte
+
+
+_PORTS = {Tls.NONE: 25, Tls.STARTTLS: 587, Tls.IMPLICIT: 465}
+
+
+def _one_word(value: str) -> str:
+    if not _WORD.fullmatch(value):
+        raise ValueError("is not the name or the address of a host")
+    return value
+
+
+def _own_name() -> str:
+    name = socket.gethostname()
+    return name if _WORD.fullmatch(name) else "[127.0.0.1]"
+
+
+type Host = Annotated[str, AfterValidator(_one_word)]
+
+
+class Timeouts(BaseModel):
+    """Seconds for each phase; a shorter wait for the answer would only manufacture doubt."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    connect: PositiveFloat = 30.0  # TCP, TLS, greeting
+    command: PositiveFloat = 30.0  # each command's reply
+    body: PositiveFloat = 30.0  # each 64 KiB of a large body
+    answer: PositiveFloat = 600.0  # after the final dot
+    quit: PositiveFloat = 5.0
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    host: Host
+    port: int = Field(default=0, ge=0, le=65535)  # 0: the usual port of the TLS mode
+    tls: Tls = Tls.STARTTLS
+    ca_file: Path | None = None  # trusted instead of the system's authorities
+    username: str = ""
+    password: SecretStr = SecretStr("")
+    ehlo_name: Host = Field(default_factory=_own_name)
+    connections: PositiveInt = 10
+    messages_per_connection: PositiveInt = 100
+    idle_check: float = Field(default=10.0, ge=0)  # idle longer than this: ask with NOOP first
+    idle_limit: PositiveFloat = 60.0  # idle longer than this: closed
+    timeouts: Timeouts = Timeouts()
+
+    @property
+    def actual_port(self) -> int:
+        return self.port or _PORTS[self.tls]
+
+    @model_validator(mode="after")
+    def _keep_the_password_secret(self) -> Self:
+        if "\0" in self.username + self.password.get_secret_value():
+            raise ValueError("username and password must not contain NUL")
+        if self.username and self.tls is Tls.NONE and not _is_loopback(self.host):
+            raise ValueError("a password is not sent in the open: choose starttls or implicit")
+        return self
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,200 @@
+"""Hands one message over on an open session, and knows at every moment who has it."""
+
+from postledger.providers.base import InDoubt, NotSent, Outcome
+from postledger.providers.smtp import framing, line, replies
+from postledger.providers.smtp.framing import Frame
+from postledger.providers.smtp.grammar import Reply
+from postledger.providers.smtp.line import LineBrokenError
+from postledger.providers.smtp.replies import Stage
+from postledger.providers.smtp.session import Session
+from postledger.providers.smtp.settings import Timeouts
+
+_PIECE = 64 * 1024
+_CLOSING = 421
+_OK = 2
+_GO_AHEAD = 3
+
+
+class StaleError(Exception):
+    """The server had given up the idle line before the message reached it: use another one."""
+
+
+class Transaction:
+    """One hand-over; the order of its steps is the whole point of this module.
+
+    Until the session's stage is ANSWER the server cannot have the message.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        frame: Frame,
+        delivery_id: str,
+        *,
+        timeouts: Timeouts,
+        dot_by: float,
+    ) -> None:
+        self._session = session
+        self._frame = frame
+        self._delivery_id = delivery_id
+        self._timeouts = timeouts
+        self._dot_by = dot_by  # later than this the answer could not be waited for in full
+        self._is_reused = session.message_count > 0
+        self._is_heard = False
+        session.stage = Stage.MAIL
+        session.message_count += 1
+
+    async def run(self) -> Outcome:
+        """Raises StaleError while that is still certain to be harmless."""
+        try:
+            refusal = await self._envelope() or await self._body()
+            if refusal is not None:
+                return refusal
+            return self._settled(await self._answer())
+        except LineBrokenError as error:
+            self._session.give_up()
+            return self._broken(error)
+
+    def interrupted(self) -> Outcome:
+        """Gives up at this moment, and says what that means."""
+        reply = self._session.line.unread()
+        self._session.give_up()
+        if self._session.stage is not Stage.ANSWER:
+            return NotSent("cancelled before the final dot")
+        if reply is None:
+            return InDoubt("cancelled while waiting for the answer")
+        return self._settled(reply)  # the answer and the cancellation came together
+
+    async def _envelope(self) -> Outcome | None:
+        """Gets as far as the server's go-ahead, or returns its refusal."""
+        frame, features = self._frame, self._session.features
+        objection = frame.objection(features)
+        if objection is not None:
+            return objection
+        if self._session.is_dirty:
+            await self._reset()
+        steps = [
+            (Stage.MAIL, frame.mail(features)),
+            (Stage.RCPT, frame.rcpt()),
+            (Stage.DATA, b"DATA"),
+        ]
+        if features.pipelining:
+            return await self._all_at_once(steps)
+        return await self._one_by_one(steps)
+
+    async def _reset(self) -> None:
+        reply = await self._say(b"RSET")
+        if reply.is_refusal:
+            self._session.give_up()
+            raise StaleError
+        line.expect(reply, _OK)
+        self._session.is_dirty = False
+
+    async def _one_by_one(self, steps: list[tuple[Stage, bytes]]) -> Outcome | None:
+        for stage, command in steps:
+            self._session.stage = stage
+            reply = await self._say(command)
+            if reply.is_refusal:
+                return self._refused(reply)
+            line.expect(reply, _GO_AHEAD if stage is Stage.DATA else _OK)
+            self._session.is_dirty = True
+        return None
+
+    async def _all_at_once(self, steps: list[tuple[Stage, bytes]]) -> Outcome | None:
+        """Says everything before it hears anything; the first refusal counts."""
+        self._session.line.write(b"".join([command + b"\r\n" for _, command in steps]))
+        self._session.is_dirty = True
+        refusal: Outcome | None = None
+        for stage, _ in steps:
+            if refusal is not None and self._session.is_over:
+                break
+            refusal = await self._hear_step(stage, refusal)
+        return refusal
+
+    async def _hear_step(self, stage: Stage, refusal: Outcome | None) -> Outcome | None:
+        if refusal is None:
+            self._session.stage = stage
+        try:
+            reply = await self._hear()
+            if reply.is_refusal:
+                return refusal or self._refused(reply)
+            line.expect(reply, _GO_AHEAD if stage is Stage.DATA else _OK)
+            if stage is Stage.DATA and refusal is not None:
+                # Told to go ahead although nobody is to receive it: an empty message ends that.
+                await self._say(b".")
+                self._session.is_dirty = False
+        except LineBrokenError:
+            if refusal is None:
+                raise
+            self._session.give_up()
+        return refusal
+
+    async def _body(self) -> Outcome | None:
+        """Writes all but the last piece; returns the refusal if the server speaks meanwhile."""
+        session, data = self._session, self._frame.data
+        session.stage = Stage.BODY
+        for at in range(0, _start_of_last_piece(data), _PIECE):
+            session.line.write(data[at : at + _PIECE])
+            await session.line.drained(min(self._dot_by, session.limit(self._timeouts.body)))
+            refusal = self._unasked()
+            if refusal is not None:
+                return refusal
+        return self._unasked()
+
+    def _unasked(self) -> Outcome | None:
+        """An answer that nobody asked for must never be taken for the answer to the dot."""
+        reply = self._session.line.check_quiet()
+        if reply is None:
+            return None
+        if not reply.is_refusal:
+            raise LineBrokenError(LineBrokenError.GARBLED, f"unasked {reply.code} {reply.text}")
+        self._session.give_up()
+        return replies.refusal(Stage.BODY, reply)
+
+    async def _answer(self) -> Reply:
+        session, data = self._session, self._frame.data
+        if session.loop.time() >= self._dot_by:
+            raise LineBrokenError(LineBrokenError.TIMEOUT, "too late for the final dot")
+        # From here on the message may be the server's: the mark comes before the write.
+        session.stage = Stage.ANSWER
+        session.line.write(data[_start_of_last_piece(data) :] + framing.DOT)
+        reply = await session.line.reply(session.limit(self._timeouts.answer))
+        session.is_dirty = False
+        return reply
+
+    def _settled(self, reply: Reply) -> Outcome:
+        outcome = replies.answer(reply, self._delivery_id)
+        if reply.code == _CLOSING or isinstance(outcome, InDoubt):
+            self._session.give_up()
+        return outcome
+
+    def _refused(self, reply: Reply) -> Outcome:
+        stage = self._session.stage
+        if reply.code == _CLOSING:
+            self._session.give_up()
+            if self._is_reused and stage is Stage.MAIL:
+                raise StaleError
+        return replies.refusal(stage, reply)
+
+    def _broken(self, error: LineBrokenError) -> Outcome:
+        stage = self._session.stage
+        has_hung_up = error.code in {LineBrokenError.CLOSED, LineBrokenError.RESET}
+        if has_hung_up and stage is Stage.MAIL and self._is_reused and not self._is_heard:
+            raise StaleError
+        is_out_of_time = self._session.loop.time() >= self._dot_by
+        if error.code == LineBrokenError.TIMEOUT and is_out_of_time and stage is not Stage.ANSWER:
+            return NotSent(f"the deadline came at {stage.name}")
+        return replies.broken(stage, error.code, error.detail)
+
+    async def _say(self, command: bytes) -> Reply:
+        self._session.line.write(command + b"\r\n")
+        return await self._hear()
+
+    async def _hear(self) -> Reply:
+        reply = await self._session.reply(self._dot_by)
+        self._is_heard = True
+        return reply
+
+
+def _start_of_last_piece(data: bytes) -> int:
+    return max(0, len(data) - 1) // _PIECE * _PIECE

@@ -1,0 +1,57 @@
+"""Messages for tests, and the ways to hand them over."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+
+from postledger.lib.ids import DeliveryId
+from postledger.providers.base import Letter, Mailbox, Outcome, OutgoingMessage, Provider
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+SENDER = "news@acme.example"
+WIRE = b"From: news@acme.example\r\nSubject: Hello\r\n\r\nGood morning.\r\n"
+
+
+def an_id(position: int, try_number: int = 1) -> str:
+    return str(DeliveryId(1_382_979_469_313, position, try_number).uuid())
+
+
+def a_message(
+    recipient: str = "alice@example.com",
+    position: int = 0,
+    content: Letter | bytes = WIRE,
+    sender: str = SENDER,
+) -> OutgoingMessage:
+    return OutgoingMessage(an_id(position), sender, recipient, content)
+
+
+def a_window(*recipients: str) -> list[OutgoingMessage]:
+    return [a_message(recipient, position) for position, recipient in enumerate(recipients)]
+
+
+def a_letter(to: str = "alice@example.com") -> Letter:
+    return Letter(
+        sender=Mailbox(SENDER, "Acme News"),
+        to=Mailbox(to),
+        subject="Hello",
+        date=NOON,
+        html="<p>Good morning.</p>",
+        text="Good morning.",
+    )
+
+
+async def send(
+    provider: Provider, window: Sequence[OutgoingMessage], within: float = 60.0
+) -> list[Outcome]:
+    """Every outcome in the window's order; fails when a message has none or two."""
+    deadline = asyncio.get_running_loop().time() + within
+    outcomes = [pair async for pair in provider.send(window, deadline)]
+    assert sorted(index for index, _ in outcomes) == list(range(len(window)))
+    return [outcome for _, outcome in sorted(outcomes, key=lambda pair: pair[0])]
+
+
+def closing(
+    provider: Provider, window: Sequence[OutgoingMessage], within: float = 60.0
+) -> aclosing[AsyncGenerator[tuple[int, Outcome]]]:
+    return aclosing(provider.send(window, asyncio.get_running_loop().time() + within))

@@ -1,0 +1,245 @@
+"""What every provider promises, whatever it speaks to."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from postledger.providers import registry
+from postledger.providers.base import (
+    Accepted,
+    InDoubt,
+    NotSent,
+    Outcome,
+    Refused,
+    SenderBlocked,
+    Throttled,
+    TryLater,
+)
+from tests.providers.messages import a_letter, a_message, a_window, closing, send
+from tests.providers.stands import STANDS, Stand, Stands
+
+OUTCOMES: dict[str, type[Outcome]] = {
+    "alice": Accepted,
+    "refuse": Refused,
+    "later": TryLater,
+    "throttle": Throttled,
+    "block": SenderBlocked,
+    "broken": TryLater,
+    "vanish": InDoubt,
+    "slow": Accepted,
+}
+MAYBE_TAKEN = (Accepted, InDoubt)
+
+
+@pytest.fixture(params=STANDS)
+def stands(request: pytest.FixtureRequest) -> Stands:
+    return STANDS[request.param]
+
+
+def at(
+    stands: Stands,
+    story: Callable[[Stand], Awaitable[None]],
+    *,
+    lanes: int = 4,
+    patience: float = 5.0,
+) -> None:
+    async def play() -> None:
+        async with stands(lanes, patience) as stand:
+            await story(stand)
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not [task for task in left if "FakeSmtp" not in str(task.get_coro())]
+
+    asyncio.run(play())
+
+
+def test_every_provider_of_the_registry_is_here() -> None:
+    assert set(STANDS) == set(registry.KINDS)
+
+
+@pytest.mark.parametrize("word", OUTCOMES)
+def test_each_answer_is_its_outcome(stands: Stands, word: str) -> None:
+    async def story(stand: Stand) -> None:
+        [outcome] = await send(stand.provider, a_window(f"{word}@example.com"))
+
+        assert type(outcome) is OUTCOMES[word]
+        assert bool(stand.taken()) == isinstance(outcome, MAYBE_TAKEN)
+
+    at(stands, story)
+
+
+def test_a_message_may_be_a_letter_or_finished_bytes(stands: Stands) -> None:
+    async def story(stand: Stand) -> None:
+        outcomes = await send(
+            stand.provider, [a_message(content=a_letter()), a_message("bob@example.com", 1)]
+        )
+
+        assert [type(outcome) for outcome in outcomes] == [Accepted, Accepted]
+
+    at(stands, story)
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_one_failing_address_never_stops_the_others(stands: Stands, lanes: int) -> None:
+    async def story(stand: Stand) -> None:
+        words = [word for word in OUTCOMES for _ in range(3)]
+        window = a_window(*(f"{word}+{n}@example.com" for n, word in enumerate(words)))
+
+        outcomes = await send(stand.provider, window)
+
+        assert [type(outcome) for outcome in outcomes] == [OUTCOMES[word] for word in words]
+        assert sorted(stand.taken()) == sorted(
+            message.recipient
+            for message, outcome in zip(window, outcomes, strict=True)
+            if isinstance(outcome, MAYBE_TAKEN)
+        )
+
+    at(stands, story, lanes=lanes)
+
+
+def test_a_window_is_handed_over_in_its_order(stands: Stands) -> None:
+    async def story(stand: Stand) -> None:
+        window = a_window(*(f"r{n}@example.com" for n in range(30)))
+
+        await send(stand.provider, window)
+
+        assert stand.taken() == [message.recipient for message in window]
+
+    at(stands, story, lanes=1)
+
+
+def test_an_empty_window_has_no_outcomes(stands: Stands) -> None:
+    async def story(stand: Stand) -> None:
+        assert await send(stand.provider, []) == []
+
+    at(stands, story)
+
+
+def test_two_windows_at_once_get_their_own_outcomes(stands: Stands) -> None:
+    async def story(stand: Stand) -> None:
+        one = a_window(*(f"r{n}@example.com" for n in range(10)))
+        other = a_window(*(f"refuse+{n}@example.com" for n in range(10)))
+
+        accepted, refused = await asyncio.gather(
+            send(stand.provider, one), send(stand.provider, other)
+        )
+
+        assert {type(outcome) for outcome in accepted} == {Accepted}
+        assert {type(outcome) for outcome in refused} == {Refused}
+
+    at(stands, story)
+
+
+def test_an_outcome_is_told_as_soon_as_it_is_known(stands: Stands) -> None:
+    async def story(stand: Stand) -> None:
+        window = a_window("hang@example.com", "alice@example.com")
+        async with closing(stand.provider, window) as outcomes:
+            index, outcome = await anext(outcomes)
+
+        assert (index, type(outcome)) == (1, Accepted)
+
+    at(stands, story)
+
+
+def test_nothing_is_started_after_the_deadline(stands: Stands) -> None:
+    async def story(stand: Stand) -> None:
+        window = a_window("alice@example.com", "hang@example.com", "slow@example.com")
+
+        outcomes = await send(stand.provider, window, within=-0.001)
+
+        assert {type(outcome) for outcome in outcomes} == {NotSent}
+        assert stand.taken() == []
+
+    at(stands, story)
+
+
+def test_the_deadline_ends_a_window(stands: Stands) -> None:
+    async def story(stand: Stand) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + stand.provider.call_time + 0.2
+        window = a_window("alice@example.com", "hang@example.com")
+
+        outcomes = dict([pair async for pair in stand.provider.send(window, deadline)])
+
+        assert {index: type(outcome) for index, outcome in outcomes.items()} == {
+            0: Accepted,
+            1: InDoubt,
+        }
+        assert loop.time() < deadline + 0.5
+
+    at(stands, story, patience=0.4)
+
+
+class Collector:
+    """Iterates in a task of its own, which can be cancelled."""
+
+    def __init__(self, stand: Stand, *recipients: str) -> None:
+        self.window = a_window(*recipients)
+        self.outcomes: dict[int, Outcome] = {}
+        self.task = asyncio.ensure_future(self._collect(stand))
+
+    async def _collect(self, stand: Stand) -> None:
+        deadline = asyncio.get_running_loop().time() + 60
+        async for index, outcome in stand.provider.send(self.window, deadline):
+            assert index not in self.outcomes
+            self.outcomes[index] = outcome
+
+    async def cancelled(self, times: int = 1) -> list[type[Outcome]]:
+        for _ in range(times):
+            self.task.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await self.task
+        return [type(self.outcomes[index]) for index in range(len(self.window))]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110  the server under test has no event to offer
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_cancelled_window_still_tells_every_outcome(stands: Stands, times: int) -> None:
+    async def story(stand: Stand) -> None:
+        collector = Collector(stand, "alice@example.com", "hang@example.com", "slow@example.com")
+        await until(lambda: len(stand.taken()) == 2 and 0 in collector.outcomes)
+
+        assert await collector.cancelled(times) == [Accepted, InDoubt, NotSent]
+        await asyncio.sleep(2 * 0.15)
+        assert sorted(stand.taken()) == ["alice@example.com", "hang@example.com"]
+
+    at(stands, story)
+
+
+def test_a_window_cancelled_at_once_is_not_sent(stands: Stands) -> None:
+    async def story(stand: Stand) -> None:
+        collector = Collector(stand, *(f"slow+{n}@example.com" for n in range(9)))
+        await asyncio.sleep(0)
+
+        assert set(await collector.cancelled()) == {NotSent}
+        assert stand.taken() == []
+
+    at(stands, story)
+
+
+def test_the_provider_serves_on_after_a_cancelled_window(stands: Stands) -> None:
+    async def story(stand: Stand) -> None:
+        collector = Collector(stand, "hang@example.com", *["slow@example.com"] * 5)
+        await until(lambda: len(stand.taken()) == 1)
+        await collector.cancelled()
+
+        outcomes = await send(stand.provider, a_window(*["alice@example.com"] * 8))
+
+        assert {type(outcome) for outcome in outcomes} == {Accepted}
+
+    at(stands, story)
+
+
+def test_whoever_walks_away_leaves_nothing_running(stands: Stands) -> None:
+    async def story(stand: Stand) -> None:
+        window = a_window("alice@example.com", *["hang@example.com"] * 3)
+        async with closing(stand.provider, window) as outcomes:
+            await anext(outcomes)
+
+    at(stands, story)

@@ -1,0 +1,84 @@
+"""Providers are found by name, and only those that are used are imported."""
+
+import asyncio
+import subprocess
+import sys
+
+import pytest
+from pydantic import ValidationError
+
+from postledger.providers import registry
+from postledger.providers.base import Provider
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [("sandbox", {}), ("smtp", {"host": "mail.acme.example", "username": "a", "password": "b"})],
+)
+def test_a_provider_is_built_by_its_name(kind: str, settings: dict[str, object]) -> None:
+    provider: Provider = registry.build(kind, settings)
+
+    assert provider.window_size > 0
+    assert provider.call_time > 0
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(registry.UnknownKindError, match="sandbox, smtp"):
+        registry.build("pigeon", {})
+
+
+def test_a_vendor_is_imported_on_first_use() -> None:
+    program = (
+        "import sys; from postledger.providers import registry; "
+        "assert not any(kind in sys.modules for kind in registry.KINDS.values()); "
+        "registry.build('sandbox', {}); "
+        "assert registry.KINDS['sandbox'] in sys.modules; "
+        "assert registry.KINDS['smtp'] not in sys.modules"
+    )
+
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({}, "host"),
+        ({"host": "mail.example\r\nEHLO x"}, "host"),
+        ({"host": "mail.example", "port": 70_000}, "port"),
+        ({"host": "mail.example", "tls": "maybe"}, "tls"),
+        ({"host": "mail.example", "ehlo_name": "a b"}, "ehlo_name"),
+        ({"host": "mail.example", "unheard_of": 1}, "unheard_of"),
+        ({"host": "mail.example", "timeouts": {"answer": 0}}, "answer"),
+        ({"host": "mail.example", "tls": "none", "username": "a"}, "in the open"),
+        ({"host": "mail.example", "username": "a\0b"}, "NUL"),
+    ],
+)
+def test_wrong_settings_are_refused_by_name(settings: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ValidationError, match=complaint):
+        registry.build("smtp", settings)
+
+
+def test_a_password_in_the_open_stays_on_this_machine() -> None:
+    for host in ("127.0.0.1", "::1", "localhost"):
+        registry.build("smtp", {"host": host, "tls": "none", "username": "a"})
+
+
+def test_a_password_is_not_shown() -> None:
+    from postledger.providers.smtp.settings import Settings
+
+    assert "secret" not in repr(Settings.model_validate({"host": "x", "password": "secret"}))
+
+
+def test_the_time_of_a_call_is_eleven_minutes_where_nothing_else_is_set() -> None:
+    assert registry.build("smtp", {"host": "mail.example"}).call_time == 660
+
+
+def test_closing_twice_does_no_harm() -> None:
+    async def play() -> None:
+        for kind, settings in (("sandbox", {}), ("smtp", {"host": "mail.example"})):
+            provider = registry.build(kind, settings)
+            await provider.open()
+            await provider.close()
+            await provider.close()
+
+    asyncio.run(play())

@@ -1,0 +1,172 @@
+"""The sandbox: what it journals, and what it reports afterwards."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from postledger.providers.base import Accepted, OutgoingMessage, Throttled, TryLater
+from postledger.providers.events import Kind, ProviderEvent
+from postledger.providers.sandbox import addresses, events, provider
+from postledger.providers.sandbox.provider import Sandbox, Settings
+from tests.providers.messages import NOON, a_window, an_id, closing, send
+from tests.providers.stands import opened
+
+
+def sent(*recipients: str, settings: Settings | None = None) -> list[ProviderEvent]:
+    told: list[ProviderEvent] = []
+
+    async def play() -> None:
+        made = Sandbox(settings or Settings(slow=0.01), emit=told.extend, clock=lambda: NOON)
+        async with opened(made) as sandbox:
+            await send(sandbox, a_window(*recipients), within=0.2)
+
+    asyncio.run(play())
+    return told
+
+
+def test_the_journal_has_one_line_for_each_mail_taken(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    window = a_window("alice@x.example", "refuse@x.example", "vanish@x.example", "bob@x.example")
+
+    async def play() -> None:
+        async with opened(provider.build({"journal": str(journal)})) as sandbox:
+            await send(sandbox, window)
+
+    asyncio.run(play())
+
+    assert journal.read_text().splitlines() == [
+        f"{an_id(0)} alice@x.example",
+        f"{an_id(2)} vanish@x.example",
+        f"{an_id(3)} bob@x.example",
+    ]
+
+
+def test_a_second_process_adds_to_the_journal(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+
+    async def play() -> None:
+        one, other = (provider.build({"journal": str(journal)}) for _ in range(2))
+        async with opened(one), opened(other):
+            for sandbox in (one, other, one):
+                await send(sandbox, a_window("alice@example.com"))
+
+    asyncio.run(play())
+    asyncio.run(play())
+
+    assert len(journal.read_text().splitlines()) == 6
+
+
+def test_no_address_writes_two_lines(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+
+    async def play() -> None:
+        async with opened(provider.build({"journal": str(journal)})) as sandbox:
+            await send(sandbox, a_window("a@x.example\nforged b@x.example"))
+
+    asyncio.run(play())
+
+    assert len(journal.read_text().splitlines()) == 1
+
+
+def test_what_is_journalled_is_journalled_before_it_is_told() -> None:
+    taken: list[str] = []
+
+    def sink(messages: Sequence[OutgoingMessage]) -> None:
+        taken.extend(message.recipient for message in messages)
+
+    async def play() -> None:
+        sandbox = Sandbox(Settings(), sink=sink)
+        async with closing(sandbox, a_window("alice@example.com", "bob@example.com")) as outcomes:
+            _, outcome = await anext(outcomes)
+            assert isinstance(outcome, Accepted)
+            assert "alice@example.com" in taken
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("word", addresses.REPORTS)
+def test_an_accepted_mail_is_reported_as_its_address_says(word: str) -> None:
+    assert [(event.kind, event.address) for event in sent(f"{word}+1@example.com")] == [
+        (Kind.ACCEPTED, f"{word}+1@example.com"),
+        (addresses.REPORTS[word], f"{word}+1@example.com"),
+    ]
+
+
+@pytest.mark.parametrize("word", ["alice", "vanish", "slow", "hang"])
+def test_whatever_was_taken_is_proved_by_an_event(word: str) -> None:
+    told = sent(f"{word}@example.com")
+
+    assert [event.kind for event in told] == [Kind.ACCEPTED, Kind.DELIVERED]
+    assert {event.id for event in told} == {an_id(0)}
+    assert {event.at for event in told} == {NOON}
+
+
+@pytest.mark.parametrize("word", ["refuse", "later", "throttle", "block", "broken"])
+def test_nothing_is_reported_of_what_was_not_taken(word: str) -> None:
+    assert sent(f"{word}@example.com") == []
+
+
+def test_the_reported_id_is_the_one_it_was_accepted_under() -> None:
+    async def play() -> None:
+        told: list[ProviderEvent] = []
+        async with opened(Sandbox(Settings(), emit=told.extend)) as sandbox:
+            [outcome] = await send(sandbox, a_window("alice@example.com"))
+
+        assert outcome == Accepted(told[0].provider_id or "")
+
+    asyncio.run(play())
+
+
+def test_events_come_after_their_delay() -> None:
+    async def play() -> None:
+        told: list[ProviderEvent] = []
+        async with opened(Sandbox(Settings(event_delay=0.02), emit=told.extend)) as sandbox:
+            await send(sandbox, a_window("alice@example.com"))
+            assert told == []
+            await asyncio.sleep(0.06)
+            assert len(told) == 2
+
+    asyncio.run(play())
+
+
+def test_it_asks_for_the_wait_that_was_set() -> None:
+    async def play() -> None:
+        sandbox = Sandbox(Settings(retry_after=7))
+        later, throttled = await send(sandbox, a_window("later@x.example", "throttle@x.example"))
+
+        assert isinstance(later, TryLater)
+        assert isinstance(throttled, Throttled)
+        assert later.retry_after == throttled.retry_after
+        assert later.retry_after is not None
+        assert later.retry_after.total_seconds() == 7
+
+    asyncio.run(play())
+
+
+def test_an_unknown_event_is_kept_with_all_it_said() -> None:
+    payload = {"event": "teleported", "id": an_id(3), "warp": 9}
+
+    event = events.parse(payload)
+
+    assert (event.kind, event.name, event.id) == (Kind.UNKNOWN, "teleported", an_id(3))
+    assert event.raw == payload
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [{}, {"event": 7}, {"event": None, "id": []}, {"event": "delivered", "at": "yesterday"}],
+)
+def test_a_malformed_event_is_kept(payload: dict[str, object]) -> None:
+    event = events.parse(payload)
+
+    assert event.raw == payload
+    assert event.at is None
+
+
+def test_the_same_event_has_the_same_key_and_another_has_another() -> None:
+    accepted, delivered = sent("alice@example.com")
+
+    assert events.parse(accepted.raw).key == accepted.key
+    assert accepted.key != delivered.key

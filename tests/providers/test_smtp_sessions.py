@@ -1,0 +1,508 @@
+"""Connections: how they are secured, kept, counted and given up."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from postledger.providers.base import (
+    Accepted,
+    InDoubt,
+    NotSent,
+    Outcome,
+    OutgoingMessage,
+    Refused,
+    SenderBlocked,
+    TryLater,
+)
+from postledger.providers.smtp import framing
+from postledger.providers.smtp.framing import Frame
+from postledger.providers.smtp.provider import Smtp
+from postledger.providers.smtp.replies import Stage
+from postledger.providers.smtp.session import Session
+from postledger.providers.smtp.transaction import Transaction
+from tests.providers.conftest import Authority
+from tests.providers.fake_smtp import FEATURES, FakeSmtp, Fault, Phase, serving
+from tests.providers.messages import a_message, a_window, send
+from tests.providers.stands import opened, smtp_settings
+
+WITH_AUTH = (*FEATURES, "AUTH PLAIN LOGIN")
+
+
+def at(server: FakeSmtp, story: Callable[[Smtp], Awaitable[None]], **settings: Any) -> None:
+    async def play() -> None:
+        async with serving(server), opened(Smtp(smtp_settings(server, **settings))) as provider:
+            await story(provider)
+
+    asyncio.run(play())
+
+
+def outcomes_of(server: FakeSmtp, window: list[OutgoingMessage], **settings: Any) -> list[Outcome]:
+    told: list[Outcome] = []
+
+    async def story(provider: Smtp) -> None:
+        told.extend(await send(provider, window))
+
+    at(server, story, **settings)
+    return told
+
+
+def types(outcomes: list[Outcome]) -> list[type[Outcome]]:
+    return [type(outcome) for outcome in outcomes]
+
+
+def test_a_message_is_said_in_few_words() -> None:
+    server = FakeSmtp()
+
+    [outcome] = outcomes_of(server, a_window("alice@example.com"))
+
+    assert outcome == Accepted("Q1")
+    assert server.said == [
+        "EHLO client.example",
+        "MAIL FROM:<news@acme.example> SIZE=58",
+        "RCPT TO:<alice@example.com>",
+        "DATA",
+        "QUIT",
+    ]
+
+
+@pytest.mark.parametrize(("features", "writes"), [(FEATURES, 1), (FEATURES[1:], 3)])
+def test_the_envelope_is_one_write_where_the_server_takes_it(
+    features: tuple[str, ...], writes: int
+) -> None:
+    server = FakeSmtp(features=features)
+
+    outcomes_of(server, a_window("alice@example.com"))
+
+    envelope = [data for data in server.received if data.startswith((b"MAIL", b"RCPT", b"DATA"))]
+    assert len(envelope) == writes
+
+
+def test_a_server_without_extensions_gets_plain_commands() -> None:
+    server = FakeSmtp(features=())
+
+    assert types(outcomes_of(server, a_window("alice@example.com"))) == [Accepted]
+    assert server.said[1] == "MAIL FROM:<news@acme.example>"
+
+
+def test_one_connection_carries_many_messages() -> None:
+    server = FakeSmtp()
+
+    outcomes_of(server, a_window(*["alice@example.com"] * 9))
+
+    assert server.connection_count == 1
+    assert len(server.journal) == 9
+
+
+def test_a_connection_carries_no_more_messages_than_allowed() -> None:
+    server = FakeSmtp()
+
+    outcomes = outcomes_of(server, a_window(*["alice@example.com"] * 9), messages_per_connection=4)
+
+    assert types(outcomes) == [Accepted] * 9
+    assert server.connection_count == 3
+    assert server.said.count("QUIT") == 3
+
+
+def test_no_more_connections_are_open_than_allowed() -> None:
+    server = FakeSmtp(max_connections=3)
+
+    async def story(provider: Smtp) -> None:
+        windows = [a_window(*[f"slow+{n}@example.com"] * 4) for n in range(3)]
+        told = await asyncio.gather(*(send(provider, window) for window in windows))
+        assert {type(outcome) for outcomes in told for outcome in outcomes} == {Accepted}
+
+    server.slow = 0.02
+    at(server, story, connections=3)
+    assert server.connection_count == 3
+
+
+def test_a_message_does_not_pay_for_a_connection_the_server_refused() -> None:
+    server = FakeSmtp(max_connections=2, slow=0.05)
+
+    outcomes = outcomes_of(server, a_window(*["slow@example.com"] * 6), connections=6)
+
+    assert types(outcomes) == [Accepted] * 6
+    assert server.connection_count == 6
+
+
+def test_a_server_that_is_down_is_not_asked_again_for_each_message() -> None:
+    server = FakeSmtp(faults={Phase.GREETING: "421 4.3.2 not now"})
+
+    outcomes = outcomes_of(server, a_window(*["alice@example.com"] * 5))
+
+    assert types(outcomes) == [TryLater, NotSent, NotSent, NotSent, NotSent]
+    assert server.connection_count == 1
+    assert all("not now" in outcome.detail for outcome in outcomes if isinstance(outcome, NotSent))
+
+
+@pytest.mark.parametrize("farewell", [Fault.CLOSE, Fault.RESET, "421 4.4.2 idle too long"])
+def test_a_line_the_server_gave_up_costs_no_attempt(farewell: str) -> None:
+    """It dies at the next MAIL, before the server can have anything of the message."""
+    server = FakeSmtp()
+
+    async def story(provider: Smtp) -> None:
+        await send(provider, a_window("alice@example.com"))
+        server.faults[Phase.MAIL] = farewell
+        server.faulty_connections = 1
+
+        assert types(await send(provider, a_window("bob@example.com"))) == [Accepted]
+
+    at(server, story)
+    assert server.recipients == ["alice@example.com", "bob@example.com"]
+    assert server.connection_count == 2
+
+
+def test_a_line_that_closed_while_idle_is_not_used() -> None:
+    server = FakeSmtp(faults={Phase.NOOP: "421 4.4.2 idle too long"})
+
+    async def story(provider: Smtp) -> None:
+        await send(provider, a_window("alice@example.com"))
+        assert types(await send(provider, a_window("bob@example.com"))) == [Accepted]
+
+    at(server, story, idle_check=0)
+    assert server.connection_count == 2
+
+
+@pytest.mark.parametrize("fault", [Fault.CLOSE, Fault.RESET])
+def test_a_line_that_breaks_when_it_is_asked_is_not_used(fault: Fault) -> None:
+    server = FakeSmtp(faults={Phase.NOOP: fault})
+
+    async def story(provider: Smtp) -> None:
+        await send(provider, a_window("alice@example.com"))
+        assert types(await send(provider, a_window("bob@example.com"))) == [Accepted]
+
+    at(server, story, idle_check=0)
+    assert server.connection_count == 2
+
+
+def test_a_line_on_which_the_server_spoke_unasked_is_not_used() -> None:
+    server = FakeSmtp()
+
+    async def story(provider: Smtp) -> None:
+        await send(provider, a_window("alice@example.com"))
+        server.writers[0].write(b"250 2.0.0 Ok: queued as EVIL\r\n")
+        await asyncio.sleep(0.05)
+
+        assert await send(provider, a_window("bob@example.com")) == [Accepted("Q2")]
+
+    at(server, story)
+    assert server.connection_count == 2
+
+
+def test_a_line_that_has_carried_enough_is_closed_after_its_window() -> None:
+    server = FakeSmtp()
+
+    async def story(provider: Smtp) -> None:
+        for _ in range(2):
+            assert types(await send(provider, a_window("alice@example.com"))) == [Accepted]
+
+    at(server, story, messages_per_connection=1)
+    assert server.connection_count == 2
+
+
+def test_a_window_that_finds_no_free_line_is_not_sent() -> None:
+    server = FakeSmtp(slow=0.4)
+
+    async def story(provider: Smtp) -> None:
+        busy = asyncio.ensure_future(send(provider, a_window("slow@example.com")))
+        await asyncio.sleep(0.05)
+        told = await send(provider, a_window("alice@example.com"), provider.call_time + 0.1)
+
+        assert told == [NotSent("no connection became free in time")]
+        assert types(await busy) == [Accepted]
+
+    at(server, story)
+
+
+def test_an_idle_line_is_asked_before_it_is_used() -> None:
+    server = FakeSmtp()
+
+    async def story(provider: Smtp) -> None:
+        await send(provider, a_window("alice@example.com"))
+        await send(provider, a_window("bob@example.com"))
+
+    at(server, story, idle_check=0)
+    assert server.connection_count == 1
+    assert server.said.count("NOOP") == 1
+
+
+def test_an_idle_line_is_closed_in_the_end() -> None:
+    server = FakeSmtp()
+
+    async def story(provider: Smtp) -> None:
+        await send(provider, a_window("alice@example.com"))
+        async with asyncio.timeout(5):
+            while server.open_count:  # noqa: ASYNC110  the server under test has no event to offer
+                await asyncio.sleep(0.01)
+        assert server.said[-1] == "QUIT"
+
+    at(server, story, idle_limit=0.05)
+
+
+@pytest.mark.parametrize("features", [FEATURES, FEATURES[1:]], ids=["pipelined", "one by one"])
+def test_a_refused_recipient_leaves_nothing_for_the_next_message(
+    features: tuple[str, ...],
+) -> None:
+    server = FakeSmtp(features=features)
+
+    outcomes = outcomes_of(
+        server, a_window("refuse@example.com", "alice@example.com", "refuse@example.com")
+    )
+
+    assert types(outcomes) == [Refused, Accepted, Refused]
+    assert server.recipients == ["alice@example.com"]
+    assert server.connection_count == 1
+
+
+def test_a_go_ahead_after_a_refused_recipient_is_met_with_an_empty_message() -> None:
+    server = FakeSmtp(faults={Phase.DATA: "354 go ahead anyway"})
+
+    outcomes = outcomes_of(server, a_window("refuse@example.com", "alice@example.com"))
+
+    assert types(outcomes) == [Refused, Accepted]
+    assert [(taken.recipients, bool(taken.data)) for taken in server.journal] == [
+        ((), False),
+        (("alice@example.com",), True),
+    ]
+
+
+def test_a_reset_the_server_refuses_costs_a_line_and_no_attempt() -> None:
+    server = FakeSmtp(faults={Phase.RSET: "421 4.3.2 closing"})
+
+    outcomes = outcomes_of(server, a_window("refuse@example.com", "alice@example.com"))
+
+    assert types(outcomes) == [Refused, Accepted]
+    assert server.connection_count == 2
+
+
+@pytest.mark.parametrize(
+    ("features", "message", "code"),
+    [
+        (("SIZE 40",), a_message(), "too_big"),
+        (("SMTPUTF8",), a_message(content="Subject: x\r\n\r\nä".encode()), "8bit_unsupported"),
+        (("8BITMIME",), a_message("jürgen@example.com"), "utf8_unsupported"),
+        (("8BITMIME",), a_message(content="Subject: ä\r\n\r\nx".encode()), "utf8_unsupported"),
+        (FEATURES, a_message("a b@example.com"), "invalid_address"),
+        (FEATURES, a_message("a@example.com>\r\nRCPT TO:<b@x.example"), "invalid_address"),
+        (FEATURES, a_message(sender="a@x.example> SIZE=1"), "invalid_address"),
+    ],
+)
+def test_what_the_server_cannot_take_is_refused_here(
+    features: tuple[str, ...], message: OutgoingMessage, code: str
+) -> None:
+    server = FakeSmtp(features=features)
+
+    [outcome] = outcomes_of(server, [message])
+
+    assert isinstance(outcome, Refused)
+    assert outcome.code == code
+    assert not any(line.startswith(("MAIL", "RCPT")) for line in server.said)
+
+
+def test_extensions_are_used_where_a_message_needs_them() -> None:
+    server = FakeSmtp()
+    message = a_message("jürgen@bücher.example", content="Subject: x\r\n\r\nä".encode())
+
+    assert types(outcomes_of(server, [message])) == [Accepted]
+    assert "MAIL FROM:<news@acme.example> SIZE=18 BODY=8BITMIME SMTPUTF8" in server.said
+    assert "RCPT TO:<jürgen@xn--bcher-kva.example>" in server.said
+
+
+def test_a_bounce_may_have_no_sender() -> None:
+    server = FakeSmtp()
+
+    assert types(outcomes_of(server, [a_message(sender="")])) == [Accepted]
+    assert server.said[1].startswith("MAIL FROM:<> ")
+
+
+@pytest.mark.parametrize("mode", ["starttls", "implicit"])
+def test_a_trusted_certificate_is_accepted(mode: str, authority: Authority) -> None:
+    server = FakeSmtp(context=authority.context, is_implicit=mode == "implicit")
+
+    outcomes = outcomes_of(
+        server, a_window("alice@example.com"), tls=mode, ca_file=authority.ca_file
+    )
+
+    assert types(outcomes) == [Accepted]
+
+
+@pytest.mark.parametrize("mode", ["starttls", "implicit"])
+@pytest.mark.parametrize("fault", ["unknown authority", "other name"])
+def test_a_doubtful_certificate_stops_the_sender(
+    mode: str, fault: str, authority: Authority
+) -> None:
+    other = fault == "other name"
+    server = FakeSmtp(
+        context=authority.other_context if other else authority.context,
+        is_implicit=mode == "implicit",
+    )
+    ca_file = authority.ca_file if other else None
+
+    [outcome] = outcomes_of(server, a_window("alice@example.com"), tls=mode, ca_file=ca_file)
+
+    assert isinstance(outcome, SenderBlocked)
+    assert outcome.code == "tls_certificate"
+    assert server.journal == []
+
+
+def test_a_server_without_starttls_gets_no_message_in_the_open(authority: Authority) -> None:
+    server = FakeSmtp()
+
+    [outcome] = outcomes_of(
+        server, a_window("alice@example.com"), tls="starttls", ca_file=authority.ca_file
+    )
+
+    assert isinstance(outcome, SenderBlocked)
+    assert outcome.code == "tls_missing"
+    assert server.said == ["EHLO client.example"]
+
+
+def test_what_the_server_offered_before_tls_is_forgotten(authority: Authority) -> None:
+    """The first EHLO came in the open: anybody could have written it."""
+    server = FakeSmtp(
+        context=authority.context, faults={Phase.EHLO: "250-x\r\n250-STARTTLS\r\n250 SIZE 1"}
+    )
+
+    outcomes = outcomes_of(
+        server, a_window("alice@example.com"), tls="starttls", ca_file=authority.ca_file
+    )
+
+    assert types(outcomes) == [Accepted]
+
+
+def test_a_server_that_cannot_authenticate_stops_the_sender() -> None:
+    server = FakeSmtp(features=("AUTH CRAM-MD5",))
+
+    [outcome] = outcomes_of(
+        server, a_window("alice@example.com"), username="alice", password="secret"
+    )
+
+    assert isinstance(outcome, SenderBlocked)
+    assert outcome.code == "auth_missing"
+
+
+def test_no_call_is_started_that_could_not_be_waited_for() -> None:
+    server = FakeSmtp()
+
+    async def story(provider: Smtp) -> None:
+        window = a_window("alice@example.com", "bob@example.com")
+        assert types(await send(provider, window, provider.call_time - 0.1)) == [NotSent, NotSent]
+
+    at(server, story)
+    assert server.connection_count == 0
+
+
+@pytest.mark.parametrize(
+    ("server", "content", "username"),
+    [
+        (FakeSmtp(pace=0.4), b"x: y\r\n\r\nz", ""),
+        (FakeSmtp(pace=0.55, features=WITH_AUTH), b"x: y\r\n\r\nz", "me"),
+        (FakeSmtp(faults={Phase.BODY: Fault.STALL}), b"x: y\r\n\r\n" + b"z" * 9_000_000, ""),
+    ],
+    ids=["each reply is slow", "the greetings are slow", "the body is not read"],
+)
+def test_a_deadline_before_the_dot_is_not_sent(
+    server: FakeSmtp, content: bytes, username: str
+) -> None:
+    """No phase is late, only the whole: nothing was handed over and no attempt is counted."""
+    timeouts = {"connect": 5, "command": 0.7, "body": 5, "answer": 2, "quit": 1}
+
+    async def story(provider: Smtp) -> None:
+        outcomes = await send(provider, [a_message(content=content)], provider.call_time + 0.05)
+        assert types(outcomes) == [NotSent], outcomes
+
+    at(server, story, timeouts=timeouts, username=username)
+    assert server.journal == []
+    assert len(server.said) > 1
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"),
+    [
+        (Phase.GREETING, NotSent),
+        (Phase.EHLO, NotSent),
+        (Phase.MAIL, NotSent),
+        (Phase.RCPT, NotSent),
+        (Phase.DATA, NotSent),
+        (Phase.BODY, NotSent),
+        (Phase.DOT, InDoubt),
+        (Phase.TAKEN, InDoubt),
+    ],
+)
+def test_a_cancellation_is_not_sent_before_the_dot_and_in_doubt_after_it(
+    phase: Phase, expected: type[Outcome]
+) -> None:
+    server = FakeSmtp(faults={phase: Fault.STALL})
+    content = b"x: y\r\n\r\n" + b"z" * 9_000_000 if phase is Phase.BODY else b"x: y\r\n\r\nz"
+    told: list[Outcome] = []
+
+    async def collect(provider: Smtp) -> None:
+        deadline = asyncio.get_running_loop().time() + 60
+        async for _, outcome in provider.send([a_message(content=content)], deadline):
+            told.append(outcome)
+
+    async def story(provider: Smtp) -> None:
+        task = asyncio.ensure_future(collect(provider))
+        await asyncio.sleep(0.15)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    at(server, story)
+    assert types(told) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("stage", "said", "expected"),
+    [
+        (Stage.DATA, b"", NotSent),
+        (Stage.BODY, b"", NotSent),
+        (Stage.ANSWER, b"", InDoubt),
+        (Stage.ANSWER, b"250 half an answ", InDoubt),
+        (Stage.ANSWER, b"250 2.0.0 Ok: queued as Q1\r\n", Accepted),
+        (Stage.ANSWER, b"554 5.7.1 spam\r\n", Refused),
+    ],
+)
+def test_an_answer_that_comes_together_with_the_cancellation_counts(
+    stage: Stage, said: bytes, expected: type[Outcome]
+) -> None:
+    async def play() -> None:
+        settings = smtp_settings(FakeSmtp(port=25))
+        session = Session(settings, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        frame = framing.frame(a_message())
+        assert isinstance(frame, Frame)
+        transaction = Transaction(session, frame, "ours", timeouts=settings.timeouts, dot_by=1.0)
+        session.stage = stage
+        session.line.data_received(said)
+
+        assert type(transaction.interrupted()) is expected
+
+    asyncio.run(play())
+
+
+def test_the_kernel_gives_up_unacknowledged_bytes_no_later_than_we_do() -> None:
+    server = FakeSmtp()
+    limits: list[int] = []
+
+    async def story(provider: Smtp) -> None:
+        await send(provider, a_window("alice@example.com"))
+        assert provider._pool is not None
+        [session] = provider._pool._idle
+        assert session.line.transport is not None
+        sock = session.line.transport.get_extra_info("socket")
+        limits.append(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
+
+    at(server, story)
+    assert limits == [5000]
+
+
+def test_sending_before_opening_is_a_bug() -> None:
+    async def play() -> None:
+        await send(Smtp(smtp_settings(FakeSmtp(port=25))), a_window("alice@example.com"))
+
+    with pytest.raises(RuntimeError, match="not open"):
+        asyncio.run(play())
