@@ -140,6 +140,20 @@ def test_a_person_ends_a_doubt_once(decision: Decision, state: State) -> None:
     assert audit.audit(stream_id).findings == []
 
 
+def test_a_click_on_an_old_page_changes_nothing() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+    cast.pass_grace(stream_id)
+    old_page = [Seen(0, 1)]
+    ledger.resolve(stream_id, old_page, decision=Decision.SEND_AGAIN, actor="bob")
+    cast.lose(stream_id)
+
+    clicked = ledger.resolve(stream_id, old_page, decision=Decision.COUNT_AS_NOT_SENT, actor="bob")
+
+    assert clicked == []
+    assert cast.states(stream_id) == {0: State.IN_DOUBT}
+
+
 def test_nothing_is_sent_again_while_bytes_may_still_leave() -> None:
     stream_id = cast.stream(mails=1)
     cast.lose(stream_id)

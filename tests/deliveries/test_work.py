@@ -123,6 +123,15 @@ def test_a_window_composed_before_an_event_is_not_armed() -> None:
     assert ledger.arm(taken, [Window(fresh, 10)], lease_time=cast.LEASE)
 
 
+def test_nothing_of_a_cancelled_stream_is_armed() -> None:
+    stream_id = cast.stream(mails=1)
+    taken = cast.claim(stream_id)
+
+    ledger.cancel(stream_id, actor="bob")
+
+    assert ledger.arm(taken, [Window(taken.batches[0], 1)], lease_time=cast.LEASE) == []
+
+
 def test_verdicts_commit_with_the_arm_or_not_at_all() -> None:
     stream_id = cast.stream(mails=2)
     taken = cast.claim(stream_id)
