@@ -65,7 +65,7 @@ def test_a_read_is_left_alone(source: str) -> None:
 
 
 def test_no_statement_reads_the_exclusion_index() -> None:
-    """Restarted scans of it were seen to mark live entries dead (docs/decisions, 0011)."""
+    """Restarted scans of it were seen to miss live entries (docs/decisions, 0011)."""
     ranges = re.compile(r"@>|<@|&&|int8range")
     modules = [path for path in PACKAGE.rglob("*.py") if "migrations" not in path.parts]
 

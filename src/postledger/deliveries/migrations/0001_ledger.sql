@@ -95,8 +95,8 @@ CREATE TABLE deliveries_batch (
 -- claiming and arming stay HOT.
 CREATE INDEX deliveries_batch_due ON deliveries_batch (stream_id, due_at);
 -- Serves "which batch covers this position": the nearest start at or before it. The exclusion
--- constraint's own index is never read: repeated scans of a GiST index with dead entries can mark
--- live ones dead (docs/decisions), after which neither reads nor the constraint see them.
+-- constraint's own index is never read: repeated scans of that GiST index were seen to miss live
+-- entries (docs/decisions, 0011).
 CREATE UNIQUE INDEX deliveries_batch_start ON deliveries_batch (stream_id, lo);
 
 CREATE TABLE deliveries_lease (
