@@ -186,7 +186,7 @@ WITH said AS MATERIALIZED (
       AND d.position = said.position
       AND d.state = 'in_doubt'
       AND said.try_number = ANY(d.doubts)
-      -- Under an armed window (a verdict that could not end the doubt) it stays as it is.
+      -- A backstop: a doubt is not covered by a live batch today; one that is stays as it is.
       AND NOT """
     + sql.covered("said.position")
     + """
