@@ -19,7 +19,10 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "postledger.config",
     "postledger.accounts",
+    "postledger.contacts",
     "postledger.deliveries",
+    "postledger.transactional",
+    "postledger.dispatch",
     "postledger.workers",
 ]
 MIDDLEWARE: list[str] = []

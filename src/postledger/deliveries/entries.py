@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
+from postledger.providers.base import Attachment
 
 
 class Kind(StrEnum):
@@ -45,13 +46,17 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The content of one transactional mail."""
+    """The content of one transactional mail, or of all mails of a stream."""
 
     subject: str
     html: str
     text: str = ""
     headers: Mapping[str, str] | None = None
     request_id: str = ""
+    to_name: str = ""
+    reply_to: str = ""
+    tags: Sequence[str] = ()
+    attachments: Sequence[Attachment] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ class Stream(models.Model):
     sender = models.ForeignKey(Sender, on_delete=models.PROTECT)
     kind = models.TextField()
     title = models.TextField()
+    is_test = models.BooleanField(db_default=False)
     next_position = models.BigIntegerField(db_default=0)
     held_reason = models.TextField(null=True)
     held_since = models.DateTimeField(null=True)
@@ -132,7 +133,7 @@ class Delivery(models.Model):
 
 
 class Body(models.Model):
-    """The content of one transactional mail."""
+    """The content of one transactional mail; at position -1, of all mails of its stream."""
 
     pk = models.CompositePrimaryKey("stream_id", "position")
     stream_id = models.BigIntegerField()
@@ -142,6 +143,19 @@ class Body(models.Model):
     html = models.TextField()
     text = models.TextField()
     headers = models.JSONField(null=True)
+    to_name = models.TextField(db_default="")
+    reply_to = models.TextField(db_default="")
+    tags = models.JSONField(null=True)
+    attachments = models.JSONField(null=True)
+
+
+class Word(models.Model):
+    """A word that a transactional mail is found by."""
+
+    pk = models.CompositePrimaryKey("stream_id", "word", "position")
+    stream_id = models.BigIntegerField()
+    word = models.TextField(db_collation="C")
+    position = models.BigIntegerField()
 
 
 class Attempt(models.Model):

@@ -14,6 +14,7 @@ MONTHS_AHEAD = 3
 _OPTIONS = {
     "delivery": " WITH (fillfactor = 40)",
     "body": "",
+    "word": "",
     "attempt": "",
     "deliveryevent": "",
     "providermessage": "",

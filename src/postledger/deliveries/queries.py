@@ -1,5 +1,6 @@
 """Reads of the ledger: what composing needs, the books, and the facts behind a story."""
 
+from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +8,7 @@ from typing import LiteralString
 
 from postledger.deliveries.entries import (
     Batch,
+    Body,
     Claim,
     Held,
     Kind,
@@ -17,6 +19,7 @@ from postledger.deliveries.entries import (
 from postledger.deliveries.ledger import books, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
+from postledger.providers.base import Attachment
 
 _WAITING: LiteralString = """
 SELECT d.position, d.address, d.contact_id, d.variables, d.attempts
@@ -40,6 +43,36 @@ def waiting(windows: Sequence[Window]) -> list[Recipient]:
         "tos": sql.Bigints(window.to for window in windows),
     }
     return [Recipient(*row) for row in sql.rows(_WAITING, params)]
+
+
+_BODIES: LiteralString = """
+SELECT position, request_id, subject, html, text, headers, to_name, reply_to, tags, attachments
+FROM deliveries_body WHERE stream_id = %(stream)s AND position = ANY(%(positions)s::bigint[])
+"""
+
+
+def bodies(stream_id: int, positions: Sequence[int]) -> dict[int, Body]:
+    """The contents of some mails of a stream; at `planning.SHARED`, what they have in common."""
+    params = {"stream": stream_id, "positions": sql.Bigints(positions)}
+    return {row[0]: _body(row) for row in sql.rows(_BODIES, params)}
+
+
+def _body(row: sql.Row) -> Body:
+    _, request_id, subject, html, text, headers, to_name, reply_to, tags, attachments = row
+    return Body(
+        request_id=request_id,
+        subject=subject,
+        html=html,
+        text=text,
+        headers=headers,
+        to_name=to_name,
+        reply_to=reply_to,
+        tags=tuple(tags or ()),
+        attachments=tuple(
+            Attachment(found["filename"], found["content_type"], b64decode(found["content"]))
+            for found in attachments or ()
+        ),
+    )
 
 
 _LEASED: LiteralString = """

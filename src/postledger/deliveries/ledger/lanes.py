@@ -43,24 +43,7 @@ def turns(*, limit: int) -> list[int]:
     return [stream_id for stream_id, _ in sorted(found, key=lambda row: row[1])]
 
 
-# The lock keeps housekeeping from taking the lane away while this transaction adds work to it.
-_KEEP_LANE: LiteralString = """
-SELECT pg_advisory_xact_lock_shared(%(lane)s, (%(stream)s & 2147483647)::integer)
-"""
-
-_ENSURE_LANE: LiteralString = """
-WITH stream AS (
-    SELECT id, kind, cancelled_at IS NULL AS takes_mail
-    FROM deliveries_stream WHERE id = %(stream)s
-), lane AS (
-    INSERT INTO deliveries_lane (stream_id, priority, turn_at)
-    SELECT id, CASE kind WHEN 'transactional' THEN 0 WHEN 'topic' THEN 1 ELSE 2 END,
-           clock_timestamp()
-    FROM stream
-    ON CONFLICT (stream_id) DO NOTHING
-)
-SELECT kind FROM stream WHERE takes_mail
-"""
+_KEEP_LANE: LiteralString = "SELECT deliveries_keep_lane(%(stream)s)"
 
 
 def keep_lane(stream_id: int) -> Kind | None:
@@ -68,9 +51,8 @@ def keep_lane(stream_id: int) -> Kind | None:
 
     Returns its kind while it takes mail, else None.
     """
-    sql.rows(_KEEP_LANE, {"lane": sql.LANE, "stream": stream_id})
-    found = sql.one(_ENSURE_LANE, {"stream": stream_id})
-    return Kind(found[0]) if found else None
+    [(kind,)] = sql.rows(_KEEP_LANE, {"stream": stream_id})
+    return Kind(kind) if kind else None
 
 
 _IDLE_LANES: LiteralString = """

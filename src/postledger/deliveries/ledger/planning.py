@@ -1,6 +1,7 @@
 """Writes planned deliveries and the batches that will carry them, in the caller's transaction."""
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from postledger.lib.errors import RefusedError
 
 BATCH_SIZE = 500
 MOST_LINES = 1_000
+SHARED = -1  # where the body lies that all lines of a stream share
 
 _PRIORITIES = {Kind.TRANSACTIONAL: 0, Kind.TOPIC: 1, Kind.CAMPAIGN: 2}
 
@@ -38,10 +40,10 @@ class Planned:
 
 _OPEN: LiteralString = """
 WITH stream AS (
-    INSERT INTO deliveries_stream (id, workspace_id, sender_id, kind, title, created_at)
+    INSERT INTO deliveries_stream (id, workspace_id, sender_id, kind, title, is_test, created_at)
     VALUES (
         %(first)s + nextval('deliveries_stream_number'),
-        %(workspace)s, %(sender)s, %(kind)s, %(title)s, %(now)s
+        %(workspace)s, %(sender)s, %(kind)s, %(title)s, %(is_test)s, %(now)s
     )
     RETURNING id
 )
@@ -51,15 +53,20 @@ RETURNING stream_id
 """
 
 
-def open_stream(
+def open_stream(  # noqa: PLR0913  what a stream is, each by its name
     workspace_id: int,
     *,
     sender_id: int,
     kind: Kind,
     title: str,
     now: datetime,
+    is_test: bool = False,
+    body: Body | None = None,
 ) -> int:
-    """Opens a stream in the month of `now`; it stays in that month's partition for ever."""
+    """Opens a stream in the month of `now`; it stays in that month's partition for ever.
+
+    `body` is the content that all its lines share; a test stream's mails go to the sandbox.
+    """
     month = ids.month_of(now)
     if not partitions.exists(month):
         partitions.make(month)
@@ -70,9 +77,13 @@ def open_stream(
         "kind": kind.value,
         "title": title,
         "now": now,
+        "is_test": is_test,
         "priority": _PRIORITIES[kind],
     }
-    [(stream_id,)] = sql.rows(_OPEN, params)
+    with transaction.atomic():
+        [(stream_id,)] = sql.rows(_OPEN, params)
+        if body is not None:
+            _store_bodies(stream_id, [(SHARED, body)])
     return int(stream_id)
 
 
@@ -144,13 +155,18 @@ def plan(
     return Planned(added=added, repeated=given - added)
 
 
+# One statement, so that a request without a dedupe key is one round trip and its own transaction.
 _ENQUEUE: LiteralString = """
-WITH given AS MATERIALIZED (
+WITH lane AS MATERIALIZED (
+    SELECT deliveries_keep_lane(%(stream)s) AS kind
+), given AS MATERIALIZED (
     SELECT nextval('deliveries_single_position') AS position, source.*
     FROM (
-        SELECT * FROM unnest(
-            %(addresses)s::text[], %(keys)s::text[], %(contacts)s::bigint[], %(variables)s::text[]
-        ) WITH ORDINALITY AS given (address, dedupe_key, contact_id, variables, n)
+        SELECT given.* FROM lane, unnest(
+            %(addresses)s::text[], %(keys)s::text[], %(contacts)s::bigint[],
+            %(variables)s::text[], %(bodies)s::text[]
+        ) WITH ORDINALITY AS given (address, dedupe_key, contact_id, variables, body, n)
+        WHERE lane.kind = 'transactional'
     ) AS source
 ), line AS (
     INSERT INTO deliveries_delivery (
@@ -169,8 +185,27 @@ WITH given AS MATERIALIZED (
     SELECT %(stream)s, position, position + 1, true, 1, %(due_at)s, %(reason)s,
            statement_timestamp(), 1
     FROM line
+), body AS (
+    INSERT INTO deliveries_body (
+        stream_id, position, request_id, subject, html, text, headers, to_name, reply_to, tags,
+        attachments
+    )
+    SELECT %(stream)s, position, b.*
+    FROM given JOIN line USING (position),
+         jsonb_to_record(given.body::jsonb) AS b (
+             request_id text, subject text, html text, text text, headers jsonb, to_name text,
+             reply_to text, tags jsonb, attachments jsonb
+         )
+    WHERE given.body IS NOT NULL
+), word AS (
+    INSERT INTO deliveries_word (stream_id, word, position)
+    SELECT %(stream)s, w.word, line.position
+    FROM given JOIN line USING (position)
+    JOIN unnest(%(word_lines)s::bigint[], %(words)s::text[]) AS w (n, word) ON w.n = given.n
+    ON CONFLICT DO NOTHING
 )
-SELECT given.n - 1, line.position FROM given LEFT JOIN line USING (position) ORDER BY given.n
+SELECT lane.kind, line.position
+FROM lane LEFT JOIN given ON true LEFT JOIN line USING (position) ORDER BY given.n
 """
 
 _KNOWN: LiteralString = """
@@ -189,19 +224,24 @@ def enqueue(
     """Enqueues up to 1,000 deliveries and returns their positions, in the order given.
 
     Idempotent by (stream, dedupe_key): a repeated key adds nothing and gets the position it had.
-    All or nothing with the caller's transaction. A transactional stream gets one batch a mail,
-    any other batches of up to 500.
+    All or nothing, also without a transaction of the caller's. A transactional stream gets one
+    batch a mail, any other batches of up to 500.
     """
     if len(lines) > MOST_LINES:
         msg = f"enqueue takes up to {MOST_LINES} lines at a time, not {len(lines)}"
         raise ValueError(msg)
+    if not lines:
+        return []
     params = {**_columns(lines), "stream": stream_id, "due_at": due_at, "reason": reason.value}
-    with transaction.atomic(), _refusing_dropped_months(stream_id):
-        kind = _open_kind(stream_id)
-        put = _enqueue_singles if kind is Kind.TRANSACTIONAL else _enqueue_batches
-        positions = put(stream_id, lines, params)
-        _store_bodies(stream_id, lines, positions)
-    return positions
+    with _refusing_dropped_months(stream_id):
+        found = sql.rows(_ENQUEUE, {**params, **_contents(lines)})
+        match found[0][0]:
+            case None:
+                raise _closed(stream_id)
+            case Kind.TRANSACTIONAL:
+                return _positions(stream_id, lines, [position for _, position in found])
+            case _:
+                return _enqueue_batches(stream_id, lines, params)
 
 
 def _open_kind(stream_id: int) -> Kind:
@@ -228,15 +268,15 @@ def _closed(stream_id: int) -> StreamClosedError:
     )
 
 
-def _enqueue_singles(
-    stream_id: int, lines: Sequence[Line], params: Mapping[str, object]
-) -> list[int]:
-    found = sql.rows(_ENQUEUE, params)
-    # A conflicting key may have been committed after this statement began: read it in a new one.
+def _positions(stream_id: int, lines: Sequence[Line], new: Sequence[int | None]) -> list[int]:
+    """The positions of all lines: new ones, and for repeated keys those they had."""
+    if None not in new:
+        return [position for position in new if position is not None]
+    # A conflicting key may have been committed after that statement began: read it in a new one.
     known = _known(stream_id, lines)
     return [
-        position if position is not None else known[str(line.dedupe_key)]
-        for line, (_, position) in zip(lines, found, strict=True)
+        known[str(line.dedupe_key)] if position is None else position
+        for line, position in zip(lines, new, strict=True)
     ]
 
 
@@ -244,12 +284,17 @@ def _enqueue_batches(
     stream_id: int, lines: Sequence[Line], params: Mapping[str, object]
 ) -> list[int]:
     statement = pg.SQL(_PLAN).format(source=pg.SQL(_LINES))
-    [(base, _, _)] = sql.rows(statement, {**params, "size": BATCH_SIZE})
-    known = _known(stream_id, lines)
-    return [
-        base + n if line.dedupe_key is None else known[line.dedupe_key]
-        for n, line in enumerate(lines)
-    ]
+    with transaction.atomic():
+        _open_kind(stream_id)
+        [(base, _, _)] = sql.rows(statement, {**params, "size": BATCH_SIZE})
+        known = _known(stream_id, lines)
+        positions = [
+            base + n if line.dedupe_key is None else known[line.dedupe_key]
+            for n, line in enumerate(lines)
+        ]
+        bodies = zip(positions, (line.body for line in lines), strict=True)
+        _store_bodies(stream_id, [(at, body) for at, body in bodies if body is not None])
+    return positions
 
 
 def _known(stream_id: int, lines: Sequence[Line]) -> dict[str, int]:
@@ -269,35 +314,65 @@ def _columns(lines: Sequence[Line]) -> dict[str, object]:
     }
 
 
+def _contents(lines: Sequence[Line]) -> dict[str, object]:
+    words = [(n, word) for n, line in enumerate(lines, start=1) for word in _words(line)]
+    return {
+        "bodies": sql.Texts(_written(line.body) if line.body else None for line in lines),
+        "word_lines": sql.Bigints(n for n, _ in words),
+        "words": sql.Texts(word for _, word in words),
+    }
+
+
+def _words(line: Line) -> Iterator[str]:
+    if line.body is not None:
+        yield f"to:{line.address.lower()}"
+        yield from (f"tag:{tag}" for tag in line.body.tags)
+
+
+def _written(body: Body) -> str:
+    return json.dumps(
+        {
+            "request_id": body.request_id,
+            "subject": body.subject,
+            "html": body.html,
+            "text": body.text,
+            "headers": dict(body.headers) if body.headers else None,
+            "to_name": body.to_name,
+            "reply_to": body.reply_to,
+            "tags": list(body.tags) or None,
+            "attachments": [
+                {
+                    "filename": attachment.filename,
+                    "content_type": attachment.content_type,
+                    "content": b64encode(attachment.content).decode(),
+                }
+                for attachment in body.attachments
+            ]
+            or None,
+        }
+    )
+
+
 _STORE_BODIES: LiteralString = """
-INSERT INTO deliveries_body (stream_id, position, request_id, subject, html, text, headers)
-SELECT %(stream)s, given.position, request_id, subject, html, text, headers::jsonb
-FROM unnest(
-    %(positions)s::bigint[], %(request_ids)s::text[], %(subjects)s::text[], %(htmls)s::text[],
-    %(texts)s::text[], %(headers)s::text[]
-) AS given (position, request_id, subject, html, text, headers)
+INSERT INTO deliveries_body (
+    stream_id, position, request_id, subject, html, text, headers, to_name, reply_to, tags,
+    attachments
+)
+SELECT %(stream)s, given.position, b.*
+FROM unnest(%(positions)s::bigint[], %(bodies)s::text[]) AS given (position, body),
+     jsonb_to_record(given.body::jsonb) AS b (
+         request_id text, subject text, html text, text text, headers jsonb, to_name text,
+         reply_to text, tags jsonb, attachments jsonb
+     )
 ON CONFLICT (stream_id, position) DO NOTHING
 """
 
 
-def _store_bodies(stream_id: int, lines: Sequence[Line], positions: Sequence[int]) -> None:
-    given: list[tuple[int, Body]] = [
-        (position, line.body)
-        for position, line in zip(positions, lines, strict=True)
-        if line.body is not None
-    ]
-    if not given:
-        return
-    bodies = [body for _, body in given]
-    params = {
-        "stream": stream_id,
-        "positions": sql.Bigints(position for position, _ in given),
-        "request_ids": sql.Texts(body.request_id for body in bodies),
-        "subjects": sql.Texts(body.subject for body in bodies),
-        "htmls": sql.Texts(body.html for body in bodies),
-        "texts": sql.Texts(body.text for body in bodies),
-        "headers": sql.Texts(
-            None if body.headers is None else json.dumps(body.headers) for body in bodies
-        ),
-    }
-    sql.rows(_STORE_BODIES, params)
+def _store_bodies(stream_id: int, bodies: Sequence[tuple[int, Body]]) -> None:
+    if bodies:
+        params = {
+            "stream": stream_id,
+            "positions": sql.Bigints(position for position, _ in bodies),
+            "bodies": sql.Texts(_written(body) for _, body in bodies),
+        }
+        sql.rows(_STORE_BODIES, params)
