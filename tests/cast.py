@@ -114,7 +114,7 @@ def book(stream_id: int, result: Callable[[int], Entry], *, size: int = 10) -> W
     ledger.settle(taken, [window], results=entries)
     if window.to < window.batch.hi:
         rest = again(window.batch, lo=window.to)
-        ledger.wait(taken, [rest], due_at=datetime.now(UTC), reason=Reason.READY)
+        ledger.wait(taken, [rest], reason=Reason.READY)
     return window
 
 
@@ -127,7 +127,7 @@ def judge(stream_id: int, verdict: Callable[[int], Entry], *, size: int = 10) ->
     assert ledger.arm(taken, [window], lease_time=LEASE, verdicts=entries) == []
     if window.to < batch.hi:
         rest = again(batch, lo=window.to)
-        ledger.wait(taken, [rest], due_at=datetime.now(UTC), reason=Reason.READY)
+        ledger.wait(taken, [rest], reason=Reason.READY)
     return window
 
 

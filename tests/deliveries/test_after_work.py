@@ -1,6 +1,6 @@
 """Claims about what comes after or beside the work: sweep, cancel, evidence, people, counters."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from django.db import connection
@@ -82,7 +82,6 @@ def test_draining_books_the_rest_as_cancelled_and_leaves_armed_windows() -> None
     ledger.wait(
         taken,
         [cast.again(window.batch, lo=5)],
-        due_at=datetime.now(UTC),
         reason=Reason.HANDED_BACK,
     )
     drained += ledger.drain(stream_id)

@@ -316,7 +316,6 @@ class Machine:
             ledger.wait(
                 worker.claim,
                 worker.claim.batches,
-                due_at=datetime.now(UTC),
                 reason=Reason.HANDED_BACK,
             )
         # A worker that goes on after it gave its work back: what it composed must not be armed.

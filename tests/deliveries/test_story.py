@@ -25,6 +25,8 @@ MINUTE = timedelta(minutes=1)
 STREAM = StreamFacts(
     id=7,
     workspace_id=1,
+    sender_id=1,
+    is_test=False,
     kind=Kind.CAMPAIGN,
     title="News",
     created_at=NOON,

@@ -104,6 +104,25 @@ def test_streams_take_turns_and_transactional_mail_goes_first() -> None:
     assert second == [urgent, campaigns[1]]
 
 
+def test_a_workspace_with_many_streams_gets_no_more_turns_than_one_with_a_single_stream() -> None:
+    many = {cast.stream(mails=1) for _ in range(5)}
+    single = cast.stream(mails=1, workspace="globex")
+
+    chosen = [ledger.turns(limit=1) for _ in range(10)]
+
+    assert sum(turn == [single] for turn in chosen) == 5
+    assert {stream_id for turn in chosen for stream_id in turn} == {*many, single}
+
+
+def test_a_turn_can_be_asked_for_some_kinds_and_without_some_streams_and_workspaces() -> None:
+    campaign, urgent = cast.stream(mails=1), cast.stream(Kind.TRANSACTIONAL, mails=1)
+    other = cast.stream(mails=1, workspace="globex")
+
+    assert ledger.turns(limit=9, kinds=[Kind.TRANSACTIONAL]) == [urgent]
+    assert ledger.turns(limit=9, but_streams=[urgent, campaign]) == [other]
+    assert ledger.turns(limit=9, but_workspaces=[cast.sender().workspace_id]) == [other]
+
+
 def test_an_armed_window_is_not_armed_again() -> None:
     stream_id = cast.stream(mails=10)
     taken, window = cast.armed(stream_id)
@@ -304,7 +323,7 @@ def test_waiting_on_for_the_same_reason_keeps_its_beginning() -> None:
 
     def defer() -> datetime:
         taken = cast.claim(stream_id)
-        ledger.wait(taken, taken.batches, due_at=datetime.now(UTC), reason=Reason.OUTSIDE_HOURS)
+        ledger.wait(taken, taken.batches, delay=timedelta(), reason=Reason.OUTSIDE_HOURS)
         facts = queries.delivery(stream_id, 0)
         assert facts is not None
         assert facts.work is not None
@@ -317,9 +336,7 @@ def test_an_armed_batch_cannot_be_given_back() -> None:
     stream_id = cast.stream(mails=1)
     taken, window = cast.armed(stream_id)
 
-    given_back = ledger.wait(
-        taken, [window.batch], due_at=datetime.now(UTC), reason=Reason.HANDED_BACK
-    )
+    given_back = ledger.wait(taken, [window.batch], reason=Reason.HANDED_BACK)
 
     assert given_back == []
 

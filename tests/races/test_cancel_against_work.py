@@ -10,7 +10,6 @@ from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from tests import cast
 from tests.races import collide
-from tests.races.collide import NOW
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
@@ -36,7 +35,7 @@ def test_a_cancel_waits_for_the_arm_under_way_and_spares_its_window() -> None:
 
     results = collide.accept_all(window)
     assert ledger.settle(claim, [window], results=results).counts == {State.ACCEPTED: 4}
-    ledger.wait(claim, claim.batches, due_at=NOW, reason=Reason.HANDED_BACK)
+    ledger.wait(claim, claim.batches, reason=Reason.HANDED_BACK)
     assert ledger.drain(stream) == 6
     books = queries.books_of([stream])[stream]
     assert (books.counts[State.ACCEPTED], books.counts[State.CANCELLED]) == (4, 6)
@@ -66,7 +65,7 @@ def test_a_drain_passes_over_what_is_being_claimed() -> None:
 
     [window] = collide.whole(claim)
     assert _arm(claim, window) == []
-    ledger.wait(claim, claim.batches, due_at=NOW, reason=Reason.HANDED_BACK)
+    ledger.wait(claim, claim.batches, reason=Reason.HANDED_BACK)
     assert ledger.drain(stream) == 10
     assert collide.findings(stream) == []
 
@@ -151,7 +150,7 @@ def _work(stream: int, is_cancelled: threading.Event, *, cancels_at: int | None)
         while batch:
             window = Window(batch, min(batch.lo + 20, batch.hi))
             if not _arm(claim, window):
-                ledger.wait(claim, [batch], due_at=NOW, reason=Reason.HANDED_BACK)
+                ledger.wait(claim, [batch], reason=Reason.HANDED_BACK)
                 break
             positions = range(batch.lo, window.to)
             sent += positions

@@ -1,5 +1,5 @@
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -18,8 +18,8 @@ NOTHING = Swept(given_back=0, in_doubt=0, halved=0, poisoned=0)
 
 
 def _wait(claim: Claim) -> list[int]:
-    later = datetime.now(UTC) + timedelta(hours=1)
-    return ledger.wait(claim, claim.batches, due_at=later, reason=Reason.OUTSIDE_HOURS)
+    later = timedelta(hours=1)
+    return ledger.wait(claim, claim.batches, delay=later, reason=Reason.OUTSIDE_HOURS)
 
 
 def test_a_second_sweep_finds_nothing_where_the_first_is_at_work() -> None:

@@ -147,8 +147,10 @@ class StreamFacts:
 
     id: int
     workspace_id: int
+    sender_id: int
     kind: Kind
     title: str
+    is_test: bool
     created_at: datetime
     cancelled_at: datetime | None
     cancelled_by: str | None
@@ -219,7 +221,8 @@ class DeliveryFacts:
 
 
 _STREAM: LiteralString = """
-SELECT s.id, s.workspace_id, s.kind, s.title, s.created_at, s.cancelled_at, s.cancelled_by,
+SELECT s.id, s.workspace_id, s.sender_id, s.kind, s.title, s.is_test, s.created_at,
+       s.cancelled_at, s.cancelled_by,
        s.held_reason, s.held_since, s.held_until, s.held_by, s.held_detail,
        h.reason, h.since, h.until, h.actor, h.detail
 FROM deliveries_stream s
@@ -233,12 +236,15 @@ def stream(stream_id: int) -> StreamFacts | None:
     row = sql.one(_STREAM, {"stream": stream_id})
     if row is None:
         return None
-    id_, workspace_id, kind, title, created_at, cancelled_at, cancelled_by, *holds = row
+    id_, workspace_id, sender_id, kind, title, is_test, *rest = row
+    created_at, cancelled_at, cancelled_by, *holds = rest
     return StreamFacts(
         id=id_,
         workspace_id=workspace_id,
+        sender_id=sender_id,
         kind=Kind(kind),
         title=title,
+        is_test=is_test,
         created_at=created_at,
         cancelled_at=cancelled_at,
         cancelled_by=cancelled_by,

@@ -1,7 +1,7 @@
 """Who works on what: leases on due batches, and giving them back."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import LiteralString
 
 from postledger.deliveries.entries import Batch, Claim
@@ -55,22 +55,26 @@ def claim(stream_id: int, *, holder: str, limit: int, lease_time: timedelta) -> 
 
 _WAIT: LiteralString = """
 UPDATE deliveries_batch
-SET due_at = %(due_at)s, reason = %(reason)s, lease = NULL, lease_until = NULL,
+SET due_at = coalesce(statement_timestamp() + %(delay)s, due_at), reason = %(reason)s,
+    lease = NULL, lease_until = NULL,
     since = CASE WHEN reason = %(reason)s THEN since ELSE statement_timestamp() END
 WHERE id = ANY(%(ids)s::bigint[]) AND lease = %(lease)s AND armed_to IS NULL
 RETURNING id
 """
 
 
-def wait(claim: Claim, batches: Sequence[Batch], *, due_at: datetime, reason: Reason) -> list[int]:
+def wait(
+    claim: Claim, batches: Sequence[Batch], *, reason: Reason, delay: timedelta | None = None
+) -> list[int]:
     """Gives leased, unarmed batches back with the reason they wait and the time they go on.
 
     The one way to defer. Attempts are not counted; waiting on for the same reason keeps `since`.
+    The delay runs by the database's clock; without one, the batches keep their place in the line.
     """
     params = {
         "ids": sql.Bigints(batch.id for batch in batches),
         "lease": claim.lease,
-        "due_at": due_at,
+        "delay": delay,
         "reason": reason.value,
     }
     return [id_ for (id_,) in sql.rows(_WAIT, params)]

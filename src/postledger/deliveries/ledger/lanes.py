@@ -1,5 +1,6 @@
 """Which streams are walked for work, and whose turn it is."""
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import LiteralString
 
@@ -8,12 +9,23 @@ from django.db import transaction
 from postledger.deliveries.entries import Kind
 from postledger.deliveries.ledger import sql
 
+# The workspace whose last turn is longest ago comes first, then its stream whose last turn is:
+# a workspace with a hundred streams gets no more turns than one with a single stream.
 _TURNS: LiteralString = """
-WITH next AS MATERIALIZED (
-    SELECT l.stream_id
+WITH workspace AS (
+    SELECT l.priority, s.workspace_id, max(l.turn_at) AS turn_at
+    FROM deliveries_lane l JOIN deliveries_stream s ON s.id = l.stream_id
+    WHERE s.kind = ANY(%(kinds)s::text[])
+    GROUP BY l.priority, s.workspace_id
+), ready AS (
+    SELECT l.stream_id, l.priority, l.turn_at, s.workspace_id,
+           row_number() OVER (PARTITION BY l.priority, s.workspace_id ORDER BY l.turn_at) AS n
     FROM deliveries_lane l
     JOIN deliveries_stream s ON s.id = l.stream_id
     WHERE s.cancelled_at IS NULL
+      AND s.kind = ANY(%(kinds)s::text[])
+      AND l.stream_id <> ALL(%(but_streams)s::bigint[])
+      AND s.workspace_id <> ALL(%(but_workspaces)s::bigint[])
       AND (s.held_reason IS NULL OR s.held_until <= statement_timestamp())
       AND NOT EXISTS (
         SELECT FROM deliveries_senderhold h
@@ -23,24 +35,42 @@ WITH next AS MATERIALIZED (
         SELECT FROM deliveries_batch b
         WHERE b.stream_id = l.stream_id AND b.due_at <= statement_timestamp() AND b.lease IS NULL
       )
-    ORDER BY l.priority, l.turn_at
+), next AS MATERIALIZED (
+    SELECT r.stream_id, r.priority, r.n, w.turn_at AS workspace_turn_at
+    FROM ready r JOIN workspace w USING (priority, workspace_id)
+    ORDER BY r.priority, r.n, w.turn_at, r.turn_at
     LIMIT %(limit)s
+), mine AS MATERIALIZED (
+    SELECT l.stream_id FROM deliveries_lane l JOIN next USING (stream_id)
     FOR NO KEY UPDATE OF l SKIP LOCKED
+), turned AS (
+    UPDATE deliveries_lane l SET turn_at = clock_timestamp()
+    FROM mine WHERE l.stream_id = mine.stream_id
+    RETURNING l.stream_id
 )
-UPDATE deliveries_lane l SET turn_at = clock_timestamp()
-FROM next WHERE l.stream_id = next.stream_id
-RETURNING l.stream_id, l.priority
+SELECT stream_id FROM turned JOIN next USING (stream_id) ORDER BY priority, n, workspace_turn_at
 """
 
 
-def turns(*, limit: int) -> list[int]:
-    """Names the streams whose turn it is: with due work, not held, longest without a turn first.
+def turns(
+    *,
+    limit: int,
+    kinds: Collection[Kind] = tuple(Kind),
+    but_streams: Collection[int] = (),
+    but_workspaces: Collection[int] = (),
+) -> list[int]:
+    """Names the streams whose turn it is: with due work, not held, by kind and then fairly.
 
-    Each goes to the end of its priority's line, so one turn each is fair; two callers at once
-    get different streams.
+    One turn is one claim. Of two workspaces the one longest without a turn goes first, and so
+    does each one's stream; two callers at once get different streams.
     """
-    found = sql.rows(_TURNS, {"limit": limit})
-    return [stream_id for stream_id, _ in sorted(found, key=lambda row: row[1])]
+    params = {
+        "limit": limit,
+        "kinds": sql.Texts(kind.value for kind in kinds),
+        "but_streams": sql.Bigints(but_streams),
+        "but_workspaces": sql.Bigints(but_workspaces),
+    }
+    return [stream_id for (stream_id,) in sql.rows(_TURNS, params)]
 
 
 _KEEP_LANE: LiteralString = "SELECT deliveries_keep_lane(%(stream)s)"

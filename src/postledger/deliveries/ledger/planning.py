@@ -118,7 +118,8 @@ WITH given AS MATERIALIZED (
         stream_id, lo, hi, is_single, try_number, due_at, reason, since, planned
     )
     SELECT %(stream)s, min(line.position), max(line.position) + 1, false, 1,
-           %(due_at)s + line.position / %(size)s * interval '1 microsecond',
+           coalesce(%(due_at)s, statement_timestamp())
+           + line.position / %(size)s * interval '1 microsecond',
            %(reason)s, statement_timestamp(), count(*)
     FROM line
     GROUP BY line.position / %(size)s
@@ -132,7 +133,7 @@ def plan(
     *,
     source: pg.Composable,
     params: Mapping[str, object],
-    due_at: datetime,
+    due_at: datetime | None = None,
     reason: Reason = Reason.READY,
 ) -> Planned:
     """Plans one chunk from a query inside the database, up to 10,000 rows at a time.
@@ -182,7 +183,8 @@ WITH lane AS MATERIALIZED (
     INSERT INTO deliveries_batch (
         stream_id, lo, hi, is_single, try_number, due_at, reason, since, planned
     )
-    SELECT %(stream)s, position, position + 1, true, 1, %(due_at)s, %(reason)s,
+    SELECT %(stream)s, position, position + 1, true, 1,
+           coalesce(%(due_at)s, statement_timestamp()), %(reason)s,
            statement_timestamp(), 1
     FROM line
 ), body AS (
@@ -218,14 +220,15 @@ def enqueue(
     stream_id: int,
     lines: Sequence[Line],
     *,
-    due_at: datetime,
+    due_at: datetime | None = None,
     reason: Reason = Reason.READY,
 ) -> list[int]:
     """Enqueues up to 1,000 deliveries and returns their positions, in the order given.
 
     Idempotent by (stream, dedupe_key): a repeated key adds nothing and gets the position it had.
     All or nothing, also without a transaction of the caller's. A transactional stream gets one
-    batch a mail, any other batches of up to 500.
+    batch a mail, any other batches of up to 500. Without `due_at` they are due at once, by the
+    database's clock.
     """
     if len(lines) > MOST_LINES:
         msg = f"enqueue takes up to {MOST_LINES} lines at a time, not {len(lines)}"
