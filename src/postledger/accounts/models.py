@@ -8,8 +8,11 @@ from django.db.models.functions import Lower, Now
 class Workspace(models.Model):
     """A tenant: nothing is ever shared between two of them."""
 
-    name = models.TextField(unique=True)
+    name = models.TextField()
     created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (models.UniqueConstraint(Lower("name"), name="accounts_workspace_once"),)
 
 
 class Member(models.Model):
@@ -61,6 +64,9 @@ class ProviderAccount(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(fields=["workspace", "name"], name="accounts_account_once"),
+            # What a sender refers to: the workspace and the account together, by a foreign key
+            # that the migration adds, so that no sender has another workspace's account.
+            models.UniqueConstraint(fields=["workspace", "id"], name="accounts_account_own"),
         )
 
 
@@ -76,7 +82,7 @@ class Sender(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["workspace", "address"], name="accounts_sender_once"),
+            models.UniqueConstraint("workspace", Lower("address"), name="accounts_sender_once"),
         )
 
 

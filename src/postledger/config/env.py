@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, override
 
+import limits
 from django.core.exceptions import ImproperlyConfigured
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
@@ -17,6 +18,7 @@ from pydantic_settings import (
 )
 
 from postledger.config import database_url
+from postledger.dispatch import retry
 
 
 class BadEnvironmentError(ImproperlyConfigured):
@@ -28,7 +30,13 @@ class Env(BaseSettings):
 
     secret_key: SecretStr = Field(
         default=SecretStr(""),
-        description="Signs links and sessions. At least 50 random characters outside `DEBUG`.",
+        description="Signs links and sessions and seals stored credentials."
+        " At least 50 random characters outside `DEBUG`.",
+    )
+    secret_key_previous: SecretStr = Field(
+        default=SecretStr(""),
+        description="Earlier secret keys, separated by commas: what they signed is still valid,"
+        " what they sealed still opens.",
     )
     debug: bool = Field(
         default=False,
@@ -60,6 +68,57 @@ class Env(BaseSettings):
         default=SecretStr("amqp://guest:guest@127.0.0.1:5672//"),
         description="The broker that wakes workers: RabbitMQ, or Redis on a small installation.",
     )
+    api_rate: str = Field(
+        default="100/second",
+        description="How many requests one API key may make, per second, minute, hour or day.",
+    )
+    queue_prefix: str = Field(
+        default="postledger",
+        pattern=r"[A-Za-z0-9._-]{1,64}",
+        description="How names at the broker begin; installations that share one need their own.",
+    )
+    lease_seconds: int = Field(
+        default=120,
+        ge=5,
+        le=3600,
+        description="How long a worker has work to itself; slow providers get longer by themselves.",
+    )
+    batch_size: int = Field(
+        default=50,
+        ge=1,
+        le=500,
+        description="The most mails of one batch that are with a provider at a time.",
+    )
+    stop_seconds: int = Field(
+        default=45,
+        ge=0,
+        le=900,
+        description="How long a worker that is told to stop waits for answers before it ends calls.",
+    )
+    retry_transactional: str = Field(
+        default=retry.TRANSACTIONAL,
+        description="Attempts and the seconds after each, for single mails.",
+    )
+    retry_topic: str = Field(
+        default=retry.TOPIC,
+        description="The same for notifications.",
+    )
+    retry_campaign: str = Field(
+        default=retry.CAMPAIGN,
+        description="The same for campaigns.",
+    )
+    from_email: str = Field(
+        default="",
+        description="The first sender's address; read once, when the first workspace is made.",
+    )
+    from_name: str = Field(
+        default="",
+        description="The first sender's name; read once, together with `FROM_EMAIL`.",
+    )
+    metrics_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="The bearer token that `/metrics` asks for; without one, everybody may read.",
+    )
 
     @field_validator("*", mode="before")
     @classmethod
@@ -79,6 +138,18 @@ class Env(BaseSettings):
     @classmethod
     def _read_address(cls, value: SecretStr) -> SecretStr:
         database_url.parse(value.get_secret_value())
+        return value
+
+    @field_validator("api_rate")
+    @classmethod
+    def _read_rate(cls, value: str) -> str:
+        limits.parse(value)
+        return value
+
+    @field_validator("retry_transactional", "retry_topic", "retry_campaign")
+    @classmethod
+    def _read_policy(cls, value: str) -> str:
+        retry.read(value)
         return value
 
     @classmethod

@@ -1,10 +1,14 @@
 """Django's settings: one file for every installation, fed by the environment alone."""
 
+from datetime import timedelta
 from typing import Any
 
 from psycopg import IsolationLevel
 
 from postledger.config import database_url, env
+from postledger.deliveries.entries import Kind
+from postledger.dispatch import retry
+from postledger.dispatch.rules import Rules
 from postledger.observability import logging
 
 _env = env.load()
@@ -13,11 +17,15 @@ _DEVELOPMENT_KEY = "development-only-and-known-to-everyone-who-reads-this-file"
 
 DEBUG = _env.debug
 SECRET_KEY = _env.secret_key.get_secret_value() or (_DEVELOPMENT_KEY if DEBUG else "")
+SECRET_KEY_FALLBACKS = [
+    key.strip() for key in _env.secret_key_previous.get_secret_value().split(",") if key.strip()
+]
 ALLOWED_HOSTS = list(_env.allowed_hosts)
 
 INSTALLED_APPS = [
     "django.contrib.postgres",
     "postledger.config",
+    "postledger.observability",
     "postledger.accounts",
     "postledger.contacts",
     "postledger.deliveries",
@@ -25,7 +33,8 @@ INSTALLED_APPS = [
     "postledger.dispatch",
     "postledger.workers",
 ]
-MIDDLEWARE: list[str] = []
+# No sessions and no forms: the API knows its callers by their keys.
+MIDDLEWARE = ["postledger.web.shared.requests.middleware"]
 ROOT_URLCONF = "postledger.config.urls"
 
 _database_options: dict[str, Any] = {
@@ -42,7 +51,12 @@ _database_options: dict[str, Any] = {
     **_database.options,
 }
 if _env.database_pool_size:
-    _database_options["pool"] = {"min_size": 0, "max_size": _env.database_pool_size}
+    # Who waits longer than this for a connection is told so: a request gets a 503.
+    _database_options["pool"] = {
+        "min_size": 0,
+        "max_size": _env.database_pool_size,
+        "timeout": 5,
+    }
 
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
@@ -63,8 +77,29 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"
 
+# Room for the largest mail: its attachments in base64, its HTML and its text as JSON.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
+API_RATE = _env.api_rate
+
 REDIS_URL = _env.redis_url.get_secret_value()
 CELERY_BROKER_URL = _env.broker_url.get_secret_value()
+QUEUE_PREFIX = _env.queue_prefix
+
+DISPATCH_RULES = Rules(
+    shortest_lease=timedelta(seconds=_env.lease_seconds),
+    largest_window=_env.batch_size,
+    grace=timedelta(seconds=_env.stop_seconds),
+    policies={
+        Kind.TRANSACTIONAL: retry.read(_env.retry_transactional),
+        Kind.TOPIC: retry.read(_env.retry_topic),
+        Kind.CAMPAIGN: retry.read(_env.retry_campaign),
+    },
+)
+
+METRICS_TOKEN = _env.metrics_token.get_secret_value()
+
+FROM_EMAIL = _env.from_email
+FROM_NAME = _env.from_name
 
 LOGGING_CONFIG = "postledger.observability.logging.configure"
 LOGGING = logging.dict_config(level=_env.log_level)

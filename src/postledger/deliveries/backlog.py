@@ -43,6 +43,18 @@ def due_oldest_seconds() -> float | None:
     return seconds if seconds is None else float(seconds)
 
 
+_UNSWEPT: LiteralString = """
+SELECT extract(epoch FROM statement_timestamp() - min(check_at))::float8 FROM deliveries_lease
+WHERE check_at < statement_timestamp()
+"""
+
+
+def unswept_seconds() -> float:
+    """How long a lease has been waiting to be looked at by the sweep; 0 when none is."""
+    [(seconds,)] = sql.rows(_UNSWEPT, {})
+    return float(seconds or 0.0)
+
+
 _HOLDS: LiteralString = """
 SELECT (
     SELECT count(*) FROM deliveries_lane l JOIN deliveries_stream s ON s.id = l.stream_id

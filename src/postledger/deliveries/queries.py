@@ -52,7 +52,7 @@ FROM deliveries_body WHERE stream_id = %(stream)s AND position = ANY(%(positions
 
 
 def bodies(stream_id: int, positions: Sequence[int]) -> dict[int, Body]:
-    """The contents of some mails of a stream; at `planning.SHARED`, what they have in common."""
+    """The contents of some mails of a stream; at `ledger.SHARED`, what they have in common."""
     params = {"stream": stream_id, "positions": sql.Bigints(positions)}
     return {row[0]: _body(row) for row in sql.rows(_BODIES, params)}
 
@@ -270,6 +270,18 @@ ORDER BY id LIMIT %(limit)s
 def stream_ids(*, after: int = 0, workspace_id: int | None = None, limit: int = 1000) -> list[int]:
     params = {"after": after, "workspace": workspace_id, "limit": limit}
     return [id_ for (id_,) in sql.rows(_STREAM_IDS, params)]
+
+
+_CANCELLED: LiteralString = """
+SELECT l.stream_id FROM deliveries_lane l JOIN deliveries_stream s ON s.id = l.stream_id
+WHERE s.cancelled_at IS NOT NULL
+  AND EXISTS (SELECT FROM deliveries_batch b WHERE b.stream_id = l.stream_id)
+"""
+
+
+def cancelled_with_work() -> list[int]:
+    """The cancelled streams that still have batches to drain."""
+    return [id_ for (id_,) in sql.rows(_CANCELLED, {})]
 
 
 _WAITS: LiteralString = """

@@ -12,6 +12,8 @@ from uuid import UUID
 NUMBER_BITS = 32
 EPOCH_YEAR = 2000
 
+MOST_TRIES = 4000  # the bits end at 4095
+
 _MAX_STREAM = 1 << 48
 _MAX_TRY = 1 << 12
 _MAX_POSITION = 1 << 62
@@ -36,6 +38,12 @@ class DeliveryId:
             raise ValueError(msg)
         head = self.stream_id << 80 | _VERSION | self.try_number << 64
         return UUID(int=head | _VARIANT | self.position)
+
+    def text(self) -> str:
+        """The UUID as text; several times faster than making a UUID first."""
+        head = f"{self.stream_id:012x}"
+        tail = f"{_VARIANT | self.position:016x}"
+        return f"{head[:8]}-{head[8:]}-8{self.try_number:03x}-{tail[:4]}-{tail[4:]}"
 
     @classmethod
     def parse(cls, value: str | UUID) -> "DeliveryId | None":

@@ -32,11 +32,20 @@ def dict_config(*, level: str) -> dict[str, Any]:
         "formatters": {"json": {"()": formatter}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
         "root": {"level": level, "handlers": ["stderr"]},
-        # Django brings handlers of its own, one of which mails errors to people.
         "loggers": {
-            name: {"handlers": [], "propagate": True} for name in ("django", "django.server")
+            # Django brings handlers of its own, one of which mails errors to people.
+            **{name: {"handlers": [], "propagate": True} for name in ("django", "django.server")},
+            # Celery would write three lines for every tick of a second.
+            **{name: {"level": _at_least_warning(level)} for name in _CHATTY},
         },
     }
+
+
+_CHATTY = ("celery.app.trace", "celery.beat", "celery.worker.strategy")
+
+
+def _at_least_warning(level: str) -> str:
+    return level if level in {"DEBUG", "ERROR"} else "WARNING"
 
 
 def formatter() -> logging.Formatter:

@@ -80,6 +80,7 @@ class TryLater:
     code: str
     detail: str
     retry_after: timedelta | None = None
+    is_outage: bool = False  # nothing reached the service: no other message would
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from email.utils import format_datetime
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses, headers
-from postledger.providers.base import Attachment, Letter
+from postledger.providers.base import Attachment, Letter, Mailbox
 
 _CONTENT_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -26,18 +26,32 @@ class InvalidContentError(RefusedError):
 
 def compose(letter: Letter, *, delivery_id: str) -> bytes:
     """The whole mail; raises RefusedError for what must not be put on a wire."""
-    domain = addresses.domain_of(letter.sender.address)
-    head = [
-        headers.mailboxes("From", (letter.sender,)),
-        headers.mailboxes("To", (letter.to,)),
-        *([headers.mailboxes("Reply-To", letter.reply_to)] if letter.reply_to else []),
-        headers.text("Subject", letter.subject),
-        f"Date: {format_datetime(letter.date)}\r\n",
-        identity(delivery_id, domain),
-        "MIME-Version: 1.0\r\n",
-        *headers.custom(letter.headers),
-    ]
-    return "".join(head).encode() + _content(letter, delivery_id)
+    return Stencil(letter, boundary=delivery_id).fill(letter.to, delivery_id)
+
+
+class Stencil:
+    """A mail made once for many: only the recipient and the ids are left to be filled in."""
+
+    def __init__(self, letter: Letter, *, boundary: str) -> None:
+        self._domain = addresses.domain_of(letter.sender.address)
+        self._from = headers.mailboxes("From", (letter.sender,))
+        self._head = "".join(
+            [
+                *([headers.mailboxes("Reply-To", letter.reply_to)] if letter.reply_to else []),
+                headers.text("Subject", letter.subject),
+                f"Date: {format_datetime(letter.date)}\r\n",
+            ]
+        )
+        self._rest = "".join(["MIME-Version: 1.0\r\n", *headers.custom(letter.headers)]).encode()
+        self._rest += _content(letter, boundary)
+
+    def fill(self, to: Mailbox, delivery_id: str) -> bytes:
+        """The whole mail for one recipient; raises RefusedError where it cannot be addressed."""
+        head = (
+            f"{self._from}{headers.mailboxes('To', (to,))}{self._head}"
+            f"{identity(delivery_id, self._domain)}"
+        )
+        return head.encode() + self._rest
 
 
 def identity(delivery_id: str, domain: str) -> str:
@@ -54,15 +68,15 @@ def identity(delivery_id: str, domain: str) -> str:
     return f"Message-ID: <{mail}@{domain}>\r\nX-Postledger-Id: {found.uuid()}\r\n"
 
 
-def _content(letter: Letter, delivery_id: str) -> bytes:
+def _content(letter: Letter, name: str) -> bytes:
     versions = [
         _text(kind, body) for kind, body in (("plain", letter.text), ("html", letter.html)) if body
     ] or [_text("plain", "")]
     body = versions[0]
     if len(versions) > 1:
-        body = _multipart("alternative", versions, f"{delivery_id}-a")
+        body = _multipart("alternative", versions, f"{name}-a")
     if letter.attachments:
-        body = _multipart("mixed", [body, *map(_attachment, letter.attachments)], delivery_id)
+        body = _multipart("mixed", [body, *map(_attachment, letter.attachments)], name)
     return body
 
 

@@ -13,10 +13,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.AlterField(
+        migrations.AddConstraint(
             model_name="workspace",
-            name="name",
-            field=models.TextField(unique=True),
+            constraint=models.UniqueConstraint(
+                django.db.models.functions.text.Lower("name"), name="accounts_workspace_once"
+            ),
         ),
         migrations.CreateModel(
             name="ApiKey",
@@ -157,6 +158,28 @@ class Migration(migrations.Migration):
             model_name="provideraccount",
             constraint=models.UniqueConstraint(
                 fields=("workspace", "name"), name="accounts_account_once"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="provideraccount",
+            constraint=models.UniqueConstraint(
+                fields=("workspace", "id"), name="accounts_account_own"
+            ),
+        ),
+        # A foreign key of two columns, which the ORM cannot say.
+        migrations.RunSQL(
+            "ALTER TABLE accounts_sender ADD CONSTRAINT accounts_sender_own_account"
+            " FOREIGN KEY (workspace_id, account_id)"
+            " REFERENCES accounts_provideraccount (workspace_id, id)",
+            "ALTER TABLE accounts_sender DROP CONSTRAINT accounts_sender_own_account",
+        ),
+        migrations.RemoveConstraint(model_name="sender", name="accounts_sender_once"),
+        migrations.AddConstraint(
+            model_name="sender",
+            constraint=models.UniqueConstraint(
+                models.F("workspace"),
+                django.db.models.functions.text.Lower("address"),
+                name="accounts_sender_once",
             ),
         ),
     ]

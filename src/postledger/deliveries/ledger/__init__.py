@@ -14,6 +14,7 @@ from postledger.deliveries.ledger.holds import (
 from postledger.deliveries.ledger.lanes import retire_lanes, turns
 from postledger.deliveries.ledger.months import MonthInUseError, drop_month
 from postledger.deliveries.ledger.planning import (
+    SHARED,
     Planned,
     StreamClosedError,
     enqueue,
@@ -24,6 +25,7 @@ from postledger.deliveries.ledger.settling import settle
 from postledger.deliveries.ledger.upkeep import Swept, drain, fold, sweep
 
 __all__ = [
+    "SHARED",
     "MonthInUseError",
     "Planned",
     "StreamClosedError",

@@ -3,9 +3,10 @@
 import asyncio
 import ssl
 from base64 import b64encode
+from dataclasses import replace
 from typing import NoReturn
 
-from postledger.providers.base import Failure, NotSent, SenderBlocked
+from postledger.providers.base import Failure, NotSent, SenderBlocked, TryLater
 from postledger.providers.smtp import line, replies
 from postledger.providers.smtp.grammar import Features, Reply
 from postledger.providers.smtp.line import Line, LineBrokenError
@@ -20,6 +21,8 @@ class NoSessionError(Exception):
 
     def __init__(self, outcome: Failure) -> None:
         super().__init__(outcome)
+        if isinstance(outcome, TryLater):
+            outcome = replace(outcome, is_outage=True)
         self.outcome = outcome
 
 

@@ -1,0 +1,35 @@
+"""Keeps a provider account's settings sealed: they open in their own workspace only."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from django.conf import settings as installation
+from django.utils.encoding import force_str
+
+from postledger.lib import secrets
+
+_PURPOSE = "provider settings"
+
+
+def seal(workspace_id: int, settings: Mapping[str, object]) -> bytes:
+    data = json.dumps(dict(settings)).encode()
+    return secrets.seal(
+        data, secrets=_secrets(), purpose=_PURPOSE, bound_to=_workspace(workspace_id)
+    )
+
+
+def unseal(workspace_id: int, sealed: bytes) -> dict[str, object]:
+    """The settings as they were given; refused when they were sealed for another workspace."""
+    data = secrets.unseal(
+        sealed, secrets=_secrets(), purpose=_PURPOSE, bound_to=_workspace(workspace_id)
+    )
+    opened: dict[str, object] = json.loads(data)
+    return opened
+
+
+def _secrets() -> Sequence[str]:
+    return [force_str(key) for key in (installation.SECRET_KEY, *installation.SECRET_KEY_FALLBACKS)]
+
+
+def _workspace(workspace_id: int) -> str:
+    return f"workspace {workspace_id}"

@@ -1,0 +1,115 @@
+"""Whether a subject and an HTML body may be sent: sizes, and nothing that runs as a program."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from postledger.content import markup
+
+MAX_HTML_BYTES = 524_288
+MAX_SUBJECT = 150
+
+_MOST_FINDINGS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that keeps a mail from being sent, where it is, and what to do about it."""
+
+    code: str
+    place: str
+    remedy: str
+
+
+def findings(*, subject: str, html: str) -> list[Finding]:
+    """What is wrong with a mail's subject, then with its body; empty when it may be sent."""
+    return [*_of_subject(subject), *islice(_of_html(html), _MOST_FINDINGS)]
+
+
+def _of_subject(subject: str) -> Iterator[Finding]:
+    if not subject.strip():
+        yield Finding("subject_missing", "subject", "Give the mail a subject.")
+    elif len(subject) > MAX_SUBJECT:
+        remedy = f"It has {len(subject)} characters; shorten it to {MAX_SUBJECT}."
+        yield Finding("subject_too_long", "subject", remedy)
+
+
+def _of_html(html: str) -> Iterator[Finding]:
+    size = len(html.encode(errors="surrogatepass"))
+    if size > MAX_HTML_BYTES:
+        remedy = f"It has {size} bytes as UTF-8; shorten it to {MAX_HTML_BYTES}."
+        yield Finding("html_too_large", "html", remedy)
+    elif not html.strip():
+        yield Finding("html_missing", "html", "Give the mail an HTML body.")
+    elif _is_suspicious(html):
+        for code, offset in _dangers(html):
+            line = html.count("\n", 0, offset) + 1
+            yield Finding(code, f"html, line {line}", _REMEDIES[code])
+
+
+# A mail without any of these cannot contain what is looked for below, and nearly every mail is
+# without. Each begins with letters of its own, which are found at the speed of a plain search.
+_SUSPICIOUS = (
+    re.compile(r"script(?<=[<:]script)"),
+    re.compile(r"on(?<=[\s\"'/]on)[^\s/>=]++\s*+="),
+    re.compile(r"[\x00-\x20]*+".join("javascript:")),
+    # A letter, a colon, a tab or a line end under another name: how a URL's scheme is hidden.
+    re.compile(
+        r"&(?:tab;|newline;|colon;"
+        r"|#0*+(?:9|10|13|58|6[5-9]|[78]\d|90|9[7-9]|1[01]\d|12[0-2])(?!\d)"
+        r"|#x0*+(?:9|a|d|3a|[46][1-9a-f]|[57][0-9a])(?![0-9a-f]))"
+    ),
+    re.compile("srcdoc"),
+)
+
+_REMEDIES = {
+    "script_element": "Remove the script element: no mail program runs it, and filters refuse it.",
+    "event_handler": "Remove the event handler: no mail program runs it, and filters refuse it.",
+    "script_url": "Replace the javascript: URL by the address of a page.",
+    "markup_unreadable": "Close every tag and quote, and write &lt; for < inside attributes.",
+}
+
+
+def _is_suspicious(html: str) -> bool:
+    lowered = html.lower()
+    return any(pattern.search(lowered) for pattern in _SUSPICIOUS)
+
+
+# Their values are shown to people, not followed.
+_TEXTS = frozenset({"alt", "aria-description", "aria-label", "label", "placeholder", "title"})
+_LISTS = frozenset({"archive", "content", "imagesrcset", "ping", "srcset", "style", "values"})
+_STYLE_URL = re.compile(r"url\(\s*+[\"']?+\s*+javascript\s*+:", re.IGNORECASE)
+_IN_LIST = re.compile(r"(?:^|[\s,;('\"=])javascript:")
+
+
+def _dangers(html: str, *, is_inner: bool = False) -> Iterator[tuple[str, int]]:
+    """The code and the offset of everything that could run."""
+    for found in _STYLE_URL.finditer(html):
+        yield "script_url", found.start()
+    for tag in markup.tags(html):
+        if isinstance(tag, markup.Unreadable):
+            yield "markup_unreadable", tag.offset
+        elif tag.name.rpartition(":")[2] == "script":
+            yield "script_element", tag.offset
+        else:
+            yield from ((code, tag.offset) for code in _in_attributes(tag, is_inner=is_inner))
+
+
+def _in_attributes(tag: markup.Tag, *, is_inner: bool) -> Iterator[str]:
+    for name, value in tag.attributes():
+        if name.startswith("on") and name != "on":
+            yield "event_handler"
+        elif name == "srcdoc" and is_inner:
+            yield "markup_unreadable"
+        elif name == "srcdoc":
+            yield from (code for code, _ in _dangers(value, is_inner=True))
+        elif name not in _TEXTS and _is_script_url(name, value.lower()):
+            yield "script_url"
+
+
+def _is_script_url(name: str, value: str) -> bool:
+    # Browsers leave out tabs and line ends inside a URL, and controls before it.
+    if re.sub(r"[\x00-\x20]+", "", value).startswith("javascript:"):
+        return True
+    return name in _LISTS and _IN_LIST.search(re.sub(r"[\t\n\r]", "", value)) is not None

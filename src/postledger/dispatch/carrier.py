@@ -1,0 +1,273 @@
+"""Works on one stream for one turn: claim, gates, compose, arm, send, settle."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from postledger.deliveries import entries, ledger, queries
+from postledger.deliveries.entries import Batch, Body, Claim, Entry, Kind, Window
+from postledger.deliveries.queries import StreamFacts
+from postledger.deliveries.reasons import Reason
+from postledger.dispatch import answers, page, report, timing
+from postledger.dispatch.answers import Told
+from postledger.dispatch.compose import Composer, Draft, Mail
+from postledger.dispatch.crew import Crew
+from postledger.dispatch.desk import LOST
+from postledger.dispatch.routes import Blocked, Route
+from postledger.dispatch.sending import Part, Sending
+from postledger.providers.base import Mailbox, Outcome
+
+# A turn takes this many batches, and no new window after this many seconds.
+SINGLES_OF_A_TURN = 50
+BATCHES_OF_A_TURN = 4
+LENGTH_OF_A_TURN = 2.0
+# Known results wait no longer than this for the rest of their window.
+SETTLE_EVERY = 0.2
+
+_UNARMED = "The database was lost while the window was being armed."
+
+
+@dataclass(slots=True)
+class Carrier:
+    stream: StreamFacts
+    crew: Crew
+    shared: Body | None = None
+    claimed: Callable[[], None] = lambda: None  # called once the claim was made
+    is_claiming: bool = True
+    has_worked: bool = False
+
+    async def run(self) -> None:
+        async with self.crew.routes.to(self.stream) as way:
+            if isinstance(way, Blocked):
+                await self.crew.holds.blocked(self.stream.sender_id, way)
+                return
+            sender, route = way
+            claim = await self.crew.desk.do(
+                ledger.claim,
+                self.stream.id,
+                holder=self.crew.name,
+                limit=self._batches_of_a_turn(),
+                lease_time=route.lease,
+            )
+            self.is_claiming = False
+            self.claimed()
+            if claim is not None:
+                self.has_worked = True
+                await _Turn(self, claim, sender, route).run()
+
+    def _batches_of_a_turn(self) -> int:
+        is_single = self.stream.kind is Kind.TRANSACTIONAL
+        return SINGLES_OF_A_TURN if is_single else BATCHES_OF_A_TURN
+
+
+class _Turn:
+    """One claim, worked through in rounds: in each, one window of every batch."""
+
+    def __init__(self, carrier: Carrier, claim: Claim, sender: Mailbox, route: Route) -> None:
+        self._carrier = carrier
+        self._crew = carrier.crew
+        self._claim = claim
+        self._route = route
+        self._composer = Composer(carrier.stream, sender, datetime.now(UTC))
+        self._policy = self._crew.rules.policies[carrier.stream.kind]
+        self._window_size = min(route.provider.window_size, self._crew.rules.largest_window)
+        self._ends_at = time.monotonic() + LENGTH_OF_A_TURN
+
+    async def run(self) -> None:
+        batches: Sequence[Batch] = self._claim.batches
+        report.received(sum(batch.hi - batch.lo for batch in batches))
+        try:
+            while batches and not self._is_over():
+                batches = await self._round(batches)
+        except LOST:
+            await self._give_back(batches)
+            raise
+        # After any other error the lease is left to run out: work that fails again and again is
+        # then halved by the sweep until the one mail that causes it stands alone.
+        await self._give_back(batches)
+
+    def _is_over(self) -> bool:
+        return self._crew.stop.is_set() or time.monotonic() >= self._ends_at
+
+    async def _give_back(self, batches: Sequence[Batch]) -> None:
+        if batches:
+            reason = Reason.HANDED_BACK if self._crew.stop.is_set() else Reason.READY
+            await self._persistently(ledger.wait, self._claim, batches, reason=reason)
+
+    async def _round(self, batches: Sequence[Batch]) -> Sequence[Batch]:
+        """Takes one window of each batch all the way; returns what is left of the batches."""
+        stream, desk = self._carrier.stream, self._crew.desk
+        windows = [Window(b, min(b.lo + self._window_size, b.hi)) for b in batches]
+        read = await desk.do(page.read, stream, windows, self._carrier.shared)
+        self._carrier.shared = read.bodies.get(ledger.SHARED)
+        draft = self._composer.draft(windows, read)
+        started = _boottime()
+        armed = await self._arm(windows, draft)
+        left = [_after(window) for window in armed if window.to < window.batch.hi]
+        try:
+            refused: Sequence[Batch] = ()
+            if len(armed) < len(windows):
+                refused, passed = await self._not_armed(windows, armed)
+                left += passed
+            report.drafted(stream, _booked(draft, windows, refused))
+        finally:
+            # What is armed is sent, whatever becomes of the rest: nobody else may touch it.
+            if armed:
+                await self._send(armed, _mails_of(armed, windows, draft), started)
+        return left
+
+    async def _arm(self, windows: Sequence[Window], draft: Draft) -> list[Window]:
+        try:
+            return await self._crew.desk.do(
+                ledger.arm,
+                self._claim,
+                windows,
+                lease_time=self._route.lease,
+                verdicts=_verdicts(draft, windows),
+            )
+        except LOST:
+            # Perhaps it was committed, or still will be unless the lease is given back first.
+            # Nothing was sent, and only here that is known.
+            await self._give_back([window.batch for window in windows])
+            unsent = [entries.not_sent(mail.position, detail=_UNARMED) for mail in draft.mails]
+            await self._settle(Part(list(windows), {}, unsent))
+            raise
+
+    async def _not_armed(
+        self, windows: Sequence[Window], armed: Sequence[Window]
+    ) -> tuple[list[Batch], list[Batch]]:
+        """What was refused, which goes back, and what was passed over with nothing to send."""
+        starts = {window.batch.id: window.batch.lo for window in windows}
+        sent = {window.batch.id for window in armed}
+        mine = await self._crew.desk.do(queries.leased, self._claim)
+        refused = [b for b in mine if b.lo == starts.get(b.id) and b.id not in sent]
+        await self._give_back(refused)
+        return refused, [b for b in mine if b.lo > starts.get(b.id, b.lo)]
+
+    async def _send(self, windows: Sequence[Window], mails: Sequence[Mail], started: float) -> None:
+        sending = Sending(windows, (mail.position for mail in mails))
+        elapsed = _boottime() - started
+        deadline = asyncio.get_running_loop().time() + timing.time_left(self._route.lease, elapsed)
+        call = asyncio.create_task(self._collect(mails, deadline, sending))
+        try:
+            await self._follow(call, sending, deadline)
+        finally:
+            if not call.done():
+                call.cancel()  # it still says of every mail what became of it
+                await asyncio.wait({call})
+            await self._settle(sending.rest())
+        if not call.cancelled():
+            call.result()
+
+    async def _follow(self, call: asyncio.Task[None], sending: Sending, deadline: float) -> None:
+        """Settles what is answered until the call is over, or has to be ended."""
+        loop = asyncio.get_running_loop()
+        # A provider that keeps no deadline would otherwise keep a place of this process for ever.
+        latest = deadline + timing.margin(self._route.lease).total_seconds() / 2
+        stop = asyncio.create_task(self._crew.stop_now.wait())
+        try:
+            while True:
+                await asyncio.wait(
+                    {call, stop}, timeout=SETTLE_EVERY, return_when="FIRST_COMPLETED"
+                )
+                if call.done() or stop.done():
+                    return
+                if loop.time() > latest:
+                    report.overdue(self._carrier.stream)
+                    return
+                await self._settle(sending.answered())
+        finally:
+            stop.cancel()
+
+    async def _collect(self, mails: Sequence[Mail], deadline: float, sending: Sending) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        outcomes: list[Outcome] = []
+        window = [mail.message for mail in mails]
+        async with aclosing(self._route.provider.send(window, deadline)) as told:
+            async for index, outcome in told:
+                mail = mails[index]
+                duration = int((loop.time() - began) * 1000)
+                sending.answer(self._weighed(mail, outcome, duration))
+                outcomes.append(outcome)
+        await self._crew.holds.heed(self._carrier.stream, outcomes)
+
+    def _weighed(self, mail: Mail, outcome: Outcome, duration_ms: int) -> Entry:
+        told = Told(mail.position, mail.attempts, outcome, duration_ms)
+        entry = answers.entry(told, policy=self._policy, chance=random.random())  # noqa: S311  jitter, not a secret
+        report.answered(self._carrier.stream, mail, entry)
+        return entry
+
+    async def _settle(self, part: Part) -> None:
+        if part.windows:
+            settled = await self._persistently(
+                ledger.settle,
+                self._claim,
+                part.windows,
+                results=part.results,
+                settled_to=part.settled_to,
+            )
+            report.settled(self._carrier.stream, part, settled)
+
+    async def _persistently[**P, T](
+        self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Calls a verb however long the database is away: what it writes is known here alone.
+
+        Repeating is safe: a settle that was committed unheard is found done, or is evidence, and
+        a lease that was given back is not ours any more.
+        """
+        pause = 0.1
+        while True:
+            try:
+                return await self._crew.desk.do(verb, *args, **kwargs)
+            except LOST as error:
+                report.repeated(self._carrier.stream, error, pause)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 5.0)
+
+
+def _verdicts(draft: Draft, windows: Sequence[Window]) -> Sequence[Entry] | None:
+    """None, which is cheaper, when every window has a mail to send and no verdict fell."""
+    if draft.verdicts:
+        return draft.verdicts
+    positions = [mail.position for mail in draft.mails]
+    if len(positions) == sum(window.to - window.batch.lo for window in windows):
+        return None
+    has_mail = all(any(window.batch.lo <= at < window.to for at in positions) for window in windows)
+    return None if has_mail else []
+
+
+def _booked(draft: Draft, windows: Sequence[Window], refused: Sequence[Batch]) -> Draft:
+    """The draft without the windows that were refused: nothing of them was written."""
+    if not refused:
+        return draft
+    ids = {batch.id for batch in refused}
+    ends = [(window.batch.lo, window.to) for window in windows if window.batch.id not in ids]
+    return Draft(
+        [mail for mail in draft.mails if any(lo <= mail.position < to for lo, to in ends)],
+        [entry for entry in draft.verdicts if any(lo <= entry.position < to for lo, to in ends)],
+    )
+
+
+def _after(window: Window) -> Batch:
+    return replace(window.batch, lo=window.to)
+
+
+def _mails_of(armed: Sequence[Window], windows: Sequence[Window], draft: Draft) -> Sequence[Mail]:
+    if len(armed) == len(windows):
+        return draft.mails
+    return [
+        mail
+        for mail in draft.mails
+        if any(window.batch.lo <= mail.position < window.to for window in armed)
+    ]
+
+
+def _boottime() -> float:
+    """A clock that no one sets and that runs on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

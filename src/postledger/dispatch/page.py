@@ -1,0 +1,38 @@
+"""What one round of work reads: the mails that wait, their contents, and who may be mailed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from postledger.contacts import queries as contacts
+from postledger.contacts.queries import Standings
+from postledger.deliveries import queries
+from postledger.deliveries.entries import Body, Kind, Recipient, Window
+from postledger.deliveries.ledger import SHARED
+from postledger.deliveries.queries import StreamFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything composing needs, read after the claim: nothing is looked up later."""
+
+    recipients: Sequence[Recipient]
+    bodies: Mapping[int, Body]  # by position; what all share is at SHARED
+    standings: Standings
+
+
+def read(stream: StreamFacts, windows: Sequence[Window], shared: Body | None) -> Page:
+    """Reads a round's page; `shared` is the stream's common body where it is known already."""
+    recipients = queries.waiting(windows)
+    standings = contacts.standings(
+        stream.workspace_id,
+        [recipient.address for recipient in recipients],
+        [recipient.contact_id for recipient in recipients if recipient.contact_id is not None],
+    )
+    bodies = {SHARED: shared} if shared else queries.bodies(stream.id, _wanted(stream, recipients))
+    return Page(recipients, bodies, standings)
+
+
+def _wanted(stream: StreamFacts, recipients: Sequence[Recipient]) -> list[int]:
+    if stream.kind is not Kind.TRANSACTIONAL:
+        return [SHARED]
+    return [recipient.position for recipient in recipients]

@@ -1,0 +1,81 @@
+"""When a mail that was not taken goes again, and when it is given up."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from postledger.deliveries.entries import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How often a mail is tried, and the seconds after the first, second, … counted attempt.
+
+    Delays beyond the last attempt are spare: they serve when the number of attempts is raised.
+    """
+
+    attempts: int
+    delays: tuple[float, ...]
+    jitter: float = 0.0  # a share of the delay, added or taken away at random
+    longest: float | None = None  # seconds; no delay of the policy's own is longer
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or not self.delays or min(self.delays) < 0:
+            raise ValueError("a retry policy has at least one attempt and one delay, none negative")
+        if not 0 <= self.jitter <= 1:
+            raise ValueError("the jitter of a retry policy is a share between 0 and 1")
+
+
+_WRITTEN = re.compile(
+    r"(?P<attempts>\d{1,4}):(?P<delays>(?: \d{1,6}(?:\.\d+)?)+)"
+    r"(?: \+-(?P<jitter>\d{1,3})%)?(?: max (?P<longest>\d{1,6}))?"
+)
+
+
+def read(text: str) -> Policy:
+    """A policy as operators write it: `5: 1 5 30 +-25% max 60`."""
+    found = _WRITTEN.fullmatch(text.strip())
+    if found is None:
+        raise ValueError("write it as attempts: seconds …, for example 5: 1 5 30 120 600 +-25%")
+    longest = found["longest"]
+    return Policy(
+        attempts=int(found["attempts"]),
+        delays=tuple(float(seconds) for seconds in found["delays"].split()),
+        jitter=int(found["jitter"] or 0) / 100,
+        longest=float(longest) if longest else None,
+    )
+
+
+TRANSACTIONAL = "5: 1 5 30 120 600 +-25%"
+CAMPAIGN = "4: 1 4 10"
+TOPIC = "3: 0 2 7 max 120"
+DEFAULTS: Mapping[Kind, Policy] = {
+    Kind.TRANSACTIONAL: read(TRANSACTIONAL),
+    Kind.CAMPAIGN: read(CAMPAIGN),
+    Kind.TOPIC: read(TOPIC),
+}
+
+
+def delay(
+    policy: Policy, *, attempts: int, retry_after: timedelta | None, chance: float
+) -> timedelta | None:
+    """How long a mail waits after its attempt number `attempts`; None when that was the last.
+
+    `chance` is a random number from 0 to 1. What the provider asks for wins when it is longer.
+    """
+    if attempts >= policy.attempts:
+        return None
+    seconds = policy.delays[min(attempts, len(policy.delays)) - 1]
+    seconds *= 1 + policy.jitter * (2 * chance - 1)
+    if policy.longest is not None:
+        seconds = min(seconds, policy.longest)
+    return max(timedelta(seconds=seconds), retry_after or timedelta())
+
+
+def backoff(times: int) -> timedelta:
+    """How long a sender rests after its provider was out of reach, or too busy, `times` in a row.
+
+    Doubles from one second to one minute: nobody's attempts are used up by an outage.
+    """
+    return timedelta(seconds=min(60, 2 ** min(times - 1, 6)))

@@ -1,0 +1,59 @@
+"""Seals what must not be read from a copy of the database, with keys derived from a secret."""
+
+from collections.abc import Sequence
+from os import urandom
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from postledger.lib.errors import RefusedError
+
+# Stands first in every sealed value, so that another cipher can follow this one.
+_VERSION = b"\x01"
+_NONCE_BYTES = 12
+_KEY_BYTES = 32
+
+
+class UnsealableError(RefusedError):
+    code = "unsealable"
+
+
+def seal(data: bytes, *, secrets: Sequence[str], purpose: str, bound_to: str) -> bytes:
+    """Encrypts under the first secret: version, nonce, AES-256-GCM ciphertext with its tag.
+
+    Each purpose has a key of its own. `bound_to` is not hidden but must be the same at opening,
+    so a value that is copied to another place does not open there.
+    """
+    nonce = urandom(_NONCE_BYTES)
+    sealed = AESGCM(_key(secrets[0], purpose)).encrypt(nonce, data, _VERSION + bound_to.encode())
+    return _VERSION + nonce + sealed
+
+
+def unseal(sealed: bytes, *, secrets: Sequence[str], purpose: str, bound_to: str) -> bytes:
+    """Opens what `seal` made, under whichever of the secrets fits: the current one first."""
+    version, nonce = sealed[:1], sealed[1 : 1 + _NONCE_BYTES]
+    if version != _VERSION or len(nonce) < _NONCE_BYTES:
+        raise _unsealable(purpose)
+    for secret in secrets:
+        try:
+            key = AESGCM(_key(secret, purpose))
+            return key.decrypt(nonce, sealed[1 + _NONCE_BYTES :], _VERSION + bound_to.encode())
+        except InvalidTag:
+            continue
+    raise _unsealable(purpose)
+
+
+def _key(secret: str, purpose: str) -> bytes:
+    if not secret:
+        raise ValueError("an empty secret would seal nothing")
+    derived = HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose.encode())
+    return derived.derive(secret.encode())
+
+
+def _unsealable(purpose: str) -> UnsealableError:
+    return UnsealableError(
+        f"The {purpose} cannot be opened: they were sealed under another SECRET_KEY, or for another"
+        " place. Add the key they were sealed under to SECRET_KEY_PREVIOUS, or enter them anew."
+    )

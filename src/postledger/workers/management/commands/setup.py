@@ -1,0 +1,74 @@
+"""`postledger setup`: what an installation needs before its first mail; harmless when repeated."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import override
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from postledger.accounts import actions
+from postledger.deliveries import partitions
+from postledger.lib.errors import RefusedError
+from postledger.workers import nouns
+
+
+class Command(BaseCommand):
+    help = "Brings the tables up to date, makes room for the coming months and a first workspace."
+
+    @override
+    def handle(self, *args: object, **options: object) -> None:
+        with _alone():
+            self.stdout.write(_migrate())
+            self.stdout.write(_make_room())
+            self.stdout.write(_make_workspace())
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Containers that start together all run this; migrations bear one at a time."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(hashtext('postledger_setup'))")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(hashtext('postledger_setup'))")
+
+
+def _migrate() -> str:
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if not plan:
+        return "The tables were up to date."
+    call_command("migrate", interactive=False, verbosity=0)
+    return f"Brought the tables up to date; migrations applied: {len(plan)}."
+
+
+def _make_room() -> str:
+    made = partitions.ensure(datetime.now(UTC))
+    return f"Made room for {', '.join(made)}." if made else "There was room for the coming months."
+
+
+def _make_workspace() -> str:
+    try:
+        made = actions.ensure_default_workspace(
+            from_email=settings.FROM_EMAIL, from_name=settings.FROM_NAME, actor=nouns.actor()
+        )
+    except RefusedError as refused:
+        raise CommandError(
+            f"No workspace was made of FROM_EMAIL and FROM_NAME: {refused}"
+            " Correct them and run postledger setup again."
+        ) from None
+    if made is None:
+        return "There was a workspace already; FROM_EMAIL and FROM_NAME were not looked at."
+    if made.sender_address is None:
+        return "Created the workspace default; postledger sender create gives it a sender."
+    return (
+        f"Created the workspace default with the sender {made.sender_address}; postledger sender"
+        " attach names the account that takes its mail."
+    )

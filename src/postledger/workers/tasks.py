@@ -1,0 +1,58 @@
+"""Celery's doors: bells for the dispatcher, and the ledger's upkeep."""
+
+from datetime import UTC, datetime, timedelta
+
+from celery import shared_task
+
+from postledger.deliveries import ledger, partitions, queries
+from postledger.dispatch.desk import called
+from postledger.workers import engine
+
+# Enough to keep up with two workers; what is left is done a few seconds later.
+_DRAINED_AT_ONCE = 100
+_SWEPT_AT_ONCE = 100
+_LANE_IDLE = timedelta(hours=1)
+
+
+@shared_task(name="postledger.bell")
+def bell(stream_id: int) -> None:
+    """A stream has work now."""
+    engine.ring(stream_id)
+
+
+@shared_task(name="postledger.tick")
+def tick() -> None:
+    """Some stream may have work that came due."""
+    engine.look()
+
+
+@shared_task(name="postledger.sweep")
+def sweep() -> None:
+    """Takes lost leases away, all of them, and has what they gave back looked for."""
+    for _ in range(_SWEPT_AT_ONCE):
+        found = called(ledger.sweep)
+        if not found.given_back:
+            break
+        engine.swept(found)
+
+
+@shared_task(name="postledger.drain")
+def drain() -> None:
+    """Books the waiting rest of cancelled streams."""
+    for stream_id in called(queries.cancelled_with_work):
+        for _ in range(_DRAINED_AT_ONCE):
+            if not called(ledger.drain, stream_id):
+                break
+
+
+@shared_task(name="postledger.fold")
+def fold() -> None:
+    """Adds finished batches' counters to their streams."""
+    called(ledger.fold)
+
+
+@shared_task(name="postledger.tidy")
+def tidy() -> None:
+    """Makes the coming months' room, and takes idle streams off the walk."""
+    called(partitions.ensure, datetime.now(UTC))
+    called(ledger.retire_lanes, idle=_LANE_IDLE)

@@ -1,0 +1,172 @@
+"""A token opens the door of its own workspace, in its time, and as it was printed."""
+
+import random
+import string
+from base64 import urlsafe_b64decode
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from postledger.accounts import actions, keys
+from postledger.accounts.actions import NewKey
+from postledger.accounts.keys import Caller, Scope
+from postledger.accounts.models import ApiKey
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+MOMENT = timedelta(microseconds=1)
+
+
+@pytest.fixture
+def acme(db: None) -> int:
+    return actions.create_workspace("acme", actor="alice")
+
+
+def make(workspace_id: int, *, is_test: bool = False) -> NewKey:
+    return actions.create_key(
+        workspace_id, name="shop", scopes=[Scope.SEND], is_test=is_test, actor="alice"
+    )
+
+
+def mutations(token: str, *, seed: int) -> Iterator[str]:
+    """Tokens near the real one: one sign changed, lost, doubled, moved or added."""
+    rng = random.Random(seed)
+    signs = string.ascii_letters + string.digits + "-_.=+/ \0é٣"
+    while True:
+        place = rng.randrange(len(token))
+        head, sign, tail = token[:place], token[place], token[place + 1 :]
+        yield head + rng.choice(signs) + tail
+        yield head + tail
+        yield head + sign + sign + tail
+        yield head + sign.swapcase() + tail
+        yield head + tail[:1] + sign + tail[1:]
+        yield head + rng.choice(signs) + sign + tail
+        yield token + rng.choice(signs)
+
+
+def test_a_token_is_recognised_as_its_key(acme: int) -> None:
+    key = make(acme, is_test=True)
+
+    caller = keys.recognise(key.token, now=NOW)
+
+    assert caller == Caller(
+        workspace_id=acme,
+        key_id=key.key_id,
+        prefix=key.prefix,
+        scopes=frozenset({"mail:send"}),
+        is_test=True,
+    )
+
+
+def test_a_token_tells_its_kind_and_carries_256_bits(acme: int) -> None:
+    live, test = make(acme), make(acme, is_test=True)
+
+    assert live.token.startswith("pl_live_")
+    assert test.token.startswith("pl_test_")
+    assert len(urlsafe_b64decode(live.token.partition(".")[2] + "=")) == 32
+
+
+def test_no_mutated_token_is_recognised(acme: int) -> None:
+    token = make(acme).token
+    mutated: set[str] = set()
+    for text in mutations(token, seed=7):
+        mutated |= {text} - {token}
+        if len(mutated) == 2000:
+            break
+
+    accepted = [text for text in mutated if keys.recognise(text, now=NOW)]
+
+    assert keys.recognise(token, now=NOW)
+    assert accepted == []
+
+
+def test_another_spelling_of_the_same_bits_is_not_recognised(acme: int) -> None:
+    """The last sign of a secret carries four bits, so four signs stand for the same ones."""
+    token = make(acme).token
+    secret = token.partition(".")[2]
+    twins = [
+        token[:-1] + sign
+        for sign in string.ascii_letters + string.digits + "-_"
+        if urlsafe_b64decode(secret[:-1] + sign + "=") == urlsafe_b64decode(secret + "=")
+    ]
+
+    recognised = [twin for twin in twins if keys.recognise(twin, now=NOW)]
+
+    assert len(twins) == 4
+    assert recognised == [token]
+
+
+def test_the_secret_of_another_key_does_not_fit(acme: int) -> None:
+    one, other = make(acme), make(acme)
+
+    assert keys.recognise(f"{one.prefix}.{other.token.partition('.')[2]}", now=NOW) is None
+
+
+@pytest.mark.parametrize("token", ["", ".", "pl_live_", "Bearer x", "pl_live_abcdefgh." + "A" * 43])
+def test_what_was_never_a_token_is_not_recognised(acme: int, token: str) -> None:
+    assert keys.recognise(token, now=NOW) is None
+
+
+def test_a_secret_of_which_nothing_is_known_is_not_that_of_an_unknown_key(acme: int) -> None:
+    """Unknown prefixes are compared with a hash of zeros; no row has it, and none matches it."""
+    assert keys.recognise("pl_live_abcdefgh." + "A" * 43, now=NOW) is None
+    assert not ApiKey.objects.filter(secret_hash=bytes(32)).exists()
+
+
+def test_a_revoked_key_is_refused_from_then_on(acme: int) -> None:
+    key = make(acme)
+
+    actions.revoke_key(acme, prefix=key.prefix, actor="alice", now=NOW)
+
+    assert keys.recognise(key.token, now=NOW) is None
+
+
+def test_a_key_works_until_it_expires_and_not_a_moment_longer(acme: int) -> None:
+    key = make(acme)
+    ApiKey.objects.filter(pk=key.key_id).update(expires_at=NOW)
+
+    assert keys.recognise(key.token, now=NOW - MOMENT)
+    assert keys.recognise(key.token, now=NOW) is None
+
+
+def test_a_use_is_noted_once_a_minute(acme: int) -> None:
+    key = make(acme)
+    moments = [NOW + timedelta(seconds=seconds) for seconds in (0, 1, 59, 60, 61, 121)]
+
+    noted = []
+    for moment in moments:
+        keys.recognise(key.token, now=moment)
+        noted.append(ApiKey.objects.get(pk=key.key_id).last_used_at)
+
+    assert noted == [moments[i] for i in (0, 0, 0, 3, 3, 5)]
+
+
+def test_a_key_in_use_costs_one_statement(
+    acme: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    key = make(acme)
+    keys.recognise(key.token, now=NOW)
+
+    with django_assert_num_queries(1):
+        keys.recognise(key.token, now=NOW + timedelta(seconds=1))
+    with django_assert_num_queries(1):
+        keys.recognise(key.token[:-3] + "AAA", now=NOW)
+    with django_assert_num_queries(0):
+        keys.recognise("no token at all", now=NOW)
+
+
+def test_a_wrong_secret_notes_no_use(acme: int) -> None:
+    key = make(acme)
+
+    keys.recognise(key.token[:-3] + "AAA", now=NOW)
+
+    assert ApiKey.objects.get(pk=key.key_id).last_used_at is None
+
+
+def test_a_key_shows_its_token_in_no_repr(acme: int) -> None:
+    key, minted = make(acme), keys.mint(is_test=False)
+
+    assert key.token not in repr(key)
+    assert minted.token not in repr(minted)
+    assert repr(minted.secret_hash) not in repr(minted)

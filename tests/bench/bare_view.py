@@ -1,0 +1,49 @@
+"""The yardstick of the door: Django, one view, one INSERT, nothing else."""
+
+import json
+import os
+
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+from django.db import connection
+from django.http import HttpRequest, JsonResponse
+from django.urls import path
+
+from postledger.config import database_url
+
+_named = database_url.parse(os.environ["DATABASE_URL"])
+settings.configure(
+    SECRET_KEY="x" * 64,
+    ALLOWED_HOSTS=["*"],
+    ROOT_URLCONF=__name__,
+    DATABASES={
+        "default": {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": _named.name,
+            "USER": _named.user,
+            "PASSWORD": _named.password,
+            "HOST": _named.host,
+            "PORT": _named.port,
+            "OPTIONS": {**_named.options, "pool": {"min_size": 0, "max_size": 8}},
+        }
+    },
+)
+
+
+def take(request: HttpRequest) -> JsonResponse:
+    mail = json.loads(request.body)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO bench_mail (recipient, subject, html) VALUES (%s, %s, %s) RETURNING id",
+            [mail["to"], mail["subject"], mail["html"]],
+        )
+        [(number,)] = cursor.fetchall()
+    return JsonResponse({"id": number}, status=202)
+
+
+def live(_request: HttpRequest) -> JsonResponse:
+    return JsonResponse({})
+
+
+urlpatterns = [path("", take), path("live", live)]
+application = get_wsgi_application()

@@ -1,0 +1,130 @@
+"""The gates learn of a whole window in one statement who must not, or cannot, be mailed."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoAssertNumQueries
+
+from postledger.accounts import actions as accounts
+from postledger.contacts import actions, queries
+from postledger.contacts.actions import SuppressionReason
+from postledger.contacts.queries import Standings
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def acme(db: None) -> int:
+    return accounts.create_workspace("acme", actor="alice")
+
+
+@pytest.fixture
+def globex(db: None) -> int:
+    return accounts.create_workspace("globex", actor="charlie")
+
+
+def make(workspace_id: int, address: str) -> int:
+    return actions.create_contact(workspace_id, address=address, actor="alice")
+
+
+def suppress(workspace_id: int, address: str, reason: SuppressionReason) -> None:
+    assert actions.suppress(workspace_id, address=address, reason=reason, actor="alice")
+
+
+def test_nobody_stands_anywhere_in_an_empty_window(acme: int) -> None:
+    assert queries.standings(acme, [], []) == Standings({}, {})
+
+
+def test_a_suppressed_address_is_told_with_its_reason_whatever_its_capitals(acme: int) -> None:
+    suppress(acme, "Bounced@example.com", SuppressionReason.BOUNCED)
+    suppress(acme, "tired@example.com", SuppressionReason.UNSUBSCRIBED)
+
+    found = queries.standings(
+        acme, ["bounced@example.com", "fine@example.com", "TIRED@example.com"], []
+    )
+
+    assert found.suppressed == {
+        "bounced@example.com": "bounced",
+        "tired@example.com": "unsubscribed",
+    }
+
+
+@pytest.mark.parametrize("stored", ["ÉMILE@example.com", "émile@example.com", "İan@example.com"])
+def test_an_answer_is_told_under_the_address_that_was_asked_for(acme: int, stored: str) -> None:
+    """Python and PostgreSQL make small letters of some signs differently."""
+    suppress(acme, stored, SuppressionReason.BY_HAND)
+
+    found = queries.standings(acme, [stored], [])
+
+    assert found.suppressed == {stored.lower(): "by_hand"}
+
+
+def test_another_workspaces_suppression_suppresses_nothing_here(acme: int, globex: int) -> None:
+    suppress(globex, "r1@example.com", SuppressionReason.BOUNCED)
+
+    assert queries.standings(acme, ["r1@example.com"], []).suppressed == {}
+
+
+def test_only_the_workspaces_own_undeleted_contacts_stand(acme: int, globex: int) -> None:
+    there, deleted = make(acme, "R1@example.com"), make(acme, "r2@example.com")
+    strange = make(globex, "r3@example.com")
+    actions.delete_contact(acme, contact_id=deleted, actor="alice", now=NOW)
+
+    found = queries.standings(acme, [], [there, deleted, strange, strange + 1000])
+
+    assert found.contacts == {there: "r1@example.com"}
+
+
+def test_a_contact_that_moved_is_told_with_its_own_address(acme: int) -> None:
+    contact_id = make(acme, "new@example.com")
+
+    found = queries.standings(acme, ["old@example.com"], [contact_id])
+
+    assert found.contacts[contact_id] != "old@example.com"
+
+
+def test_an_address_asked_for_twice_is_told(acme: int) -> None:
+    suppress(acme, "r1@example.com", SuppressionReason.BOUNCED)
+
+    found = queries.standings(acme, ["r1@example.com", "R1@example.com", "r1@example.com"], [])
+
+    assert found.suppressed == {"r1@example.com": "bounced"}
+
+
+def test_a_window_of_a_thousand_is_one_statement(
+    acme: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    contacts = [make(acme, f"r{n}@example.com") for n in range(3)]
+    suppress(acme, "r999@example.com", SuppressionReason.BOUNCED)
+
+    with django_assert_num_queries(1):
+        found = queries.standings(acme, [f"r{n}@example.com" for n in range(1000)], contacts)
+
+    assert found.suppressed == {"r999@example.com": "bounced"}
+    assert list(found.contacts) == contacts
+
+
+def test_a_window_is_looked_up_by_index_in_tables_that_are_large(acme: int) -> None:
+    fill = (
+        "INSERT INTO {} SELECT %s, 'r' || n || '@example.com', {} FROM generate_series(1, 50000) n"
+    )
+    with connection.cursor() as cursor:
+        for table, value in (
+            ("contacts_suppression (workspace_id, address, reason)", "'bounced'"),
+            ("contacts_contact (workspace_id, address, name)", "''"),
+        ):
+            cursor.execute(fill.format(table, value), [acme])
+        cursor.execute("ANALYZE contacts_suppression, contacts_contact")
+
+    with CaptureQueriesContext(connection) as captured:
+        found = queries.standings(acme, [f"R{n}@example.com" for n in range(1, 101)], [1, 2, 3])
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {captured[0]['sql']}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+
+    assert len(found.suppressed) == 100
+    assert "contacts_suppression_once" in plan
+    assert "contacts_contact_pkey" in plan
+    assert "Seq Scan" not in plan

@@ -1,0 +1,139 @@
+"""A whole installation in processes of its own: web and workers on the real servers."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+from django.conf import settings
+from kombu import Connection
+
+from postledger.dispatch.models import Worker
+
+RABBITMQ = os.environ.get("BROKER_URL", "amqp://guest:guest@127.0.0.1:5672//")
+REDIS = "redis://127.0.0.1:6379/15"
+COMMANDS = Path(sys.executable).parent
+PATIENCE = 60.0
+
+
+def until(true: Callable[[], object], *, seconds: float = PATIENCE, every: float = 0.05) -> float:
+    """Waits until something holds, and returns how long that took."""
+    started = time.monotonic()
+    while not true():
+        waited = time.monotonic() - started
+        assert waited < seconds, f"still not so after {seconds} s"
+        time.sleep(every)
+    return time.monotonic() - started
+
+
+@dataclass
+class Process:
+    """One process of the installation, and what it writes."""
+
+    popen: subprocess.Popen[bytes]
+    log: Path
+
+    def shows_life(self) -> bool:
+        assert self.popen.poll() is None, self.log.read_text()[-3000:]
+        return Worker.objects.filter(name__endswith=f":{self.popen.pid}").exists()
+
+    def stop(self, number: int = signal.SIGTERM, *, patience: float = PATIENCE) -> int:
+        self.popen.send_signal(number)
+        return self.popen.wait(patience)
+
+
+@dataclass
+class Installation:
+    folder: Path
+    database: str
+    broker: str = RABBITMQ
+    extra: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+    processes: list[Process] = field(default_factory=list)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "SECRET_KEY": settings.SECRET_KEY,
+            "ALLOWED_HOSTS": "127.0.0.1",
+            "DATABASE_URL": self.database,
+            "BROKER_URL": self.broker,
+            "QUEUE_PREFIX": self.prefix,
+            "LOG_LEVEL": "INFO",
+            **self.extra,
+        }
+
+    def worker(self, *options: str) -> Process:
+        process = self.start("worker", [str(COMMANDS / "postledger"), "worker", *options])
+        until(process.shows_life)
+        return process
+
+    def web(
+        self, port: int, *options: str, target: str = "postledger.config.wsgi:application"
+    ) -> Process:
+        command = [
+            *(str(COMMANDS / "granian"), "--interface", "wsgi", "--port", str(port)),
+            *("--host", "127.0.0.1", *options, target),
+        ]
+        process = self.start("web", command)
+        until(lambda: process.popen.poll() is None and answers(f"http://127.0.0.1:{port}/live"))
+        return process
+
+    def start(self, name: str, command: Sequence[str]) -> Process:
+        log = self.folder / f"{name}-{len(self.processes)}.log"
+        with log.open("wb") as file:
+            popen = subprocess.Popen(
+                command, env=self.environment, stdout=file, stderr=subprocess.STDOUT
+            )
+        process = Process(popen, log)
+        self.processes.append(process)
+        return process
+
+    def close(self) -> None:
+        for process in self.processes:
+            with suppress(ProcessLookupError):
+                process.popen.kill()
+            process.popen.wait()
+        forget_queues(self.broker, self.prefix)
+
+
+def _prefix() -> str:
+    return f"test-{uuid4().hex[:8]}"
+
+
+@contextmanager
+def installation(
+    folder: Path, database: str, *, broker: str = RABBITMQ, prefix: str = "", **extra: str
+) -> Iterator[Installation]:
+    installed = Installation(folder, database, broker, extra, prefix or _prefix())
+    try:
+        yield installed
+    finally:
+        installed.close()
+
+
+def forget_queues(broker: str, prefix: str) -> None:
+    """Leaves nothing behind on a broker that others use too."""
+    with Connection(broker, connect_timeout=5) as connection, connection.channel() as channel:
+        for name in ("bells", "upkeep"):
+            with suppress(Exception):
+                channel.queue_delete(f"{prefix}.{name}")
+        with suppress(Exception):
+            channel.exchange_delete(prefix)
+
+
+def answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2):  # noqa: S310  our own server
+            return True
+    except (urllib.error.URLError, OSError):
+        return False

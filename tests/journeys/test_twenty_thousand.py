@@ -1,0 +1,58 @@
+"""Twenty thousand mails through real worker processes, on either broker: each goes exactly once."""
+
+from pathlib import Path
+
+import pytest
+
+from postledger.deliveries import audit, ledger
+from postledger.deliveries.entries import Kind, Line
+from postledger.deliveries.states import State
+from tests.journeys import rig, stage
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+MAILS = 20_000
+
+
+@pytest.mark.parametrize("broker", [rig.RABBITMQ, rig.REDIS], ids=["RabbitMQ", "Redis"])
+def test_two_workers_hand_over_each_of_20000_mails_once(broker: str, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    owner = stage.sender("acme", journal=str(journal))
+    bulk = stage.bulk(owner, MAILS)
+    singles = stage.stream(owner, Kind.TRANSACTIONAL)
+
+    with rig.installation(tmp_path, stage.database(), broker=broker) as installed:
+        workers = [installed.worker("--beat"), installed.worker()]
+        for number in range(100):
+            ledger.enqueue(singles, [Line(f"s{number}@example.com", body=stage.LETTER)])
+        rig.until(lambda: stage.count(bulk) == MAILS and stage.count(singles) == 100)
+        ended = [worker.stop() for worker in workers]
+
+    counts = stage.taken(journal)
+    assert ended == [0, 0]
+    assert len(counts) == MAILS + 100
+    assert set(counts.values()) == {1}
+    assert audit.audit(bulk).findings == []
+    assert audit.audit(singles).findings == []
+
+
+def test_a_worker_told_to_stop_under_load_leaves_nothing_in_doubt_and_loses_nothing(
+    tmp_path: Path,
+) -> None:
+    journal = tmp_path / "journal"
+    bulk = stage.bulk(stage.sender("acme", journal=str(journal)), MAILS)
+
+    with rig.installation(tmp_path, stage.database()) as installed:
+        for _ in range(10):
+            before = stage.count(bulk)
+            worker = installed.worker("--beat")
+            rig.until(lambda before=before: stage.count(bulk) > before, every=0.01)  # type: ignore[misc]
+            assert worker.stop() == 0
+            assert stage.count(bulk, State.IN_DOUBT) == 0
+            assert stage.count(bulk) == sum(stage.taken(journal).values())
+            assert stage.count(bulk) < MAILS, "the load ended before the stops did"
+        installed.worker("--beat")
+        rig.until(lambda: stage.count(bulk) == MAILS)
+
+    assert set(stage.taken(journal).values()) == {1}
+    assert audit.audit(bulk).findings == []
