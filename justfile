@@ -35,7 +35,7 @@ fmt:
     ruff check --fix
     ruff format
 
-# One measurement by its name: `just bench ledger`, `growth` or `holds`.
+# One measurement by its name: `just bench ledger`, `send`, `growth` or `holds`.
 bench name *args:
     python -m tests.bench.{{ name }} {{ args }}
 

@@ -9,7 +9,6 @@ import argparse
 import os
 import re
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -158,7 +157,9 @@ class Bench:
         return self.mails / (time.perf_counter() - began)
 
     def serving(self, target: str) -> str:
-        port = free_port()
+        from tests.journeys import rig
+
+        port = rig.free_port()
         self.installed.web(port, "--workers", "1", "--blocking-threads", "4", target=target)
         return f"http://127.0.0.1:{port}"
 
@@ -210,7 +211,9 @@ def key() -> str:
 
 @contextmanager
 def sink() -> Iterator[int]:
-    port = free_port()
+    from tests.journeys import rig
+
+    port = rig.free_port()
     user = ["-u", "nobody"] if os.geteuid() == 0 else []
     process = subprocess.Popen([f"{SBIN}/smtp-sink", *user, f"127.0.0.1:{port}", "1000"])
     try:
@@ -219,12 +222,6 @@ def sink() -> Iterator[int]:
     finally:
         process.terminate()
         process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,10 @@ from typing import Any
 READ = """
 import json
 from postledger.config import settings
-names = ("DEBUG", "SECRET_KEY", "ALLOWED_HOSTS", "DATABASES", "CELERY_BROKER_URL")
+names = (
+    "DEBUG", "SECRET_KEY", "SECRET_KEY_FALLBACKS", "ALLOWED_HOSTS", "DATABASES",
+    "CELERY_BROKER_URL", "FROM_EMAIL", "FROM_NAME",
+)
 print(json.dumps({name: getattr(settings, name) for name in names}, default=str))
 """
 
@@ -46,8 +49,22 @@ def test_only_development_has_a_built_in_secret_key() -> None:
     assert read(DEBUG="true")["SECRET_KEY"]
 
 
+def test_previous_secret_keys_are_separated_by_commas() -> None:
+    assert read()["SECRET_KEY_FALLBACKS"] == []
+    assert read(SECRET_KEY_PREVIOUS=" older, ,oldest,")["SECRET_KEY_FALLBACKS"] == [
+        "older",
+        "oldest",
+    ]
+
+
+def test_the_first_senders_address_and_name_are_read() -> None:
+    settings = read(FROM_EMAIL="hello@acme.example", FROM_NAME="Acme")
+
+    assert (settings["FROM_EMAIL"], settings["FROM_NAME"]) == ("hello@acme.example", "Acme")
+
+
 def test_a_pool_is_used_when_a_size_is_given() -> None:
-    without = read()["DATABASES"]["default"]["OPTIONS"]
+    without = read(DATABASE_POOL_SIZE="0")["DATABASES"]["default"]["OPTIONS"]
     with_pool = read(DATABASE_POOL_SIZE="8")["DATABASES"]["default"]["OPTIONS"]
 
     assert "pool" not in without

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from django.conf import settings
-from kombu import Connection
+from kombu import Connection, Exchange, Queue
 
 from postledger.dispatch.models import Worker
 
@@ -92,7 +93,11 @@ class Installation:
         log = self.folder / f"{name}-{len(self.processes)}.log"
         with log.open("wb") as file:
             popen = subprocess.Popen(
-                command, env=self.environment, stdout=file, stderr=subprocess.STDOUT
+                command,
+                env=self.environment,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
         process = Process(popen, log)
         self.processes.append(process)
@@ -100,8 +105,9 @@ class Installation:
 
     def close(self) -> None:
         for process in self.processes:
+            # The whole group: a web server's children would outlive it.
             with suppress(ProcessLookupError):
-                process.popen.kill()
+                os.killpg(process.popen.pid, signal.SIGKILL)
             process.popen.wait()
         forget_queues(self.broker, self.prefix)
 
@@ -124,11 +130,16 @@ def installation(
 def forget_queues(broker: str, prefix: str) -> None:
     """Leaves nothing behind on a broker that others use too."""
     with Connection(broker, connect_timeout=5) as connection, connection.channel() as channel:
+        exchange = Exchange(prefix, channel=channel)
         for name in ("bells", "upkeep"):
-            with suppress(Exception):
-                channel.queue_delete(f"{prefix}.{name}")
-        with suppress(Exception):
-            channel.exchange_delete(prefix)
+            Queue(f"{prefix}.{name}", exchange, channel=channel).delete()
+        exchange.delete()
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def answers(url: str) -> bool:

@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from django.db import connection
+from psycopg import sql as pg
 
 from postledger.accounts import actions
 from postledger.accounts.models import Sender, Workspace
 from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Body, Kind, Line
+from postledger.deliveries.entries import Body, Kind
 from postledger.deliveries.states import State
 
 LETTER = Body(subject="News", html="<p>News</p>", text="News")
@@ -42,11 +43,18 @@ def stream(owner: Sender, kind: Kind, *, body: Body | None = None) -> int:
     )
 
 
-def bulk(owner: Sender, mails: int, *, body: Body = LETTER) -> int:
-    opened = stream(owner, Kind.CAMPAIGN, body=body)
-    for first in range(0, mails, 1000):
-        numbers = range(first, min(first + 1000, mails))
-        ledger.enqueue(opened, [Line(f"r{number}@example.com") for number in numbers])
+_PEOPLE = pg.SQL(
+    "SELECT 'r' || n || '@example.com' AS address, NULL::text AS dedupe_key,"
+    " NULL::bigint AS contact_id, NULL::text AS variables"
+    " FROM generate_series(%(first)s::int, %(last)s::int) AS n (n)"
+)
+
+
+def bulk(owner: Sender, mails: int) -> int:
+    opened = stream(owner, Kind.CAMPAIGN, body=LETTER)
+    for first in range(0, mails, 10_000):
+        numbers = {"first": first, "last": min(first + 10_000, mails) - 1}
+        ledger.plan(opened, source=_PEOPLE, params=numbers)
     return opened
 
 

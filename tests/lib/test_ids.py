@@ -33,6 +33,11 @@ def test_an_id_comes_back_as_it_went(delivery_id: DeliveryId) -> None:
 
 
 @given(delivery_ids)
+def test_the_quick_way_to_text_gives_the_same_text(delivery_id: DeliveryId) -> None:
+    assert delivery_id.text() == str(delivery_id.uuid())
+
+
+@given(delivery_ids)
 def test_an_id_is_a_uuid_of_the_version_for_own_layouts(delivery_id: DeliveryId) -> None:
     assert delivery_id.uuid().version == 8
 

@@ -55,7 +55,7 @@ class Env(BaseSettings):
         description="The PostgreSQL database (15 or newer) that holds the ledger.",
     )
     database_pool_size: int = Field(
-        default=0,
+        default=10,
         ge=0,
         le=200,
         description="Connections one process may keep open at once; 0 opens one for each thread.",
@@ -81,7 +81,7 @@ class Env(BaseSettings):
         default=120,
         ge=5,
         le=3600,
-        description="How long a worker has work to itself; slow providers get longer by themselves.",
+        description="How long a worker has work to itself; with slow providers, longer by itself.",
     )
     batch_size: int = Field(
         default=50,
@@ -93,7 +93,7 @@ class Env(BaseSettings):
         default=45,
         ge=0,
         le=900,
-        description="How long a worker that is told to stop waits for answers before it ends calls.",
+        description="How long a worker that is to stop waits for answers before it ends calls.",
     )
     retry_transactional: str = Field(
         default=retry.TRANSACTIONAL,

@@ -110,7 +110,7 @@ def _waiting(id_: DeliveryId, now: datetime) -> Waiting | None:
     delivery = queries.delivery(id_.stream_id, id_.position)
     if stream is None or delivery is None or delivery.work is None:
         return None  # it got its result a moment ago
-    return _held(stream, now) or _at_work(delivery.work)
+    return _held(stream, now) or _at_work(delivery.work, now)
 
 
 def _held(stream: StreamFacts, now: datetime) -> Waiting | None:
@@ -125,11 +125,12 @@ def _held(stream: StreamFacts, now: datetime) -> Waiting | None:
     return None
 
 
-def _at_work(work: WorkFacts) -> Waiting:
+def _at_work(work: WorkFacts, now: datetime) -> Waiting:
     if work.lease_until is not None:
         where = "with the provider" if work.is_armed else "with a worker"
         return Waiting(
             work.reason, f"it is {where} now", work.since, work.lease_until, "the answer comes"
         )
     told = EXPLANATIONS[work.reason]
-    return Waiting(work.reason, told.why, work.since, work.due_at, told.moved_by)
+    until = work.due_at if work.due_at > now else None
+    return Waiting(work.reason, told.why, work.since, until, told.moved_by)

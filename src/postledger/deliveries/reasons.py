@@ -55,6 +55,6 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.PAUSED: Explanation("a person paused it", "a person releases it"),
     Reason.SENDER_BLOCKED: Explanation(
         "the provider refuses this sender",
-        "the sender is mended and released",
+        "the sender is mended and released (postledger sender release)",
     ),
 }

@@ -5,7 +5,7 @@ streams together; the months are read one by one, newest first.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import LiteralString
 
@@ -73,9 +73,9 @@ def search(
     workspace_id: int, filters: Filters, *, limit: int, now: datetime, after: Cursor | None = None
 ) -> Page:
     """One page: up to `limit` mails of one month, and where to go on."""
-    newest = min(filters.until or now, now) + _SLACK
-    oldest = ids.month_of(max(filters.since or _FIRST, _FIRST))
-    cursor = after or Cursor(ids.month_of(newest), _END)
+    filters = _within_reach(filters, now)
+    oldest = ids.month_of(filters.since or _FIRST)
+    cursor = after or Cursor(ids.month_of((filters.until or now) + _SLACK), _END)
     mails: Sequence[Mail] = ()
     for _ in range(_MOST_MONTHS):
         streams = _streams(workspace_id, cursor.month)
@@ -91,6 +91,15 @@ def search(
         mails = page.mails
         cursor = Cursor(month - 1, _END)
     return Page(mails, cursor)
+
+
+def _within_reach(filters: Filters, now: datetime) -> Filters:
+    """The same filters without the times before the first mail and after the last."""
+    return replace(
+        filters,
+        since=filters.since and max(filters.since, _FIRST),
+        until=filters.until and min(filters.until, now + _SLACK),
+    )
 
 
 # The streams of the newest month, up to a given one, that the workspace has mail of.
@@ -183,8 +192,8 @@ def _page(streams: Sequence[int], filters: Filters, *, month: int, below: int, l
 
 def _mail(row: sql.Row) -> Mail:
     stream_id, position, address, state, *line, subject, tags, request_id = row
-    texts = (subject or "", tags or (), request_id or "")
-    return Mail(stream_id, position, address, State(state), *line, *texts)
+    facts: sql.Row = (*line, subject or "", tags or (), request_id or "")
+    return Mail(stream_id, position, address, State(state), *facts)
 
 
 def _spans(streams: Sequence[int], filters: Filters, below: int) -> dict[str, object]:

@@ -98,7 +98,7 @@ class Composer:
             except RefusedError as refused:
                 self._shared = refused
         if isinstance(self._shared, RefusedError):
-            raise self._shared
+            raise self._shared.with_traceback(None)
         return self._shared
 
     def _made(self, body: Body, boundary: str) -> Stencil:

@@ -10,8 +10,20 @@ from postledger.dispatch.models import Worker
 FORGOTTEN_AFTER = timedelta(hours=1)
 
 
-def sign(name: str, *, started_at: datetime, carrying: int, claimed_at: datetime | None) -> None:
-    values = {"carrying": carrying, "claimed_at": claimed_at, "seen_at": Now()}
+def sign(
+    name: str,
+    *,
+    started_at: datetime,
+    carrying: int,
+    claimed_at: datetime | None,
+    ticked_at: datetime | None,
+) -> None:
+    values = {
+        "carrying": carrying,
+        "claimed_at": claimed_at,
+        "ticked_at": ticked_at,
+        "seen_at": Now(),
+    }
     if not Worker.objects.filter(name=name).update(**values):
         Worker.objects.create(name=name, started_at=started_at, **values)
         Worker.objects.filter(seen_at__lt=Now() - FORGOTTEN_AFTER).delete()

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from postledger.dispatch.models import Worker
@@ -13,3 +13,8 @@ SEEN_WITHIN = timedelta(seconds=30)
 
 def alive() -> QuerySet[Worker]:
     return Worker.objects.filter(seen_at__gt=Now() - SEEN_WITHIN)
+
+
+def hearing_beat() -> QuerySet[Worker]:
+    """Those that heard a tick a moment ago; their own clocks say when."""
+    return alive().filter(ticked_at__gt=F("seen_at") - SEEN_WITHIN)

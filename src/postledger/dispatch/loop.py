@@ -27,6 +27,8 @@ DESK_THREADS = 3
 # Without a bell or a tick the loop looks for work by itself: a dead broker costs time, no mail.
 LOOK_EVERY = 5.0
 SIGN_OF_LIFE_EVERY = 5.0
+# Beat ticks every second; after so many without, the loop sees to lost leases itself.
+MOST_SILENCE = 15.0
 # What is known of a stream does not change; the number remembered is bounded, and that of
 # contents more so: each may have megabytes of attachments.
 MOST_STREAMS_KNOWN = 1000
@@ -46,12 +48,14 @@ class Dispatcher:
         self.passed_at = time.monotonic()  # when the loop last came round
         self.worked_at = time.monotonic()  # when a carrier last had work
         self.claimed_at: datetime | None = None
+        self.ticked_at: datetime | None = None
         self._rules = rules
         self._loop: asyncio.AbstractEventLoop | None = None
         self._carriers: dict[asyncio.Task[None], Carrier] = {}
         self._rung: dict[int, None] = {}  # an ordered set
         self._looks = True
         self._looked_at = 0.0
+        self._heard_at = time.monotonic()  # when somebody last ticked
         self._news = asyncio.Event()
         self._news.set()  # the first pass looks at once
         self._stop_requested = False
@@ -67,6 +71,11 @@ class Dispatcher:
         """A stream has work."""
         self._call(self._ring, stream_id)
 
+    def tick(self) -> None:
+        """Beat is there, and some stream may have work that came due."""
+        self._heard_at, self.ticked_at = time.monotonic(), datetime.now(UTC)
+        self.look()
+
     def look(self) -> None:
         """Some stream may have work."""
         self._call(self._look)
@@ -81,15 +90,15 @@ class Dispatcher:
         desk = Desk(DESK_THREADS)
         routes = Routes(desk, self._rules.shortest_lease)
         crew = Crew(self.name, self._rules, desk, routes, Holds(desk))
-        life = asyncio.create_task(self._live(desk))
+        over = asyncio.Event()
+        life = asyncio.create_task(self._live(desk, over))
         try:
             while not self._stop_requested:
                 await self._pass(crew)
             await self._wind_up(crew)
         finally:
-            life.cancel()
-            with suppress(asyncio.CancelledError):
-                await life
+            over.set()
+            await life  # not cancelled: a sign under way would be written after it was taken back
             await routes.close()
             with suppress(*LOST):  # a database that is away
                 await desk.do(metrics_store.flush)
@@ -118,6 +127,7 @@ class Dispatcher:
                 await self._news.wait()
         self._news.clear()
         try:
+            await self._sweep_unasked(crew.desk)
             await self._answer_bells(crew)
             if self._looks or time.monotonic() - self._looked_at >= LOOK_EVERY:
                 await self._give_turns(crew)
@@ -125,6 +135,14 @@ class Dispatcher:
             _log.exception("looking for work failed; going on in a second")
             await asyncio.sleep(1)
             self._look()
+
+    async def _sweep_unasked(self, desk: Desk) -> None:
+        """Takes lost leases away by itself where no beat asks for it: doubts must show up."""
+        if time.monotonic() - self._heard_at > MOST_SILENCE:
+            self._heard_at = time.monotonic()
+            _log.warning("no tick was heard; sweeping unasked. Does a worker run with --beat?")
+            await desk.do(ledger.sweep)
+            self._looks = True
 
     async def _answer_bells(self, crew: Crew) -> None:
         for stream_id in list(self._rung):
@@ -230,8 +248,8 @@ class Dispatcher:
             self.passed_at = time.monotonic()  # whoever waits here does not hang
             await asyncio.wait(self._carriers, timeout=min(left, 1.0))
 
-    async def _live(self, desk: Desk) -> None:
-        while True:
+    async def _live(self, desk: Desk, over: asyncio.Event) -> None:
+        while not over.is_set():
             try:
                 await desk.do(
                     heartbeat.sign,
@@ -239,11 +257,14 @@ class Dispatcher:
                     started_at=self._started_at,
                     carrying=len(self._carriers),
                     claimed_at=self.claimed_at,
+                    ticked_at=self.ticked_at,
                 )
                 await desk.do(metrics_store.flush)
             except Exception:  # noqa: BLE001  the loop's edge: no sign of life is no reason to die
                 _log.exception("could not write a sign of life")
-            await asyncio.sleep(SIGN_OF_LIFE_EVERY)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SIGN_OF_LIFE_EVERY):
+                    await over.wait()
 
 
 def _post(stream: StreamFacts) -> Post:

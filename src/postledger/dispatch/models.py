@@ -11,3 +11,4 @@ class Worker(models.Model):
     seen_at = models.DateTimeField()
     carrying = models.IntegerField()  # streams it is working on
     claimed_at = models.DateTimeField(null=True)  # when it last got work
+    ticked_at = models.DateTimeField(null=True)  # when it last heard beat

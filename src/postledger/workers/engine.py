@@ -1,7 +1,6 @@
 """The dispatcher inside a Celery worker: one event loop in a thread of its own."""
 
 import os
-import signal
 import socket
 import threading
 from typing import Any, override
@@ -23,6 +22,11 @@ _dispatcher: Dispatcher | None = None
 def ring(stream_id: int) -> None:
     if _dispatcher is not None:
         _dispatcher.ring(stream_id)
+
+
+def tick() -> None:
+    if _dispatcher is not None:
+        _dispatcher.tick()
 
 
 def look() -> None:
@@ -82,4 +86,4 @@ def _run(dispatcher: Dispatcher) -> None:
         uvloop.run(dispatcher.run())
     except Exception:  # noqa: BLE001  the task's edge: a worker without its heart must not live on
         _log.exception("the dispatcher broke down; the worker ends, for its supervisor to restart")
-        os.kill(os.getpid(), signal.SIGTERM)
+        os._exit(1)  # not through Celery, whose end would count as a success

@@ -50,6 +50,7 @@ def settings(broker_url: str, prefix: str) -> dict[str, object]:
         "task_ignore_result": True,
         "task_acks_late": True,
         "task_reject_on_worker_lost": False,
+        "worker_consumer": "postledger.workers.consumer:Consumer",
         "worker_pool": "threads",
         "worker_concurrency": 4,
         "worker_prefetch_multiplier": 1,

@@ -23,7 +23,7 @@ def bell(stream_id: int) -> None:
 @shared_task(name="postledger.tick")
 def tick() -> None:
     """Some stream may have work that came due."""
-    engine.look()
+    engine.tick()
 
 
 @shared_task(name="postledger.sweep")

@@ -17,6 +17,7 @@ class Migration(migrations.Migration):
                 ("seen_at", models.DateTimeField()),
                 ("carrying", models.IntegerField()),
                 ("claimed_at", models.DateTimeField(null=True)),
+                ("ticked_at", models.DateTimeField(null=True)),
             ],
         ),
     ]

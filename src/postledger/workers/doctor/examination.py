@@ -37,6 +37,7 @@ CHECKS = (
     Check("senders", senders.look, needs="migrations"),
     Check("keys", access.look, needs="migrations"),
     Check("workers", work.workers, needs="migrations"),
+    Check("beat", work.beat, needs="migrations"),
     Check("upkeep", work.upkeep, needs="migrations"),
     Check("due", work.due, needs="migrations"),
     Check("holds", work.holds, needs="migrations"),

@@ -36,6 +36,17 @@ def upkeep() -> Iterator[Finding]:
         )
 
 
+def beat() -> Iterator[Finding]:
+    yield ticking(liveness.alive().count(), liveness.hearing_beat().count())
+
+
+def ticking(alive_count: int, hearing_count: int) -> Finding:
+    if hearing_count or not alive_count:
+        return ok("beat", f"Workers that heard beat just now: {hearing_count}.")
+    found = "No worker hears beat: what comes due is found late, and counters are not folded."
+    return warning("beat", found, "Start one worker with it: postledger worker --beat.")
+
+
 def due() -> Iterator[Finding]:
     yield lateness(backlog.due_oldest_seconds())
 

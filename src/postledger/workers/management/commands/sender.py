@@ -8,8 +8,9 @@ from typing import assert_never, override
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from postledger.accounts import actions, queries
+from postledger.accounts import actions, queries, trail
 from postledger.accounts.queries import SenderFacts, WorkspaceFacts
+from postledger.deliveries import ledger
 from postledger.workers import nouns
 
 
@@ -45,6 +46,10 @@ class Command(nouns.NounCommand):
         attach.add_argument("address")
         attach.add_argument("--account", required=True, metavar="NAME")
 
+        release = verb("release", self._release, "Ends the hold of a sender that was mended.")
+        release.add_argument("workspace")
+        release.add_argument("address")
+
         verb("list", self._list, "Lists the senders of a workspace.").add_argument("workspace")
 
     def _create(
@@ -74,6 +79,21 @@ class Command(nouns.NounCommand):
             found.id, sender_id=sender.id, account_id=taker.id, actor=nouns.actor()
         )
         self.stdout.write(f"The mail of {sender.address} now goes through {taker.name}.")
+
+    def _release(self, *, workspace: str, address: str, **_: object) -> None:
+        found = nouns.workspace(workspace)
+        sender = nouns.sender(found, address)
+        with transaction.atomic():
+            if not ledger.release_sender(sender.id):
+                self.stdout.write(f"{sender.address} is not held: its mail goes.")
+                return
+            trail.note(
+                found.id,
+                actor=nouns.actor(),
+                action="sender.released",
+                subject=f"sender {sender.id}",
+            )
+        self.stdout.write(f"The mail of {sender.address} goes on.")
 
     def _list(self, *, workspace: str, **_: object) -> None:
         found = nouns.workspace(workspace)

@@ -1,0 +1,44 @@
+"""The API as a whole: its routes, how it reads bodies, and how it answers what goes wrong."""
+
+import json
+from typing import Any, ClassVar, override
+
+from django.http import Http404, HttpRequest
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+from ninja.parser import Parser
+
+from postledger.lib.errors import RefusedError
+from postledger.web.api import email
+from postledger.web.shared import problems
+
+
+class UnsupportedMediaTypeError(RefusedError):
+    code: ClassVar[str] = "unsupported_media_type"
+
+
+class JsonParser(Parser):
+    @override
+    def parse_body(self, request: HttpRequest) -> Any:
+        if request.content_type != "application/json":
+            raise UnsupportedMediaTypeError(
+                f"The body is {(request.content_type or 'of no type')[:100]}."
+                " Send JSON, and say so: Content-Type: application/json."
+            )
+        return json.loads(request.body)
+
+
+api = NinjaAPI(
+    title="Postledger",
+    version="1",
+    description="Sends mail, and tells what became of it.",
+    parser=JsonParser(),
+    openapi_url=None,
+    docs_url=None,
+    urls_namespace="api",
+)
+api.add_router("/email", email.router)
+
+# Ninja answers the first three itself unless it is told otherwise.
+for _kind in (Http404, HttpError, ValidationError, Exception):
+    api.exception_handler(_kind)(problems.of_exception)

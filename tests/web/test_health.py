@@ -1,0 +1,269 @@
+"""What watchers are told: live, ready, and the metrics of the whole installation."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection, connections
+from django.test import Client
+from prometheus_client import Metric
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_openmetrics,
+)
+from prometheus_client.parser import text_string_to_metric_families as parse
+from pytest_django import DjangoDbBlocker, Settings
+
+from postledger.deliveries import backlog, ledger, partitions
+from postledger.deliveries.reasons import Reason
+from postledger.dispatch.models import Worker
+from postledger.lib import ids
+from postledger.observability import metrics, metrics_store
+from postledger.observability.metrics import PENDING
+from tests import cast
+
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture(autouse=True)
+def empty_tally() -> Iterator[None]:
+    before = PENDING.take()
+    yield
+    PENDING.take()
+    PENDING.add(before.items())
+
+
+@contextmanager
+def dead_database() -> Iterator[None]:
+    """Points the connection at a port where nobody listens."""
+    ours = connections["default"]
+    ours.close()
+    before = ours.settings_dict
+    ours.settings_dict = {**before, "HOST": "127.0.0.1", "PORT": "1"}
+    try:
+        yield
+    finally:
+        ours.close()
+        ours.settings_dict = before
+
+
+def families(client: Client) -> dict[str, Metric]:
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    return {family.name: family for family in parse(answer.content.decode())}
+
+
+def values(family: Metric) -> dict[tuple[str, ...], float]:
+    return {
+        tuple(sample.labels.values()): sample.value for sample in family.samples if sample.value
+    }
+
+
+def execute(statement: str, *params: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, params)
+
+
+def test_a_process_without_its_database_is_live(client: Client) -> None:
+    with dead_database():
+        answer = client.get("/live")
+
+    assert answer.status_code == 200
+    assert answer.json() == {"live": True}
+
+
+@pytest.mark.django_db
+def test_a_whole_installation_is_ready(client: Client) -> None:
+    answer = client.get("/ready")
+
+    assert answer.status_code == 200
+    assert answer.json() == {"ready": True, "missing": []}
+
+
+def test_without_a_database_it_is_not_ready(
+    client: Client, django_db_blocker: DjangoDbBlocker
+) -> None:
+    with django_db_blocker.unblock(), dead_database():
+        answer = client.get("/ready")
+
+    assert answer.status_code == 503
+    assert answer.json() == {
+        "ready": False,
+        "missing": [{"what": "the database does not answer", "do": "Run postledger doctor."}],
+    }
+
+
+@pytest.mark.django_db
+def test_with_a_migration_missing_it_is_not_ready(client: Client) -> None:
+    execute("DELETE FROM django_migrations WHERE app = 'observability'")
+
+    answer = client.get("/ready")
+
+    assert answer.status_code == 503
+    [missing] = answer.json()["missing"]
+    assert missing == {
+        "what": "the migration observability.0001_initial was not run",
+        "do": "Run postledger migrate.",
+    }
+
+
+@pytest.mark.django_db
+def test_without_this_months_partitions_it_is_not_ready(client: Client) -> None:
+    month = ids.month_of(NOW)
+    for table in partitions.TABLES:
+        execute(f"DROP TABLE {partitions.partition(table, month)}")
+
+    answer = client.get("/ready")
+
+    assert answer.status_code == 503
+    [missing] = answer.json()["missing"]
+    assert missing["what"] == f"the ledger has no partitions for {ids.month_name(month)}"
+    assert missing["do"] == "Run postledger partitions."
+
+
+@pytest.mark.parametrize("path", ["/live", "/ready", "/metrics"])
+def test_only_reading_is_allowed(path: str, client: Client) -> None:
+    assert client.post(path).status_code == 405
+
+
+@pytest.mark.django_db(transaction=True)
+def test_metrics_are_valid_prometheus_text_with_all_of_the_catalogue(client: Client) -> None:
+    metrics.STATE_TRANSITIONS.add(7, state="SENT")
+    metrics.VALIDATION_FAILURES.add(2, code="INVALID_EMAIL")
+    metrics.RETRIES.add(3, reason="retry")
+    metrics.FINAL_STATES.add(5, state="no such state")
+    metrics_store.flush()
+
+    found = families(client)
+
+    assert {name.removesuffix("_total") for name in found} == {
+        metric.name.removesuffix("_total") for metric in metrics.CATALOGUE
+    }
+    assert values(found["pipeline_state_transitions"]) == {("SENT",): 7}
+    assert values(found["pipeline_validation_failures"]) == {("INVALID_EMAIL",): 2}
+    assert values(found["pipeline_retry_count"]) == {("retry",): 3}
+    assert values(found["pipeline_final_state"]) == {("other",): 5}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_histogram_is_cumulative_with_count_and_sum(client: Client) -> None:
+    metrics.PROCESSING_DURATION.observe(0.02, count=4, state="SENT")
+    metrics.PROCESSING_DURATION.observe(0.3, count=2, state="SENT")
+    metrics.PROCESSING_DURATION.observe(900, state="SENT")
+    metrics_store.flush()
+
+    family = families(client)["pipeline_processing_duration_seconds"]
+
+    assert family.type == "histogram"
+    buckets = {s.labels["le"]: s.value for s in family.samples if s.name.endswith("_bucket")}
+    assert (buckets["0.01"], buckets["0.025"], buckets["0.25"], buckets["0.5"]) == (0, 4, 4, 6)
+    assert (buckets["600.0"], buckets["+Inf"]) == (6, 7)
+    rest = {s.name.rpartition("_")[2]: s.value for s in family.samples if "le" not in s.labels}
+    assert rest == {"count": 7, "sum": pytest.approx(900.68)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_scraper_that_knows_openmetrics_gets_it(client: Client) -> None:
+    metrics.PROCESSING_DURATION.observe(0.02, state="SENT")
+    metrics_store.flush()
+
+    answer = client.get("/metrics", headers={"accept": "application/openmetrics-text"})
+
+    assert answer["Content-Type"].startswith("application/openmetrics-text")
+    text = answer.content.decode()
+    assert [*parse_openmetrics(text)]  # type: ignore[no-untyped-call]  # it has no types
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_counter_is_there_before_its_first_increment(client: Client) -> None:
+    samples = families(client)["pipeline_final_state"].samples
+
+    assert {sample.labels["state"] for sample in samples} == set(metrics.STATES)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_gauges_tell_what_waits_and_since_when(client: Client) -> None:
+    due, held = cast.stream(mails=3), cast.stream(mails=2, workspace="globex")
+    execute(
+        "UPDATE deliveries_batch SET due_at = clock_timestamp() - interval '90 seconds'"
+        " WHERE stream_id = %s",
+        due,
+    )
+    execute(
+        "UPDATE deliveries_batch SET due_at = clock_timestamp() - interval '1 day'"
+        " WHERE stream_id = %s",
+        held,
+    )
+    ledger.hold(held, reason=Reason.PAUSED, actor="alice")
+
+    found = families(client)
+
+    [oldest] = values(found["postledger_due_oldest_seconds"]).values()
+    assert 89 < oldest < 100
+    assert values(found["postledger_waiting_batches"]) == {("ready",): 2}
+    assert values(found["postledger_held_streams"]) == {(): 1}
+    assert values(found["postledger_held_senders"]) == {}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_work_that_is_leased_or_not_due_is_not_the_oldest(client: Client) -> None:
+    stream_id = cast.stream(mails=3)
+    cast.claim(stream_id)
+
+    found = families(client)
+
+    assert values(found["postledger_due_oldest_seconds"]) == {}
+    assert values(found["postledger_waiting_batches"]) == {}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_doubts_are_counted_wherever_their_counter_stands(client: Client) -> None:
+    first, second = cast.stream(mails=3), cast.stream(mails=2)
+    cast.lose(first, size=2)
+    cast.lose(second, size=1)
+    ledger.fold()
+
+    assert values(families(client)["postledger_in_doubt"]) == {(): 3}
+    assert backlog.in_doubt() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_counts_while_it_shows_signs_of_life(client: Client) -> None:
+    for name, age in (("a", 1), ("b", 29), ("c", 40)):
+        seen = datetime.now(UTC) - timedelta(seconds=age)
+        Worker.objects.create(name=name, started_at=seen, seen_at=seen, carrying=0)
+
+    assert values(families(client)["postledger_workers_alive"]) == {(): 2}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ("Bearer only-for-prometheus", 200),
+        ("Bearer only-for-prometheu", 401),
+        ("bearer only-for-prometheus", 401),
+        ("Basic only-for-prometheus", 401),
+        ("Bearer ünknown", 401),
+        ("", 401),
+    ],
+)
+def test_a_token_closes_the_metrics(
+    header: str, status: int, client: Client, settings: Settings
+) -> None:
+    settings.METRICS_TOKEN = "only-for-prometheus"
+
+    answer = client.get("/metrics", headers={"authorization": header} if header else {})
+
+    assert answer.status_code == status
+    assert ("pipeline_" in answer.content.decode()) == (status == 200)
+
+
+def test_without_a_database_the_metrics_say_so(
+    client: Client, django_db_blocker: DjangoDbBlocker
+) -> None:
+    with django_db_blocker.unblock(), dead_database():
+        answer = client.get("/metrics")
+
+    assert answer.status_code == 503
+    assert "postledger doctor" in answer.content.decode()

@@ -1,0 +1,72 @@
+"""The page about the commands shows commands that work, in the order in which it shows them."""
+
+import re
+import shlex
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from postledger.accounts import queries
+from postledger.accounts.keys import Scope
+from postledger.lib.ids import DeliveryId
+from postledger.providers import registry
+from postledger.providers.sandbox.provider import Settings as SandboxSettings
+from postledger.providers.smtp.settings import Settings as SmtpSettings
+from tests import cast
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/commands.md").read_text()
+BLOCKS = re.findall(r"^```\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+EXAMPLES = [line for block in BLOCKS for line in block.splitlines()]
+# Looks at servers that tests of commands do not need; its own tests run it.
+ELSEWHERE = {"doctor"}
+
+
+def run(line: str) -> str:
+    program, command, *arguments = shlex.split(line)
+    assert program == "postledger"
+    out = StringIO()
+    if command not in ELSEWHERE:
+        call_command(command, *arguments, stdout=out, stderr=StringIO())
+    return out.getvalue()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("password.txt").write_text("hunter2\n")
+    stream_id = cast.stream(mails=1, workspace="globex")
+    really = {"01a2b3c4-d5e6-4f00-8000-000000000000": str(DeliveryId(stream_id, 0).uuid())}
+
+    for line in EXAMPLES:
+        for written, meant in really.items():
+            line = line.replace(written, meant)  # noqa: PLW2901  the line as a person types it
+        told = run(line)
+        if line.startswith("postledger key create acme --name shop"):
+            really["pl_live_3kq81xvn"] = told.partition(".")[0]
+
+    acme = queries.workspace_named("acme")
+    assert acme
+    assert {sender.account_name for sender in queries.senders(acme.id)} == {
+        "relay",
+        "127.0.0.1:2525",
+    }
+    now = datetime.now(UTC)
+    revoked = [key.name for key in queries.keys(acme.id) if key.revoked_at and key.revoked_at < now]
+    assert revoked == ["shop"]
+
+
+def test_every_command_has_an_example() -> None:
+    folder = Path(__file__).parents[2] / "src/postledger/workers/management/commands"
+    commands = {path.stem for path in folder.glob("[a-z]*.py")}
+
+    assert {line.split()[1] for line in EXAMPLES} == commands
+
+
+def test_every_kind_setting_and_scope_is_on_the_page() -> None:
+    named = set(re.findall(r"`([a-z_:.]+)`", PAGE))
+
+    assert set(registry.KINDS) | {scope.value for scope in Scope} <= named
+    assert {*SmtpSettings.model_fields, *SandboxSettings.model_fields} - {"timeouts"} <= named

@@ -1,0 +1,213 @@
+"""The doctor on a healthy installation, and on databases that are broken in several ways."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from postledger.accounts import actions
+from postledger.accounts.keys import Scope
+from postledger.workers.doctor import clock, database
+from postledger.workers.doctor.findings import Level
+from tests import cast
+from tests.providers.fake_smtp import FakeSmtp
+from tests.workers import patients
+from tests.workers.patients import DEAD, doctor, doctor_elsewhere
+
+DEAD_DATABASE = f"postgresql://postgres:hunter2@{DEAD}/postledger"
+
+
+@pytest.fixture(scope="module")
+def unmade(django_db_setup: None) -> Iterator[str]:
+    """A database with all migrations and nothing else: no partitions, nobody who sends."""
+    with patients.fresh_database() as name:
+        done = patients.run("migrate", "-v0", DATABASE_URL=patients.database_url(name))
+        assert done.returncode == 0, done.stderr
+        yield patients.database_url(name)
+
+
+def documented_subjects() -> set[str]:
+    page = Path(__file__).parents[2] / "docs/reference/doctor.md"
+    return set(re.findall(r"^\| `(\w+)` \|", page.read_text(), re.MULTILINE))
+
+
+@contextmanager
+def altered(url: str, change: str, back: str) -> Iterator[None]:
+    """Changes what every new connection to a database starts with."""
+    with psycopg.connect(url, autocommit=True) as database_:
+        statement = sql.SQL("ALTER DATABASE {} ").format(sql.Identifier(database_.info.dbname))
+        database_.execute(statement + sql.SQL(change))
+        try:
+            yield
+        finally:
+            database_.execute(statement + sql.SQL(back))
+
+
+@pytest.mark.django_db
+def test_a_healthy_installation_has_no_problem_in_any_subject_of_the_reference() -> None:
+    with patients.smtp(FakeSmtp()) as server:
+        patients.account(port=server.port)
+        sender = cast.sender()
+        actions.create_key(sender.workspace_id, name="shop", scopes=list(Scope), actor="test")
+        patients.sign_of_life()
+
+        report = doctor()
+
+    assert report.exit_code == 0, report.output
+    assert report.problems == set()
+    not_ok = {name for name, found in report.findings.items() if found["level"] != "ok"}
+    assert not_ok <= {"broker"}  # whether a worker has declared the queues is not up to this test
+    assert {*report.findings, "examined"} == documented_subjects()
+
+
+def test_people_get_aligned_lines_with_the_remedy_below() -> None:
+    done = patients.run("doctor", DATABASE_URL=DEAD_DATABASE, REDIS_URL=f"redis://{DEAD}/0")
+
+    lines = done.stdout.splitlines()
+    at = lines.index("problem  redis       Redis does not answer (ConnectionError).")
+    assert lines[at + 1] == " " * 21 + "Start Redis, or correct REDIS_URL."
+    assert done.returncode == 1
+
+
+def test_a_dead_database_hides_neither_broker_nor_redis() -> None:
+    report = doctor_elsewhere(
+        DATABASE_URL=DEAD_DATABASE,
+        BROKER_URL=patients.broker_url(port=1),
+        REDIS_URL=f"redis://{DEAD}/0",
+    )
+
+    assert report.exit_code == 1
+    assert report.problems == {"database", "broker", "redis"}
+    assert "Start PostgreSQL, or correct host and port in DATABASE_URL." in report.told("database")
+    for subject in ("clock", "migrations", "partitions", "senders", "workers"):
+        assert subject in report.told("examined")
+
+
+def test_a_missing_database_is_to_be_created(django_db_setup: None) -> None:
+    report = doctor_elsewhere(DATABASE_URL=patients.database_url("postledger_nowhere"))
+
+    assert report.problems == {"database"}
+    assert "Run createdb postledger_nowhere, then postledger migrate." in report.told("database")
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ('FATAL:  password authentication failed for user "p"', "Correct them in DATABASE_URL."),
+        ("fe_sendauth: no password supplied", "Correct them in DATABASE_URL."),
+        ('FATAL:  role "p" does not exist', "Correct it in DATABASE_URL."),
+        ('FATAL:  no pg_hba.conf entry for host "10.0.0.1"', "Allow it in pg_hba.conf."),
+        ("FATAL:  remaining connection slots are reserved", "Raise max_connections"),
+        ("timeout expired", "Start PostgreSQL"),
+    ],
+)
+def test_what_postgresql_says_decides_the_remedy(said: str, remedy: str) -> None:
+    finding = database.refusal(said, name="postledger")
+
+    assert finding.level is Level.PROBLEM
+    assert finding.remedy.startswith(remedy)
+
+
+def test_a_role_that_postgresql_does_not_know_is_named_as_the_trouble(
+    django_db_setup: None,
+) -> None:
+    stranger = patients.database_url().replace("//postgres", "//nobody_at_all", 1)
+
+    report = doctor_elsewhere(DATABASE_URL=stranger)
+
+    assert report.problems == {"database"}
+    assert "DATABASE_URL" in report.told("database")
+
+
+def test_a_fresh_database_is_to_be_migrated(django_db_setup: None) -> None:
+    with patients.fresh_database() as name:
+        report = doctor_elsewhere(DATABASE_URL=patients.database_url(name))
+
+    assert report.problems == {"migrations"}
+    assert report.told("migrations").endswith("Run postledger migrate.")
+    assert report.level("server") == "ok"
+
+
+def test_missing_partitions_are_to_be_made(unmade: str) -> None:
+    report = doctor_elsewhere(DATABASE_URL=unmade)
+
+    assert report.level("partitions") == "problem"
+    assert "Run postledger partitions" in report.told("partitions")
+
+
+def test_a_missing_next_month_is_a_warning(django_db_setup: None) -> None:
+    with patients.fresh_database() as name:
+        url = patients.database_url(name)
+        assert patients.run("migrate", "-v0", DATABASE_URL=url).returncode == 0
+        assert patients.run("partitions", "--ahead", "0", DATABASE_URL=url).returncode == 0
+
+        report = doctor_elsewhere(DATABASE_URL=url)
+
+    assert report.level("partitions") == "warning"
+    assert "Run postledger partitions" in report.told("partitions")
+
+
+@pytest.mark.parametrize(
+    ("setting", "remedy"),
+    [
+        ("synchronous_commit = off", "ALTER SYSTEM SET synchronous_commit = on"),
+        (
+            "default_transaction_isolation = 'repeatable read'",
+            "RESET default_transaction_isolation",
+        ),
+    ],
+)
+def test_a_database_that_keeps_less_than_the_ledger_needs_is_a_problem(
+    setting: str, remedy: str, unmade: str
+) -> None:
+    with altered(unmade, f"SET {setting}", f"RESET {setting.partition(' ')[0]}"):
+        report = doctor_elsewhere(DATABASE_URL=unmade)
+
+    assert report.level("server") == "problem"
+    assert remedy in report.told("server")
+    assert report.level("migrations") == "ok"  # it is reachable, so the rest is examined
+
+
+@pytest.mark.parametrize("name", ["fsync", "full_page_writes"])
+def test_a_server_that_forgets_is_a_problem(name: str) -> None:
+    on = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
+    settings = {**on, "default_transaction_isolation": "read committed", name: "off"}
+
+    [finding] = database.durability(settings)
+
+    assert finding.level is Level.PROBLEM
+    assert f"ALTER SYSTEM SET {name} = on" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("seconds", "level", "words"),
+    [(45, "problem", "45 s ahead of"), (-45, "problem", "45 s behind"), (10, "warning", "10 s a")],
+)
+def test_a_clock_that_is_wrong_is_found(seconds: int, level: str, words: str, unmade: str) -> None:
+    with altered(unmade, "SET search_path = skewed, pg_catalog, public", "RESET search_path"):
+        with psycopg.connect(unmade, autocommit=True) as database_:
+            database_.execute(
+                "CREATE SCHEMA IF NOT EXISTS skewed;"
+                " CREATE OR REPLACE FUNCTION skewed.clock_timestamp() RETURNS timestamptz"
+                f" RETURN pg_catalog.clock_timestamp() + interval '{seconds} seconds'"
+            )
+        report = doctor_elsewhere(DATABASE_URL=unmade)
+
+    assert report.level("clock") == level
+    assert words in report.told("clock")
+    assert "timedatectl set-ntp true" in report.told("clock")
+
+
+@pytest.mark.parametrize(
+    ("offset", "level"),
+    [
+        *[(0.0, Level.OK), (2.0, Level.OK), (-2.0, Level.OK), (2.1, Level.WARNING)],
+        *[(-30.0, Level.WARNING), (30.1, Level.PROBLEM), (-3600.0, Level.PROBLEM)],
+    ],
+)
+def test_a_small_difference_is_no_skew(offset: float, level: Level) -> None:
+    assert clock.judge(offset).level is level
