@@ -143,7 +143,10 @@ class Env(BaseSettings):
     @field_validator("api_rate")
     @classmethod
     def _read_rate(cls, value: str) -> str:
-        limits.parse(value)
+        try:
+            limits.parse(value)
+        except ValueError:
+            raise ValueError("is no rate such as 100/second") from None
         return value
 
     @field_validator("retry_transactional", "retry_topic", "retry_campaign")

@@ -14,6 +14,7 @@ from postledger.deliveries.reasons import Reason
 from postledger.lib import wake
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
+from postledger.observability import metrics
 from postledger.providers import addresses
 from postledger.transactional import flows, idempotency, recipients, validation, values
 from postledger.transactional.flows import Flow
@@ -109,6 +110,7 @@ def _posts(asking: _Asking, mails: Sequence[MailRequest]) -> list[_Post]:
         if isinstance(post, _Post):
             posts.append(post)
         else:
+            metrics.VALIDATION_FAILURES.add(code=post[0].code)
             all_flaws += [replace(flaw, index=index) for flaw in post]
     if all_flaws:
         raise values.refusal(all_flaws)

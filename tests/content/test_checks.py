@@ -1,0 +1,213 @@
+"""What may be sent and what not: sizes, and every known way to hide a program in a mail."""
+
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from postledger.content import checks
+
+SOUND = [
+    "<p>Hello</p>",
+    "<!DOCTYPE html><html><head><style>a:hover{color:red}</style></head><body>x</body></html>",
+    '<a href="https://example.com/?online=1&onclick=2">on = off</a>',
+    "<p>Set onclick = 5 in your description: a subscription.</p>",
+    '<p title="javascript: the good parts" data-on="1">JavaScript: The Good Parts</p>',
+    '<img alt="JavaScript: The Good Parts" src="cid:1">',
+    "<code>&lt;script&gt;alert(1)&lt;/script&gt;</code>",
+    "<p>javascript:alert(1) is only text</p>",
+    '<a href="https://example.com/javascript:x">x</a>',
+    "<p>It&#39;s &#8217;fine&#8217;&#160;&amp; &#xa0; dandy</p>",
+    "<!--[if mso]><table><tr><td><![endif]-->x<!--[if mso]></td></tr></table><![endif]-->",
+    '<img src="data:image/png;base64,iVBORw0KGgo=">',
+    "<p onclick>a handler without a program</p>",
+    '<table title="a > b" width=100%><tr><td>1 < 2 </td></tr></table>',
+    '<iframe srcdoc="&lt;p&gt;hello&lt;/p&gt;"></iframe>',
+    "<prescription>not a script</prescription>",
+    '<p title="<3 and <b>bold</b>">once more</p>',
+]
+
+# code, HTML
+DANGEROUS = [
+    *(
+        ("script_element", html)
+        for html in (
+            "<script>alert(1)</script>",
+            "<SCRIPT SRC=//evil></SCRIPT>",
+            "<script/src=x>",
+            "<script\n>",
+            "<p>fine</p><sCrIpT x>",
+            "<svg><script>1</script></svg>",
+            "<svg:script>1</svg:script>",
+            "<!--><script>alert(1)</script>-->",
+            "<!--[if IE]><script>alert(1)</script><![endif]-->",
+            "<style></style x><script>1</script>",
+            '<noscript><p title="</noscript><script>alert(1)</script>">',
+            "<textarea><script>1</script></textarea>",
+            '<iframe srcdoc="&lt;script&gt;alert(1)&lt;/script&gt;">',
+        )
+    ),
+    *(
+        ("event_handler", html)
+        for html in (
+            '<img src=x onerror="alert(1)">',
+            "<img src=x ONERROR=alert(1)>",
+            "<svg/onload=alert(1)>",
+            '<a href="x"onclick=alert(1)>',
+            "<a\nonclick\n=\n'x'>",
+            "<body onload = x>",
+            "<a on-click=x>",
+            '<img title="<b>" onerror=alert(1)>',
+            '<img title=">" onerror=alert(1)>',
+            '<img alt=c=" onerror=alert(1) x=">',
+            '<a b==" c="x>y" onclick=z>',
+            '<img alt=\xa0" onerror=alert(1) x=">',
+            '<!-- <a b=" --><img src=x onerror=alert(1) title="y">',
+            '<!-- <a b=" --><img src=x title=">" onerror=alert(1)>',
+            "<a onclick=&#97;lert(1)>",
+            '<img src="x` `<script>"` `onerror=1>' + "<i onclick=1>",
+        )
+    ),
+    *(
+        ("script_url", html)
+        for html in (
+            '<a href="javascript:alert(1)">',
+            "<a href=javascript:alert(1)>",
+            "<a href='JaVaScRiPt:alert(1)'>",
+            '<a href="  javascript:alert(1)">',
+            '<a href="\x01javascript:alert(1)">',
+            '<a href="java\nscript:alert(1)">',
+            '<a href="java\tscr\r\nipt:alert(1)">',
+            '<a href="javascript\n:alert(1)">',
+            '<a href="&#106;avascript:alert(1)">',
+            '<a href="&#0000106;avascript:alert(1)">',
+            '<a href="&#x6A;avascript:alert(1)">',
+            '<a href="&#X6a&#x61vascript:alert(1)">',
+            '<a href="javascript&colon;alert(1)">',
+            '<a href="java&Tab;script:alert(1)">',
+            '<a href="java&NewLine;script&#58;alert(1)">',
+            '<a href="java&#9;script:alert(1)">',
+            '<form action="javascript:alert(1)">',
+            '<button formaction="javascript:alert(1)">',
+            '<svg><a xlink:href="javascript:alert(1)">',
+            '<img src="javascript:alert(1)">',
+            '<img srcset="a.png 1x, javascript:alert(1) 2x">',
+            '<body background="javascript:alert(1)">',
+            '<object data="javascript:alert(1)">',
+            '<svg><animate to="javascript:alert(1)">',
+            '<svg><animate values="x;javascript:alert(1)">',
+            '<meta http-equiv=refresh content="0;url=javascript:alert(1)">',
+            "<p style=\"background:url('javascript:alert(1)')\">",
+            "<style>p{background:url( javascript:alert(1))}</style>",
+            '<a href="' + " " * 1000 + 'javascript:x">',
+        )
+    ),
+    ("markup_unreadable", '<a b="' * 50 + "<script>" + ">" * 50),
+    ("markup_unreadable", "<iframe srcdoc=\"&lt;iframe srcdoc='x'&gt;\">"),
+]
+
+
+def codes(html: str) -> list[str]:
+    return [found.code for found in checks.findings(subject="Hello", html=html)]
+
+
+@pytest.mark.parametrize("html", SOUND)
+def test_a_sound_body_may_be_sent(html: str) -> None:
+    assert codes(html) == []
+
+
+@pytest.mark.parametrize(("code", "html"), DANGEROUS)
+def test_a_hidden_program_is_found(code: str, html: str) -> None:
+    assert code in codes(html)
+
+
+@pytest.mark.parametrize(
+    ("subject", "found"),
+    [
+        ("", ["subject_missing"]),
+        (" \u00a0", ["subject_missing"]),
+        ("x", []),
+        ("ä" * 150, []),
+        ("x" * 151, ["subject_too_long"]),
+    ],
+)
+def test_a_subject_has_1_to_150_characters(subject: str, found: list[str]) -> None:
+    assert [f.code for f in checks.findings(subject=subject, html="<p>x</p>")] == found
+
+
+@pytest.mark.parametrize(
+    ("html", "found"),
+    [
+        ("", ["html_missing"]),
+        (" \n\t", ["html_missing"]),
+        ("x" * 524_288, []),
+        ("x" * 524_289, ["html_too_large"]),
+        ("ä" * 262_144, []),
+        ("ä" * 262_145, ["html_too_large"]),
+        ("\ud800", []),
+    ],
+)
+def test_html_has_1_to_524288_bytes(html: str, found: list[str]) -> None:
+    assert codes(html) == found
+
+
+def test_a_finding_says_where_it_is_and_what_to_do() -> None:
+    [found] = checks.findings(subject="x", html="<p>\n\n<a onclick=x>")
+
+    assert (found.code, found.place) == ("event_handler", "html, line 3")
+    assert found.remedy.startswith("Remove")
+
+
+def test_the_list_of_findings_is_short() -> None:
+    assert len(codes("<a onclick=x>" * 10_000)) == 20
+
+
+PIECES = st.sampled_from(
+    [
+        *("<", ">", "a", "<a ", "<img ", "</p>", "<!--", "-->", "<![CDATA[", "]]>", '"', "'", "`"),
+        *("=", "/", " ", "\n", "\x0b", "\xa0", "title=", "href=", "x", "<style>", "</style>"),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join), st.sampled_from(["", " ", "/", "\n"]))
+@example('<!-- <a b="', " ")
+def test_nothing_before_it_hides_a_plain_script_element(before: str, end: str) -> None:
+    """Whatever stands before: if a browser could come to see this element, it is found."""
+    assert codes(f"{before}--> '\"></style><script{end}>")
+
+
+def long(unit: str) -> str:
+    return (unit * (checks.MAX_HTML_BYTES // len(unit) + 1))[
+        : checks.MAX_HTML_BYTES - 8
+    ] + " srcdoc"
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("<", "<a ", "<a b=", '<a b="', "<a b='<a b=", '<a b="> c="', '<a b="x>', "<a ="),
+        *('<a b="><a c=\'>"', "<a b=\"<a b='<a>", '<a title="<b>" ', "<!--", "</", "<?", "&#0"),
+        *("<a href='&#106;'>", '<img srcset="a,b">', " on", " onx  ", "java\n", "url( ", "<a/"),
+        *("<script>", "<a onclick=x>\n", "<iframe srcdoc='&lt;b&gt;'>", "&#106;&#x6a;"),
+    ],
+)
+def test_half_a_megabyte_of_anything_is_judged_in_linear_time(unit: str) -> None:
+    html = long(unit)
+
+    started = time.process_time()
+    codes(html)
+    whole = time.process_time() - started
+
+    # Quadratic time would be minutes; a slow machine needs some tenths of a second.
+    assert whole < 5
+
+
+def test_a_usual_mail_is_judged_without_reading_its_tags() -> None:
+    row = (
+        '<tr><td style="padding:8px"><a href="https://example.com/?a=1&amp;b=2">Once</a></td></tr>'
+    )
+    html = f"<table>{row * 500}</table>"
+
+    assert not checks._is_suspicious(html)

@@ -1,0 +1,359 @@
+"""Taking requests: everything is written or nothing, and once for each key."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+
+from postledger.accounts.models import Sender
+from postledger.contacts.models import Contact
+from postledger.deliveries import ledger, queries
+from postledger.deliveries.reasons import Reason
+from postledger.lib import ids, wake
+from postledger.lib.ids import DeliveryId
+from postledger.observability import metrics
+from postledger.providers.base import Attachment
+from postledger.transactional import actions, flows
+from postledger.transactional.idempotency import KeyReusedError
+from postledger.transactional.values import (
+    Answer,
+    InvalidMailError,
+    InvalidPayloadError,
+    InvalidTemplateError,
+    MailRequest,
+    RecipientNotFoundError,
+    Reference,
+)
+from tests import cast, round_trips
+from tests.transactional.asked import mail
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime.now(UTC)
+
+
+def accept(
+    *mails: MailRequest,
+    key: str | None = None,
+    now: datetime = NOW,
+    is_test: bool = False,
+    workspace: str = "acme",
+    request_id: str = "r-1",
+) -> Answer:
+    return actions.accept(
+        cast.sender(workspace).workspace_id,
+        mails=mails or [mail()],
+        idempotency_key=key,
+        request_id=request_id,
+        is_test=is_test,
+        now=now,
+    )
+
+
+def named(id_: str) -> DeliveryId:
+    found = DeliveryId.parse(id_)
+    assert found
+    return found
+
+
+def mail_count() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM deliveries_delivery")
+        return int(cursor.fetchone()[0])
+
+
+def test_every_part_of_a_mail_is_kept() -> None:
+    asked = mail(
+        to="Alice@EXAMPLE.com",
+        to_name="Alice",
+        text="Thank you.",
+        reply_to="help@Example.com",
+        headers={"X-Order": "5"},
+        tags=("receipt", "receipt", "may"),
+        attachments=(Attachment("a.pdf", "application/pdf", b"\x00\x01"),),
+    )
+
+    id_ = named(accept(asked, request_id="r-9").ids[0])
+
+    body = queries.bodies(id_.stream_id, [id_.position])[id_.position]
+    line = queries.delivery(id_.stream_id, id_.position)
+    assert line
+    assert line.address == "Alice@example.com"
+    assert (body.subject, body.html, body.text) == (asked.subject, asked.html, asked.text)
+    assert (body.to_name, body.reply_to) == ("Alice", "help@example.com")
+    assert (body.headers, tuple(body.tags)) == ({"X-Order": "5"}, ("receipt", "may"))
+    assert body.attachments == asked.attachments
+    assert body.request_id == "r-9"
+
+
+def test_a_batch_keeps_its_order() -> None:
+    answer = accept(*(mail(subject=f"Mail {n}") for n in range(20)))
+
+    bodies = [queries.bodies(id_.stream_id, [id_.position]) for id_ in map(named, answer.ids)]
+    subjects = [body.subject for found in bodies for body in found.values()]
+    assert subjects == [f"Mail {n}" for n in range(20)]
+
+
+def test_one_wrong_mail_stores_nothing_and_every_wrong_one_is_named() -> None:
+    before = mail_count()
+
+    with pytest.raises(InvalidMailError) as refusal:
+        accept(mail(), mail(subject=""), mail(to="x"), mail(), mail(tags=("a b",)), key="k")
+
+    assert mail_count() == before
+    flaws = [(flaw.index, flaw.code.value) for flaw in refusal.value.flaws]
+    assert flaws == [(1, "INVALID_TEMPLATE"), (2, "INVALID_EMAIL"), (4, "INVALID_PAYLOAD")]
+    assert refusal.value.code == "INVALID_TEMPLATE"
+
+
+def test_integrity_comes_before_the_recipient_and_the_template() -> None:
+    wrong = mail(to="x", subject="", tags=("a b",))
+
+    with pytest.raises(InvalidPayloadError):
+        accept(wrong)
+
+
+def test_a_repeated_key_gets_the_first_answer_and_writes_nothing() -> None:
+    first = accept(key="order-5", request_id="r-1")
+    before = mail_count()
+
+    again = accept(key="order-5", request_id="r-2")
+
+    assert again == first
+    assert again.request_id == "r-1"
+    assert mail_count() == before
+
+
+def test_a_key_with_another_body_is_refused() -> None:
+    accept(key="order-5")
+    before = mail_count()
+
+    with pytest.raises(KeyReusedError) as refusal:
+        accept(mail(subject="Other"), key="order-5")
+
+    assert refusal.value.code == "idempotency_key_reused"
+    assert mail_count() == before
+
+
+def test_a_test_key_never_gets_the_answer_of_a_real_mail() -> None:
+    accept(key="order-5")
+
+    with pytest.raises(KeyReusedError):
+        accept(key="order-5", is_test=True)
+
+
+def test_keys_of_two_workspaces_do_not_meet() -> None:
+    assert accept(key="order-5") != accept(key="order-5", workspace="globex")
+
+
+def test_a_key_stays_taken_across_a_months_end() -> None:
+    last = datetime(2026, 11, 30, 23, 59, 59, tzinfo=UTC)
+    first = accept(key="order-5", now=last)
+
+    again = accept(key="order-5", now=last + timedelta(seconds=2))
+
+    assert again == first
+    assert ids.month_of_stream(named(first.ids[0]).stream_id) == ids.month_of(last)
+
+
+def test_a_repeat_is_answered_even_when_it_would_be_refused_today() -> None:
+    contact = Contact.objects.create(
+        workspace=cast.sender().workspace, address="alice@example.com", external_id="a-5"
+    )
+    asked = mail(recipient=Reference("alice@example.com", id=contact.pk))
+    first = accept(asked, key="order-5")
+    Contact.objects.filter(pk=contact.pk).update(deleted_at=NOW)
+
+    assert accept(asked, key="order-5") == first
+    with pytest.raises(RecipientNotFoundError):
+        accept(asked, key="order-6")
+
+
+def test_a_refused_request_does_not_take_its_key() -> None:
+    with pytest.raises(InvalidTemplateError):
+        accept(mail(subject=""), key="order-5")
+
+    assert accept(key="order-5").ids
+
+
+@pytest.mark.parametrize("by", ["id", "external_id", "both"])
+def test_a_named_contact_is_kept_with_its_mail(by: str) -> None:
+    contact = Contact.objects.create(
+        workspace=cast.sender().workspace, address="alice@example.com", external_id="a-5"
+    )
+    reference = Reference(
+        "alice@example.com",
+        id=contact.pk if by != "external_id" else None,
+        external_id="a-5" if by != "id" else None,
+    )
+
+    id_ = named(accept(mail(recipient=reference)).ids[0])
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT contact_id FROM deliveries_delivery WHERE stream_id = %s AND position = %s",
+            [id_.stream_id, id_.position],
+        )
+        assert cursor.fetchone() == (contact.pk,)
+
+
+@pytest.mark.parametrize("trouble", ["unknown", "deleted", "elsewhere", "address", "ids disagree"])
+def test_a_contact_that_is_not_there_is_not_found(trouble: str) -> None:
+    workspace = cast.sender("globex" if trouble == "elsewhere" else "acme").workspace
+    contact = Contact.objects.create(
+        workspace=workspace,
+        address="bob@example.com" if trouble == "address" else "alice@example.com",
+        external_id="a-5",
+        deleted_at=NOW if trouble == "deleted" else None,
+    )
+    reference = Reference(
+        "alice@example.com",
+        id=contact.pk + (trouble == "unknown"),
+        external_id="b-6" if trouble == "ids disagree" else None,
+    )
+
+    with pytest.raises(RecipientNotFoundError):
+        accept(mail(recipient=reference))
+
+
+def test_the_contacts_of_a_batch_are_found_in_one_statement() -> None:
+    workspace = cast.sender().workspace
+    contacts = [
+        Contact.objects.create(workspace=workspace, address=f"r{n}@example.com") for n in range(5)
+    ]
+    mails = [mail(to=c.address, recipient=Reference(c.address, id=c.pk)) for c in contacts]
+    accept()
+
+    with round_trips.counted() as count:
+        actions.accept(workspace.pk, mails=mails, request_id="r-1", now=NOW)
+
+    assert count() == 2  # the contacts, the mails
+
+
+def test_a_later_mail_waits_for_its_time_and_a_past_one_is_due_now() -> None:
+    later = NOW + timedelta(days=3)
+    answer = accept(mail(send_at=later), mail(send_at=NOW - timedelta(days=3)), mail())
+
+    works = [queries.delivery(id_.stream_id, id_.position) for id_ in map(named, answer.ids)]
+    assert [(w.work.reason, w.work.due_at) for w in works if w and w.work] == [
+        (Reason.SCHEDULED, later),
+        (Reason.READY, NOW),
+        (Reason.READY, NOW),
+    ]
+
+
+@pytest.fixture
+def rung() -> Iterator[list[int]]:
+    heard: list[int] = []
+    before = wake._bell
+    wake.install(heard.append)
+    yield heard
+    wake.install(before)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_new_work_rings_once_and_later_work_does_not(rung: list[int]) -> None:
+    answer = accept(mail(), mail(), key="k")
+    accept(mail(), mail(), key="k")
+    accept(mail(send_at=datetime.now(UTC) + timedelta(hours=1)))
+
+    assert rung == [named(answer.ids[0]).stream_id]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_bell_that_breaks_does_not_refuse_the_mail() -> None:
+    def broken(_: int) -> None:
+        raise ConnectionError
+
+    before = wake._bell
+    wake.install(broken)
+    try:
+        assert accept().ids
+    finally:
+        wake.install(before)
+
+
+def test_a_month_and_a_test_have_streams_of_their_own() -> None:
+    may, june = datetime(2026, 12, 5, tzinfo=UTC), datetime(2027, 1, 5, tzinfo=UTC)
+
+    streams = [
+        named(accept(now=now, is_test=is_test).ids[0]).stream_id
+        for now in (may, june)
+        for is_test in (False, True, False)
+    ]
+
+    assert len(set(streams)) == 4
+    assert streams[0] == streams[2]
+    assert streams[3] == streams[5]
+
+
+def test_a_cancelled_stream_is_replaced() -> None:
+    first = named(accept().ids[0]).stream_id
+    ledger.cancel(first, actor="alice")
+
+    second = named(accept(key="k").ids[0]).stream_id
+
+    assert second != first
+    assert named(accept().ids[0]).stream_id == second
+
+
+def test_only_the_cancelled_one_of_two_streams_is_replaced() -> None:
+    Sender.objects.create(workspace=cast.sender().workspace, address="help@acme.example")
+    asked = [mail(sender="news@acme.example"), mail(sender="help@acme.example")]
+    before = [named(id_).stream_id for id_ in accept(*asked).ids]
+    ledger.cancel(before[1], actor="alice")
+
+    after = [named(id_).stream_id for id_ in accept(*asked).ids]
+
+    assert after[0] == before[0]
+    assert after[1] != before[1]
+
+
+@pytest.mark.parametrize("sender", ["other@acme.example", "news@globex.example", "nobody", ""])
+def test_a_sender_of_nobody_or_another_workspace_is_refused(sender: str) -> None:
+    cast.sender("globex")
+    accept()  # what is kept of it must not answer for another name
+
+    with pytest.raises(InvalidPayloadError) as refusal:
+        accept(mail(sender=sender))
+
+    assert [flaw.place for flaw in refusal.value.flaws] == ["sender"]
+
+
+def test_a_sender_is_known_whatever_its_capitals() -> None:
+    assert accept(mail(sender="NEWS@Acme.Example")).ids
+
+
+def test_a_sender_must_be_named_where_there_are_two() -> None:
+    Sender.objects.create(workspace=cast.sender("initech").workspace, address="x@initech.example")
+
+    with pytest.raises(InvalidPayloadError) as refusal:
+        accept(workspace="initech")
+
+    assert "several senders" in str(refusal.value)
+
+
+def test_what_was_read_of_a_sender_is_kept_for_some_seconds() -> None:
+    workspace_id = cast.sender().workspace_id
+    flow = flows.find(workspace_id, sender=None, is_test=False, now=NOW)
+
+    with round_trips.counted() as count:
+        for seconds in (0, 1, 4, 6):
+            now = NOW + timedelta(seconds=seconds)
+            assert flows.find(workspace_id, sender=None, is_test=False, now=now) == flow
+
+    assert count() == 1
+
+
+def test_a_mail_that_is_refused_is_counted_by_its_code() -> None:
+    metrics.PENDING.forget()
+
+    with pytest.raises(InvalidMailError):
+        accept(mail(), mail(subject="", html=""), mail(to="x"))
+
+    name = metrics.VALIDATION_FAILURES.name
+    assert metrics.PENDING.take() == {
+        (name, ("INVALID_TEMPLATE",)): 1,
+        (name, ("INVALID_EMAIL",)): 1,
+    }

@@ -1,0 +1,71 @@
+"""Programs that call the API: each has a key, and speaks JSON."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.test import Client
+
+from postledger.accounts.actions import keys
+from postledger.accounts.keys import Scope
+from tests import cast
+
+MAIL: Mapping[str, Any] = {
+    "to": "alice@example.com",
+    "subject": "Your receipt",
+    "html": "<p>Thank you.</p>",
+}
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    body: Any
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Caller:
+    workspace_id: int
+    key_id: int
+    token: str
+
+    def get(self, path: str, **query: str) -> Reply:
+        return _reply(Client().get(path, query, headers=self._headers({})))
+
+    def post(self, path: str, body: object, **headers: str) -> Reply:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return _reply(
+            Client().post(path, json.dumps(body), "application/json", headers=self._headers(named))
+        )
+
+    def send(self, idempotency_key: str | None = None, **changes: Any) -> Reply:
+        """Sends a sound mail with some fields changed, or left out where they are None."""
+        mail = {name: value for name, value in {**MAIL, **changes}.items() if value is not None}
+        named = {"Idempotency_Key": idempotency_key} if idempotency_key else {}
+        return self.post("/v1/email/send", mail, **named)
+
+    def batch(self, *mails: Mapping[str, Any], **headers: str) -> Reply:
+        body = {"mails": [{**MAIL, **mail} for mail in mails]}
+        return self.post("/v1/email/batch", body, **headers)
+
+    def _headers(self, more: Mapping[str, str]) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}", **more}
+
+
+def caller(
+    workspace: str,
+    *,
+    scopes: Collection[Scope] = (Scope.SEND, Scope.READ),
+    is_test: bool = False,
+) -> Caller:
+    owner = cast.sender(workspace)
+    made = keys.create_key(
+        owner.workspace_id, name="program", scopes=scopes, is_test=is_test, actor="alice"
+    )
+    return Caller(owner.workspace_id, made.key_id, made.token)
+
+
+def _reply(response: Any) -> Reply:
+    return Reply(response.status_code, json.loads(response.content), response.headers)

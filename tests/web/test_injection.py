@@ -1,0 +1,87 @@
+"""No field of a request can end a header, whatever it contains: refused, or harmless."""
+
+from datetime import UTC, datetime
+from email import message_from_bytes, policy
+from typing import Any
+
+import pytest
+
+from postledger.deliveries import queries
+from postledger.lib.ids import DeliveryId
+from postledger.providers import mime
+from postledger.providers.base import Letter, Mailbox
+from tests.web.callers import Caller
+
+BREAKS = {
+    "CR": "\r",
+    "LF": "\n",
+    "CRLF": "\r\n",
+    "NEL": "\x85",
+    "LS": "\u2028",
+    "PS": "\u2029",
+    "VT": "\x0b",
+    "FF": "\x0c",
+    "NUL": "\x00",
+    "percent": "%0d%0a",
+    "encoded": "=?utf-8?q?=0D=0A?=",
+    "folded": "\r\n ",
+    "surrogate": "\ud800",
+}
+FIELDS = (
+    *("subject", "to", "to name", "reply_to", "sender", "header name", "header value"),
+    *("filename", "content type", "tag", "text", "html"),
+)
+
+
+def changes(field: str, evil: str) -> dict[str, Any]:
+    attachment = {"filename": "a.txt", "content_type": "text/plain", "content": ""}
+    changed: dict[str, dict[str, Any]] = {
+        "subject": {"subject": evil},
+        "to": {"to": f"alice@example.com{evil}"},
+        "to name": {"to": {"email": "alice@example.com", "name": evil}},
+        "reply_to": {"reply_to": f"help@example.com{evil}"},
+        "sender": {"sender": f"news@acme.example{evil}"},
+        "header name": {"headers": {f"X-A{evil}": "1"}},
+        "header value": {"headers": {"X-A": evil}},
+        "filename": {"attachments": [{**attachment, "filename": evil}]},
+        "content type": {"attachments": [{**attachment, "content_type": f"text/plain{evil}"}]},
+        "tag": {"tags": [evil]},
+        "text": {"text": evil},
+        "html": {"html": f"<p>{evil}</p>"},
+    }
+    return changed[field]
+
+
+@pytest.mark.parametrize("line_end", BREAKS)
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_with_a_line_end_is_refused_or_harmless(
+    field: str, line_end: str, alice: Caller
+) -> None:
+    reply = alice.send(**changes(field, f"{BREAKS[line_end]}Bcc: eve@example.com"))
+
+    assert reply.status in {202, 422}, reply.body
+    if reply.status == 202:
+        mail = message_from_bytes(composed(reply.body["id"]), policy=policy.default)
+        assert "bcc" not in {name.lower() for part in mail.walk() for name, _ in part.items()}
+        assert "Bcc" not in [line[:3] for line in str(mail).split("\n\n", 1)[0].splitlines()]
+
+
+def composed(id_: str) -> bytes:
+    """The mail as a dispatcher would write it."""
+    found = DeliveryId.parse(id_)
+    assert found
+    body = queries.bodies(found.stream_id, [found.position])[found.position]
+    line = queries.delivery(found.stream_id, found.position)
+    assert line
+    letter = Letter(
+        sender=Mailbox("news@acme.example"),
+        to=Mailbox(line.address, body.to_name),
+        subject=body.subject,
+        date=datetime.now(UTC),
+        html=body.html,
+        text=body.text,
+        reply_to=(Mailbox(body.reply_to),) if body.reply_to else (),
+        headers=body.headers or {},
+        attachments=tuple(body.attachments),
+    )
+    return mime.compose(letter, delivery_id=found.text())

@@ -1,0 +1,201 @@
+"""Finding mails again: by address, tag, state and time, page by page."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+
+from postledger.accounts.models import Sender
+from postledger.deliveries import entries, ledger, search
+from postledger.deliveries.entries import Body, Kind, Line
+from postledger.deliveries.search import Cursor, Filters
+from postledger.deliveries.states import State
+from postledger.lib.ids import DeliveryId
+from tests import cast
+from tests.web.callers import Caller
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime.now(UTC)
+
+
+def subjects(alice: Caller, **question: str) -> list[str]:
+    found = alice.get("/v1/email", **question)
+    assert found.status == 200, found.body
+    return [mail["subject"] for mail in found.body["mails"]]
+
+
+def test_mails_are_found_newest_first_from_all_senders(alice: Caller) -> None:
+    Sender.objects.create(workspace_id=alice.workspace_id, address="help@acme.example")
+    for n in range(6):
+        alice.send(subject=f"Mail {n}", sender=("news", "help")[n % 2] + "@acme.example")
+
+    assert subjects(alice) == [f"Mail {n}" for n in (5, 4, 3, 2, 1, 0)]
+
+
+def test_mails_are_found_by_address_and_tag(alice: Caller) -> None:
+    alice.send(subject="a", to="Bob@Example.com", tags=["x", "y"])
+    alice.send(subject="b", to="bob@example.com", tags=["y"])
+    alice.send(subject="c", tags=["x"])
+
+    assert subjects(alice, to="bob@EXAMPLE.com") == ["b", "a"]
+    assert subjects(alice, tag="x") == ["c", "a"]
+    assert subjects(alice, tag="y", to="bob@example.com") == ["b", "a"]
+    assert subjects(alice, tag="x", to="bob@example.com") == ["a"]
+    assert subjects(alice, tag="z") == []
+    assert subjects(alice, to="eve@example.com") == []
+
+
+def test_mails_are_found_by_state(alice: Caller) -> None:
+    ids = [alice.send(subject=f"Mail {n}").body["id"] for n in range(3)]
+    stream = DeliveryId.parse(ids[0])
+    assert stream
+    cast.book(stream.stream_id, lambda position: entries.accepted(position, message_id="m"))
+
+    assert subjects(alice, state="accepted") == ["Mail 0"]
+    assert subjects(alice, state="waiting") == ["Mail 2", "Mail 1"]
+    assert subjects(alice, state="failed") == []
+
+
+def test_mails_are_found_by_time(alice: Caller) -> None:
+    ids = [DeliveryId.parse(alice.send(subject=f"Mail {n}").body["id"]) for n in range(10)]
+    with connection.cursor() as cursor:
+        for n, id_ in enumerate(ids):
+            assert id_
+            cursor.execute(
+                "UPDATE deliveries_delivery SET planned_at = %s WHERE position = %s",
+                [NOW - timedelta(hours=10 - n), id_.position],
+            )
+
+    def asked(**hours: int) -> list[str]:
+        moments = {name: (NOW - timedelta(hours=ago)).isoformat() for name, ago in hours.items()}
+        return subjects(alice, **moments)
+
+    assert asked(since=3) == ["Mail 9", "Mail 8", "Mail 7"]
+    assert asked(until=7) == ["Mail 2", "Mail 1", "Mail 0"]
+    assert asked(since=6, until=4) == ["Mail 5", "Mail 4"]
+    assert asked(since=0) == []
+    assert asked(until=11) == []
+    assert subjects(alice, since="0001-01-01T00:00:00Z", until="9999-12-31T23:59:59Z") == [
+        f"Mail {n}" for n in reversed(range(10))
+    ]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("question", [{}, {"to": "alice@example.com"}, {"state": "waiting"}])
+def test_pages_give_every_mail_once(limit: int, question: dict[str, str], alice: Caller) -> None:
+    alice.batch(*({"subject": f"Mail {n}"} for n in range(7)))
+
+    found: list[str] = []
+    page = alice.get("/v1/email", limit=str(limit), **question).body
+    for _ in range(20):
+        found += [mail["subject"] for mail in page["mails"]]
+        if page["next"] is None:
+            break
+        page = alice.get("/v1/email", limit=str(limit), cursor=page["next"], **question).body
+
+    assert page["next"] is None
+    assert found == [f"Mail {n}" for n in reversed(range(7))]
+
+
+def months() -> list[datetime]:
+    return [datetime(2026, month, 15, tzinfo=UTC) for month in (12, 11, 10, 8)]
+
+
+def test_pages_go_on_in_older_months() -> None:
+    owner = cast.sender()
+    for month in months():
+        stream_id = cast.stream(Kind.TRANSACTIONAL, now=month)
+        ledger.enqueue(
+            stream_id,
+            [Line(f"r{n}@example.com", body=Body(f"{month:%m}-{n}", "x")) for n in range(3)],
+            due_at=NOW,
+        )
+    found: list[str] = []
+    after: Cursor | None = None
+    for _ in range(12):
+        page = search.search(
+            owner.workspace_id,
+            Filters(),
+            limit=2,
+            now=datetime(2026, 12, 20, tzinfo=UTC),
+            after=after,
+        )
+        found += [mail.subject for mail in page.mails]
+        after = page.after
+        if after is None:
+            break
+
+    assert found == [f"{month}-{n}" for month in ("12", "11", "10", "08") for n in (2, 1, 0)]
+
+
+@pytest.fixture
+def many() -> int:
+    """The stream of 6,000 mails of acme, of which the oldest was accepted."""
+    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    lines = [Line("a@example.com", body=Body("x", "x", tags=("x",)))] * 1000
+    for _ in range(6):
+        ledger.enqueue(stream_id, lines, due_at=NOW)
+    cast.book(stream_id, lambda position: entries.accepted(position, message_id="m"))
+    return stream_id
+
+
+def test_a_search_looks_at_so_many_lines_and_goes_on_from_there(many: int) -> None:
+    workspace_id = cast.sender().workspace_id
+    asked = Filters(state=State.ACCEPTED)
+
+    first = search.search(workspace_id, asked, limit=10, now=datetime.now(UTC))
+    second = search.search(workspace_id, asked, limit=10, now=datetime.now(UTC), after=first.after)
+
+    assert (len(first.mails), first.after is None) == (0, False)
+    assert (len(second.mails), second.after) == (1, None)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Filters(),
+        Filters(address="a@example.com"),
+        Filters(tag="x"),
+        Filters(address="a@example.com", tag="x"),
+        Filters(state=State.ACCEPTED),
+        Filters(since=NOW - timedelta(hours=1), until=NOW + timedelta(hours=1)),
+    ],
+)
+def test_a_search_scans_no_table_from_end_to_end(asked: Filters, many: int) -> None:
+    def scans() -> int:
+        cursor.execute(
+            "SELECT coalesce(sum(seq_scan), 0) FROM pg_stat_xact_user_tables"
+            " WHERE relname ~ '^deliveries_(delivery|word|body)_'"
+        )
+        return int(cursor.fetchone()[0])
+
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE deliveries_delivery, deliveries_word, deliveries_body")
+        before = scans()
+        for _ in range(8):  # from the sixth time on, with the plan for all parameters
+            search.search(cast.sender().workspace_id, asked, limit=10, now=datetime.now(UTC))
+
+        assert scans() == before
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        *({"to": "nobody"}, {"to": "\x00"}, {"state": "sent"}, {"tag": "a b"}, {"tag": "x\n"}),
+        *({"limit": "0"}, {"limit": "101"}, {"limit": "x"}, {"cursor": "x"}, {"cursor": "1-"}),
+        *({"since": "yesterday"}, {"until": "1"}, {"surprise": "1"}, {"cursor": "-1-1"}),
+        *({"tag": "x'; SELECT pg_sleep(5) --"}, {"to": "a'--@example.com' OR 1=1"}),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused(question: dict[str, str], alice: Caller) -> None:
+    refused = alice.get("/v1/email", **question)
+
+    assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
+
+
+@pytest.mark.parametrize("cursor", ["0-0", "ffffff-ffffffffffffffff", "142-0"])
+def test_a_made_up_cursor_finds_nothing_wrong(cursor: str, alice: Caller) -> None:
+    alice.send()
+
+    assert alice.get("/v1/email", cursor=cursor).status == 200

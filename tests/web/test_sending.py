@@ -1,0 +1,292 @@
+"""Journeys of mails that are asked for over HTTP."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from postledger.accounts.keys import Scope
+from postledger.contacts.models import Contact
+from postledger.deliveries import entries, ledger, queries
+from postledger.deliveries.reasons import Reason
+from postledger.lib.ids import DeliveryId
+from tests import cast, round_trips
+from tests.web.callers import MAIL, Caller, caller
+
+
+def stream_of(id_: str) -> int:
+    found = DeliveryId.parse(id_)
+    assert found
+    return found.stream_id
+
+
+def test_a_mail_is_taken_and_told_by_the_ids_of_its_request(alice: Caller) -> None:
+    taken = alice.post("/v1/email/send", MAIL, X_Request_Id="order-5.try-1")
+
+    assert taken.status == 202
+    assert taken.headers["X-Request-Id"] == "order-5.try-1"
+    id_ = taken.body["id"]
+    assert taken.body == {
+        "id": id_,
+        "outbox_id": id_,
+        "job_id": id_,
+        "request_id": "order-5.try-1",
+        "state": "waiting",
+        "status": "RECEIVED",
+        "links": {"self": f"/v1/email/{id_}"},
+    }
+
+
+def test_a_mail_that_waits_says_why_since_when_and_what_will_move_it(alice: Caller) -> None:
+    later = datetime.now(UTC).replace(microsecond=0) + timedelta(days=2)
+    taken = alice.send(send_at=later.isoformat())
+
+    seen = alice.get(taken.body["links"]["self"]).body
+
+    assert (seen["state"], seen["status"]) == ("waiting", "RECEIVED")
+    waiting = seen["waiting"]
+    assert waiting.pop("since") == seen["created_at"]
+    assert datetime.fromisoformat(waiting.pop("until")) == later
+    assert waiting == {
+        "reason": "scheduled",
+        "why": "it is planned for later",
+        "moved_by": "its time comes",
+    }
+    assert [event["type"] for event in seen["timeline"]] == ["RECEIVED"]
+
+
+def test_a_mail_under_a_hold_says_so(alice: Caller) -> None:
+    id_ = alice.send().body["id"]
+    ledger.hold(stream_of(id_), reason=Reason.PAUSED, actor="alice")
+
+    waiting = alice.get(f"/v1/email/{id_}").body["waiting"]
+
+    assert (waiting["reason"], waiting["moved_by"]) == ("paused", "a person releases it")
+
+
+def test_the_timeline_speaks_of_tries_and_their_ends(alice: Caller) -> None:
+    id_ = alice.send().body["id"]
+    stream_id = stream_of(id_)
+    cast.book(
+        stream_id,
+        lambda position: entries.try_later(position, delay=timedelta(), code="SES_TIMEOUT"),
+    )
+    cast.book(stream_id, lambda position: entries.accepted(position, message_id="m-1"))
+
+    seen = alice.get(f"/v1/email/{id_}").body
+
+    assert (seen["state"], seen["status"], seen["message_id"]) == ("accepted", "SENT", "m-1")
+    assert (seen["attempts"], seen["waiting"]) == (2, None)
+    assert [event["type"] for event in seen["timeline"]] == [
+        *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"),
+        *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"),
+    ]
+
+
+def test_a_failure_says_what_the_provider_said(alice: Caller) -> None:
+    id_ = alice.send().body["id"]
+    cast.book(
+        stream_of(id_),
+        lambda position: entries.refused(position, code="SES_MESSAGE_REJECTED", detail="Spam."),
+    )
+
+    seen = alice.get(f"/v1/email/{id_}").body
+
+    assert (seen["status"], seen["error_code"]) == ("FAILED", "SES_MESSAGE_REJECTED")
+    assert seen["error_reason"] == "Spam."
+    assert seen["failed_at"] is not None
+
+
+def test_everything_a_mail_may_have_is_taken(alice: Caller) -> None:
+    contact = Contact.objects.create(workspace_id=alice.workspace_id, address="alice@example.com")
+
+    taken = alice.send(
+        to={"email": "alice@example.com"},
+        recipient={"id": contact.pk, "email": "alice@example.com", "name": "Alice"},
+        sender="news@acme.example",
+        reply_to="help@acme.example",
+        text="Thank you.",
+        attachments=[
+            {
+                "filename": "a.txt",
+                "content_type": "text/plain",
+                "content": base64.b64encode(b"hello").decode(),
+            }
+        ],
+        headers={"X-Order": "5"},
+        tags=["receipt"],
+    )
+
+    assert taken.status == 202, taken.body
+    id_ = DeliveryId.parse(taken.body["id"])
+    assert id_
+    body = queries.bodies(id_.stream_id, [id_.position])[id_.position]
+    assert body.attachments[0].content == b"hello"
+    assert (body.to_name, body.reply_to) == ("Alice", "help@acme.example")
+    seen = alice.get(taken.body["links"]["self"]).body
+    assert (seen["recipient_id"], seen["tags"]) == (contact.pk, ["receipt"])
+
+
+# code, what is changed, place
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("INVALID_PAYLOAD", {"subject": None}, "subject"),
+    ("INVALID_PAYLOAD", {"html": None}, "html"),
+    ("INVALID_PAYLOAD", {"to": None}, "to"),
+    ("INVALID_PAYLOAD", {"subject": 5}, "subject"),
+    ("INVALID_PAYLOAD", {"surprise": 1}, "surprise"),
+    ("INVALID_PAYLOAD", {"to": {"email": "a@example.com", "surprise": 1}}, "to.MailboxIn.surprise"),
+    ("INVALID_PAYLOAD", {"tags": ["a b"]}, "tags"),
+    ("INVALID_PAYLOAD", {"tags": "a"}, "tags"),
+    ("INVALID_PAYLOAD", {"headers": {"Bcc": "x@example.com"}}, "headers"),
+    ("INVALID_PAYLOAD", {"sender": "who@example.com"}, "sender"),
+    ("INVALID_PAYLOAD", {"reply_to": "x"}, "reply_to"),
+    ("INVALID_PAYLOAD", {"send_at": "tomorrow"}, "send_at"),
+    ("INVALID_PAYLOAD", {"send_at": "2026-01-01T00:00:00"}, "send_at"),
+    ("INVALID_PAYLOAD", {"send_at": "2999-01-01T00:00:00Z"}, "send_at"),
+    ("INVALID_PAYLOAD", {"send_at": 5}, "send_at"),
+    ("INVALID_PAYLOAD", {"recipient": {"email": "alice@example.com"}}, "recipient"),
+    ("INVALID_PAYLOAD", {"recipient": {"email": "bob@example.com", "id": 1}}, "recipient.email"),
+    ("INVALID_PAYLOAD", {"recipient": {"email": "alice@example.com", "id": "1"}}, "recipient.id"),
+    ("INVALID_PAYLOAD", {"html": "\x00"}, "html"),
+    ("INVALID_PAYLOAD", {"html": "\ud800"}, "html"),
+    (
+        "INVALID_PAYLOAD",
+        {"attachments": [{"filename": "a", "content_type": "a/b", "content": "***"}]},
+        "attachments.0.content",
+    ),
+    (
+        "INVALID_PAYLOAD",
+        {"attachments": [{"filename": "a", "content_type": "a/b", "content": {}}]},
+        "attachments.0.content",
+    ),
+    ("RECIPIENT_NOT_FOUND", {"recipient": {"email": "alice@example.com", "id": 1}}, "recipient"),
+    ("INVALID_EMAIL", {"to": "nobody"}, "to"),
+    ("INVALID_TEMPLATE", {"subject": ""}, "subject"),
+    ("INVALID_TEMPLATE", {"subject": "x" * 151}, "subject"),
+    ("INVALID_TEMPLATE", {"html": " "}, "html"),
+    ("INVALID_TEMPLATE", {"html": "<script>1</script>"}, "html, line 1"),
+]
+
+
+@pytest.mark.parametrize(("code", "changes", "place"), WRONG)
+def test_a_wrong_mail_is_refused_with_its_code_and_place(
+    code: str, changes: dict[str, Any], place: str, alice: Caller
+) -> None:
+    refused = alice.send(**changes)
+
+    assert (refused.status, refused.body["code"]) == (422, code), refused.body
+    assert refused.body["errors"][-1]["place"] == place
+    assert alice.get("/v1/email").body["mails"] == []
+
+
+def test_a_batch_is_taken_in_its_order(alice: Caller) -> None:
+    taken = alice.batch(*({"subject": f"Mail {n}"} for n in range(3)), X_Request_Id="r-1")
+
+    assert taken.status == 202
+    assert taken.body["request_id"] == "r-1"
+    seen = [alice.get(mail["links"]["self"]).body for mail in taken.body["mails"]]
+    assert [mail["subject"] for mail in seen] == ["Mail 0", "Mail 1", "Mail 2"]
+    assert {mail["request_id"] for mail in seen} == {"r-1"}
+
+
+def test_a_batch_with_wrong_mails_names_each_and_stores_none(alice: Caller) -> None:
+    refused = alice.batch({}, {"subject": ""}, {"to": "x"}, {})
+
+    assert refused.status == 422
+    assert [(fault["index"], fault["code"]) for fault in refused.body["errors"]] == [
+        (1, "INVALID_TEMPLATE"),
+        (2, "INVALID_EMAIL"),
+    ]
+    assert alice.get("/v1/email").body["mails"] == []
+
+
+def test_a_batch_names_the_index_of_a_mail_without_the_right_form(alice: Caller) -> None:
+    refused = alice.batch({}, {"subject": 5})
+
+    [fault] = refused.body["errors"]
+    assert (refused.status, fault["index"], fault["place"]) == (422, 1, "subject")
+
+
+@pytest.mark.parametrize(("count", "status"), [(0, 422), (500, 202), (501, 422)])
+def test_a_batch_has_1_to_500_mails(count: int, status: int, alice: Caller) -> None:
+    assert alice.batch(*([{}] * count)).status == status
+
+
+def test_a_repeat_under_its_key_gets_the_same_answer(alice: Caller) -> None:
+    first = alice.send("order-5")
+    again = alice.send("order-5")
+
+    assert (again.status, again.body) == (202, first.body)
+    assert again.headers["X-Request-Id"] != first.headers["X-Request-Id"]
+    assert len(alice.get("/v1/email").body["mails"]) == 1
+
+
+def test_a_repeat_may_write_its_json_in_another_order(alice: Caller) -> None:
+    first = alice.post("/v1/email/send", MAIL, Idempotency_Key="k")
+    again = alice.post("/v1/email/send", dict(reversed(list(MAIL.items()))), Idempotency_Key="k")
+
+    assert again.body == first.body
+
+
+def test_a_key_with_another_body_is_a_conflict(alice: Caller) -> None:
+    alice.send("order-5")
+
+    refused = alice.send("order-5", subject="Other")
+
+    assert (refused.status, refused.body["code"]) == (409, "idempotency_key_reused")
+
+
+@pytest.mark.parametrize("key", ["x" * 256, "é", "a\x7f"])
+def test_a_key_has_1_to_255_printable_characters(key: str, alice: Caller) -> None:
+    assert alice.send(key).status == 422
+
+
+def test_a_test_keys_mail_is_a_test(alice: Caller) -> None:
+    tester = caller("acme", is_test=True)
+
+    real, test = alice.send().body["id"], tester.send().body["id"]
+
+    assert stream_of(real) != stream_of(test)
+    assert alice.get(f"/v1/email/{test}").body["is_test"]
+    assert not alice.get(f"/v1/email/{real}").body["is_test"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "status"), [(Scope.SEND, (202, 202, 403, 403)), (Scope.READ, (403, 403, 200, 200))]
+)
+def test_a_key_does_what_its_scopes_say(
+    scope: Scope, status: tuple[int, ...], alice: Caller
+) -> None:
+    id_ = alice.send().body["id"]
+    program = caller("acme", scopes=[scope])
+
+    replies = (
+        *(program.send(), program.batch({})),
+        *(program.get("/v1/email"), program.get(f"/v1/email/{id_}")),
+    )
+
+    assert tuple(reply.status for reply in replies) == status
+    assert {r.body["code"] for r in replies if r.status == 403} == {"scope_missing"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_mail_costs_two_questions_to_the_database() -> None:
+    alice = caller("acme")
+    alice.send()  # opens the stream and notes the key's use
+
+    with round_trips.counted() as count:
+        assert alice.send().status == 202
+
+    assert count() == 2  # whose key it is, and the mail
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_mail_under_a_key_costs_five() -> None:
+    alice = caller("acme")
+    alice.send()
+
+    with round_trips.counted() as count:
+        assert alice.send("order-5").status == 202
+
+    assert count() == 5  # whose key it is, begin, the mail, the key, commit

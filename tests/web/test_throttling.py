@@ -1,0 +1,106 @@
+"""A key keeps to its rate with Redis, without it, and with a Redis that hangs."""
+
+import socket
+import time
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from django.conf import LazySettings
+
+from postledger.config import env
+from postledger.web.shared import throttle
+from postledger.web.shared.throttle import RateExceededError, Throttle
+from tests.web.callers import caller
+
+DEAD = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture
+def new_throttle() -> Iterator[None]:
+    throttle.throttle.cache_clear()
+    yield
+    throttle.throttle.cache_clear()
+
+
+@pytest.fixture
+def key_id() -> int:
+    return uuid4().int >> 80
+
+
+def taken(limiter: Throttle, key_id: int, tries: int) -> int:
+    count = 0
+    for _ in range(tries):
+        try:
+            limiter.take(key_id)
+        except RateExceededError:
+            continue
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("redis", ["up", "down"])
+def test_a_key_beyond_its_rate_is_told_when_to_come_back(
+    redis: str, settings: LazySettings, new_throttle: None, db: None
+) -> None:
+    settings.API_RATE = "3/hour"
+    if redis == "down":
+        settings.REDIS_URL = DEAD
+    alice, bob = caller("acme"), caller("acme")
+    if redis == "up":
+        # Keys of an earlier run had the same numbers, and Redis remembers them.
+        throttle.throttle()._shared.storage.reset()
+
+    replies = [alice.get("/v1/email") for _ in range(5)]
+
+    assert [reply.status for reply in replies] == [200, 200, 200, 429, 429]
+    assert replies[-1].body["code"] == "rate_exceeded"
+    assert 1 <= int(replies[-1].headers["Retry-After"]) <= 3600
+    assert bob.get("/v1/email").status == 200
+
+
+def test_processes_share_a_rate_in_redis(settings: LazySettings, key_id: int) -> None:
+    one, other = (Throttle("10/hour", settings.REDIS_URL) for _ in range(2))
+
+    assert taken(one, key_id, 6) + taken(other, key_id, 20) == 10
+
+
+@pytest.mark.parametrize("rate", ["10/hour", "1000/hour", "1050/hour"])
+def test_a_rate_drawn_in_blocks_is_used_up_to_the_last(
+    rate: str, settings: LazySettings, key_id: int
+) -> None:
+    limiter = Throttle(rate, settings.REDIS_URL)
+
+    assert taken(limiter, key_id, 1200) == int(rate.removesuffix("/hour"))
+
+
+def test_without_redis_each_process_counts_for_itself(key_id: int) -> None:
+    one, other = (Throttle("10/hour", DEAD) for _ in range(2))
+
+    assert (taken(one, key_id, 20), taken(other, key_id, 20)) == (10, 10)
+
+
+def test_a_redis_that_hangs_delays_one_request_and_no_more(key_id: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        limiter = Throttle("1000/hour", f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
+
+        started = time.monotonic()
+        taken(limiter, key_id, 1)
+        first = time.monotonic() - started
+        taken(limiter, key_id, 500)
+        rest = time.monotonic() - started - first
+
+    assert first < 1
+    assert rest < 1
+
+
+@pytest.mark.parametrize("rate", ["fast", "100", "5/fortnight"])
+def test_a_rate_that_cannot_be_read_stops_the_process(
+    rate: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_RATE", rate)
+
+    with pytest.raises(env.BadEnvironmentError, match="API_RATE: is no rate") as error:
+        env.load()
+
+    assert rate not in str(error.value).replace("100/second", "")
