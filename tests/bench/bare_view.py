@@ -24,7 +24,8 @@ settings.configure(
             "PASSWORD": _named.password,
             "HOST": _named.host,
             "PORT": _named.port,
-            "OPTIONS": {**_named.options, "pool": {"min_size": 0, "max_size": 8}},
+            "CONN_MAX_AGE": 60,
+            "OPTIONS": dict(_named.options),
         }
     },
 )

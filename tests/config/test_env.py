@@ -19,7 +19,7 @@ def test_an_empty_environment_gives_the_development_defaults() -> None:
 
     assert loaded.database_url.get_secret_value().endswith("127.0.0.1:5432/postledger")
     assert loaded.debug is False
-    assert loaded.database_pool_size == 10
+    assert loaded.database_pool_size == 0
 
 
 def test_values_are_typed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,10 +55,10 @@ class Env(BaseSettings):
         description="The PostgreSQL database (15 or newer) that holds the ledger.",
     )
     database_pool_size: int = Field(
-        default=10,
+        default=0,
         ge=0,
         le=200,
-        description="Connections one process may keep open at once; 0 opens one for each thread.",
+        description="Connections one process may keep open at once; 0 keeps one for each thread.",
     )
     redis_url: SecretStr = Field(
         default=SecretStr("redis://127.0.0.1:6379/0"),

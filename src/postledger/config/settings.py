@@ -66,9 +66,10 @@ DATABASES: dict[str, dict[str, Any]] = {
         "PASSWORD": _database.password,
         "HOST": _database.host,
         "PORT": _database.port,
-        # Only the pool keeps connections: one kept by a thread is lost with the thread.
-        "CONN_MAX_AGE": 0,
-        "CONN_HEALTH_CHECKS": True,
+        # A pool keeps connections itself. Without one every thread keeps its own for a minute,
+        # young enough not to be asked before each request whether it still lives.
+        "CONN_MAX_AGE": 0 if _env.database_pool_size else 60,
+        "CONN_HEALTH_CHECKS": bool(_env.database_pool_size),
         "OPTIONS": _database_options,
     }
 }

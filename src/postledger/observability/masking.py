@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 REDACTED = "[redacted]"
@@ -30,8 +31,14 @@ _ADDRESS = re.compile(
 )
 
 
+# Most values of a line are one word, an id or a path: nothing below can match inside those.
+_HARMLESS = re.compile(r"[\w./-]*")
+
+
 def mask_text(text: str) -> str:
     """Shorten every address to a***@example.com and drop every credential inside a text."""
+    if _HARMLESS.fullmatch(text):
+        return text
     text = _URL_CREDENTIALS.sub(r"\g<scheme>***@", text)
     text = _BEARER.sub(rf"\g<kind> {REDACTED}", text)
     text = _ASSIGNMENT.sub(rf"\g<name>{REDACTED}", text)
@@ -53,9 +60,14 @@ def mask_value(value: Any) -> Any:
 
 def mask_mapping(fields: Mapping[Any, Any]) -> dict[str, Any]:
     return {
-        mask_text(str(name)): REDACTED if _SECRET_NAME.search(str(name)) else mask_value(value)
+        mask_text(str(name)): REDACTED if _is_secret(str(name)) else mask_value(value)
         for name, value in fields.items()
     }
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(name: str) -> bool:
+    return _SECRET_NAME.search(name) is not None
 
 
 def _mask_address(match: re.Match[str]) -> str:

@@ -1,6 +1,7 @@
 """Rings for streams that got work, through the broker, without making anybody wait for it."""
 
 import threading
+import time
 
 import structlog
 from celery import current_app
@@ -9,6 +10,8 @@ from postledger.workers import queues
 
 _log = structlog.get_logger(__name__)
 
+# The first ring goes at once; those that follow within this time go together.
+_PAUSE = 0.02
 # After a failure, so long no bell is rung: the broker is away, and looking finds the work.
 _REST = 1.0
 
@@ -38,6 +41,7 @@ class Bell:
             with self._lock:
                 self._lock.wait_for(lambda: self._rung)
                 rung, self._rung = self._rung, {}
+            pause = _PAUSE
             try:
                 for stream_id in rung:
                     current_app.send_task(
@@ -48,4 +52,5 @@ class Bell:
                     )
             except Exception as error:  # noqa: BLE001  the thread's edge: a broker may fail in any way
                 _log.warning("the broker takes no bells", error=type(error).__name__)
-                threading.Event().wait(_REST)
+                pause = _REST
+            time.sleep(pause)

@@ -1,0 +1,41 @@
+"""Every task has a schedule or a caller, and every task's queue is consumed."""
+
+import re
+from pathlib import Path
+
+from postledger.workers import queues, schedule
+
+SOURCE = Path(__file__).parents[2] / "src" / "postledger"
+TASKS = set(
+    re.findall(r'@shared_task\(name="([^"]+)"\)', (SOURCE / "workers" / "tasks.py").read_text())
+)
+
+
+def test_every_task_has_a_schedule_or_a_caller() -> None:
+    sent = re.findall(r'send_task\(\s*"([^"]+)"', (SOURCE / "workers" / "bell.py").read_text())
+    scheduled = [entry["task"] for entry in schedule.SCHEDULE.values()]
+
+    assert sorted([*sent, *map(str, scheduled)]) == sorted(TASKS)
+
+
+def test_every_queue_a_task_goes_to_is_consumed() -> None:
+    settings = queues.settings("amqp://", "postledger")
+    routes, found = settings["task_routes"], settings["task_queues"]
+    assert isinstance(routes, dict)
+    assert isinstance(found, list)
+
+    wanted = {settings["task_default_queue"], *(route["queue"] for route in routes.values())}
+
+    assert wanted == {queue.name for queue in found}
+    assert set(routes) <= TASKS
+
+
+def test_no_module_but_the_workers_doors_knows_celery() -> None:
+    """Time and retries live in the ledger: nothing below sends, delays or retries a task."""
+    users = {
+        path.relative_to(SOURCE).parts[0]
+        for path in SOURCE.rglob("*.py")
+        if re.search(r"^\s*(?:from|import) (?:celery|kombu)\b", path.read_text(), re.MULTILINE)
+    }
+
+    assert users == {"config", "workers"}

@@ -1,0 +1,292 @@
+"""A dispatcher at work in a thread of its own, and what its tests ask of ledger and journal."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import LiteralString
+
+import uvloop
+from django.db import connection
+from psycopg import sql as pg
+
+from postledger.accounts import actions
+from postledger.deliveries import audit, ledger, queries
+from postledger.deliveries.entries import Body, Kind, Line
+from postledger.deliveries.ledger import sql
+from postledger.deliveries.states import State
+from postledger.dispatch import retry
+from postledger.dispatch.loop import Dispatcher
+from postledger.dispatch.rules import Rules
+from postledger.lib.ids import DeliveryId
+
+PATIENCE = 20.0
+BODY = Body(subject="Hello", html="<p>Good morning.</p>", text="Good morning.")
+QUICKLY = retry.read("3: 0.1 0.1")
+RULES = Rules(
+    shortest_lease=timedelta(seconds=60),
+    grace=timedelta(seconds=10),
+    policies=dict.fromkeys(Kind, QUICKLY),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """One sender with its account, and the file in which its sandbox writes down what it took."""
+
+    workspace_id: int
+    sender_id: int
+    account_id: int | None
+    journal: Path
+
+    def taken(self) -> list[tuple[DeliveryId, str]]:
+        """Every hand-over the provider took, in order."""
+        if not self.journal.exists():
+            return []
+        lines = [line.split(" ", 1) for line in self.journal.read_text().splitlines()]
+        found = [(DeliveryId.parse(id_), address) for id_, address in lines]
+        return [(id_, address) for id_, address in found if id_ is not None]
+
+    def taken_from(self, stream_id: int) -> list[int]:
+        """The positions of a stream that were taken, each as often as it was."""
+        return [id_.position for id_, _ in self.taken() if id_.stream_id == stream_id]
+
+
+def open_office(
+    folder: Path,
+    workspace: str = "acme",
+    *,
+    kind: str | None = "sandbox",
+    settings: Mapping[str, object] | None = None,
+) -> Office:
+    """`settings` are added to the sandbox's journal, or are all there is for another kind."""
+    journal = folder / f"{workspace}-journal"
+    workspace_id = actions.create_workspace(workspace, actor="alice")
+    account_id = None
+    if kind is not None:
+        given = {"journal": str(journal)} if kind == "sandbox" else {}
+        account_id = actions.create_account(
+            workspace_id,
+            name="main",
+            kind=kind,
+            settings={**given, **(settings or {})},
+            actor="alice",
+        )
+    sender_id = actions.create_sender(
+        workspace_id,
+        address=f"news@{workspace}.example",
+        name="News",
+        account_id=account_id,
+        actor="alice",
+    )
+    return Office(workspace_id, sender_id, account_id, journal)
+
+
+def stream(
+    office: Office,
+    addresses: Sequence[str] = (),
+    *,
+    kind: Kind = Kind.CAMPAIGN,
+    is_test: bool = False,
+) -> int:
+    """A stream with mail to these addresses, due now; positions are in their order."""
+    is_single = kind is Kind.TRANSACTIONAL
+    stream_id = ledger.open_stream(
+        office.workspace_id,
+        sender_id=office.sender_id,
+        kind=kind,
+        title="News",
+        now=datetime.now(UTC),
+        is_test=is_test,
+        body=None if is_single else BODY,
+    )
+    enqueue(stream_id, addresses, body=BODY if is_single else None)
+    return stream_id
+
+
+def enqueue(stream_id: int, addresses: Sequence[str], *, body: Body | None = BODY) -> list[int]:
+    positions: list[int] = []
+    for first in range(0, len(addresses), 1000):
+        lines = [Line(address, body=body) for address in addresses[first : first + 1000]]
+        positions += ledger.enqueue(stream_id, lines)
+    return positions
+
+
+def people(count: int) -> list[str]:
+    return [f"r{number}@example.com" for number in range(count)]
+
+
+class Broke(list[BaseException]):
+    """What `run` raised, if it did."""
+
+
+@contextmanager
+def dispatching(rules: Rules = RULES, name: str = "worker") -> Iterator[Dispatcher]:
+    """Runs a dispatcher until the block ends; then it is told to stop, and has stopped."""
+    dispatcher = Dispatcher(name, rules)
+    broke = Broke()
+
+    def run() -> None:
+        try:
+            uvloop.run(dispatcher.run())
+        except BaseException as error:  # noqa: BLE001  raised again below
+            broke.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield dispatcher
+    finally:
+        dispatcher.stop()
+        thread.join(3 * PATIENCE)
+        assert not thread.is_alive(), "the dispatcher does not stop"
+    if broke:
+        raise broke[0]
+
+
+def until(
+    holds: Callable[[], bool], dispatcher: Dispatcher | None = None, *, patience: float = PATIENCE
+) -> None:
+    """Waits for something to become true, and ticks meanwhile as beat would."""
+    end = time.monotonic() + patience
+    while not holds():
+        assert time.monotonic() < end, "it did not happen"
+        if dispatcher is not None:
+            dispatcher.tick()
+        time.sleep(0.03)
+
+
+def send_all(*stream_ids: int, rules: Rules = RULES) -> None:
+    """Lets a dispatcher work until none of the streams has a mail that waits."""
+    with dispatching(rules) as dispatcher:
+        until(lambda: not waiting(*stream_ids), dispatcher)
+
+
+def waiting(*stream_ids: int) -> int:
+    return sum(books.waiting for books in queries.books_of(stream_ids).values())
+
+
+def counts(stream_id: int) -> dict[State, int]:
+    """The stream's books without the zeros, after a recount that found nothing wrong."""
+    audited = audit.audit(stream_id)
+    assert [str(found) for found in audited.findings] == []
+    books = audited.books
+    found = {**books.counts, State.WAITING: books.waiting}
+    return {state: count for state, count in found.items() if count}
+
+
+def states(stream_id: int) -> dict[str, State]:
+    """The state of each address of a stream."""
+    found = sql.rows(
+        "SELECT address, state FROM deliveries_delivery WHERE stream_id = %(stream)s",
+        {"stream": stream_id},
+    )
+    return {address: State(state) for address, state in found}
+
+
+def attempts(stream_id: int) -> dict[str, int]:
+    found = sql.rows(
+        "SELECT address, attempts FROM deliveries_delivery WHERE stream_id = %(stream)s",
+        {"stream": stream_id},
+    )
+    return {address: count for address, count in found}  # noqa: C416  rows are of any type
+
+
+def details(stream_id: int) -> set[tuple[str, str | None, str | None]]:
+    """What is kept of the attempts: outcome, code and detail."""
+    found = sql.rows(
+        "SELECT outcome, code, detail FROM deliveries_attempt WHERE stream_id = %(stream)s",
+        {"stream": stream_id},
+    )
+    return {(outcome, code, detail) for outcome, code, detail in found}
+
+
+def sent_once(office: Office, stream_id: int) -> bool:
+    """Whether nobody of the stream was mailed twice."""
+    return not [at for at, times in Counter(office.taken_from(stream_id)).items() if times > 1]
+
+
+def end_sender_holds() -> None:
+    """Lets the database's clock pass the end of every sender's hold that has one."""
+    sql.rows(
+        "UPDATE deliveries_senderhold SET until = clock_timestamp() - interval '1 second'"
+        " WHERE until IS NOT NULL",
+        {},
+    )
+
+
+def backends() -> list[int]:
+    """The other connections to this database, whoever has them."""
+    found = sql.rows(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+        " AND pid <> pg_backend_pid() AND backend_type = 'client backend'",
+        {},
+    )
+    return [pid for (pid,) in found]
+
+
+def terminate_backends() -> None:
+    for pid in backends():
+        sql.rows("SELECT pg_terminate_backend(%(pid)s)", {"pid": pid})
+
+
+def alter_database(change: LiteralString) -> None:
+    """Changes this database, for connections that are opened from now on."""
+    name = pg.Identifier(connection.settings_dict["NAME"])
+    with connection._nodb_cursor() as cursor:
+        cursor.execute((pg.SQL("ALTER DATABASE {} ").format(name) + pg.SQL(change)).as_string())
+
+
+@contextmanager
+def no_connections() -> Iterator[None]:
+    """Nobody but this thread keeps a connection to the database, and nobody gets a new one."""
+    alter_database("ALLOW_CONNECTIONS false")
+    try:
+        terminate_backends()
+        yield
+    finally:
+        alter_database("ALLOW_CONNECTIONS true")
+
+
+@contextmanager
+def read_only() -> Iterator[None]:
+    """Everybody but this thread finds a standby: it answers, and takes no writes."""
+    alter_database("SET default_transaction_read_only = on")
+    try:
+        terminate_backends()
+        yield
+    finally:
+        alter_database("RESET default_transaction_read_only")
+
+
+@contextmanager
+def own_connection() -> Iterator[None]:
+    """For a thread that ends: its connection ends with it."""
+    try:
+        yield
+    finally:
+        connection.close()
+
+
+def of_sender(office: Office, sender_id: int) -> Office:
+    return replace(office, sender_id=sender_id)
+
+
+def leases(stream_id: int) -> list[int]:
+    found = sql.rows(
+        "SELECT lease FROM deliveries_batch WHERE stream_id = %(stream)s AND lease IS NOT NULL",
+        {"stream": stream_id},
+    )
+    return [lease for (lease,) in found]
+
+
+def is_leased(stream_id: int) -> bool:
+    return bool(leases(stream_id))
+
+
+def with_lease(seconds: float) -> Rules:
+    return replace(RULES, shortest_lease=timedelta(seconds=seconds))

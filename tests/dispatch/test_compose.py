@@ -1,0 +1,259 @@
+"""What is put on the wire for each recipient, read back as a mail program would read it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+
+import pytest
+
+from postledger.contacts.queries import Standings
+from postledger.content import checks
+from postledger.deliveries.entries import Batch, Body, Kind, Outcome, Recipient, Window
+from postledger.deliveries.ledger import SHARED
+from postledger.deliveries.queries import StreamFacts
+from postledger.dispatch import gates
+from postledger.dispatch.compose import Composer, Draft
+from postledger.dispatch.page import Page
+from postledger.lib.ids import DeliveryId
+from postledger.providers.base import Attachment, Mailbox
+from tests.providers.messages import NOON
+
+STREAM = 1_382_979_469_313
+SENDER = Mailbox("news@acme.example", "Acme Nëws")
+PLAIN = Body(subject="Hello", html="<p>Good morning.</p>", text="Good morning.")
+FULL = Body(
+    subject="Grüße",
+    html="<p>Good morning, <b>Alice</b>.</p>",
+    text="Good morning, Alice.",
+    headers={"X-Campaign": "spring", "List-Unsubscribe": "<https://acme.example/u>"},
+    request_id="req-1",
+    to_name="Alice Ärmel",
+    reply_to="desk@acme.example",
+    attachments=(
+        Attachment("bill.pdf", "application/pdf", b"%PDF-1.7\x00\xff"),
+        Attachment("größe.txt", "text/plain", b"42"),
+    ),
+)
+
+
+def facts(kind: Kind) -> StreamFacts:
+    return StreamFacts(
+        id=STREAM,
+        workspace_id=1,
+        sender_id=2,
+        kind=kind,
+        title="News",
+        is_test=False,
+        created_at=NOON,
+        cancelled_at=None,
+        cancelled_by=None,
+        stream_hold=None,
+        sender_hold=None,
+    )
+
+
+def recipients(*addresses: str, attempts: int = 0) -> list[Recipient]:
+    return [Recipient(at, address, None, None, attempts) for at, address in enumerate(addresses)]
+
+
+def draft(
+    to: Sequence[Recipient],
+    bodies: Mapping[int, Body],
+    *,
+    try_number: int = 1,
+    suppressed: Mapping[str, str] | None = None,
+) -> Draft:
+    batch = Batch(1, STREAM, 0, len(to) or 1, try_number, 0)
+    page = Page(to, bodies, Standings(suppressed or {}, {}))
+    return Composer(facts(Kind.CAMPAIGN), SENDER, NOON).draft([Window(batch, batch.hi)], page)
+
+
+def single(body: Body, *, try_number: int = 1) -> EmailMessage:
+    [mail] = draft(recipients("alice@example.com"), {0: body}, try_number=try_number).mails
+    return read(mail.message.content)
+
+
+def read(content: object) -> EmailMessage:
+    assert isinstance(content, bytes)
+    parsed = BytesParser(policy=policy.default).parsebytes(content)
+    assert isinstance(parsed, EmailMessage)
+    assert not parsed.defects
+    return parsed
+
+
+def test_a_mail_has_the_headers_it_needs() -> None:
+    found = single(FULL)
+
+    assert str(found["From"]) == "Acme Nëws <news@acme.example>"
+    assert str(found["To"]) == "Alice Ärmel <alice@example.com>"
+    assert str(found["Reply-To"]) == "desk@acme.example"
+    assert str(found["Subject"]) == "Grüße"
+    assert str(found["X-Campaign"]) == "spring"
+    assert str(found["List-Unsubscribe"]) == "<https://acme.example/u>"
+    assert found["Date"].datetime == NOON
+
+
+def test_a_mail_without_extras_has_no_empty_headers() -> None:
+    found = single(PLAIN)
+
+    assert str(found["To"]) == "alice@example.com"
+    assert found["Reply-To"] is None
+
+
+@pytest.mark.parametrize("try_number", [1, 2, 4000])
+def test_the_message_id_is_that_of_the_mail_and_our_own_that_of_the_try(try_number: int) -> None:
+    found = single(PLAIN, try_number=try_number)
+
+    assert str(found["Message-ID"]) == f"<{DeliveryId(STREAM, 0).uuid()}@acme.example>"
+    assert str(found["X-Postledger-Id"]) == str(DeliveryId(STREAM, 0, try_number).uuid())
+
+
+def test_the_envelope_bears_the_try_the_addresses_and_the_request() -> None:
+    [mail] = draft(recipients("alice@example.com", attempts=2), {0: FULL}, try_number=3).mails
+
+    assert (mail.position, mail.try_number, mail.attempts) == (0, 3, 2)
+    assert mail.request_id == "req-1"
+    assert mail.message.id == DeliveryId(STREAM, 0, 3).text()
+    assert mail.message.sender == "news@acme.example"
+    assert mail.message.recipient == "alice@example.com"
+    assert mail.message.tags == {"request_id": "req-1"}
+
+
+def test_text_html_and_attachments_arrive_as_they_were_given() -> None:
+    found = single(FULL)
+
+    text, html = found.get_body(("plain",)), found.get_body(("html",))
+    assert text is not None
+    assert html is not None
+    assert text.get_content().strip() == FULL.text
+    assert html.get_content().strip() == FULL.html
+    assert [
+        (part.get_filename(), part.get_content_type(), part.get_payload(decode=True))
+        for part in found.iter_attachments()
+    ] == [(one.filename, one.content_type, one.content) for one in FULL.attachments]
+
+
+def test_a_mail_without_text_is_html_alone() -> None:
+    found = single(Body(subject="Hello", html="<p>Hi.</p>"))
+
+    assert found.get_content_type() == "text/html"
+
+
+@pytest.mark.parametrize(
+    ("body", "remedy"),
+    [
+        (Body(subject="", html="<p>x</p>"), "Give the mail a subject"),
+        (Body(subject="x" * 151, html="<p>x</p>"), "shorten it to 150"),
+        (Body(subject="Hi", html="  "), "Give the mail an HTML body"),
+        (Body(subject="Hi", html="<script>1</script>"), "Remove the script element"),
+        (Body(subject="Hi", html="<a href='javascript:x'>y</a>"), "javascript: URL"),
+        (Body(subject="Hi", html="<p onclick='x'>y</p>"), "Remove the event handler"),
+        (Body(subject="Hi", html="x" * (checks.MAX_HTML_BYTES + 1)), "shorten it to 524288"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, SHARED])
+def test_bad_content_ends_the_mail_and_says_how_to_mend_it(
+    place: int, body: Body, remedy: str
+) -> None:
+    found = draft(recipients("alice@example.com"), {place: body})
+
+    [verdict] = found.verdicts
+    assert not found.mails
+    assert (verdict.position, verdict.outcome) == (0, Outcome.INVALID)
+    assert verdict.code == gates.INVALID_TEMPLATE
+    assert remedy in (verdict.detail or "")
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"subject": "Hello\r\nBcc: eve@example.com"},
+        {"headers": {"X-Tag": "a\r\nBcc: eve@example.com"}},
+        {"headers": {"X-Tag\r\nBcc": "eve@example.com"}},
+        {"headers": {"Bcc": "eve@example.com"}},
+        {"reply_to": "a@b.example\r\nBcc: eve@example.com"},
+        {"to_name": "Alice\r\nBcc: eve@example.com"},
+        {"attachments": (Attachment("a\r\nBcc: eve@example.com", "text/plain", b""),)},
+        {"attachments": (Attachment("a", "text/plain\r\nBcc: eve@example.com", b""),)},
+    ],
+)
+@pytest.mark.parametrize("place", [0, SHARED])
+def test_what_would_smuggle_a_header_in_ends_the_mail(place: int, extra: dict[str, object]) -> None:
+    given = {"subject": "Hello", "html": "<p>x</p>", **extra}
+
+    found = draft(recipients("alice@example.com"), {place: Body(**given)})  # type: ignore[arg-type]
+
+    assert not found.mails
+    assert [verdict.code for verdict in found.verdicts] == [gates.INVALID_PAYLOAD]
+
+
+def test_a_mail_whose_content_is_not_there_ends() -> None:
+    found = draft(recipients("alice@example.com"), {})
+
+    assert [verdict.code for verdict in found.verdicts] == [gates.OUTBOX_NOT_FOUND]
+
+
+def test_bad_shared_content_ends_every_mail_with_the_same_words() -> None:
+    found = draft(
+        recipients("a@example.com", "b@example.com", "c@example.com"), {SHARED: Body("", "")}
+    )
+
+    assert [verdict.position for verdict in found.verdicts] == [0, 1, 2]
+    assert len({verdict.detail for verdict in found.verdicts}) == 1
+
+
+def test_one_mail_that_must_not_go_leaves_the_others() -> None:
+    to = recipients("a@example.com", "b@example.com", "nobody", "c@example.com")
+
+    found = draft(to, {SHARED: PLAIN}, suppressed={"b@example.com": "bounced"})
+
+    assert [mail.message.recipient for mail in found.mails] == ["a@example.com", "c@example.com"]
+    assert [(one.position, one.code) for one in found.verdicts] == [
+        (1, "bounced"),
+        (2, gates.INVALID_EMAIL),
+    ]
+
+
+def test_each_mail_bears_the_try_of_its_own_batch() -> None:
+    windows = [
+        Window(Batch(2, STREAM, 5, 9, 3, 0), 9),
+        Window(Batch(1, STREAM, 0, 5, 1, 0), 5),
+        Window(Batch(3, STREAM, 20, 21, 7, 0), 21),
+    ]
+    to = [Recipient(at, f"r{at}@example.com", None, None, 0) for at in (0, 4, 5, 8, 20)]
+
+    composer = Composer(facts(Kind.CAMPAIGN), SENDER, NOON)
+    found = composer.draft(windows, Page(to, {SHARED: PLAIN}, Standings({}, {})))
+
+    assert [mail.try_number for mail in found.mails] == [1, 1, 3, 3, 7]
+
+
+@pytest.mark.parametrize("body", [PLAIN, FULL])
+def test_a_shared_body_gives_the_bytes_that_composing_alone_gives(body: Body) -> None:
+    to = recipients("alice@example.com", "bob@example.com")
+
+    shared = draft(to, {SHARED: body}).mails
+    alone = draft(to, {0: body, 1: body}).mails
+
+    assert [_without_boundary(one.message.content) for one in shared] == [
+        _without_boundary(one.message.content) for one in alone
+    ]
+    assert [one.message.id for one in shared] == [one.message.id for one in alone]
+
+
+def _without_boundary(content: object) -> bytes:
+    assert isinstance(content, bytes)
+    return re.sub(rb"=_[0-9a-f-]+?(?=-a|--|\"|\r)", b"=_boundary", content)
+
+
+def test_mails_of_a_shared_body_differ_in_recipient_and_ids_alone() -> None:
+    one, other = draft(recipients("alice@example.com", "bob@example.com"), {SHARED: FULL}).mails
+
+    assert isinstance(one.message.content, bytes)
+    assert isinstance(other.message.content, bytes)
+    mine, theirs = one.message.content.split(b"\r\n"), other.message.content.split(b"\r\n")
+    differing = {a.split(b":")[0] for a, b in zip(mine, theirs, strict=True) if a != b}
+    assert differing <= {b"To", b" <alice@example.com>", b"Message-ID", b"X-Postledger-Id"}
+    assert b"alice@example.com" not in other.message.content

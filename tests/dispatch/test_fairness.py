@@ -1,0 +1,206 @@
+"""Who is carried next: urgent before bulk, and no workspace, stream or kind alone."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from postledger.deliveries import queries
+from postledger.deliveries.entries import Kind
+from postledger.deliveries.states import State
+from postledger.dispatch.crew import Crew
+from postledger.dispatch.desk import Desk
+from postledger.dispatch.holds import Holds
+from postledger.dispatch.loop import Dispatcher
+from postledger.dispatch.room import Limits
+from postledger.dispatch.routes import Routes
+from postledger.dispatch.rules import Rules
+from postledger.lib.ids import DeliveryId
+from postledger.providers.base import Accepted, OutgoingMessage
+from tests.dispatch import office, vendors
+from tests.dispatch.vendors import Answers
+from tests.races import collide
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def limited(**limits: int) -> Rules:
+    return replace(office.RULES, limits=replace(Limits(), **limits))
+
+
+def test_single_mails_are_quick_while_a_campaign_of_20000_goes_out(tmp_path: Path) -> None:
+    acme, globex = (office.open_office(tmp_path, name) for name in ("acme", "globex"))
+    bulk = office.stream(acme)
+    collide.plan(bulk, 1, 10_000)
+    collide.plan(bulk, 10_001, 20_000)
+    single = office.stream(globex, kind=Kind.TRANSACTIONAL)
+    waits: list[float] = []
+
+    with office.dispatching() as dispatcher:
+        office.until(lambda: len(acme.taken()) > 100)
+        for number in range(15):
+            office.enqueue(single, [f"r{number}@example.com"])
+            began = time.monotonic()
+            dispatcher.ring(single)
+            office.until(lambda: not office.waiting(single))
+            waits.append(time.monotonic() - began)
+        meanwhile = office.waiting(bulk)
+        office.until(lambda: not office.waiting(bulk), patience=60)
+
+    assert meanwhile > 0, "the campaign was over before"
+    assert sorted(waits)[len(waits) // 2] < 0.5
+    assert max(waits) < 3
+    assert office.counts(bulk) == {State.ACCEPTED: 20_000}
+    assert office.counts(single) == {State.ACCEPTED: 15}
+    assert office.sent_once(acme, bulk)
+
+
+def test_five_streams_of_one_workspace_get_no_more_turns_than_one_of_another(
+    tmp_path: Path,
+) -> None:
+    def workspace(message: OutgoingMessage) -> str:
+        return message.sender.partition("@")[2]
+
+    async def noting(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
+        order.extend(workspace(message) for message in window)
+        await asyncio.sleep(0.02)
+        for index, message in enumerate(window):
+            yield index, Accepted(message.id)
+
+    order: list[str] = []
+    with vendors.registered(noting, window_size=500):
+        acme, globex = (
+            office.open_office(tmp_path, name, kind=vendors.KIND) for name in ("acme", "globex")
+        )
+        many = [office.stream(acme) for _ in range(5)]
+        one = office.stream(globex)
+        for stream in many:
+            office.enqueue(stream, ["r@example.com"])
+        # As many turns as the five: each takes four batches, and a chunk is at least one.
+        for _ in range(20):
+            office.enqueue(one, ["r@example.com"])
+        with office.dispatching(limited(carriers=1)):
+            office.until(lambda: not office.waiting(one, *many), patience=30)
+
+    turns = [
+        sender for sender, before in zip(order, [None, *order], strict=False) if sender != before
+    ]
+    assert Counter(order) == {"acme.example": 5, "globex.example": 20}
+    assert len(turns) >= 9  # they took turns, and neither had two in a row while both had work
+
+
+def test_one_workspace_never_takes_all_places(tmp_path: Path) -> None:
+    async def waiting(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
+        inside.update([_stream(message) for message in window[:1]])
+        peak.append(sum(inside.values()))
+        while not goes_on:  # noqa: ASYNC110  the test says so from another thread
+            await asyncio.sleep(0.01)
+        inside.subtract([_stream(message) for message in window[:1]])
+        for index, message in enumerate(window):
+            yield index, Accepted(message.id)
+
+    inside: Counter[int] = Counter()
+    peak: list[int] = []
+    goes_on: list[bool] = []
+    with vendors.registered(waiting):
+        acme, globex = (
+            office.open_office(tmp_path, name, kind=vendors.KIND) for name in ("acme", "globex")
+        )
+        many = [office.stream(acme, office.people(1), kind=Kind.TOPIC) for _ in range(12)]
+        with office.dispatching() as dispatcher:
+            office.until(lambda: len(peak) >= 8, dispatcher)
+            late = office.stream(globex, office.people(1), kind=Kind.TOPIC)
+            office.until(lambda: inside[late] == 1, dispatcher)
+            taken = sum(inside.values()) - 1
+            goes_on.append(True)
+            office.until(lambda: not office.waiting(late, *many), dispatcher)
+
+    assert taken == Limits().workspace
+
+
+def _stream(message: OutgoingMessage) -> int:
+    found = DeliveryId.parse(message.id)
+    assert found is not None
+    return found.stream_id
+
+
+def test_a_bell_is_answered_at_once_and_by_a_claim_of_its_own(tmp_path: Path) -> None:
+    """No tick is heard here: what only the next look would find takes seconds."""
+    acme = office.open_office(tmp_path)
+    stream = office.stream(acme, kind=Kind.TRANSACTIONAL)
+
+    with office.dispatching() as dispatcher:
+        office.until(lambda: dispatcher.claimed_at is None)
+        began = time.monotonic()
+        for number in range(60):
+            office.enqueue(stream, [f"r{number}@example.com"])
+            dispatcher.ring(stream)
+        office.until(lambda: not office.waiting(stream))
+        took = time.monotonic() - began
+
+    assert took < 3
+    assert office.counts(stream) == {State.ACCEPTED: 60}
+    assert office.sent_once(acme, stream)
+
+
+def test_a_bell_that_rings_during_a_claim_is_answered_after_it(tmp_path: Path) -> None:
+    """The claim may have looked before the work was there that the bell rings for."""
+    acme = office.open_office(tmp_path)
+    stream = office.stream(acme, kind=Kind.TRANSACTIONAL)
+
+    async def journey() -> None:
+        desk = Desk(1)
+        dispatcher = Dispatcher("worker", office.RULES)
+        routes = Routes(desk, office.RULES.shortest_lease)
+        crew = Crew("worker", office.RULES, desk, routes, Holds(desk))
+        facts = await desk.do(queries.stream, stream)
+        assert facts is not None
+        dispatcher._start(facts, crew)
+        [(claiming, carrier)] = dispatcher._carriers.items()
+        dispatcher._ring(stream)
+        await dispatcher._answer_bells(crew)
+        assert carrier.is_claiming
+        assert list(dispatcher._rung) == [stream]
+
+        dispatcher._news.clear()
+        await claiming
+        assert dispatcher._news.is_set()
+        await dispatcher._answer_bells(crew)
+        assert not dispatcher._rung
+        assert len(dispatcher._carriers) == 1
+        await asyncio.wait(dispatcher._carriers)
+        await routes.close()
+        desk.close()
+
+    asyncio.run(journey())
+
+
+def test_a_bell_for_a_stream_that_does_not_exist_is_forgotten(tmp_path: Path) -> None:
+    acme = office.open_office(tmp_path)
+    stream = office.stream(acme, office.people(1))
+
+    with office.dispatching() as dispatcher:
+        for number in range(100):
+            dispatcher.ring(number)
+        office.until(lambda: not office.waiting(stream))
+        office.until(lambda: not dispatcher._rung)
+
+
+def test_a_bell_without_room_is_answered_when_there_is_room(tmp_path: Path) -> None:
+    acme = office.open_office(tmp_path, settings={"slow": 0.4})
+    slow = office.stream(acme, ["slow@example.com"], kind=Kind.TRANSACTIONAL)
+
+    with office.dispatching(limited(carriers=1)) as dispatcher:
+        office.until(lambda: office.is_leased(slow))
+        quick = office.stream(acme, ["r@example.com"], kind=Kind.TRANSACTIONAL)
+        began = time.monotonic()
+        dispatcher.ring(quick)
+        office.until(lambda: not office.waiting(quick))
+        took = time.monotonic() - began
+
+    assert took < 3  # earlier than the next look of its own
+    assert office.counts(slow) == office.counts(quick) == {State.ACCEPTED: 1}

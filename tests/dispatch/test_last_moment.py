@@ -1,0 +1,177 @@
+"""What happens between planning and sending is honoured, up to the last moment."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from postledger.contacts import actions as contacts
+from postledger.contacts.actions import SuppressionReason
+from postledger.deliveries import ledger
+from postledger.deliveries.entries import Kind, Line
+from postledger.deliveries.ledger import sql
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from postledger.dispatch.loop import Dispatcher
+from tests import cast
+from tests.dispatch import office
+from tests.races import collide
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_who_was_suppressed_or_deleted_after_planning_is_not_mailed(tmp_path: Path) -> None:
+    acme = office.open_office(tmp_path)
+    alice, bob = (
+        contacts.create_contact(acme.workspace_id, address=f"{name}@example.com", actor="test")
+        for name in ("alice", "bob")
+    )
+    stream = office.stream(acme)
+    lines = [
+        Line("alice@example.com", contact_id=alice),
+        Line("bob@example.com", contact_id=bob),
+        Line("Carol@Example.com"),
+        Line("dave@example.com"),
+    ]
+    ledger.enqueue(stream, lines)
+
+    contacts.suppress(
+        acme.workspace_id,
+        address="carol@example.com",
+        reason=SuppressionReason.COMPLAINED,
+        actor="test",
+    )
+    contacts.delete_contact(acme.workspace_id, contact_id=bob, actor="test", now=datetime.now(UTC))
+    office.send_all(stream)
+
+    assert list(cast.states(stream).values()) == [
+        State.ACCEPTED,
+        State.FAILED,
+        State.SUPPRESSED,
+        State.ACCEPTED,
+    ]
+    assert acme.taken_from(stream) == [0, 3]
+    assert office.counts(stream) == {State.ACCEPTED: 2, State.FAILED: 1, State.SUPPRESSED: 1}
+    assert collide.column(stream, "code")[1] == "RECIPIENT_NOT_FOUND"
+    assert collide.column(stream, "code")[2] == "complained"
+
+
+def test_a_stream_of_suppressed_people_ends_without_a_call(tmp_path: Path) -> None:
+    acme = office.open_office(tmp_path)
+    for address in office.people(3):
+        contacts.suppress(
+            acme.workspace_id, address=address, reason=SuppressionReason.BOUNCED, actor="test"
+        )
+    streams = [office.stream(acme, office.people(3), kind=kind) for kind in Kind]
+
+    office.send_all(*streams)
+
+    assert acme.taken() == []
+    assert [office.counts(stream) for stream in streams] == [{State.SUPPRESSED: 3}] * 3
+
+
+def test_anothers_suppression_keeps_nobody_back(tmp_path: Path) -> None:
+    acme, globex = (office.open_office(tmp_path, name) for name in ("acme", "globex"))
+    contacts.suppress(
+        globex.workspace_id,
+        address="r0@example.com",
+        reason=SuppressionReason.BOUNCED,
+        actor="charlie",
+    )
+    stream = office.stream(acme, office.people(1))
+
+    office.send_all(stream)
+
+    assert office.counts(stream) == {State.ACCEPTED: 1}
+
+
+@contextmanager
+def stopping_readers() -> Iterator[None]:
+    """Whoever has read its mails waits before it knows who is suppressed, and so before it arms."""
+
+    def lock() -> None:
+        sql.rows("LOCK TABLE contacts_suppression IN ACCESS EXCLUSIVE MODE", {})
+
+    with collide.uncommitted(lock):
+        yield
+
+
+def wait_for_reader(dispatcher: Dispatcher) -> None:
+    dispatcher.look()
+    office.until(_somebody_waits_for_a_lock)
+
+
+def _somebody_waits_for_a_lock() -> bool:
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    return bool(sql.rows(waiting, {})[0][0])
+
+
+@pytest.mark.parametrize("kind", [Kind.CAMPAIGN, Kind.TRANSACTIONAL])
+def test_a_mail_that_is_proved_accepted_after_it_was_read_is_not_sent_again(
+    kind: Kind, tmp_path: Path
+) -> None:
+    acme = office.open_office(tmp_path)
+
+    with office.dispatching() as dispatcher:
+        with stopping_readers():
+            stream = office.stream(acme, office.people(3), kind=kind)
+            first, *others = sorted(cast.states(stream))
+            wait_for_reader(dispatcher)
+            ledger.record(stream, [collide.proof(first)])
+        office.until(lambda: not office.waiting(stream), dispatcher)
+
+    assert acme.taken_from(stream) == others
+    assert office.counts(stream) == {State.ACCEPTED: 3}
+
+
+def stream_hold(acme: office.Office, stream: int) -> None:
+    ledger.hold(stream, reason=Reason.PAUSED, actor="alice")
+
+
+def sender_hold(acme: office.Office, stream: int) -> None:
+    ledger.hold_sender(acme.sender_id, reason=Reason.PAUSED, actor="alice")
+
+
+def cancel(acme: office.Office, stream: int) -> None:
+    ledger.cancel(stream, actor="alice")
+
+
+@pytest.mark.parametrize("stop", [stream_hold, sender_hold, cancel])
+def test_what_is_stopped_after_it_was_read_does_not_go(
+    stop: Callable[[office.Office, int], None], tmp_path: Path
+) -> None:
+    acme = office.open_office(tmp_path)
+
+    with office.dispatching() as dispatcher:
+        with stopping_readers():
+            stream = office.stream(acme, office.people(3))
+            wait_for_reader(dispatcher)
+            stop(acme, stream)
+        # Given back, and left alone from then on.
+        office.until(lambda: collide.batch_column(stream, "lease") == {0: None}, dispatcher)
+        dispatcher.look()
+
+    assert acme.taken() == []
+    assert cast.batches(stream) == [(0, 3, 1, Reason.READY)]
+    assert office.counts(stream) == {State.WAITING: 3}
+
+
+def test_a_released_stream_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    acme = office.open_office(tmp_path)
+
+    with office.dispatching() as dispatcher:
+        with stopping_readers():
+            stream = office.stream(acme, office.people(3))
+            wait_for_reader(dispatcher)
+            stream_hold(acme, stream)
+        office.until(lambda: collide.batch_column(stream, "lease") == {0: None})
+        ledger.release(stream)
+        office.until(lambda: not office.waiting(stream), dispatcher)
+
+    assert acme.taken_from(stream) == [0, 1, 2]
+    assert office.counts(stream) == {State.ACCEPTED: 3}

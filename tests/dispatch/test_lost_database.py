@@ -1,0 +1,182 @@
+"""The database goes away in the middle: no mail is lost, repeated or doubted for it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import override
+
+import pytest
+from django.db import OperationalError
+
+from postledger.contacts import actions as contacts
+from postledger.contacts.actions import SuppressionReason
+from postledger.deliveries import ledger, queries
+from postledger.deliveries.entries import Kind
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from postledger.dispatch import page
+from postledger.dispatch.carrier import Carrier
+from postledger.dispatch.crew import Crew
+from postledger.dispatch.desk import Desk
+from postledger.dispatch.holds import Holds
+from postledger.dispatch.routes import Routes
+from postledger.providers.base import Accepted, OutgoingMessage
+from tests import cast
+from tests.dispatch import office, vendors
+from tests.dispatch.vendors import Answers
+from tests.races import collide
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class FlakyDesk(Desk):
+    """Loses its connection once, at one verb: before it was carried out, or after its commit."""
+
+    def __init__(self, verb: Callable[..., object], moment: str) -> None:
+        super().__init__(1)
+        self._verb: Callable[..., object] | None = verb
+        self._moment = moment
+
+    @override
+    async def do[**P, T](self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if verb is not self._verb:
+            return await super().do(verb, *args, **kwargs)
+        self._verb = None
+        if self._moment == "after":
+            await super().do(verb, *args, **kwargs)
+        raise OperationalError("the connection is lost")
+
+
+async def carry(stream_id: int, desk: Desk, *, is_stopping: bool = False) -> BaseException | None:
+    """One turn of one stream at this desk; returns what it raised."""
+    routes = Routes(desk, office.RULES.shortest_lease)
+    crew = Crew("worker", office.RULES, desk, routes, Holds(desk))
+    if is_stopping:
+        crew.stop.set()
+    try:
+        stream = await Desk.do(desk, queries.stream, stream_id)
+        assert stream is not None
+        await Carrier(stream, crew).run()
+    except OperationalError as error:
+        return error
+    finally:
+        await routes.close()
+        desk.close()
+    return None
+
+
+CASES = [
+    *product(
+        [Kind.TRANSACTIONAL],
+        [ledger.claim, page.read, ledger.arm, queries.leased, ledger.settle, ledger.hold_sender],
+    ),
+    *product([Kind.CAMPAIGN], [ledger.arm, queries.leased, ledger.settle]),
+]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize(("kind", "verb"), CASES)
+def test_a_connection_lost_at_any_verb_loses_repeats_and_doubts_nothing(
+    kind: Kind, verb: Callable[..., object], moment: str, tmp_path: Path
+) -> None:
+    acme = office.open_office(tmp_path, settings={"retry_after": 0.01})
+    contacts.suppress(
+        acme.workspace_id,
+        address="never@example.com",
+        reason=SuppressionReason.BOUNCED,
+        actor="test",
+    )
+    stream = office.stream(acme, kind=kind)
+    # Of a campaign, each call is a batch: one with nothing to send, one with too fast a mail.
+    for addresses in (["never@example.com"], ["throttle@example.com", *office.people(60)]):
+        office.enqueue(stream, addresses)
+
+    asyncio.run(carry(stream, FlakyDesk(verb, moment)))
+    _forget_unheard_claims(stream)
+    with office.dispatching() as dispatcher:
+        office.until(lambda: office.waiting(stream) == 1, dispatcher)
+
+    assert len(acme.taken_from(stream)) == 60
+    assert office.sent_once(acme, stream)
+    assert office.counts(stream) == {
+        State.ACCEPTED: 60,
+        State.SUPPRESSED: 1,
+        State.WAITING: 1,  # the one that is throttled for ever
+    }
+    assert office.attempts(stream)["throttle@example.com"] == 0
+
+
+def _forget_unheard_claims(stream_id: int) -> None:
+    """Nobody knows a lease whose claim was committed unheard: only its end gives the work back."""
+    for lease in {lease for lease in collide.batch_column(stream_id, "lease").values() if lease}:
+        assert isinstance(lease, int)
+        cast.run_out(lease)
+    ledger.sweep()
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_connection_lost_while_handing_back_leaves_nothing_leased(
+    moment: str, tmp_path: Path
+) -> None:
+    acme = office.open_office(tmp_path)
+    stream = office.stream(acme, office.people(3))
+
+    raised = asyncio.run(carry(stream, FlakyDesk(ledger.wait, moment), is_stopping=True))
+
+    assert raised is None
+    assert collide.batch_column(stream, "lease") == {0: None}
+    assert cast.batches(stream) == [(0, 3, 1, Reason.HANDED_BACK)]
+    assert office.counts(stream) == {State.WAITING: 3}
+
+
+def test_a_read_only_database_is_waited_for_and_not_taken_for_a_bug(tmp_path: Path) -> None:
+    """After a failover a connection may end at a standby for a while."""
+    acme = office.open_office(tmp_path, settings={"slow": 0.5})
+    stream = office.stream(acme, [*office.people(3), "slow@example.com"])
+
+    with office.dispatching():
+        office.until(lambda: len(acme.taken()) == 3)
+        with office.read_only():
+            office.until(lambda: len(acme.taken()) == 4)
+        office.until(lambda: not office.waiting(stream))
+
+    assert office.counts(stream) == {State.ACCEPTED: 4}
+
+
+def test_terminated_backends_cost_time_and_no_mail(tmp_path: Path) -> None:
+    async def slowly(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
+        for index, message in enumerate(window):
+            await asyncio.sleep(0.02)
+            handed.append(message.id)
+            yield index, Accepted(message.id)
+
+    handed: list[str] = []
+    with vendors.registered(slowly, window_size=10):
+        acme = office.open_office(tmp_path, kind=vendors.KIND)
+        streams = [office.stream(acme, office.people(60)) for _ in range(2)]
+        streams.append(office.stream(acme, office.people(60), kind=Kind.TRANSACTIONAL))
+        with office.dispatching() as dispatcher:
+            for done in (5, 30, 70, 110):
+                office.until(lambda done=done: len(handed) > done, dispatcher)  # type: ignore[misc]
+                office.terminate_backends()
+            office.until(lambda: not office.waiting(*streams), dispatcher)
+
+    assert [office.counts(stream) for stream in streams] == [{State.ACCEPTED: 60}] * 3
+    assert len(handed) == len(set(handed)) == 180
+
+
+def test_answers_that_come_while_the_database_is_away_are_booked_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    acme = office.open_office(tmp_path, settings={"slow": 0.3})
+    stream = office.stream(acme, ["slow@example.com", *office.people(3)])
+
+    with office.dispatching():
+        office.until(lambda: len(acme.taken()) == 3)
+        with office.no_connections():
+            office.until(lambda: len(acme.taken()) == 4)
+        office.until(lambda: not office.waiting(stream))
+
+    assert office.counts(stream) == {State.ACCEPTED: 4}
+    assert sorted(acme.taken_from(stream)) == [0, 1, 2, 3]

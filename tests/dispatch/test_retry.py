@@ -1,0 +1,162 @@
+"""When a mail goes again: delays, jitter, what the provider asks for, and the end of it."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postledger.deliveries.entries import Kind
+from postledger.dispatch import retry
+from postledger.dispatch.retry import Policy
+
+GATEWAY = retry.read("5: 1 5 30 120 600 +-25%")
+PLAIN = Policy(attempts=4, delays=(1, 4, 10))
+MIDDLE = 0.5  # the chance at which jitter changes nothing
+
+
+def seconds(
+    policy: Policy, attempts: int, *, chance: float = MIDDLE, retry_after: float | None = None
+) -> float | None:
+    asked = None if retry_after is None else timedelta(seconds=retry_after)
+    found = retry.delay(policy, attempts=attempts, retry_after=asked, chance=chance)
+    return None if found is None else found.total_seconds()
+
+
+@pytest.mark.parametrize(
+    ("kind", "delays"),
+    [
+        (Kind.TRANSACTIONAL, [1, 5, 30, 120, None]),
+        (Kind.CAMPAIGN, [1, 4, 10, None]),
+        (Kind.TOPIC, [0, 2, None]),
+    ],
+)
+def test_each_kind_waits_as_promised_and_then_gives_up(
+    kind: Kind, delays: list[float | None]
+) -> None:
+    policy = retry.DEFAULTS[kind]
+
+    assert [seconds(policy, n) for n in range(1, len(delays) + 1)] == delays
+
+
+@pytest.mark.parametrize(
+    ("policy", "attempts", "expected"),
+    [
+        (Policy(3, (1, 5, 30, 120)), 2, 5),  # spare delays change nothing
+        (Policy(5, (1, 5, 30, 120)), 4, 120),  # and serve when the attempts are raised
+        (Policy(9, (1, 5)), 2, 5),
+        (Policy(9, (1, 5)), 8, 5),  # too few: the last one stays
+        (Policy(9, (1, 5)), 9, None),
+        (Policy(1, (1,)), 1, None),
+        (Policy(2, (0,)), 1, 0),
+        (Policy(4, (1, 4, 10)), 40, None),  # a policy that was shortened meanwhile
+    ],
+)
+def test_the_delay_is_that_of_the_attempt_just_made(
+    policy: Policy, attempts: int, expected: float | None
+) -> None:
+    assert seconds(policy, attempts) == expected
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "expected"), [(None, 4), (0, 4), (3.9, 4), (4, 4), (4.1, 4.1), (3600, 3600)]
+)
+def test_what_the_provider_asks_for_wins_when_it_is_longer(
+    retry_after: float | None, expected: float
+) -> None:
+    assert seconds(PLAIN, 2, retry_after=retry_after) == expected
+
+
+def test_what_the_provider_asks_for_gives_no_further_attempt() -> None:
+    assert seconds(PLAIN, 4, retry_after=60) is None
+
+
+@pytest.mark.parametrize(("chance", "expected"), [(0.0, 22.5), (0.5, 30.0), (1.0, 37.5)])
+def test_jitter_reaches_its_bounds(chance: float, expected: float) -> None:
+    assert seconds(GATEWAY, 3, chance=chance) == expected
+
+
+@given(st.integers(1, 4), st.floats(0, 1))
+def test_jitter_never_leaves_its_bounds(attempts: int, chance: float) -> None:
+    plain = GATEWAY.delays[attempts - 1]
+
+    found = seconds(GATEWAY, attempts, chance=chance)
+
+    assert found is not None
+    assert plain * 0.75 - 1e-6 <= found <= plain * 1.25 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("chance", "retry_after", "expected"),
+    [(0.5, None, 60), (1.0, None, 60), (0.0, None, 50), (0.5, 90, 90), (0.5, 30, 60)],
+)
+def test_the_cap_limits_the_policy_and_not_the_provider(
+    chance: float, retry_after: float | None, expected: float
+) -> None:
+    policy = Policy(attempts=3, delays=(100,), jitter=0.5, longest=60)
+
+    assert seconds(policy, 1, chance=chance, retry_after=retry_after) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("1: 0", Policy(1, (0,))),
+        ("4: 1 4 10", Policy(4, (1, 4, 10))),
+        (" 4: 1 4 10 ", Policy(4, (1, 4, 10))),
+        ("5: 1 5 30 120 600 +-25%", Policy(5, (1, 5, 30, 120, 600), jitter=0.25)),
+        ("3: 0 2 7 max 120", Policy(3, (0, 2, 7), longest=120)),
+        ("3: 0.5 2 +-100% max 60", Policy(3, (0.5, 2), jitter=1.0, longest=60)),
+        ("9999: 999999", Policy(9999, (999999,))),
+    ],
+)
+def test_a_policy_is_read_as_operators_write_it(text: str, policy: Policy) -> None:
+    assert retry.read(text) == policy
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "write it as"),
+        ("5", "write it as"),
+        ("5:", "write it as"),
+        ("5: ", "write it as"),
+        ("5 1 5", "write it as"),
+        ("5: 1, 5", "write it as"),
+        ("5: 1 -5", "write it as"),
+        ("5: 1 5s", "write it as"),
+        ("5: 1  5", "write it as"),
+        ("5: 1 5 +-25", "write it as"),
+        ("5: 1 5 max 60 +-25%", "write it as"),
+        ("10000: 1", "write it as"),
+        ("5: 1000000", "write it as"),
+        ("5: 1\n5: 2", "write it as"),
+        ("0: 1", "at least one attempt"),
+        ("3: 1 +-101%", "between 0 and 1"),
+    ],
+)
+def test_what_is_no_policy_is_refused_with_how_to_write_one(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        retry.read(text)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"attempts": 0, "delays": (1,)},
+        {"attempts": -1, "delays": (1,)},
+        {"attempts": 1, "delays": ()},
+        {"attempts": 1, "delays": (1, -1)},
+        {"attempts": 1, "delays": (1,), "jitter": -0.1},
+        {"attempts": 1, "delays": (1,), "jitter": 1.1},
+    ],
+)
+def test_a_policy_that_makes_no_sense_cannot_be_made(parts: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="a retry policy"):
+        Policy(**parts)  # type: ignore[arg-type]
+
+
+def test_a_rest_doubles_from_a_second_to_a_minute() -> None:
+    rests = [retry.backoff(times).total_seconds() for times in (1, 2, 3, 4, 5, 6, 7, 8, 10_000)]
+
+    assert rests == [1, 2, 4, 8, 16, 32, 60, 60, 60]

@@ -1,0 +1,65 @@
+"""How long leases last, and that a call which begins in time ends within its lease."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postledger.dispatch import timing
+
+
+def of(seconds: float) -> timedelta:
+    return timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("shortest", "call_time", "lease"),
+    [
+        (120, 2, 120),
+        (120, 40, 120),  # HTTP
+        (120, 80, 120),
+        (120, 81, 321),
+        (120, 660, 900),  # SMTP: a quarter of an hour
+        (10, 5, 10),
+        (60, 660, 780),
+        (5, 660, 700),  # room to begin in, however short a lease an operator wants
+        (10, 660, 700),
+        (20, 660, 700),
+        (3600, 660, 3600),
+    ],
+)
+def test_a_lease_leaves_room_for_one_call(shortest: float, call_time: float, lease: float) -> None:
+    assert timing.lease_time(of(shortest), call_time) == of(lease)
+
+
+@given(st.floats(5, 3600), st.floats(0, 3600))
+def test_in_every_lease_a_call_can_begin_and_end(shortest: float, call_time: float) -> None:
+    lease = timing.lease_time(of(shortest), call_time)
+
+    room = timing.time_left(lease, elapsed=0) - call_time
+
+    assert lease >= of(shortest)
+    assert room >= timing.margin(of(shortest)).total_seconds() - 1e-3
+
+
+@pytest.mark.parametrize(
+    ("lease", "elapsed", "left"),
+    [
+        (120, 0, 100),
+        (120, 60, 40),
+        (120, 100, 0),
+        (120, 101, -1),
+        (120, 8 * 3600, 100 - 8 * 3600),  # the machine slept over night
+        (900, 0, 880),
+        (12, 0, 10),
+        (6, 1, 4),
+    ],
+)
+def test_calls_end_a_margin_before_the_lease(lease: float, elapsed: float, left: float) -> None:
+    assert timing.time_left(of(lease), elapsed) == left
+
+
+@pytest.mark.parametrize(("lease", "margin"), [(6, 1), (60, 10), (120, 20), (900, 20)])
+def test_the_margin_is_a_sixth_and_at_most_twenty_seconds(lease: float, margin: float) -> None:
+    assert timing.margin(of(lease)) == of(margin)
