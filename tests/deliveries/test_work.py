@@ -94,6 +94,27 @@ def test_a_persons_hold_is_not_replaced_by_a_timed_one() -> None:
     assert facts.stream_hold.reason is Reason.PAUSED
 
 
+def test_of_two_holds_with_an_end_the_longer_one_stays() -> None:
+    stream_id, owner = cast.stream(mails=1), cast.sender().pk
+    now = datetime.now(UTC)
+    soon, evening = now + timedelta(seconds=1), now + timedelta(hours=8)
+
+    lengths = [
+        (
+            ledger.hold(stream_id, reason=Reason.PAUSED, actor="bob", until=until),
+            ledger.hold_sender(owner, reason=Reason.PAUSED, actor="bob", until=until),
+        )
+        for until in (soon, evening, soon)
+    ]
+
+    facts = queries.stream(stream_id)
+    assert lengths == [(True, True), (True, True), (False, False)]
+    assert facts is not None
+    assert facts.stream_hold is not None
+    assert facts.sender_hold is not None
+    assert facts.stream_hold.until == facts.sender_hold.until == evening
+
+
 def test_streams_take_turns_and_transactional_mail_goes_first() -> None:
     campaigns = [cast.stream(mails=1), cast.stream(mails=1, workspace="globex")]
     urgent = cast.stream(Kind.TRANSACTIONAL, mails=1)

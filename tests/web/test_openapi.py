@@ -1,10 +1,12 @@
 """The description in OpenAPI tells the truth: generated requests get only what it promises."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import schemathesis
+from django import conf
 from django.core.wsgi import get_wsgi_application
 from django.test import Client
 from hypothesis import HealthCheck, settings
@@ -12,7 +14,7 @@ from schemathesis import Case
 from schemathesis.config import SchemathesisConfig
 
 from postledger.web.api import openapi
-from postledger.web.shared import problems
+from postledger.web.shared import problems, throttle
 from tests.web.callers import Caller, caller
 
 # A schema can say what an address looks like, but not which senders and contacts a workspace has:
@@ -29,9 +31,12 @@ schema.app = get_wsgi_application()
 
 
 @pytest.fixture
-def program(transactional_db: None) -> Caller:
-    """Alice's, in a database that outlives each request's connection."""
-    return caller("acme")
+def program(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
+    """Alice's, in a database that outlives each request's connection, and never too fast."""
+    monkeypatch.setattr(conf.settings, "API_RATE", "1000000/second")
+    throttle.throttle.cache_clear()
+    yield caller("acme")
+    throttle.throttle.cache_clear()
 
 
 @pytest.mark.slow

@@ -174,7 +174,7 @@ def execute(statement: str, *params: int) -> None:
 
 def sign_of_life() -> None:
     now = datetime.now(UTC)
-    Worker.objects.create(name="worker", started_at=now, seen_at=now, carrying=0)
+    Worker.objects.create(name="worker", started_at=now, seen_at=now, ticked_at=now, carrying=0)
 
 
 def account(**given: object) -> None:

@@ -186,6 +186,17 @@ def test_late_work_is_a_warning_and_then_a_problem(seconds: float | None, level:
 
 
 @pytest.mark.django_db
+def test_workers_that_hear_no_beat_are_told_how_to_get_one() -> None:
+    patients.sign_of_life()
+    patients.execute("UPDATE dispatch_worker SET ticked_at = now() - interval '1 minute'")
+
+    report = doctor()
+
+    assert report.level("beat") == "warning"
+    assert "postledger worker --beat" in report.told("beat")
+
+
+@pytest.mark.django_db
 def test_a_lease_that_nobody_sweeps_is_a_problem() -> None:
     taken = cast.claim(cast.stream(mails=3))
     patients.execute(

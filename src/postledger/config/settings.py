@@ -48,6 +48,12 @@ _database_options: dict[str, Any] = {
     # Without a number here, even a statement that asks to be prepared is not, and the ledger's
     # long ones would be planned at every call.
     "prepare_threshold": 5,
+    # A network that dies in silence is noticed in half a minute, not in two hours.
+    "connect_timeout": 5,
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
     **_database.options,
 }
 if _env.database_pool_size:

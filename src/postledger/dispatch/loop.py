@@ -11,7 +11,7 @@ import structlog
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Body, Kind
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch import heartbeat, room
+from postledger.dispatch import heartbeat, liveness, room
 from postledger.dispatch.carrier import Carrier
 from postledger.dispatch.crew import Crew
 from postledger.dispatch.desk import LOST, Desk
@@ -140,6 +140,9 @@ class Dispatcher:
         """Takes lost leases away by itself where no beat asks for it: doubts must show up."""
         if time.monotonic() - self._heard_at > MOST_SILENCE:
             self._heard_at = time.monotonic()
+            # Of many workers each hears a tick now and then only.
+            if await desk.do(liveness.hearing_beat().exists):
+                return
             _log.warning("no tick was heard; sweeping unasked. Does a worker run with --beat?")
             await desk.do(ledger.sweep)
             self._looks = True

@@ -28,11 +28,17 @@ def read(stream: StreamFacts, windows: Sequence[Window], shared: Body | None) ->
         [recipient.address for recipient in recipients],
         [recipient.contact_id for recipient in recipients if recipient.contact_id is not None],
     )
-    bodies = {SHARED: shared} if shared else queries.bodies(stream.id, _wanted(stream, recipients))
-    return Page(recipients, bodies, standings)
+    return Page(recipients, _bodies(stream, recipients, shared), standings)
 
 
-def _wanted(stream: StreamFacts, recipients: Sequence[Recipient]) -> list[int]:
+def _bodies(
+    stream: StreamFacts, recipients: Sequence[Recipient], shared: Body | None
+) -> Mapping[int, Body]:
+    """A stream's lines share one body, or each has its own."""
+    if shared is not None:
+        return {SHARED: shared}
     if stream.kind is not Kind.TRANSACTIONAL:
-        return [SHARED]
-    return [recipient.position for recipient in recipients]
+        found = queries.bodies(stream.id, [SHARED])
+        if found:
+            return found
+    return queries.bodies(stream.id, [recipient.position for recipient in recipients])

@@ -39,7 +39,7 @@ class _Post:
 
     flow: Flow
     line: Line
-    due_at: datetime
+    due_at: datetime | None  # None: at once, by the database's clock
     reason: Reason
 
 
@@ -135,7 +135,7 @@ def _post(
     return _Post(
         flow=flow,
         line=_line(mail, contact, asking.request_id),
-        due_at=mail.send_at if is_later and mail.send_at else asking.now,
+        due_at=mail.send_at if is_later else None,
         reason=Reason.SCHEDULED if is_later else Reason.READY,
     )
 
@@ -156,7 +156,7 @@ def _line(mail: MailRequest, contact: Found | None, request_id: str) -> Line:
 
 
 def _written(asking: _Asking, posts: Sequence[_Post], key: Key | None) -> Answer:
-    groups: defaultdict[tuple[int, datetime, Reason], list[int]] = defaultdict(list)
+    groups: defaultdict[tuple[int, datetime | None, Reason], list[int]] = defaultdict(list)
     for index, post in enumerate(posts):
         groups[post.flow.stream_id, post.due_at, post.reason].append(index)
     ids: dict[int, str] = {}

@@ -50,6 +50,8 @@ def settings(broker_url: str, prefix: str) -> dict[str, object]:
         "task_ignore_result": True,
         "task_acks_late": True,
         "task_reject_on_worker_lost": False,
+        # Beat may forget its last runs: everything it rings for may be rung for again.
+        "beat_scheduler": "celery.beat:Scheduler",
         "worker_consumer": "postledger.workers.consumer:Consumer",
         "worker_pool": "threads",
         "worker_concurrency": 4,

@@ -20,7 +20,8 @@ UPDATE deliveries_stream
 SET held_reason = %(reason)s, held_since = statement_timestamp(), held_until = %(until)s,
     held_by = %(actor)s, held_detail = %(detail)s
 WHERE id = %(stream)s AND cancelled_at IS NULL
-  AND (held_reason IS NULL OR held_until IS NOT NULL)
+  AND (held_reason IS NULL OR held_until < %(until)s
+       OR (held_until IS NOT NULL AND %(until)s::timestamptz IS NULL))
 RETURNING id
 """
 
@@ -35,7 +36,8 @@ def hold(
 ) -> bool:
     """Holds a stream: after this has committed only windows already armed may go.
 
-    False when it is cancelled, or held already without an end: that one ends by release only.
+    False when it is cancelled, or held already until later or without an end: the longer hold
+    stays, and one without an end is ended by release only.
     """
     params = {
         "stream": stream_id,
@@ -69,7 +71,8 @@ VALUES (%(sender)s, %(reason)s, statement_timestamp(), %(until)s, %(actor)s, %(d
 ON CONFLICT (sender_id) DO UPDATE SET
     reason = excluded.reason, since = excluded.since, until = excluded.until,
     actor = excluded.actor, detail = excluded.detail
-WHERE deliveries_senderhold.until IS NOT NULL
+WHERE deliveries_senderhold.until < excluded.until
+   OR (deliveries_senderhold.until IS NOT NULL AND excluded.until IS NULL)
 RETURNING sender_id
 """
 

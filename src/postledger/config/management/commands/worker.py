@@ -1,16 +1,15 @@
 """`postledger worker`: a Celery worker with the dispatcher in it."""
 
 import os
+import socket
+import sys
 from argparse import ArgumentParser
-from tempfile import mkdtemp
 from typing import override
 
+from celery.concurrency import get_implementation
 from django.core.management.base import BaseCommand
 
 from postledger.config.celery import app
-
-# Workers never talk to one another: what they share is in the database.
-_ALONE = ("--without-mingle", "--without-gossip")
 
 
 class Command(BaseCommand):
@@ -23,18 +22,18 @@ class Command(BaseCommand):
         parser.add_argument(
             "--beat", action="store_true", help="also ring for upkeep; one worker has to"
         )
-        parser.add_argument("--schedule", default="", help="where beat remembers its last runs")
 
     @override
-    def handle(
-        self, *args: object, beat: bool = False, schedule: str = "", **options: object
-    ) -> None:
-        flags = ["--beat", "--schedule", schedule or _nowhere()] if beat else []
-        # A name of its own: several run on one machine.
-        name = f"--hostname=worker-{os.getpid()}@%h"
-        app.worker_main(["worker", name, *_ALONE, *flags])
-
-
-def _nowhere() -> str:
-    """Beat may forget its last runs: everything it rings for may be rung for again."""
-    return f"{mkdtemp(prefix='postledger-beat-')}/schedule"
+    def handle(self, *args: object, beat: bool = False, **options: object) -> None:
+        worker = app.Worker(
+            # A name of its own: several run on one machine.
+            hostname=f"worker-{os.getpid()}@{socket.gethostname()}",
+            pool_cls=get_implementation(app.conf.worker_pool),
+            beat=beat,
+            # Workers never talk to one another: what they share is in the database.
+            without_mingle=True,
+            without_gossip=True,
+            quiet=True,
+        )
+        worker.start()
+        sys.exit(worker.exitcode or 0)
