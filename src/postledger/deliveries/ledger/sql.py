@@ -85,7 +85,9 @@ def rows(statement: Statement, params: Mapping[str, object]) -> list[Row]:
     query, names = _numbered(statement if isinstance(statement, str) else statement.as_string())
     with connection.wrap_database_errors, psycopg.RawCursor(_connection()) as cursor:
         cursor.execute(query, [params[name] for name in names], prepare=True, binary=True)
-        return cursor.fetchall() if cursor.description else []
+        # Asked of libpq: the cursor would describe every column first.
+        has_rows = cursor.pgresult is not None and cursor.pgresult.nfields > 0
+        return cursor.fetchall() if has_rows else []
 
 
 def repeated(statement: Statement, params: Mapping[str, object]) -> list[Row]:

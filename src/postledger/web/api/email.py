@@ -81,7 +81,7 @@ def batch(
 
 def _taken(receipt: BaseModel) -> HttpResponse:
     # Finished here, because ninja would validate it, take it apart and encode it again.
-    body = receipt.model_dump_json()
+    body = receipt.model_dump_json().encode()
     return HttpResponse(body, status=202, content_type="application/json; charset=utf-8")
 
 
