@@ -12,6 +12,9 @@ from postledger.observability import masking
 def configure(config: dict[str, Any]) -> None:
     """Set up the standard library's logging and structlog; Django calls this when it starts."""
     logging.config.dictConfig(config)
+    # Nothing of this is written, and finding it out costs a tenth of a line.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging.logAsyncioTasks = False  # type: ignore[attr-defined]  # since Python 3.12
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

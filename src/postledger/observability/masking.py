@@ -45,9 +45,15 @@ def mask_text(text: str) -> str:
     return _ADDRESS.sub(_mask_address, text) if "@" in text or "%40" in text else text
 
 
+_PLAIN = frozenset({type(None), bool, int, float})
+
+
 def mask_value(value: Any) -> Any:
     """Mask a value of any shape; what is neither a number nor a container becomes masked text."""
-    if value is None or isinstance(value, bool | int | float):
+    kind = type(value)
+    if kind is str:
+        return mask_text(value)
+    if kind in _PLAIN or isinstance(value, int | float):
         return value
     if isinstance(value, Mapping):
         return mask_mapping(value)
