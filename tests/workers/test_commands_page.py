@@ -11,6 +11,7 @@ from django.core.management import call_command
 
 from postledger.accounts import queries
 from postledger.accounts.keys import Scope
+from postledger.deliveries import entries
 from postledger.lib.ids import DeliveryId
 from postledger.providers import registry
 from postledger.providers.sandbox.provider import Settings as SandboxSettings
@@ -33,12 +34,29 @@ def run(line: str) -> str:
     return out.getvalue()
 
 
+def known_mails() -> dict[str, str]:
+    """What the page names, and what is called so here: mails that wait, are in doubt, or failed."""
+    held, doubtful = (cast.stream(mails=3, workspace="globex") for _ in range(2))
+    failed = cast.stream(mails=2, workspace="globex")
+    cast.lose(doubtful)
+    cast.pass_grace(doubtful)
+    cast.book(failed, lambda position: entries.refused(position, code="550 5.1.1"))
+    return {
+        "01a2b3c4-d5e6-4f00-8000-000000000000": str(DeliveryId(held, 0).uuid()),
+        "01420000-0001-8000-8000-000000000001": str(DeliveryId(doubtful, 0).uuid()),
+        "01420000-0001-8000-8000-000000000002": str(DeliveryId(doubtful, 1).uuid()),
+        "01420000-0001-8000-8000-000000000009": str(DeliveryId(failed, 0).uuid()),
+        "1382979469313": str(held),
+        "1382979469314": str(doubtful),
+        "1382979469315": str(failed),
+    }
+
+
 @pytest.mark.django_db(transaction=True)
 def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("password.txt").write_text("hunter2\n")
-    stream_id = cast.stream(mails=1, workspace="globex")
-    really = {"01a2b3c4-d5e6-4f00-8000-000000000000": str(DeliveryId(stream_id, 0).uuid())}
+    really = known_mails()
 
     for line in EXAMPLES:
         for written, meant in really.items():

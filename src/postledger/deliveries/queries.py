@@ -220,7 +220,7 @@ class DeliveryFacts:
     history: Sequence[AttemptFacts | EventFacts]
 
 
-_STREAM: LiteralString = """
+_FACTS: LiteralString = """
 SELECT s.id, s.workspace_id, s.sender_id, s.kind, s.title, s.is_test, s.created_at,
        s.cancelled_at, s.cancelled_by,
        s.held_reason, s.held_since, s.held_until, s.held_by, s.held_detail,
@@ -228,14 +228,28 @@ SELECT s.id, s.workspace_id, s.sender_id, s.kind, s.title, s.is_test, s.created_
 FROM deliveries_stream s
 LEFT JOIN deliveries_senderhold h
   ON h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
-WHERE s.id = %(stream)s
 """
+_STREAM: LiteralString = _FACTS + "WHERE s.id = %(stream)s"
+_STREAMS: LiteralString = (
+    _FACTS
+    + """
+WHERE %(workspace)s::bigint IS NULL OR s.workspace_id = %(workspace)s
+ORDER BY s.id DESC LIMIT %(limit)s
+"""
+)
 
 
 def stream(stream_id: int) -> StreamFacts | None:
     row = sql.one(_STREAM, {"stream": stream_id})
-    if row is None:
-        return None
+    return None if row is None else _stream(row)
+
+
+def streams(*, workspace_id: int | None = None, limit: int = 50) -> list[StreamFacts]:
+    """The newest streams, of one workspace or of all."""
+    return [_stream(row) for row in sql.rows(_STREAMS, {"workspace": workspace_id, "limit": limit})]
+
+
+def _stream(row: sql.Row) -> StreamFacts:
     id_, workspace_id, sender_id, kind, title, is_test, *rest = row
     created_at, cancelled_at, cancelled_by, *holds = rest
     return StreamFacts(

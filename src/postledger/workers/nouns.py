@@ -10,10 +10,14 @@ from django.core.management.base import BaseCommand, CommandError
 
 from postledger.accounts import queries
 from postledger.accounts.queries import AccountFacts, SenderFacts, WorkspaceFacts
+from postledger.deliveries import queries as mail_queries
+from postledger.deliveries.queries import StreamFacts
 from postledger.lib.errors import RefusedError
 
 type Run = Callable[..., None]
 type Verb = Callable[[str, Run, str], ArgumentParser]
+
+_NO_STREAM = 1 << 48  # ids of deliveries have room for smaller numbers only
 
 
 class NounCommand(BaseCommand):
@@ -41,14 +45,18 @@ class NounCommand(BaseCommand):
             raise CommandError(str(refused)) from None
 
 
-def actor() -> str:
-    """Who types: by the process, not by an environment variable that anybody can set."""
+def actor(named: str = "") -> str:
+    """Who types: by the process, not by an environment variable that anybody can set.
+
+    A name that was given stands beside it: where all work as one, it says which of them.
+    """
     number = os.getuid()
     try:
         name = pwd.getpwuid(number).pw_name
     except KeyError:  # usual in containers
         name = f"uid {number}"
-    return f"command line ({name})"
+    typed = f"command line ({name})"
+    return f"{named} by {typed}" if named else typed
 
 
 def workspace(name: str) -> WorkspaceFacts:
@@ -72,5 +80,18 @@ def sender(of: WorkspaceFacts, address: str) -> SenderFacts:
     if found is None:
         raise CommandError(
             f"{of.name} has no sender {address}; postledger sender list {of.name} shows them."
+        )
+    return found
+
+
+def stream(number: int, of: WorkspaceFacts | None = None) -> StreamFacts:
+    """A stream by its number; of a workspace that was named, its own streams only."""
+    found = mail_queries.stream(number) if 0 <= number < _NO_STREAM else None
+    if found is None:
+        raise CommandError(f"There is no stream {number}; postledger stream list shows the newest.")
+    if of is not None and found.workspace_id != of.id:
+        raise CommandError(
+            f"{of.name} has no stream {number};"
+            f" postledger stream list --workspace {of.name} shows its newest."
         )
     return found

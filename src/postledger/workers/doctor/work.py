@@ -64,7 +64,10 @@ def holds() -> Iterator[Finding]:
     held = backlog.holds()
     if held.stream_count or held.sender_count:
         found = f"Held: {held.stream_count} streams with work, {held.sender_count} senders."
-        remedy = "Run postledger why STREAM to learn who held it and what releases it."
+        remedy = (
+            "postledger stream list shows what is held, and postledger why NUMBER by whom and why;"
+            " postledger stream release NUMBER or postledger sender release ends a hold."
+        )
         yield warning("holds", found, remedy)
     else:
         yield ok("holds", "No stream with work and no sender is held.")
@@ -74,7 +77,10 @@ def doubts() -> Iterator[Finding]:
     count = backlog.in_doubt()
     if count:
         found = f"Mails in doubt: {count}; nobody knows whether they were taken."
-        remedy = "Run postledger why ID for one of them, and decide: sent, not sent, or send again."
+        remedy = (
+            "postledger resolve lists them; decide with --sent, --not-sent or --send-again,"
+            " as docs/runbook/in-doubt.md says."
+        )
         yield warning("doubts", found, remedy)
     else:
         yield ok("doubts", "No mail is in doubt.")

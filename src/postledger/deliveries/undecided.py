@@ -1,0 +1,137 @@
+"""Reads of what a person may decide about: mails in doubt, failures, and what a click left alone.
+
+Doubts and failures are found by their attempts. A first try that was accepted has none, so ten
+million good results of a stream cost nothing here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import LiteralString
+
+from postledger.deliveries.entries import Outcome
+from postledger.deliveries.ledger import sql
+from postledger.deliveries.states import State
+
+# What a mail in one of these states has gone through, at least once. A failure may have been a
+# doubt that a person or evidence ended.
+_DOUBTFUL = (Outcome.IN_DOUBT, Outcome.LEASE_LOST)
+_TRIED: dict[State, Sequence[Outcome]] = {
+    State.IN_DOUBT: _DOUBTFUL,
+    State.FAILED: (
+        Outcome.REFUSED,
+        Outcome.TRY_LATER,
+        Outcome.INVALID,
+        Outcome.POISON,
+        *_DOUBTFUL,
+    ),
+}
+
+# One statement, one snapshot: a counter on its way from batch to delta to stream counts once.
+_STREAMS: LiteralString = """
+SELECT c.stream_id, sum(c.in_doubt)::bigint
+FROM (
+    SELECT id AS stream_id, in_doubt FROM deliveries_stream WHERE in_doubt <> 0
+    UNION ALL
+    SELECT stream_id, in_doubt FROM deliveries_streamdelta WHERE in_doubt <> 0
+    UNION ALL
+    SELECT stream_id, in_doubt FROM deliveries_batch WHERE in_doubt <> 0
+) AS c JOIN deliveries_stream s ON s.id = c.stream_id
+WHERE %(workspace)s::bigint IS NULL OR s.workspace_id = %(workspace)s
+GROUP BY c.stream_id HAVING sum(c.in_doubt) > 0
+ORDER BY c.stream_id LIMIT %(limit)s
+"""
+
+
+def streams_in_doubt(*, workspace_id: int | None = None, limit: int = 1000) -> dict[int, int]:
+    """How many mails of which streams are in doubt, from the counters."""
+    found = sql.rows(_STREAMS, {"workspace": workspace_id, "limit": limit})
+    return {stream_id: int(count) for stream_id, count in found}
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A mail in doubt, or a failure, with the last thing that made it so."""
+
+    position: int
+    address: str
+    last_try: int
+    settled_at: datetime
+    resend_after: datetime | None
+    code: str | None
+    outcome: Outcome
+    detail: str
+
+
+_UNDECIDED: LiteralString = """
+SELECT d.position, d.address, d.last_try, d.settled_at, d.resend_after, d.code,
+       last.outcome, coalesce(last.detail, '')
+FROM (
+    SELECT DISTINCT position FROM deliveries_attempt
+    WHERE stream_id = %(stream)s AND position > %(after)s AND outcome = ANY(%(outcomes)s::text[])
+) AS tried
+JOIN deliveries_delivery d ON d.stream_id = %(stream)s AND d.position = tried.position
+CROSS JOIN LATERAL (
+    SELECT outcome, detail FROM deliveries_attempt a
+    WHERE a.stream_id = %(stream)s AND a.position = tried.position
+      AND a.outcome = ANY(%(outcomes)s::text[])
+      AND (d.doubts IS NULL OR a.try_number = ANY(d.doubts))
+    ORDER BY a.id DESC
+    LIMIT 1
+) AS last
+WHERE d.state = %(state)s AND (%(code)s::text IS NULL OR d.code = %(code)s)
+ORDER BY d.position
+LIMIT %(limit)s
+"""
+
+
+def undecided(
+    stream_id: int, state: State, *, after: int = -1, code: str | None = None, limit: int = 500
+) -> list[Undecided]:
+    """A page of a stream's mails that are in doubt, or failed, in the order of positions."""
+    params = {
+        "stream": stream_id,
+        "state": state.value,
+        "outcomes": sql.Texts(outcome.value for outcome in _TRIED[state]),
+        "after": after,
+        "code": code,
+        "limit": limit,
+    }
+    return [
+        Undecided(position, address, last_try, since, resend_after, code, Outcome(outcome), detail)
+        for position, address, last_try, since, resend_after, code, outcome, detail in sql.rows(
+            _UNDECIDED, params
+        )
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A mail that a click did not change, and what may be in the way by the database's clock."""
+
+    position: int
+    state: State
+    settled_at: datetime | None
+    resend_after: datetime | None
+    is_leaving: bool  # bytes of its doubtful try may still leave
+    is_covered: bool  # a live batch covers it: mails beside it are with the provider
+
+
+_LEFT: LiteralString = (
+    """
+SELECT d.position, d.state, d.settled_at, d.resend_after,
+       coalesce(d.resend_after > clock_timestamp(), false), """
+    + sql.covered("d.position")
+    + """
+FROM deliveries_delivery d
+WHERE d.stream_id = %(stream)s AND d.position = ANY(%(positions)s::bigint[])
+ORDER BY d.position
+"""
+)
+
+
+def left(stream_id: int, positions: Sequence[int]) -> list[Left]:
+    params = {"stream": stream_id, "positions": sql.Bigints(positions)}
+    return [
+        Left(position, State(state), *rest) for position, state, *rest in sql.rows(_LEFT, params)
+    ]

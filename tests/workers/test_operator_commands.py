@@ -1,0 +1,457 @@
+"""The operator's commands on doubts and failures: what they do, say, refuse and note."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command, execute_from_command_line
+
+from postledger.deliveries import audit, entries, ledger, queries, undecided
+from postledger.deliveries.entries import Decision, Entry, Evidence, Seen, Window
+from postledger.deliveries.queries import EventFacts
+from postledger.deliveries.states import State
+from postledger.lib.ids import DeliveryId
+from postledger.workers import clicks
+from tests import cast
+from tests.workers import desk
+from tests.workers.desk import ME, refusal, run, trail
+
+pytestmark = pytest.mark.django_db
+
+BUTTONS = ["--sent", "--not-sent", "--send-again"]
+
+
+def name(stream_id: int, position: int = 0) -> str:
+    return str(DeliveryId(stream_id, position).uuid())
+
+
+def sent(position: int) -> Entry:
+    return entries.accepted(position, message_id=f"ses-{position}")
+
+
+def refused(position: int) -> Entry:
+    return entries.refused(position, code="550 5.1.1", detail="No such mailbox.")
+
+
+def doubtful(mails: int = 1, *, workspace: str = "acme") -> int:
+    stream_id = cast.stream(mails=mails, workspace=workspace)
+    cast.lose(stream_id)
+    return stream_id
+
+
+def failed(mails: int = 1, *, workspace: str = "acme") -> int:
+    stream_id = cast.stream(mails=mails, workspace=workspace)
+    cast.book(stream_id, refused)
+    return stream_id
+
+
+def state(stream_id: int, position: int = 0) -> State:
+    return cast.states(stream_id)[position]
+
+
+def events(stream_id: int) -> list[tuple[str, str]]:
+    facts = queries.delivery(stream_id, 0)
+    assert facts
+    return [(fact.kind, fact.actor) for fact in facts.history if isinstance(fact, EventFacts)]
+
+
+def test_without_a_doubt_there_is_nothing_to_list() -> None:
+    cast.book(cast.stream(mails=1), sent)
+
+    assert run("resolve") == ["No mail is in doubt."]
+
+
+def test_doubts_are_listed_with_their_stream_age_reason_and_grace() -> None:
+    first, second = doubtful(), doubtful(2, workspace="globex")
+    cast.pass_grace(second)
+
+    lost = "    Its worker was lost while the mail was with the provider; "
+    assert run("resolve") == [
+        f"acme, stream {first}, campaign “News”: 1 in doubt",
+        f"  {name(first)}  r0@example.com  since NOW",
+        f"{lost}sending it again is refused until NOW.",
+        f"globex, stream {second}, campaign “News”: 2 in doubt",
+        f"  {name(second)}  r0@example.com  since NOW",
+        f"{lost}it may be sent again.",
+        f"  {name(second, 1)}  r1@example.com  since NOW",
+        f"{lost}it may be sent again.",
+        "Mails in doubt: 3, shown: 3.",
+        "End a doubt: postledger resolve ID --sent, --not-sent or --send-again.",
+    ]
+    assert len(run("resolve", "--workspace", "acme")) == 5
+    assert len(run("resolve", "--stream", str(second))) == 7
+
+
+def test_a_long_list_of_doubts_is_bounded() -> None:
+    doubtful(3)
+    doubtful(3)
+
+    told = run("resolve", "--limit", "2")
+
+    assert "Mails in doubt: 6, shown: 2." in told
+    assert sum(line.startswith("  0") for line in told) == 2
+
+
+def test_a_doubt_that_was_folded_away_and_resolved_is_not_listed() -> None:
+    stream_id = doubtful(2)
+    ledger.fold()
+    run("resolve", name(stream_id), "--sent")
+
+    assert undecided.streams_in_doubt() == {stream_id: 1}
+    assert [mail.position for mail in undecided.undecided(stream_id, State.IN_DOUBT)] == [1]
+
+
+def test_of_a_cancelled_stream_the_list_promises_no_sending() -> None:
+    stream_id = doubtful()
+    cast.pass_grace(stream_id)
+    ledger.cancel(stream_id, actor="bob")
+
+    assert "its stream was cancelled, so it is not sent again." in run("resolve")[2]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("button", "after", "said", "kind"),
+    [
+        (
+            "--sent",
+            State.ACCEPTED,
+            "Done: it is counted as sent: accepted, and never sent again.",
+            "count_as_sent",
+        ),
+        (
+            "--not-sent",
+            State.FAILED,
+            "Done: it is counted as not sent: failed, until somebody requeues it.",
+            "count_as_not_sent",
+        ),
+        (
+            "--send-again",
+            State.WAITING,
+            "Done: it waits to be sent again; the next free worker takes it.",
+            "send_again",
+        ),
+    ],
+)
+def test_each_button_ends_a_doubt_and_is_noted(
+    button: str, after: State, said: str, kind: str
+) -> None:
+    stream_id = doubtful()
+    cast.pass_grace(stream_id)
+
+    told = run("resolve", name(stream_id), button)
+
+    assert told == ["To r0@example.com, line 0 of campaign “News”.", said]
+    assert state(stream_id) is after
+    assert events(stream_id) == [(kind, ME)]
+    assert trail() == [
+        ("acme", ME, f"doubt.{kind}", f"delivery {name(stream_id)}", {"count": 1}),
+    ]
+    assert audit.audit(stream_id).findings == []
+
+
+def test_a_name_that_is_given_is_noted_beside_who_typed() -> None:
+    stream_id = doubtful()
+
+    run("resolve", name(stream_id), "--sent", "--actor", "alice")
+
+    assert events(stream_id) == [("count_as_sent", f"alice by {ME}")]
+    assert trail()[0][1] == f"alice by {ME}"
+
+
+def test_the_id_of_one_try_names_its_mail() -> None:
+    stream_id = doubtful()
+
+    run("resolve", str(DeliveryId(stream_id, 0, 1).uuid()), "--sent")
+
+    assert state(stream_id) is State.ACCEPTED
+
+
+def test_sending_again_is_refused_while_bytes_may_still_leave() -> None:
+    stream_id = doubtful()
+
+    assert refusal("resolve", name(stream_id), "--send-again") == (
+        "Nothing was changed: bytes of its doubtful try may still leave until NOW, so it is not"
+        f" sent again before that. postledger why {name(stream_id)} tells its story."
+    )
+    assert state(stream_id) is State.IN_DOUBT
+    assert trail() == []
+
+    cast.pass_grace(stream_id)
+    run("resolve", name(stream_id), "--send-again")
+
+    assert state(stream_id) is State.WAITING
+    assert cast.batches(stream_id) == [(0, 1, 2, "sent_again")]
+
+
+def test_a_mail_counted_as_not_sent_is_not_requeued_while_bytes_may_still_leave() -> None:
+    stream_id = doubtful()
+    run("resolve", name(stream_id), "--not-sent")
+
+    assert "may still leave until NOW" in refusal("requeue", name(stream_id))
+
+    cast.pass_grace(stream_id)
+    run("requeue", name(stream_id))
+    assert state(stream_id) is State.WAITING
+
+
+@pytest.mark.parametrize("button", BUTTONS)
+def test_a_repeated_click_changes_nothing(button: str) -> None:
+    stream_id = doubtful()
+    cast.pass_grace(stream_id)
+    run("resolve", name(stream_id), button)
+    before = state(stream_id), cast.batches(stream_id), events(stream_id), trail()
+
+    told = refusal("resolve", name(stream_id), button)
+
+    assert told.startswith("Nothing was changed: it is not in doubt now: it ")
+    assert (state(stream_id), cast.batches(stream_id), events(stream_id), trail()) == before
+
+
+def test_a_doubt_that_evidence_ended_is_left_as_evidence_says() -> None:
+    stream_id = doubtful()
+    ledger.record(stream_id, [Evidence(1, sent(0), "ses")])
+
+    assert refusal("resolve", name(stream_id), "--not-sent").startswith(
+        "Nothing was changed: it is not in doubt now: it was accepted NOW. postledger why"
+    )
+    assert state(stream_id) is State.ACCEPTED
+
+
+def test_of_a_cancelled_stream_nothing_is_sent_again_but_doubts_end() -> None:
+    stream_id = doubtful()
+    cast.pass_grace(stream_id)
+    ledger.cancel(stream_id, actor="bob")
+
+    assert (
+        "its stream was cancelled NOW by bob, so nothing of it is sent any more. postledger why"
+        in refusal("resolve", name(stream_id), "--send-again")
+    )
+    run("resolve", name(stream_id), "--sent")
+    assert state(stream_id) is State.ACCEPTED
+
+
+def test_all_doubts_of_a_stream_are_ended_page_by_page() -> None:
+    mails = clicks.PAGE + 1
+    stream_id, other = cast.stream(mails=mails), doubtful()
+    while queries.books_of([stream_id])[stream_id].waiting:
+        cast.lose(stream_id, size=clicks.PAGE)
+
+    told = run("resolve", "--stream", str(stream_id), "--sent")
+
+    assert told == [
+        f"Campaign “News”: {mails} in doubt.",
+        f"Done, mails: {mails}; each is counted as sent: accepted, and never sent again.",
+    ]
+    assert set(cast.states(stream_id).values()) == {State.ACCEPTED}
+    assert state(other) is State.IN_DOUBT
+    assert [(action, subject, data) for _, _, action, subject, data in trail()] == [
+        ("doubt.count_as_sent", f"stream {stream_id}", {"count": count}) for count in (500, 1)
+    ]
+    assert run("resolve", "--stream", str(stream_id), "--sent") == [
+        "Campaign “News”: 0 in doubt.",
+        "Nothing was changed.",
+    ]
+
+
+def test_what_a_click_on_a_stream_leaves_alone_is_counted_with_its_reason() -> None:
+    stream_id = cast.stream(mails=3)
+    cast.lose(stream_id, size=2)
+    cast.pass_grace(stream_id)
+    cast.lose(stream_id)
+
+    out = StringIO()
+    with pytest.raises(CommandError) as left:
+        call_command("resolve", "--stream", str(stream_id), "--send-again", stdout=out)
+
+    assert "Done, mails: 2; each waits to be sent again" in out.getvalue()
+    assert desk.timeless(str(left.value)).splitlines() == [
+        "Left as they were, mails: 1.",
+        (
+            "1: bytes of its doubtful try may still leave until NOW,"
+            " so it is not sent again before that."
+        ),
+    ]
+    assert [state(stream_id, position).value for position in range(3)] == [
+        "waiting",
+        "waiting",
+        "in_doubt",
+    ]
+
+
+def test_many_different_reasons_are_told_in_short() -> None:
+    stream_id = cast.stream(mails=7)
+    for _ in range(7):
+        cast.lose(stream_id, size=1)
+
+    told = refusal("resolve", "--stream", str(stream_id), "--send-again").splitlines()
+
+    assert told[0] == "Left as they were, mails: 7."
+    assert len(told) <= 7
+
+
+def test_a_failure_is_requeued_once_and_noted() -> None:
+    stream_id = failed()
+
+    assert run("requeue", name(stream_id), "--actor", "alice") == [
+        "To r0@example.com, line 0 of campaign “News”.",
+        "Done: it waits for its next try; the attempts are counted anew.",
+    ]
+    assert cast.batches(stream_id) == [(0, 1, 2, "requeued")]
+    assert trail() == [
+        (
+            "acme",
+            f"alice by {ME}",
+            "failure.requeued",
+            f"delivery {name(stream_id)}",
+            {"count": 1},
+        ),
+    ]
+    assert refusal("requeue", name(stream_id)).startswith(
+        "Nothing was changed: it is no failure now: it waits to be sent. postledger why"
+    )
+    assert len(cast.batches(stream_id)) == 1
+
+
+def test_failures_of_a_stream_are_requeued_by_their_code() -> None:
+    stream_id = cast.stream(mails=4)
+    cast.book(stream_id, refused, size=2)
+    cast.book(stream_id, lambda n: entries.exhausted(n, code="BUSY"), size=2)
+
+    told = run("requeue", "--stream", str(stream_id), "--code", "BUSY")
+
+    assert told == [
+        "Campaign “News”: 4 failed.",
+        "Done, mails: 2; each waits for its next try; the attempts are counted anew.",
+    ]
+    assert [state(stream_id, position).value for position in range(4)] == [
+        "failed",
+        "failed",
+        "waiting",
+        "waiting",
+    ]
+
+
+def _refused(stream_id: int) -> None:
+    cast.book(stream_id, refused)
+
+
+def _given_up(stream_id: int) -> None:
+    cast.book(stream_id, lambda n: entries.exhausted(n, code="BUSY"))
+
+
+def _invalid(stream_id: int) -> None:
+    cast.judge(stream_id, lambda n: entries.invalid(n, code="INVALID_TEMPLATE"))
+
+
+def _poisonous(stream_id: int) -> None:
+    for _ in range(3):
+        cast.run_out(cast.claim(stream_id).lease)
+        ledger.sweep()
+
+
+def _counted_as_not_sent(stream_id: int) -> None:
+    cast.lose(stream_id)
+    ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.COUNT_AS_NOT_SENT, actor="bob")
+
+
+def _disproved(stream_id: int) -> None:
+    cast.lose(stream_id)
+    ledger.record(stream_id, [Evidence(1, refused(0), "ses")])
+
+
+@pytest.mark.parametrize(
+    "fail", [_refused, _given_up, _invalid, _poisonous, _counted_as_not_sent, _disproved]
+)
+def test_a_failure_is_found_however_it_failed(fail: object) -> None:
+    stream_id = cast.stream(mails=1)
+    assert callable(fail)
+    fail(stream_id)
+    assert state(stream_id) is State.FAILED
+
+    assert [mail.position for mail in undecided.undecided(stream_id, State.FAILED)] == [0]
+
+
+def test_a_failure_beside_mails_that_are_with_the_provider_is_left_alone() -> None:
+    stream_id = cast.stream(mails=2)
+    taken = cast.claim(stream_id)
+    window = Window(taken.batches[0], 2)
+    invalid = entries.invalid(0, code="INVALID_TEMPLATE")
+    ledger.arm(taken, [window], lease_time=cast.LEASE, verdicts=[invalid])
+
+    told = refusal("requeue", name(stream_id))
+
+    assert "mails beside it are with the provider just now; try again in some minutes" in told
+    assert state(stream_id) is State.FAILED
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["resolve", "ID"], "Say what to do with it: --sent, --not-sent or --send-again."),
+        (["resolve", "--sent"], "Say which mail: its id, or --stream NUMBER for all of a stream."),
+        (["requeue"], "Say which mail: its id, or --stream NUMBER for all of a stream."),
+        (["resolve", "ID", "--stream", "17", "--sent"], "--stream for all of a stream, not both."),
+        (["requeue", "ID", "--code", "BUSY"], "--code belongs to --stream NUMBER: give both, or"),
+        (["resolve", "ID", "--sent", "--not-sent"], "not allowed with argument"),
+        (
+            ["resolve", "nonsense", "--sent"],
+            "Nothing here is called nonsense. Give a delivery's id",
+        ),
+        (["requeue", "nonsense"], "Nothing here is called nonsense."),
+        (["resolve", "--stream", "17"], "There is no stream 17; postledger stream list shows the"),
+        (["stream", "hold", "17"], "There is no stream 17; postledger stream list shows the"),
+        (["stream", "release", "99999999999999999999"], "There is no stream 99999999999999999999"),
+        (["stream", "list", "--workspace", "acmee"], "There is no workspace “acmee”"),
+        (["stream", "hold", "17", "--until", "soon"], "'soon' is no moment: write it as 2026-11-"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_what_to_give(arguments: list[str], said: str) -> None:
+    stream_id = doubtful()
+
+    told = refusal(*(name(stream_id) if word == "ID" else word for word in arguments))
+
+    assert said in told
+    assert state(stream_id) is State.IN_DOUBT
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["resolve", "--stream", "NUMBER"],
+        *(["resolve", "--stream", "NUMBER", button] for button in BUTTONS),
+        ["requeue", "--stream", "NUMBER"],
+        ["stream", "hold", "NUMBER"],
+        ["stream", "release", "NUMBER"],
+        ["stream", "cancel", "NUMBER", "--yes"],
+    ],
+)
+def test_another_workspaces_stream_is_not_found(arguments: list[str]) -> None:
+    stream_id = doubtful(workspace="globex")
+    cast.sender("acme")
+    named = [str(stream_id) if word == "NUMBER" else word for word in arguments]
+
+    assert refusal(*named, "--workspace", "acme") == (
+        f"acme has no stream {stream_id}; postledger stream list --workspace acme shows its newest."
+    )
+    assert state(stream_id) is State.IN_DOUBT
+    assert trail() == []
+
+
+@pytest.mark.parametrize("command", [["resolve", "--sent"], ["requeue"]])
+def test_another_workspaces_mail_is_not_found(command: list[str]) -> None:
+    stream_id = doubtful(workspace="globex")
+    cast.sender("acme")
+
+    assert refusal(*command, name(stream_id), "--workspace", "acme") == (
+        f"Nothing of acme is called {name(stream_id)}. Give a delivery's id."
+    )
+    assert state(stream_id) is State.IN_DOUBT
+
+
+def test_a_command_line_is_read_as_it_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    stream_id = doubtful()
+    line = ["postledger", "resolve", "--stream", str(stream_id), "--not-sent", "--actor", "alice"]
+
+    execute_from_command_line(line)
+
+    assert "Done, mails: 1; each is counted as not sent" in capsys.readouterr().out
