@@ -42,3 +42,11 @@ bench name *args:
 # Explore the model of the ledger's protocol.
 model *args:
     python -m tests.model {{ args }}
+
+# Break everything a mail depends on, a little: the books must balance. Under four minutes.
+drill-quick *args:
+    python -m tests.drill quick {{ args }}
+
+# The same at length, with the figures that the README states. Under forty minutes.
+drill *args:
+    python -m tests.drill full {{ args }}

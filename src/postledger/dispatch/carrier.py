@@ -19,6 +19,8 @@ from postledger.dispatch.crew import Crew
 from postledger.dispatch.desk import LOST
 from postledger.dispatch.routes import Blocked, Route
 from postledger.dispatch.sending import Part, Sending
+from postledger.lib import crashpoints
+from postledger.lib.crashpoints import Point
 from postledger.providers.base import Mailbox, Outcome
 
 # A turn takes this many batches, and no new window after this many seconds.
@@ -46,6 +48,7 @@ class Carrier:
                 await self.crew.holds.blocked(self.stream.sender_id, way)
                 return
             sender, route = way
+            crashpoints.reached(Point.BEFORE_CLAIM)
             claim = await self.crew.desk.do(
                 ledger.claim,
                 self.stream.id,
@@ -57,6 +60,7 @@ class Carrier:
             self.claimed()
             if claim is not None:
                 self.has_worked = True
+                crashpoints.reached(Point.AFTER_CLAIM)
                 await _Turn(self, claim, sender, route).run()
 
     def _batches_of_a_turn(self) -> int:
@@ -96,6 +100,7 @@ class _Turn:
     async def _give_back(self, batches: Sequence[Batch]) -> None:
         if batches:
             reason = Reason.HANDED_BACK if self._crew.stop.is_set() else Reason.READY
+            crashpoints.reached(Point.BEFORE_GIVE_BACK)
             await self._persistently(ledger.wait, self._claim, batches, reason=reason)
 
     async def _round(self, batches: Sequence[Batch]) -> Sequence[Batch]:
@@ -103,8 +108,10 @@ class _Turn:
         stream, desk = self._carrier.stream, self._crew.desk
         windows = [Window(b, min(b.lo + self._window_size, b.hi)) for b in batches]
         read = await desk.do(page.read, stream, windows, self._carrier.shared)
+        crashpoints.reached(Point.AFTER_READ)
         self._carrier.shared = read.bodies.get(ledger.SHARED)
         draft = self._composer.draft(windows, read)
+        crashpoints.reached(Point.AFTER_COMPOSE)
         started = _boottime()
         armed = await self._arm(windows, draft)
         left = [_after(window) for window in armed if window.to < window.batch.hi]
@@ -117,6 +124,7 @@ class _Turn:
         finally:
             # What is armed is sent, whatever becomes of the rest: nobody else may touch it.
             if armed:
+                crashpoints.reached(Point.AFTER_ARM)
                 await self._send(armed, _mails_of(armed, windows, draft), started)
         return left
 
@@ -204,6 +212,7 @@ class _Turn:
 
     async def _settle(self, part: Part) -> None:
         if part.windows:
+            crashpoints.reached(Point.AFTER_ANSWERS)
             settled = await self._persistently(
                 ledger.settle,
                 self._claim,
@@ -211,6 +220,7 @@ class _Turn:
                 results=part.results,
                 settled_to=part.settled_to,
             )
+            crashpoints.reached(Point.AFTER_SETTLE)
             report.settled(self._carrier.stream, part, settled)
 
     async def _persistently[**P, T](

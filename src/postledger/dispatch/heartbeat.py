@@ -1,7 +1,8 @@
 """A worker's sign of life, written every few seconds and taken back at its end."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
 from postledger.dispatch.models import Worker
@@ -20,8 +21,8 @@ def sign(
 ) -> None:
     values = {
         "carrying": carrying,
-        "claimed_at": claimed_at,
-        "ticked_at": ticked_at,
+        "claimed_at": _by_the_database(claimed_at),
+        "ticked_at": _by_the_database(ticked_at),
         "seen_at": Now(),
     }
     if not Worker.objects.filter(name=name).update(**values):
@@ -31,3 +32,8 @@ def sign(
 
 def gone(name: str) -> None:
     Worker.objects.filter(name=name).delete()
+
+
+def _by_the_database(moment: datetime | None) -> CombinedExpression | None:
+    """A moment of this process's clock on the database's: others compare it with their own."""
+    return None if moment is None else Now() - (datetime.now(UTC) - moment)

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import assert_never
 
 import structlog
@@ -74,21 +74,29 @@ class Holds:
         if not stream.is_test:
             await self._hold_sender(stream.sender_id, reason, length, detail)
             return
-        until = datetime.now(UTC) + (length or LOOK_AGAIN)
         await self._desk.do(
-            ledger.hold, stream.id, reason=reason, actor=_ACTOR, until=until, detail=detail
+            ledger.hold,
+            stream.id,
+            reason=reason,
+            actor=_ACTOR,
+            length=length or LOOK_AGAIN,
+            detail=detail,
         )
 
     async def _hold_sender(
         self, sender_id: int, reason: Reason, length: timedelta | None, detail: str
     ) -> None:
-        until = None if length is None else datetime.now(UTC) + length
         held = await self._desk.do(
-            ledger.hold_sender, sender_id, reason=reason, actor=_ACTOR, until=until, detail=detail
+            ledger.hold_sender,
+            sender_id,
+            reason=reason,
+            actor=_ACTOR,
+            length=length,
+            detail=detail,
         )
         if held:
-            level = _log.error if until is None else _log.warning
-            level("sender held", sender_id=sender_id, reason=reason, until=until, detail=detail)
+            level = _log.error if length is None else _log.warning
+            level("sender held", sender_id=sender_id, reason=reason, length=length, detail=detail)
 
 
 type _Who = tuple[bool, int]  # whether it is a test stream, and its id or the sender's

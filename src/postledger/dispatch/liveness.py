@@ -16,5 +16,5 @@ def alive() -> QuerySet[Worker]:
 
 
 def hearing_beat() -> QuerySet[Worker]:
-    """Those that heard a tick a moment ago; their own clocks say when."""
+    """Those that heard a tick a moment ago."""
     return alive().filter(ticked_at__gt=F("seen_at") - SEEN_WITHIN)

@@ -11,7 +11,8 @@ from django.db import transaction
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Body, Line
 from postledger.deliveries.reasons import Reason
-from postledger.lib import wake
+from postledger.lib import crashpoints, wake
+from postledger.lib.crashpoints import Point
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.observability import metrics
@@ -79,6 +80,7 @@ def _taken(asking: _Asking, mails: Sequence[MailRequest], key: Key | None) -> An
         fresh = {flow: _reopened(asking, flow) for flow in {post.flow for post in posts}}
         posts = [replace(post, flow=fresh[post.flow]) for post in posts]
         answer = _written(asking, posts, key)
+    crashpoints.reached(Point.AFTER_ACCEPT_BEFORE_BELL)
     for stream_id in {post.flow.stream_id for post in posts if post.reason is Reason.READY}:
         _ring_after_commit(stream_id)
     return answer

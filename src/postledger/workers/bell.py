@@ -6,6 +6,8 @@ import time
 import structlog
 from celery import current_app
 
+from postledger.lib import crashpoints
+from postledger.lib.crashpoints import Point
 from postledger.workers import queues
 
 _log = structlog.get_logger(__name__)
@@ -43,6 +45,7 @@ class Bell:
                 rung, self._rung = self._rung, {}
             pause = _PAUSE
             try:
+                crashpoints.reached(Point.IN_BELL)
                 for stream_id in rung:
                     current_app.send_task(
                         "postledger.bell",

@@ -6,6 +6,8 @@ from celery import shared_task
 
 from postledger.deliveries import ledger, partitions, queries
 from postledger.dispatch.desk import called
+from postledger.lib import crashpoints
+from postledger.lib.crashpoints import Point
 from postledger.workers import engine
 
 # Enough to keep up with two workers; what is left is done a few seconds later.
@@ -17,6 +19,7 @@ _LANE_IDLE = timedelta(hours=1)
 @shared_task(name="postledger.bell")
 def bell(stream_id: int) -> None:
     """A stream has work now."""
+    crashpoints.reached(Point.ON_BELL)
     engine.ring(stream_id)
 
 

@@ -7,6 +7,8 @@ from typing import LiteralString
 from postledger.deliveries import states
 from postledger.deliveries.entries import Claim, Entry, Window
 from postledger.deliveries.ledger import books, sql
+from postledger.lib import crashpoints
+from postledger.lib.crashpoints import Point
 
 # How long after a lease's end its bytes may still leave the kernel: until then nobody may send
 # a doubtful mail again.
@@ -118,6 +120,7 @@ def arm(
     if verdicts is not None:
         statement = _ARM_WITH_VERDICTS
         params |= {**books.entry_columns(_checked(verdicts)), "grace": ORPHAN_GRACE}
+    crashpoints.reached(Point.BEFORE_ARM)
     armed = {id_ for (id_,) in sql.repeated(statement, params)}
     return [window for window in windows if window.batch.id in armed]
 

@@ -1,6 +1,6 @@
 """Stops and starts whole streams and senders: one short statement, whatever their size."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import LiteralString
 
 from django.db import transaction
@@ -15,34 +15,47 @@ _TAKE_GATE: LiteralString = """
 SELECT pg_advisory_xact_lock(%(gate)s, (%(id)s & 2147483647)::integer)
 """
 
-_HOLD: LiteralString = """
+# A length runs by the database's clock: a process whose own is wrong holds nobody for hours.
+_UNTIL: LiteralString = (
+    "coalesce(%(until)s::timestamptz, statement_timestamp() + %(length)s::interval)"
+)
+
+_HOLD: LiteralString = (
+    """
 UPDATE deliveries_stream
-SET held_reason = %(reason)s, held_since = statement_timestamp(), held_until = %(until)s,
+SET held_reason = %(reason)s, held_since = statement_timestamp(), held_until = new.until,
     held_by = %(actor)s, held_detail = %(detail)s
+FROM (SELECT """
+    + _UNTIL
+    + """ AS until) AS new
 WHERE id = %(stream)s AND cancelled_at IS NULL
-  AND (held_reason IS NULL OR held_until < %(until)s
-       OR (held_until IS NOT NULL AND %(until)s::timestamptz IS NULL))
+  AND (held_reason IS NULL OR held_until < new.until
+       OR (held_until IS NOT NULL AND new.until IS NULL))
 RETURNING id
 """
+)
 
 
-def hold(
+def hold(  # noqa: PLR0913  what a hold is, each part by its name
     stream_id: int,
     *,
     reason: Reason,
     actor: str,
     until: datetime | None = None,
+    length: timedelta | None = None,
     detail: str = "",
 ) -> bool:
     """Holds a stream: after this has committed only windows already armed may go.
 
     False when it is cancelled, or held already until later or without an end: the longer hold
-    stays, and one without an end is ended by release only.
+    stays, and one without an end is ended by release only. A `length`, in place of `until`, runs
+    by the database's clock.
     """
     params = {
         "stream": stream_id,
         "reason": reason.value,
         "until": until,
+        "length": length,
         "actor": actor,
         "detail": detail,
     }
@@ -65,9 +78,12 @@ def release(stream_id: int) -> bool:
     return bool(sql.rows(_RELEASE, {"stream": stream_id}))
 
 
-_HOLD_SENDER: LiteralString = """
+_HOLD_SENDER: LiteralString = (
+    """
 INSERT INTO deliveries_senderhold (sender_id, reason, since, until, actor, detail)
-VALUES (%(sender)s, %(reason)s, statement_timestamp(), %(until)s, %(actor)s, %(detail)s)
+VALUES (%(sender)s, %(reason)s, statement_timestamp(), """
+    + _UNTIL
+    + """, %(actor)s, %(detail)s)
 ON CONFLICT (sender_id) DO UPDATE SET
     reason = excluded.reason, since = excluded.since, until = excluded.until,
     actor = excluded.actor, detail = excluded.detail
@@ -75,14 +91,16 @@ WHERE deliveries_senderhold.until < excluded.until
    OR (deliveries_senderhold.until IS NOT NULL AND excluded.until IS NULL)
 RETURNING sender_id
 """
+)
 
 
-def hold_sender(
+def hold_sender(  # noqa: PLR0913  what a hold is, each part by its name
     sender_id: int,
     *,
     reason: Reason,
     actor: str,
     until: datetime | None = None,
+    length: timedelta | None = None,
     detail: str = "",
 ) -> bool:
     """Holds every stream of a sender at once; the same promise and the same answer as `hold`."""
@@ -90,6 +108,7 @@ def hold_sender(
         "sender": sender_id,
         "reason": reason.value,
         "until": until,
+        "length": length,
         "actor": actor,
         "detail": detail,
     }

@@ -16,7 +16,8 @@ from postledger.deliveries import partitions
 from postledger.deliveries.entries import Body, Kind, Line
 from postledger.deliveries.ledger import lanes, sql
 from postledger.deliveries.reasons import Reason
-from postledger.lib import ids
+from postledger.lib import crashpoints, ids
+from postledger.lib.crashpoints import Point
 from postledger.lib.errors import RefusedError
 
 BATCH_SIZE = 500
@@ -153,6 +154,7 @@ def plan(
     with transaction.atomic(), _refusing_dropped_months(stream_id):
         _open_kind(stream_id)
         [(_, given, added)] = sql.rows(statement, everything)
+        crashpoints.reached(Point.IN_PLAN_CHUNK)
     return Planned(added=added, repeated=given - added)
 
 

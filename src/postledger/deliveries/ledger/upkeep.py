@@ -8,6 +8,8 @@ from django.db import transaction
 from postledger.deliveries.ledger import books, sql
 from postledger.deliveries.ledger.arming import ORPHAN_GRACE
 from postledger.deliveries.reasons import Reason
+from postledger.lib import crashpoints
+from postledger.lib.crashpoints import Point
 
 # A batch that lost its worker this often, without progress, is halved; a batch of one fails.
 MOST_LOSSES = 3
@@ -121,6 +123,8 @@ def sweep(*, limit: int = 100) -> Swept:
     with transaction.atomic():
         params = {"limit": limit, "grace": ORPHAN_GRACE, "reason": Reason.LEASE_LOST.value}
         [(given_back, in_doubt)] = sql.rows(_SWEEP, params)
+        if given_back:
+            crashpoints.reached(Point.IN_SWEEP)
         sick = sql.rows(_SICK, {"most": MOST_LOSSES})
         large = [id_ for id_, is_one in sick if not is_one]
         halved = sql.rows(_HALVE, {"most": MOST_LOSSES, "ids": sql.Bigints(large)}) if large else []

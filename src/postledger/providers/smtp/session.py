@@ -6,6 +6,8 @@ from base64 import b64encode
 from dataclasses import replace
 from typing import NoReturn
 
+from postledger.lib import crashpoints
+from postledger.lib.crashpoints import Point
 from postledger.providers.base import Failure, NotSent, SenderBlocked, TryLater
 from postledger.providers.smtp import line, replies
 from postledger.providers.smtp.grammar import Features, Reply
@@ -93,6 +95,7 @@ class Session:
 
     async def _connect(self) -> None:
         implicit = self._settings.tls is Tls.IMPLICIT
+        crashpoints.reached(Point.BEFORE_CONNECT)
         await self.loop.create_connection(
             lambda: self.line,
             self._settings.host,
@@ -100,6 +103,7 @@ class Session:
             ssl=self._context if implicit else None,
             server_hostname=self._settings.host if implicit else None,
         )
+        crashpoints.reached(Point.AFTER_CONNECT)
         self.line.limit_unacknowledged(self._settings.timeouts.answer)
 
     async def _greet(self, until: float) -> None:

@@ -1,5 +1,7 @@
 """Hands one message over on an open session, and knows at every moment who has it."""
 
+from postledger.lib import crashpoints
+from postledger.lib.crashpoints import Point
 from postledger.providers.base import InDoubt, NotSent, Outcome
 from postledger.providers.smtp import framing, line, replies
 from postledger.providers.smtp.framing import Frame
@@ -157,8 +159,11 @@ class Transaction:
             raise LineBrokenError(LineBrokenError.TIMEOUT, "too late for the final dot")
         # From here on the message may be the server's: the mark comes before the write.
         session.stage = Stage.ANSWER
+        crashpoints.reached(Point.BEFORE_DOT)
         session.line.write(data[_start_of_last_piece(data) :] + framing.DOT)
+        crashpoints.reached(Point.AFTER_DOT)
         reply = await session.line.reply(session.limit(self._timeouts.answer))
+        crashpoints.reached(Point.AFTER_REPLY)
         session.is_dirty = False
         return reply
 

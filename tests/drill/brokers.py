@@ -1,0 +1,109 @@
+"""Brokers that stop, die, freeze, forget, and are swapped; bells that are lost or repeated."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from kombu import Connection, Queue
+
+from tests.drill.drill import Drill
+from tests.drill.services import RabbitMQ, Redis_
+from tests.drill.size import Size
+
+_QUEUES = ("drill.bells", "drill.upkeep")
+
+
+def rabbitmq(drill: Drill, size: Size) -> None:
+    _hurt(drill, drill.rabbitmq, "RabbitMQ", size)
+
+
+def redis(drill: Drill, size: Size) -> None:
+    """Redis as the broker of every worker, and as the counter of the pace."""
+    for member in drill.fleet.of_role("worker"):
+        drill.fleet.kill(member)
+        drill.fleet.start("worker", BROKER_URL=drill.redis.url)
+    for member in drill.fleet.of_role("beat"):
+        drill.fleet.kill(member)
+        drill.fleet.start("beat", BROKER_URL=drill.redis.url)
+    _hurt(drill, drill.redis, "Redis", size)
+    for _ in range(size.broker_rounds):
+        drill.pass_time(1)
+        drill.redis.client().flushall()
+        drill.faults["Redis flushed"] += 1
+
+
+def swapped(drill: Drill, size: Size) -> None:
+    """Workers on different brokers than the web and beat: whoever rings, somebody looks."""
+    for round_ in range(size.broker_rounds):
+        url = (drill.redis.url, drill.rabbitmq.url)[round_ % 2]
+        for member in [*drill.fleet.of_role("worker"), *drill.fleet.of_role("beat")]:
+            drill.fleet.terminate(member)
+            drill.fleet.start(member.role, BROKER_URL=url)
+            drill.pass_time(size.pause)
+        drill.faults["broker swapped"] += 1
+    for member in [*drill.fleet.of_role("worker"), *drill.fleet.of_role("beat")]:
+        drill.fleet.terminate(member)
+        drill.fleet.start(member.role)
+
+
+def _hurt(drill: Drill, broker: RabbitMQ | Redis_, name: str, size: Size) -> None:
+    faults: dict[str, Callable[[], None]] = {
+        "stopped": lambda: broker.end(signal.SIGTERM),
+        "killed": broker.end,
+        "replaced by an empty one": lambda: (broker.end(), broker.empty())[0],
+    }
+    for _ in range(size.broker_rounds):
+        for fault, inflict in faults.items():
+            drill.pass_time(1)
+            inflict()
+            drill.faults[f"{name} {fault}"] += 1
+            drill.pass_time(size.pause)
+            broker.start()
+        drill.pass_time(1)
+        _freeze(drill, broker)
+        drill.faults[f"{name} frozen"] += 1
+
+
+def _freeze(drill: Drill, broker: RabbitMQ | Redis_) -> None:
+    assert broker.popen is not None
+    with suppress(ProcessLookupError):
+        os.killpg(broker.popen.pid, signal.SIGSTOP)
+        drill.pass_time(3)
+        os.killpg(broker.popen.pid, signal.SIGCONT)
+
+
+def bells(drill: Drill, size: Size) -> None:
+    """Dropped for a while, then tripled, then all of them again when everything is over."""
+    end = time.monotonic() + size.pause + 4
+    while time.monotonic() < end:
+        _purge(drill)
+        drill.faults["bells dropped"] += 1
+        drill.pass_time(0.3)
+    for _ in range(10 * size.broker_rounds):
+        _ring(drill, times=3)
+        drill.faults["bells tripled"] += 1
+        drill.pass_time(0.2)
+    drill.come_to_rest()
+    _ring(drill, times=100)
+    drill.faults["bells replayed after the run"] += 100
+    time.sleep(3)
+
+
+def _purge(drill: Drill) -> None:
+    with Connection(drill.rabbitmq.url) as connection, connection.channel() as channel:
+        for queue in _QUEUES:
+            Queue(queue, channel=channel).purge()
+
+
+def _ring(drill: Drill, *, times: int) -> None:
+    from postledger.config.celery import app
+    from postledger.deliveries import queries
+
+    streams = queries.stream_ids(workspace_id=drill.workspace_id)
+    with Connection(drill.rabbitmq.url) as connection:
+        for stream_id in [*streams, 1] * times:
+            app.send_task("postledger.bell", args=[stream_id], connection=connection)
+        for task in ("tick", "sweep", "drain", "fold"):
+            app.send_task(f"postledger.{task}", connection=connection)

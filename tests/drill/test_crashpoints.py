@@ -1,0 +1,57 @@
+"""Crash points: every name is a place in the code, and a wish is fulfilled on the right pass."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from postledger.lib.crashpoints import Point
+
+PACKAGE = Path(__file__).parents[2] / "src/postledger"
+REACHED = re.compile(r"crashpoints\.reached\(Point\.(\w+)\)")
+
+
+def test_every_point_is_one_place_in_the_code() -> None:
+    found = [name for path in PACKAGE.rglob("*.py") for name in REACHED.findall(path.read_text())]
+
+    assert sorted(found) == sorted(point.name for point in Point)
+
+
+PROGRAM = """
+from postledger.lib import crashpoints
+for n in range(5):
+    print(n, flush=True)
+    crashpoints.reached(crashpoints.Point.AFTER_ARM)
+"""
+
+
+@pytest.mark.parametrize(
+    ("wish", "code", "lines"),
+    [("after_arm:3", -9, 3), ("after_arm", -9, 1), ("before_arm:1", 0, 5), ("", 0, 5)],
+)
+def test_a_process_dies_on_the_pass_it_was_told_and_on_no_other(
+    wish: str, code: int, lines: int
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "CRASH_AT": wish},
+        capture_output=True,
+        check=False,
+    )
+
+    assert (ended.returncode, len(ended.stdout.split())) == (code, lines)
+
+
+def test_a_point_that_does_not_exist_is_refused_at_the_start() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "CRASH_AT": "nowhere:1"},
+        capture_output=True,
+        check=False,
+    )
+
+    assert ended.returncode == 1
+    assert b"'nowhere' is not a valid Point" in ended.stderr
