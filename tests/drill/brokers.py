@@ -50,10 +50,11 @@ def swapped(drill: Drill, size: Size) -> None:
 
 def _hurt(drill: Drill, broker: RabbitMQ | Redis_, name: str, size: Size) -> None:
     faults: dict[str, Callable[[], None]] = {
-        "stopped": lambda: broker.end(signal.SIGTERM),
         "killed": broker.end,
         "replaced by an empty one": lambda: (broker.end(), broker.empty())[0],
     }
+    if size.is_gentle:
+        faults["stopped"] = lambda: broker.end(signal.SIGTERM)
     for _ in range(size.broker_rounds):
         for fault, inflict in faults.items():
             drill.pass_time(1)
@@ -61,9 +62,9 @@ def _hurt(drill: Drill, broker: RabbitMQ | Redis_, name: str, size: Size) -> Non
             drill.faults[f"{name} {fault}"] += 1
             drill.pass_time(size.pause)
             broker.start()
-        drill.pass_time(1)
-        _freeze(drill, broker)
-        drill.faults[f"{name} frozen"] += 1
+        if size.is_gentle:
+            _freeze(drill, broker)
+            drill.faults[f"{name} frozen"] += 1
 
 
 def _freeze(drill: Drill, broker: RabbitMQ | Redis_) -> None:
@@ -76,7 +77,7 @@ def _freeze(drill: Drill, broker: RabbitMQ | Redis_) -> None:
 
 def bells(drill: Drill, size: Size) -> None:
     """Dropped for a while, then tripled, then all of them again when everything is over."""
-    end = time.monotonic() + size.pause + 4
+    end = time.monotonic() + size.pause + 2
     while time.monotonic() < end:
         _purge(drill)
         drill.faults["bells dropped"] += 1
@@ -88,7 +89,7 @@ def bells(drill: Drill, size: Size) -> None:
     drill.come_to_rest()
     _ring(drill, times=100)
     drill.faults["bells replayed after the run"] += 100
-    time.sleep(3)
+    time.sleep(2)
 
 
 def _purge(drill: Drill) -> None:

@@ -28,7 +28,8 @@ _MOSTLY = 0.8
 class _Wishes:
     """Who is to die where; what was not fulfilled comes back."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, latest_pass: int) -> None:
+        self._latest_pass = latest_pass
         points = [point for point in _OF_WORKERS for _ in range(count)]
         random.shuffle(points)
         # Those that take long begin.
@@ -40,7 +41,7 @@ class _Wishes:
         if not wishes:
             return None
         point = wishes.popleft()
-        return f"{point}:{1 if point in _SELDOM else random.randint(1, 8)}"
+        return f"{point}:{1 if point in _SELDOM else random.randint(1, self._latest_pass)}"
 
     def put_back(self, role: str, crash: str) -> None:
         wishes = self.of_web if role == "web" else self.of_workers
@@ -49,12 +50,12 @@ class _Wishes:
 
 def crash_points(drill: Drill, size: Size) -> None:
     _die_while_planning(drill, size.kills_of_a_point)
-    _die_on_the_way(drill, size.kills_of_a_point)
+    _die_on_the_way(drill, size.kills_of_a_point, size.latest_pass)
     _die_while_sweeping(drill, size.kills_of_a_point)
 
 
-def _die_on_the_way(drill: Drill, count: int) -> None:
-    wishes, fleet = _Wishes(count), drill.fleet
+def _die_on_the_way(drill: Drill, count: int, latest_pass: int) -> None:
+    wishes, fleet = _Wishes(count, latest_pass), drill.fleet
     fleet.next_crash = wishes.next
     _replace_all(drill)
     end = time.monotonic() + 60 + 40 * count
@@ -126,7 +127,7 @@ def _victim(drill: Drill) -> Member:
 
 def deploys(drill: Drill, size: Size) -> None:
     """Every process is replaced by a new one and told to stop, under load."""
-    drill.pass_time(5)
+    drill.pass_time(1)
     for _ in range(size.deploys):
         for member in list(drill.fleet.members):
             is_web = member.role == "web"
@@ -144,7 +145,7 @@ def deploys(drill: Drill, size: Size) -> None:
 def beats(drill: Drill, size: Size) -> None:
     """Two beats at once, and then none while a worker is lost."""
     second = drill.fleet.start("beat")
-    drill.pass_time(size.pause + 4)
+    drill.pass_time(size.pause + 2)
     drill.faults["two beats"] += 1
     for member in (second, *drill.fleet.of_role("beat")):
         if member in drill.fleet.members:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 class Size:
     workers: int
     kills_of_a_point: int
+    latest_pass: int  # of a point, on which a process dies
     random_kills: int
     deploys: int
     broker_rounds: int  # of each fault of each broker
+    is_gentle: bool  # whether brokers are also stopped politely, and frozen
     database_rounds: int
     cuts: int  # of each mode
     skews: tuple[int, ...]  # seconds by which clocks are wrong
@@ -19,9 +21,11 @@ class Size:
 QUICK = Size(
     workers=2,
     kills_of_a_point=1,
-    random_kills=6,
+    latest_pass=2,
+    random_kills=4,
     deploys=1,
     broker_rounds=1,
+    is_gentle=False,
     database_rounds=1,
     cuts=8,
     skews=(600,),
@@ -30,9 +34,11 @@ QUICK = Size(
 FULL = Size(
     workers=3,
     kills_of_a_point=20,
+    latest_pass=8,
     random_kills=200,
     deploys=10,
     broker_rounds=5,
+    is_gentle=True,
     database_rounds=5,
     cuts=100,
     skews=(600, -600, 3600, -3600) * 2,
