@@ -112,3 +112,17 @@ def test_a_stream_id_starts_with_its_month(moment: datetime, name: str) -> None:
 
     assert ids.month_name(month) == name
     assert {ids.month_of_stream(first), ids.month_of_stream(last)} == {month}
+
+
+@given(
+    stream=st.integers(0, 2**48 - 1), position=st.integers(0, 2**62 - 1), try_=st.integers(0, 4095)
+)
+def test_without_its_try_an_id_is_the_deliverys(stream: int, position: int, try_: int) -> None:
+    written = DeliveryId(stream, position, try_).text()
+
+    assert ids.without_try(written) == DeliveryId(stream, position).text()
+
+
+@pytest.mark.parametrize("text", ["", "x", "00000000-0000-4000-8000-000000000000", "A" * 36])
+def test_what_is_no_id_of_ours_has_no_delivery(text: str) -> None:
+    assert ids.without_try(text) is None

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 
 from postledger.lib.ids import DeliveryId
-from postledger.providers.base import Letter, Mailbox, Outcome, OutgoingMessage, Provider
+from postledger.providers.base import Mailbox, Outcome, OutgoingMessage, Parts, Provider
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 SENDER = "news@acme.example"
@@ -20,7 +20,7 @@ def an_id(position: int, try_number: int = 1) -> str:
 def a_message(
     recipient: str = "alice@example.com",
     position: int = 0,
-    content: Letter | bytes = WIRE,
+    content: Parts | bytes = WIRE,
     sender: str = SENDER,
 ) -> OutgoingMessage:
     return OutgoingMessage(an_id(position), sender, recipient, content)
@@ -30,8 +30,8 @@ def a_window(*recipients: str) -> list[OutgoingMessage]:
     return [a_message(recipient, position) for position, recipient in enumerate(recipients)]
 
 
-def a_letter(to: str = "alice@example.com") -> Letter:
-    return Letter(
+def a_letter(to: str = "alice@example.com") -> Parts:
+    return Parts(
         sender=Mailbox(SENDER, "Acme News"),
         to=Mailbox(to),
         subject="Hello",

@@ -11,10 +11,10 @@ from postledger.providers import mime
 from postledger.providers.base import (
     Accepted,
     Attachment,
-    Letter,
     Mailbox,
     Outcome,
     OutgoingMessage,
+    Parts,
     Refused,
 )
 from postledger.providers.smtp.provider import Smtp
@@ -49,7 +49,7 @@ LOADS = {
 }
 
 
-def attached(name: str = "a.pdf", kind: str = "application/pdf") -> Letter:
+def attached(name: str = "a.pdf", kind: str = "application/pdf") -> Parts:
     return replace(a_letter(), attachments=(Attachment(name, kind, b"x"),))
 
 
@@ -83,7 +83,7 @@ FIELDS: dict[str, Callable[[str], OutgoingMessage]] = {
 }
 
 
-def composed(letter: Letter) -> OutgoingMessage:
+def composed(letter: Parts) -> OutgoingMessage:
     return a_message(content=letter)
 
 
@@ -115,7 +115,7 @@ def test_there_are_enough_cases() -> None:
 )
 def test_no_field_adds_a_header(field: str, evil: str) -> None:
     message = FIELDS[field](evil)
-    assert isinstance(message.content, Letter)
+    assert isinstance(message.content, Parts)
     try:
         wire = mime.compose(message.content, delivery_id=an_id(7))
     except RefusedError:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses, mime
-from postledger.providers.base import Attachment, Letter, Mailbox
+from postledger.providers.base import Attachment, Mailbox, Parts
 from tests.providers import strict
 from tests.providers.messages import a_letter, an_id
 
@@ -24,11 +24,11 @@ speakable = st.text(
 anything = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\r\n.= \t\0"))
 
 
-def wire(letter: Letter) -> bytes:
+def wire(letter: Parts) -> bytes:
     return mime.compose(letter, delivery_id=an_id(7))
 
 
-def read(letter: Letter) -> EmailMessage:
+def read(letter: Parts) -> EmailMessage:
     return strict.parsed(wire(letter))
 
 
@@ -261,7 +261,7 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         replace(a_letter(), subject="half \ud83d a smile"),
     ],
 )
-def test_what_a_letter_must_not_hold_is_refused(letter: Letter) -> None:
+def test_what_a_letter_must_not_hold_is_refused(letter: Parts) -> None:
     with pytest.raises(RefusedError):
         wire(letter)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from postledger.lib.ids import DeliveryId
 from postledger.providers import mime
-from postledger.providers.base import Attachment, Letter, Mailbox
+from postledger.providers.base import Attachment, Mailbox, Parts
 from postledger.transactional import validation, values
 from postledger.transactional.values import MailRequest, Reference, Validation
 from tests.transactional.asked import SOUND, mail
@@ -159,7 +159,7 @@ MAILS = st.builds(
 def test_what_the_door_takes_the_composer_never_refuses(asked: MailRequest) -> None:
     if validation.integrity(asked, now=NOW) or validation.recipient(asked, contact_address=None):
         return
-    letter = Letter(
+    letter = Parts(
         sender=Mailbox("news@acme.example"),
         to=Mailbox(asked.to, asked.to_name),
         subject=asked.subject,

@@ -9,7 +9,7 @@ import pytest
 from postledger.deliveries import queries
 from postledger.lib.ids import DeliveryId
 from postledger.providers import mime
-from postledger.providers.base import Letter, Mailbox
+from postledger.providers.base import Mailbox, Parts
 from tests.web.callers import Caller
 
 BREAKS = {
@@ -73,7 +73,7 @@ def composed(id_: str) -> bytes:
     body = queries.bodies(found.stream_id, [found.position])[found.position]
     line = queries.delivery(found.stream_id, found.position)
     assert line
-    letter = Letter(
+    letter = Parts(
         sender=Mailbox("news@acme.example"),
         to=Mailbox(line.address, body.to_name),
         subject=body.subject,

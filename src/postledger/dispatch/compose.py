@@ -14,7 +14,7 @@ from postledger.dispatch import gates
 from postledger.dispatch.page import Page
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
-from postledger.providers.base import Letter, Mailbox, OutgoingMessage
+from postledger.providers.base import Mailbox, OutgoingMessage, Parts
 from postledger.providers.mime import Stencil
 
 
@@ -105,7 +105,7 @@ class Composer:
         found = checks.findings(subject=body.subject, html=body.html)
         if found:
             raise BadContentError(" ".join(finding.remedy for finding in found))
-        letter = Letter(
+        letter = Parts(
             sender=self._sender,
             to=Mailbox(""),
             subject=body.subject,

@@ -5,6 +5,7 @@ A stream id is (months since January 2000) << 32 | number, so every id names its
 Try 0 is the delivery; try n is its n-th hand-over to a provider.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -59,6 +60,14 @@ class DeliveryId:
             position=number & (_MAX_POSITION - 1),
             try_number=number >> 64 & (_MAX_TRY - 1),
         )
+
+
+_TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+def without_try(text: str) -> str | None:
+    """The delivery's own id, from any of its tries' as `text` writes them; None for others."""
+    return f"{text[:15]}000{text[18:]}" if _TEXT.fullmatch(text) else None
 
 
 def month_of(moment: datetime) -> int:

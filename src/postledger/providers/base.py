@@ -25,7 +25,7 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class Parts:
     """The parts of one mail; `mime.compose` makes wire bytes of them.
 
     `date` is given, not read from a clock, so that composing twice gives the same bytes.
@@ -46,7 +46,7 @@ class Letter:
 class OutgoingMessage:
     """One mail for one recipient: the envelope, and the content in one of two forms.
 
-    A Letter is what providers with a JSON API need, and what mails composed one by one are; bytes
+    A Parts is what providers with a JSON API need, and what mails composed one by one are; bytes
     are finished MIME, as campaigns make it: serialised once, joined for each recipient.
     One form at a time, because making both for ten million recipients would cost twice.
     """
@@ -54,7 +54,7 @@ class OutgoingMessage:
     id: str  # the outside id with its try, as lib.ids writes it
     sender: str  # envelope sender: where bounces go
     recipient: str
-    content: Letter | bytes
+    content: Parts | bytes
     tags: Mapping[str, str] = _NOTHING  # come back in events, where the provider has them
 
 

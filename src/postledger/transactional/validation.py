@@ -13,7 +13,7 @@ from postledger.content import checks
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses, headers, mime
-from postledger.providers.base import Letter, Mailbox
+from postledger.providers.base import Mailbox, Parts
 from postledger.transactional.values import Flaw, MailRequest, Reference, Validation
 
 MOST_ATTACHMENTS = 10
@@ -158,6 +158,6 @@ def _wire(mail: MailRequest) -> Iterator[Flaw]:
         yield _flaw(place, str(error))
 
 
-def _letter_around(mail: MailRequest) -> Letter:
+def _letter_around(mail: MailRequest) -> Parts:
     attached = tuple(replace(part, content=b"") for part in mail.attachments)
-    return Letter(_SOMEBODY, _SOMEBODY, "", _SOME_DAY, attachments=attached)
+    return Parts(_SOMEBODY, _SOMEBODY, "", _SOME_DAY, attachments=attached)

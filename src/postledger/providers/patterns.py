@@ -1,0 +1,111 @@
+"""Text parts that are encoded once and cut where values go: only the values are left to encode.
+
+Both encodings allow a line to end anywhere, so what stands before and behind a value stays as it
+is, whatever the value's length.
+"""
+
+import binascii
+import re
+from collections.abc import Iterator, Sequence
+
+from postledger.lib.errors import RefusedError
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_BASE64_LINE = 76
+
+
+class InvalidContentError(RefusedError):
+    code = "invalid_content"
+
+
+class Pattern:
+    """One text part of a mail: the texts between the values, encoded."""
+
+    def __init__(self, kind: str, literals: Sequence[str]) -> None:
+        data = [_encoded(literal) for literal in literals]
+        whole = b"".join(data)
+        # Base64 is the shorter of the two once more than a sixth is not ASCII.
+        is_base64 = len(whole.translate(None, _ASCII)) * 6 > len(whole)
+        name = "base64" if is_base64 else "quoted-printable"
+        head = f"Content-Type: text/{kind}; charset=utf-8\r\nContent-Transfer-Encoding: {name}"
+        self._head = f"{head}\r\n\r\n".encode()
+        self._body = _Base64(data) if is_base64 else _QuotedPrintable(data)
+
+    def fill(self, texts: Sequence[str] = ()) -> bytes:
+        """The whole part, its headers included."""
+        return b"".join([self._head, *self._body.pieces(texts)])
+
+
+_ASCII = bytes(range(128))
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return _LINE_END.sub("\r\n", text).encode()
+    except UnicodeEncodeError:
+        raise InvalidContentError("A text of the mail holds half a character.") from None
+
+
+class _QuotedPrintable:
+    def __init__(self, data: Sequence[bytes]) -> None:
+        self._pieces = [*(_open(piece) for piece in data[:-1]), _quoted_printable(data[-1])]
+
+    def pieces(self, texts: Sequence[str]) -> Iterator[bytes]:
+        yield self._pieces[0]
+        for text, piece in zip(texts, self._pieces[1:], strict=True):
+            yield text.encode() + b"=\r\n" if _PLAIN.fullmatch(text) else _open(_encoded(text))
+            yield piece
+
+
+# Nothing in it has to be encoded, and a soft line end finds room behind it.
+_PLAIN = re.compile(r"[ -<>-~]{0,75}")
+
+
+def _open(data: bytes) -> bytes:
+    """Encoded, with a soft line end behind it: the text goes on, on a line of its own."""
+    # With a letter behind it while it is encoded, room for the soft line end is kept.
+    return _lines_of(data + b"X")[:-1] + b"=\r\n"
+
+
+def _quoted_printable(data: bytes) -> bytes:
+    return _lines_of(data) + b"\r\n"
+
+
+def _lines_of(data: bytes) -> bytes:
+    # b2a_qp takes the kind of line end from its first line, and so may leave bare line feeds.
+    return binascii.b2a_qp(data, istext=True).replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+
+
+class _Base64:
+    """Three bytes are four signs, so each text is encoded for the three places it may begin at."""
+
+    def __init__(self, data: Sequence[bytes]) -> None:
+        self._first = _thirds(data[0], 0)
+        self._others = [[_thirds(piece, taken) for taken in range(3)] for piece in data[1:]]
+
+    def pieces(self, texts: Sequence[str]) -> Iterator[bytes]:
+        _, encoded, rest = self._first
+        yield encoded
+        for text, places in zip(texts, self._others, strict=True):
+            value = rest + _encoded(text)
+            taken, encoded, rest = places[-len(value) % 3]
+            value += taken
+            if len(value) % 3:  # what comes behind is too short to fill up the last three
+                cut = len(value) // 3 * 3
+                value, rest = value[:cut], value[cut:]
+            yield base64(value)
+            yield encoded
+        yield base64(rest)
+
+
+def _thirds(data: bytes, taken: int) -> tuple[bytes, bytes, bytes]:
+    """What goes to the text before it, what is encoded by itself, what is left for the next."""
+    end = taken + max(0, len(data) - taken) // 3 * 3
+    return data[:taken], base64(data[taken:end]), data[end:]
+
+
+def base64(data: bytes) -> bytes:
+    encoded = binascii.b2a_base64(data, newline=False)
+    return b"".join(
+        encoded[at : at + _BASE64_LINE] + b"\r\n" for at in range(0, len(encoded), _BASE64_LINE)
+    )

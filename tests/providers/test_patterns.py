@@ -1,0 +1,60 @@
+"""Text parts with holes: whatever fills them, a reader gets exactly the text that was meant."""
+
+import re
+from email import message_from_bytes, policy
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from postledger.providers.patterns import InvalidContentError, Pattern
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=200)
+# Latin ones are written as quoted-printable, Cyrillic ones as base64.
+SPEECHES = st.one_of(TEXTS, st.text("абвгде \n", max_size=200), st.text("a b=.\n", max_size=200))
+
+
+def read(part: bytes) -> str:
+    found = message_from_bytes(part, policy=policy.SMTP.clone(raise_on_defect=True))
+    return str(found.get_content()).replace("\r\n", "\n")
+
+
+@given(first=SPEECHES, rest=st.lists(st.tuples(SPEECHES, SPEECHES), max_size=5))
+@example(first="a" * 76, rest=[("b" * 76, "c" * 76)])
+@example(first="x" * 75 + "=", rest=[("=" * 40, " \t")])
+@example(first="ю", rest=[("я", ""), ("", ""), ("ab", "ю")])
+@example(first=" ", rest=[(" ", " "), ("\n", "\n")])
+def test_a_filled_pattern_reads_as_the_joined_text(first: str, rest: list[tuple[str, str]]) -> None:
+    pattern = Pattern("plain", [first, *(literal for _, literal in rest)])
+
+    part = pattern.fill([value for value, _ in rest])
+
+    meant = first + "".join(value + literal for value, literal in rest)
+    assert read(part) in {meant, meant + "\n"}
+    assert all(len(line) <= 76 for line in part.split(b"\r\n")[3:])
+    assert part.isascii()
+    assert not re.search(rb"(?<!\r)\n|\r(?!\n)", part)
+
+
+def test_filling_twice_gives_the_same_bytes() -> None:
+    pattern = Pattern("html", ["<p>Привет, ", "!</p>"])
+
+    assert pattern.fill(["Анна"]) == pattern.fill(["Анна"])
+
+
+def test_a_mostly_cyrillic_text_is_base64_and_a_latin_one_is_not() -> None:
+    assert b"base64" in Pattern("plain", ["Здравствуйте, ", "!"]).fill(["Bob"])
+    assert b"quoted-printable" in Pattern("plain", ["Hello ", "!"]).fill(["Борис"])
+
+
+@pytest.mark.parametrize("texts", [[], ["a", "b"]])
+def test_a_pattern_takes_as_many_texts_as_it_has_holes(texts: list[str]) -> None:
+    with pytest.raises(ValueError, match="argument"):
+        Pattern("plain", ["a", "b"]).fill(texts)
+
+
+def test_half_a_character_is_refused_wherever_it_stands() -> None:
+    with pytest.raises(InvalidContentError):
+        Pattern("plain", ["\ud800"])
+    with pytest.raises(InvalidContentError):
+        Pattern("plain", ["a", "b"]).fill(["\ud800"])
