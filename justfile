@@ -6,7 +6,7 @@ _default:
     @just --list
 
 # Everything that must hold before a change goes in; continuous integration runs exactly this.
-check: lint types imports django test
+check: lint types imports django drill-quick test
 
 # Style and format, nothing changed.
 lint:
@@ -35,7 +35,7 @@ fmt:
     ruff check --fix
     ruff format
 
-# One measurement by its name: `just bench ledger`, `send`, `growth` or `holds`.
+# One measurement by its name: `just bench ledger`, `send`, `growth`, `holds` or `render`.
 bench name *args:
     python -m tests.bench.{{ name }} {{ args }}
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from postledger.deliveries import entries
 from postledger.lib.ids import DeliveryId
 from postledger.workers.drill import evidence, oracle
 from postledger.workers.drill.oracle import Accounts, Booked, Rule, Taken
+from tests import cast
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 ONE, TWO, THREE = (DeliveryId(7, n).text() for n in range(3))
@@ -92,3 +94,24 @@ def test_a_secret_or_a_whole_address_in_a_log_is_found_and_not_repeated(tmp_path
     found = evidence.leaks([log], secrets=["hunter2", ""], domain="x.example")
 
     assert found == [f"worker.log:{n} has a secret or a full address" for n in (2, 3)]
+
+
+@pytest.mark.django_db
+def test_a_found_violation_tells_the_story_of_the_mail() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, lambda position: entries.accepted(position, message_id="<1@smtp>"))
+    mail = DeliveryId(stream_id, 0).text()
+    accounts = Accounts(
+        journal=[Taken(mail, 1, "r0@example.com", NOW), Taken(mail, 1, "r0@example.com", NOW)],
+        ledger={mail: Booked("r0@example.com", "accepted", NOW)},
+    )
+
+    [violation] = oracle.violations(accounts)
+    told = evidence.told(violation, accounts.journal, now=datetime.now(UTC))
+
+    assert told[0].startswith("VIOLATED: ")
+    assert "twice" in told[0] or "2 times" in told[0]
+    assert any("accepted" in line for line in told[1:-2])
+    assert [line.strip() for line in told[-2:]] == [
+        "journal: try 1 taken for r0@example.com at 2026-11-15 00:00:00+00:00"
+    ] * 2
