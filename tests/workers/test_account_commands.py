@@ -23,6 +23,7 @@ from pytest_django import Settings
 
 from postledger.accounts import keys, queries
 from postledger.accounts.models import AuditEntry, ProviderAccount
+from postledger.accounts.queries import Organisation
 from postledger.config import env
 from postledger.workers.management.commands import key as key_command
 
@@ -353,7 +354,7 @@ def test_setup_of_an_installation_that_is_set_up_says_so(settings: Settings) -> 
         " postledger sender attach names the account that takes its mail."
     )
     assert run("setup")[2] == (
-        "There was a workspace already; FROM_EMAIL and FROM_NAME were not looked at."
+        "There was a workspace already; FROM_EMAIL, ORG_NAME and others were not looked at."
     )
     assert run("sender", "list", "default") == [
         "hello@acme.example  “Acme”  no account: its mail waits"
@@ -374,9 +375,54 @@ def test_setup_with_a_wrong_address_names_its_variable(settings: Settings) -> No
     settings.FROM_EMAIL = "hello"
 
     assert refusal("setup") == (
-        "No workspace was made of FROM_EMAIL and FROM_NAME: 'hello' is not an email address."
+        "No workspace was made of the environment's variables: 'hello' is not an email address."
         " Correct them and run postledger setup again."
     )
+
+
+@pytest.mark.django_db
+def test_setup_gives_the_first_workspace_the_footer_of_the_environment(settings: Settings) -> None:
+    settings.ORG_NAME, settings.ORG_ADDRESS = "Acme Ltd", "1 Main Street"
+    settings.UNSUBSCRIBE_BASE_URL = "https://mail.acme.example/unsubscribe"
+    run("setup")
+    settings.ORG_NAME = "Somebody else"
+    run("setup")
+
+    found = queries.workspace_named("default")
+
+    assert found
+    assert queries.organisation(found.id) == Organisation(
+        "Acme Ltd", "1 Main Street", "https://mail.acme.example/unsubscribe", is_default=True
+    )
+
+
+@pytest.mark.django_db
+def test_a_footer_is_changed_line_by_line() -> None:
+    run("workspace", "create", "acme")
+    run("workspace", "footer", "acme", "--org-name", "Acme")
+
+    told = run("workspace", "footer", "acme", "--unsubscribe-url", "https://acme.example/u")
+
+    assert told == ["Acme — no address", "Unsubscribe: https://acme.example/u"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--unsubscribe-url", "javascript:alert(1)"),
+        ("--unsubscribe-url", "https://acme.example/u?a=b"),
+        ("--unsubscribe-url", "https://acme.example/u\r\nBcc: x"),
+        ("--unsubscribe-url", "https://acme.example/" + "a" * 500),
+        ("--org-name", "Acme\nLtd"),
+        ("--org-name", "{{ name }}"),
+        ("--org-address", "a" * 201),
+    ],
+)
+@pytest.mark.django_db
+def test_a_footer_that_would_break_mail_is_refused(wrong: tuple[str, str]) -> None:
+    run("workspace", "create", "acme")
+
+    assert "cannot" in refusal("workspace", "footer", "acme", *wrong)
 
 
 @pytest.fixture

@@ -9,6 +9,10 @@ class Workspace(models.Model):
     """A tenant: nothing is ever shared between two of them."""
 
     name = models.TextField()
+    # What a footer says: who sends, from where, and the page on which mail can be stopped.
+    org_name = models.TextField(db_default="")
+    org_address = models.TextField(db_default="")
+    unsubscribe_base_url = models.TextField(db_default="")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import Count, Value
+from django.db.models import Count, F, Subquery, Value
 from django.db.models.functions import Lower
 from django.db.models.lookups import Exact
 
@@ -72,6 +72,30 @@ def workspace_named(name: str) -> WorkspaceFacts | None:
     named = Workspace.objects.filter(Exact(Lower("name"), Lower(Value(name))))
     row = named.values_list("id", "name", "created_at").first()
     return WorkspaceFacts(*row) if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class Organisation:
+    """Who a workspace's mail comes from, and the page on which people stop it."""
+
+    name: str = ""
+    address: str = ""
+    unsubscribe_base_url: str = ""
+    is_default: bool = False  # of the installation's first workspace
+
+
+NOBODY = Organisation()
+
+
+def organisation(workspace_id: int) -> Organisation:
+    first = Workspace.objects.order_by("pk").values("pk")[:1]
+    row = (
+        Workspace.objects.filter(pk=workspace_id)
+        .annotate(is_default=Exact(F("pk"), Subquery(first)))
+        .values_list("org_name", "org_address", "unsubscribe_base_url", "is_default")
+        .get()
+    )
+    return Organisation(*row)
 
 
 @dataclass(frozen=True, slots=True)

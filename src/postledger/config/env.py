@@ -115,6 +115,30 @@ class Env(BaseSettings):
         default="",
         description="The first sender's name; read once, together with `FROM_EMAIL`.",
     )
+    org_name: str = Field(
+        default="",
+        description="The sender's name in footers; read once, when the first workspace is made.",
+    )
+    org_address: str = Field(
+        default="",
+        description="The postal address in footers; read once, like `ORG_NAME`.",
+    )
+    unsubscribe_base_url: str = Field(
+        default="",
+        description="The public address of the unsubscribe page; read once, like `ORG_NAME`.",
+    )
+    unsubscribe_secret: SecretStr = Field(
+        default=SecretStr(""),
+        description="Signs unsubscribe links; without it no campaign and no notification goes.",
+    )
+    unsubscribe_secret_previous: SecretStr = Field(
+        default=SecretStr(""),
+        description="The secret before that one: links in mail that was sent already still work.",
+    )
+    unsub_secret: SecretStr = Field(
+        default=SecretStr(""),
+        description="Another name of `UNSUBSCRIBE_SECRET`, which wins where both are set.",
+    )
     metrics_token: SecretStr = Field(
         default=SecretStr(""),
         description="The bearer token that `/metrics` asks for; without one, everybody may read.",

@@ -28,6 +28,7 @@ INSTALLED_APPS = [
     "postledger.observability",
     "postledger.accounts",
     "postledger.contacts",
+    "postledger.content",
     "postledger.deliveries",
     "postledger.transactional",
     "postledger.dispatch",
@@ -107,6 +108,13 @@ METRICS_TOKEN = _env.metrics_token.get_secret_value()
 
 FROM_EMAIL = _env.from_email
 FROM_NAME = _env.from_name
+ORG_NAME = _env.org_name
+ORG_ADDRESS = _env.org_address
+UNSUBSCRIBE_BASE_URL = _env.unsubscribe_base_url
+UNSUBSCRIBE_SECRET = (
+    _env.unsubscribe_secret.get_secret_value() or _env.unsub_secret.get_secret_value()
+)
+UNSUBSCRIBE_SECRET_PREVIOUS = _env.unsubscribe_secret_previous.get_secret_value()
 
 LOGGING_CONFIG = "postledger.observability.logging.configure"
 LOGGING = logging.dict_config(level=_env.log_level)

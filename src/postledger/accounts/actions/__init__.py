@@ -26,12 +26,14 @@ from postledger.accounts.actions.senders import (
 )
 from postledger.accounts.actions.workspaces import (
     FirstWorkspace,
+    InvalidOrganisationError,
     MemberExistsError,
     Role,
     WorkspaceExistsError,
     add_member,
     create_workspace,
     ensure_default_workspace,
+    set_organisation,
 )
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "AccountUnknownError",
     "FirstWorkspace",
     "InvalidKeyError",
+    "InvalidOrganisationError",
     "InvalidSettingsError",
     "KeyEndedError",
     "KeyUnknownError",
@@ -59,5 +62,6 @@ __all__ = [
     "reseal_accounts",
     "revoke_key",
     "rotate_key",
+    "set_organisation",
     "update_account",
 ]

@@ -1,5 +1,6 @@
 """Makes workspaces and lets people into them."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -8,10 +9,16 @@ from django.db import transaction
 from postledger.accounts import constraints, names, trail
 from postledger.accounts.actions.senders import create_sender
 from postledger.accounts.models import Member, Workspace
+from postledger.accounts.queries import NOBODY, Organisation
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
 
 DEFAULT = "default"
+
+_LONGEST_LINE = 200
+_LONGEST_URL = 500
+# Signs that need no encoding in a header; a query is put behind it. http is for trying things out.
+_PAGE = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(?:/[A-Za-z0-9._~/-]*)?")
 
 
 class Role(StrEnum):
@@ -27,6 +34,10 @@ class WorkspaceExistsError(RefusedError):
 
 class MemberExistsError(RefusedError):
     code = "member_exists"
+
+
+class InvalidOrganisationError(RefusedError):
+    code = "invalid_organisation"
 
 
 def create_workspace(name: str, *, actor: str) -> int:
@@ -45,6 +56,39 @@ def create_workspace(name: str, *, actor: str) -> int:
             data={"name": name},
         )
     return workspace.pk
+
+
+def set_organisation(workspace_id: int, organisation: Organisation, *, actor: str) -> None:
+    """Says what the footers of a workspace's mail say; mails planned before keep theirs."""
+    _check_organisation(organisation)
+    with transaction.atomic():
+        Workspace.objects.filter(pk=workspace_id).update(
+            org_name=organisation.name,
+            org_address=organisation.address,
+            unsubscribe_base_url=organisation.unsubscribe_base_url,
+        )
+        trail.note(
+            workspace_id,
+            actor=actor,
+            action="workspace.footer_changed",
+            subject=f"workspace {workspace_id}",
+            data={"name": organisation.name, "address": organisation.address},
+        )
+
+
+def _check_organisation(organisation: Organisation) -> None:
+    for text in (organisation.name, organisation.address):
+        if not text.isprintable() or len(text) > _LONGEST_LINE or "{" in text:
+            raise InvalidOrganisationError(
+                f"{text[:_LONGEST_LINE]!r} cannot stand in a footer: write one line of at most"
+                f" {_LONGEST_LINE} visible characters, without braces."
+            )
+    url = organisation.unsubscribe_base_url
+    if url and (not _PAGE.fullmatch(url) or len(url) > _LONGEST_URL):
+        raise InvalidOrganisationError(
+            f"{url[:200]!r} cannot begin an unsubscribe link: write the https:// address of the"
+            " page, without ? and #, at most 500 characters."
+        )
 
 
 def add_member(workspace_id: int, *, email: str, role: Role, name: str = "", actor: str) -> int:
@@ -73,7 +117,7 @@ class FirstWorkspace:
 
 
 def ensure_default_workspace(
-    *, from_email: str, from_name: str, actor: str
+    *, from_email: str, from_name: str, actor: str, organisation: Organisation = NOBODY
 ) -> FirstWorkspace | None:
     """Makes the first workspace, with a sender when one is named; None once there is any.
 
@@ -84,6 +128,8 @@ def ensure_default_workspace(
             if Workspace.objects.exists():
                 return None
             workspace_id = create_workspace(DEFAULT, actor=actor)
+            if organisation != NOBODY:
+                set_organisation(workspace_id, organisation, actor=actor)
             if from_email:
                 create_sender(workspace_id, address=from_email, name=from_name, actor=actor)
     except WorkspaceExistsError:  # another process was faster

@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from postledger.accounts import actions
+from postledger.accounts.queries import Organisation
 from postledger.deliveries import partitions
 from postledger.lib.errors import RefusedError
 from postledger.workers import nouns
@@ -57,15 +58,20 @@ def _make_room() -> str:
 def _make_workspace() -> str:
     try:
         made = actions.ensure_default_workspace(
-            from_email=settings.FROM_EMAIL, from_name=settings.FROM_NAME, actor=nouns.actor()
+            from_email=settings.FROM_EMAIL,
+            from_name=settings.FROM_NAME,
+            organisation=Organisation(
+                settings.ORG_NAME, settings.ORG_ADDRESS, settings.UNSUBSCRIBE_BASE_URL
+            ),
+            actor=nouns.actor(),
         )
     except RefusedError as refused:
         raise CommandError(
-            f"No workspace was made of FROM_EMAIL and FROM_NAME: {refused}"
+            f"No workspace was made of the environment's variables: {refused}"
             " Correct them and run postledger setup again."
         ) from None
     if made is None:
-        return "There was a workspace already; FROM_EMAIL and FROM_NAME were not looked at."
+        return "There was a workspace already; FROM_EMAIL, ORG_NAME and others were not looked at."
     if made.sender_address is None:
         return "Created the workspace default; postledger sender create gives it a sender."
     return (

@@ -3,6 +3,7 @@
 from typing import override
 
 from postledger.accounts import actions, queries
+from postledger.accounts.queries import Organisation
 from postledger.workers import nouns
 
 
@@ -13,11 +14,36 @@ class Command(nouns.NounCommand):
     def add_verbs(self, verb: nouns.Verb) -> None:
         create = verb("create", self._create, "Makes a workspace.")
         create.add_argument("name")
+        footer = verb("footer", self._footer, "Says what the footers of its mail say.")
+        footer.add_argument("name")
+        footer.add_argument("--org-name", metavar="TEXT", help="who sends")
+        footer.add_argument("--org-address", metavar="TEXT", help="the postal address")
+        footer.add_argument("--unsubscribe-url", metavar="URL", help="the page that ends it")
         verb("list", self._list, "Lists all workspaces.")
 
     def _create(self, *, name: str, **_: object) -> None:
         actions.create_workspace(name, actor=nouns.actor())
         self.stdout.write(f"Created the workspace {name}.")
+
+    def _footer(
+        self,
+        *,
+        name: str,
+        org_name: str | None,
+        org_address: str | None,
+        unsubscribe_url: str | None,
+        **_: object,
+    ) -> None:
+        workspace = nouns.workspace(name)
+        known = queries.organisation(workspace.id)
+        changed = Organisation(
+            known.name if org_name is None else org_name,
+            known.address if org_address is None else org_address,
+            known.unsubscribe_base_url if unsubscribe_url is None else unsubscribe_url,
+        )
+        actions.set_organisation(workspace.id, changed, actor=nouns.actor())
+        self.stdout.write(f"{changed.name or 'no name'} — {changed.address or 'no address'}")
+        self.stdout.write(f"Unsubscribe: {changed.unsubscribe_base_url or 'no page'}")
 
     def _list(self, **_: object) -> None:
         found = queries.workspaces()
