@@ -210,4 +210,4 @@ def test_a_usual_mail_is_judged_without_reading_its_tags() -> None:
     )
     html = f"<table>{row * 500}</table>"
 
-    assert not checks._is_suspicious(html)
+    assert not checks._is_suspicious(html.encode())

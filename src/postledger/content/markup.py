@@ -35,9 +35,14 @@ class Tag:
 
     def attributes(self) -> Iterator[tuple[str, str]]:
         """The names and decoded values of the attributes that have a value."""
-        for name, value in _PAIR.findall(self.written):
+        for name, value in self.pairs():
             if value:
-                yield name.lower(), unescape(_bare(value))
+                yield name, unescape(_bare(value))
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """The names of the attributes, and their values as written, quotes included."""
+        for name, value in _PAIR.findall(self.written):
+            yield name.lower(), value
 
 
 @dataclass(frozen=True, slots=True)

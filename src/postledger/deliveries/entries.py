@@ -46,10 +46,13 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The content of one transactional mail, or of all mails of a stream."""
+    """The content of one transactional mail, or of all mails of a stream.
 
-    subject: str
-    html: str
+    One mail's is finished; that of all may name the letter which each of them is filled in from.
+    """
+
+    subject: str = ""
+    html: str = ""
     text: str = ""
     headers: Mapping[str, str] | None = None
     request_id: str = ""
@@ -57,6 +60,8 @@ class Body:
     reply_to: str = ""
     tags: Sequence[str] = ()
     attachments: Sequence[Attachment] = ()
+    letter: str = ""  # the digest of the letter it was, or will be, made from, in hex
+    list_key: str = ""  # of the list its recipients may leave; then it says how
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,8 @@ class Body(models.Model):
     reply_to = models.TextField(db_default="")
     tags = models.JSONField(null=True)
     attachments = models.JSONField(null=True)
+    letter = models.TextField(db_default="")
+    list_key = models.TextField(db_default="")
 
 
 class Word(models.Model):

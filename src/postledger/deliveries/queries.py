@@ -46,7 +46,8 @@ def waiting(windows: Sequence[Window]) -> list[Recipient]:
 
 
 _BODIES: LiteralString = """
-SELECT position, request_id, subject, html, text, headers, to_name, reply_to, tags, attachments
+SELECT position, request_id, subject, html, text, headers, to_name, reply_to, letter, list_key,
+       tags, attachments
 FROM deliveries_body WHERE stream_id = %(stream)s AND position = ANY(%(positions)s::bigint[])
 """
 
@@ -58,7 +59,8 @@ def bodies(stream_id: int, positions: Sequence[int]) -> dict[int, Body]:
 
 
 def _body(row: sql.Row) -> Body:
-    _, request_id, subject, html, text, headers, to_name, reply_to, tags, attachments = row
+    _, request_id, subject, html, text, headers, to_name, reply_to, letter, list_key, *rest = row
+    tags, attachments = rest
     return Body(
         request_id=request_id,
         subject=subject,
@@ -67,6 +69,8 @@ def _body(row: sql.Row) -> Body:
         headers=headers,
         to_name=to_name,
         reply_to=reply_to,
+        letter=letter,
+        list_key=list_key,
         tags=tuple(tags or ()),
         attachments=tuple(
             Attachment(found["filename"], found["content_type"], b64decode(found["content"]))

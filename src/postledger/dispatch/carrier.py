@@ -30,6 +30,11 @@ LENGTH_OF_A_TURN = 2.0
 # Known results wait no longer than this for the rest of their window.
 SETTLE_EVERY = 0.2
 
+_NO_WAY_OUT = Blocked(
+    "footer_env_missing",
+    "Its mail may be left, and there is no page to leave it on. Set UNSUBSCRIBE_SECRET, and"
+    " the page with postledger workspace footer; then postledger sender release.",
+)
 _UNARMED = "The database was lost while the window was being armed."
 
 
@@ -110,6 +115,10 @@ class _Turn:
         read = await desk.do(page.read, stream, windows, self._carrier.shared)
         crashpoints.reached(Point.AFTER_READ)
         self._carrier.shared = read.bodies.get(ledger.SHARED)
+        if read.leaving is not None and not read.leaving.is_complete:
+            await self._crew.holds.blocked(stream.sender_id, _NO_WAY_OUT)
+            self._ends_at = 0.0
+            return batches
         draft = self._composer.draft(windows, read)
         crashpoints.reached(Point.AFTER_COMPOSE)
         started = _boottime()

@@ -5,17 +5,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from postledger.content import checks
+from postledger.content import checks, listing
+from postledger.content.letter import Letter, LetterError
+from postledger.content.listing import Listing
+from postledger.content.program import MissingVariableError, RenderError
 from postledger.deliveries import entries
-from postledger.deliveries.entries import Body, Entry, Recipient, Window
+from postledger.deliveries.entries import Body, Entry, Kind, Recipient, Window
 from postledger.deliveries.ledger import SHARED
 from postledger.deliveries.queries import StreamFacts
 from postledger.dispatch import gates
-from postledger.dispatch.page import Page
+from postledger.dispatch.page import LetterGoneError, Page
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
+from postledger.providers import addresses
 from postledger.providers.base import Mailbox, OutgoingMessage, Parts
-from postledger.providers.mime import Stencil
+from postledger.providers.mime import Filling, Stencil
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +70,14 @@ class Composer:
         verdict = gates.verdict(recipient, page.standings, try_number=try_number)
         if verdict is not None:
             return verdict
-        return self._composed(recipient, body, try_number, is_shared=position not in page.bodies)
-
-    def _composed(
-        self, recipient: Recipient, body: Body, try_number: int, *, is_shared: bool
-    ) -> Mail | Entry:
-        delivery_id = DeliveryId(self._stream.id, recipient.position, try_number).text()
+        delivery_id = DeliveryId(self._stream.id, position, try_number).text()
         try:
-            stencil = self._of_all(body) if is_shared else self._made(body, delivery_id)
-            content = stencil.fill(Mailbox(recipient.address, body.to_name), delivery_id)
-        except BadContentError as bad:
-            return entries.invalid(recipient.position, code=gates.INVALID_TEMPLATE, detail=str(bad))
+            if position in page.bodies:
+                content = self._alone(recipient, body, delivery_id)
+            else:
+                content = self._of_many(recipient, body, page, delivery_id)
         except RefusedError as refused:
-            return entries.invalid(
-                recipient.position, code=gates.INVALID_PAYLOAD, detail=str(refused)
-            )
+            return entries.invalid(position, code=_code(refused), detail=str(refused))
         message = OutgoingMessage(
             id=delivery_id,
             sender=self._sender.address,
@@ -88,24 +85,49 @@ class Composer:
             content=content,
             tags={"request_id": body.request_id} if body.request_id else {},
         )
-        return Mail(recipient.position, try_number, recipient.attempts, body.request_id, message)
+        return Mail(position, try_number, recipient.attempts, body.request_id, message)
 
-    def _of_all(self, body: Body) -> Stencil:
+    def _alone(self, recipient: Recipient, body: Body, delivery_id: str) -> bytes:
+        stencil = self._made(body, delivery_id)
+        return stencil.fill(Mailbox(recipient.address, body.to_name), delivery_id)
+
+    def _of_many(self, recipient: Recipient, body: Body, page: Page, delivery_id: str) -> bytes:
+        stencil = self._of_all(body, page.letter)
+        to = Mailbox(recipient.address, body.to_name)
+        if not isinstance(page.letter, Letter):
+            return stencil.fill(to, delivery_id)
+        values = {"name": "", **(recipient.variables or {}), "email": recipient.address}
+        lines = ""
+        if page.leaving is not None:
+            link = page.leaving.url(recipient.address, list_key=body.list_key)
+            values["unsubscribe_url"] = link
+            lines = listing.leaving(link)
+        filled = page.letter.fill(values)
+        name = values["name"]
+        to = Mailbox(recipient.address, name if isinstance(name, str) else "")
+        return stencil.fill(
+            to, delivery_id, Filling(filled.subject, lines, filled.text, filled.html)
+        )
+
+    def _of_all(self, body: Body, letter: Letter | RefusedError | None) -> Stencil:
         """Made, or found wanting, once for all mails."""
         if self._shared is None:
             try:
-                self._shared = self._made(body, str(self._stream.id))
+                if isinstance(letter, RefusedError):
+                    raise letter
+                self._shared = self._made(body, str(self._stream.id), letter)
             except RefusedError as refused:
                 self._shared = refused
         if isinstance(self._shared, RefusedError):
             raise self._shared.with_traceback(None)
         return self._shared
 
-    def _made(self, body: Body, boundary: str) -> Stencil:
-        found = checks.findings(subject=body.subject, html=body.html)
-        if found:
-            raise BadContentError(" ".join(finding.remedy for finding in found))
-        letter = Parts(
+    def _made(self, body: Body, boundary: str, letter: Letter | None = None) -> Stencil:
+        if letter is None:
+            found = checks.findings(subject=body.subject, html=body.html)
+            if found:
+                raise BadContentError(" ".join(finding.remedy for finding in found))
+        parts = Parts(
             sender=self._sender,
             to=Mailbox(""),
             subject=body.subject,
@@ -113,10 +135,36 @@ class Composer:
             html=body.html,
             text=body.text,
             reply_to=(Mailbox(body.reply_to),) if body.reply_to else (),
-            headers=body.headers or {},
+            headers={**self._headers(body), **(body.headers or {})},
             attachments=tuple(body.attachments),
         )
-        return Stencil(letter, boundary=boundary)
+        if letter is None:
+            return Stencil(parts, boundary=boundary)
+        return Stencil(parts, boundary=boundary, text=letter.text_pattern, html=letter.html_pattern)
+
+    def _headers(self, body: Body) -> dict[str, str]:
+        if not body.list_key:
+            return {}
+        is_campaign = self._stream.kind is Kind.CAMPAIGN
+        return Listing(
+            workspace_id=self._stream.workspace_id,
+            list_key=body.list_key,
+            domain=addresses.domain_of(self._sender.address),
+            mail_class=listing.Class.CAMPAIGN if is_campaign else listing.Class.NOTIFICATION,
+            stream_id=self._stream.id,
+        ).fixed()
+
+
+def _code(refused: RefusedError) -> str:
+    match refused:
+        case MissingVariableError():
+            return refused.code
+        case BadContentError() | LetterError() | RenderError():
+            return gates.INVALID_TEMPLATE
+        case LetterGoneError():
+            return gates.OUTBOX_NOT_FOUND
+        case _:
+            return gates.INVALID_PAYLOAD
 
 
 class BadContentError(RefusedError):

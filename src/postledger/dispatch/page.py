@@ -3,12 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from postledger.contacts import links
 from postledger.contacts import queries as contacts
 from postledger.contacts.queries import Standings
+from postledger.contacts.unsubscribe import Leaving
+from postledger.content import letters
+from postledger.content.letter import Letter
 from postledger.deliveries import queries
 from postledger.deliveries.entries import Body, Kind, Recipient, Window
 from postledger.deliveries.ledger import SHARED
 from postledger.deliveries.queries import StreamFacts
+from postledger.lib.errors import RefusedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,8 @@ class Page:
     recipients: Sequence[Recipient]
     bodies: Mapping[int, Body]  # by position; what all share is at SHARED
     standings: Standings
+    letter: Letter | RefusedError | None = None  # what all are filled in from, or why nobody is
+    leaving: Leaving | None = None  # how recipients leave, where the content says they may
 
 
 def read(stream: StreamFacts, windows: Sequence[Window], shared: Body | None) -> Page:
@@ -28,7 +35,32 @@ def read(stream: StreamFacts, windows: Sequence[Window], shared: Body | None) ->
         [recipient.address for recipient in recipients],
         [recipient.contact_id for recipient in recipients if recipient.contact_id is not None],
     )
-    return Page(recipients, _bodies(stream, recipients, shared), standings)
+    bodies = _bodies(stream, recipients, shared)
+    common = bodies.get(SHARED, _NOTHING)
+    return Page(
+        recipients,
+        bodies,
+        standings,
+        letter=_letter(stream.workspace_id, common.letter),
+        leaving=links.leaving(stream.workspace_id) if common.list_key else None,
+    )
+
+
+_NOTHING = Body()
+
+
+def _letter(workspace_id: int, digest: str) -> Letter | RefusedError | None:
+    if not digest:
+        return None
+    try:
+        found = letters.find(workspace_id, digest=digest)
+    except RefusedError as refused:
+        return refused
+    return found or LetterGoneError("The letter that it is made from is not there any more.")
+
+
+class LetterGoneError(RefusedError):
+    code = "letter_gone"
 
 
 def _bodies(

@@ -44,7 +44,7 @@ def dict_config(*, level: str) -> dict[str, Any]:
     }
 
 
-_CHATTY = ("celery.app.trace", "celery.beat", "celery.worker.strategy")
+_CHATTY = ("celery.app.trace", "celery.beat", "celery.worker.strategy", "httpx")
 
 
 def _at_least_warning(level: str) -> str:

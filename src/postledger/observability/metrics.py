@@ -20,6 +20,7 @@ STATES = (
 VALIDATION_CODES = (
     *("INVALID_PAYLOAD", "OUTBOX_NOT_FOUND", "RECIPIENT_NOT_FOUND"),
     *("INVALID_EMAIL", "INVALID_TEMPLATE", "TOO_MANY_TRIES"),
+    *("template_missing_locale", "template_missing_variable"),
 )
 REASONS = (
     *("ready", "scheduled", "retry", "throttled", "not_sent", "handed_back", "lease_lost"),

@@ -13,7 +13,7 @@ from email.utils import format_datetime
 from postledger.lib import ids
 from postledger.providers import addresses, headers
 from postledger.providers.base import Attachment, Mailbox, Parts
-from postledger.providers.patterns import InvalidContentError, Pattern, base64
+from postledger.providers.patterns import InvalidContentError, Pattern, Ready, base64
 
 _CONTENT_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
 
@@ -67,13 +67,14 @@ class Stencil:
             f"{self._subject if subject is None else headers.text('Subject', subject)}{self._date}"
             f"{identity(delivery_id, self._domain)}{filling.lines}{self._rest}"
         )
+        ready: Ready = {}
         return b"".join(
             (
                 head.encode(),
                 self._before,
-                self._text.fill(filling.text) if self._text else b"",
+                *(self._text.pieces(filling.text, ready) if self._text else ()),
                 self._between,
-                self._html.fill(filling.html) if self._html else b"",
+                *(self._html.pieces(filling.html, ready) if self._html else ()),
                 self._after,
             )
         )

@@ -6,12 +6,15 @@ is, whatever the value's length.
 
 import binascii
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from postledger.lib.errors import RefusedError
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BASE64_LINE = 76
+
+
+type Ready = dict[str, bytes]  # values as quoted-printable
 
 
 class InvalidContentError(RefusedError):
@@ -31,9 +34,12 @@ class Pattern:
         self._head = f"{head}\r\n\r\n".encode()
         self._body = _Base64(data) if is_base64 else _QuotedPrintable(data)
 
-    def fill(self, texts: Sequence[str] = ()) -> bytes:
-        """The whole part, its headers included."""
-        return b"".join([self._head, *self._body.pieces(texts)])
+    def pieces(self, texts: Sequence[str], ready: Ready) -> list[bytes]:
+        """The whole part, its headers included, to be joined with the rest of the mail.
+
+        `ready` is what one mail's parts tell each other: most values stand in several places.
+        """
+        return [self._head, *self._body.pieces(texts, ready)]
 
 
 _ASCII = bytes(range(128))
@@ -49,12 +55,18 @@ def _encoded(text: str) -> bytes:
 class _QuotedPrintable:
     def __init__(self, data: Sequence[bytes]) -> None:
         self._pieces = [*(_open(piece) for piece in data[:-1]), _quoted_printable(data[-1])]
+        self._rest = self._pieces[1:]
 
-    def pieces(self, texts: Sequence[str]) -> Iterator[bytes]:
-        yield self._pieces[0]
-        for text, piece in zip(texts, self._pieces[1:], strict=True):
-            yield text.encode() + b"=\r\n" if _PLAIN.fullmatch(text) else _open(_encoded(text))
-            yield piece
+    def pieces(self, texts: Sequence[str], ready: Ready) -> list[bytes]:
+        found = [self._pieces[0]]
+        for text, piece in zip(texts, self._rest, strict=True):
+            encoded = ready.get(text)
+            if encoded is None:
+                is_plain = _PLAIN.fullmatch(text)
+                encoded = f"{text}=\r\n".encode() if is_plain else _open(_encoded(text))
+                ready[text] = encoded
+            found += (encoded, piece)
+        return found
 
 
 # Nothing in it has to be encoded, and a soft line end finds room behind it.
@@ -83,9 +95,9 @@ class _Base64:
         self._first = _thirds(data[0], 0)
         self._others = [[_thirds(piece, taken) for taken in range(3)] for piece in data[1:]]
 
-    def pieces(self, texts: Sequence[str]) -> Iterator[bytes]:
+    def pieces(self, texts: Sequence[str], _ready: Ready) -> list[bytes]:
         _, encoded, rest = self._first
-        yield encoded
+        found = [encoded]
         for text, places in zip(texts, self._others, strict=True):
             value = rest + _encoded(text)
             taken, encoded, rest = places[-len(value) % 3]
@@ -93,9 +105,8 @@ class _Base64:
             if len(value) % 3:  # what comes behind is too short to fill up the last three
                 cut = len(value) // 3 * 3
                 value, rest = value[:cut], value[cut:]
-            yield base64(value)
-            yield encoded
-        yield base64(rest)
+            found += (base64(value), encoded)
+        return [*found, base64(rest)]
 
 
 def _thirds(data: bytes, taken: int) -> tuple[bytes, bytes, bytes]:

@@ -192,13 +192,13 @@ WITH lane AS MATERIALIZED (
 ), body AS (
     INSERT INTO deliveries_body (
         stream_id, position, request_id, subject, html, text, headers, to_name, reply_to, tags,
-        attachments
+        attachments, letter, list_key
     )
     SELECT %(stream)s, position, b.*
     FROM given JOIN line USING (position),
          jsonb_to_record(given.body::jsonb) AS b (
              request_id text, subject text, html text, text text, headers jsonb, to_name text,
-             reply_to text, tags jsonb, attachments jsonb
+             reply_to text, tags jsonb, attachments jsonb, letter text, list_key text
          )
     WHERE given.body IS NOT NULL
 ), word AS (
@@ -345,6 +345,8 @@ def _written(body: Body) -> str:
             "to_name": body.to_name,
             "reply_to": body.reply_to,
             "tags": list(body.tags) or None,
+            "letter": body.letter,
+            "list_key": body.list_key,
             "attachments": [
                 {
                     "filename": attachment.filename,
@@ -361,13 +363,13 @@ def _written(body: Body) -> str:
 _STORE_BODIES: LiteralString = """
 INSERT INTO deliveries_body (
     stream_id, position, request_id, subject, html, text, headers, to_name, reply_to, tags,
-    attachments
+    attachments, letter, list_key
 )
 SELECT %(stream)s, given.position, b.*
 FROM unnest(%(positions)s::bigint[], %(bodies)s::text[]) AS given (position, body),
      jsonb_to_record(given.body::jsonb) AS b (
          request_id text, subject text, html text, text text, headers jsonb, to_name text,
-         reply_to text, tags jsonb, attachments jsonb
+         reply_to text, tags jsonb, attachments jsonb, letter text, list_key text
      )
 ON CONFLICT (stream_id, position) DO NOTHING
 """

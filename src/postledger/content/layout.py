@@ -1,0 +1,25 @@
+"""Our own layout: one column, for whatever comes without one."""
+
+from html import escape
+from pathlib import Path
+from string import Template
+
+_LAYOUT = Template(Path(__file__).with_name("layout.html").read_text(encoding="utf-8"))
+_RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
+
+
+def direction(locale: str) -> str:
+    """The way a locale's language is written, as HTML calls it."""
+    language = locale.replace("_", "-").partition("-")[0].lower()
+    return "rtl" if language in _RIGHT_TO_LEFT else "ltr"
+
+
+def wrap(content: str, *, locale: str) -> str:
+    """A whole document around some HTML; its styles are still to be inlined."""
+    way = direction(locale)
+    return _LAYOUT.substitute(
+        lang=escape(locale.replace("_", "-")),
+        direction=way,
+        start="right" if way == "rtl" else "left",
+        content=content,
+    )

@@ -1,0 +1,190 @@
+"""Liquid between the blocks of Markdown: a line of tags is no paragraph, and ends no list.
+
+Where tags stand between items, or between rows, what follows them belongs to the same list or
+table: a loop around an item makes items, not lists.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from markdown_it.rules_block import StateBlock
+from markdown_it.token import Token
+
+from postledger.content.aside import Aside
+
+type Unit = list[Token]  # one block, with all that is in it
+
+_LISTS = frozenset({"bullet_list_open", "ordered_list_open"})
+_LOOPS = frozenset({"for", "tablerow"})
+_NEUTRAL = ""
+_OTHER = "other"
+
+
+def rule(state: StateBlock, start_line: int, _end_line: int, silent: bool) -> bool:  # noqa: FBT001  as the parser calls it
+    """Reads a line that holds nothing but tags."""
+    put_aside: Aside = state.env["aside"]
+    start = state.bMarks[start_line] + state.tShift[start_line]
+    line = state.src[start : state.eMarks[start_line]]
+    if not put_aside.is_silent(line):
+        return False
+    if silent and state.parentType == "table":
+        return _ends_table(line, state, put_aside)
+    if not silent:
+        for mark in put_aside.mark.finditer(line):
+            state.push("liquid", "", 0).content = mark[0]
+        state.line = start_line + 1
+    return True
+
+
+def _ends_table(line: str, state: StateBlock, put_aside: Aside) -> bool:
+    """Whether a line of tags goes on with what began before the table; others stand in it."""
+    first = put_aside.mark.search(state.src, state.bMarks[state.line])
+    here = put_aside.mark.search(line)
+    if first is None or here is None:
+        return False
+    number = int(here["number"])
+    return put_aside.openings.get(number, number) < int(first["number"])
+
+
+def units(tokens: Sequence[Token]) -> Iterator[Unit]:
+    """The blocks that stand one after another."""
+    unit, depth = list[Token](), 0
+    for token in tokens:
+        unit.append(token)
+        depth += token.nesting
+        if not depth:
+            yield unit
+            unit = []
+
+
+def settled(tokens: Sequence[Token], *, put_aside: Aside) -> list[Token]:
+    """The same blocks, with lists and tables joined that only Liquid divides."""
+    inner = [part for unit in units(tokens) for part in _settled_inside(unit, put_aside=put_aside)]
+    return list(_Siblings(inner, put_aside).tokens(0, len(inner)))
+
+
+def _settled_inside(unit: Unit, *, put_aside: Aside) -> Iterator[Unit]:
+    if unit[0].type == "table_open":
+        yield from _table(unit, put_aside=put_aside)
+    elif unit[0].nesting:
+        yield [unit[0], *settled(unit[1:-1], put_aside=put_aside), unit[-1]]
+    else:
+        yield unit
+
+
+def _table(unit: Unit, *, put_aside: Aside) -> Iterator[Unit]:
+    """A table whose rows of tags are no rows; the last of them may belong behind it."""
+    kept: Unit = []
+    row: Unit | None = None
+    for token in unit:
+        if token.type == "tr_open":
+            row = []
+        (kept if row is None else row).append(token)
+        if token.type == "tr_close" and row is not None:
+            written = " ".join(cell.content for cell in row)
+            kept += _tags(written, put_aside) if put_aside.is_silent(written) else row
+            row = None
+    inside = {_number(token, put_aside) for token in kept if token.type == "liquid"}
+    whole = {number for block in put_aside.blocks if inside.issuperset(block) for number in block}
+    behind: Unit = []
+    # Behind the last row come the ends of the body and of the table.
+    while kept[-3].type == "liquid" and _number(kept[-3], put_aside) not in whole:
+        behind.insert(0, kept.pop(-3))
+    yield kept
+    yield from ([token] for token in behind)
+
+
+def _tags(written: str, put_aside: Aside) -> Iterator[Token]:
+    for mark in put_aside.mark.finditer(written):
+        yield Token("liquid", "", 0, content=mark[0])
+
+
+def _number(token: Token, put_aside: Aside) -> int:
+    found = put_aside.mark.fullmatch(token.content)
+    return int(found["number"]) if found else -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """One block, or a block of Liquid with all blocks in it."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class _Siblings:
+    def __init__(self, inner: Sequence[Unit], put_aside: Aside) -> None:
+        self._units, self._aside = inner, put_aside
+        places = {
+            _number(unit[0], put_aside): at
+            for at, unit in enumerate(inner)
+            if unit[0].type == "liquid"
+        }
+        # Where each block of Liquid ends that stands here as a whole.
+        self._ends = {
+            places[block[0]]: places[block[-1]]
+            for block in put_aside.blocks
+            if all(number in places for number in block)
+        }
+
+    def tokens(self, start: int, end: int) -> Iterator[Token]:
+        nodes = self._nodes(start, end)
+        at = 0
+        while at < len(nodes):
+            run = self._run(nodes, at)
+            if run:
+                yield from self._one_list(run)
+            else:
+                yield from self._apart(nodes[at])
+            at += len(run) or 1
+
+    def _nodes(self, start: int, end: int) -> list[_Node]:
+        nodes = []
+        while start < end:
+            last = self._ends.get(start, start)
+            nodes.append(_Node(start, last + 1, self._kind(start, last)))
+            start = last + 1
+        return nodes
+
+    def _kind(self, start: int, last: int) -> str:
+        """Of which list everything is a part; the other kind where there is none."""
+        kinds = {_kind(self._units[at][0]) for at in range(start, last + 1)} - {_NEUTRAL}
+        return kinds.pop() if len(kinds) == 1 else (_OTHER if kinds else _NEUTRAL)
+
+    def _run(self, nodes: Sequence[_Node], at: int) -> Sequence[_Node]:
+        """The nodes from one on that make a list; none where it is a list already."""
+        kind = nodes[at].kind
+        if kind in {_OTHER, _NEUTRAL}:
+            return ()
+        end = at + 1
+        for number in range(at + 1, len(nodes)):
+            if nodes[number].kind == kind:
+                end = number + 1
+            elif nodes[number].kind != _NEUTRAL:
+                break
+        return nodes[at:end] if end > at + 1 or self._is_loop(nodes[at]) else ()
+
+    def _is_loop(self, node: _Node) -> bool:
+        number = _number(self._units[node.start][0], self._aside)
+        return number >= 0 and self._aside.pieces[number].name in _LOOPS
+
+    def _one_list(self, run: Sequence[_Node]) -> Iterator[Token]:
+        inside = self._units[run[0].start : run[-1].end]
+        first = next(unit for unit in inside if unit[0].type in _LISTS)
+        yield first[0]
+        for unit in inside:
+            yield from unit if unit[0].type == "liquid" else unit[1:-1]
+        yield first[-1]
+
+    def _apart(self, node: _Node) -> Iterator[Token]:
+        yield from self._units[node.start]
+        if node.end > node.start + 1:
+            yield from self.tokens(node.start + 1, node.end - 1)
+            yield from self._units[node.end - 1]
+
+
+def _kind(token: Token) -> str:
+    if token.type == "liquid":
+        return _NEUTRAL
+    return f"{token.type} {token.markup}" if token.type in _LISTS else _OTHER

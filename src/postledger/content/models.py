@@ -1,0 +1,156 @@
+"""What mail says: templates and their versions, articles and their slices, and letters."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Length, Now
+from django.db.models.lookups import Exact
+
+from postledger.accounts.models import Workspace
+
+
+class Template(models.Model):
+    """A text with gaps under a workspace's own key; an archived one is used no more.
+
+    The key stays taken for good, so that key and version name the same text for ever.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
+    key = models.TextField()
+    name = models.TextField()
+    created_at = models.DateTimeField(db_default=Now())
+    archived_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            # Serves the look-up of a template by its key, and the list of a workspace's own.
+            models.UniqueConstraint(fields=["workspace", "key"], name="content_template_once"),
+            models.CheckConstraint(
+                condition=models.Q(key__regex=r"^[a-z0-9][a-z0-9-]{0,63}$"),
+                name="content_template_key",
+            ),
+        )
+
+
+class TemplateVersion(models.Model):
+    """What a template says from some day on, and which variables fill it.
+
+    Never changed: a trigger of the migration refuses it.
+    """
+
+    template = models.ForeignKey(Template, on_delete=models.PROTECT)
+    number = models.IntegerField()
+    required = ArrayField(models.TextField())
+    optional = ArrayField(models.TextField())
+    fallback_locale = models.TextField(default="")  # empty: a locale that is not there is missing
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            # Serves the newest version of a template, or the one with a number.
+            models.UniqueConstraint(fields=["template", "number"], name="content_version_once"),
+            models.CheckConstraint(
+                condition=models.Q(number__gte=1), name="content_version_number"
+            ),
+        )
+
+
+class TemplateText(models.Model):
+    """A version in one locale; never changed, which a trigger of the migration sees to."""
+
+    version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT)
+    locale = models.TextField()
+    subject = models.TextField()
+    body = models.TextField()
+    format = models.TextField()
+    text = models.TextField(default="")  # empty: made from the body
+
+    class Meta:
+        constraints = (
+            # Serves the text of a version in the locale that was chosen.
+            models.UniqueConstraint(fields=["version", "locale"], name="content_text_once"),
+            models.CheckConstraint(
+                condition=models.Q(format__in=("markdown", "mjml", "html")),
+                name="content_text_format",
+            ),
+        )
+
+
+class Article(models.Model):
+    """What a campaign sends; each recipient gets the slices that are meant for them."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
+    key = models.TextField()
+    title = models.TextField()
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            # Serves the look-up of an article by its key, and the list of a workspace's own.
+            models.UniqueConstraint(fields=["workspace", "key"], name="content_article_once"),
+            models.CheckConstraint(
+                condition=models.Q(key__regex=r"^[a-z0-9-]{1,200}$"), name="content_article_key"
+            ),
+        )
+
+
+class Slice(models.Model):
+    """A piece of an article, for everybody or for one place, perhaps for some time only."""
+
+    # The index of this key serves the slices of an article, which are read all at once.
+    article = models.ForeignKey(Article, on_delete=models.CASCADE)
+    scope_ocd_id = models.TextField(null=True)
+    section = models.TextField(default="")
+    section_order = models.IntegerField(default=0)
+    sort_index = models.IntegerField(default=0)
+    is_headline = models.BooleanField(default=False)
+    title = models.TextField(default="")
+    dek = models.TextField(default="")
+    body_md = models.TextField(default="")
+    published_from = models.DateTimeField(null=True)
+    published_until = models.DateTimeField(null=True)
+    is_published = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(scope_ocd_id=None) | models.Q(scope_ocd_id__regex=r"^\S+$"),
+                name="content_slice_scope",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(published_from=None)
+                | models.Q(published_until=None)
+                | models.Q(published_from__lt=models.F("published_until")),
+                name="content_slice_window",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(is_headline=False)
+                | models.Q(title__regex=r"\S")
+                | models.Q(dek__regex=r"\S"),
+                name="content_slice_headline",
+            ),
+        )
+
+
+class Letter(models.Model):
+    """What sent mail was made from, under the SHA-256 digest of it.
+
+    Never changed: a trigger of the migration refuses it. Years later it still says what was sent,
+    whatever became of the template or the article since.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
+    digest = models.BinaryField()
+    source = models.JSONField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            # Serves whoever is about to store a letter, and finds that it is there already.
+            models.UniqueConstraint(fields=["workspace", "digest"], name="content_letter_once"),
+            models.CheckConstraint(
+                condition=Exact(Length("digest"), 32), name="content_letter_digest"
+            ),
+        )

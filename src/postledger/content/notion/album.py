@@ -1,0 +1,133 @@
+"""A folder of pictures copied from Notion, each under a name made of its bytes."""
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from hashlib import sha256
+from http import HTTPStatus
+from pathlib import Path
+
+import httpx
+
+from postledger.content.notion.pictures import UnavailableError
+
+MOST_BYTES = 5 * 1024 * 1024
+NOTION_ORIGINS = frozenset(
+    {
+        "https://prod-files-secure.s3.us-west-2.amazonaws.com",
+        "https://s3.us-west-2.amazonaws.com",
+        "https://s3-us-west-2.amazonaws.com",
+    }
+)
+
+_SECONDS = 10.0
+_READABLE = 0o644
+
+# How a file of each type that mail programs show begins, and how its name ends.
+_TYPES = {
+    "image/png": (re.compile(rb"\x89PNG\r\n\x1a\n"), "png"),
+    "image/jpeg": (re.compile(rb"\xff\xd8\xff"), "jpg"),
+    "image/gif": (re.compile(rb"GIF8[79]a"), "gif"),
+    "image/webp": (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "webp"),
+}
+
+
+class Album:
+    """Keeps pictures for good: mails that were sent go on showing them.
+
+    Only what lies at one of the origins is fetched, such as https://files.example, without
+    following redirects: an address in a page must not make this machine ask its neighbours.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        base_url: str,
+        origins: frozenset[str] = NOTION_ORIGINS,
+        seconds: float = _SECONDS,
+    ) -> None:
+        self._folder = folder
+        self._base_url = base_url.rstrip("/")
+        self._origins = origins
+        self._seconds = seconds
+        self._tls = httpx.create_ssl_context()  # takes a tenth of a second
+
+    def keep(self, url: str) -> str:
+        """The address of the copy; the same bytes always have the same one."""
+        content, kind = self._fetch(url)
+        start, ending = _TYPES[kind]
+        if not start.match(content):
+            raise _unavailable("It is not what its type says.")
+        name = f"{sha256(content).hexdigest()}.{ending}"
+        self._write(self._folder / name, content)
+        return f"{self._base_url}/{name}"
+
+    def _fetch(self, url: str) -> tuple[bytes, str]:
+        try:
+            return self._download(self._permitted(url))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _unavailable(f"Fetching it failed ({type(error).__name__}).") from None
+
+    def _permitted(self, url: str) -> httpx.URL:
+        found = httpx.URL(url)
+        origin = f"{found.scheme}://{found.netloc.decode()}"
+        if found.userinfo or origin not in self._origins:
+            raise _unavailable("It lies on a host that is not one of Notion's.")
+        return found
+
+    def _download(self, url: httpx.URL) -> tuple[bytes, str]:
+        """Not through httpx's client, which logs addresses: these carry a signature."""
+        deadline = time.monotonic() + self._seconds
+        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), self._seconds)
+        request = httpx.Request("GET", url, extensions={"timeout": timeouts})
+        with httpx.HTTPTransport(verify=self._tls) as transport:
+            response = transport.handle_request(request)
+            with closing(response):
+                kind = _kind(response)
+                return b"".join(_limited(response.iter_raw(), deadline)), kind
+
+    def _write(self, path: Path, content: bytes) -> None:
+        """All of it or nothing, even if the machine stops: a name is never written again."""
+        if path.exists():
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._folder) as room:
+            draft = Path(room, path.name)
+            with draft.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.chmod(_READABLE)
+            draft.replace(path)
+
+
+def _kind(response: httpx.Response) -> str:
+    if response.status_code != HTTPStatus.OK:
+        raise _unavailable(f"Fetching it was answered with status {response.status_code}.")
+    written = str(response.headers.get("content-type", ""))
+    kind = written.partition(";")[0].strip().lower()
+    if kind not in _TYPES:
+        raise _unavailable("It is no PNG, JPEG, GIF or WebP.")
+    return kind
+
+
+def _limited(chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > MOST_BYTES:
+            raise _unavailable(f"It has more than {MOST_BYTES // 1024**2} MB.")
+        if time.monotonic() > deadline:
+            raise _unavailable("Fetching it took too long.")
+        yield chunk
+
+
+def _unavailable(why: str) -> UnavailableError:
+    return UnavailableError(
+        f"{why} Its description is shown instead. Try again, or put a smaller PNG or JPEG into"
+        " the page."
+    )

@@ -1,0 +1,42 @@
+"""Reads single fields of Notion's JSON; what is missing or of another kind counts as empty."""
+
+import re
+from collections.abc import Mapping
+
+type Record = Mapping[str, object]
+
+_LINE_END = re.compile(r"\r\n?|\u2028|\u2029")
+
+
+def record(holder: Record, name: str) -> Record:
+    value = holder.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def records(holder: Record, name: str) -> list[Record]:
+    return [value for value in array(holder, name) if isinstance(value, dict)]
+
+
+def array(holder: Record, name: str) -> list[object]:
+    value = holder.get(name)
+    return value if isinstance(value, list) else []
+
+
+def text(holder: Record, name: str) -> str:
+    value = holder.get(name)
+    return clean(value) if isinstance(value, str) else ""
+
+
+def flag(holder: Record, name: str) -> bool:
+    return holder.get(name) is True
+
+
+def number(holder: Record, name: str) -> int | None:
+    value = holder.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def clean(value: str) -> str:
+    """The same text without what no mail can carry: U+0000, half characters, foreign line ends."""
+    whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _LINE_END.sub("\n", whole.replace("\x00", ""))

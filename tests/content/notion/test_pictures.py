@@ -1,0 +1,208 @@
+"""Pictures: which are copied, under which names, and which are refused."""
+
+import logging
+import stat
+from pathlib import Path
+
+import pytest
+
+from postledger.content.notion import album, pictures
+from postledger.content.notion.album import Album
+from postledger.content.notion.blocks import Group, Image
+from postledger.content.notion.pictures import UnavailableError
+from postledger.content.notion.rich_text import Span
+from tests.content.notion import stage
+from tests.content.notion.stage import PICTURES, PNG
+from tests.fakes.notion import FakeNotion, File
+from tests.fakes.notion_pages import hosted, paragraph, title
+
+FORMATS = [
+    ("image/png", PNG, "png"),
+    ("image/jpeg", b"\xff\xd8\xff\xe0", "jpg"),
+    ("image/gif", b"GIF89a", "gif"),
+    ("image/webp", b"RIFF\x00\x00\n\x00WEBPVP8", "webp"),
+    ("IMAGE/PNG; charset=binary", PNG, "png"),
+]
+
+
+@pytest.mark.parametrize(("kind", "content", "ending"), FORMATS)
+def test_a_picture_is_kept_under_the_digest_of_its_bytes(
+    fake: FakeNotion, tmp_path: Path, kind: str, content: bytes, ending: str
+) -> None:
+    fake.files["a"] = File(content, type=kind)
+
+    url = stage.album(fake, tmp_path / "new" / "folder").keep(fake.file_url("a"))
+
+    [kept] = (tmp_path / "new" / "folder").iterdir()
+    assert url == f"{PICTURES}/{kept.name}"
+    assert len(kept.stem) == 64
+    assert kept.suffix == f".{ending}"
+    assert kept.read_bytes() == content
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o644
+
+
+def test_the_same_bytes_have_the_same_name_and_other_bytes_another(
+    fake: FakeNotion, tmp_path: Path
+) -> None:
+    fake.files.update({"a": File(PNG), "b": File(PNG), "c": File(PNG + b"!")})
+    kept = stage.album(fake, tmp_path)
+
+    urls = [kept.keep(fake.file_url(name)) for name in "aabc"]
+
+    assert len(set(urls[:3])) == 1
+    assert urls[3] != urls[0]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_the_largest_picture_is_kept_and_a_larger_one_is_not(
+    fake: FakeNotion, tmp_path: Path
+) -> None:
+    largest = PNG.ljust(album.MOST_BYTES, b"\x00")
+    fake.files.update({"a": File(largest), "b": File(largest + b"\x00")})
+    kept = stage.album(fake, tmp_path)
+
+    kept.keep(fake.file_url("a"))
+
+    with pytest.raises(UnavailableError, match="more than 5 MB"):
+        kept.keep(fake.file_url("b"))
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        (File(PNG, type="image/svg+xml"), "no PNG"),
+        (File(b"<html>", type="text/html"), "no PNG"),
+        (File(b"<svg onload=alert(1)>", type="image/png"), "not what its type says"),
+        (File(b"", type="image/gif"), "not what its type says"),
+        (File(b"", location="http://127.0.0.1:1/secret"), "status 302"),
+        (None, "status 403"),
+    ],
+)
+def test_what_is_no_picture_is_refused(
+    fake: FakeNotion, tmp_path: Path, file: File | None, why: str
+) -> None:
+    if file is not None:
+        fake.files["a"] = file
+
+    with pytest.raises(UnavailableError, match=why) as caught:
+        stage.album(fake, tmp_path).keep(fake.file_url("a"))
+
+    assert caught.value.code == "picture_unavailable"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_expired_address_is_refused(fake: FakeNotion, tmp_path: Path) -> None:
+    fake.files["a"] = File(PNG)
+    url = fake.file_url("a")
+    fake.expire_files()
+
+    with pytest.raises(UnavailableError, match="status 403"):
+        stage.album(fake, tmp_path).keep(url)
+
+
+def test_a_picture_that_drips_in_is_given_up(fake: FakeNotion, tmp_path: Path) -> None:
+    fake.files["a"] = File(PNG * 10, drip=0.05)
+
+    with pytest.raises(UnavailableError, match="took too long"):
+        stage.album(fake, tmp_path, seconds=0.2).keep(fake.file_url("a"))
+
+
+def test_a_picture_that_does_not_come_is_given_up(fake: FakeNotion, tmp_path: Path) -> None:
+    fake.files["a"] = File(PNG, drip=1.0)
+
+    with pytest.raises(UnavailableError, match="ReadTimeout"):
+        stage.album(fake, tmp_path, seconds=0.1).keep(fake.file_url("a"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com/a.png",
+        "http://169.254.169.254/latest/meta-data",
+        "http://prod-files-secure.s3.us-west-2.amazonaws.com/a.png",
+        "https://prod-files-secure.s3.us-west-2.amazonaws.com:8443/a.png",
+        "https://prod-files-secure.s3.us-west-2.amazonaws.com.example.com/a.png",
+        "https://prod-files-secure.s3.us-west-2.amazonaws.com@example.com/a.png",
+        "https://example.com\\@prod-files-secure.s3.us-west-2.amazonaws.com/a.png",
+        "https://example.com#@s3.us-west-2.amazonaws.com/a.png",
+        "file:///etc/passwd",
+        "",
+    ],
+)
+def test_only_notions_own_hosts_are_asked(tmp_path: Path, url: str) -> None:
+    kept = Album(tmp_path, base_url=PICTURES)
+
+    with pytest.raises(UnavailableError, match="not one of Notion's"):
+        kept.keep(url)
+
+
+def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
+    kept = Album(tmp_path, base_url=PICTURES)
+
+    with pytest.raises(UnavailableError, match="InvalidURL"):
+        kept.keep("https://[::1/a.png")
+
+
+def test_the_default_hosts_are_all_asked_over_https() -> None:
+    assert all(origin.startswith("https://") for origin in album.NOTION_ORIGINS)
+
+
+def test_the_signature_of_an_address_is_in_no_log_and_in_no_error(
+    fake: FakeNotion, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake.files["a"] = File(PNG)
+    caplog.set_level(logging.DEBUG)
+    kept = stage.album(fake, tmp_path)
+    kept.keep(fake.file_url("a"))
+
+    with pytest.raises(UnavailableError) as caught:
+        kept.keep(fake.file_url("nothing"))
+
+    assert "httpcore" in caplog.text
+    assert "X-Amz" not in caplog.text + str(caught.value)
+
+
+def test_a_picture_that_cannot_be_had_is_found_and_its_description_shown(
+    fake: FakeNotion, tmp_path: Path
+) -> None:
+    lost = hosted("image", "gone.png", caption=["The hall"])
+    page_id = fake.add_page(paragraph("x"), lost, properties={"Name": title("x")})
+
+    page = stage.read(fake, page_id, folder=tmp_path)
+
+    [found] = page.findings
+    assert found.code == "picture_unavailable"
+    assert found.place.endswith("(image)")
+    assert page.html == "<p>x</p>\n<p>The hall</p>"
+    assert page.text == "x\n\n[The hall]"
+
+
+def test_pictures_elsewhere_stay_there_and_each_one_is_copied_once() -> None:
+    asked = []
+
+    def keep(url: str) -> str:
+        asked.append(url)
+        return "https://mail.example/1.png"
+
+    caption = (Span("x"),)
+    ours = Image("1", "https://s3.example/1", is_hosted=True, caption=caption)
+    theirs = Image("2", " https://example.com/2.png", is_hosted=False, caption=caption)
+    bad = Image("3", "mailto:a@b.c", is_hosted=False, caption=caption)
+
+    found = pictures.gather([ours, Group("4", (theirs, ours, bad, bad))], keep=keep)
+
+    assert asked == ["https://s3.example/1"]
+    assert found.addresses == {
+        "1": "https://mail.example/1.png",
+        "2": "https://example.com/2.png",
+    }
+    assert [each.place for each in found.findings] == ["block 3 (image)"]
+
+
+def test_a_page_without_anything_is_empty(fake: FakeNotion, tmp_path: Path) -> None:
+    page_id = fake.add_page(paragraph(), paragraph(" \n"), properties={})
+
+    page = stage.read(fake, page_id, folder=tmp_path)
+
+    assert (page.html, page.text, page.mailout.subject, page.findings) == ("", "", "", ())

@@ -1,0 +1,324 @@
+"""How pages are read over the wire: in parts, at a pace, again after trouble, and no further."""
+
+import logging
+import traceback
+
+import pytest
+
+from postledger.content.notion import as_text, blocks, refusals
+from postledger.lib.errors import RefusedError
+from tests.content.notion.stage import Time, reading
+from tests.fakes.notion import TOKEN, FakeNotion, Fault
+from tests.fakes.notion_pages import (
+    Node,
+    bare,
+    bullet,
+    paragraph,
+    synced,
+    synced_copy,
+    title,
+)
+
+NO_PAGE = "99999999-9999-4999-8999-999999999999"
+ORIGINAL = "11111111-2222-4333-8444-555555555555"
+
+
+def refusal(fake: FakeNotion, page_id: str, *, token: str = TOKEN) -> RefusedError:
+    with pytest.raises(RefusedError) as caught, reading(fake, token=token) as reader:
+        reader.blocks(page_id)
+    return caught.value
+
+
+def nested(levels: int) -> Node:
+    node = bullet("deepest")
+    for _ in range(levels - 1):
+        node = bullet("x", inside=[node])
+    return node
+
+
+def test_a_page_is_read_with_a_version_and_the_token(fake: FakeNotion) -> None:
+    page_id = fake.add_page(paragraph("x"), properties={"Name": title("Hello")})
+
+    with reading(fake) as reader:
+        mailout = reader.mailout(page_id.replace("-", "").upper())
+
+    [seen] = fake.requests
+    assert (mailout.page_id, mailout.subject) == (page_id, "Hello")
+    assert (seen.method, seen.path) == ("GET", f"/v1/pages/{page_id}")
+    assert seen.headers["notion-version"] == "2026-03-11"
+    assert seen.headers["authorization"] == f"Bearer {TOKEN}"
+
+
+def test_children_are_read_in_parts_at_every_level(fake: FakeNotion) -> None:
+    page_id = fake.add_page(bullet("outer", inside=[bullet(str(n)) for n in range(205)]))
+
+    with reading(fake) as reader:
+        [outer] = reader.blocks(page_id)
+
+    assert isinstance(outer, blocks.Bullet)
+    assert as_text.render(outer.children) == "\n".join(f"- {n}" for n in range(205))
+    assert len(fake.requests) == 1 + 3
+
+
+def test_a_copy_shows_what_its_original_holds(fake: FakeNotion) -> None:
+    original = synced(paragraph("said once"), block_id=ORIGINAL)
+    page_id = fake.add_page(synced_copy(ORIGINAL), original)
+
+    with reading(fake) as reader:
+        found = reader.blocks(page_id)
+
+    assert as_text.render(found) == "said once\n\nsaid once"
+
+
+def test_the_original_of_a_copy_must_be_shared_too(fake: FakeNotion) -> None:
+    page_id = fake.add_page(synced_copy(ORIGINAL))
+
+    found = refusal(fake, page_id)
+
+    assert found.code == "notion_page_not_found"
+    assert f"no block {ORIGINAL}" in str(found)
+
+
+def test_other_pages_and_hidden_blocks_are_not_entered(fake: FakeNotion) -> None:
+    inside = paragraph("x")
+    kinds = ("child_page", "child_database", "unsupported", "meeting_notes", "template")
+    page_id = fake.add_page(*(bare(kind, inside) for kind in kinds))
+
+    with reading(fake) as reader:
+        found = reader.blocks(page_id)
+
+    assert len(found) == len(kinds)
+    assert len(fake.requests) == 1
+
+
+def test_fifty_levels_are_read_and_no_more(fake: FakeNotion) -> None:
+    deep, deeper = fake.add_page(nested(50)), fake.add_page(nested(51))
+
+    with reading(fake) as reader:
+        found = reader.blocks(deep)
+
+    assert as_text.render(found).endswith("deepest")
+    assert refusal(fake, deeper).code == "notion_page_too_large"
+
+
+def test_a_synced_block_that_holds_itself_ends_in_a_refusal(fake: FakeNotion) -> None:
+    page_id = fake.add_page(synced(synced_copy(ORIGINAL), block_id=ORIGINAL))
+
+    found = refusal(fake, page_id)
+
+    assert found.code == "notion_page_too_large"
+    assert "contain themselves" in str(found)
+
+
+def test_ten_thousand_blocks_are_read_and_no_more(fake: FakeNotion) -> None:
+    page_id = fake.add_page(*[bare("divider")] * 10_000)
+    larger = fake.add_page(*[bare("divider")] * 9_999, bullet("x", inside=[paragraph("y")]))
+
+    with reading(fake) as reader:
+        found = reader.blocks(page_id)
+
+    assert len(found) == 10_000
+    assert refusal(fake, larger).code == "notion_page_too_large"
+
+
+def test_at_most_three_requests_are_made_in_a_second(fake: FakeNotion) -> None:
+    page_id = fake.add_page(*[paragraph("x", inside=[paragraph("y")])] * 9)
+    time = Time()
+
+    with reading(fake, time=time) as reader:
+        reader.blocks(page_id)
+
+    assert len(fake.requests) == 10
+    assert time.now - 1000.0 == pytest.approx(9 / 3)
+
+
+def test_nobody_waits_who_asks_slowly(fake: FakeNotion) -> None:
+    page_id = fake.add_page(properties={"Name": title("x")})
+    time = Time()
+
+    with reading(fake, time=time) as reader:
+        for _ in range(3):
+            reader.mailout(page_id)
+            time.now += 0.4
+
+    assert time.slept == []
+
+
+def test_a_wait_that_notion_asks_for_is_kept(fake: FakeNotion) -> None:
+    page_id = fake.add_page(paragraph("x"))
+    fake.limit_rate(2, retry_after="7")
+    time = Time()
+
+    with reading(fake, time=time) as reader:
+        found = reader.blocks(page_id)
+
+    assert len(found) == 1
+    assert time.slept == [7.0, 7.0]
+    assert len(fake.requests) == 3
+
+
+@pytest.mark.parametrize("retry_after", [None, "soon", "-5", "1.5", "²"])
+def test_a_limit_without_a_usable_wait_is_waited_out_longer_each_time(
+    fake: FakeNotion, retry_after: str | None
+) -> None:
+    page_id = fake.add_page(paragraph("x"))
+    fake.faults.extend([Fault(429, "rate_limited", retry_after=retry_after)] * 3)
+    time = Time()
+
+    with reading(fake, time=time) as reader:
+        reader.blocks(page_id)
+
+    assert time.slept == [1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("count", "retry_after", "request_count"), [(100, "2", 5), (1, "61", 1), (1, "9" * 400, 1)]
+)
+def test_a_limit_that_lasts_is_refused(
+    fake: FakeNotion, count: int, retry_after: str, request_count: int
+) -> None:
+    page_id = fake.add_page(paragraph("x"))
+    fake.limit_rate(count, retry_after=retry_after)
+
+    found = refusal(fake, page_id)
+
+    assert isinstance(found, refusals.RateLimitedError)
+    assert found.code == "notion_rate_limited"
+    assert len(fake.requests) == request_count
+
+
+@pytest.mark.parametrize("status", [409, 500, 502, 503, 504, 529])
+def test_trouble_of_the_server_is_tried_again(fake: FakeNotion, status: int) -> None:
+    page_id = fake.add_page(paragraph("x"))
+    fake.faults.extend([Fault(status), Fault(status, "internal_server_error")])
+    time = Time()
+
+    with reading(fake, time=time) as reader:
+        found = reader.blocks(page_id)
+
+    assert len(found) == 1
+    assert time.slept == [1.0, 2.0]
+
+
+def test_trouble_of_the_server_that_lasts_is_refused(fake: FakeNotion) -> None:
+    page_id = fake.add_page(paragraph("x"))
+    fake.fail(100)
+
+    found = refusal(fake, page_id)
+
+    assert found.code == "notion_unreachable"
+    assert "status 500" in str(found)
+    assert len(fake.requests) == 5
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (Fault(401, "unauthorized"), "notion_unauthorized"),
+        (Fault(403, "restricted_resource"), "notion_unauthorized"),
+        (Fault(404, "object_not_found"), "notion_page_not_found"),
+        (Fault(400, "validation_error"), "notion_request_refused"),
+        (Fault(302), "notion_request_refused"),
+    ],
+)
+def test_a_refusal_of_notion_is_not_tried_again(fake: FakeNotion, fault: Fault, code: str) -> None:
+    page_id = fake.add_page(paragraph("x"))
+    fake.faults.append(fault)
+
+    found = refusal(fake, page_id)
+
+    assert found.code == code
+    assert len(fake.requests) == 1
+
+
+def test_a_page_that_is_not_shared_is_named_with_what_to_do(fake: FakeNotion) -> None:
+    with pytest.raises(refusals.PageNotFoundError) as caught, reading(fake) as reader:
+        reader.mailout(NO_PAGE)
+
+    assert f"no page {NO_PAGE}" in str(caught.value)
+    assert "connections" in str(caught.value)
+
+
+@pytest.mark.parametrize("page_id", ["", "News", "../users/me", f"{NO_PAGE}x", "1" * 31])
+def test_what_is_no_id_is_refused_without_a_request(fake: FakeNotion, page_id: str) -> None:
+    assert refusal(fake, page_id).code == "notion_page_not_found"
+    assert fake.requests == []
+
+
+def test_an_answer_that_is_not_notions_is_refused(fake: FakeNotion) -> None:
+    page_id = fake.add_page(paragraph("x"))
+    fake.faults.extend([Fault(200)] * 100)
+
+    found = refusal(fake, page_id)
+
+    assert found.code == "notion_unreachable"
+    assert "not JSON" in str(found)
+
+
+def test_a_server_that_is_not_there_is_refused(fake: FakeNotion) -> None:
+    gone = FakeNotion("http://127.0.0.1:1")
+
+    found = refusal(gone, NO_PAGE)
+
+    assert found.code == "notion_unreachable"
+    assert "ConnectError" in str(found)
+
+
+def test_an_answer_that_does_not_come_is_waited_for_again(fake: FakeNotion) -> None:
+    page_id = fake.add_page(paragraph("x"))
+    fake.faults.append(Fault(500, stall=1.0))
+    time = Time()
+
+    with reading(fake, time=time, seconds=0.5) as reader:
+        found = reader.blocks(page_id)
+
+    assert len(found) == 1
+    assert time.slept[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    "token", ["", " ", "ntn_a\nb", "ntn_a b", "ntn_ä", "ntn_\x00", f"Bearer {TOKEN}"]
+)
+def test_what_cannot_be_a_token_is_refused_without_being_shown(
+    fake: FakeNotion, token: str
+) -> None:
+    found = refusal(fake, NO_PAGE, token=token)
+
+    assert found.code == "notion_unauthorized"
+    assert "ntn_" not in "".join(traceback.format_exception(found))
+    assert fake.requests == []
+
+
+def test_a_token_may_have_been_pasted_with_its_line_end(fake: FakeNotion) -> None:
+    page_id = fake.add_page(paragraph("x"))
+
+    with reading(fake, token=f"{TOKEN}\n") as reader:
+        found = reader.blocks(page_id)
+
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
+def test_the_token_is_in_no_log_and_in_no_error(
+    fake: FakeNotion, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    codes = {400: "validation_error", 401: "unauthorized", 429: "rate_limited"}
+    code = codes.get(status, "internal_server_error")
+    page_id = fake.add_page(paragraph("x"))
+    fake.faults.extend([Fault(status, code, f"You sent Bearer {TOKEN}.")] * 100)
+    caplog.set_level(logging.DEBUG)
+
+    found = refusal(fake, page_id)
+
+    shown = "".join(traceback.format_exception(found)) + repr(found.__dict__) + caplog.text
+    assert "httpcore" in caplog.text
+    assert TOKEN not in shown
+    assert TOKEN[4:] not in shown
+
+
+def test_the_library_gets_no_handler_of_its_own(fake: FakeNotion) -> None:
+    for _ in range(3):
+        with reading(fake):
+            pass
+
+    assert logging.getLogger("notion_client").handlers == []

@@ -1,0 +1,318 @@
+"""Articles and their slices are kept as they were written, each in its own workspace."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from postledger.accounts import actions as accounts
+from postledger.accounts.models import AuditEntry
+from postledger.accounts.names import InvalidNameError
+from postledger.content import articles, models, slices
+from postledger.content.articles import (
+    ArticleExistsError,
+    ArticleUnknownError,
+    Draft,
+    InvalidArticleKeyError,
+    InvalidSliceError,
+    SliceUnknownError,
+)
+from postledger.content.slices import Slice
+from postledger.content.storable import UnstorableTextError
+from tests import round_trips
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+OHIO = "ocd-division/country:us/state:oh"
+FULL = Draft(
+    scope_ocd_id=OHIO,
+    section="News",
+    section_order=2,
+    sort_index=3,
+    is_headline=True,
+    title="Title",
+    dek="Dek",
+    body_md="Body.",
+    published_from=NOW,
+    published_until=NOW + timedelta(days=1),
+    is_published=True,
+)
+
+
+@pytest.fixture
+def acme(db: None) -> int:
+    return accounts.create_workspace("acme", actor="alice")
+
+
+@pytest.fixture
+def globex(db: None) -> int:
+    return accounts.create_workspace("globex", actor="charlie")
+
+
+def make(workspace_id: int, key: str = "november") -> int:
+    return articles.create(workspace_id, key=key, title="November", actor="alice")
+
+
+def add(workspace_id: int, draft: Draft = FULL, key: str = "november") -> int:
+    return articles.add_slice(workspace_id, article_key=key, draft=draft, actor="alice")
+
+
+def change(workspace_id: int, slice_id: int, draft: Draft, key: str = "november") -> None:
+    articles.change_slice(
+        workspace_id, article_key=key, slice_id=slice_id, draft=draft, actor="bob"
+    )
+
+
+def as_value(slice_id: int) -> Slice:
+    return Slice(
+        id=slice_id,
+        scope_ocd_id=OHIO,
+        section="News",
+        section_order=2,
+        sort_index=3,
+        is_headline=True,
+        title="Title",
+        dek="Dek",
+        body_md="Body.",
+        published_from=NOW,
+        published_until=NOW + timedelta(days=1),
+        is_published=True,
+    )
+
+
+def test_a_slice_is_read_as_it_was_written(acme: int) -> None:
+    make(acme)
+
+    slice_id = add(acme)
+
+    assert articles.published(acme, article_key="november") == [as_value(slice_id)]
+    assert articles.slices_of(acme, article_key="november") == [as_value(slice_id)]
+
+
+def test_a_changed_slice_is_all_new(acme: int) -> None:
+    make(acme)
+    slice_id = add(acme, Draft(title="Old", body_md="Old."))
+
+    change(acme, slice_id, FULL)
+
+    assert articles.slices_of(acme, article_key="november") == [as_value(slice_id)]
+
+
+def test_a_draft_is_listed_and_not_published(acme: int) -> None:
+    make(acme)
+    draft = add(acme, Draft(sort_index=1))
+    ready = add(acme, Draft(sort_index=0, is_published=True))
+
+    assert [found.id for found in articles.slices_of(acme, article_key="november")] == [
+        *(ready, draft)
+    ]
+    assert [found.id for found in articles.published(acme, article_key="november")] == [ready]
+
+
+def test_published_slices_make_a_letter_in_one_question(acme: int) -> None:
+    make(acme)
+    for number in range(30):
+        add(acme, replace(FULL, sort_index=number))
+
+    with round_trips.counted() as asked:
+        found = articles.published(acme, article_key="november")
+
+    assert asked() == 1
+    letter = slices.assemble(found, ocd_ids=frozenset({OHIO}), now=NOW)
+    assert letter.body_md == "\n\n".join(["Body."] * 30)
+
+
+@pytest.mark.parametrize("drafts", [0, 1])
+def test_an_article_without_published_slices_has_none_and_is_known(acme: int, drafts: int) -> None:
+    make(acme)
+    for _ in range(drafts):
+        add(acme, Draft())
+
+    assert articles.published(acme, article_key="november") == []
+
+
+def test_a_deleted_slice_is_gone(acme: int) -> None:
+    make(acme)
+    slice_id, kept = add(acme), add(acme)
+
+    articles.delete_slice(acme, article_key="november", slice_id=slice_id, actor="bob")
+
+    assert [found.id for found in articles.slices_of(acme, article_key="november")] == [kept]
+    with pytest.raises(SliceUnknownError, match=f"has no slice {slice_id}; perhaps it was deleted"):
+        articles.delete_slice(acme, article_key="november", slice_id=slice_id, actor="bob")
+
+
+def test_a_deleted_article_takes_its_slices_along_and_leaves_its_key(acme: int) -> None:
+    make(acme)
+    make(acme, "december")
+    add(acme)
+    other = add(acme, key="december")
+
+    articles.delete(acme, key="november", actor="bob")
+
+    with pytest.raises(ArticleUnknownError):
+        articles.published(acme, article_key="november")
+    assert list(models.Slice.objects.values_list("pk", flat=True)) == [other]
+    assert make(acme)
+
+
+def test_a_slice_is_changed_in_its_own_article_only(acme: int) -> None:
+    make(acme)
+    make(acme, "december")
+    slice_id = add(acme)
+
+    with pytest.raises(SliceUnknownError):
+        change(acme, slice_id, Draft(), key="december")
+    with pytest.raises(SliceUnknownError):
+        articles.delete_slice(acme, article_key="december", slice_id=slice_id, actor="bob")
+
+    assert articles.slices_of(acme, article_key="november") == [as_value(slice_id)]
+
+
+def test_charlie_meets_acmes_article_as_one_that_does_not_exist(acme: int, globex: int) -> None:
+    make(acme)
+    slice_id = add(acme)
+
+    for attempt in (
+        lambda: articles.published(globex, article_key="november"),
+        lambda: articles.slices_of(globex, article_key="november"),
+        lambda: articles.update(globex, key="november", title="Mine", actor="charlie"),
+        lambda: articles.delete(globex, key="november", actor="charlie"),
+        lambda: add(globex),
+        lambda: change(globex, slice_id, Draft()),
+        lambda: articles.delete_slice(
+            globex, article_key="november", slice_id=slice_id, actor="charlie"
+        ),
+    ):
+        with pytest.raises(ArticleUnknownError, match="This workspace has no article 'november'"):
+            attempt()
+
+    assert articles.listing(globex) == []
+    assert articles.slices_of(acme, article_key="november") == [as_value(slice_id)]
+    assert [found.title for found in articles.listing(acme)] == ["November"]
+
+
+def test_charlies_article_of_the_same_key_gives_no_way_to_acmes_slice(
+    acme: int, globex: int
+) -> None:
+    make(acme)
+    make(globex)
+    slice_id = add(acme)
+
+    with pytest.raises(SliceUnknownError):
+        change(globex, slice_id, Draft())
+    with pytest.raises(SliceUnknownError):
+        articles.delete_slice(globex, article_key="november", slice_id=slice_id, actor="charlie")
+
+    assert articles.published(globex, article_key="november") == []
+    assert articles.slices_of(acme, article_key="november") == [as_value(slice_id)]
+
+
+def test_a_key_is_taken_once_in_a_workspace(acme: int, globex: int) -> None:
+    make(acme)
+    make(globex)
+
+    with pytest.raises(ArticleExistsError, match="has an article 'november' already: change that"):
+        make(acme)
+
+
+@pytest.mark.parametrize("key", ["", "November", "a_b", "a b", "a\n", "é", "a" * 201])
+def test_what_is_no_key_is_refused(acme: int, key: str) -> None:
+    with pytest.raises(InvalidArticleKeyError, match="write up to 200 small letters, digits"):
+        make(acme, key)
+
+
+def test_an_articles_title_can_be_seen(acme: int) -> None:
+    make(acme)
+
+    with pytest.raises(InvalidNameError):
+        articles.update(acme, key="november", title=" ", actor="bob")
+
+
+@pytest.mark.parametrize(
+    ("draft", "told"),
+    [
+        (Draft(scope_ocd_id=""), "'' is no OCD id"),
+        (Draft(scope_ocd_id="ocd-division/country:us "), "is no OCD id"),
+        (Draft(published_from=NOW, published_until=NOW), "that is not after the time"),
+        (Draft(is_headline=True, title=" \n"), "a headline needs a title or a dek"),
+    ],
+)
+def test_a_slice_nobody_could_get_is_refused(acme: int, draft: Draft, told: str) -> None:
+    make(acme)
+    slice_id = add(acme)
+
+    with pytest.raises(InvalidSliceError, match=told):
+        add(acme, draft)
+    with pytest.raises(InvalidSliceError, match=told):
+        change(acme, slice_id, draft)
+
+    assert articles.slices_of(acme, article_key="november") == [as_value(slice_id)]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("a\x00b", r"The body_md was not stored: it holds U\+0000 or half a character"),
+        ("\ud800", "half a character"),
+        ("é" * 262_145, "524290 bytes as UTF-8, and no mail may have more than 524288"),
+    ],
+)
+def test_a_body_that_cannot_be_kept_is_refused(acme: int, body: str, told: str) -> None:
+    make(acme)
+
+    with pytest.raises(UnstorableTextError, match=told):
+        add(acme, Draft(body_md=body))
+
+
+def test_a_list_shows_how_many_slices_there_are(acme: int) -> None:
+    make(acme)
+    make(acme, "december")
+    add(acme)
+    articles.update(acme, key="december", title="Christmas", actor="bob")
+
+    shown = [(found.key, found.title, found.slice_count) for found in articles.listing(acme)]
+
+    assert shown == [("december", "Christmas", 0), ("november", "November", 1)]
+
+
+def test_the_trail_says_who_changed_what(acme: int) -> None:
+    make(acme)
+    slice_id = add(acme)
+    change(acme, slice_id, Draft())
+    articles.delete_slice(acme, article_key="november", slice_id=slice_id, actor="bob")
+    articles.update(acme, key="november", title="Eleventh", actor="bob")
+    articles.delete(acme, key="november", actor="bob")
+
+    entries = AuditEntry.objects.exclude(action="workspace.created").order_by("pk")
+
+    assert [(entry.actor, entry.action, entry.subject, entry.data) for entry in entries] == [
+        ("alice", "article.created", "article november", {"title": "November"}),
+        ("alice", "slice.added", f"slice {slice_id}", {"article": "november"}),
+        ("bob", "slice.changed", f"slice {slice_id}", {"article": "november"}),
+        ("bob", "slice.deleted", f"slice {slice_id}", {"article": "november"}),
+        ("bob", "article.updated", "article november", {"title": "Eleventh"}),
+        ("bob", "article.deleted", "article november", {"slices": 0}),
+    ]
+
+
+def letter(workspace_id: int, digest: bytes = b"d" * 32) -> models.Letter:
+    return models.Letter.objects.create(
+        workspace_id=workspace_id, digest=digest, source={"subject": "Hello"}
+    )
+
+
+def test_a_letter_is_kept_once_and_never_changed(acme: int, globex: int) -> None:
+    stored = letter(acme)
+    letter(globex)
+
+    with pytest.raises(IntegrityError, match="content_letter_once"), transaction.atomic():
+        letter(acme)
+    with pytest.raises(IntegrityError, match="are never changed"), transaction.atomic():
+        models.Letter.objects.filter(pk=stored.pk).update(source={})
+
+
+@pytest.mark.parametrize("size", [31, 33])
+def test_a_letters_digest_has_32_bytes(acme: int, size: int) -> None:
+    with pytest.raises(IntegrityError, match="content_letter_digest"):
+        letter(acme, b"d" * size)

@@ -1,0 +1,61 @@
+"""Which locale serves a reader, and how one is written."""
+
+import pytest
+
+from postledger.content import locales
+from postledger.content.locales import InvalidLocaleError, MissingLocaleError
+
+
+@pytest.mark.parametrize(
+    ("asked", "available", "chosen"),
+    [
+        ("pt-BR", ["en", "pt", "pt-BR"], "pt-BR"),
+        ("pt_BR", ["en", "pt", "pt-BR"], "pt-BR"),
+        ("PT-br", ["en", "pt", "pt-BR"], "pt-BR"),
+        (" pt-BR ", ["pt-BR"], "pt-BR"),
+        ("pt-BR", ["en", "pt"], "pt"),
+        ("pt_br", ["en", "PT"], "PT"),
+        ("zh-Hant-TW", ["zh", "zh-Hant"], "zh-Hant"),
+        ("zh-Hant-TW", ["zh"], "zh"),
+    ],
+)
+def test_a_locale_is_served_by_itself_or_by_what_it_begins_with(
+    asked: str, available: list[str], chosen: str
+) -> None:
+    assert locales.choose(asked, available=available, fallback="en") == chosen
+
+
+@pytest.mark.parametrize("asked", ["fr", "fr-CA", "pt", "ptx", "", "-", "?!"])
+def test_any_other_locale_is_served_by_the_fallback(asked: str) -> None:
+    assert locales.choose(asked, available=["de", "pt-BR"], fallback="DE") == "de"
+
+
+@pytest.mark.parametrize("fallback", ["", "en"])
+def test_without_a_fallback_that_is_there_the_locale_is_missing(fallback: str) -> None:
+    with pytest.raises(MissingLocaleError, match=r"'fr-CA'; it has pt-BR, ru\.") as told:
+        locales.choose("fr-CA", available=["ru", "pt-BR"], fallback=fallback)
+
+    assert told.value.code == "template_missing_locale"
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        ("EN", "en"),
+        ("pt_br", "pt-BR"),
+        ("ZH-hant-tw", "zh-Hant-TW"),
+        ("es-419", "es-419"),
+        ("ca-VALENCIA", "ca-valencia"),
+        ("de-1996", "de-1996"),
+    ],
+)
+def test_a_locale_is_written_in_one_way(written: str, canonical: str) -> None:
+    assert locales.canonical(written) == canonical
+
+
+@pytest.mark.parametrize(
+    "written", ["", "e", "1a", "pt-", "pt--BR", "pt BR", "en\n", "en-" + "a" * 9, "en" + "-aa" * 12]
+)
+def test_what_is_no_locale_is_refused(written: str) -> None:
+    with pytest.raises(InvalidLocaleError, match="is not a locale: write a language like en"):
+        locales.canonical(written)

@@ -1,0 +1,425 @@
+"""A template is found by key, version and locale, in its own workspace, and never rewritten."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from postledger.accounts import actions as accounts
+from postledger.accounts.models import AuditEntry
+from postledger.accounts.names import InvalidNameError
+from postledger.content import models, templates
+from postledger.content.locales import InvalidLocaleError, MissingLocaleError
+from postledger.content.source import Format, Source
+from postledger.content.storable import UnstorableTextError
+from postledger.content.templates import (
+    Found,
+    InvalidTemplateKeyError,
+    TemplateExistsError,
+    TemplateUnknownError,
+)
+from postledger.content.wording import InvalidVersionError
+from tests import round_trips
+from tests.races import collide
+
+ENGLISH = Source("Hello {{ name }}", "Hello, {{ name }}.", Format.MARKDOWN, locale="en")
+BRAZILIAN = Source("Olá {{ name }}", "<p>Olá, {{ name }}.</p>", Format.HTML, "Olá.", "pt-BR")
+
+
+@pytest.fixture
+def acme(db: None) -> int:
+    return accounts.create_workspace("acme", actor="alice")
+
+
+@pytest.fixture
+def globex(db: None) -> int:
+    return accounts.create_workspace("globex", actor="charlie")
+
+
+def make(workspace_id: int, key: str = "welcome") -> int:
+    return templates.create(workspace_id, key=key, name="Welcome", actor="alice")
+
+
+def add(
+    workspace_id: int,
+    *texts: Source,
+    key: str = "welcome",
+    required: Sequence[str] = ("name",),
+    optional: Sequence[str] = (),
+    fallback: str = "",
+) -> int:
+    return templates.add_version(
+        workspace_id,
+        key=key,
+        required=required,
+        optional=optional,
+        fallback_locale=fallback,
+        texts=texts or (ENGLISH,),
+        actor="bob",
+    )
+
+
+def find(
+    workspace_id: int, key: str = "welcome", version: int | None = None, locale: str = "en"
+) -> Found:
+    return templates.find(workspace_id, key=key, version=version, locale=locale)
+
+
+def test_a_text_is_found_as_it_was_written(acme: int) -> None:
+    make(acme)
+    add(acme, ENGLISH, BRAZILIAN, optional=("notes",))
+
+    assert find(acme, locale="pt_br") == Found("welcome", 1, BRAZILIAN, ("name",), ("notes",))
+    assert find(acme, locale="en-GB").text == ENGLISH
+
+
+def test_without_a_version_the_newest_is_found_and_older_ones_stay(acme: int) -> None:
+    make(acme)
+    newer = replace(ENGLISH, subject="Good day")
+
+    assert [add(acme), add(acme, newer), add(acme)] == [1, 2, 3]
+
+    assert find(acme).version == 3
+    assert find(acme, version=2).text == newer
+    assert find(acme, version=1).text == ENGLISH
+
+
+def test_a_text_is_found_with_two_questions(acme: int) -> None:
+    make(acme)
+    add(acme)
+    add(acme, ENGLISH, BRAZILIAN)
+
+    with round_trips.counted() as asked:
+        find(acme)
+
+    assert asked() == 2
+
+
+def test_a_locale_that_is_not_there_is_missing_unless_there_is_a_fallback(acme: int) -> None:
+    make(acme)
+    add(acme, ENGLISH, BRAZILIAN)
+    with pytest.raises(MissingLocaleError, match="'ru'; it has en, pt-BR"):
+        find(acme, locale="ru")
+
+    add(acme, ENGLISH, BRAZILIAN, fallback="PT_br")
+
+    assert find(acme, locale="ru").text == BRAZILIAN
+
+
+@pytest.mark.parametrize("version", [0, 2, -1, 2**31, 2**70])
+def test_a_version_that_is_not_there_is_unknown(acme: int, version: int) -> None:
+    make(acme)
+    add(acme)
+
+    with pytest.raises(TemplateUnknownError, match=f"has no version {version}: choose another"):
+        find(acme, version=version)
+
+
+def test_a_template_without_a_version_has_nothing_to_send(acme: int) -> None:
+    make(acme)
+
+    with pytest.raises(TemplateUnknownError, match="has no version yet: add one"):
+        find(acme)
+    assert templates.versions(acme, key="welcome") == []
+
+
+def test_an_archived_template_is_found_no_more_until_it_is_restored(acme: int) -> None:
+    make(acme)
+    add(acme)
+
+    templates.archive(acme, key="welcome", actor="bob")
+
+    with pytest.raises(TemplateUnknownError, match="'welcome' here, or it is archived"):
+        find(acme)
+    with pytest.raises(TemplateUnknownError, match="restore it if it is archived"):
+        add(acme)
+    with pytest.raises(TemplateUnknownError, match="or it is archived already"):
+        templates.archive(acme, key="welcome", actor="bob")
+    with pytest.raises(TemplateExistsError):
+        make(acme)
+
+    templates.restore(acme, key="welcome", actor="bob")
+
+    assert find(acme).text == ENGLISH
+    with pytest.raises(TemplateUnknownError, match="no archived template"):
+        templates.restore(acme, key="welcome", actor="bob")
+
+
+def test_charlie_meets_acmes_template_as_one_that_does_not_exist(acme: int, globex: int) -> None:
+    make(acme)
+    add(acme)
+
+    for attempt in (
+        lambda: find(globex),
+        lambda: find(globex, version=1),
+        lambda: templates.versions(globex, key="welcome"),
+        lambda: add(globex),
+        lambda: templates.archive(globex, key="welcome", actor="charlie"),
+        lambda: templates.restore(globex, key="welcome", actor="charlie"),
+    ):
+        with pytest.raises(TemplateUnknownError) as told:
+            attempt()
+        assert told.value.code == "template_unknown"
+
+    assert "welcome" not in [facts.key for facts in templates.listing(globex)]
+    assert find(acme).version == 1
+
+
+def test_charlie_restores_nothing_that_acme_archived(acme: int, globex: int) -> None:
+    make(acme)
+    add(acme)
+    templates.archive(acme, key="welcome", actor="bob")
+
+    with pytest.raises(TemplateUnknownError):
+        templates.restore(globex, key="welcome", actor="charlie")
+    with pytest.raises(TemplateUnknownError):
+        find(acme)
+
+
+def test_charlies_template_of_the_same_key_is_another(acme: int, globex: int) -> None:
+    make(acme)
+    make(globex)
+    add(acme)
+    add(acme)
+
+    assert add(globex, BRAZILIAN) == 1
+    assert find(globex, locale="pt-BR").text == BRAZILIAN
+    with pytest.raises(TemplateUnknownError):
+        find(globex, version=2)
+
+
+def test_every_workspace_sees_the_built_in_template(acme: int) -> None:
+    found = find(acme, "open-seat", locale="pt-BR")
+
+    assert (found.version, found.text.locale) == (1, "pt")
+    assert find(acme, "open-seat", version=1, locale="pt") == found
+    with pytest.raises(TemplateUnknownError, match="'open-seat' has no version 2"):
+        find(acme, "open-seat", version=2)
+    with pytest.raises(TemplateUnknownError, match="'open-seat' has no version 0"):
+        find(acme, "open-seat", version=0)
+
+
+def test_a_workspaces_own_template_stands_before_the_built_in_one(acme: int, globex: int) -> None:
+    make(acme, "open-seat")
+    add(acme, key="open-seat")
+
+    assert find(acme, "open-seat").text == ENGLISH
+    assert find(globex, "open-seat").text != ENGLISH
+
+    templates.archive(acme, key="open-seat", actor="bob")
+
+    assert find(acme, "open-seat").text != ENGLISH
+
+
+def test_a_list_shows_what_can_be_found_and_what_was_archived(acme: int) -> None:
+    make(acme)
+    add(acme)
+    add(acme)
+    make(acme, "open-seat")
+
+    def shown() -> list[tuple[str, int | None, bool, bool]]:
+        return [
+            (facts.key, facts.newest, facts.is_builtin, facts.archived_at is not None)
+            for facts in templates.listing(acme)
+        ]
+
+    assert shown() == [("open-seat", None, False, False), ("welcome", 2, False, False)]
+
+    templates.archive(acme, key="open-seat", actor="bob")
+
+    assert shown() == [
+        ("open-seat", None, False, True),
+        ("open-seat", 1, True, False),
+        ("welcome", 2, False, False),
+    ]
+
+
+def test_versions_are_listed_the_newest_first(acme: int) -> None:
+    make(acme)
+    add(acme)
+    add(acme, BRAZILIAN, ENGLISH, optional=("notes",), fallback="en")
+
+    newest, oldest = templates.versions(acme, key="welcome")
+
+    assert (newest.number, newest.locales) == (2, ("en", "pt-BR"))
+    assert (newest.required, newest.optional) == (("name",), ("notes",))
+    assert (newest.fallback_locale, oldest.fallback_locale) == ("en", "")
+    assert (oldest.number, oldest.locales) == (1, ("en",))
+    assert oldest.created_at is not None
+
+
+def test_a_built_in_templates_versions_are_listed_too(acme: int) -> None:
+    (version,) = templates.versions(acme, key="open-seat")
+
+    assert (version.number, version.locales) == (1, ("en", "pt", "ru"))
+
+
+@pytest.mark.parametrize("key", ["", "-a", "Welcome", "a_b", "a\n", "é", "a" * 65])
+def test_what_is_no_key_is_refused(acme: int, key: str) -> None:
+    with pytest.raises(InvalidTemplateKeyError, match="write up to 64 small letters, digits"):
+        make(acme, key)
+
+
+@pytest.mark.parametrize("key", ["a", "0", "a-", "a" * 64])
+def test_what_is_a_key_is_taken_once(acme: int, key: str) -> None:
+    make(acme, key)
+
+    with pytest.raises(TemplateExistsError, match="already: add a version to it"):
+        make(acme, key)
+
+
+def test_a_templates_name_can_be_seen(acme: int) -> None:
+    with pytest.raises(InvalidNameError):
+        templates.create(acme, key="welcome", name="", actor="alice")
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        ([ENGLISH, replace(ENGLISH, locale="EN")], "two texts for the locale en"),
+        ([replace(ENGLISH, subject=" ")], "no subject for the locale en"),
+        ([replace(ENGLISH, body="\n")], "no body for the locale en"),
+        ([replace(ENGLISH, body="{{ nmae }}")], "for the locale en. nmae: Declare the variable"),
+        ([ENGLISH, replace(BRAZILIAN, body="{% if name %}")], "for the locale pt-BR. .*endif"),
+        ([replace(ENGLISH, body="<mjml>", format=Format.MJML)], "for the locale en. body, line 1"),
+    ],
+)
+def test_texts_that_could_not_be_sent_are_refused(
+    acme: int, texts: list[Source], told: str
+) -> None:
+    make(acme)
+
+    with pytest.raises(InvalidVersionError, match=told):
+        add(acme, *texts)
+
+    assert not models.TemplateVersion.objects.exists()
+
+
+def test_a_version_has_a_text(acme: int) -> None:
+    make(acme)
+
+    with pytest.raises(InvalidVersionError, match="it has no text"):
+        templates.add_version(
+            acme,
+            key="welcome",
+            required=[],
+            optional=[],
+            fallback_locale="",
+            texts=[],
+            actor="bob",
+        )
+
+
+def test_a_fallback_is_one_of_the_texts(acme: int) -> None:
+    make(acme)
+
+    with pytest.raises(InvalidVersionError, match="no text for its fallback locale ru"):
+        add(acme, fallback="ru")
+    with pytest.raises(InvalidLocaleError):
+        add(acme, fallback="?")
+
+
+@pytest.mark.parametrize("name", ["", "1st", "a-b", "a.b", "имя", "a" * 65, "a\n"])
+def test_a_variables_name_is_one_that_liquid_reads(acme: int, name: str) -> None:
+    make(acme)
+
+    with pytest.raises(InvalidVersionError, match="cannot be the name of a variable"):
+        add(acme, required=[name])
+
+
+@pytest.mark.parametrize(("required", "optional"), [(["a", "a"], []), (["a"], ["a"])])
+def test_a_variable_is_declared_once(acme: int, required: list[str], optional: list[str]) -> None:
+    make(acme)
+
+    with pytest.raises(InvalidVersionError, match="the variable a is declared twice"):
+        add(acme, required=required, optional=optional)
+
+
+@pytest.mark.parametrize("place", ["subject", "body", "text"])
+def test_a_text_that_cannot_be_kept_is_refused(acme: int, place: str) -> None:
+    make(acme)
+    broken = {"subject": "a\x00", "body": "a\x00", "text": "a\x00"}[place]
+
+    with pytest.raises(UnstorableTextError, match=f"The {place} was not stored"):
+        add(acme, replace(ENGLISH, **{place: broken}))  # type: ignore[arg-type]  # one field
+
+
+def test_nothing_rewrites_a_version(acme: int) -> None:
+    make(acme)
+    add(acme)
+
+    with pytest.raises(IntegrityError, match="are never changed"), transaction.atomic():
+        models.TemplateVersion.objects.update(required=[])
+    with pytest.raises(IntegrityError, match="are never changed"), transaction.atomic():
+        models.TemplateText.objects.update(body="Rewritten.")
+
+    assert find(acme).text == ENGLISH
+
+
+def test_the_database_takes_no_other_format_and_no_number_below_1(acme: int) -> None:
+    version = models.TemplateVersion(
+        template_id=make(acme), number=0, required=[], optional=[], fallback_locale=""
+    )
+    with pytest.raises(IntegrityError, match="content_version_number"), transaction.atomic():
+        version.save()
+    version.number = 1
+    version.save()
+    text = models.TemplateText(version=version, locale="en", format="word")
+
+    with pytest.raises(IntegrityError, match="content_text_format"), transaction.atomic():
+        text.save()
+
+
+def test_the_database_takes_every_format(acme: int) -> None:
+    make(acme)
+
+    for known in Format:
+        body = "<mjml><mj-body></mj-body></mjml>" if known is Format.MJML else "<p>Hello.</p>"
+        add(acme, replace(ENGLISH, body=body, format=known))
+
+        assert find(acme).text.format is known
+
+
+def test_the_trail_says_who_changed_what(acme: int) -> None:
+    make(acme)
+    add(acme, BRAZILIAN, ENGLISH)
+    templates.archive(acme, key="welcome", actor="bob")
+    templates.restore(acme, key="welcome", actor="alice")
+
+    entries = AuditEntry.objects.exclude(action="workspace.created").order_by("pk")
+
+    added = {"version": 1, "locales": ["en", "pt-BR"]}
+    assert [(entry.actor, entry.action, entry.subject, entry.data) for entry in entries] == [
+        ("alice", "template.created", "template welcome", {"name": "Welcome"}),
+        ("bob", "template.version_added", "template welcome", added),
+        ("bob", "template.archived", "template welcome", {}),
+        ("alice", "template.restored", "template welcome", {}),
+    ]
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_versions_added_at_the_same_time_are_numbered_without_a_gap() -> None:
+    acme = accounts.create_workspace("acme", actor="alice")
+    make(acme)
+
+    numbers = collide.together([partial(add, acme)] * 8)
+
+    assert sorted(numbers) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_a_version_that_is_given_up_leaves_its_number_to_the_one_that_waits() -> None:
+    acme = accounts.create_workspace("acme", actor="alice")
+    make(acme)
+
+    with transaction.atomic():
+        add(acme)
+        second = collide.start(partial(add, acme))
+        second.must_wait()
+        transaction.set_rollback(True)
+
+    assert second.answer() == 1

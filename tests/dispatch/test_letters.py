@@ -1,0 +1,233 @@
+"""Mail that is filled in from a letter: each recipient's own, and always the same bytes."""
+
+from datetime import UTC, datetime
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+
+from postledger.accounts import actions, queries
+from postledger.accounts.queries import Organisation
+from postledger.contacts import unsubscribe
+from postledger.contacts.queries import Standings
+from postledger.contacts.unsubscribe import Leaving, Wish
+from postledger.content import footer, letters
+from postledger.content.footer import Footer
+from postledger.content.letter import Letter, Script
+from postledger.deliveries import ledger
+from postledger.deliveries import queries as deliveries
+from postledger.deliveries.entries import Batch, Body, Held, Kind, Line, Recipient, Window
+from postledger.deliveries.ledger import SHARED
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from postledger.dispatch.compose import Composer, Draft, Mail
+from postledger.dispatch.page import Page
+from postledger.lib.errors import RefusedError
+from postledger.providers.base import Mailbox
+from tests.dispatch import office
+from tests.dispatch.test_compose import STREAM, facts
+from tests.providers.messages import NOON
+
+SECRET = b"a secret of the tests"
+SCRIPT = footer.added(
+    Script(
+        subject="{{ name | default: 'Reader' }}, your week",
+        html="<p>Hello {{ name }}.{% if vip %} <b>Thank you.</b>{% endif %}</p>",
+        text="Hello {{ name }}.",
+        optional=("vip",),
+    ),
+    Footer("Acme Ltd", "1 Main Street"),
+)
+NEWS = Body(letter=SCRIPT.digest().hex(), list_key="news")
+LEAVING = Leaving("https://mail.acme.example/unsubscribe", SECRET, 7)
+
+
+def draft(
+    *recipients: Recipient,
+    letter: Letter | RefusedError | None = None,
+    kind: Kind = Kind.CAMPAIGN,
+    leaving: Leaving | None = LEAVING,
+) -> Draft:
+    batch = Batch(1, STREAM, 0, len(recipients), 1, 0)
+    page = Page(
+        recipients,
+        {SHARED: NEWS},
+        Standings({}, {}),
+        letter=letter or Letter(SCRIPT),
+        leaving=leaving,
+    )
+    composer = Composer(facts(kind), Mailbox("news@acme.example", "Acme"), NOON)
+    return composer.draft([Window(batch, batch.hi)], page)
+
+
+def read(mail: Mail) -> EmailMessage:
+    assert isinstance(mail.message.content, bytes)
+    parser = BytesParser(policy=policy.SMTP.clone(raise_on_defect=True))
+    found = parser.parsebytes(mail.message.content)
+    assert isinstance(found, EmailMessage)
+    return found
+
+
+ALICE = Recipient(0, "alice@example.com", None, {"name": "Алиса", "vip": True}, 0)
+BOB = Recipient(1, "bob@example.com", None, {"name": "Bob"}, 0)
+
+
+def parts(message: EmailMessage) -> tuple[str, str]:
+    html, text = message.get_body(("html",)), message.get_body(("plain",))
+    assert html
+    assert text
+    return html.get_content(), text.get_content().replace("\r\n", "\n")
+
+
+def test_each_recipient_gets_a_mail_of_their_own() -> None:
+    for_alice, for_bob = map(read, draft(ALICE, BOB).mails)
+
+    assert for_alice["Subject"] == "Алиса, your week"
+    assert for_alice["To"] == "Алиса <alice@example.com>"
+    assert "<p>Hello Алиса. <b>Thank you.</b></p>" in parts(for_alice)[0]
+    assert parts(for_bob)[1].startswith("Hello Bob.\n--\nAcme Ltd — 1 Main Street\nUnsubscribe: ")
+    assert "Алиса" not in str(for_bob)
+
+
+def test_headers_and_footer_say_how_to_leave_with_the_same_link() -> None:
+    [message] = map(read, draft(ALICE).mails)
+    token = unsubscribe.token(Wish("alice@example.com", "news", 7), secret=SECRET)
+    link = f"https://mail.acme.example/unsubscribe?token={token}"
+
+    names = [name for name in message if name.startswith("List-")]
+
+    assert message["List-Unsubscribe"] == f"<{link}>"
+    assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    assert message["List-Id"] == "<news.1.acme.example>"
+    assert message["Feedback-ID"] == f"{STREAM}:news:campaign:1"
+    assert names == ["List-Unsubscribe", "List-Unsubscribe-Post", "List-Id"]
+    assert f'<a href="{link}">Unsubscribe</a>' in parts(message)[0]
+    assert parts(message)[1].endswith(f"Unsubscribe: {link}")
+
+
+def test_only_notifications_say_that_nobody_wrote_them() -> None:
+    [campaign] = map(read, draft(ALICE).mails)
+    [notification] = map(read, draft(ALICE, kind=Kind.TOPIC).mails)
+
+    assert campaign["Auto-Submitted"] is None
+    assert notification["Auto-Submitted"] == "auto-generated"
+
+
+def test_the_same_recipient_gets_the_same_bytes_whenever_they_are_made() -> None:
+    once, again = (draft(ALICE, BOB).mails for _ in range(2))
+    [alone] = draft(ALICE).mails
+
+    assert [mail.message.content for mail in once] == [mail.message.content for mail in again]
+    assert alone.message.content == once[0].message.content
+
+
+def test_who_lacks_a_value_gets_no_mail_and_the_others_get_theirs() -> None:
+    letter = Letter(Script("a", "<p>{{ code }}</p>", "{{ code }}", required=("code",)))
+    with_code = Recipient(1, "bob@example.com", None, {"code": "7"}, 0)
+
+    found = draft(ALICE, with_code, letter=letter)
+
+    [verdict] = found.verdicts
+    assert (verdict.position, verdict.code) == (0, "template_missing_variable")
+    assert verdict.detail == "The variable code has no value. Give it one, and send again."
+    assert [mail.position for mail in found.mails] == [1]
+
+
+@pytest.mark.parametrize("name", ["x\r\nBcc: eve@evil.example", "x\x00y", "=?utf-8?q?a=0ABcc:x?="])
+def test_no_value_adds_a_header(name: str) -> None:
+    expected = set(read(draft(ALICE).mails[0]).keys())
+
+    found = draft(Recipient(0, "alice@example.com", None, {"name": name}, 0))
+
+    assert all(set(read(mail).keys()) == expected for mail in found.mails)
+    assert len(found.mails) + len(found.verdicts) == 1
+
+
+@pytest.fixture
+def acme(tmp_path: Path, settings: LazySettings, transactional_db: None) -> office.Office:
+    settings.UNSUBSCRIBE_SECRET = SECRET.decode()
+    found = office.open_office(tmp_path)
+    organisation = Organisation("Acme", "1 Main Street", "https://acme.example/u")
+    actions.set_organisation(found.workspace_id, organisation, actor="alice")
+    return found
+
+
+def planned(acme: office.Office, *lines: Line) -> int:
+    letter = letters.keep(acme.workspace_id, SCRIPT)
+    stream_id = ledger.open_stream(
+        acme.workspace_id,
+        sender_id=acme.sender_id,
+        kind=Kind.CAMPAIGN,
+        title="News",
+        now=datetime.now(UTC),
+        body=Body(letter=letter, list_key="news"),
+    )
+    ledger.enqueue(stream_id, lines)
+    return stream_id
+
+
+LINES = [Line("alice@example.com", variables={"name": "Alice"}), Line("bob@example.com")]
+
+
+def test_a_stream_of_a_stored_letter_is_sent(acme: office.Office) -> None:
+    stream = planned(acme, *LINES)
+
+    office.send_all(stream)
+
+    assert office.counts(stream) == {State.ACCEPTED: 2}
+    assert acme.taken_from(stream) == [0, 1]
+
+
+def test_where_nobody_could_leave_the_sender_is_held_and_nobody_fails(
+    acme: office.Office, settings: LazySettings
+) -> None:
+    stream = planned(acme, *LINES)
+    settings.UNSUBSCRIBE_SECRET = ""
+
+    with office.dispatching():
+        office.until(lambda: _held(stream) is not None)
+
+    held = _held(stream)
+    assert held
+    assert held.reason is Reason.SENDER_BLOCKED
+    assert "UNSUBSCRIBE_SECRET" in held.detail
+    assert office.counts(stream) == {State.WAITING: 2}
+
+
+def _held(stream_id: int) -> Held | None:
+    found = deliveries.stream(stream_id)
+    return found.sender_hold if found else None
+
+
+def test_a_letter_that_is_gone_fails_its_mails_with_a_reason(acme: office.Office) -> None:
+    stream_id = ledger.open_stream(
+        acme.workspace_id,
+        sender_id=acme.sender_id,
+        kind=Kind.CAMPAIGN,
+        title="News",
+        now=datetime.now(UTC),
+        body=Body(letter="00" * 32, list_key="news"),
+    )
+    ledger.enqueue(stream_id, LINES)
+
+    office.send_all(stream_id)
+
+    assert office.counts(stream_id) == {State.FAILED: 2}
+    gone = "The letter that it is made from is not there any more."
+    assert office.details(stream_id) == {("invalid", "OUTBOX_NOT_FOUND", gone)}
+
+
+def test_another_workspaces_letter_is_not_found(acme: office.Office) -> None:
+    charlie = actions.create_workspace("globex", actor="charlie")
+    digest = letters.keep(acme.workspace_id, SCRIPT)
+
+    assert letters.find(acme.workspace_id, digest=digest)
+    assert letters.find(charlie, digest=digest) is None
+
+
+def test_a_letter_is_kept_once(acme: office.Office) -> None:
+    assert letters.keep(acme.workspace_id, SCRIPT) == letters.keep(acme.workspace_id, SCRIPT)
+    assert queries.organisation(acme.workspace_id).name == "Acme"

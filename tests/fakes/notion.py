@@ -1,0 +1,373 @@
+"""Notion's API on loopback: pages, blocks in parts, its errors, and files that expire."""
+
+import json
+import re
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, override
+from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
+
+from tests.fakes.notion_pages import NOBODY, HostedFile, Json, Node, Schema
+
+TOKEN = "ntn_made-up-0123456789abcdef"
+MOST_RESULTS = 100
+
+_SOME_TIME = "2026-11-15T08:00:00.000Z"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request that came in."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: Json
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is answered instead; without a code the body is not Notion's JSON."""
+
+    status: int
+    code: str = ""
+    message: str = "Something is wrong."
+    retry_after: str | None = None
+    stall: float = 0.0  # seconds before it is answered
+
+
+@dataclass
+class File:
+    content: bytes
+    type: str = "image/png"
+    location: str | None = None  # a redirect instead of the content
+    drip: float = 0.0  # seconds between two bytes
+
+
+class ApiError(Exception):
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+@dataclass
+class FakeNotion:
+    url: str
+    token: str = TOKEN
+    pages: dict[str, Json] = field(default_factory=dict)
+    created: list[str] = field(default_factory=list)  # pages that callers made
+    databases: dict[str, Json] = field(default_factory=dict)
+    data_sources: dict[str, Json] = field(default_factory=dict)
+    files: dict[str, File] = field(default_factory=dict)
+    faults: deque[Fault] = field(default_factory=deque)
+    requests: list[Seen] = field(default_factory=list)
+    _children: dict[str, tuple[Node, ...]] = field(default_factory=dict)
+    _id_count: int = 0
+    _signature: int = 0
+    _expired: int = 0  # signatures up to this one are
+
+    def add_page(self, *nodes: Node, properties: Json | None = None) -> str:
+        page_id = self._new_id()
+        self.pages[page_id] = _page(page_id, {"type": "workspace", "workspace": True})
+        self.pages[page_id]["properties"] = properties or {}
+        self._keep(page_id, nodes)
+        return page_id
+
+    def add_database(self, schema: Schema) -> None:
+        parent = {"type": "database_id", "database_id": schema.database_id}
+        source: Json = {"id": schema.data_source_id, "name": "Rows"}
+        self.databases[schema.database_id] = {
+            "object": "database",
+            "id": schema.database_id,
+            "title": [],
+            "in_trash": False,
+            "data_sources": [source],
+        }
+        properties = {
+            name: {"id": name, "name": name, "type": kind, kind: {}}
+            for name, kind in schema.properties.items()
+        }
+        self.data_sources[schema.data_source_id] = {
+            "object": "data_source",
+            "id": schema.data_source_id,
+            "title": [],
+            "parent": parent,
+            "properties": properties,
+            "in_trash": False,
+        }
+
+    def limit_rate(self, count: int, *, retry_after: str | None = "1") -> None:
+        fault = Fault(429, "rate_limited", "You have been rate limited.", retry_after)
+        self.faults.extend([fault] * count)
+
+    def fail(self, count: int, *, status: int = 500) -> None:
+        self.faults.extend([Fault(status, "internal_server_error")] * count)
+
+    def expire_files(self) -> None:
+        """As if an hour had passed: the addresses given so far lead nowhere."""
+        self._expired = self._signature
+
+    def file_url(self, name: str) -> str:
+        self._signature += 1
+        signed = f"X-Amz-Expires=3600&X-Amz-Signature={self._signature}"
+        return f"{self.url}/files/{name}?{signed}"
+
+    def is_expired(self, signature: str) -> bool:
+        return int(signature or "0") <= self._expired
+
+    def children(self, block_id: str, *, start: str, size: int) -> Json:
+        if block_id not in self._children:
+            raise _missing("block", block_id)
+        nodes = self._children[block_id]
+        ids = [node.id for node in nodes]
+        if not 1 <= size <= MOST_RESULTS or (start and start not in ids):
+            raise ApiError(400, "validation_error", "page_size or start_cursor is not valid.")
+        first = ids.index(start) if start else 0
+        rest = ids[first + size : first + size + 1]
+        return {
+            "object": "list",
+            "type": "block",
+            "block": {},
+            "request_id": NOBODY,
+            "results": [self._block(node, block_id) for node in nodes[first : first + size]],
+            "next_cursor": rest[0] if rest else None,
+            "has_more": bool(rest),
+        }
+
+    def update(self, page_id: str, body: Json) -> Json:
+        if page_id not in self.pages:
+            raise _missing("page", page_id)
+        page = self.pages[page_id]
+        known = page["properties"]
+        assert isinstance(known, dict)
+        known.update(_written(body, known))
+        return page
+
+    def create(self, body: Json) -> Json:
+        parent = body["parent"]
+        assert isinstance(parent, dict)
+        source = self.data_sources.get(str(parent.get("data_source_id")))
+        if source is None:
+            raise _missing("data source", str(parent.get("data_source_id")))
+        known = source["properties"]
+        assert isinstance(known, dict)
+        page_id = self._new_id()
+        self.pages[page_id] = _page(page_id, parent) | {"properties": _written(body, known)}
+        self.created.append(page_id)
+        return self.pages[page_id]
+
+    def _new_id(self) -> str:
+        self._id_count += 1
+        return str(UUID(int=self._id_count, version=4))
+
+    def _keep(self, parent: str, nodes: Sequence[Node]) -> None:
+        named = tuple(
+            Node(node.type, node.content, node.children, node.id or self._new_id())
+            for node in nodes
+        )
+        self._children[parent] = named
+        for node in named:
+            self._keep(node.id, node.children)
+
+    def _block(self, node: Node, parent: str) -> Json:
+        kind = "page_id" if parent in self.pages else "block_id"
+        return {
+            "object": "block",
+            "id": node.id,
+            "parent": {"type": kind, kind: parent},
+            **_dated(),
+            "has_children": bool(node.children) or node.type in {"child_page", "synced_block"},
+            "in_trash": False,
+            "type": node.type,
+            node.type: self._signed(node.content),
+        }
+
+    def _signed(self, value: object) -> object:
+        match value:
+            case HostedFile(name=name):
+                return self.file_url(name)
+            case dict():
+                return {name: self._signed(each) for name, each in value.items()}
+            case _:
+                return value
+
+
+def _dated() -> Json:
+    somebody = {"object": "user", "id": NOBODY}
+    times = {"created_time": _SOME_TIME, "last_edited_time": _SOME_TIME}
+    return {**times, "created_by": somebody, "last_edited_by": somebody}
+
+
+def _page(page_id: str, parent: Json) -> Json:
+    return {
+        "object": "page",
+        "id": page_id,
+        "parent": parent,
+        **_dated(),
+        "cover": None,
+        "icon": None,
+        "in_trash": False,
+        "is_locked": False,
+        "url": f"https://www.notion.so/{UUID(page_id).hex}",
+        "public_url": None,
+        "properties": {},
+    }
+
+
+def _written(body: Json, known: dict[str, Json]) -> Json:
+    given = body.get("properties")
+    assert isinstance(given, dict)
+    for name, value in given.items():
+        if name not in known or known[name]["type"] not in value:
+            message = f"{name} is not a property that exists, or has another type."
+            raise ApiError(400, "validation_error", message)
+    return {
+        name: {"id": known[name]["id"], "type": known[name]["type"], **value}
+        for name, value in given.items()
+    }
+
+
+def _missing(kind: str, missing_id: str) -> ApiError:
+    message = (
+        f"Could not find {kind} with ID: {missing_id}."
+        " Make sure the relevant pages and databases are shared with your integration."
+    )
+    return ApiError(404, "object_not_found", message)
+
+
+_ID = "([0-9a-f-]{36})"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def do_PATCH(self) -> None:
+        self._serve()
+
+    @property
+    def notion(self) -> FakeNotion:
+        assert isinstance(self.server, Server)
+        return self.server.notion
+
+    def _serve(self) -> None:
+        seen = self._read()
+        if seen.path.startswith("/files/"):
+            self._send_file(seen)
+            return
+        self.notion.requests.append(seen)
+        if self.notion.faults:
+            self._send_fault(self.notion.faults.popleft())
+            return
+        try:
+            self._check(seen)
+            self._send_json(200, self._answer(seen))
+        except ApiError as error:
+            self._send_fault(Fault(error.status, error.code, str(error)))
+
+    def _read(self) -> Seen:
+        parts = urlsplit(self.path)
+        size = int(self.headers.get("Content-Length", "0"))
+        body = json.loads(self.rfile.read(size)) if size else {}
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        return Seen(self.command, parts.path, query, headers, body)
+
+    def _check(self, seen: Seen) -> None:
+        if seen.headers.get("authorization") != f"Bearer {self.notion.token}":
+            raise ApiError(401, "unauthorized", "API token is invalid.")
+        if "notion-version" not in seen.headers:
+            raise ApiError(400, "missing_version", "Notion-Version header should be defined.")
+
+    def _answer(self, seen: Seen) -> Json:
+        fake = self.notion
+        if seen.method == "POST" and seen.path == "/v1/pages":
+            return fake.create(seen.body)
+        if found := re.fullmatch(f"/v1/blocks/{_ID}/children", seen.path):
+            size = int(seen.query.get("page_size", MOST_RESULTS))
+            return fake.children(found[1], start=seen.query.get("start_cursor", ""), size=size)
+        if not (found := re.fullmatch(f"/v1/(pages|databases|data_sources)/{_ID}", seen.path)):
+            raise ApiError(400, "invalid_request_url", "Invalid request URL.")
+        if seen.method == "PATCH":
+            return fake.update(found[2], seen.body)
+        kept: dict[str, Json] = getattr(fake, found[1])
+        if found[2] not in kept:
+            raise _missing(found[1].removesuffix("s"), found[2])
+        return kept[found[2]]
+
+    def _send_fault(self, fault: Fault) -> None:
+        time.sleep(fault.stall)
+        headers = {} if fault.retry_after is None else {"Retry-After": fault.retry_after}
+        if not fault.code:
+            self._send(fault.status, b"<h1>Bad gateway</h1>", "text/html", headers)
+            return
+        shape = {"code": fault.code, "message": fault.message, "request_id": NOBODY}
+        self._send_json(fault.status, {"object": "error", "status": fault.status, **shape}, headers)
+
+    def _send_json(self, status: int, body: Json, headers: dict[str, str] | None = None) -> None:
+        self._send(status, json.dumps(body).encode(), "application/json", headers or {})
+
+    def _send(self, status: int, body: bytes, kind: str, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, **headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _send_file(self, seen: Seen) -> None:
+        file = self.notion.files.get(seen.path.removeprefix("/files/"))
+        if file is None or self.notion.is_expired(seen.query.get("X-Amz-Signature", "")):
+            self._send(403, b"<Code>AccessDenied</Code>", "application/xml", {})
+        elif file.location is not None:
+            self._send(302, b"", "text/html", {"Location": file.location})
+        elif file.drip:
+            self._drip(file)
+        else:
+            self._send(200, file.content, file.type, {})
+
+    def _drip(self, file: File) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", file.type)
+        self.end_headers()
+        for byte in file.content:
+            time.sleep(file.drip)
+            self.wfile.write(bytes([byte]))
+
+    @override
+    def log_message(self, format: str, *args: object) -> None:
+        """The requests are kept; nobody reads them on standard error."""
+
+
+class Server(ThreadingHTTPServer):
+    notion: FakeNotion
+
+    @override
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up in the middle of a file is no error of the server."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
+@contextmanager
+def running() -> Iterator[FakeNotion]:
+    with Server(("127.0.0.1", 0), Handler) as server:
+        fake = server.notion = FakeNotion(f"http://127.0.0.1:{server.server_port}")
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield fake
+        finally:
+            server.shutdown()
+            thread.join()
