@@ -17,7 +17,7 @@ from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.observability import metrics
 from postledger.providers import addresses
-from postledger.transactional import flows, idempotency, recipients, validation, values
+from postledger.transactional import filling, flows, idempotency, recipients, validation, values
 from postledger.transactional.flows import Flow
 from postledger.transactional.idempotency import Key, KeyTakenError
 from postledger.transactional.recipients import Found
@@ -100,15 +100,19 @@ def _reopened(asking: _Asking, flow: Flow) -> Flow:
 
 def _posts(asking: _Asking, mails: Sequence[MailRequest]) -> list[_Post]:
     """What is to be written; one wrong mail is the refusal of the whole request."""
-    broken = [validation.integrity(mail, now=asking.now) for mail in mails]
-    sound = [mail for mail, flaws in zip(mails, broken, strict=True) if not flaws]
+    put = [filling.filled(asking.workspace_id, mail) for mail in mails]
+    broken = [
+        validation.integrity(mail, now=asking.now) if isinstance(mail, MailRequest) else mail
+        for mail in put
+    ]
+    sound = [mail for mail in put if isinstance(mail, MailRequest)]
     contacts = recipients.find(
         asking.workspace_id, [mail.recipient for mail in sound if mail.recipient is not None]
     )
     posts: list[_Post] = []
     all_flaws: list[Flaw] = []
-    for index, (mail, flaws) in enumerate(zip(mails, broken, strict=True)):
-        post = flaws or _post(asking, mail, contacts)
+    for index, (mail, flaws) in enumerate(zip(put, broken, strict=True)):
+        post = flaws or _post(asking, mail, contacts)  # type: ignore[arg-type]  # sound without flaws
         if isinstance(post, _Post):
             posts.append(post)
         else:
@@ -153,8 +157,14 @@ def _line(mail: MailRequest, contact: Found | None, request_id: str) -> Line:
         reply_to=addresses.canonical(mail.reply_to) if mail.reply_to else "",
         tags=tuple(dict.fromkeys(mail.tags)),
         attachments=mail.attachments,
+        letter=mail.letter,
     )
-    return Line(addresses.canonical(mail.to), contact_id=contact.id if contact else None, body=body)
+    return Line(
+        addresses.canonical(mail.to),
+        contact_id=contact.id if contact else None,
+        variables=mail.template.variables if mail.template else None,
+        body=body,
+    )
 
 
 def _written(asking: _Asking, posts: Sequence[_Post], key: Key | None) -> Answer:

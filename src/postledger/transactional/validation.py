@@ -4,6 +4,7 @@ That its line in the outbox exists, the fourth of them, is so by itself at the d
 request writes it.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +15,7 @@ from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses, headers, mime
 from postledger.providers.base import Mailbox, Parts
-from postledger.transactional.values import Flaw, MailRequest, Reference, Validation
+from postledger.transactional.values import Flaw, MailRequest, Named, Reference, Validation
 
 MOST_ATTACHMENTS = 10
 MOST_ATTACHED_BYTES = 7_340_032
@@ -25,6 +26,7 @@ TAG = "[A-Za-z0-9_-]{1,64}"
 
 _LONGEST_NAME = 255
 _LONGEST_HEADER = 2_000
+_LARGEST_VARIABLES = 65_536
 _LONGEST_TEXT = checks.MAX_HTML_BYTES
 _TAG = re.compile(TAG)
 
@@ -36,7 +38,7 @@ _SOME_ID = DeliveryId(0, 0).text()
 
 def integrity(mail: MailRequest, *, now: datetime) -> list[Flaw]:
     """Whether the request agrees with itself, can be stored, and can be written on a wire."""
-    unstorable = list(_unstorable(mail))
+    unstorable = [*_unstorable(mail), *_variables(mail.template)]
     return unstorable or [
         *_sizes(mail),
         *_reference(mail.recipient, mail.to),
@@ -79,10 +81,39 @@ def _unstorable(mail: MailRequest) -> Iterator[Flaw]:
         *(("subject", mail.subject), ("html", mail.html), ("text", mail.text)),
         *(("sender", mail.sender), ("recipient.external_id", named.external_id)),
         *(("headers", name + value) for name, value in mail.headers.items()),
+        *(("template.variables", text) for text in _texts(mail)),
         *(("attachments", part.filename + part.content_type) for part in mail.attachments),
     ):
         if text and not _is_storable(text):
             yield _flaw(place, "It holds U+0000 or half a character; remove it.")
+
+
+def _variables(named: Named | None) -> Iterator[Flaw]:
+    if named is None:
+        return
+    try:
+        size = len(json.dumps(named.variables, allow_nan=False))
+    except (ValueError, RecursionError):
+        yield _flaw("template.variables", "They hold a number without end, or nest too deeply.")
+        return
+    if size > _LARGEST_VARIABLES:
+        detail = f"They are {size} bytes of JSON; at most {_LARGEST_VARIABLES} are taken."
+        yield _flaw("template.variables", detail)
+
+
+def _texts(mail: MailRequest) -> Iterator[str]:
+    """Every text in the variables; they are kept with the mail."""
+    left: list[object] = [mail.template.variables] if mail.template else []
+    while left:
+        match left.pop():
+            case str(text):
+                yield text
+            case list(items):
+                left += items
+            case dict(items):
+                left += [*items.keys(), *items.values()]
+            case _:
+                pass
 
 
 def _is_storable(text: str) -> bool:

@@ -25,13 +25,26 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """A template, and what fills it in."""
+
+    key: str
+    locale: str
+    variables: Mapping[str, object]
+    version: int | None = None  # None: the newest
+
+
+@dataclass(frozen=True, slots=True)
 class MailRequest:
-    """One mail that somebody wants to be sent."""
+    """One mail that somebody wants to be sent: in words of its own, or by a template."""
 
     to: str
-    subject: str
-    html: str
+    subject: str = ""
+    html: str = ""
     text: str = ""
+    template: Named | None = None
+    letter: str = ""  # the digest of what its words were made from
+    list_key: str | None = None  # of the list that its footer lets people leave
     to_name: str = ""
     recipient: Reference | None = None
     sender: str | None = None  # None: the only one the workspace has
@@ -49,6 +62,8 @@ class Validation(StrEnum):
     RECIPIENT_NOT_FOUND = "RECIPIENT_NOT_FOUND"  # no such contact, or deleted, or another address
     INVALID_EMAIL = "INVALID_EMAIL"  # the address cannot be written to
     INVALID_TEMPLATE = "INVALID_TEMPLATE"  # the subject or the HTML must not be sent
+    TEMPLATE_MISSING_LOCALE = "template_missing_locale"  # the template is not in that language
+    TEMPLATE_MISSING_VARIABLE = "template_missing_variable"  # it cannot be filled in
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +100,21 @@ class InvalidTemplateError(InvalidMailError):
     code: ClassVar[str] = Validation.INVALID_TEMPLATE.value
 
 
+class TemplateMissingLocaleError(InvalidMailError):
+    code: ClassVar[str] = Validation.TEMPLATE_MISSING_LOCALE.value
+
+
+class TemplateMissingVariableError(InvalidMailError):
+    code: ClassVar[str] = Validation.TEMPLATE_MISSING_VARIABLE.value
+
+
 _REFUSALS: Mapping[Validation, type[InvalidMailError]] = {
     Validation.INVALID_PAYLOAD: InvalidPayloadError,
     Validation.RECIPIENT_NOT_FOUND: RecipientNotFoundError,
     Validation.INVALID_EMAIL: InvalidEmailError,
     Validation.INVALID_TEMPLATE: InvalidTemplateError,
+    Validation.TEMPLATE_MISSING_LOCALE: TemplateMissingLocaleError,
+    Validation.TEMPLATE_MISSING_VARIABLE: TemplateMissingVariableError,
 }
 
 
@@ -120,10 +145,12 @@ def digest(mails: Sequence[MailRequest], *, is_test: bool) -> bytes:
 
 
 def _plain(mail: MailRequest) -> list[object]:
-    recipient = mail.recipient
+    recipient, named = mail.recipient, mail.template
     return [
         *(mail.to, mail.to_name, mail.sender, mail.reply_to),
         *(mail.subject, mail.html, mail.text, dict(mail.headers), mail.tags),
+        mail.list_key,
+        [named.key, named.locale, named.version, named.variables] if named else None,
         [recipient.email, recipient.id, recipient.external_id] if recipient else None,
         [[part.filename, part.content_type] for part in mail.attachments],
         mail.send_at.timestamp() if mail.send_at else None,

@@ -5,12 +5,12 @@ Limits in `json_schema_extra` are only told here: the validations judge them, ea
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationInfo, field_validator
 
 from postledger.content import checks
 from postledger.providers.base import Attachment
 from postledger.transactional import validation
-from postledger.transactional.values import MailRequest, Reference
+from postledger.transactional.values import MailRequest, Named, Reference
 from postledger.web.api.fields import Address, Attached, Moment
 
 MOST_MAILS = 500
@@ -23,6 +23,7 @@ _EXAMPLE: dict[str, JsonValue] = {
     "tags": ["receipt"],
 }
 
+ListKey = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]{0,63}$", examples=["general"])]
 Name = Annotated[str | None, Field(json_schema_extra={"maxLength": 255})]
 
 
@@ -56,6 +57,20 @@ class AttachmentIn(Incoming):
         return Attachment(self.filename, self.content_type, self.content)
 
 
+class TemplateIn(Incoming):
+    """A template of the workspace, or one that comes with the product, and what fills it in."""
+
+    id: str = Field(examples=["open-seat"], description="The template's key.")
+    version: int | None = Field(
+        default=None, ge=1, le=2**31 - 1, description="The newest, unless said."
+    )
+    locale: str = Field(examples=["en", "pt-BR"])
+    variables: dict[str, JsonValue] = Field(default={}, description="Up to 65,536 bytes of JSON.")
+
+    def named(self) -> Named:
+        return Named(self.id, self.locale, self.variables, self.version)
+
+
 class MailIn(Incoming):
     """One mail."""
 
@@ -67,12 +82,26 @@ class MailIn(Incoming):
         default=None, description="A sender of the workspace; needed where it has several."
     )
     reply_to: Address | None = None
-    subject: str = Field(json_schema_extra={"minLength": 1, "maxLength": checks.MAX_SUBJECT})
-    html: str = Field(
-        json_schema_extra={"minLength": 1},
-        description="Up to 524,288 bytes; no script, javascript: URL or event handler.",
+    template: TemplateIn | None = Field(
+        default=None, description="In place of subject, html and text."
+    )
+    subject: str | None = Field(
+        default=None,
+        validate_default=True,
+        json_schema_extra={"maxLength": checks.MAX_SUBJECT},
+        description="Needed without a template.",
+    )
+    html: str | None = Field(
+        default=None,
+        validate_default=True,
+        description="Needed without a template."
+        " Up to 524,288 bytes; no script, javascript: URL or event handler.",
     )
     text: str | None = Field(default=None, description="The same for readers without HTML.")
+    list_key: ListKey | None = Field(
+        default=None,
+        description="Adds the workspace's footer, with a link that ends mail of this list.",
+    )
     attachments: list[AttachmentIn] = Field(
         default=[],
         json_schema_extra={"maxItems": validation.MOST_ATTACHMENTS},
@@ -93,6 +122,13 @@ class MailIn(Incoming):
         default=None, description="Not before then; up to 30 days ahead. The past means now."
     )
 
+    @field_validator("subject", "html")
+    @classmethod
+    def _has_words(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is None and info.data.get("template", ...) is None:
+            raise ValueError("give it, or name a template")
+        return value
+
     def request(self) -> MailRequest:
         to = MailboxIn(email=self.to) if isinstance(self.to, str) else self.to
         named = self.recipient
@@ -102,9 +138,11 @@ class MailIn(Incoming):
             recipient=named.reference() if named else None,
             sender=self.sender,
             reply_to=self.reply_to,
-            subject=self.subject,
-            html=self.html,
+            subject=self.subject or "",
+            html=self.html or "",
             text=self.text or "",
+            template=self.template.named() if self.template else None,
+            list_key=self.list_key,
             attachments=tuple(part.attachment() for part in self.attachments),
             headers=self.headers,
             tags=tuple(self.tags),

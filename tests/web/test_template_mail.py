@@ -1,0 +1,189 @@
+"""Mails by template, and mails that people may leave, through the door and into the ledger."""
+
+import copy
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+
+from postledger.accounts import actions
+from postledger.accounts.queries import Organisation
+from postledger.contacts import unsubscribe
+from postledger.contacts.unsubscribe import Wish
+from postledger.content import letters, templates
+from postledger.content.source import Format, Source
+from postledger.deliveries import queries
+from postledger.deliveries.entries import Body
+from postledger.lib.ids import DeliveryId
+from tests.web.callers import Caller, Reply, caller
+
+SECRET = "a secret of the tests"
+VARIABLES = {
+    "courseTitle": "Operating Systems",
+    "courseString": "01:198:416",
+    "sectionIndex": "09214",
+    "sectionNumber": "03",
+    "meetingSummary": "Tue 10:20",
+    "manageUrl": "https://example.com/manage?a=1&b=2",
+}
+TEMPLATE = {"id": "open-seat", "locale": "en", "variables": VARIABLES}
+
+
+@pytest.fixture
+def alice(db: None) -> Caller:
+    return caller("acme")
+
+
+def by_template(who: Caller, **changes: Any) -> Reply:
+    template = {**copy.deepcopy(TEMPLATE), **changes}
+    return who.send(subject=None, html=None, template=template)
+
+
+def stored(reply: Reply) -> Body:
+    assert reply.status == 202, reply.body
+    named = DeliveryId.parse(reply.body["id"])
+    assert named
+    return queries.bodies(named.stream_id, [named.position])[named.position]
+
+
+@pytest.mark.parametrize("locale", ["en", "ru", "pt", "pt-BR", "RU"])
+def test_a_mail_by_template_is_stored_in_its_words(alice: Caller, locale: str) -> None:
+    mail = stored(by_template(alice, locale=locale))
+
+    assert "01:198:416" in mail.subject
+    assert "Operating Systems" in mail.html
+    assert "https://example.com/manage?a=1&amp;b=2" in mail.html
+    assert "https://example.com/manage?a=1&b=2" in mail.text
+    assert "{{" not in mail.subject + mail.html + mail.text
+    assert "{%" not in mail.subject + mail.html + mail.text
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_a_missing_variable_is_named_and_nothing_is_stored(alice: Caller, name: str) -> None:
+    variables = {key: value for key, value in VARIABLES.items() if key != name}
+
+    refused = by_template(alice, variables=variables)
+
+    assert (refused.status, refused.body["code"]) == (422, "template_missing_variable")
+    assert refused.body["errors"][0]["place"] == f"template.variables.{name}"
+    assert name in refused.body["detail"]
+    assert alice.get("/v1/email").body["mails"] == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "place"),
+    [
+        ({"locale": "fr"}, "template_missing_locale", "template.locale"),
+        ({"id": "nosuch"}, "INVALID_PAYLOAD", "template.id"),
+        ({"version": 99}, "INVALID_PAYLOAD", "template.id"),
+        ({"variables": VARIABLES | {"notes": "\x00"}}, "INVALID_PAYLOAD", "html"),
+        ({"variables": VARIABLES | {"other": {"a": ["\ud800"]}}}, "INVALID_PAYLOAD", None),
+        ({"variables": VARIABLES | {"other": "a" * 65_536}}, "INVALID_PAYLOAD", None),
+        ({"variables": VARIABLES | {"manageUrl": "javascript:x"}}, "INVALID_TEMPLATE", "template"),
+    ],
+)
+def test_what_cannot_be_filled_in_is_refused(
+    alice: Caller, changes: dict[str, Any], code: str, place: str | None
+) -> None:
+    refused = by_template(alice, **changes)
+
+    assert (refused.status, refused.body["code"]) == (422, code), refused.body
+    assert refused.body["errors"][0]["place"] == (place or "template.variables")
+
+
+def test_a_number_without_end_is_refused(alice: Caller) -> None:
+    refused = by_template(alice, variables=VARIABLES | {"other": float("inf")})
+
+    assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
+
+
+def test_extra_variables_are_allowed(alice: Caller) -> None:
+    assert by_template(alice, variables=VARIABLES | {"other": [1, {"a": None}]}).status == 202
+
+
+def test_a_template_and_own_words_are_one_too_many(alice: Caller) -> None:
+    refused = alice.send(template=TEMPLATE)
+
+    assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
+    assert refused.body["errors"][0]["place"] == "template"
+
+
+def test_a_stored_mail_can_be_made_again_from_its_letter(alice: Caller) -> None:
+    mail = stored(by_template(alice))
+
+    letter = letters.find(alice.workspace_id, digest=mail.letter)
+
+    assert letter
+    filled = letter.fill({"name": "", **VARIABLES, "email": "alice@example.com"})
+    assert (filled.subject, *letter.whole(filled)) == (mail.subject, mail.html, mail.text)
+
+
+def test_another_workspaces_template_is_unknown(alice: Caller) -> None:
+    charlie = caller("globex")
+    templates.create(alice.workspace_id, key="welcome", name="Welcome", actor="alice")
+    texts = [Source("Hello", "Hello **{{ name }}**.", Format.MARKDOWN)]
+    templates.add_version(
+        alice.workspace_id,
+        key="welcome",
+        required=[],
+        optional=[],
+        fallback_locale="en",
+        texts=texts,
+        actor="alice",
+    )
+
+    mine = by_template(alice, id="welcome", variables={})
+    theirs = by_template(charlie, id="welcome", variables={})
+
+    assert mine.status == 202
+    assert (theirs.status, theirs.body["code"]) == (422, "INVALID_PAYLOAD")
+
+
+def test_a_repeat_under_a_key_is_told_apart_by_its_variables(alice: Caller) -> None:
+    def send(**variables: str) -> Reply:
+        template = {**TEMPLATE, "variables": VARIABLES | variables}
+        return alice.send("key", subject=None, html=None, template=template)
+
+    first, again, other = send(), send(), send(notes="Hurry")
+
+    assert first.body == again.body
+    assert (other.status, other.body["code"]) == (409, "idempotency_key_reused")
+
+
+@pytest.fixture
+def footer(alice: Caller, settings: LazySettings) -> str:
+    settings.UNSUBSCRIBE_SECRET = SECRET
+    organisation = Organisation("Acme Ltd", "1 Main St", "https://acme.example/unsubscribe")
+    actions.set_organisation(alice.workspace_id, organisation, actor="alice")
+    token = unsubscribe.token(Wish("alice@example.com", "news"), secret=SECRET.encode())
+    return f"https://acme.example/unsubscribe?token={token}"
+
+
+def test_a_mail_that_names_a_list_gets_its_footer_and_its_headers(
+    alice: Caller, footer: str
+) -> None:
+    mail = stored(alice.send(list_key="news", text="Thank you."))
+
+    assert mail.html == (
+        f'<p>Thank you.</p><hr><p>Acme Ltd — 1 Main St</p><p><a href="{footer}">Unsubscribe</a></p>'
+    )
+    assert mail.text == f"Thank you.\n--\nAcme Ltd — 1 Main St\nUnsubscribe: {footer}"
+    assert mail.headers == {
+        "List-Unsubscribe": f"<{footer}>",
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    }
+
+
+def test_a_mail_that_names_no_list_is_sent_as_given(alice: Caller, footer: str) -> None:
+    mail = stored(alice.send())
+
+    assert (mail.html, mail.headers or {}) == ("<p>Thank you.</p>", {})
+    assert footer not in mail.text
+
+
+def test_without_a_footer_a_mail_that_asks_for_one_is_refused(alice: Caller) -> None:
+    refused = alice.send(list_key="news")
+
+    assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
+    assert refused.body["errors"][0]["place"] == "list_key"
+    assert "ORG_NAME" in refused.body["detail"]
