@@ -139,6 +139,22 @@ class Env(BaseSettings):
         default=SecretStr(""),
         description="Another name of `UNSUBSCRIBE_SECRET`, which wins where both are set.",
     )
+    notion_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="The secret of the Notion integration that pages are shared with.",
+    )
+    notion_url: str = Field(
+        default="https://api.notion.com",
+        description="Where Notion answers.",
+    )
+    pictures_folder: str = Field(
+        default="",
+        description="Where pictures of Notion pages are kept; all web processes need to see it.",
+    )
+    pictures_url: str = Field(
+        default="",
+        description="The public address of `/pictures` of this installation.",
+    )
     metrics_token: SecretStr = Field(
         default=SecretStr(""),
         description="The bearer token that `/metrics` asks for; without one, everybody may read.",

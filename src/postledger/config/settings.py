@@ -114,6 +114,10 @@ UNSUBSCRIBE_BASE_URL = _env.unsubscribe_base_url
 UNSUBSCRIBE_SECRET = (
     _env.unsubscribe_secret.get_secret_value() or _env.unsub_secret.get_secret_value()
 )
+NOTION_TOKEN = _env.notion_token.get_secret_value()
+NOTION_URL = _env.notion_url
+PICTURES_FOLDER = _env.pictures_folder
+PICTURES_URL = _env.pictures_url
 UNSUBSCRIBE_SECRET_PREVIOUS = _env.unsubscribe_secret_previous.get_secret_value()
 
 LOGGING_CONFIG = "postledger.observability.logging.configure"

@@ -1,0 +1,81 @@
+"""`postledger notion` on a Notion that speaks the protocol, and the pictures it leaves behind."""
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from tests.content.notion.stage import PNG
+from tests.fakes import notion
+from tests.fakes import notion_pages as pages
+from tests.fakes.notion import TOKEN, File
+
+
+def render(page_id: str, folder: Path) -> list[str]:
+    out = StringIO()
+    call_command("notion", "render", page_id, "--to", str(folder), stdout=out)
+    return out.getvalue().splitlines()
+
+
+def test_a_page_becomes_two_files_and_its_pictures_are_served(
+    settings: LazySettings, tmp_path: Path
+) -> None:
+    with notion.running() as fake:
+        settings.NOTION_TOKEN, settings.NOTION_URL = TOKEN, fake.url
+        settings.PICTURES_FOLDER = str(tmp_path / "pictures")
+        settings.PICTURES_URL = "https://mail.example/pictures"
+        fake.files["chart.png"] = File(PNG, "image/png")
+        page_id = fake.add_page(
+            pages.paragraph("Hello {{ name }}, see:"),
+            pages.hosted("image", "chart.png", caption=["Figures"]),
+            properties={"Name": pages.title("Weekly news")},
+        )
+
+        told = render(page_id, tmp_path / "drafts")
+
+    html = (tmp_path / "drafts/page.html").read_text()
+    [picture] = (tmp_path / "pictures").iterdir()
+    shown = Client().get(f"/pictures/{picture.name}")
+    assert told[0] == "Subject: Weekly news"
+    assert "Hello {{ name }}, see:" in (tmp_path / "drafts/page.txt").read_text()
+    assert f'src="https://mail.example/pictures/{picture.name}"' in html
+    assert (shown.status_code, shown["Content-Type"]) == (200, "image/png")
+    assert b"".join(shown) == PNG
+    assert "immutable" in shown["Cache-Control"]
+
+
+def test_without_a_place_for_pictures_their_words_are_shown(
+    settings: LazySettings, tmp_path: Path
+) -> None:
+    with notion.running() as fake:
+        settings.NOTION_TOKEN, settings.NOTION_URL = TOKEN, fake.url
+        settings.PICTURES_FOLDER = settings.PICTURES_URL = ""
+        fake.files["chart.png"] = File(PNG, "image/png")
+        page_id = fake.add_page(pages.hosted("image", "chart.png", caption=["Figures"]))
+
+        told = render(page_id, tmp_path)
+
+    assert any(line.startswith("picture_unavailable") for line in told)
+    assert "Figures" in (tmp_path / "page.html").read_text()
+
+
+def test_without_a_token_the_command_says_how_to_get_one(
+    settings: LazySettings, tmp_path: Path
+) -> None:
+    settings.NOTION_TOKEN = ""
+
+    with pytest.raises(CommandError, match="set its secret as NOTION_TOKEN"):
+        render("a", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["x.png", "../secret", "0" * 64 + ".svg", "0" * 64 + ".png", "..%2f..%2fetc%2fpasswd"]
+)
+def test_nothing_but_pictures_is_served(name: str, settings: LazySettings, tmp_path: Path) -> None:
+    settings.PICTURES_FOLDER = str(tmp_path)
+    (tmp_path / ("0" * 64 + ".svg")).write_text("<svg/>")
+
+    assert Client().get(f"/pictures/{name}").status_code == 404
