@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import override
 
 from postledger.content import mailouts, review
+from postledger.content.checks import Finding
 from postledger.content.notion.pages import Page
 from postledger.workers import nouns
 
@@ -28,6 +29,6 @@ class Command(nouns.NounCommand):
         self.stdout.write(f"Wrote {to / 'page.html'} and {to / 'page.txt'}.")
         self._tell(found, review.findings(script, has_footer=False))
 
-    def _tell(self, page: Page, more: list[review.Finding]) -> None:
+    def _tell(self, page: Page, more: list[Finding]) -> None:
         for finding in (*page.findings, *more):
             self.stdout.write(f"{finding.code}  {finding.place}: {finding.remedy}")
