@@ -7,7 +7,8 @@ however often it is used, and the same person and list always get the same one.
 import binascii
 import hmac
 import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
+from binascii import b2a_base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii as _quoted
@@ -85,8 +86,11 @@ def _signed(data: bytes, secret: bytes) -> bytes:
     return hmac.digest(secret, data, "sha256")
 
 
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+
+
 def _base64(data: bytes) -> str:
-    return urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+    return b2a_base64(data, newline=False).translate(_URL_SAFE, b"=").decode("ascii")
 
 
 def _bytes(text: str) -> bytes | None:

@@ -21,6 +21,7 @@ from postledger.content.program import (
     Values,
 )
 from postledger.lib.errors import RefusedError
+from postledger.providers.mime import Filling
 from postledger.providers.patterns import Pattern
 
 # What every recipient has, whoever wrote the letter.
@@ -57,15 +58,6 @@ class LetterError(RefusedError):
         self.findings = tuple(findings)
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """A letter's holes, filled for one recipient."""
-
-    subject: str
-    text: Sequence[str]
-    html: Sequence[str]
-
-
 class Letter:
     """A script, ready to be filled in; making one is the expensive part."""
 
@@ -85,17 +77,17 @@ class Letter:
         self._blank: dict[str, object] = dict.fromkeys(script.optional)
         self._html_bytes = sum(len(literal.encode()) for literal in self._html.literals)
 
-    def fill(self, values: Values) -> Filled:
+    def fill(self, values: Values) -> Filling:
         """Raises RefusedError where a value is missing, or where the mail must not be sent."""
         given = {**self._blank, **values}
         for name in self.script.required:
             if given.get(name) is None:
                 raise MissingVariableError(name)
-        filled = Filled(self._subject_line(given), self._text.fill(given), self._html.fill(given))
+        filled = Filling(self._subject_line(given), self._text.fill(given), self._html.fill(given))
         self._refuse_bad(filled)
         return filled
 
-    def whole(self, filled: Filled) -> tuple[str, str]:
+    def whole(self, filled: Filling) -> tuple[str, str]:
         """The HTML and the text in one piece each."""
         return (
             program.joined(self._html.literals, filled.html),
@@ -108,7 +100,7 @@ class Letter:
         # A value may hold line ends; the subject is one line.
         return _SPACES.sub(" ", self._subject.text(given)).strip()
 
-    def _refuse_bad(self, filled: Filled) -> None:
+    def _refuse_bad(self, filled: Filling) -> None:
         for number in self._urls:
             if not places.is_safe_url(filled.html[number]):
                 raise RenderError(

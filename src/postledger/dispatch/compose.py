@@ -19,7 +19,7 @@ from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses
 from postledger.providers.base import Mailbox, OutgoingMessage, Parts
-from postledger.providers.mime import Filling, Stencil
+from postledger.providers.mime import Stencil
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,7 @@ class Composer:
         filled = page.letter.fill(values)
         name = values["name"]
         to = Mailbox(recipient.address, name if isinstance(name, str) else "")
-        return stencil.fill(
-            to, delivery_id, Filling(filled.subject, lines, filled.text, filled.html)
-        )
+        return stencil.fill(to, delivery_id, filled, lines=lines)
 
     def _of_all(self, body: Body, letter: Letter | RefusedError | None) -> Stencil:
         """Made, or found wanting, once for all mails."""

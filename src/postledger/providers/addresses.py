@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 import idna
 
@@ -22,6 +23,8 @@ class InvalidAddressError(RefusedError):
     code = "invalid_address"
 
 
+# Each recipient's address is asked for twice: by the gates, and for its header.
+@lru_cache(maxsize=2048)
 def canonical(address: str) -> str:
     """The address with its domain in lower-case ASCII; the local part stays as it is.
 

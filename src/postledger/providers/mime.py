@@ -28,7 +28,6 @@ class Filling:
     """What one recipient's mail has that the others have not."""
 
     subject: str | None = None  # None: that of all
-    lines: str = ""  # finished headers
     text: Sequence[str] = ()
     html: Sequence[str] = ()
 
@@ -59,13 +58,18 @@ class Stencil:
             self._text = Pattern("plain", ("",))
         self._before, self._between, self._after = self._frame(parts.attachments, boundary)
 
-    def fill(self, to: Mailbox, delivery_id: str, filling: Filling = _NOTHING) -> bytes:
-        """The whole mail for one recipient; raises RefusedError where it cannot be addressed."""
+    def fill(
+        self, to: Mailbox, delivery_id: str, filling: Filling = _NOTHING, *, lines: str = ""
+    ) -> bytes:
+        """The whole mail for one recipient; raises RefusedError where it cannot be addressed.
+
+        `lines` are headers of this mail alone, finished.
+        """
         subject = filling.subject
         head = (
             f"{self._from}{headers.mailboxes('To', (to,))}{self._reply_to}"
             f"{self._subject if subject is None else headers.text('Subject', subject)}{self._date}"
-            f"{identity(delivery_id, self._domain)}{filling.lines}{self._rest}"
+            f"{identity(delivery_id, self._domain)}{lines}{self._rest}"
         )
         ready: Ready = {}
         return b"".join(
