@@ -27,12 +27,9 @@ def compose(parts: Parts, *, delivery_id: str) -> bytes:
 class Filling:
     """What one recipient's mail has that the others have not."""
 
-    subject: str | None = None  # None: that of all
-    text: Sequence[str] = ()
-    html: Sequence[str] = ()
-
-
-_NOTHING = Filling()
+    subject: str
+    text: Sequence[str]
+    html: Sequence[str]
 
 
 class Stencil:
@@ -59,16 +56,17 @@ class Stencil:
         self._before, self._between, self._after = self._frame(parts.attachments, boundary)
 
     def fill(
-        self, to: Mailbox, delivery_id: str, filling: Filling = _NOTHING, *, lines: str = ""
+        self, to: Mailbox, delivery_id: str, filling: Filling | None = None, *, lines: str = ""
     ) -> bytes:
         """The whole mail for one recipient; raises RefusedError where it cannot be addressed.
 
         `lines` are headers of this mail alone, finished.
         """
-        subject = filling.subject
+        subject = headers.text("Subject", filling.subject) if filling else self._subject
+        text, html = (filling.text, filling.html) if filling else ((), ())
         head = (
             f"{self._from}{headers.mailboxes('To', (to,))}{self._reply_to}"
-            f"{self._subject if subject is None else headers.text('Subject', subject)}{self._date}"
+            f"{subject}{self._date}"
             f"{identity(delivery_id, self._domain)}{lines}{self._rest}"
         )
         ready: Ready = {}
@@ -76,9 +74,9 @@ class Stencil:
             (
                 head.encode(),
                 self._before,
-                *(self._text.pieces(filling.text, ready) if self._text else ()),
+                *(self._text.pieces(text, ready) if self._text else ()),
                 self._between,
-                *(self._html.pieces(filling.html, ready) if self._html else ()),
+                *(self._html.pieces(html, ready) if self._html else ()),
                 self._after,
             )
         )
