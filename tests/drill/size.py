@@ -36,11 +36,11 @@ FULL = Size(
     kills_of_a_point=20,
     latest_pass=8,
     random_kills=200,
-    deploys=10,
+    deploys=6,
     broker_rounds=5,
     is_gentle=True,
     database_rounds=5,
     cuts=100,
-    skews=(600, -600, 3600, -3600) * 2,
+    skews=(600, -600, 3600, -3600),
     pause=4.0,
 )
