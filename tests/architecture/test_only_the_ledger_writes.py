@@ -11,12 +11,15 @@ PACKAGE = Path(__file__).parents[2] / "src" / "postledger"
 WRITE = re.compile(r"\bUPDATE\s+(?:ONLY\s+)?\W?deliveries_", re.IGNORECASE)
 
 
-def writes(source: str) -> Iterator[int]:
-    """The lines on which a state is set by the ORM, or a ledger table by SQL."""
+def writes(source: str, *, has_models: bool = True) -> Iterator[int]:
+    """The lines on which a state is set by the ORM, or a ledger table by SQL.
+
+    Only a module that can have the ledger's models can set it by the ORM.
+    """
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Call(func=ast.Attribute(attr="update"), keywords=keywords):
-                if any(keyword.arg == "state" for keyword in keywords):
+                if has_models and any(keyword.arg == "state" for keyword in keywords):
                     yield node.lineno
             case ast.Constant(value=str(text)) if WRITE.search(text):
                 yield node.lineno
@@ -33,7 +36,8 @@ def test_no_state_is_written_outside_the_ledger() -> None:
         f"{name}:{line}"
         for name, path in modules.items()
         if not may_write(name)
-        for line in writes(path.read_text())
+        # The contract `tables` keeps the models of deliveries inside that package.
+        for line in writes(path.read_text(), has_models=name.parts[0] == "deliveries")
     ]
 
     assert found == []
@@ -67,6 +71,12 @@ def test_a_read_is_left_alone(source: str) -> None:
 def test_no_statement_reads_the_exclusion_index() -> None:
     """Restarted scans of it were seen to miss live entries (docs/decisions, 0011)."""
     ranges = re.compile(r"@>|<@|&&|int8range")
-    modules = [path for path in PACKAGE.rglob("*.py") if "migrations" not in path.parts]
+    texts = {path: path.read_text() for path in PACKAGE.rglob("*.py")}
+    of_batches = [
+        path
+        for path, text in texts.items()
+        if "deliveries_batch" in text and "migrations" not in path.parts
+    ]
 
-    assert [path.name for path in modules if ranges.search(path.read_text())] == []
+    assert of_batches
+    assert [path.name for path in of_batches if ranges.search(texts[path])] == []

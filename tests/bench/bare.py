@@ -102,8 +102,8 @@ END $$"""
 
 def _plan() -> str:
     source = (
-        "SELECT address, address AS dedupe_key, id AS contact_id, NULL::text AS variables"
-        " FROM bench_contact WHERE id > v_after AND id <= v_after + 10000 ORDER BY id"
+        "SELECT address, address AS dedupe_key, id AS contact_id, NULL::text AS variables,"
+        " 0 AS letter FROM bench_contact WHERE id > v_after AND id <= v_after + 10000 ORDER BY id"
     )
     return f"""
 CREATE PROCEDURE bare_plan(v_stream bigint, v_mails bigint, INOUT moved bigint)

@@ -89,7 +89,9 @@ def composing(letter: Letter, to: Sequence[Recipient]) -> Callable[[], object]:
 
     def compose() -> None:
         for some in rounds:
-            page = Page(some, {SHARED: body}, Standings({}, {}), letter=letter, leaving=LEAVING)
+            page = Page(
+                some, {SHARED: body}, Standings({}, {}), letters={SHARED: letter}, leaving=LEAVING
+            )
             window = Window(Batch(1, STREAM, 0, len(to), 1, 0), len(to))
             draft = Composer(facts, SENDER, NOW).draft([window], page)
             assert len(draft.mails) == len(some)

@@ -1,42 +1,38 @@
-"""A contact is known once, a deleted one is gone, and a suppressed address stays so."""
+"""A contact is known once, changed in part, and deleted; a suppressed address stays so."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from postledger.accounts import actions as accounts
 from postledger.accounts.models import AuditEntry
-from postledger.contacts import actions, queries
+from postledger.contacts import actions, profiles, queries
 from postledger.contacts.actions import (
     ContactExistsError,
     ContactUnknownError,
     SuppressionReason,
 )
+from postledger.contacts.details import Changes, Details, InvalidContactError
 from postledger.contacts.models import Contact, Suppression
 from postledger.contacts.queries import Known
+from postledger.contacts.states import ContactState
+from tests.contacts import people
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
-@pytest.fixture
-def acme(db: None) -> int:
-    return accounts.create_workspace("acme", actor="alice")
-
-
-@pytest.fixture
-def globex(db: None) -> int:
-    return accounts.create_workspace("globex", actor="charlie")
-
-
 def make(workspace_id: int, address: str = "r1@example.com", external_id: str | None = None) -> int:
     return actions.create_contact(
-        workspace_id, address=address, external_id=external_id, name="R One", actor="alice"
+        workspace_id,
+        address=address,
+        external_id=external_id,
+        details=Details(name="R One"),
+        actor="alice",
     )
 
 
 def test_a_contact_is_found_by_either_id(acme: int) -> None:
     contact_id = make(acme, "r1@Example.com", "u-1")
-    known = Known(contact_id, acme, "r1@example.com", "u-1", "R One")
+    known = Known(contact_id, acme, "r1@example.com", "u-1", "R One", ContactState.ACTIVE)
 
     assert queries.find(acme, contact_id=contact_id) == known
     assert queries.find(acme, external_id="u-1") == known
@@ -116,13 +112,13 @@ def test_an_address_is_suppressed_once_and_the_first_reason_stays(acme: int) -> 
     assert Suppression.objects.get().reason == "bounced"
 
 
-def test_an_address_is_let_go_in_its_own_workspace_only(acme: int, globex: int) -> None:
+def test_an_address_is_restored_in_its_own_workspace_only(acme: int, globex: int) -> None:
     address = "r1@example.com"
     actions.suppress(acme, address=address, reason=SuppressionReason.BY_HAND, actor="alice")
 
-    assert not actions.unsuppress(globex, address=address, actor="charlie")
-    assert actions.unsuppress(acme, address="R1@example.com", actor="alice")
-    assert not actions.unsuppress(acme, address=address, actor="alice")
+    assert not people.restore(globex, address)
+    assert people.restore(acme, "R1@example.com")
+    assert not people.restore(acme, address)
 
     assert not Suppression.objects.exists()
 
@@ -133,7 +129,7 @@ def test_the_trail_does_not_remember_recipients(acme: int) -> None:
     actions.suppress(
         acme, address="r1@example.com", reason=SuppressionReason.COMPLAINED, actor="ses"
     )
-    actions.unsuppress(acme, address="r1@example.com", actor="bob")
+    people.restore(acme, "r1@example.com")
 
     entries = AuditEntry.objects.exclude(action="workspace.created").order_by("pk")
 
@@ -141,5 +137,149 @@ def test_the_trail_does_not_remember_recipients(acme: int) -> None:
         ("alice", "contact.created", f"contact {contact_id}", {}),
         ("bob", "contact.deleted", f"contact {contact_id}", {}),
         ("ses", "address.suppressed", "r***@example.com", {"reason": "complained"}),
-        ("bob", "address.unsuppressed", "r***@example.com", {"reason": None}),
+        ("bob", "address.restored", "r***@example.com", {"list": "general"}),
     ]
+
+
+FULL = Details(
+    name="R One",
+    from_name="Anna of Acme",
+    locale="pt-BR",
+    time_zone="America/Sao_Paulo",
+    attributes={"plan": "pro", "age": 41, "score": 0.5, "is_donor": True, "tags": ["vip"]},
+    ocd_ids=["ocd-division/country:us/state:oh"],
+)
+
+
+def change(workspace_id: int, contact_id: int, changes: Changes) -> None:
+    actions.update_contact(
+        workspace_id, contact_id=contact_id, changes=changes, actor="bob", now=NOW
+    )
+
+
+def test_all_that_is_known_of_a_contact_is_read_back(acme: int) -> None:
+    contact_id = people.contact(acme, details=FULL)
+
+    found = profiles.find(acme, contact_id=contact_id)
+
+    assert found is not None
+    assert (
+        Details(
+            found.name,
+            found.from_name or "",
+            found.locale or "",
+            found.time_zone or "",
+            found.attributes,  # type: ignore[arg-type]
+            found.ocd_ids,
+        )
+        == FULL
+    )
+    assert found.state is ContactState.ACTIVE
+
+
+def test_a_change_leaves_alone_what_it_does_not_name(acme: int) -> None:
+    contact_id = people.contact(acme, details=FULL)
+
+    change(acme, contact_id, Changes(name="R Uno", from_name="", external_id="u-7"))
+
+    found = Contact.objects.get(pk=contact_id)
+    assert (found.name, found.from_name, found.external_id) == ("R Uno", None, "u-7")
+    assert (found.locale, found.attributes) == ("pt-BR", FULL.attributes)
+    assert found.updated_at == NOW
+    entry = AuditEntry.objects.order_by("pk").last()
+    assert entry is not None
+    assert (entry.action, entry.data) == (
+        "contact.changed",
+        {"fields": ["external_id", "from_name", "name"]},
+    )
+
+
+def test_attributes_are_set_one_by_one_and_taken_away_by_none(acme: int) -> None:
+    contact_id = people.contact(acme, details=FULL)
+
+    change(acme, contact_id, Changes(attributes={"plan": "free", "age": None, "city": ""}))
+
+    assert Contact.objects.get(pk=contact_id).attributes == {
+        "plan": "free",
+        "score": 0.5,
+        "is_donor": True,
+        "tags": ["vip"],
+        "city": "",
+    }
+
+
+def test_who_moves_to_an_address_that_left_has_left(acme: int) -> None:
+    contact_id = make(acme)
+    people.leave(acme, "old@example.com")
+
+    change(acme, contact_id, Changes(address="OLD@example.com"))
+
+    assert people.state(contact_id) is ContactState.UNSUBSCRIBED
+    assert people.told(acme)[-1] == ("suppressed", None, "active", "unsubscribed")
+
+
+def test_who_left_has_left_with_every_address(acme: int) -> None:
+    contact_id = make(acme)
+    people.leave(acme)
+
+    change(acme, contact_id, Changes(address="new@example.com"))
+
+    assert people.state(contact_id) is ContactState.UNSUBSCRIBED
+    assert people.kept(acme).has_left
+
+
+def test_another_workspaces_contact_is_not_changed(acme: int, globex: int) -> None:
+    contact_id = make(acme)
+
+    with pytest.raises(ContactUnknownError):
+        change(globex, contact_id, Changes(name="Charlie"))
+
+    assert Contact.objects.get(pk=contact_id).name == "R One"
+
+
+def test_a_change_to_an_address_that_is_taken_is_refused(acme: int) -> None:
+    make(acme, "r2@example.com")
+
+    with pytest.raises(ContactExistsError, match="has this address already"):
+        change(acme, make(acme), Changes(address="R2@example.com"))
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        Details(name="two\nlines"),
+        Details(from_name="x" * 501),
+        Details(locale="PT-br"),
+        Details(time_zone="Mars/Olympus"),
+        Details(attributes={"": "x"}),
+        Details(attributes={" x": "x"}),
+        Details(attributes={"x" * 65: "x"}),
+        Details(attributes={"zero": "a\x00b"}),
+        Details(attributes={"half": "\ud800"}),
+        Details(attributes={"big": 2**53}),
+        Details(attributes={"nan": float("nan")}),
+        Details(attributes={"nested": {"a": 1}}),  # type: ignore[dict-item]
+        Details(attributes={"numbers": [1, 2]}),  # type: ignore[list-item]
+        Details(attributes={f"k{n}": "x" for n in range(101)}),
+        Details(attributes={f"k{n}": "x" * 500 for n in range(17)}),
+        Details(ocd_ids=["ohio"]),
+        Details(ocd_ids=["ocd-division/country:us"] * 201),
+    ],
+)
+def test_what_could_not_be_stored_or_mailed_is_refused(acme: int, details: Details) -> None:
+    with pytest.raises(InvalidContactError):
+        people.contact(acme, details=details)
+
+    assert not Contact.objects.exists()
+
+
+def test_a_suppression_of_one_list_is_not_one_of_all_mail(acme: int) -> None:
+    people.news(acme)
+    reason = SuppressionReason.BY_HAND
+
+    assert actions.suppress(
+        acme, address="r1@example.com", reason=reason, actor="bob", list_key="news"
+    )
+    assert actions.suppress(acme, address="r1@example.com", reason=reason, actor="bob")
+
+    assert Suppression.objects.count() == 2

@@ -1,5 +1,6 @@
 """The gates learn of a whole window in one statement who must not, or cannot, be mailed."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -7,22 +8,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
-from postledger.accounts import actions as accounts
 from postledger.contacts import actions, queries
 from postledger.contacts.actions import SuppressionReason
 from postledger.contacts.queries import Standings
+from postledger.contacts.states import ContactState, SubscriptionState
+from tests.contacts import people
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def acme(db: None) -> int:
-    return accounts.create_workspace("acme", actor="alice")
-
-
-@pytest.fixture
-def globex(db: None) -> int:
-    return accounts.create_workspace("globex", actor="charlie")
 
 
 def make(workspace_id: int, address: str) -> int:
@@ -107,6 +99,7 @@ def test_a_window_of_a_thousand_is_one_statement(
 
 
 def test_a_window_is_looked_up_by_index_in_tables_that_are_large(acme: int) -> None:
+    people.news(acme)
     fill = (
         "INSERT INTO {} SELECT %s, 'r' || n || '@example.com', {} FROM generate_series(1, 50000) n"
     )
@@ -116,15 +109,80 @@ def test_a_window_is_looked_up_by_index_in_tables_that_are_large(acme: int) -> N
             ("contacts_contact (workspace_id, address, name)", "''"),
         ):
             cursor.execute(fill.format(table, value), [acme])
-        cursor.execute("ANALYZE contacts_suppression, contacts_contact")
+        cursor.execute(
+            "INSERT INTO contacts_subscription (contact_id, list_id, state)"
+            " SELECT c.id, l.id, 'active' FROM contacts_contact c, contacts_list l"
+        )
+        cursor.execute("ANALYZE contacts_suppression, contacts_contact, contacts_subscription")
 
     with CaptureQueriesContext(connection) as captured:
-        found = queries.standings(acme, [f"R{n}@example.com" for n in range(1, 101)], [1, 2, 3])
+        found = queries.standings(
+            acme, [f"R{n}@example.com" for n in range(1, 1001)], range(1, 1001), list_key="news"
+        )
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {captured[0]['sql']}")
         plan = "\n".join(line for (line,) in cursor.fetchall())
 
-    assert len(found.suppressed) == 100
-    assert "contacts_suppression_once" in plan
-    assert "contacts_contact_pkey" in plan
-    assert "Seq Scan" not in plan
+    assert len(found.suppressed) == 1000
+    scanned = set(re.findall(r"Scan (?:using \w+ )?on (contacts_\w+)", plan))
+    assert scanned == {
+        "contacts_suppression",
+        "contacts_contact",
+        "contacts_subscription",
+        "contacts_list",
+        "contacts_salt",
+    }
+    # The last two are a handful of rows.
+    assert set(re.findall(r"Seq Scan on (\w+)", plan)) <= {"contacts_salt", "contacts_list"}
+    assert "Hash" not in plan
+
+
+def test_a_leaving_of_one_list_is_told_of_that_list_alone(acme: int) -> None:
+    people.news(acme)
+    people.news(acme, "offers")
+    people.leave(acme, "r1@example.com", "news")
+    people.leave(acme, "r2@example.com")
+    asked = ["R1@example.com", "r2@example.com"]
+
+    found = queries.standings(acme, asked, [], list_key="news")
+
+    assert found.left == {"r1@example.com": "unsubscribed"}
+    assert found.suppressed == {"r2@example.com": "unsubscribed"}
+    assert queries.standings(acme, asked, [], list_key="offers").left == {}
+    assert queries.standings(acme, asked, []).left == {}
+
+
+def test_states_and_subscriptions_are_told_of_those_who_differ(acme: int) -> None:
+    people.news(acme)
+    plain, active = make(acme, "plain@example.com"), people.member(acme, "active@example.com")
+    left, bounced = people.member(acme, "left@example.com"), make(acme, "bounced@example.com")
+    people.leave(acme, "left@example.com", "news")
+    people.bounce(acme, "bounced@example.com")
+
+    found = queries.standings(acme, [], [plain, active, left, bounced], list_key="news")
+
+    assert found.states == {bounced: ContactState.BOUNCED}
+    assert found.subscriptions == {
+        active: SubscriptionState.ACTIVE,
+        left: SubscriptionState.UNSUBSCRIBED,
+    }
+    assert queries.standings(acme, [], [left]).subscriptions == {}
+
+
+def test_another_workspaces_list_of_the_same_key_tells_nothing_here(acme: int, globex: int) -> None:
+    for workspace_id in (globex, acme):
+        people.news(workspace_id)
+    theirs = people.member(globex)
+    people.leave(globex, key="news")
+
+    found = queries.standings(acme, ["r1@example.com"], [theirs], list_key="news")
+
+    assert found == Standings({}, {})
+
+
+def test_a_key_that_is_no_list_tells_nothing(acme: int) -> None:
+    contact_id = make(acme, "r1@example.com")
+
+    found = queries.standings(acme, ["r1@example.com"], [contact_id], list_key="'; DROP TABLE x")
+
+    assert (found.left, found.subscriptions) == ({}, {})

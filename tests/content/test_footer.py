@@ -29,14 +29,19 @@ def test_both_parts_end_with_the_footer_word_for_word() -> None:
     ("html", "before"),
     [
         ("<body><p>a</p><!--footer--><p>b</p></body>", "<body><p>a</p>"),
-        ("<html><body><p>a</p></body></html>", "<html><body><p>a</p>"),
-        ("<HTML><BODY><p>a</p></BODY></HTML>", "<HTML><BODY><p>a</p>"),
+        ("<!--footer--><body><p>a</p><!--footer--></body>", "<!--footer--><body><p>a</p>"),
     ],
 )
-def test_the_footer_stands_where_the_layout_wants_it_else_at_the_end(
-    html: str, before: str
-) -> None:
+def test_the_footer_stands_where_the_layout_wants_it(html: str, before: str) -> None:
     assert sent(html)[0].startswith(f"{before}<hr>")
+
+
+@pytest.mark.parametrize("end", ["</body></html>", "</BODY></HTML>"])
+def test_a_document_of_its_own_gets_the_footer_at_its_end(end: str) -> None:
+    html = sent(f"<html><body><p>a</p>{end}")[0]
+
+    assert html.startswith("<html><body><p>a</p><div style=")
+    assert html.endswith(f"Unsubscribe</a></p></div>{end}")
 
 
 def test_braces_in_a_name_are_no_liquid() -> None:

@@ -1,8 +1,11 @@
 """Which mails must not go, and which reason is given when there are several."""
 
+from dataclasses import replace
+
 import pytest
 
 from postledger.contacts.queries import Standings
+from postledger.contacts.states import ContactState, Purpose, SubscriptionState, SuppressionReason
 from postledger.deliveries.entries import Outcome, Recipient
 from postledger.deliveries.states import State
 from postledger.dispatch import gates
@@ -60,3 +63,103 @@ def test_a_mail_that_must_not_go_gets_its_reason(
     assert found is not None
     assert (found.position, found.outcome, found.code) == (AT, outcome, code)
     assert found.state is (State.SUPPRESSED if outcome is Outcome.SUPPRESSED else State.FAILED)
+
+
+@pytest.mark.parametrize("reason", list(SuppressionReason))
+@pytest.mark.parametrize("purpose", list(Purpose))
+def test_mail_to_many_obeys_every_no_and_service_mail_all_but_a_leaving(
+    purpose: Purpose, reason: SuppressionReason
+) -> None:
+    """Who left the newsletter still gets a way back into the account."""
+    standings = Standings({"alice@example.com": reason.value}, {}, purpose=purpose)
+
+    found = gates.verdict(recipient(), standings, try_number=1)
+
+    is_for_service = purpose is Purpose.SERVICE
+    if is_for_service and reason is SuppressionReason.UNSUBSCRIBED:
+        assert found is None
+    else:
+        assert found is not None
+        assert (found.outcome, found.code) == (Outcome.SUPPRESSED, reason.value)
+
+
+@pytest.mark.parametrize(
+    ("state", "of_news", "of_service"),
+    [
+        (ContactState.UNSUBSCRIBED, "unsubscribed", None),
+        (ContactState.BOUNCED, "bounced", "bounced"),
+    ],
+)
+def test_a_contacts_state_counts_even_where_its_address_is_not_suppressed(
+    state: ContactState, of_news: str | None, of_service: str | None
+) -> None:
+    news = replace(ALICE, states={7: state})
+
+    for standings, code in (
+        (news, of_news),
+        (replace(news, purpose=Purpose.SERVICE), of_service),
+    ):
+        found = gates.verdict(recipient(contact_id=7), standings, try_number=1)
+        assert (found and found.code) == code
+        assert gates.verdict(recipient(), standings, try_number=1) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome", "code"),
+    [
+        (SubscriptionState.UNSUBSCRIBED, Outcome.SUPPRESSED, "list_unsubscribed"),
+        (SubscriptionState.SUPPRESSED, Outcome.SUPPRESSED, "list_suppressed"),
+        (SubscriptionState.PENDING, Outcome.SKIPPED, "list_pending"),
+        (SubscriptionState.PAUSED, Outcome.SKIPPED, "list_paused"),
+        (SubscriptionState.ACTIVE, None, None),
+    ],
+)
+def test_mail_of_a_list_goes_to_its_active_subscribers(
+    state: SubscriptionState, outcome: Outcome | None, code: str | None
+) -> None:
+    standings = replace(ALICE, subscriptions={7: state})
+
+    found = gates.verdict(recipient(contact_id=7), standings, try_number=1)
+
+    assert (found and found.outcome, found and found.code) == (outcome, code)
+    service = replace(standings, purpose=Purpose.SERVICE)
+    assert gates.verdict(recipient(contact_id=7), service, try_number=1) is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        (SuppressionReason.UNSUBSCRIBED, "list_unsubscribed"),
+        (SuppressionReason.BY_HAND, "list_suppressed"),
+        (SuppressionReason.COMPLAINED, "list_suppressed"),
+    ],
+)
+def test_an_address_that_left_the_list_gets_none_of_its_mail_without_a_contact_either(
+    reason: SuppressionReason, code: str
+) -> None:
+    standings = replace(NOBODY, left={"alice@example.com": reason.value})
+
+    found = gates.verdict(recipient("Alice@example.com"), standings, try_number=1)
+
+    assert found is not None
+    assert (found.state, found.code) == (State.SUPPRESSED, code)
+
+
+def test_of_several_reasons_the_widest_is_given() -> None:
+    everything = replace(
+        BOUNCED,
+        states={7: ContactState.UNSUBSCRIBED},
+        left={"alice@example.com": "unsubscribed"},
+        subscriptions={7: SubscriptionState.PAUSED},
+    )
+    of_contact = replace(everything, suppressed={})
+    of_list = replace(of_contact, states={})
+    of_subscription = replace(of_list, left={})
+
+    codes = [
+        found.code
+        for standings in (everything, of_contact, of_list, of_subscription)
+        if (found := gates.verdict(recipient(contact_id=7), standings, try_number=1))
+    ]
+
+    assert codes == ["bounced", "unsubscribed", "list_unsubscribed", "list_paused"]

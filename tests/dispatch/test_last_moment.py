@@ -1,14 +1,20 @@
 """What happens between planning and sending is honoured, up to the last moment."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from django.conf import LazySettings
 
+from postledger.accounts import actions as accounts
+from postledger.accounts.queries import Organisation
 from postledger.contacts import actions as contacts
 from postledger.contacts.actions import SuppressionReason
+from postledger.contacts.consent import Origin
+from postledger.contacts.unsubscribe import Wish
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Kind, Line
 from postledger.deliveries.ledger import sql
@@ -56,6 +62,97 @@ def test_who_was_suppressed_or_deleted_after_planning_is_not_mailed(tmp_path: Pa
     assert office.counts(stream) == {State.ACCEPTED: 2, State.FAILED: 1, State.SUPPRESSED: 1}
     assert collide.column(stream, "code")[1] == "RECIPIENT_NOT_FOUND"
     assert collide.column(stream, "code")[2] == "complained"
+
+
+def leave(acme: office.Office, address: str, list_key: str) -> None:
+    contacts.unsubscribe(
+        acme.workspace_id,
+        wish=Wish(address, list_key),
+        origin=Origin("test", "recipient"),
+        now=datetime.now(UTC),
+    )
+
+
+def test_who_leaves_everything_after_planning_gets_service_mail_only(tmp_path: Path) -> None:
+    acme = office.open_office(tmp_path)
+    alice = contacts.create_contact(acme.workspace_id, address="alice@example.com", actor="test")
+    streams = {kind: office.stream(acme, kind=kind) for kind in Kind}
+    for kind, stream in streams.items():
+        body = office.BODY if kind is Kind.TRANSACTIONAL else None
+        known = Line("alice@example.com", contact_id=alice, body=body)
+        ledger.enqueue(stream, [known, Line("Alice@example.com", body=body)])
+
+    leave(acme, "alice@example.com", "general")
+    office.send_all(*streams.values())
+
+    assert {kind: office.counts(stream) for kind, stream in streams.items()} == {
+        Kind.CAMPAIGN: {State.SUPPRESSED: 2},
+        Kind.TOPIC: {State.SUPPRESSED: 2},
+        Kind.TRANSACTIONAL: {State.ACCEPTED: 2},
+    }
+
+
+def test_who_leaves_a_list_or_pauses_it_after_planning_gets_none_of_its_mail(
+    tmp_path: Path, settings: LazySettings
+) -> None:
+    settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
+    acme = office.open_office(tmp_path)
+    page = Organisation("Acme", "1 Main Street", "https://acme.example/unsubscribe")
+    accounts.set_organisation(acme.workspace_id, page, actor="alice")
+    for key in ("news", "offers"):
+        contacts.create_list(acme.workspace_id, key=key, name=key, actor="alice")
+    people = [_subscribed(acme, name) for name in ("alice", "bob", "carol")]
+    streams = {key: _list_stream(acme, key, people) for key in ("news", "offers")}
+
+    leave(acme, "alice@example.com", "news")
+    contacts.pause(
+        acme.workspace_id,
+        contact_id=people[1],
+        list_key="news",
+        origin=Origin("test", "bob"),
+        now=datetime.now(UTC),
+    )
+    leave(acme, "dave@example.com", "news")
+    office.send_all(*streams.values())
+
+    assert list(collide.column(streams["news"], "code").values()) == [
+        "list_unsubscribed",
+        "list_paused",
+        None,
+        "list_unsubscribed",
+    ]
+    assert office.counts(streams["news"]) == {
+        State.SUPPRESSED: 2,
+        State.SKIPPED: 1,
+        State.ACCEPTED: 1,
+    }
+    assert office.counts(streams["offers"]) == {State.ACCEPTED: 4}
+
+
+def _subscribed(acme: office.Office, name: str) -> int:
+    origin, now = Origin("test", "alice"), datetime.now(UTC)
+    address = f"{name}@example.com"
+    contact_id = contacts.create_contact(acme.workspace_id, address=address, actor="test")
+    contacts.enrol(acme.workspace_id, [contact_id], list_key="news", origin=origin, now=now)
+    return contact_id
+
+
+def _list_stream(acme: office.Office, list_key: str, contact_ids: Sequence[int]) -> int:
+    stream = ledger.open_stream(
+        acme.workspace_id,
+        sender_id=acme.sender_id,
+        kind=Kind.CAMPAIGN,
+        title="News",
+        now=datetime.now(UTC),
+        body=replace(office.BODY, list_key=list_key),
+    )
+    names = ("alice", "bob", "carol", "dave")
+    ids = [*contact_ids, None]
+    lines = [
+        Line(f"{name}@example.com", contact_id=id_) for name, id_ in zip(names, ids, strict=True)
+    ]
+    ledger.enqueue(stream, lines)
+    return stream
 
 
 def test_a_stream_of_suppressed_people_ends_without_a_call(tmp_path: Path) -> None:

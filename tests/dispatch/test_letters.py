@@ -56,7 +56,7 @@ def draft(
         recipients,
         {SHARED: NEWS},
         Standings({}, {}),
-        letter=letter or Letter(SCRIPT),
+        letters={SHARED: letter or Letter(SCRIPT)},
         leaving=leaving,
     )
     composer = Composer(facts(kind), Mailbox("news@acme.example", "Acme"), NOON)

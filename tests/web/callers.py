@@ -35,9 +35,13 @@ class Caller:
         return _reply(Client().get(path, query, headers=self._headers({})))
 
     def post(self, path: str, body: object, **headers: str) -> Reply:
+        return self.ask("POST", path, body, **headers)
+
+    def ask(self, method: str, path: str, body: object = None, **headers: str) -> Reply:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
+        data = "" if body is None else json.dumps(body)
         return _reply(
-            Client().post(path, json.dumps(body), "application/json", headers=self._headers(named))
+            Client().generic(method, path, data, "application/json", headers=self._headers(named))
         )
 
     def send(self, idempotency_key: str | None = None, **changes: Any) -> Reply:
@@ -57,7 +61,7 @@ class Caller:
 def caller(
     workspace: str,
     *,
-    scopes: Collection[Scope] = (Scope.SEND, Scope.READ),
+    scopes: Collection[Scope] = tuple(Scope),
     is_test: bool = False,
 ) -> Caller:
     owner = cast.sender(workspace)
@@ -68,4 +72,5 @@ def caller(
 
 
 def _reply(response: Any) -> Reply:
-    return Reply(response.status_code, json.loads(response.content), response.headers)
+    body = json.loads(response.content) if response.content else None
+    return Reply(response.status_code, body, response.headers)

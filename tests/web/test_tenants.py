@@ -4,7 +4,10 @@ from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
+from django.conf import LazySettings
 
+from postledger.accounts import actions
+from postledger.accounts.queries import Organisation
 from postledger.deliveries.entries import Kind
 from postledger.lib.ids import DeliveryId
 from postledger.web.api import openapi
@@ -17,8 +20,33 @@ type Attempt = Callable[[Caller, str], Reply]
 NAMING: dict[str, Attempt] = {
     "getMail": lambda charlie, id_: charlie.get(f"/v1/email/{id_}"),
 }
+VERSION = {"texts": [{"locale": "en", "subject": "a", "format": "html", "body": "<p>a</p>"}]}
+TEMPLATES: dict[str, Attempt] = {
+    "getTemplate": lambda who, key: who.get(f"/v1/templates/{key}"),
+    "addTemplateVersion": lambda who, key: who.post(f"/v1/templates/{key}/versions", VERSION),
+    "listTemplateVersions": lambda who, key: who.get(f"/v1/templates/{key}/versions"),
+    "getTemplateVersion": lambda who, key: who.get(f"/v1/templates/{key}/versions/1"),
+    "previewTemplate": lambda who, key: who.post(f"/v1/templates/{key}/preview", {"locale": "en"}),
+    "archiveTemplate": lambda who, key: who.post(f"/v1/templates/{key}/archive", None),
+    "restoreTemplate": lambda who, key: who.post(f"/v1/templates/{key}/restore", None),
+}
+ARTICLES: dict[str, Attempt] = {
+    "getArticle": lambda who, key: who.get(f"/v1/articles/{key}"),
+    "changeArticle": lambda who, key: who.ask("PATCH", f"/v1/articles/{key}", {"title": "a"}),
+    "listSlices": lambda who, key: who.get(f"/v1/articles/{key}/slices"),
+    "addSlice": lambda who, key: who.post(f"/v1/articles/{key}/slices", {}),
+    "previewArticle": lambda who, key: who.post(f"/v1/articles/{key}/preview", {"ocd_ids": []}),
+    "deleteArticle": lambda who, key: who.ask("DELETE", f"/v1/articles/{key}"),
+}
+SLICES: dict[str, Attempt] = {
+    "changeSlice": lambda who, path: who.ask("PUT", f"/v1/articles/{path}", {"title": "a"}),
+    "deleteSlice": lambda who, path: who.ask("DELETE", f"/v1/articles/{path}"),
+}
 # And at those that cannot: what must not come of them is tested below, one by one.
-OTHERS = {"sendMail", "sendMails", "searchMails"}
+OTHERS = {
+    *("sendMail", "sendMails", "searchMails", "listTemplates", "createTemplate"),
+    *("listArticles", "createArticle", "checkContent", "previewContent"),
+}
 
 
 def operations() -> set[str]:
@@ -27,7 +55,7 @@ def operations() -> set[str]:
 
 
 def test_every_operation_is_tried_by_charlie() -> None:
-    assert operations() == {*NAMING, *OTHERS}
+    assert operations() == {*NAMING, *TEMPLATES, *ARTICLES, *SLICES, *OTHERS}
 
 
 @pytest.mark.parametrize("operation", NAMING)
@@ -82,3 +110,93 @@ def test_charlies_cursor_leads_to_charlies_mails(alice: Caller, charlie: Caller)
     cursor = alice.get("/v1/email", limit="1").body["next"]
 
     assert charlie.get("/v1/email", cursor=cursor).body["mails"] == []
+
+
+def assert_not_found(operation: Attempt, charlie: Caller, *tried: str) -> None:
+    """Charlie gets the same answer to all of them, and none of these words."""
+    replies = [operation(charlie, name) for name in tried]
+
+    assert {reply.status for reply in replies} == {404}
+    bodies = [{**reply.body, "request_id": ""} for reply in replies]
+    assert all(body == bodies[0] for body in bodies)
+    assert bodies[0]["code"] == "not_found"
+    assert tried[0] not in str(bodies[0])
+
+
+@pytest.mark.parametrize("operation", TEMPLATES)
+def test_a_template_of_acme_is_to_charlie_as_one_that_does_not_exist(
+    operation: str, alice: Caller, charlie: Caller
+) -> None:
+    alice.post("/v1/templates", {"id": "secret-plan", "name": "Plan"})
+    TEMPLATES["addTemplateVersion"](alice, "secret-plan")
+    if operation == "restoreTemplate":
+        TEMPLATES["archiveTemplate"](alice, "secret-plan")
+    before = alice.get("/v1/templates/secret-plan").body
+
+    assert_not_found(TEMPLATES[operation], charlie, "secret-plan", "nothing", "x", str(uuid4()))
+
+    assert alice.get("/v1/templates/secret-plan").body == before
+    assert TEMPLATES[operation](alice, "secret-plan").status in {200, 201}
+
+
+@pytest.mark.parametrize("operation", ARTICLES)
+def test_an_article_of_acme_is_to_charlie_as_one_that_does_not_exist(
+    operation: str, alice: Caller, charlie: Caller
+) -> None:
+    alice.post("/v1/articles", {"key": "secret-plan", "title": "Plan"})
+    before = alice.get("/v1/articles/secret-plan").body
+
+    assert_not_found(ARTICLES[operation], charlie, "secret-plan", "nothing", "x", str(uuid4()))
+
+    assert alice.get("/v1/articles/secret-plan").body == before
+    assert ARTICLES[operation](alice, "secret-plan").status in {200, 201, 204}
+
+
+@pytest.mark.parametrize("operation", SLICES)
+def test_a_slice_of_acme_is_to_charlie_as_one_that_does_not_exist(
+    operation: str, alice: Caller, charlie: Caller
+) -> None:
+    for who in (alice, charlie):
+        who.post("/v1/articles", {"key": "plan", "title": "Plan"})
+    added = alice.post("/v1/articles/plan/slices", {"title": "Secret"}).body
+    number = added["id"]
+
+    # Charlie has an article of this key, too: only the slice is another's.
+    assert_not_found(
+        SLICES[operation], charlie, f"plan/slices/{number}", "plan/slices/1", "x/slices/1"
+    )
+
+    assert alice.get("/v1/articles/plan/slices").body == {"slices": [added]}
+    assert SLICES[operation](alice, f"plan/slices/{number}").status in {200, 204}
+
+
+@pytest.mark.parametrize("kind", ["templates", "articles"])
+def test_charlie_lists_nothing_of_acmes_and_may_use_its_keys(
+    kind: str, alice: Caller, charlie: Caller
+) -> None:
+    new = {"templates": {"id": "plan", "name": "Plan"}, "articles": {"key": "plan", "title": "P"}}
+    alice.post(f"/v1/{kind}", new[kind])
+
+    listed = charlie.get(f"/v1/{kind}").body[kind]
+    own = charlie.post(f"/v1/{kind}", new[kind])
+
+    assert [found for found in listed if not found.get("is_builtin")] == []
+    assert own.status == 201
+    assert alice.ask("DELETE", "/v1/articles/plan").status == (204 if kind == "articles" else 404)
+    assert charlie.get(f"/v1/{kind}/plan").body == own.body
+
+
+def test_charlies_content_has_charlies_footer(
+    alice: Caller, charlie: Caller, settings: LazySettings
+) -> None:
+    settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
+    for who, name in ((alice, "Acme"), (charlie, "Globex")):
+        page = f"https://{name.lower()}.example/leave"
+        actions.set_organisation(who.workspace_id, Organisation(name, "1 Road", page), actor="test")
+    words = {"subject": "a", "format": "markdown", "body": "b", "has_footer": True}
+
+    shown = charlie.post("/v1/content/preview", words).body
+    checked = charlie.post("/v1/content/check", words).body
+
+    assert "Globex — 1 Road" in shown["text"]
+    assert "Acme" not in str(shown) + str(checked)

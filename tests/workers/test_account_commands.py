@@ -22,6 +22,7 @@ from psycopg import sql
 from pytest_django import Settings
 
 from postledger.accounts import keys, queries
+from postledger.accounts.keys import Scope
 from postledger.accounts.models import AuditEntry, ProviderAccount
 from postledger.accounts.queries import Organisation
 from postledger.config import env
@@ -279,7 +280,10 @@ def test_a_test_key_says_so(acme: int) -> None:
     caller = keys.recognise(token, now=datetime.now(UTC))
     assert caller
     assert caller.is_test
-    assert caller.scopes == {"mail:send", "mail:read"}
+    assert caller.scopes == set(Scope)
+
+
+EVERYTHING = "content:read content:write mail:read mail:send"
 
 
 def test_a_key_is_listed_rotated_and_revoked(acme: int) -> None:
@@ -296,8 +300,8 @@ def test_a_key_is_listed_rotated_and_revoked(acme: int) -> None:
     assert keys.recognise(old, now=now + timedelta(hours=1)) is None
     assert keys.recognise(new, now=now + timedelta(hours=1))
     assert f"{prefix} works on until 20" in err
-    assert listed[0].startswith(f"{prefix}  shop  mail:read mail:send  works until 20")
-    assert listed[1] == f"{new.partition('.')[0]}  shop  mail:read mail:send  works  never used"
+    assert listed[0].startswith(f"{prefix}  shop  {EVERYTHING}  works until 20")
+    assert listed[1] == f"{new.partition('.')[0]}  shop  {EVERYTHING}  works  never used"
 
     assert run("key", "revoke", new) == [
         f"Revoked {new.partition('.')[0]}; it is refused from now on."

@@ -29,6 +29,8 @@ class Scope(StrEnum):
 
     SEND = "mail:send"  # ask for mail to be sent, and cancel it
     READ = "mail:read"  # see what became of mail
+    CONTENT_READ = "content:read"  # see templates and articles, and try content out
+    CONTENT_WRITE = "content:write"  # make, change and delete them
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,11 @@ class Caller:
     prefix: str
     scopes: frozenset[str]
     is_test: bool
+
+    @property
+    def actor(self) -> str:
+        """Who did something, as the trail names programs."""
+        return f"key {self.prefix}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,11 +91,11 @@ def _with_bodies(html: str, put_aside: Aside) -> str:
     parts, at, last, since = list[str](), 0, _START, -1
     for piece in walk.pieces(html):
         if piece.kind is Kind.COMMENT:
-            mark = put_aside.mark.search(html, piece.start, piece.end)
-            if mark and int(mark["number"]) not in starts:
+            number = put_aside.number(html[piece.start : piece.end])
+            if number in starts:
+                since = piece.start if since < 0 else since
+            elif number >= 0:
                 since = piece.end
-            elif mark and since < 0:
-                since = piece.start
         elif piece.kind in {Kind.OPENING, Kind.CLOSING}:
             if since >= 0 and _begins_body(last, piece):
                 parts += (html[at:since], "<tbody>")
@@ -117,11 +117,10 @@ def misplaced(html: str, *, put_aside: Aside) -> list[Finding]:
     """The blocks of Liquid that a finished document begins in one element and ends in another."""
     places: dict[int, list[object]] = {number: [] for block in put_aside.blocks for number in block}
     for piece, parent in _placed(html):
-        for mark in put_aside.mark.finditer(html, piece.start, piece.end):
-            is_content = piece.kind is Kind.TEXT or put_aside.is_comment(
-                html[piece.start : piece.end]
-            )
+        written = html[piece.start : piece.end]
+        for mark in put_aside.mark.finditer(written):
             found = places.get(int(mark["number"]), [])
+            is_content = piece.kind is Kind.TEXT or put_aside.number(written) >= 0
             place = parent if is_content else (parent, piece.start)
             # The mark of a comment stands there twice.
             if not (found and found[-1] == place):

@@ -38,7 +38,7 @@ def findings(html: str, *, put_aside: Aside) -> list[Finding]:
     leaves = walk.VOID if is_foreign else walk.VOID | _SELF_ENDING
     opened: Counter[str] = Counter()
     elements = depth = repeated = repeats = 0
-    for count, piece in enumerate(walk.pieces(html)):
+    for count, piece in enumerate(walk.pieces(html), start=1):
         if piece.kind is Kind.BROKEN:
             return [unreadable(put_aside.place(html, piece.start))]
         if piece.name in leaves or (piece.kind is Kind.CLOSING and not opened[piece.name]):

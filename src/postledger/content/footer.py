@@ -9,6 +9,11 @@ from postledger.lib.errors import RefusedError
 
 # Where the layout has room for it.
 PLACE = "<!--footer-->"
+# In a document with a layout of its own, the footer brings what it needs to look like one.
+_COLUMN = (
+    '<div style="max-width:600px;margin:0 auto;padding:16px 24px;'
+    'font:13px/20px Arial,sans-serif;color:#6b7280">'
+)
 _END = "</body>"
 
 
@@ -62,10 +67,14 @@ def written(footer: Footer, link: str) -> tuple[str, str]:
 
 def placed(html: str, footer: str) -> str:
     """Where the layout has room for it, else at the end."""
-    if PLACE in html:
-        return html.replace(PLACE, footer, 1)
+    # The last one: an author may have written the same words further up, to hide it there.
+    before, place, after = html.rpartition(PLACE)
+    if place:
+        return before + footer + after
     at = html.lower().rfind(_END)
-    return html[:at] + footer + html[at:] if at >= 0 else html + footer
+    if at < 0:
+        return html + footer
+    return f"{html[:at]}{_COLUMN}{footer}</div>{html[at:]}"
 
 
 def _literal(text: str) -> str:

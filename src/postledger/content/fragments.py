@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from html import unescape
 
 import nh3
 
+from postledger.content import walk
 from postledger.content.aside import Aside
+from postledger.content.walk import Kind
 
 _SCHEMES = frozenset({"cid", "http", "https", "mailto", "sms", "tel"})
 # fmt: off
@@ -41,7 +44,11 @@ _PROPERTIES = re.compile(
     r"|max-height|max-width|min-height|min-width|mso-[a-z-]+|padding(?:-[a-z]+)?|table-layout"
     r"|text-[a-z-]+|vertical-align|white-space|width|word-(?:break|spacing|wrap)"
 )
-_ACTIVE = re.compile(r"expression\s*\(|url\s*\(|\\\\")
+_ACTIVE = re.compile(r"expression\s*\(|url\s*\(|\\")
+_URLS = frozenset({"href", "src"})
+# A scheme, or the end of one that Liquid begins; of pages it may be the whole.
+_SCHEME = re.compile(r"\s*+([a-z][a-z0-9+.-]*+)?:", re.IGNORECASE)
+_CONTROLS = re.compile(r"[\x00-\x1f]")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
@@ -52,22 +59,46 @@ def clean(html: str, *, put_aside: Aside) -> str:
         return (_style(value, put_aside) or None) if name == "style" else value
 
     cleaned = nh3.clean(
-        html,
+        walk.replaced(html, _led_urls(html, put_aside)),
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         attribute_filter=only_good,
-        url_schemes=_SCHEMES.union(_led_schemes(html, put_aside)),
+        url_schemes=_SCHEMES,
         strip_comments=False,
         link_rel=None,
     )
-    return _COMMENT.sub(lambda found: found[0] if put_aside.is_comment(found[0]) else "", cleaned)
+    ours = _COMMENT.sub(lambda found: found[0] if put_aside.number(found[0]) >= 0 else "", cleaned)
+    return put_aside.unhide(ours)
 
 
-def _led_schemes(html: str, put_aside: Aside) -> Iterator[str]:
-    """The schemes of addresses before which Liquid stands: the parser takes it for a part."""
-    named = "|".join(sorted(_SCHEMES))
-    led = rf"(?:{put_aside.mark.pattern.replace('?P<number>', '?:')})++(?:(?:{named})(?=:)|(?=://))"
-    return (found[0].lower() for found in re.finditer(led, html, re.IGNORECASE))
+def _led_urls(html: str, put_aside: Aside) -> Iterator[tuple[int, int, str]]:
+    """Good addresses with Liquid in them, hidden: a parser would take it for their schemes."""
+    for piece in walk.pieces(html):
+        for value in walk.attributes(html, piece) if piece.kind is Kind.OPENING else ():
+            written = html[value.start : value.end]
+            has_liquid = value.name in _URLS and put_aside.mark.search(written)
+            if has_liquid and all(map(_is_good, _beginnings(unescape(written), put_aside))):
+                yield value.start, value.end, put_aside.hide(written.replace('"', "&quot;"))
+
+
+def _beginnings(url: str, put_aside: Aside) -> Iterator[str]:
+    """The parts that may come first: nothing but Liquid is before them, or a new condition is."""
+    at, is_first = 0, True
+    for mark in put_aside.mark.finditer(url):
+        part = url[at : mark.start()]
+        if is_first:
+            yield part
+        is_first = put_aside.piece(mark).is_silent or (is_first and not part.strip())
+        at = mark.end()
+    if is_first:
+        yield url[at:]
+
+
+def _is_good(part: str) -> bool:
+    found = _SCHEME.match(_CONTROLS.sub("", part))
+    if found is None:
+        return True
+    return found[1].lower() in _SCHEMES if found[1] else part.startswith("://")
 
 
 def _style(value: str, put_aside: Aside) -> str:

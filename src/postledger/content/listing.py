@@ -42,7 +42,8 @@ _URL = re.compile(r"https?://[!#-;=?-~]{1,900}")
 
 def leaving(unsubscribe_url: str) -> str:
     """The two headers of RFC 8058, finished, in the order in which they are signed."""
-    if not _URL.fullmatch(unsubscribe_url):
+    # Readers take "=?" for the start of an encoded word, and decode what follows.
+    if not _URL.fullmatch(unsubscribe_url) or "=?" in unsubscribe_url:
         raise InvalidHeaderError("The unsubscribe link cannot stand in a header; shorten its page.")
     return (
         f"List-Unsubscribe: <{unsubscribe_url}>\r\n"

@@ -6,6 +6,7 @@ table: a loop around an item makes items, not lists.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
@@ -38,12 +39,9 @@ def rule(state: StateBlock, start_line: int, _end_line: int, silent: bool) -> bo
 
 def _ends_table(line: str, state: StateBlock, put_aside: Aside) -> bool:
     """Whether a line of tags goes on with what began before the table; others stand in it."""
-    first = put_aside.mark.search(state.src, state.bMarks[state.line])
-    here = put_aside.mark.search(line)
-    if first is None or here is None:
-        return False
-    number = int(here["number"])
-    return put_aside.openings.get(number, number) < int(first["number"])
+    first = next(put_aside.mark.finditer(state.src, state.bMarks[state.line]))
+    here = int(next(put_aside.mark.finditer(line))["number"])
+    return put_aside.openings.get(here, here) < int(first["number"])
 
 
 def units(tokens: Sequence[Token]) -> Iterator[Unit]:
@@ -85,7 +83,8 @@ def _table(unit: Unit, *, put_aside: Aside) -> Iterator[Unit]:
             kept += _tags(written, put_aside) if put_aside.is_silent(written) else row
             row = None
     inside = {_number(token, put_aside) for token in kept if token.type == "liquid"}
-    whole = {number for block in put_aside.blocks if inside.issuperset(block) for number in block}
+    blocks = put_aside.blocks if inside else ()
+    whole = {number for block in blocks if inside.issuperset(block) for number in block}
     behind: Unit = []
     # Behind the last row come the ends of the body and of the table.
     while kept[-3].type == "liquid" and _number(kept[-3], put_aside) not in whole:
@@ -121,10 +120,10 @@ class _Siblings:
             for at, unit in enumerate(inner)
             if unit[0].type == "liquid"
         }
-        # Where each block of Liquid ends that stands here as a whole.
-        self._ends = {
-            places[block[0]]: places[block[-1]]
-            for block in put_aside.blocks
+        # The tags of each block of Liquid that stands here as a whole, by the first.
+        self._blocks = {
+            places[block[0]]: [places[number] for number in block]
+            for block in (put_aside.blocks if places else ())
             if all(number in places for number in block)
         }
 
@@ -142,7 +141,7 @@ class _Siblings:
     def _nodes(self, start: int, end: int) -> list[_Node]:
         nodes = []
         while start < end:
-            last = self._ends.get(start, start)
+            last = self._blocks.get(start, [start])[-1]
             nodes.append(_Node(start, last + 1, self._kind(start, last)))
             start = last + 1
         return nodes
@@ -178,10 +177,12 @@ class _Siblings:
         yield first[-1]
 
     def _apart(self, node: _Node) -> Iterator[Token]:
+        """A block as it is; of Liquid, what stands between its tags, each for itself."""
+        tags = self._blocks.get(node.start, [node.start])
         yield from self._units[node.start]
-        if node.end > node.start + 1:
-            yield from self.tokens(node.start + 1, node.end - 1)
-            yield from self._units[node.end - 1]
+        for before, tag in pairwise(tags):
+            yield from self.tokens(before + 1, tag)
+            yield from self._units[tag]
 
 
 def _kind(token: Token) -> str:

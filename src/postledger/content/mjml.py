@@ -12,9 +12,8 @@ from postledger.content.checks import Finding
 from postledger.content.walk import Kind, Piece
 
 _PARSER = mrml.ParserOptions(include_loader=mrml.memory_loader({}))
-# Without these, mrml has every mail ask Google for its fonts.
+# By itself, mrml has every reader fetch its default font from Google.
 _RENDERER = mrml.RenderOptions(fonts={})
-_POSITION = re.compile(r" at position (\d+):\d+")
 _OWN_BODY = re.compile(r"<(?:caption|colgroup|tbody|tfoot|thead)\b", re.IGNORECASE)
 
 
@@ -26,19 +25,10 @@ def render(put_aside: Aside, *, locale: str) -> str | Finding:
     try:
         html = mrml.to_html(covered[start:], _PARSER, _RENDERER).content
     except OSError as error:
-        return _refused(covered, start, error, put_aside)
-    return covered[:start].strip() + html
-
-
-def _refused(text: str, start: int, error: OSError, put_aside: Aside) -> Finding:
-    found = _POSITION.search(str(error))
-    said = _POSITION.sub("", str(error)).removesuffix(" in root template")
-    remedy = f"This is not MJML: {said}. Check the tags and quotes here."
-    if found is None:
+        # What the rules let through: values that are no CSS.
+        remedy = f"This cannot be rendered: {error}. Check the values of the attributes."
         return Finding("mjml_invalid", "body", remedy)
-    before = text[:start] + text[start:].encode()[: int(found[1])].decode(errors="ignore")
-    seen = put_aside.unhide(before)
-    return Finding("mjml_invalid", put_aside.place(seen, len(seen)), remedy)
+    return covered[:start].strip() + html
 
 
 def lost(html: str, *, put_aside: Aside) -> list[Finding]:
@@ -59,11 +49,14 @@ def _prepared(put_aside: Aside, locale: str) -> Iterator[tuple[int, int, str]]:
         written = text[piece.start : piece.end]
         is_structure = _is_structure(text, last)
         if piece.kind is Kind.TEXT:
-            new = between.commented(written, put_aside, is_structure=is_structure)
+            # mrml dies of a > behind a character of three bytes, and of the end of a CDATA part.
+            new = between.commented(
+                written.replace(">", "&gt;"), put_aside, is_structure=is_structure
+            )
             yield piece.start, piece.end, new
         elif piece.kind is Kind.COMMENT:
-            hidden = "" if is_structure else aside.comment(put_aside.hide(written))
-            yield piece.start, piece.end, hidden or "\n" * written.count("\n")
+            new = "" if is_structure else aside.comment(put_aside.hide(written))
+            yield piece.start, piece.end, new
         elif piece.kind is Kind.OPENING:
             yield from _opening(text, piece, locale)
             if piece.name == "mj-table":

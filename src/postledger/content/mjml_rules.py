@@ -80,7 +80,7 @@ class _Reader:
         self._seen: set[str] = set()
 
     def read(self) -> Iterator[Finding]:
-        for count, piece in enumerate(walk.pieces(self._text, raw=RAW)):
+        for count, piece in enumerate(walk.pieces(self._text, raw=RAW), start=1):
             if piece.kind is Kind.BROKEN:
                 yield bounds.unreadable(self._aside.place(self._text, piece.start))
                 return
@@ -111,11 +111,12 @@ class _Reader:
                 pass
 
     def _opening(self, tag: Piece) -> Iterator[Finding]:
-        yield from between.in_tag(self._aside, tag)
+        misplaced = list(between.in_tag(self._aside, tag))
+        yield from misplaced
         remedy = self._place_of(tag) if is_mjml(tag) else self._html_place_of(tag)
         if remedy:
             yield self._finding(tag, remedy)
-        elif not _ATTRIBUTES.fullmatch(self._text, tag.attributes, tag.end):
+        elif not misplaced and not _ATTRIBUTES.fullmatch(self._text, tag.attributes, tag.end):
             yield self._finding(tag, 'Write attributes as name="value", with a space before each.')
         self._seen.add(tag.name)
         if tag.name not in walk.VOID and self._text[tag.end - 2] != "/":

@@ -57,4 +57,4 @@ def glued(text: str, *, put_aside: Aside) -> str:
 def _blank_count(lines: list[str]) -> int:
     """How many blank lines there are at the end; at the beginning there are enough."""
     counted = enumerate(reversed(lines))
-    return next((count for count, line in counted if line.strip()), len(lines) + 1)
+    return next((count for count, line in counted if line), len(lines) + 1)

@@ -79,9 +79,8 @@ class _Skeleton:
         match piece.kind:
             case Kind.TEXT:
                 self._say(written.replace("<", "&lt;"))
-            case Kind.COMMENT if self._aside.is_comment(written):
-                mark = self._aside.mark.search(written)
-                self._say(mark[0] if mark else "")
+            case Kind.COMMENT if self._aside.number(written) >= 0:
+                self._say(written[4:-3].partition(":")[0])
             case Kind.OPENING:
                 self._open(piece)
             case Kind.CLOSING:
@@ -105,12 +104,8 @@ class _Skeleton:
                 self._run.append("<br>")
             case "hr":
                 self._block(f"<p>{RULE}</p>")
-            case "img":
-                alt = _SPACES.sub(" ", unescape(walk.value(self._html, tag, "alt"))).strip()
-                self._say(f"[{escape(alt)}]" if alt else "")
-            case "a":
-                self._link = unescape(walk.value(self._html, tag, "href")).strip()
-                self._said = ""
+            case "a" | "img":
+                self._refer(tag)
             case "td" | "th" if tag.start in self._data_tags:
                 self._run += [] if self._is_fresh else [BETWEEN_CELLS]
             case name if name in _BODIES:
@@ -123,6 +118,14 @@ class _Skeleton:
                 self._run.append(self._tag(tag, "span"))
             case _:
                 pass
+
+    def _refer(self, tag: Piece) -> None:
+        if tag.name == "a":
+            self._link = unescape(walk.value(self._html, tag, "href")).strip()
+            self._said = ""
+            return
+        alt = _SPACES.sub(" ", unescape(walk.value(self._html, tag, "alt"))).strip()
+        self._say(f"[{escape(alt)}]" if alt else "")
 
     def _close(self, tag: Piece) -> None:
         if tag.name == "a":
@@ -139,7 +142,7 @@ class _Skeleton:
             self._block(f"</{tag.name if tag.name in _KEPT else 'div'}>")
             self._parts.append(_GAP if self._is_apart(tag) else "")
             self._depth -= tag.name in _LISTS
-        elif tag.name not in walk.VOID:
+        else:
             self._run.append("</span>")
 
     def _is_apart(self, tag: Piece) -> bool:

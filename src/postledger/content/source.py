@@ -26,6 +26,7 @@ from postledger.content.aside import Aside
 from postledger.content.checks import Finding
 from postledger.lib.errors import RefusedError
 
+_BYTE_ORDER_MARK = "\ufeff"
 _DOCUMENT = re.compile(r"<(?:!doctype|html|body)\b", re.IGNORECASE)
 
 
@@ -102,7 +103,7 @@ def _taken(text: str, *, place: str) -> Aside:
         code = "text_too_large" if place == "text" else "html_too_large"
         remedy = f"It has {size} bytes as UTF-8; shorten it to {checks.MAX_HTML_BYTES}."
         raise SourceError([Finding(code, place, remedy)])
-    taken = aside.take(text, place=place)
+    taken = aside.take(text.removeprefix(_BYTE_ORDER_MARK), place=place)
     if isinstance(taken, Finding):
         raise SourceError([taken])
     return taken

@@ -17,6 +17,8 @@ from postledger.content.walk import Kind
 _INLINER = css_inline.CSSInliner(load_remote_stylesheets=False, keep_at_rules=True)
 _MOST_MATCHES = 2_000_000
 _MOST_PROPERTIES = 200
+_DOCTYPE = re.compile(r"<!doctype\b[^>]*+>", re.IGNORECASE)
+_SELECTED = re.compile(r"[^{};]*+\{")
 _RULE = re.compile(r"[{,]")
 _PROPERTY = re.compile(r"[{;]\s*+([-\w]++)\s*+:")
 
@@ -42,7 +44,10 @@ def inline(html: str, *, put_aside: Aside) -> str:
     Rules that depend on the screen stay in the head, and so does a block that is marked with
     data-css-inline="keep", or has Liquid tags in it or around it.
     """
-    return _INLINER.inline(covered(html, put_aside=put_aside))
+    made = _INLINER.inline(covered(html, put_aside=put_aside))
+    # An older one decides how mail programs draw, and the inliner forgets it.
+    doctype = _DOCTYPE.search(html)
+    return made.replace("<!DOCTYPE html>", doctype[0], 1) if doctype else made
 
 
 def covered(text: str, *, put_aside: Aside, raw: frozenset[str] = walk.RAW) -> str:
@@ -57,18 +62,25 @@ def _conditional_sheets(
     """Style sheets that may not be there, or not wholly: nobody can write them into elements."""
     steps = {block[0]: 1 for block in put_aside.blocks}
     steps |= {block[-1]: -1 for block in put_aside.blocks}
-    start = depth = 0
+    start, depth = -1, 0
     for piece in walk.pieces(text, raw=raw):
         if piece.kind is Kind.COMMENT:
-            mark = put_aside.mark.search(text, piece.start, piece.end)
-            depth += steps.get(int(mark["number"]), 0) if mark else 0
+            depth += steps.get(put_aside.number(text[piece.start : piece.end]), 0)
         elif piece.name == "style" and piece.kind is Kind.OPENING:
             start = piece.start
-        elif piece.name == "style" and piece.kind is Kind.CLOSING:
+        elif piece.kind is Kind.CLOSING and start >= 0:
             written = text[start : piece.end]
-            marks = put_aside.mark.finditer(written)
-            if depth or any(put_aside.piece(mark).is_silent for mark in marks):
+            if depth or _is_conditional(written, put_aside):
                 yield start, piece.end, aside.comment(put_aside.hide(written))
+            start = -1
+
+
+def _is_conditional(sheet: str, put_aside: Aside) -> bool:
+    """Whether Liquid decides which rules there are, or for which elements."""
+    return any(
+        put_aside.piece(mark).is_silent or _SELECTED.match(sheet, mark.end())
+        for mark in put_aside.mark.finditer(sheet)
+    )
 
 
 def _own_styles(text: str, put_aside: Aside, raw: frozenset[str]) -> Iterator[tuple[int, int, str]]:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 # Elements whose content is text up to their end tag, whatever it looks like.
-RAW = frozenset({"iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp"})
 # fmt: off
+RAW = frozenset({
+    "iframe", "noembed", "noframes", "plaintext", "script", "style", "textarea", "title", "xmp",
+})
 VOID = frozenset({
     "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input",
     "keygen", "link", "meta", "param", "source", "track", "wbr",
@@ -21,8 +23,8 @@ VOID = frozenset({
 _MOST_ATTRIBUTES = 200
 # The HTML standard's own rules for a start tag. Possessive repeats: nothing is read twice.
 _ATTRIBUTE = r"""
-    [\t\n\f\r /]*+ ({0}[^\t\n\f\r />] [^\t\n\f\r />=]*+)
-    (?: [\t\n\f\r ]*+ = [\t\n\f\r ]*+ ({0}"[^"]*+" | '[^']*+' | [^\t\n\f\r >]*+) )?+
+    [\t\n\f\r /]*+ ({0}[^\t\n\f\r />] [^\t\n\f\r />=]*+) [\t\n\f\r ]*+
+    (?: = [\t\n\f\r ]*+ ({0}"[^"]*+" | '[^']*+' | (?!["'])[^\t\n\f\r >]*+) | (?!=) )
 """
 _PIECE = re.compile(
     rf"""
@@ -75,15 +77,10 @@ def pieces(text: str, *, raw: frozenset[str] = RAW) -> Iterator[Piece]:
         piece = _piece(found)
         yield piece
         at = piece.end
-        if piece.kind is Kind.BROKEN:
-            return
         if piece.kind is Kind.OPENING and piece.name in raw and not _is_empty(text, piece):
             end = _raw_end(text, piece)
-            kind = Kind.BROKEN if end < 0 else Kind.RAW
-            yield Piece(kind, at, len(text) if end < 0 else end, piece.name)
-            if end < 0:
-                return
-            at = end
+            kind, at = (Kind.RAW, end) if end >= 0 else (Kind.BROKEN, len(text))
+            yield Piece(kind, piece.end, at, piece.name)
     if at < len(text):
         yield Piece(Kind.TEXT, at, len(text))
 
@@ -114,7 +111,7 @@ def _piece(found: re.Match[str]) -> Piece:
 def attributes(text: str, tag: Piece) -> Iterator[Attribute]:
     """The attributes of a tag that have a value."""
     at = tag.attributes
-    while (found := _PAIR.match(text, at, tag.end - 1)) and found.end() > at:
+    while found := _PAIR.match(text, at, tag.end):
         at = found.end()
         if found[2]:
             is_quoted = found[2][0] in "\"'"

@@ -73,6 +73,7 @@ class Line:
     contact_id: int | None = None
     variables: Mapping[str, object] | None = None
     body: Body | None = None
+    letter: int = 0  # which of its stream's letters it is filled in from
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +227,7 @@ class Recipient:
     contact_id: int | None
     variables: Mapping[str, object] | None
     attempts: int
+    letter: int = 0  # which of its stream's letters it is filled in from
 
 
 @dataclass(frozen=True, slots=True)

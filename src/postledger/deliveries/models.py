@@ -121,6 +121,7 @@ class Delivery(models.Model):
     contact_id = models.BigIntegerField(null=True)
     dedupe_key = models.TextField(null=True, db_collation="C")
     variables = models.JSONField(null=True)
+    letter = models.SmallIntegerField(db_default=0)
     state = models.TextField(db_default="waiting")
     last_try = models.SmallIntegerField(db_default=0)
     attempts = models.SmallIntegerField(db_default=0)
@@ -133,7 +134,7 @@ class Delivery(models.Model):
 
 
 class Body(models.Model):
-    """The content of one transactional mail; at position -1, of all mails of its stream."""
+    """The content of one transactional mail; below 0, of all mails of one letter of its stream."""
 
     pk = models.CompositePrimaryKey("stream_id", "position")
     stream_id = models.BigIntegerField()

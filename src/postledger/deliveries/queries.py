@@ -22,10 +22,10 @@ from postledger.deliveries.states import State
 from postledger.providers.base import Attachment
 
 _WAITING: LiteralString = """
-SELECT d.position, d.address, d.contact_id, d.variables, d.attempts
+SELECT d.position, d.address, d.contact_id, d.variables, d.attempts, d.letter
 FROM unnest(%(los)s::bigint[], %(tos)s::bigint[]) AS w (lo, upto)
 CROSS JOIN LATERAL (
-    SELECT position, address, contact_id, variables, attempts FROM deliveries_delivery
+    SELECT position, address, contact_id, variables, attempts, letter FROM deliveries_delivery
     WHERE stream_id = %(stream)s AND position >= w.lo AND position < w.upto AND state = 'waiting'
     ORDER BY position
     LIMIT 1000
@@ -53,7 +53,7 @@ FROM deliveries_body WHERE stream_id = %(stream)s AND position = ANY(%(positions
 
 
 def bodies(stream_id: int, positions: Sequence[int]) -> dict[int, Body]:
-    """The contents of some mails of a stream; at `ledger.SHARED`, what they have in common."""
+    """The contents of some mails of a stream; what many share is where `ledger.shared` says."""
     params = {"stream": stream_id, "positions": sql.Bigints(positions)}
     return {row[0]: _body(row) for row in sql.rows(_BODIES, params)}
 

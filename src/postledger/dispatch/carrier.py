@@ -3,9 +3,9 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from postledger.deliveries import entries, ledger, queries
@@ -42,7 +42,7 @@ _UNARMED = "The database was lost while the window was being armed."
 class Carrier:
     stream: StreamFacts
     crew: Crew
-    shared: Body | None = None
+    shared: Mapping[int, Body] = field(default_factory=dict)
     claimed: Callable[[], None] = lambda: None  # called once the claim was made
     is_claiming: bool = True
     has_worked: bool = False
@@ -114,7 +114,7 @@ class _Turn:
         windows = [Window(b, min(b.lo + self._window_size, b.hi)) for b in batches]
         read = await desk.do(page.read, stream, windows, self._carrier.shared)
         crashpoints.reached(Point.AFTER_READ)
-        self._carrier.shared = read.bodies.get(ledger.SHARED)
+        self._carrier.shared = {at: body for at, body in read.bodies.items() if at < 0}
         if read.leaving is not None and not read.leaving.is_complete:
             await self._crew.holds.blocked(stream.sender_id, _NO_WAY_OUT)
             self._ends_at = 0.0

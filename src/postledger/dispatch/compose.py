@@ -9,9 +9,8 @@ from postledger.content import checks, listing
 from postledger.content.letter import Letter, LetterError
 from postledger.content.listing import Listing
 from postledger.content.program import MissingVariableError, RenderError
-from postledger.deliveries import entries
+from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Body, Entry, Kind, Recipient, Window
-from postledger.deliveries.ledger import SHARED
 from postledger.deliveries.queries import StreamFacts
 from postledger.dispatch import gates
 from postledger.dispatch.page import LetterGoneError, Page
@@ -48,7 +47,7 @@ class Composer:
         self._stream = stream
         self._sender = sender
         self._now = now
-        self._shared: Stencil | RefusedError | None = None
+        self._shared: dict[int, Stencil | RefusedError] = {}
 
     def draft(self, windows: Sequence[Window], page: Page) -> Draft:
         draft = Draft()
@@ -62,7 +61,8 @@ class Composer:
 
     def _judged(self, recipient: Recipient, page: Page, try_number: int) -> Mail | Entry:
         position = recipient.position
-        body = page.bodies.get(position) or page.bodies.get(SHARED)
+        place = position if position in page.bodies else ledger.shared(recipient.letter)
+        body = page.bodies.get(place)
         if body is None:
             return entries.invalid(
                 position, code=gates.OUTBOX_NOT_FOUND, detail="Its content is not there."
@@ -72,10 +72,10 @@ class Composer:
             return verdict
         delivery_id = DeliveryId(self._stream.id, position, try_number).text()
         try:
-            if position in page.bodies:
+            if place == position:
                 content = self._alone(recipient, body, delivery_id)
             else:
-                content = self._of_many(recipient, body, page, delivery_id)
+                content = self._of_many(recipient, place, page, delivery_id)
         except RefusedError as refused:
             return entries.invalid(position, code=_code(refused), detail=str(refused))
         message = OutgoingMessage(
@@ -91,34 +91,36 @@ class Composer:
         stencil = self._made(body, delivery_id)
         return stencil.fill(Mailbox(recipient.address, body.to_name), delivery_id)
 
-    def _of_many(self, recipient: Recipient, body: Body, page: Page, delivery_id: str) -> bytes:
-        stencil = self._of_all(body, page.letter)
-        to = Mailbox(recipient.address, body.to_name)
-        if not isinstance(page.letter, Letter):
-            return stencil.fill(to, delivery_id)
+    def _of_many(self, recipient: Recipient, place: int, page: Page, delivery_id: str) -> bytes:
+        body, letter = page.bodies[place], page.letters.get(place)
+        stencil = self._of_all(place, body, letter)
+        if not isinstance(letter, Letter):
+            return stencil.fill(Mailbox(recipient.address, body.to_name), delivery_id)
         values = {"name": "", **(recipient.variables or {}), "email": recipient.address}
         lines = ""
         if page.leaving is not None:
             link = page.leaving.url(recipient.address, list_key=body.list_key)
             values["unsubscribe_url"] = link
             lines = listing.leaving(link)
-        filled = page.letter.fill(values)
+        filled = letter.fill(values)
         name = values["name"]
         to = Mailbox(recipient.address, name if isinstance(name, str) else "")
         return stencil.fill(to, delivery_id, filled, lines=lines)
 
-    def _of_all(self, body: Body, letter: Letter | RefusedError | None) -> Stencil:
-        """Made, or found wanting, once for all mails."""
-        if self._shared is None:
+    def _of_all(self, place: int, body: Body, letter: Letter | RefusedError | None) -> Stencil:
+        """Made, or found wanting, once for all mails of one letter."""
+        found = self._shared.get(place)
+        if found is None:
             try:
                 if isinstance(letter, RefusedError):
                     raise letter
-                self._shared = self._made(body, str(self._stream.id), letter)
+                found = self._made(body, str(self._stream.id), letter)
             except RefusedError as refused:
-                self._shared = refused
-        if isinstance(self._shared, RefusedError):
-            raise self._shared.with_traceback(None)
-        return self._shared
+                found = refused
+            self._shared[place] = found
+        if isinstance(found, RefusedError):
+            raise found.with_traceback(None)
+        return found
 
     def _made(self, body: Body, boundary: str, letter: Letter | None = None) -> Stencil:
         if letter is None:

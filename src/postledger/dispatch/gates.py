@@ -2,7 +2,14 @@
 
 from collections.abc import Sequence
 
+from postledger.contacts import states
 from postledger.contacts.queries import Standings
+from postledger.contacts.states import (
+    ContactState,
+    Purpose,
+    SubscriptionState,
+    SuppressionReason,
+)
 from postledger.deliveries import entries
 from postledger.deliveries.entries import Entry, Recipient
 from postledger.lib import ids
@@ -15,6 +22,11 @@ INVALID_TEMPLATE = "INVALID_TEMPLATE"
 OUTBOX_NOT_FOUND = "OUTBOX_NOT_FOUND"
 RECIPIENT_NOT_FOUND = "RECIPIENT_NOT_FOUND"
 TOO_MANY_TRIES = "TOO_MANY_TRIES"
+# Of the list alone, where the words without `list_` speak of all mail.
+LIST_UNSUBSCRIBED = "list_unsubscribed"
+LIST_SUPPRESSED = "list_suppressed"
+LIST_PENDING = "list_pending"
+LIST_PAUSED = "list_paused"
 
 
 def verdict(recipient: Recipient, standings: Standings, *, try_number: int) -> Entry | None:
@@ -30,10 +42,63 @@ def verdict(recipient: Recipient, standings: Standings, *, try_number: int) -> E
     if recipient.contact_id is not None and standings.contacts.get(recipient.contact_id) != address:
         detail = "The contact was deleted, or has another address now."
         return entries.invalid(position, code=RECIPIENT_NOT_FOUND, detail=detail)
+    match standings.purpose:
+        case Purpose.SERVICE:
+            return _of_service(recipient, address, standings)
+        case Purpose.NEWS:
+            return _of_news(recipient, address, standings)
+
+
+def _of_service(recipient: Recipient, address: str, standings: Standings) -> Entry | None:
+    """A mail that one person needs: who left the newsletter still gets a way into the account.
+
+    What says that the address is dead, that our mail is called spam there, or that a member
+    forbade it stops this mail as well.
+    """
+    reason = standings.suppressed.get(address)
+    if reason in states.STOPS_EVERYTHING:
+        return entries.suppressed(recipient.position, code=reason)
+    if _state(recipient, standings) is ContactState.BOUNCED:
+        return entries.suppressed(recipient.position, code=ContactState.BOUNCED.value)
+    return None
+
+
+def _of_news(recipient: Recipient, address: str, standings: Standings) -> Entry | None:
+    """A mail to many goes to those who want it: every no counts, of all mail and of its list."""
+    position = recipient.position
     reason = standings.suppressed.get(address)
     if reason is not None:
         return entries.suppressed(position, code=reason)
-    return None
+    state = _state(recipient, standings)
+    if state is not ContactState.ACTIVE:
+        return entries.suppressed(position, code=state.value)
+    left = standings.left.get(address)
+    if left is not None:
+        is_own_wish = left == SuppressionReason.UNSUBSCRIBED
+        return entries.suppressed(
+            position, code=LIST_UNSUBSCRIBED if is_own_wish else LIST_SUPPRESSED
+        )
+    return _of_list(recipient, standings)
+
+
+def _of_list(recipient: Recipient, standings: Standings) -> Entry | None:
+    """Who has no subscription was chosen for the list in another way, and may leave it."""
+    position = recipient.position
+    match standings.subscriptions.get(recipient.contact_id or 0):
+        case SubscriptionState.UNSUBSCRIBED:
+            return entries.suppressed(position, code=LIST_UNSUBSCRIBED)
+        case SubscriptionState.SUPPRESSED:
+            return entries.suppressed(position, code=LIST_SUPPRESSED)
+        case SubscriptionState.PENDING:
+            return entries.skipped(position, code=LIST_PENDING)
+        case SubscriptionState.PAUSED:
+            return entries.skipped(position, code=LIST_PAUSED)
+        case SubscriptionState.ACTIVE | None:
+            return None
+
+
+def _state(recipient: Recipient, standings: Standings) -> ContactState:
+    return standings.states.get(recipient.contact_id or 0, ContactState.ACTIVE)
 
 
 def faults(position: int, found: Sequence[str]) -> Entry:

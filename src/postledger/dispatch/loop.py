@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -60,7 +60,7 @@ class Dispatcher:
         self._news.set()  # the first pass looks at once
         self._stop_requested = False
         self._streams: dict[int, StreamFacts] = {}
-        self._shared: dict[int, Body] = {}
+        self._shared: dict[int, Mapping[int, Body]] = {}
         self._started_at = datetime.now(UTC)
 
     @property
@@ -203,7 +203,7 @@ class Dispatcher:
         return stream
 
     def _start(self, stream: StreamFacts, crew: Crew) -> None:
-        carrier = Carrier(stream, crew, self._shared.get(stream.id), self._claimed)
+        carrier = Carrier(stream, crew, self._shared.get(stream.id, {}), self._claimed)
         task = asyncio.create_task(carrier.run())
         self._carriers[task] = carrier
         task.add_done_callback(self._ended)
@@ -225,7 +225,7 @@ class Dispatcher:
             )
         elif carrier.has_worked:
             self.worked_at, self.claimed_at = time.monotonic(), datetime.now(UTC)
-            if carrier.shared is not None:
+            if carrier.shared:
                 if len(self._shared) >= MOST_BODIES_KNOWN:
                     self._shared.clear()
                 self._shared[carrier.stream.id] = carrier.shared

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from postledger.contacts import links
 from postledger.contacts import queries as contacts
 from postledger.contacts.queries import Standings
+from postledger.contacts.states import Purpose
 from postledger.contacts.unsubscribe import Leaving
 from postledger.content import letters
 from postledger.content.letter import Letter
-from postledger.deliveries import queries
+from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Body, Kind, Recipient, Window
-from postledger.deliveries.ledger import SHARED
 from postledger.deliveries.queries import StreamFacts
 from postledger.lib.errors import RefusedError
 
@@ -21,37 +22,41 @@ class Page:
     """Everything composing needs, read after the claim: nothing is looked up later."""
 
     recipients: Sequence[Recipient]
-    bodies: Mapping[int, Body]  # by position; what all share is at SHARED
+    bodies: Mapping[int, Body]  # by position; what many share is where `ledger.shared` says
     standings: Standings
-    letter: Letter | RefusedError | None = None  # what all are filled in from, or why nobody is
+    # What mails are filled in from, or why they are not, by the place of the body that names it.
+    letters: Mapping[int, Letter | RefusedError] = MappingProxyType({})
     leaving: Leaving | None = None  # how recipients leave, where the content says they may
 
 
-def read(stream: StreamFacts, windows: Sequence[Window], shared: Body | None) -> Page:
-    """Reads a round's page; `shared` is the stream's common body where it is known already."""
+def read(stream: StreamFacts, windows: Sequence[Window], shared: Mapping[int, Body]) -> Page:
+    """Reads a round's page; `shared` are the stream's common bodies that are known already."""
     recipients = queries.waiting(windows)
+    bodies = _bodies(stream, recipients, shared)
+    common = {place: body for place, body in bodies.items() if place < 0}
+    list_key = next((body.list_key for body in common.values()), "")
+    is_service = stream.kind is Kind.TRANSACTIONAL
     standings = contacts.standings(
         stream.workspace_id,
         [recipient.address for recipient in recipients],
         [recipient.contact_id for recipient in recipients if recipient.contact_id is not None],
+        list_key=list_key or None,
+        purpose=Purpose.SERVICE if is_service else Purpose.NEWS,
     )
-    bodies = _bodies(stream, recipients, shared)
-    common = bodies.get(SHARED, _NOTHING)
     return Page(
         recipients,
         bodies,
         standings,
-        letter=_letter(stream.workspace_id, common.letter),
-        leaving=links.leaving(stream.workspace_id) if common.list_key else None,
+        letters={
+            place: _letter(stream.workspace_id, body.letter)
+            for place, body in common.items()
+            if body.letter
+        },
+        leaving=links.leaving(stream.workspace_id) if list_key else None,
     )
 
 
-_NOTHING = Body()
-
-
-def _letter(workspace_id: int, digest: str) -> Letter | RefusedError | None:
-    if not digest:
-        return None
+def _letter(workspace_id: int, digest: str) -> Letter | RefusedError:
     try:
         found = letters.find(workspace_id, digest=digest)
     except RefusedError as refused:
@@ -64,13 +69,13 @@ class LetterGoneError(RefusedError):
 
 
 def _bodies(
-    stream: StreamFacts, recipients: Sequence[Recipient], shared: Body | None
+    stream: StreamFacts, recipients: Sequence[Recipient], known: Mapping[int, Body]
 ) -> Mapping[int, Body]:
-    """A stream's lines share one body, or each has its own."""
-    if shared is not None:
-        return {SHARED: shared}
-    if stream.kind is not Kind.TRANSACTIONAL:
-        found = queries.bodies(stream.id, [SHARED])
-        if found:
-            return found
-    return queries.bodies(stream.id, [recipient.position for recipient in recipients])
+    """A stream's lines share bodies, or each has its own."""
+    own = [recipient.position for recipient in recipients]
+    if stream.kind is Kind.TRANSACTIONAL:
+        return queries.bodies(stream.id, own)
+    wanted = {ledger.shared(recipient.letter) for recipient in recipients}
+    missing = wanted - known.keys()
+    found = {**known, **queries.bodies(stream.id, sorted(missing))} if missing else known
+    return queries.bodies(stream.id, own) if wanted and not wanted & found.keys() else found

@@ -95,7 +95,7 @@ def test_what_shows_nothing_is_nothing(block: Block) -> None:
         ),
         (
             Paragraph("1", words("red"), color="red_background"),
-            '<p style="background-color:#fdebec">red</p>',
+            '<p style="background-color:#fdebec;color:#1f2937">red</p>',
             "red",
         ),
         (Paragraph("1", words("x"), color='"><script>'), "<p>x</p>", "x"),

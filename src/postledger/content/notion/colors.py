@@ -31,5 +31,6 @@ def css(color: str) -> str:
     """A declaration such as color:#c4423c; empty for the default and for names not known."""
     name = color.removesuffix("_background")
     if name != color:
-        return f"background-color:{_PAPER[name]}" if name in _PAPER else ""
+        # With an ink of its own: on a dark page the reader's would be as pale as the paper.
+        return f"background-color:{_PAPER[name]};color:#1f2937" if name in _PAPER else ""
     return f"color:{_INK[name]}" if name in _INK else ""

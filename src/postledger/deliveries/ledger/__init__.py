@@ -4,6 +4,7 @@ from postledger.deliveries.ledger.arming import arm
 from postledger.deliveries.ledger.claiming import claim, wait
 from postledger.deliveries.ledger.decisions import requeue, resolve
 from postledger.deliveries.ledger.evidence import record
+from postledger.deliveries.ledger.forgetting import ERASED, Forgotten, forget
 from postledger.deliveries.ledger.holds import (
     cancel,
     hold,
@@ -17,19 +18,24 @@ from postledger.deliveries.ledger.planning import (
     SHARED,
     Planned,
     StreamClosedError,
+    add_letters,
     enqueue,
     open_stream,
     plan,
+    shared,
 )
 from postledger.deliveries.ledger.settling import settle
 from postledger.deliveries.ledger.upkeep import Swept, drain, fold, sweep
 
 __all__ = [
+    "ERASED",
     "SHARED",
+    "Forgotten",
     "MonthInUseError",
     "Planned",
     "StreamClosedError",
     "Swept",
+    "add_letters",
     "arm",
     "cancel",
     "claim",
@@ -37,6 +43,7 @@ __all__ = [
     "drop_month",
     "enqueue",
     "fold",
+    "forget",
     "hold",
     "hold_sender",
     "open_stream",
@@ -48,6 +55,7 @@ __all__ = [
     "resolve",
     "retire_lanes",
     "settle",
+    "shared",
     "sweep",
     "turns",
     "wait",

@@ -22,9 +22,14 @@ from postledger.lib.errors import RefusedError
 
 BATCH_SIZE = 500
 MOST_LINES = 1_000
-SHARED = -1  # where the body lies that all lines of a stream share
+SHARED = -1  # where the body lies that the lines of a stream's first letter share
 
 _PRIORITIES = {Kind.TRANSACTIONAL: 0, Kind.TOPIC: 1, Kind.CAMPAIGN: 2}
+
+
+def shared(letter: int) -> int:
+    """Where the body of a stream's n-th letter lies: before all mails."""
+    return SHARED - letter
 
 
 class StreamClosedError(RefusedError):
@@ -90,8 +95,9 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
 
 _LINES: LiteralString = """
 SELECT * FROM unnest(
-    %(addresses)s::text[], %(keys)s::text[], %(contacts)s::bigint[], %(variables)s::text[]
-) AS given (address, dedupe_key, contact_id, variables)
+    %(addresses)s::text[], %(keys)s::text[], %(contacts)s::bigint[], %(variables)s::text[],
+    %(letters)s::bigint[]
+) AS given (address, dedupe_key, contact_id, variables, letter)
 """
 
 # A chunk takes its positions from the stream's row, which also makes two planners of one stream
@@ -107,10 +113,11 @@ WITH given AS MATERIALIZED (
     RETURNING next_position - (SELECT count(*) FROM given) AS lo
 ), line AS (
     INSERT INTO deliveries_delivery (
-        stream_id, position, planned_at, address, dedupe_key, contact_id, variables
+        stream_id, position, planned_at, address, dedupe_key, contact_id, variables, letter
     )
     SELECT %(stream)s, base.lo + given.n - 1, statement_timestamp(),
-           given.address, given.dedupe_key, given.contact_id, given.variables::jsonb
+           given.address, given.dedupe_key, given.contact_id, given.variables::jsonb,
+           given.letter
     FROM base, given
     ON CONFLICT (stream_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
     RETURNING position
@@ -139,7 +146,8 @@ def plan(
 ) -> Planned:
     """Plans one chunk from a query inside the database, up to 10,000 rows at a time.
 
-    `source` yields address, dedupe_key, contact_id, variables (as text) in the order of sending.
+    `source` yields address, dedupe_key, contact_id, variables (as text) and letter, in the order
+    of sending.
     Idempotent by (stream, dedupe_key): a repeated chunk adds nothing. Commits with the caller's
     transaction, so a cursor stored there moves together with the rows.
     """
@@ -316,6 +324,7 @@ def _columns(lines: Sequence[Line]) -> dict[str, object]:
         "variables": sql.Texts(
             None if line.variables is None else json.dumps(line.variables) for line in lines
         ),
+        "letters": sql.Bigints(line.letter for line in lines),
     }
 
 
@@ -373,6 +382,11 @@ FROM unnest(%(positions)s::bigint[], %(bodies)s::text[]) AS given (position, bod
      )
 ON CONFLICT (stream_id, position) DO NOTHING
 """
+
+
+def add_letters(stream_id: int, bodies: Mapping[int, Body]) -> None:
+    """Stores what the lines of some letters share, by their numbers; one that is there stays."""
+    _store_bodies(stream_id, [(shared(number), body) for number, body in bodies.items()])
 
 
 def _store_bodies(stream_id: int, bodies: Sequence[tuple[int, Body]]) -> None:

@@ -9,7 +9,7 @@ from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
 from postledger.lib.errors import RefusedError
-from postledger.web.api import email
+from postledger.web.api import articles, content, email, templates
 from postledger.web.shared import problems
 
 
@@ -31,13 +31,16 @@ class JsonParser(Parser):
 api = NinjaAPI(
     title="Postledger",
     version="1",
-    description="Sends mail, and tells what became of it.",
+    description="Sends mail, tells what became of it, and keeps what mail says.",
     parser=JsonParser(),
     openapi_url=None,
     docs_url=None,
     urls_namespace="api",
 )
 api.add_router("/email", email.router)
+api.add_router("/templates", templates.router)
+api.add_router("/articles", articles.router)
+api.add_router("/content", content.router)
 
 # Ninja answers the first three itself unless it is told otherwise.
 for _kind in (Http404, HttpError, ValidationError, Exception):

@@ -67,10 +67,14 @@ KINDS: Final[Mapping[int, _Kind]] = {
 _STATUS_OF_CODE = {
     "scope_missing": 403,
     "not_found": 404,
+    "article_exists": 409,
     "idempotency_key_reused": 409,
+    "template_exists": 409,
     "unsupported_media_type": 415,
     "rate_exceeded": 429,
 }
+# Told as an address that leads nowhere: what another workspace has is not to be guessed.
+_UNKNOWN = frozenset({"article_unknown", "slice_unknown", "template_unknown"})
 
 _STATUS_OF_ERROR: Mapping[type[Exception], int] = {
     UnreadablePostError: 400,
@@ -85,7 +89,9 @@ _STATUS_OF_ERROR: Mapping[type[Exception], int] = {
 class Fault(BaseModel):
     """One of the things that are wrong."""
 
-    index: int | None = Field(default=None, description="Which mail of the request, from 0.")
+    index: int | None = Field(
+        default=None, description="Which mail, or which text, of the request, from 0."
+    )
     place: str = Field(description="Which field.", examples=["subject"])
     code: str = Field(examples=["INVALID_TEMPLATE"])
     detail: str = Field(examples=["subject_missing: Give the mail a subject."])
@@ -140,6 +146,8 @@ def in_json(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBas
 
 
 def _of_refusal(request: HttpRequest, error: RefusedError) -> HttpResponse:
+    if error.code in _UNKNOWN:
+        return _response(request, HTTPStatus.NOT_FOUND)
     status = _STATUS_OF_CODE.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
     flaws = error.flaws if isinstance(error, InvalidMailError) else ()
     faults = [
@@ -154,6 +162,8 @@ def _of_refusal(request: HttpRequest, error: RefusedError) -> HttpResponse:
 
 def _of_input(request: HttpRequest, error: ValidationError) -> HttpResponse:
     """What does not even have the form of a request."""
+    if any(found["loc"][0] == "path" for found in error.errors):
+        return _response(request, HTTPStatus.NOT_FOUND)
     code = Validation.INVALID_PAYLOAD
     faults = []
     for found in error.errors:

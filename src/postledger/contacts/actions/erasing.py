@@ -1,0 +1,78 @@
+"""Forgets a person: what is known of them goes, and a hash stays that keeps them from our mail."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from postledger.accounts import trail
+from postledger.contacts import locks, sql
+from postledger.contacts.actions import suppressing
+from postledger.contacts.models import Contact, Subscription
+from postledger.contacts.states import SuppressionReason
+from postledger.providers import addresses
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    contacts: int
+    consents: int
+
+
+_CONSENTS = "SELECT contacts_erase_consent(%(workspace)s, %(contact)s)"
+# The hash was written with the address, and is all that is left of it.
+_UNNAME = """
+UPDATE contacts_suppression SET address = NULL
+WHERE workspace_id = %(workspace)s
+  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+"""
+
+
+def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Erased:
+    """Erases every contact of an address, deleted ones too; idempotent.
+
+    The address is suppressed for good under its salted hash: a later import cannot bring it back.
+    """
+    canonical = addresses.canonical(address)
+    params: dict[str, int | str] = {"workspace": workspace_id, "address": canonical}
+    with transaction.atomic():
+        locks.leaving(workspace_id)
+        suppressing.suppress(
+            workspace_id, address=canonical, reason=SuppressionReason.UNSUBSCRIBED, actor=actor
+        )
+        found = list(
+            Contact.objects.filter(workspace_id=workspace_id, address__iexact=canonical)
+            .order_by("pk")
+            .values_list("pk", flat=True)
+        )
+        consents = sum(_emptied(workspace_id, contact_id, now) for contact_id in found)
+        sql.changed(_UNNAME, params)
+        trail.note(
+            workspace_id,
+            actor=actor,
+            action="contact.erased",
+            subject=f"{len(found)} contacts",
+            data={"consents": consents},
+        )
+    return Erased(contacts=len(found), consents=consents)
+
+
+def _emptied(workspace_id: int, contact_id: int, now: datetime) -> int:
+    """How many proofs of consent went with it: they prove something of somebody we forgot."""
+    row = sql.one(_CONSENTS, {"workspace": workspace_id, "contact": contact_id})
+    Subscription.objects.filter(contact_id=contact_id).delete()
+    Contact.objects.filter(pk=contact_id).update(
+        address=f"erased-{contact_id}",
+        external_id=None,
+        name="",
+        from_name=None,
+        locale=None,
+        time_zone=None,
+        attributes={},
+        ocd_ids=[],
+        bounce_type=None,
+        bounce_subtype=None,
+        deleted_at=now,
+        updated_at=now,
+    )
+    return int(row[0]) if row else 0

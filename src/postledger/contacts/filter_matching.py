@@ -1,0 +1,96 @@
+"""Decides in Python whether a contact meets a filter, exactly as the database does."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from operator import ge, gt, le, lt
+from typing import Any
+
+from postledger.contacts.filters import (
+    All,
+    AnyOf,
+    Attribute,
+    Column,
+    Comparison,
+    Filter,
+    Not,
+    OnList,
+    Op,
+)
+from postledger.contacts.states import ContactState, SubscriptionState
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What filters can see of a contact."""
+
+    state: ContactState
+    created_at: datetime
+    updated_at: datetime
+    state_changed_at: datetime | None = None
+    locale: str | None = None
+    ocd_ids: Sequence[str] = ()
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    lists: Mapping[str, SubscriptionState] = field(default_factory=dict)
+
+
+def matches(audience: Filter, traits: Traits) -> bool:
+    match audience:
+        case All(parts):
+            return all(matches(part, traits) for part in parts)
+        case AnyOf(parts):
+            return any(matches(part, traits) for part in parts)
+        case Not(part):
+            return not matches(part, traits)
+        case OnList(key, states):
+            return traits.lists.get(key) in states
+        case Comparison(name, op, value):
+            return _holds(op, _value(name, traits), value)
+
+
+def _value(name: Column | Attribute, traits: Traits) -> object:
+    match name:
+        case Attribute(key):
+            return traits.attributes.get(key)
+        case Column.OCD_IDS:
+            # Nobody lives nowhere: without a place, there is no value.
+            return list(traits.ocd_ids) or None
+        case _:
+            return getattr(traits, name.value)
+
+
+_ORDERS: Mapping[Op, Callable[[Any, Any], bool]] = {
+    Op.OVER: gt,
+    Op.AT_LEAST: ge,
+    Op.UNDER: lt,
+    Op.AT_MOST: le,
+    Op.BEFORE: lt,
+    Op.SINCE: ge,
+}
+
+
+def _holds(op: Op, found: object, wanted: object) -> bool:
+    several = wanted if isinstance(wanted, tuple) else (wanted,)
+    match op:
+        case Op.EXISTS:
+            return (found is not None) is wanted
+        case Op.IS | Op.IN:
+            return any(_is_same(found, one) for one in several)
+        case Op.HAS | Op.HAS_ANY:
+            values = found if isinstance(found, list) else []
+            return any(_is_same(value, one) for value in values for one in several)
+        case Op.STARTS_WITH:
+            return isinstance(found, str) and found.startswith(str(wanted))
+        case Op.CONTAINS:
+            return isinstance(found, str) and str(wanted) in found
+        case _:
+            return _is_comparable(found) and _ORDERS[op](found, wanted)
+
+
+def _is_same(found: object, wanted: object) -> bool:
+    """As JSON has it: true is not 1, and 1 is 1.0."""
+    return found == wanted and isinstance(found, bool) == isinstance(wanted, bool)
+
+
+def _is_comparable(found: object) -> bool:
+    return isinstance(found, int | float | datetime) and not isinstance(found, bool)

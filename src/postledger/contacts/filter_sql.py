@@ -1,0 +1,218 @@
+"""Turns audience filters into conditions that indexes serve, with every value as a parameter.
+
+A condition is written about `contact`, is never NULL, and says true or false of each row: then
+NOT means the others, whatever is missing.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import LiteralString
+
+from psycopg import sql as pg
+from psycopg.sql import Composable, Composed
+
+from postledger.contacts.filters import (
+    All,
+    AnyOf,
+    Attribute,
+    Column,
+    Comparison,
+    Filter,
+    Not,
+    OnList,
+    Op,
+)
+
+# In the order of jsonb all numbers lie between every text and every truth. These two are outside
+# all numbers that a filter or an attribute may have, so one range of an index holds them.
+_BELOW_NUMBERS = "-1e1000"
+_ABOVE_NUMBERS = "false"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on `contact`, and the values of its parameters by name."""
+
+    sql: Composed
+    params: Mapping[str, object]
+
+
+def condition(audience: Filter, lists: Mapping[str, int]) -> Condition:
+    """Compiles a filter; `lists` has the ids of all lists it names, which are the workspace's.
+
+    The statement around it has the parameter `workspace`.
+    """
+    compiler = _Compiler(lists)
+    return Condition(compiler.outer(audience), compiler.params)
+
+
+@dataclass(slots=True)
+class _Compiler:
+    lists: Mapping[str, int]
+    params: dict[str, object] = field(default_factory=dict)
+
+    def _value(self, value: object, kind: LiteralString) -> Composed:
+        name = f"f{len(self.params)}"
+        self.params[name] = value
+        return pg.SQL("{}::" + kind).format(pg.Placeholder(name))
+
+    def outer(self, audience: Filter) -> Composed:
+        """What must hold in any case, where the planner can start from an index."""
+        match audience:
+            case All(parts) if parts:
+                return _bracketed(pg.SQL(" AND ").join(self.outer(part) for part in parts))
+            case AnyOf(parts) if any(isinstance(part, OnList) for part in parts):
+                return self._any_of_lists(parts)
+            case _:
+                return self.whole(audience)
+
+    def _any_of_lists(self, parts: tuple[Filter, ...]) -> Composed:
+        """As one set of contacts: beside an OR, a list would mean a look at every contact."""
+        members = [self._members(part) for part in parts if isinstance(part, OnList)]
+        others = tuple(part for part in parts if not isinstance(part, OnList))
+        if others:
+            members.append(
+                pg.SQL(
+                    "SELECT contact.id FROM contacts_contact AS contact WHERE"
+                    " contact.workspace_id = %(workspace)s::bigint AND {}"
+                ).format(self._joined(" OR ", others))
+            )
+        return pg.SQL("contact.id IN ({})").format(pg.SQL(" UNION ALL ").join(members))
+
+    def _members(self, wanted: OnList) -> Composed:
+        return pg.SQL(
+            "SELECT s.contact_id FROM contacts_subscription AS s"
+            " WHERE s.list_id = {} AND s.state = ANY ({})"
+        ).format(*self._on(wanted))
+
+    def whole(self, audience: Filter) -> Composed:
+        match audience:
+            case All(parts):
+                return self._joined(" AND ", parts) if parts else _bracketed(pg.SQL("true"))
+            case AnyOf(parts):
+                return self._joined(" OR ", parts)
+            case Not(part):
+                return pg.SQL("(NOT {})").format(self.whole(part))
+            case OnList():
+                return self._on_list(audience)
+            case Comparison(Attribute(key)):
+                return self._attribute(key, audience.op, audience.value)
+            case Comparison():
+                return self._column(audience)
+
+    def _joined(self, word: LiteralString, parts: tuple[Filter, ...]) -> Composed:
+        return _bracketed(pg.SQL(word).join(self.whole(part) for part in parts))
+
+    def _on_list(self, wanted: OnList) -> Composed:
+        # Not IN (SELECT …): negated, or beside an OR, that reads a large list for each contact.
+        return pg.SQL(
+            "EXISTS (SELECT FROM contacts_subscription AS s WHERE s.contact_id = contact.id"
+            " AND s.list_id = {} AND s.state = ANY ({}))"
+        ).format(*self._on(wanted))
+
+    def _on(self, wanted: OnList) -> tuple[Composed, Composed]:
+        return (
+            self._value(self.lists[wanted.key], "bigint"),
+            self._value([state.value for state in wanted.states], "text[]"),
+        )
+
+    def _attribute(self, key: str, op: Op, value: object) -> Composed:
+        several = value if isinstance(value, tuple) else (value,)
+        match op:
+            case Op.IS | Op.IN:
+                return self._contained([{key: one} for one in several])
+            case Op.HAS | Op.HAS_ANY:
+                return self._contained([{key: [one]} for one in several])
+            case Op.EXISTS:
+                name = self._value(key, "text")
+                word = pg.SQL("IS NOT NULL" if value else "IS NULL")
+                return pg.SQL("((contact.attributes ->> {}) {})").format(name, word)
+            case Op.STARTS_WITH | Op.CONTAINS:
+                return self._text_within(key, _pattern(op, str(value)))
+            case _:
+                return self._number(key, op, value)
+
+    def _contained(self, parts: list[dict[str, object]]) -> Composed:
+        """Served by contacts_contact_by_attribute, one look-up for each of several."""
+        return _bracketed(
+            pg.SQL(" OR ").join(
+                pg.SQL("contact.attributes @> {}").format(self._value(_json(part), "jsonb"))
+                for part in parts
+            )
+        )
+
+    def _text_within(self, key: str, pattern: str) -> Composed:
+        return pg.SQL(
+            "(contact.attributes ->> {name} IS NOT NULL"
+            " AND jsonb_typeof(contact.attributes -> {name}) = 'string'"
+            " AND contact.attributes ->> {name} LIKE {pattern})"
+        ).format(name=self._value(key, "text"), pattern=self._value(pattern, "text"))
+
+    def _number(self, key: str, op: Op, value: object) -> Composed:
+        is_upper = op in {Op.UNDER, Op.AT_MOST}
+        return pg.SQL(
+            "(contact.attributes -> {name} IS NOT NULL"
+            " AND contact.attributes -> {name} {op} {value}"
+            " AND contact.attributes -> {name} {beyond} {bound})"
+        ).format(
+            name=self._value(key, "text"),
+            op=pg.SQL(_OPERATORS[op]),
+            value=self._value(_json(value), "jsonb"),
+            beyond=pg.SQL(">" if is_upper else "<"),
+            bound=self._value(_BELOW_NUMBERS if is_upper else _ABOVE_NUMBERS, "jsonb"),
+        )
+
+    def _column(self, test: Comparison) -> Composed:
+        if test.field is Column.OCD_IDS:
+            return self._place(test.op, test.value)
+        op, value = test.op, test.value
+        name = pg.Identifier("contact", str(test.field))
+        match op:
+            case Op.EXISTS:
+                return pg.SQL("({} {})").format(name, pg.SQL("IS NOT NULL" if value else "IS NULL"))
+            case Op.IN if isinstance(value, tuple):
+                wanted = pg.SQL("ANY ({})").format(self._value(list(value), "text[]"))
+            case Op.STARTS_WITH:
+                wanted = self._value(_pattern(op, str(value)), "text")
+            case _:
+                is_time = isinstance(value, datetime)
+                wanted = self._value(value, "timestamptz" if is_time else "text")
+        return pg.SQL("({name} IS NOT NULL AND {name} {op} {wanted})").format(
+            name=name, op=pg.SQL(_OPERATORS[op]), wanted=wanted
+        )
+
+    def _place(self, op: Op, value: object) -> Composed:
+        """Served by contacts_contact_by_place."""
+        if op is Op.EXISTS:
+            word = pg.SQL("<>" if value else "=")
+            return pg.SQL("(contact.ocd_ids {} '{{}}')").format(word)
+        several = list(value) if isinstance(value, tuple) else [value]
+        return pg.SQL("(contact.ocd_ids && {})").format(self._value(several, "text[]"))
+
+
+_OPERATORS: Mapping[Op, LiteralString] = {
+    Op.IS: "=",
+    Op.IN: "=",
+    Op.STARTS_WITH: "LIKE",
+    Op.OVER: ">",
+    Op.AT_LEAST: ">=",
+    Op.UNDER: "<",
+    Op.AT_MOST: "<=",
+    Op.BEFORE: "<",
+    Op.SINCE: ">=",
+}
+
+
+def _bracketed(inner: Composable) -> Composed:
+    return pg.SQL("({})").format(inner)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _pattern(op: Op, text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"{escaped}%" if op is Op.STARTS_WITH else f"%{escaped}%"

@@ -1,0 +1,102 @@
+"""People of the tests: workspaces acme and globex, their contacts and lists, and what they did."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from postledger.accounts import actions as accounts
+from postledger.contacts import actions, consent, queries
+from postledger.contacts.consent import Incoming, Origin
+from postledger.contacts.details import Details
+from postledger.contacts.models import ConsentEvent, Contact, Subscription
+from postledger.contacts.states import ContactState, Kept, SubscriptionState
+from postledger.contacts.unsubscribe import GENERAL, Wish
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+FORM = Origin("form /join", "r1@example.com", text_version="2026-01", ip="192.0.2.7")
+LINK = Origin("unsubscribe link", "recipient")
+FEEDBACK = Origin("ses", "provider")
+IMPORT = Origin("people.csv", "alice")
+R1 = "r1@example.com"
+
+
+def workspace(name: str = "acme") -> int:
+    return accounts.create_workspace(name, actor="alice")
+
+
+def contact(workspace_id: int, address: str = R1, details: Details | None = None) -> int:
+    return actions.create_contact(
+        workspace_id, address=address, details=details or Details(), actor="alice"
+    )
+
+
+def news(workspace_id: int, key: str = "news") -> str:
+    actions.create_list(workspace_id, key=key, name="News", actor="alice")
+    return key
+
+
+def member(workspace_id: int, address: str = R1, key: str = "news") -> int:
+    """A contact with an active subscription to a list that is there."""
+    contact_id = contact(workspace_id, address)
+    enrol(workspace_id, contact_id, key)
+    return contact_id
+
+
+def enrol(workspace_id: int, contact_id: int, key: str = "news") -> int:
+    return actions.enrol(workspace_id, [contact_id], list_key=key, origin=IMPORT, now=NOW)
+
+
+def act(verb: Callable[..., bool], workspace_id: int, contact_id: int, key: str = "news") -> bool:
+    """Confirms, pauses or resumes a subscription."""
+    return verb(workspace_id, contact_id=contact_id, list_key=key, origin=FORM, now=LATER)
+
+
+def leave(workspace_id: int, address: str = R1, key: str = GENERAL) -> bool:
+    wish = Wish(address, key)
+    return actions.unsubscribe(workspace_id, wish=wish, origin=LINK, now=NOW)
+
+
+def undo(workspace_id: int, address: str = R1, key: str = GENERAL) -> bool:
+    return actions.undo(workspace_id, wish=Wish(address, key), origin=LINK, now=LATER)
+
+
+def restore(
+    workspace_id: int, address: str = R1, key: str = GENERAL, reason: str = "wrote to us"
+) -> bool:
+    return actions.restore(
+        workspace_id, address=address, list_key=key, reason=reason, actor="bob", now=LATER
+    )
+
+
+def apply(workspace_id: int, *incoming: Incoming) -> list[consent.Applied]:
+    return actions.apply_state(workspace_id, incoming, origin=FEEDBACK)
+
+
+def bounce(
+    workspace_id: int, address: str = R1, kind: str = "Permanent", subtype: str = "General"
+) -> list[consent.Applied]:
+    told = consent.bounced(address, bounce_type=kind, bounce_subtype=subtype, at=NOW)
+    return apply(workspace_id, told)
+
+
+def complain(workspace_id: int, address: str = R1) -> list[consent.Applied]:
+    return apply(workspace_id, consent.complained(address, at=NOW))
+
+
+def state(contact_id: int) -> ContactState:
+    return ContactState(Contact.objects.get(pk=contact_id).state)
+
+
+def kept(workspace_id: int, address: str = R1, list_id: int | None = None) -> Kept:
+    return queries.suppression(workspace_id, address=address, list_id=list_id)
+
+
+def subscription(contact_id: int, key: str = "news") -> SubscriptionState:
+    found = Subscription.objects.get(contact_id=contact_id, list__key=key)
+    return SubscriptionState(found.state)
+
+
+def told(workspace_id: int) -> list[tuple[str, str | None, str | None, str | None]]:
+    """The history of a workspace as (action, list, before, after), oldest first."""
+    found = ConsentEvent.objects.filter(workspace_id=workspace_id).order_by("pk")
+    return list(found.values_list("action", "list__key", "before", "after"))

@@ -1,0 +1,190 @@
+"""An audience is counted, sampled, and walked through in its order, each address once."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection
+from psycopg import sql as pg
+
+from postledger.contacts import actions, advice, audience, filter_parsing, sql
+from postledger.contacts.filters import EVERYBODY, Filter
+from postledger.contacts.states import ContactState
+from postledger.deliveries.ledger import sql as prepared
+from tests.contacts import people
+from tests.contacts.people import NOW
+
+
+def parse(data: object) -> Filter:
+    return filter_parsing.parse(data, now=datetime(2026, 11, 15, tzinfo=UTC))
+
+
+def walked(workspace_id: int, meant: Filter, *, size: int) -> Iterator[list[str]]:
+    place = ""
+    for _ in range(100):
+        source = audience.walk(workspace_id, meant, after=place, limit=size)
+        rows = sql.rows(source.sql, source.params)
+        if not rows:
+            return
+        yield [row[1] for row in rows]
+        place = rows[-1][2]
+    raise AssertionError("it never ends")
+
+
+MIXED = [
+    "b@x.example",
+    "A@x.example",
+    "a+1@x.example",
+    "_z@x.example",
+    "Zoë@x.example",
+    "é@x.example",
+]
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 100])
+def test_an_audience_is_walked_by_lower_case_address_in_byte_order(acme: int, size: int) -> None:
+    for address in MIXED:
+        people.contact(acme, address)
+
+    chunks = list(walked(acme, EVERYBODY, size=size))
+
+    addresses = [address for chunk in chunks for address in chunk]
+    assert addresses == sorted(MIXED, key=lambda address: address.lower().encode())
+    assert all(len(chunk) <= size for chunk in chunks)
+
+
+def test_an_address_is_walked_once_whatever_became_of_its_earlier_contact(acme: int) -> None:
+    gone = people.contact(acme, "R1@example.com")
+    actions.delete_contact(acme, contact_id=gone, actor="alice", now=NOW)
+    people.contact(acme, "r1@example.com")
+
+    assert list(walked(acme, EVERYBODY, size=10)) == [["r1@example.com"]]
+
+
+def test_only_active_contacts_are_walked_and_all_are_counted(acme: int, globex: int) -> None:
+    for number in range(4):
+        people.contact(acme, f"r{number}@example.com")
+    people.contact(globex, "charlie@example.com")
+    people.leave(acme, "r1@example.com")
+    people.bounce(acme, "r2@example.com")
+
+    assert list(walked(acme, EVERYBODY, size=10)) == [["r0@example.com", "r3@example.com"]]
+    assert audience.count(acme, EVERYBODY) == 4
+    assert audience.count(acme, audience.active(EVERYBODY)) == 2
+
+
+def test_a_sample_shows_some_with_their_state(acme: int) -> None:
+    for number in range(5):
+        people.contact(acme, f"r{number}@example.com")
+    people.bounce(acme, "r4@example.com")
+
+    assert len(audience.sample(acme, EVERYBODY, size=3)) == 3
+    [bounced] = audience.sample(acme, parse({"field": "state", "is": "bounced"}))
+    assert (bounced.address, bounced.state) == ("r4@example.com", ContactState.BOUNCED)
+
+
+def test_an_audience_can_be_walked_inside_a_statement_that_the_server_prepares(acme: int) -> None:
+    people.news(acme)
+    for name in ("carol", "Alice", "bob"):
+        people.member(acme, f"{name}@example.com")
+    meant = parse({"all": [{"list": "news"}, {"not": {"field": "attributes.age", "over": 3}}]})
+    source = audience.walk(acme, meant, after="", limit=10_000)
+    statement = pg.SQL(
+        "WITH chosen AS (SELECT address, contact_id::text FROM ({}) AS audience)"
+        " SELECT address FROM chosen WHERE %(other)s::text IS NOT NULL"
+    ).format(source.sql)
+
+    found = prepared.rows(statement, {**source.params, "other": "x"})
+
+    assert [address for (address,) in found] == [
+        "Alice@example.com",
+        "bob@example.com",
+        "carol@example.com",
+    ]
+
+
+@pytest.fixture
+def many(acme: int) -> int:
+    """Contacts for the planner to think about; it is told that a look at each is dear."""
+    people.news(acme)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO contacts_contact (workspace_id, address, attributes, ocd_ids, locale)"
+            " SELECT %s, 'r' || n || '@example.com',"
+            " jsonb_build_object('age', n %% 90, 'city', 'City ' || n %% 1000, 'plan', 'free'),"
+            " ARRAY['ocd-division/place:' || n %% 100], 'l' || n %% 50"
+            " FROM generate_series(1, 5000) n",
+            [acme],
+        )
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # indexes are made below
+        cursor.execute("ANALYZE contacts_contact")
+        cursor.execute("SET LOCAL cpu_operator_cost = 10")
+    return acme
+
+
+def explained(workspace_id: int, data: object) -> str:
+    source = audience.counting(workspace_id, parse(data))
+    explain = pg.SQL("EXPLAIN {}").format(source.sql)
+    return "\n".join(line for (line,) in sql.rows(explain, source.params))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"city": "City 5"},
+        {"field": "attributes.city", "in": ["City 5", "City 6"]},
+        {"field": "ocd_ids", "has": "ocd-division/place:7"},
+        {"field": "locale", "is": "l7"},
+        {"field": "state", "is": "bounced"},
+        {"field": "state_changed_at", "within_days": 7},
+        {"list": "news"},
+        {"any": [{"list": "news"}, {"city": "City 5"}]},
+        {"all": [{"city": "City 5"}, {"field": "attributes.age", "over": 30}]},
+    ],
+)
+def test_conditions_that_choose_few_are_served_by_an_index(many: int, data: object) -> None:
+    assert "Seq Scan on contacts_contact" not in explained(many, data)
+    assert advice.advice(many, parse(data)) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "index"),
+    [
+        ({"field": "attributes.age", "over": 88}, "(workspace_id, (attributes -> 'age'))"),
+        (
+            {"field": "attributes.city", "starts_with": "City 99"},
+            "(workspace_id, (attributes ->> 'city') text_pattern_ops)",
+        ),
+        ({"field": "attributes.city", "contains": "77"}, "gin_trgm_ops"),
+        ({"field": "attributes.nick", "exists": True}, "(attributes ->> 'nick') IS NOT NULL"),
+        ({"field": "updated_at", "before": "2020-01-01"}, "(workspace_id, updated_at)"),
+        (
+            {"any": [{"city": "City 5"}, {"field": "attributes.it's", "over": 1}]},
+            "(attributes -> 'it''s')",
+        ),
+    ],
+)
+def test_advice_names_an_index_that_is_missing_and_would_be_used(
+    many: int, data: object, index: str
+) -> None:
+    said = advice.advice(many, parse(data))
+
+    assert said is not None
+    assert index in said
+    if "gin_trgm_ops" in said:
+        return  # of an extension that not every server has
+    statement = said.partition(": ")[2].replace(" CONCURRENTLY", "")
+    name = statement.split()[2]
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        cursor.execute("ANALYZE contacts_contact")
+    assert name in explained(many, data)
+    assert name not in (advice.advice(many, parse(data)) or "")
+
+
+@pytest.mark.parametrize("data", [{"not": {"city": "City 5"}}, {"plan": "free"}])
+def test_advice_says_where_no_index_would_help(many: int, data: object) -> None:
+    said = advice.advice(many, parse(data))
+
+    assert said is not None
+    assert "no index would change that" in said

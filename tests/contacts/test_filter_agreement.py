@@ -1,0 +1,207 @@
+"""A filter means the same in the database as in Python, whatever is missing, empty or of a kind."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from postledger.contacts import audience, filter_matching, filter_parsing, sql
+from postledger.contacts.filter_matching import Traits
+from postledger.contacts.states import ContactState, SubscriptionState
+from tests.contacts import people
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+KEYS = ["plan", "Plan", "age", "tags", "Ünï", "a.b", "list", "is"]
+# Kinds that resemble one another: numbers as texts, truths as numbers, capitals, nothing at all.
+SCALARS = [
+    "", " ", "pro", "PRO", "pro%", "p_o", "5", 5, 5.0, 5.5, -1, 0, -0.0, True, False, "true",
+    "null", "é", "e\u0301", "\U0001f600", "a\\b", 'a"b', "a'b", 2**53 - 1, 0.1, 1e-7,
+]  # fmt: skip
+# What an import may have left behind, beside what our own door lets in.
+STORED = [*SCALARS, None, [], ["pro"], ["pro", 5], [None], [[]], {}, {"pro": 5}, [True], "5.0"]
+LOCALES = [None, "en", "EN", "pt", "pt-BR", ""]
+PLACES = ["ocd-division/country:us", "ocd-division/country:us/state:oh", "OCD-x", ""]
+LISTS = ["news", "offers"]
+MOMENTS = [NOW - timedelta(days=days) for days in (0, 1, 30, 400)]
+
+
+def person(chance: Random) -> Traits:
+    keys = chance.sample(KEYS, chance.randrange(4))
+    return Traits(
+        state=chance.choice(list(ContactState)),
+        created_at=chance.choice(MOMENTS),
+        updated_at=chance.choice(MOMENTS),
+        state_changed_at=chance.choice([None, *MOMENTS]),
+        locale=chance.choice(LOCALES),
+        ocd_ids=chance.sample(PLACES, chance.choice([0, 0, 1, 2])),
+        attributes={key: chance.choice(STORED) for key in keys},
+        lists={key: chance.choice(list(SubscriptionState)) for key in chance.sample(LISTS, 1)}
+        if chance.random() < 0.7
+        else {},
+    )
+
+
+PEOPLE = [person(Random(seed)) for seed in range(400)]
+
+_INSERT = """
+INSERT INTO contacts_contact (
+    workspace_id, address, state, created_at, updated_at, state_changed_at, locale, ocd_ids,
+    attributes
+)
+VALUES (
+    %(workspace)s, %(address)s, %(state)s, %(created)s, %(updated)s, %(changed)s, %(locale)s,
+    %(places)s::text[], %(attributes)s::jsonb
+)
+RETURNING id
+"""
+_SUBSCRIBE = """
+INSERT INTO contacts_subscription (contact_id, list_id, state)
+SELECT %(contact)s, id, %(state)s FROM contacts_list
+WHERE workspace_id = %(workspace)s AND key = %(key)s
+RETURNING 1
+"""
+
+
+@pytest.fixture
+def crowd(acme: int) -> dict[int, Traits]:
+    for key in LISTS:
+        people.news(acme, key)
+    return {_stored(acme, number, one): one for number, one in enumerate(PEOPLE)}
+
+
+def _stored(workspace_id: int, number: int, one: Traits) -> int:
+    [(contact_id,)] = sql.rows(
+        _INSERT,
+        {
+            "workspace": workspace_id,
+            "address": f"r{number}@example.com",
+            "state": one.state.value,
+            "created": one.created_at,
+            "updated": one.updated_at,
+            "changed": one.state_changed_at,
+            "locale": one.locale,
+            "places": list(one.ocd_ids),
+            "attributes": json.dumps(one.attributes),
+        },
+    )
+    for key, state in one.lists.items():
+        named = {"workspace": workspace_id, "contact": contact_id, "key": key}
+        sql.rows(_SUBSCRIBE, named | {"state": state.value})
+    return int(contact_id)
+
+
+fields = st.sampled_from([f"attributes.{key}" for key in KEYS])
+scalars = st.sampled_from(SCALARS)
+texts = st.sampled_from([value for value in SCALARS if isinstance(value, str)])
+numbers = st.sampled_from([5, 5.0, 5.5, -1, 0, 2**53 - 1, -(2**53) + 1, 0.1])
+moments = st.sampled_from([moment.isoformat() for moment in MOMENTS] + ["2026-11-14"])
+
+
+def condition[T](
+    field: st.SearchStrategy[str], op: str, values: st.SearchStrategy[T]
+) -> st.SearchStrategy[dict[str, str | T]]:
+    return st.fixed_dictionaries({"field": field, op: values})
+
+
+def several[T](values: st.SearchStrategy[T]) -> st.SearchStrategy[list[T]]:
+    return st.lists(values, min_size=1, max_size=3)
+
+
+columns = st.sampled_from(["created_at", "updated_at", "state_changed_at"])
+locale = st.just("locale")
+places = st.just("ocd_ids")
+conditions = st.one_of(
+    condition(fields, "is", scalars),
+    condition(fields, "in", several(scalars)),
+    condition(fields, "has", scalars),
+    condition(fields, "has_any", several(scalars)),
+    condition(fields, "starts_with", texts),
+    condition(fields, "contains", texts),
+    condition(fields, "exists", st.booleans()),
+    *(condition(fields, op, numbers) for op in ("over", "at_least", "under", "at_most")),
+    condition(st.just("state"), "is", st.sampled_from([*ContactState])),
+    condition(st.just("state"), "in", several(st.sampled_from([*ContactState]))),
+    condition(locale, "is", st.sampled_from(["en", "EN", "pt", "", "de"])),
+    condition(locale, "in", several(st.sampled_from(["en", "pt-BR", "de"]))),
+    condition(locale, "starts_with", st.sampled_from(["", "p", "pt", "pt-", "PT", "%"])),
+    condition(locale, "exists", st.booleans()),
+    condition(places, "has", st.sampled_from(PLACES)),
+    condition(places, "has_any", several(st.sampled_from(PLACES))),
+    condition(places, "exists", st.booleans()),
+    condition(columns, "before", moments),
+    condition(columns, "since", moments),
+    condition(columns, "within_days", st.sampled_from([1, 30, 3650])),
+    condition(st.just("state_changed_at"), "exists", st.booleans()),
+    st.dictionaries(st.sampled_from(["plan", "Plan", "age", "a.b"]), scalars, max_size=2),
+    st.fixed_dictionaries({"list": st.sampled_from(LISTS)}),
+    st.fixed_dictionaries(
+        {"list": st.sampled_from(LISTS), "in": several(st.sampled_from([*SubscriptionState]))}
+    ),
+)
+expressions = st.recursive(
+    conditions,
+    lambda parts: st.one_of(
+        st.fixed_dictionaries({"all": st.lists(parts, min_size=1, max_size=3)}),
+        st.fixed_dictionaries({"any": st.lists(parts, min_size=1, max_size=3)}),
+        st.fixed_dictionaries({"not": parts}),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(
+    max_examples=200,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=expressions)
+def test_the_database_and_python_choose_the_same_people(
+    acme: int, crowd: dict[int, Traits], data: object
+) -> None:
+    meant = filter_parsing.parse(json.loads(json.dumps(data)), now=NOW)
+    expected = {id_ for id_, one in crowd.items() if filter_matching.matches(meant, one)}
+
+    found = {member.contact_id for member in audience.sample(acme, meant, size=1000)}
+
+    assert found == expected
+    assert audience.count(acme, meant) == len(expected)
+
+
+def test_every_kind_of_condition_tells_people_apart(acme: int, crowd: dict[int, Traits]) -> None:
+    """None of the comparisons above is empty, or true of everybody, for want of examples."""
+    for data in (
+        {"field": "attributes.plan", "is": "pro"},
+        {"field": "attributes.age", "is": 5},
+        {"field": "attributes.tags", "has": "pro"},
+        {"field": "attributes.plan", "starts_with": "pro%"},
+        {"field": "attributes.plan", "contains": "_"},
+        {"field": "attributes.age", "over": 0},
+        {"field": "attributes.age", "under": 5},
+        {"field": "locale", "starts_with": "pt"},
+        {"field": "ocd_ids", "exists": False},
+        {"list": "news", "in": ["paused", "pending"]},
+    ):
+        meant = filter_parsing.parse(data, now=NOW)
+        assert 0 < audience.count(acme, meant) < len(PEOPLE), data
+
+
+def test_indexes_change_nothing_about_who_is_meant(acme: int, crowd: dict[int, Traits]) -> None:
+    """The same filters by index and by reading all: jsonb has two ways to compare."""
+    asked = [{"plan": value} for value in SCALARS] + [
+        {"field": "attributes.age", "has": value} for value in SCALARS
+    ]
+    counts = []
+    for setting in ("enable_seqscan", "enable_bitmapscan"):
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = on")
+            cursor.execute("SET LOCAL enable_bitmapscan = on")
+            cursor.execute(f"SET LOCAL {setting} = off")
+        parsed = [filter_parsing.parse(data, now=NOW) for data in asked]
+        counts.append([audience.count(acme, one) for one in parsed])
+
+    assert counts[0] == counts[1]
+    assert sum(counts[0]) > 0

@@ -1,0 +1,171 @@
+"""A filter is read as it is meant, and a wrong one is refused with its place and a remedy."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from postledger.contacts import filter_parsing, filters
+from postledger.contacts.filter_values import InvalidFilterError
+from postledger.contacts.filters import (
+    EVERYBODY,
+    All,
+    AnyOf,
+    Attribute,
+    Column,
+    Comparison,
+    Filter,
+    Not,
+    OnList,
+    Op,
+)
+from postledger.contacts.states import SubscriptionState
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+OHIO = Comparison(Attribute("state"), Op.IS, "OH")
+NEWS = OnList("news")
+
+
+def parse(data: object) -> Filter:
+    return filter_parsing.parse(data, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("data", "meant"),
+    [
+        ({}, EVERYBODY),
+        ({"state": "OH"}, OHIO),
+        ({"state": "OH", "list": "news"}, All((OHIO, NEWS))),
+        ({"list": "news"}, NEWS),
+        ({"list": "news", "is": "paused"}, OnList("news", (SubscriptionState.PAUSED,))),
+        (
+            {"list": "news", "in": ["active", "pending"]},
+            OnList("news", (SubscriptionState.ACTIVE, SubscriptionState.PENDING)),
+        ),
+        ({"all": [{"state": "OH"}, {"not": {"list": "news"}}]}, All((OHIO, Not(NEWS)))),
+        ({"any": [{"state": "OH"}]}, AnyOf((OHIO,))),
+        (
+            {"age": 41, "is_donor": True},
+            All(
+                (
+                    Comparison(Attribute("age"), Op.IS, 41),
+                    Comparison(Attribute("is_donor"), Op.IS, value=True),
+                )
+            ),
+        ),
+        ({"field": "attributes.state", "is": "OH"}, OHIO),
+        ({"field": "state", "is": "active"}, Comparison(Column.STATE, Op.IS, "active")),
+        (
+            {"field": "attributes.a.b", "exists": False},
+            Comparison(Attribute("a.b"), Op.EXISTS, value=False),
+        ),
+        (
+            {"field": "attributes.any", "in": ["x", 1]},
+            Comparison(Attribute("any"), Op.IN, ("x", 1)),
+        ),
+        (
+            {"field": "created_at", "since": "2026-11-01"},
+            Comparison(Column.CREATED_AT, Op.SINCE, datetime(2026, 11, 1, tzinfo=UTC)),
+        ),
+        (
+            {"field": "created_at", "before": "2026-11-01T10:00:00+02:00"},
+            Comparison(Column.CREATED_AT, Op.BEFORE, datetime(2026, 11, 1, 8, tzinfo=UTC)),
+        ),
+        (
+            {"field": "updated_at", "within_days": 30},
+            Comparison(Column.UPDATED_AT, Op.SINCE, NOW - timedelta(days=30)),
+        ),
+    ],
+)
+def test_a_filter_is_read_as_it_is_meant(data: object, meant: Filter) -> None:
+    assert parse(data) == meant
+
+
+@pytest.mark.parametrize(
+    ("data", "place", "remedy"),
+    [
+        ("state = 'OH'", r"\$,", "Write an object"),
+        ([], r"\$,", "Write an object"),
+        ({1: "x"}, r"\$,", "Write an object"),
+        ({"all": []}, r"\$\.all,", "at least one"),
+        ({"all": {"state": "OH"}}, r"\$\.all,", r"in \[ \]"),
+        ({"any": "x"}, r"\$\.any,", r"in \[ \]"),
+        ({"not": []}, r"\$\.not,", "Write an object"),
+        ({"all": [{"state": "OH"}], "state": "OH"}, r"\$,", "object of its own"),
+        ({"all": [{"any": [{"x": "1"}, {"x": None}]}]}, r"\$\.all\[0\]\.any\[1\]\.x,", "exists"),
+        ({"field": "attributes.x"}, r"\$,", "Write one of is, in"),
+        ({"field": "attributes.x", "is": 1, "in": [1]}, r"\$,", "Write one of is, in"),
+        ({"field": "attributes.x", "like": "%"}, r"\$,", "Write one of is, in"),
+        ({"field": "attributes.", "is": 1}, r"\$\.field,", "visible characters"),
+        ({"field": "password", "is": 1}, r"\$\.field,", "Write one of state, locale"),
+        ({"field": 7, "is": 1}, r"\$\.field,", "Write one of state, locale"),
+        ({"field": "engagement.opened_at", "since": "2026-01-01"}, r"\$\.field,", "Leave this"),
+        ({"field": "state", "is": "OH"}, r"\$\.is,", "active, unsubscribed, bounced"),
+        ({"field": "state", "in": ["active", 1]}, r"\$\.in\[1\],", "active, unsubscribed"),
+        ({"field": "state", "is": []}, r"\$\.is,", "active, unsubscribed, bounced"),
+        ({"field": "state", "starts_with": "a"}, r"\$,", "Write one of is, in"),
+        ({"field": "locale", "is": 1}, r"\$\.is,", "quotation marks"),
+        ({"field": "attributes.x", "in": []}, r"\$\.in,", "1 to 100"),
+        ({"field": "attributes.x", "in": ["x"] * 101}, r"\$\.in,", "1 to 100"),
+        ({"field": "attributes.x", "over": "7"}, r"\$\.over,", "without quotation marks"),
+        ({"field": "attributes.x", "over": True}, r"\$\.over,", "without quotation marks"),
+        ({"field": "attributes.x", "over": float("inf")}, r"\$\.over,", "below 2\\^53"),
+        ({"field": "attributes.x", "is": "a\x00b"}, r"\$\.is,", "at most 500"),
+        ({"field": "attributes.x", "is": "\ud800"}, r"\$\.is,", "at most 500"),
+        ({"field": "attributes.x", "is": "x" * 501}, r"\$\.is,", "at most 500"),
+        ({"field": "attributes.x", "exists": 1}, r"\$\.exists,", "one of them"),
+        ({"field": "created_at", "since": "yesterday"}, r"\$\.since,", "2026-11-15"),
+        ({"field": "created_at", "since": "2026-11-15T09:00:00"}, r"\$\.since,", "zone"),
+        ({"field": "created_at", "since": 20261115}, r"\$\.since,", "2026-11-15"),
+        ({"field": "created_at", "since": "0001-01-01T00:00:00+14:00"}, r"\$\.since,", "zone"),
+        ({"field": "created_at", "within_days": 0}, r"\$\.within_days,", "from 1"),
+        ({"field": "created_at", "within_days": 10**9}, r"\$\.within_days,", "from 1"),
+        ({"list": 7}, r"\$\.list,", '"news"'),
+        ({"list": "a\x00"}, r"\$\.list,", '"news"'),
+        ({"list": "news", "is": "gone"}, r"\$\.is,", "pending, active"),
+        ({"list": "news", "is": "active", "in": ["active"]}, r"\$,", "one for each"),
+        ({"x\x00": "y"}, r"\$,", "visible characters"),
+    ],
+)
+def test_a_wrong_filter_is_refused_with_its_place_and_a_remedy(
+    data: object, place: str, remedy: str
+) -> None:
+    with pytest.raises(InvalidFilterError, match=f"at {place} .*{remedy}") as refused:
+        parse(data)
+
+    assert refused.value.code == "invalid_filter"
+
+
+def deep(levels: int) -> object:
+    data: object = {"state": "OH"}
+    for _ in range(levels - 1):
+        data = {"not": data}
+    return data
+
+
+def test_a_filter_that_is_too_deep_is_refused() -> None:
+    parse(deep(10))
+
+    with pytest.raises(InvalidFilterError, match="more than 10 deep"):
+        parse(deep(11))
+    with pytest.raises(InvalidFilterError, match="more than 10 deep"):
+        parse(deep(900))
+
+
+def test_a_filter_that_is_too_large_is_refused() -> None:
+    def pairs(count: int) -> dict[str, object]:
+        return {f"k{n}": "x" for n in range(count)}
+
+    parse(pairs(100))
+    with pytest.raises(InvalidFilterError, match="more than 100 conditions"):
+        parse(pairs(101))
+    with pytest.raises(InvalidFilterError, match="more than 100 conditions"):
+        parse({"all": [pairs(50), pairs(51)]})
+    with pytest.raises(InvalidFilterError, match="more than 100 conditions"):
+        parse({"any": [{"x": "y"}] * 1_000_000})
+
+
+def test_all_lists_of_a_filter_are_found() -> None:
+    found = parse({"all": [{"list": "a"}, {"any": [{"list": "b"}, {"x": 1}]}, deep(3)]})
+
+    assert filters.lists_of(found) == {"a", "b"}
+    assert filters.lists_of(Not(NEWS)) == {"news"}

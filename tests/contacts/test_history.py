@@ -1,0 +1,107 @@
+"""The history of a consent is only added to, is read page by page, and can be forgotten."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from postledger.contacts import profiles
+from postledger.contacts.models import ConsentEvent
+from tests.contacts import people
+from tests.contacts.people import NOW
+
+
+def change() -> None:
+    ConsentEvent.objects.update(actor="nobody")
+
+
+def delete() -> None:
+    ConsentEvent.objects.all().delete()
+
+
+def delete_by_sql() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM contacts_consentevent")
+
+
+@pytest.mark.parametrize("tamper", [change, delete, delete_by_sql])
+def test_no_line_of_a_history_is_changed_or_taken_away(
+    acme: int, tamper: Callable[[], None]
+) -> None:
+    people.contact(acme)
+    people.leave(acme)
+
+    with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
+        tamper()
+
+    assert people.told(acme) == [("unsubscribed", None, "active", "unsubscribed")]
+
+
+def erase(workspace_id: int, contact_id: int) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT contacts_erase_consent(%s, %s)", [workspace_id, contact_id])
+        return int(cursor.fetchone()[0])
+
+
+def test_one_person_is_forgotten_and_nobody_else(acme: int, globex: int) -> None:
+    one, two = people.contact(acme), people.contact(acme, "r2@example.com")
+    people.leave(acme)
+    people.leave(acme, "r2@example.com")
+    people.undo(acme)
+
+    assert erase(globex, one) == 0
+    assert erase(acme, one) == 2
+
+    assert ConsentEvent.objects.get().contact_id == two
+    with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
+        delete()
+
+
+def test_a_history_tells_of_the_time_before_the_contact(acme: int, globex: int) -> None:
+    people.leave(acme, "R1@example.com")
+    people.leave(globex)
+    people.leave(acme, "other@example.com")
+    contact_id = people.contact(acme)
+    people.undo(acme)
+
+    found = profiles.history(acme, contact_id=contact_id)
+
+    assert [(event.action.value, event.before, event.after) for event in found] == [
+        ("undone", "unsubscribed", "active"),
+        ("unsubscribed", None, None),
+    ]
+
+
+def test_a_history_is_read_page_by_page_newest_first(acme: int) -> None:
+    people.news(acme)
+    contact_id = people.member(acme)
+    for _ in range(3):
+        people.leave(acme)
+        people.undo(acme)
+
+    pages = [profiles.history(acme, contact_id=contact_id, limit=4)]
+    while pages[-1]:
+        last = pages[-1][-1].id
+        pages.append(profiles.history(acme, contact_id=contact_id, limit=4, before=last))
+
+    events = [event for page in pages for event in page]
+    assert [len(page) for page in pages] == [4, 3, 0]
+    assert [event.action.value for event in events] == ["undone", "unsubscribed"] * 3 + ["imported"]
+    assert events[-1].list_key == "news"
+    assert events[-1].at == NOW
+
+
+def test_a_profile_has_everything_and_is_the_workspaces_own(acme: int, globex: int) -> None:
+    people.news(acme)
+    contact_id = people.member(acme)
+    people.leave(acme, key="news")
+
+    found = profiles.find(acme, contact_id=contact_id)
+
+    assert found is not None
+    assert [(one.list_key, one.state.value) for one in found.subscriptions] == [
+        ("news", "unsubscribed")
+    ]
+    assert [event.action.value for event in found.history] == ["unsubscribed", "imported"]
+    assert found.suppression.reason is None
+    assert profiles.find(globex, contact_id=contact_id) is None

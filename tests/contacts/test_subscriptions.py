@@ -1,0 +1,286 @@
+"""Subscriptions: asked for and confirmed, brought by an import, paused, and tuned."""
+
+from datetime import timedelta
+
+import pytest
+
+from postledger.contacts import actions, consent, profiles
+from postledger.contacts.actions import (
+    ContactUnknownError,
+    InvalidPreferencesError,
+    ListUnknownError,
+    SubscriptionSuppressedError,
+    SubscriptionUnknownError,
+    SuppressionReason,
+)
+from postledger.contacts.consent import Preferences
+from postledger.contacts.details import InvalidContactError
+from postledger.contacts.models import ConsentEvent, Subscription
+from postledger.contacts.states import ContactState, Kept, SubscriptionState
+from tests.contacts import people
+from tests.contacts.people import FORM, IMPORT, LATER, NOW, R1
+
+
+@pytest.fixture(autouse=True)
+def news(acme: int) -> str:
+    return people.news(acme)
+
+
+def ask(workspace_id: int, contact_id: int, *, is_confirmed: bool = False) -> SubscriptionState:
+    return actions.subscribe(
+        workspace_id,
+        contact_id=contact_id,
+        list_key="news",
+        is_confirmed=is_confirmed,
+        origin=FORM,
+        now=NOW,
+    )
+
+
+def confirm(workspace_id: int, contact_id: int) -> bool:
+    return people.act(actions.confirm, workspace_id, contact_id)
+
+
+def test_a_subscription_is_pending_until_it_is_confirmed(acme: int) -> None:
+    contact_id = people.contact(acme)
+
+    assert ask(acme, contact_id) is SubscriptionState.PENDING
+    assert ask(acme, contact_id) is SubscriptionState.PENDING
+    assert confirm(acme, contact_id)
+    assert not confirm(acme, contact_id)
+
+    assert people.subscription(contact_id) is SubscriptionState.ACTIVE
+    assert people.told(acme) == [
+        ("subscribed", "news", None, "pending"),
+        ("confirmed", "news", "pending", "active"),
+    ]
+
+
+def test_the_proof_of_a_consent_says_who_where_and_on_which_words(acme: int) -> None:
+    ask(acme, people.contact(acme))
+
+    event = ConsentEvent.objects.get()
+    assert (event.source, event.actor, event.text_version, event.ip, event.at) == (
+        "form /join",
+        R1,
+        "2026-01",
+        "192.0.2.7",
+        NOW,
+    )
+
+
+def test_a_known_confirmation_makes_it_active_at_once(acme: int) -> None:
+    assert ask(acme, people.contact(acme), is_confirmed=True) is SubscriptionState.ACTIVE
+
+
+def test_who_left_a_list_comes_back_by_confirming_only(acme: int) -> None:
+    contact_id = people.member(acme)
+    people.leave(acme, key="news")
+
+    assert ask(acme, contact_id, is_confirmed=True) is SubscriptionState.PENDING
+    assert confirm(acme, contact_id)
+
+    assert people.subscription(contact_id) is SubscriptionState.ACTIVE
+    list_id = Subscription.objects.get().list_id
+    assert people.kept(acme, list_id=list_id) == Kept()
+
+
+def test_who_left_everything_comes_back_for_the_confirmed_list_alone(acme: int) -> None:
+    people.news(acme, "offers")
+    contact_id = people.contact(acme)
+    people.enrol(acme, contact_id, "offers")
+    people.leave(acme)
+
+    ask(acme, contact_id)
+    confirm(acme, contact_id)
+
+    assert people.state(contact_id) is ContactState.ACTIVE
+    assert people.kept(acme) == Kept()
+    assert people.subscription(contact_id) is SubscriptionState.ACTIVE
+    assert people.subscription(contact_id, "offers") is SubscriptionState.UNSUBSCRIBED
+    assert people.told(acme)[-2:] == [
+        ("unsubscribed", "offers", "active", "unsubscribed"),
+        ("undone", None, "unsubscribed", "active"),
+    ]
+
+
+def test_a_confirmation_lifts_no_complaint(acme: int) -> None:
+    contact_id = people.contact(acme)
+    people.complain(acme)
+    ask(acme, contact_id)
+
+    confirm(acme, contact_id)
+
+    assert people.state(contact_id) is ContactState.UNSUBSCRIBED
+    assert people.kept(acme).reason is SuppressionReason.COMPLAINED
+
+
+def test_who_is_kept_back_from_a_list_cannot_ask_for_it(acme: int) -> None:
+    contact_id = people.contact(acme)
+    actions.suppress(
+        acme, address=R1, reason=SuppressionReason.BY_HAND, actor="bob", list_key="news"
+    )
+
+    with pytest.raises(SubscriptionSuppressedError, match="restore it first"):
+        ask(acme, contact_id)
+
+    assert not Subscription.objects.exists()
+
+
+def test_an_import_subscribes_those_who_never_said_no(acme: int) -> None:
+    fresh = people.contact(acme, "fresh@example.com")
+    left = people.contact(acme, "left@example.com")
+    left_all = people.contact(acme, "left-all@example.com")
+    bounced = people.contact(acme, "bounced@example.com")
+    by_hand = people.contact(acme, "by-hand@example.com")
+    pending = people.contact(acme, "pending@example.com")
+    deleted = people.contact(acme, "deleted@example.com")
+    people.leave(acme, "left@example.com", "news")
+    people.leave(acme, "left-all@example.com")
+    people.bounce(acme, "bounced@example.com")
+    actions.suppress(
+        acme, address="by-hand@example.com", reason=SuppressionReason.BY_HAND, actor="bob"
+    )
+    ask(acme, pending)
+    actions.delete_contact(acme, contact_id=deleted, actor="alice", now=NOW)
+    everybody = [fresh, fresh, left, left_all, bounced, by_hand, pending, deleted, 2**40]
+
+    def enrol() -> int:
+        return actions.enrol(acme, everybody, list_key="news", origin=IMPORT, now=NOW)
+
+    assert enrol() == 1
+    assert enrol() == 0
+
+    found = dict(Subscription.objects.values_list("contact_id", "state"))
+    assert found == {fresh: "active", pending: "pending"}
+    assert people.told(acme).count(("imported", "news", None, "active")) == 1
+
+
+def test_an_import_enrols_no_contact_of_another_workspace(acme: int, globex: int) -> None:
+    theirs = people.contact(globex)
+
+    assert people.enrol(acme, theirs) == 0
+    with pytest.raises(ListUnknownError):
+        people.enrol(globex, theirs)
+
+
+def test_a_break_is_taken_and_ended(acme: int) -> None:
+    contact_id = people.member(acme)
+
+    assert not people.act(actions.resume, acme, contact_id)
+    assert people.act(actions.pause, acme, contact_id)
+    assert not people.act(actions.pause, acme, contact_id)
+    assert people.subscription(contact_id) is SubscriptionState.PAUSED
+
+    assert people.act(actions.resume, acme, contact_id)
+    assert people.subscription(contact_id) is SubscriptionState.ACTIVE
+
+
+WISHES = Preferences(
+    notify_on=("opened", "closed"),
+    max_notifications=3,
+    window_from=22 * 60,
+    window_until=6 * 60,
+    snooze_until=LATER,
+    locale="pt-BR",
+)
+
+
+def prefer(workspace_id: int, contact_id: int, wishes: Preferences) -> bool:
+    return actions.set_preferences(
+        workspace_id,
+        contact_id=contact_id,
+        list_key="news",
+        preferences=wishes,
+        origin=FORM,
+        now=NOW,
+    )
+
+
+def test_preferences_are_kept_and_read_back(acme: int) -> None:
+    contact_id = people.member(acme)
+
+    assert prefer(acme, contact_id, WISHES)
+    assert not prefer(acme, contact_id, WISHES)
+
+    profile = profiles.find(acme, contact_id=contact_id)
+    assert profile is not None
+    assert profile.subscriptions[0].preferences == WISHES
+    assert people.told(acme)[-1] == ("preferences_changed", "news", "active", "active")
+    assert profile.history[0].detail == (
+        "notify_on, max_notifications, window_from, window_until, snooze_until, locale"
+    )
+
+
+def test_a_snooze_leaves_the_other_preferences_alone(acme: int) -> None:
+    contact_id = people.member(acme)
+    prefer(acme, contact_id, WISHES)
+    until = LATER + timedelta(days=7)
+
+    def snooze() -> bool:
+        return actions.snooze(
+            acme, contact_id=contact_id, list_key="news", until=until, origin=FORM, now=NOW
+        )
+
+    assert snooze()
+    assert not snooze()
+
+    found = Subscription.objects.get()
+    assert (found.snooze_until, found.max_notifications) == (until, 3)
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        Preferences(window_from=60),
+        Preferences(window_from=-1, window_until=60),
+        Preferences(window_from=0, window_until=1441),
+        Preferences(max_notifications=0),
+        Preferences(notify_on=("",)),
+        Preferences(notify_on=("x",) * 51),
+    ],
+)
+def test_preferences_that_no_mail_can_be_timed_by_are_refused(
+    acme: int, wishes: Preferences
+) -> None:
+    with pytest.raises(InvalidPreferencesError):
+        prefer(acme, people.member(acme), wishes)
+
+
+def test_a_locale_that_is_none_is_refused(acme: int) -> None:
+    with pytest.raises(InvalidContactError, match="like pt-BR"):
+        prefer(acme, people.member(acme), Preferences(locale="portuguese!"))
+
+
+def test_nothing_is_done_to_another_workspaces_subscription(acme: int, globex: int) -> None:
+    people.news(globex)
+    ours = people.member(acme)
+
+    for verb in (actions.pause, actions.resume):
+        with pytest.raises(SubscriptionUnknownError):
+            people.act(verb, globex, ours)
+    with pytest.raises(SubscriptionUnknownError):
+        prefer(globex, ours, WISHES)
+    with pytest.raises(ContactUnknownError):
+        ask(globex, ours)
+    with pytest.raises(ContactUnknownError):
+        people.act(actions.confirm, globex, ours)
+
+    assert people.subscription(ours) is SubscriptionState.ACTIVE
+    assert profiles.find(globex, contact_id=ours) is None
+    assert profiles.history(globex, contact_id=ours) == []
+
+
+def test_nobody_joins_an_archived_list(acme: int) -> None:
+    contact_id = people.contact(acme)
+    actions.archive_list(acme, key="news", actor="alice")
+
+    with pytest.raises(ListUnknownError, match="or it is archived"):
+        ask(acme, contact_id)
+
+
+def test_more_than_ten_thousand_are_not_enrolled_at_once(acme: int) -> None:
+    with pytest.raises(ValueError, match="at most"):
+        actions.enrol(acme, range(10_001), list_key="news", origin=IMPORT, now=NOW)
+    with pytest.raises(ValueError, match="at most"):
+        people.apply(acme, *[consent.complained(R1, at=NOW)] * 10_001)

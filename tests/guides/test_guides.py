@@ -1,0 +1,97 @@
+"""The guides tell the truth: every command in them is run, and answers what they say."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from postledger.accounts import actions
+from postledger.accounts.keys import Scope
+from postledger.content import liquid
+from tests.fakes import notion
+from tests.fakes import notion_pages as pages
+from tests.journeys import rig, stage
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDES = sorted(path.stem for path in (DOCS / "guides").glob("*.md") if path.stem != "README")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_command_of_a_guide_does_what_it_says(guide: str, tmp_path: Path) -> None:
+    with notion.running() as fake, rig.installation(tmp_path, stage.database()) as installed:
+        environment = _prepared(installed, fake, tmp_path)
+        told, is_problem = "", False
+        for kind, text in BLOCK.findall((DOCS / f"guides/{guide}.md").read_text()):
+            match kind:
+                case "sh":
+                    assert not is_problem, told
+                    told = _run(text, environment, tmp_path)
+                    is_problem = "urn:postledger:problem" in told
+                case "json":
+                    assert _is_part(json.loads(text), json.loads(told)), told
+                    is_problem = is_problem and "status" not in text
+                case "text":
+                    assert text.strip() in told
+                case _:
+                    pytest.fail(f"a block of kind {kind!r} is not run")
+        assert not is_problem, told
+
+
+def _prepared(
+    installed: rig.Installation, fake: notion.FakeNotion, folder: Path
+) -> Mapping[str, str]:
+    owner = stage.sender("default")
+    key = actions.create_key(owner.workspace_id, name="guide", scopes=list(Scope), actor="test")
+    port = rig.free_port()
+    installed.web(port)
+    page = fake.add_page(
+        pages.heading(1, "This week"),
+        pages.paragraph("Good morning, {{ name }}."),
+        properties={"Name": pages.title("Weekly news")},
+    )
+    return {
+        **installed.environment,
+        "PATH": f"{rig.COMMANDS}:{os.environ['PATH']}",
+        "URL": f"http://127.0.0.1:{port}",
+        "KEY": key.token,
+        "NOTION_TOKEN": notion.TOKEN,
+        "NOTION_URL": fake.url,
+        "PAGE": page,
+    }
+
+
+def _run(command: str, environment: Mapping[str, str], folder: Path) -> str:
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        env=environment,
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+def _is_part(expected: object, found: object) -> bool:
+    """Whether everything that is expected was found; there may be more."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return all(
+            name in found and _is_part(value, found[name]) for name, value in expected.items()
+        )
+    return expected == found
+
+
+def test_every_tag_and_filter_stands_on_the_page_about_liquid() -> None:
+    page = (DOCS / "reference/liquid.md").read_text()
+    lines = dict(re.findall(r"^(Tags|Filters): (.*)\.$", page, re.MULTILINE))
+    named = {kind: set(re.findall(r"`(\w+)`", line)) for kind, line in lines.items()}
+
+    assert named["Filters"] == {*liquid._FILTERS, "date"}
+    assert named["Tags"] == liquid._TAGS - {"content", "output", "illegal", "#"} | {"raw"}

@@ -1,0 +1,173 @@
+"""What a person may ask for: everything that is known, or to be forgotten; and what time ends."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from postledger.accounts import actions as accounts
+from postledger.contacts import actions as contacts
+from postledger.contacts import queries
+from postledger.contacts.consent import Origin
+from postledger.contacts.details import Details
+from postledger.contacts.models import Contact
+from postledger.contacts.states import SuppressionReason
+from postledger.contacts.unsubscribe import Wish
+from postledger.deliveries import audit, entries, ledger, partitions
+from postledger.deliveries.entries import Body, Kind, Line
+from postledger.deliveries.states import State
+from postledger.lib import ids
+from postledger.privacy import erasure, export, retention
+from tests import cast
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+ALICE = "alice@example.com"
+BODY = Body(subject="Your secret", html="<p>hunter2</p>", text="hunter2", tags=("receipt",))
+
+
+def contact(workspace_id: int, address: str = ALICE) -> int:
+    return contacts.create_contact(
+        workspace_id,
+        address=address,
+        external_id="crm-7",
+        details=Details(name="Alice Liddell", attributes={"plan": "gold"}),
+        actor="bob",
+    )
+
+
+def mailed(workspace: str, *addresses: str) -> int:
+    """A stream with mails to these addresses, which wait."""
+    stream_id = cast.stream(Kind.TRANSACTIONAL, workspace=workspace)
+    ledger.enqueue(stream_id, [Line(address, body=BODY) for address in addresses])
+    return stream_id
+
+
+def everything() -> str:
+    """All that the tables hold, as text: a person who was forgotten is in none of them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT string_agg("
+            "query_to_xml('SELECT * FROM ' || oid::regclass, true, false, '')::text, '')"
+            " FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+            " AND relkind IN ('r', 'p') AND NOT relispartition"
+        )
+        [(text,)] = cursor.fetchall()
+    return str(text)
+
+
+def test_an_export_holds_the_contact_its_consents_and_its_mails() -> None:
+    acme = cast.sender("acme").workspace_id
+    contact(acme)
+    contacts.unsubscribe(acme, wish=Wish(ALICE), origin=Origin("page", "recipient"), now=NOW)
+    stream = mailed("acme", ALICE, "bob@example.com")
+    cast.book(stream, lambda at: entries.accepted(at, message_id="<1>"))
+
+    document = json.loads(export.export(acme, address="Alice@Example.com".lower(), now=NOW))
+
+    [found] = document["contacts"]
+    assert (found["name"], found["state"]) == ("Alice Liddell", "unsubscribed")
+    assert [event["action"] for event in found["history"]] == ["unsubscribed"]
+    assert [(mail["subject"], mail["state"]) for mail in document["mails"]] == [
+        ("Your secret", "accepted")
+    ]
+    assert "bob@example.com" not in json.dumps(document)
+
+
+@pytest.mark.django_db(transaction=True)  # an audit is a transaction of its own
+def test_who_was_erased_is_nowhere_and_is_not_mailed_again() -> None:
+    acme = cast.sender("acme").workspace_id
+    contact(acme)
+    stream = mailed("acme", ALICE, "bob@example.com")
+    cast.book(stream, lambda at: entries.accepted(at, message_id="<1>"))
+
+    done = erasure.erase(acme, address=ALICE, actor="bob", now=NOW)
+
+    assert (done.contacts, done.mails, done.waiting) == (1, 1, 0)
+    left = everything()
+    assert [word for word in (ALICE, "Alice Liddell", "crm-7") if word in left] == []
+    assert left.count("hunter2") == 2  # bob's mail, as HTML and as text
+    kept = queries.suppression(acme, address=ALICE)
+    assert (kept.reason, kept.has_left) == (SuppressionReason.UNSUBSCRIBED, True)
+    assert audit.audit(stream).findings == []
+
+
+def test_erasing_twice_changes_nothing_more() -> None:
+    acme = cast.sender("acme").workspace_id
+    contact(acme)
+
+    once, again = (erasure.erase(acme, address=ALICE, actor="bob", now=NOW) for _ in range(2))
+
+    assert (once.contacts, again.contacts) == (1, 0)
+
+
+def test_mail_that_waits_is_told_and_goes_with_the_next_time() -> None:
+    acme = cast.sender("acme").workspace_id
+    stream = mailed("acme", ALICE)
+
+    before = erasure.erase(acme, address=ALICE, actor="bob", now=NOW)
+    cast.book(stream, lambda at: entries.accepted(at, message_id="<1>"))
+    after = erasure.erase(acme, address=ALICE, actor="bob", now=NOW)
+
+    assert (before.mails, before.waiting) == (0, 1)
+    assert (after.mails, after.waiting) == (1, 0)
+    assert set(cast.states(stream).values()) == {State.ACCEPTED}
+    assert ALICE not in everything()
+
+
+def test_another_workspace_keeps_what_it_knows() -> None:
+    acme = cast.sender("acme").workspace_id
+    globex = accounts.create_workspace("globex", actor="charlie")
+    contact(acme)
+    theirs = contact(globex)
+
+    erasure.erase(acme, address=ALICE, actor="bob", now=NOW)
+
+    assert Contact.objects.get(pk=theirs).address == ALICE
+    assert queries.suppression(globex, address=ALICE).reason is None
+    assert json.loads(export.export(acme, address=ALICE, now=NOW))["contacts"] == []
+
+
+def test_months_that_are_over_go_and_others_say_why_they_stay() -> None:
+    old, live = (NOW - timedelta(days=days) for days in (200, 170))
+    for moment in (old, live):
+        partitions.make(ids.month_of(moment))
+    gone = cast.stream(mails=2, now=old)
+    cast.book(gone, lambda at: entries.accepted(at, message_id="<1>"))
+    cast.stream(mails=3, now=live)
+
+    told = list(retention.due(NOW, months=3))
+    done = list(retention.apply(NOW, months=3))
+
+    assert [(due.lines, bool(due.kept)) for due in told] == [(2, False), (3, True)]
+    assert [(due.lines, bool(due.kept)) for due in done] == [(2, False), (3, True)]
+    assert not partitions.exists(ids.month_of(old))
+    assert partitions.exists(ids.month_of(live))
+
+
+def run(*words: str) -> list[str]:
+    out = StringIO()
+    call_command(*words, stdout=out)
+    return out.getvalue().splitlines()
+
+
+def test_the_command_exports_and_erases(tmp_path: Path) -> None:
+    contact(cast.sender("acme").workspace_id)
+    file = tmp_path / "alice.json"
+
+    told = run("privacy", "export", "acme", ALICE, "--to", str(file))
+    erased = run("privacy", "erase", "acme", ALICE)
+
+    assert told == [f"Wrote {file}."]
+    assert json.loads(file.read_text())["contacts"][0]["name"] == "Alice Liddell"
+    assert erased == ["Erased 1 contacts, 1 consents and 0 mails."]
+    assert run("privacy", "retention", "--months", "3", "--dry-run") == [
+        "Nothing is older than 3 months."
+    ]
+    with pytest.raises(CommandError, match="at least 1 month"):
+        run("privacy", "retention", "--months", "0")

@@ -1,0 +1,327 @@
+"""Articles and slices over HTTP: written, changed, deleted, and seen as readers do."""
+
+from typing import Any
+
+import pytest
+
+from postledger.accounts import actions
+from postledger.accounts.models import AuditEntry
+from postledger.accounts.queries import Organisation
+from tests.web.callers import Caller, Reply
+
+OHIO = "ocd-division/country:us/state:oh"
+COLUMBUS = f"{OHIO}/place:columbus"
+EMPTY = {
+    "scope_ocd_id": None,
+    "section": "",
+    "section_order": 0,
+    "sort_index": 0,
+    "is_headline": False,
+    "title": "",
+    "dek": "",
+    "body_md": "",
+    "published_from": None,
+    "published_until": None,
+    "is_published": False,
+}
+
+
+@pytest.fixture
+def news(alice: Caller) -> Caller:
+    """Alice's program, with an article that has no slice."""
+    assert alice.post("/v1/articles", {"key": "news", "title": "May"}).status == 201
+    return alice
+
+
+def add(who: Caller, **parts: Any) -> int:
+    added = who.post("/v1/articles/news/slices", {"is_published": True, **parts})
+    assert added.status == 201, added.body
+    return int(added.body["id"])
+
+
+def seen(who: Caller, *places: str, **more: Any) -> Reply:
+    return who.post("/v1/articles/news/preview", {"ocd_ids": places, **more})
+
+
+def test_an_article_is_made_and_found(alice: Caller) -> None:
+    made = alice.post("/v1/articles", {"key": "news", "title": "May"})
+
+    assert made.status == 201
+    assert made.body == {
+        "key": "news",
+        "title": "May",
+        "slice_count": 0,
+        "created_at": made.body["created_at"],
+        "updated_at": made.body["updated_at"],
+    }
+    assert alice.get("/v1/articles/news").body == made.body
+    assert alice.get("/v1/articles").body == {"articles": [made.body]}
+
+
+def test_a_key_is_taken_once(news: Caller) -> None:
+    refused = news.post("/v1/articles", {"key": "news", "title": "June"})
+
+    assert (refused.status, refused.body["code"]) == (409, "article_exists")
+
+
+def test_an_article_gets_another_title(news: Caller) -> None:
+    changed = news.ask("PATCH", "/v1/articles/news", {"title": "June"})
+
+    assert (changed.status, changed.body["title"]) == (200, "June")
+    assert news.get("/v1/articles/news").body == changed.body
+
+
+def test_an_article_is_deleted_with_its_slices(news: Caller) -> None:
+    add(news)
+
+    deleted = news.ask("DELETE", "/v1/articles/news")
+
+    assert (deleted.status, deleted.body) == (204, None)
+    assert news.get("/v1/articles/news").status == 404
+    assert news.ask("DELETE", "/v1/articles/news").status == 404
+    news.post("/v1/articles", {"key": "news", "title": "May"})
+    assert news.get("/v1/articles/news/slices").body == {"slices": []}
+
+
+def test_a_slice_comes_back_as_it_was_written(news: Caller) -> None:
+    written = {
+        "scope_ocd_id": OHIO,
+        "section": "Lead",
+        "section_order": 1,
+        "sort_index": -2,
+        "is_headline": True,
+        "title": "Hello",
+        "dek": "To Ohio",
+        "body_md": "Hello, *Ohio*.",
+        "published_from": "2026-05-01T02:00:00+02:00",
+        "published_until": "2026-06-01T00:00:00Z",
+        "is_published": True,
+    }
+
+    added = news.post("/v1/articles/news/slices", written)
+
+    assert added.status == 201
+    assert added.body == {
+        **written,
+        "id": added.body["id"],
+        "published_from": "2026-05-01T00:00:00Z",
+    }
+    assert news.get("/v1/articles/news/slices").body == {"slices": [added.body]}
+    assert news.get("/v1/articles/news").body["slice_count"] == 1
+
+
+def test_a_slice_is_written_anew_as_a_whole(news: Caller) -> None:
+    slice_id = add(news, title="Hello", body_md="Hello.")
+
+    changed = news.ask("PUT", f"/v1/articles/news/slices/{slice_id}", {"title": "Bye"})
+
+    assert (changed.status, changed.body) == (200, {**EMPTY, "id": slice_id, "title": "Bye"})
+    assert news.get("/v1/articles/news/slices").body == {"slices": [changed.body]}
+
+
+def test_a_slice_is_deleted(news: Caller) -> None:
+    kept, gone = add(news), add(news)
+
+    deleted = news.ask("DELETE", f"/v1/articles/news/slices/{gone}")
+
+    assert (deleted.status, deleted.body) == (204, None)
+    assert [found["id"] for found in news.get("/v1/articles/news/slices").body["slices"]] == [kept]
+    assert news.ask("DELETE", f"/v1/articles/news/slices/{gone}").status == 404
+    assert news.ask("PUT", f"/v1/articles/news/slices/{gone}", {}).status == 404
+
+
+@pytest.mark.parametrize("number", ["0", str(2**63), "9" * 5000, "x", "-1"])
+def test_what_is_no_slice_is_not_found(news: Caller, number: str) -> None:
+    assert news.ask("PUT", f"/v1/articles/news/slices/{number}", {}).status == 404
+
+
+# code, what is changed
+WRONG_SLICES: list[tuple[str, dict[str, Any]]] = [
+    ("INVALID_PAYLOAD", {"scope_ocd_id": "a b"}),
+    ("INVALID_PAYLOAD", {"scope_ocd_id": ""}),
+    ("INVALID_PAYLOAD", {"section_order": 2**31}),
+    ("INVALID_PAYLOAD", {"sort_index": 1.5}),
+    ("INVALID_PAYLOAD", {"is_headline": "yes"}),
+    ("INVALID_PAYLOAD", {"title": "x" * 501}),
+    ("INVALID_PAYLOAD", {"body_md": "x" * 524_289}),
+    ("INVALID_PAYLOAD", {"body_md": "\ud800"}),
+    ("INVALID_PAYLOAD", {"published_from": "tomorrow"}),
+    ("INVALID_PAYLOAD", {"surprise": 1}),
+    ("invalid_text", {"body_md": "é" * 262_145}),
+    ("invalid_text", {"title": "a\x00"}),
+    ("invalid_text", {"scope_ocd_id": "a\x00"}),
+    ("invalid_slice", {"is_headline": True}),
+    (
+        "invalid_slice",
+        {"published_from": "2026-05-01T00:00:00Z", "published_until": "2026-05-01T00:00:00Z"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "changes"), WRONG_SLICES)
+def test_a_wrong_slice_is_refused(code: str, changes: dict[str, Any], news: Caller) -> None:
+    slice_id = add(news)
+
+    for refused in (
+        news.post("/v1/articles/news/slices", changes),
+        news.ask("PUT", f"/v1/articles/news/slices/{slice_id}", changes),
+    ):
+        assert (refused.status, refused.body["code"]) == (422, code), refused.body
+
+    [kept] = news.get("/v1/articles/news/slices").body["slices"]
+    assert kept == {**EMPTY, "id": slice_id, "is_published": True}
+
+
+# code, what is changed
+WRONG_ARTICLES: list[tuple[str, dict[str, Any]]] = [
+    *(("INVALID_PAYLOAD", {"key": key}) for key in ("", "A", "a_b", "a\n", "a" * 201, 5)),
+    ("INVALID_PAYLOAD", {"title": "x" * 101}),
+    ("invalid_name", {"title": "a\x00"}),
+    ("INVALID_PAYLOAD", {"surprise": 1}),
+]
+
+
+@pytest.mark.parametrize(("code", "changes"), WRONG_ARTICLES)
+def test_a_wrong_article_is_refused(code: str, changes: dict[str, Any], alice: Caller) -> None:
+    refused = alice.post("/v1/articles", {"key": "news", "title": "May", **changes})
+
+    assert (refused.status, refused.body["code"]) == (422, code), refused.body
+    assert alice.get("/v1/articles").body == {"articles": []}
+
+
+def test_a_reader_gets_the_slices_of_where_they_are_in_one_letter(news: Caller) -> None:
+    everybody = add(news, is_headline=True, title="News", dek="Of May", body_md="For **all**.")
+    ohio = add(news, scope_ocd_id=OHIO, body_md="For Ohio.")
+    columbus = add(
+        news, scope_ocd_id=COLUMBUS, is_headline=True, title="Columbus", body_md="For Columbus."
+    )
+    add(news, scope_ocd_id=f"{OHIO}/place:cleveland", body_md="For Cleveland.")
+
+    here = seen(news, "ocd-division/country:us", OHIO, COLUMBUS).body
+    nowhere = seen(news).body
+
+    assert (here["subject"], here["dek"]) == ("Columbus", "")
+    assert here["slice_ids"] == [everybody, ohio, columbus]
+    assert "<strong>all</strong>" in here["html"]
+    words = ["For all.", "For Ohio.", "For Columbus."]
+    assert [here["text"].count(word) for word in words] == [1, 1, 1]
+    assert sorted(words, key=here["text"].index) == words
+    assert "Cleveland" not in here["html"]
+    assert (nowhere["subject"], nowhere["dek"]) == ("News", "Of May")
+    assert nowhere["slice_ids"] == [everybody]
+
+
+def test_the_dek_stands_under_the_title_and_before_the_body(news: Caller) -> None:
+    add(news, is_headline=True, title="News", dek="Of May", body_md="Hello.")
+
+    shown = seen(news).body
+
+    for part in (shown["html"].partition("<body")[2], shown["text"]):
+        title, dek, body = (part.index(word) for word in ("News", "Of May", "Hello."))
+        assert title < dek < body
+    assert "News</h1>" in shown["html"]
+
+
+def test_a_letter_whose_headline_has_only_a_dek_has_it_as_its_subject(news: Caller) -> None:
+    add(news, is_headline=True, dek="Of  May")
+
+    shown = seen(news).body
+
+    assert (shown["subject"], shown["dek"]) == ("Of May", "Of  May")
+    assert shown["text"].count("Of May") == 1
+
+
+@pytest.mark.parametrize(
+    "title", ["# 1 * C# [a](b) <b>_x_</b> & `c` \\", "1. One", "- x", "a | b ~~c~~ &amp; {"]
+)
+def test_a_title_is_no_markdown(news: Caller, title: str) -> None:
+    add(news, is_headline=True, title=title, dek=title, body_md="Hello.")
+
+    shown = seen(news).body
+
+    assert shown["subject"] == title, shown["findings"]
+    assert shown["text"].count(title) == 2
+
+
+def test_liquid_in_a_title_is_filled_in_as_in_the_subject(news: Caller) -> None:
+    add(news, is_headline=True, title='For {{ name | append: "!" }}', body_md="Hello.")
+
+    shown = seen(news).body
+
+    assert shown["subject"] == "For Alice!"
+    assert "For Alice!</h1>" in shown["html"]
+
+
+def test_only_what_is_published_at_the_time_is_shown(news: Caller) -> None:
+    add(news, title="News", published_until="2026-06-01T00:00:00Z")
+    later = add(news, title="June", published_from="2026-06-01T00:00:00Z")
+    add(news, title="Draft", is_published=False)
+
+    assert seen(news, at="2026-05-31T23:59:59Z").body["subject"] == "News"
+    assert seen(news, at="2026-06-01T02:00:00+02:00").body["slice_ids"] == [later]
+
+
+@pytest.mark.parametrize("parts", [{}, {"body_md": "Words, but no title."}])
+def test_a_letter_without_a_subject_is_a_finding(news: Caller, parts: dict[str, str]) -> None:
+    slice_id = add(news, **parts)
+
+    shown = seen(news)
+
+    assert shown.status == 200
+    [fault] = shown.body["findings"]
+    assert (fault["code"], fault["is_warning"]) == ("subject_required", False)
+    assert (shown.body["subject"], shown.body["html"], shown.body["dek"]) == (None, None, None)
+    assert shown.body["slice_ids"] == [slice_id]
+
+
+def test_a_fault_in_a_slice_is_a_finding(news: Caller) -> None:
+    add(news, is_headline=True, title="News", body_md="{{ nmae }}")
+
+    shown = seen(news).body
+
+    assert "unknown_variable" in [fault["code"] for fault in shown["findings"]]
+    assert shown["html"] is None
+
+
+def test_the_letter_has_the_workspaces_footer(news: Caller, settings: Any) -> None:
+    settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
+    add(news, is_headline=True, title="News", body_md="Hello.")
+    lacking = seen(news).body
+    organisation = Organisation("Acme", "1 Road", "https://acme.example/leave")
+    actions.set_organisation(news.workspace_id, organisation, actor="alice")
+
+    shown = seen(news).body
+
+    assert [found["code"] for found in lacking["findings"]] == [
+        "footer_env_missing",
+        "footer_missing",
+    ]
+    assert "Acme — 1 Road" not in lacking["html"]
+    assert shown["findings"] == []
+    assert "Acme — 1 Road" in shown["html"]
+    assert shown["text"].endswith("Unsubscribe: https://acme.example/leave")
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"ocd_ids": "a"}, {"ocd_ids": ["a b"]}, {"ocd_ids": ["a"] * 1001}, {"at": "x"}]
+)
+def test_a_wrong_question_for_a_preview_is_refused(news: Caller, asked: dict[str, Any]) -> None:
+    refused = news.post("/v1/articles/news/preview", asked)
+
+    assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
+
+
+def test_the_trail_names_the_key(news: Caller) -> None:
+    slice_id = add(news)
+    news.ask("PUT", f"/v1/articles/news/slices/{slice_id}", {})
+    news.ask("DELETE", f"/v1/articles/news/slices/{slice_id}")
+    news.ask("PATCH", "/v1/articles/news", {"title": "June"})
+    news.ask("DELETE", "/v1/articles/news")
+
+    noted = AuditEntry.objects.exclude(actor="alice").order_by("pk")
+
+    assert [entry.action for entry in noted] == [
+        *("article.created", "slice.added", "slice.changed", "slice.deleted"),
+        *("article.updated", "article.deleted"),
+    ]
+    assert {entry.actor for entry in noted} == {f"key {news.token.partition('.')[0]}"}

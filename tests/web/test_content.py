@@ -1,0 +1,263 @@
+"""Content that is stored nowhere: checked, and seen as a reader would."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+
+from postledger.accounts import actions
+from postledger.accounts.keys import Scope
+from postledger.accounts.queries import Organisation
+from postledger.web.api import openapi
+from tests.content import hostile
+from tests.web.callers import Caller, Reply, caller
+
+WORDS = {"subject": "Hello {{ name }}", "format": "markdown", "body": "Hello, **{{ name }}**."}
+MJML = """
+<mjml><mj-body><mj-section><mj-column>
+  <mj-text>Hello, <strong>{{ name }}</strong>.</mj-text>
+</mj-column></mj-section></mj-body></mjml>
+"""
+# Every sixth of them, so that all sorts are among them.
+HOSTILE = hostile.TEMPLATES[::6]
+
+
+def checked(who: Caller, **changes: Any) -> Reply:
+    return who.post("/v1/content/check", {**WORDS, **changes})
+
+
+def seen(who: Caller, **changes: Any) -> Reply:
+    return who.post("/v1/content/preview", {**WORDS, **changes})
+
+
+def test_sound_content_can_be_sent(alice: Caller) -> None:
+    reply = checked(alice)
+
+    assert (reply.status, reply.body) == (200, {"findings": [], "can_be_sent": True})
+
+
+def test_faults_come_before_warnings_and_each_says_what_to_do(alice: Caller) -> None:
+    reply = checked(
+        alice, format="html", body='<p>{{ nmae }}</p><img src="https://a.example/b.png">'
+    )
+
+    assert reply.body["can_be_sent"] is False
+    assert [(found["code"], found["is_warning"]) for found in reply.body["findings"]] == [
+        ("unknown_variable", False),
+        ("alt_missing", True),
+    ]
+    assert set(reply.body["findings"][0]) == {"code", "place", "remedy", "is_warning"}
+    assert all(found["remedy"] for found in reply.body["findings"])
+
+
+def test_warnings_alone_keep_nothing_back(alice: Caller) -> None:
+    reply = checked(alice, format="html", body='<p><a href="/more">More</a></p>')
+
+    assert reply.body["can_be_sent"] is True
+    assert [found["code"] for found in reply.body["findings"]] == ["link_unreachable"]
+
+
+# what is changed, code
+FAULTY: list[tuple[dict[str, Any], str]] = [
+    ({"subject": ""}, "subject_missing"),
+    ({"subject": "x" * 151}, "subject_too_long"),
+    ({"body": ""}, "html_missing"),
+    ({"body": " \n", "format": "html"}, "html_missing"),
+    ({"body": "{{ nmae }}"}, "unknown_variable"),
+    ({"body": "{% if name %}"}, "liquid_invalid"),
+    ({"body": "{{ name"}, "liquid_unclosed"),
+    ({"body": "<mjml>", "format": "mjml"}, "mjml_invalid"),
+    ({"body": "é" * 262_145}, "html_too_large"),
+    ({"text": "é" * 262_145}, "text_too_large"),
+    ({"body": "a\x00"}, "text_unstorable"),
+    (
+        {"body": "<html><body><script>1</script></body></html>", "format": "html"},
+        "script_element",
+    ),
+    ({"required": ["order"], "values": {}}, "template_missing_variable"),
+    ({"body": "{{ name.first_name }}", "values": {}}, "template_missing_variable"),
+    (
+        {"body": "[a]({{ url }})", "required": ["url"], "values": {"url": "javascript:x"}},
+        "template_failed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "code"), FAULTY)
+def test_a_fault_is_found_and_nothing_is_shown(
+    changes: dict[str, Any], code: str, alice: Caller
+) -> None:
+    reply, shown = checked(alice, **changes), seen(alice, **changes)
+
+    assert (reply.status, reply.body["can_be_sent"]) == (200, False)
+    assert code in [found["code"] for found in reply.body["findings"]]
+    assert shown.body == {**reply.body, "subject": None, "html": None, "text": None}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"format": "word"},
+        {"format": None},
+        {"subject": "x" * 2001},
+        {"subject": None},
+        {"body": "x" * 524_289},
+        {"body": "\ud800"},
+        {"text": "x" * 524_289},
+        {"locale": "?"},
+        {"locale": "en" + "-a" * 20},
+        {"required": ["a b"]},
+        {"optional": "name"},
+        {"values": []},
+        {"values": {"a": "x" * 65_536}},
+        {"values": {"a": float("nan")}},
+        {"values": {"a": ["\x00"]}},
+        {"values": {"a": ["\ud800"]}},
+        {"has_footer": "yes"},
+        {"surprise": 1},
+    ],
+)
+def test_what_is_no_content_is_an_invalid_payload(changes: dict[str, Any], alice: Caller) -> None:
+    for refused in (checked(alice, **changes), seen(alice, **changes)):
+        assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD"), refused.body
+
+
+def test_values_that_nest_deeply_are_no_fault_of_the_server(alice: Caller) -> None:
+    values: dict[str, Any] = {}
+    for _ in range(900):
+        values = {"a": values}
+
+    assert seen(alice, values=values).status in {200, 422}
+
+
+def test_content_without_values_is_checked_but_not_filled_in(alice: Caller) -> None:
+    asked = {"body": "{{ order.total }}", "required": ["order"]}
+
+    assert checked(alice, **asked).body["can_be_sent"] is True
+    assert checked(alice, **asked, values={"order": {}}).body["can_be_sent"] is False
+    assert checked(alice, **asked, values={"order": {"total": 7}}).body["can_be_sent"] is True
+
+
+@pytest.mark.parametrize(
+    ("format_", "body"),
+    [
+        ("markdown", "Hello, **{{ name }}**."),
+        ("html", "<p>Hello, <strong>{{ name }}</strong>.</p>"),
+        ("mjml", MJML),
+    ],
+)
+def test_every_format_is_shown_as_a_reader_gets_it(format_: str, body: str, alice: Caller) -> None:
+    shown = seen(alice, format=format_, body=body, values={"name": "Bob & Co"}).body
+
+    assert (shown["subject"], shown["can_be_sent"]) == ("Hello Bob & Co", True)
+    assert "Hello, <strong>Bob &amp; Co</strong>." in shown["html"]
+    assert shown["html"].lower().startswith("<!doctype html>")
+    assert "Bob & Co" in shown["text"]
+
+
+def test_a_text_of_its_own_and_a_locale_are_kept(alice: Caller) -> None:
+    shown = seen(alice, text="Hi {{ name }}", locale="ar").body
+
+    assert shown["text"] == "Hi Alice"
+    assert 'lang="ar" dir="rtl"' in shown["html"]
+
+
+@pytest.fixture
+def acme(alice: Caller, settings: LazySettings) -> Caller:
+    """Alice's program, in a workspace that has all that a footer needs."""
+    settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
+    organisation = Organisation("Acme", "1 Road", "https://acme.example/leave")
+    actions.set_organisation(alice.workspace_id, organisation, actor="alice")
+    return alice
+
+
+def test_the_footer_of_a_preview_leads_to_the_page_without_a_token(acme: Caller) -> None:
+    shown = seen(acme, has_footer=True).body
+
+    assert (shown["can_be_sent"], shown["findings"]) == (True, [])
+    assert "<p>Acme — 1 Road</p>" in shown["html"]
+    assert 'href="https://acme.example/leave"' in shown["html"]
+    assert shown["text"].endswith("\n--\nAcme — 1 Road\nUnsubscribe: https://acme.example/leave")
+    assert "token" not in shown["html"] + shown["text"]
+
+
+def test_without_being_asked_for_there_is_no_footer_and_no_link(acme: Caller) -> None:
+    shown = seen(acme).body
+    linked = seen(acme, body="{{ unsubscribe_url }}").body
+
+    assert "1 Road" not in shown["html"]
+    assert [found["place"] for found in linked["findings"]] == ["unsubscribe_url"]
+    assert seen(acme, body="{{ unsubscribe_url }}", has_footer=True).body["can_be_sent"] is True
+
+
+def test_a_workspace_without_a_footer_is_told_what_it_lacks(alice: Caller) -> None:
+    reply, shown = checked(alice, has_footer=True), seen(alice, has_footer=True)
+
+    assert reply.body["can_be_sent"] is False
+    assert [found["code"] for found in reply.body["findings"]] == [
+        "footer_env_missing",
+        "footer_missing",
+    ]
+    assert "ORG_NAME" in reply.body["findings"][0]["remedy"]
+    assert "Hello, <strong>Alice</strong>." in shown.body["html"]
+
+
+def test_at_least_forty_hostile_templates_are_tried() -> None:
+    assert len(set(HOSTILE)) >= 40
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_a_hostile_template_is_answered_with_findings_or_with_text(
+    number: int, alice: Caller
+) -> None:
+    body = HOSTILE[number]
+    format_ = ("markdown", "html", "mjml")[number % 3]
+    if format_ == "mjml":
+        body = f"<mjml><mj-body><mj-raw>{body}</mj-raw></mj-body></mjml>"
+    values = {"name": "Alice", "items": ["a", "b"], "order": {"total": 7}, "a": "A"}
+    began = time.process_time()
+
+    shown = seen(alice, format=format_, body=body, values=values, optional=list(values))
+
+    assert time.process_time() - began < 5
+    if len(body) > 524_288:
+        assert shown.status == 422
+        return
+    assert shown.status == 200, shown.body
+    faults = [found for found in shown.body["findings"] if not found["is_warning"]]
+    assert bool(faults) is (shown.body["html"] is None)
+    told = json.dumps(shown.body)
+    for leak in ("<class", "built-in", "object at 0x", "dict_items", "root:x:"):
+        assert leak not in told or leak in body
+
+
+def operations() -> list[tuple[str, str, str]]:
+    """Each operation on content: its method, its path, and the scope that it asks for."""
+    found = []
+    for path, methods in openapi.described()["paths"].items():
+        if path.startswith("/v1/email"):
+            continue
+        for method, operation in methods.items():
+            reads = method == "get" or operation["operationId"].startswith(("preview", "check"))
+            scope = Scope.CONTENT_READ if reads else Scope.CONTENT_WRITE
+            named = path.format(template_id="welcome", key="news", number=1, slice_id=1)
+            found.append((method.upper(), named, scope.value))
+    return found
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), operations())
+def test_each_operation_asks_for_a_key_and_its_scope(
+    method: str, path: str, scope: str, db: None
+) -> None:
+    others = [known for known in Scope if known.value != scope]
+    nobody = Caller(0, 0, "")
+    halfway = caller("acme", scopes=others)
+    allowed = caller("acme", scopes=[Scope(scope)])
+
+    assert nobody.ask(method, path, {}).status == 401
+    refused = halfway.ask(method, path, {})
+    assert (refused.status, refused.body["code"]) == (403, "scope_missing")
+    assert scope in refused.body["detail"]
+    assert allowed.ask(method, path, {}).status not in {401, 403}

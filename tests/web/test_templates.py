@@ -1,0 +1,318 @@
+"""Templates over HTTP: made, filled with versions, looked at, archived, and seen as readers do."""
+
+from typing import Any
+
+import pytest
+
+from postledger.accounts.models import AuditEntry
+from tests.web.callers import Caller, Reply
+
+ENGLISH = {
+    "locale": "en",
+    "subject": "Hello {{ name }}",
+    "format": "markdown",
+    "body": "Hello, **{{ name }}**.",
+}
+BRAZILIAN = {
+    "locale": "pt-br",
+    "subject": "Olá {{ name }}",
+    "format": "html",
+    "body": "<p>Olá, {{ name }}.</p>",
+    "text": "Olá, {{ name }}.",
+}
+
+
+def made(who: Caller, key: str = "welcome") -> Reply:
+    return who.post("/v1/templates", {"id": key, "name": "Welcome"})
+
+
+def add(who: Caller, *texts: dict[str, Any], key: str = "welcome", **more: Any) -> Reply:
+    body = {"required": ["name"], "texts": list(texts or (ENGLISH,)), **more}
+    return who.post(f"/v1/templates/{key}/versions", body)
+
+
+def seen(who: Caller, key: str = "welcome", **asked: Any) -> Reply:
+    body = {"locale": "en", "variables": {"name": "Bob"}, **asked}
+    return who.post(f"/v1/templates/{key}/preview", body)
+
+
+def test_a_template_is_made_and_found(alice: Caller) -> None:
+    reply = made(alice)
+
+    assert reply.status == 201
+    assert reply.body == {
+        "id": "welcome",
+        "name": "Welcome",
+        "newest_version": None,
+        "is_builtin": False,
+        "created_at": reply.body["created_at"],
+        "archived_at": None,
+    }
+    assert alice.get("/v1/templates/welcome").body == reply.body
+
+
+def test_an_id_is_taken_once(alice: Caller) -> None:
+    made(alice)
+
+    refused = made(alice)
+
+    assert (refused.status, refused.body["code"]) == (409, "template_exists")
+    assert "add a version to it" in refused.body["detail"]
+
+
+def test_the_list_has_the_workspaces_own_and_those_of_the_product(alice: Caller) -> None:
+    made(alice)
+
+    listed = alice.get("/v1/templates").body["templates"]
+
+    assert [(found["id"], found["is_builtin"]) for found in listed] == [
+        ("open-seat", True),
+        ("welcome", False),
+    ]
+    assert listed[0] == alice.get("/v1/templates/open-seat").body
+    assert listed[0]["newest_version"] == 1
+
+
+def test_versions_are_numbered_and_come_back_as_they_were_written(alice: Caller) -> None:
+    made(alice)
+
+    first = add(alice)
+    second = add(alice, ENGLISH, BRAZILIAN, optional=["notes"], fallback_locale="en")
+
+    assert (first.status, first.body) == (201, {"version": 1, "findings": []})
+    assert (second.status, second.body["version"]) == (201, 2)
+    listed = alice.get("/v1/templates/welcome/versions").body["versions"]
+    assert [version["version"] for version in listed] == [2, 1]
+    assert listed[0] == {
+        "version": 2,
+        "required": ["name"],
+        "optional": ["notes"],
+        "fallback_locale": "en",
+        "locales": ["en", "pt-BR"],
+        "created_at": listed[0]["created_at"],
+    }
+    assert listed[1]["fallback_locale"] is None
+    assert alice.get("/v1/templates/welcome/versions/2").body == {
+        **listed[0],
+        "texts": [{**ENGLISH, "text": ""}, {**BRAZILIAN, "locale": "pt-BR"}],
+    }
+    assert alice.get("/v1/templates/welcome").body["newest_version"] == 2
+
+
+def test_a_template_of_the_product_can_be_read(alice: Caller) -> None:
+    [listed] = alice.get("/v1/templates/open-seat/versions").body["versions"]
+    whole = alice.get("/v1/templates/open-seat/versions/1").body
+
+    assert listed["locales"] == [text["locale"] for text in whole["texts"]] == ["en", "pt", "ru"]
+    assert "courseTitle" in listed["required"]
+
+
+@pytest.mark.parametrize("number", ["0", "2", "99999999999", "9" * 5000, "x", "-1", "1.0"])
+def test_a_version_that_is_not_there_is_not_found(alice: Caller, number: str) -> None:
+    made(alice)
+    add(alice)
+
+    missing = alice.get(f"/v1/templates/welcome/versions/{number}")
+
+    assert (missing.status, missing.body["code"]) == (404, "not_found")
+
+
+def test_faults_refuse_a_version_each_under_its_locale(alice: Caller) -> None:
+    made(alice)
+
+    refused = add(
+        alice,
+        ENGLISH,
+        {**BRAZILIAN, "body": "<p>{{ nmae }}</p>\n<script>1</script>"},
+        {**ENGLISH, "locale": "ru", "subject": "x" * 151, "body": "{% if name %}"},
+    )
+
+    assert (refused.status, refused.body["code"]) == (422, "INVALID_TEMPLATE")
+    faults = [
+        (fault["index"], fault["place"], fault["code"], fault["detail"].partition(":")[0])
+        for fault in refused.body["errors"]
+    ]
+    assert (1, "pt-br: nmae", "INVALID_TEMPLATE", "unknown_variable") in faults
+    assert ("ru: html, line 1", "liquid_invalid") in [
+        (place, why) for index, place, _, why in faults if index == 2
+    ]
+    assert not [index for index, *_ in faults if index == 0]
+    assert alice.get("/v1/templates/welcome").body["newest_version"] is None
+
+
+@pytest.mark.parametrize("body", ["", " \n"])
+def test_a_version_without_words_is_refused(alice: Caller, body: str) -> None:
+    made(alice)
+
+    refused = add(alice, {**ENGLISH, "subject": "", "body": body})
+
+    assert [fault["detail"].partition(":")[0] for fault in refused.body["errors"]] == [
+        "subject_missing",
+        "html_missing",
+    ]
+
+
+def test_warnings_come_with_the_new_version(alice: Caller) -> None:
+    made(alice)
+
+    added = add(alice, ENGLISH, {**BRAZILIAN, "body": '<p>{{ name }}<img src="https://a/b"></p>'})
+
+    assert added.status == 201
+    [warning] = added.body["findings"]
+    assert (warning["code"], warning["is_warning"]) == ("alt_missing", True)
+    assert warning["place"].startswith("pt-br: html, line ")
+
+
+# code, what is changed
+WRONG_VERSIONS: list[tuple[str, dict[str, Any]]] = [
+    ("INVALID_PAYLOAD", {"texts": []}),
+    ("INVALID_PAYLOAD", {"texts": [{**ENGLISH, "locale": f"en-a{n}"} for n in range(21)]}),
+    ("INVALID_PAYLOAD", {"texts": [{**ENGLISH, "format": "word"}]}),
+    ("INVALID_PAYLOAD", {"texts": [{**ENGLISH, "body": "x" * 524_289}]}),
+    ("INVALID_PAYLOAD", {"texts": [{**ENGLISH, "body": 5}]}),
+    ("INVALID_PAYLOAD", {"texts": [{**ENGLISH, "body": "\ud800"}]}),
+    ("INVALID_PAYLOAD", {"texts": [{**ENGLISH, "locale": "?"}]}),
+    ("INVALID_PAYLOAD", {"texts": [{**ENGLISH, "surprise": 1}]}),
+    ("INVALID_PAYLOAD", {"required": ["a-b"]}),
+    ("INVALID_PAYLOAD", {"required": [f"a{n}" for n in range(101)]}),
+    ("INVALID_PAYLOAD", {"surprise": 1}),
+    ("INVALID_TEMPLATE", {"texts": [{**ENGLISH, "body": "é" * 262_145}]}),
+    ("INVALID_TEMPLATE", {"texts": [{**ENGLISH, "body": "a\x00"}]}),
+    ("invalid_template_version", {"texts": [ENGLISH, {**ENGLISH, "locale": "EN"}]}),
+    ("invalid_template_version", {"fallback_locale": "ru"}),
+    ("invalid_template_version", {"optional": ["name"]}),
+]
+
+
+@pytest.mark.parametrize(("code", "changes"), WRONG_VERSIONS)
+def test_a_wrong_version_is_refused(code: str, changes: dict[str, Any], alice: Caller) -> None:
+    made(alice)
+
+    refused = alice.post(
+        "/v1/templates/welcome/versions", {"required": ["name"], "texts": [ENGLISH], **changes}
+    )
+
+    assert (refused.status, refused.body["code"]) == (422, code), refused.body
+    assert alice.get("/v1/templates/welcome/versions").body == {"versions": []}
+
+
+# code, what is changed
+WRONG_TEMPLATES: list[tuple[str, dict[str, Any]]] = [
+    *(("INVALID_PAYLOAD", {"id": id_}) for id_ in ("", "-a", "A", "a_b", "a\n", "é", "a" * 65, 5)),
+    *(("INVALID_PAYLOAD", {"name": name}) for name in ("", "x" * 101, None)),
+    *(("invalid_name", {"name": name}) for name in (" a", "a\nb", "a\x00")),
+    ("INVALID_PAYLOAD", {"surprise": 1}),
+]
+
+
+@pytest.mark.parametrize(("code", "changes"), WRONG_TEMPLATES)
+def test_a_wrong_template_is_refused(code: str, changes: dict[str, Any], alice: Caller) -> None:
+    refused = alice.post("/v1/templates", {"id": "welcome", "name": "Welcome", **changes})
+
+    assert (refused.status, refused.body["code"]) == (422, code), refused.body
+    assert len(alice.get("/v1/templates").body["templates"]) == 1
+
+
+def test_an_archived_template_is_shown_and_used_no_more(alice: Caller) -> None:
+    made(alice)
+    add(alice)
+
+    archived = alice.post("/v1/templates/welcome/archive", None)
+
+    assert (archived.status, archived.body["archived_at"] is None) == (200, False)
+    assert alice.get("/v1/templates/welcome").body == archived.body
+    assert seen(alice).status == add(alice).status == 404
+    assert alice.post("/v1/templates/welcome/archive", None).status == 404
+
+    restored = alice.post("/v1/templates/welcome/restore", None)
+
+    assert (restored.status, restored.body["archived_at"]) == (200, None)
+    assert seen(alice).status == 200
+    assert alice.post("/v1/templates/welcome/restore", None).status == 404
+
+
+def test_an_own_template_stands_before_that_of_the_product_while_it_is_in_use(
+    alice: Caller,
+) -> None:
+    made(alice, "open-seat")
+    add(alice, key="open-seat")
+    assert seen(alice, "open-seat").body["subject"] == "Hello Bob"
+
+    archived = alice.post("/v1/templates/open-seat/archive", None)
+
+    assert not archived.body["is_builtin"]
+    assert alice.get("/v1/templates/open-seat").body["is_builtin"]
+
+
+def test_a_preview_is_the_mail_that_would_be_sent(alice: Caller) -> None:
+    made(alice)
+    add(alice, ENGLISH, BRAZILIAN)
+
+    shown = seen(alice, locale="pt_BR", variables={"name": "Bob <b>", "extra": [1]}).body
+    sent = alice.send(
+        subject=None,
+        html=None,
+        template={"id": "welcome", "locale": "pt-BR", "variables": {"name": "Bob <b>"}},
+    )
+
+    assert (shown["version"], shown["locale"], shown["findings"]) == (1, "pt-BR", [])
+    assert shown["subject"] == alice.get(sent.body["links"]["self"]).body["subject"]
+    assert "Olá, Bob &lt;b&gt;.</p>" in shown["html"]
+    assert shown["text"] == "Olá, Bob <b>."
+
+
+def test_a_preview_shows_the_version_that_is_asked_for(alice: Caller) -> None:
+    made(alice)
+    add(alice)
+    add(alice, {**ENGLISH, "subject": "Good day"})
+
+    assert seen(alice).body["subject"] == "Good day"
+    assert seen(alice, version=1).body["subject"] == "Hello Bob"
+    assert seen(alice, version=3).status == 404
+
+
+def test_a_preview_names_what_is_missing(alice: Caller) -> None:
+    made(alice)
+    add(alice, {**ENGLISH, "body": "{{ order.total }}"}, required=["name", "order"])
+
+    shown = seen(alice).body
+
+    [fault] = shown["findings"]
+    assert (fault["code"], fault["place"]) == ("template_missing_variable", "order")
+    assert not fault["is_warning"]
+    assert (shown["subject"], shown["html"], shown["text"]) == (None, None, None)
+
+
+def test_a_reader_has_a_name_and_an_address_unless_others_are_given(alice: Caller) -> None:
+    made(alice)
+    add(alice, {**ENGLISH, "body": "{{ name }} {{ email }}"}, required=[])
+
+    assert seen(alice, variables={}).body["text"].strip() == "Alice alice@example.com"
+    given = {"name": "Bob", "email": "bob@example.com"}
+    assert seen(alice, variables=given).body["text"].strip() == "Bob bob@example.com"
+
+
+def test_a_preview_in_a_locale_that_is_not_there_is_refused(alice: Caller) -> None:
+    made(alice)
+    add(alice)
+
+    refused = seen(alice, locale="ru")
+
+    assert (refused.status, refused.body["code"]) == (422, "template_missing_locale")
+
+
+def test_the_trail_names_the_key(alice: Caller) -> None:
+    made(alice)
+    add(alice)
+    alice.post("/v1/templates/welcome/archive", None)
+    alice.post("/v1/templates/welcome/restore", None)
+
+    noted = AuditEntry.objects.filter(subject="template welcome").order_by("pk")
+
+    assert [entry.action for entry in noted] == [
+        "template.created",
+        "template.version_added",
+        "template.archived",
+        "template.restored",
+    ]
+    assert {entry.actor for entry in noted} == {f"key {alice.token.partition('.')[0]}"}
