@@ -178,7 +178,6 @@ ENDS = sorted(BREAKS.keys() - LOOKS)
 @pytest.mark.parametrize(
     "field",
     [
-        "recipient's name",
         "recipient's name in one mail",
         "recipient",
         "recipient's domain",
@@ -201,6 +200,15 @@ def test_a_line_end_in_a_subjects_value_is_a_space(field: str, ending: str) -> N
 
     assert found
     assert parsed(found[1])["Subject"] == f"News of News {LOAD} more"
+
+
+@pytest.mark.parametrize("ending", sorted(set(ENDS) - {"NUL"}))
+def test_a_line_end_in_the_name_of_one_of_many_is_a_space(ending: str) -> None:
+    found = tried("recipient's name", POSITIONS["between"](BREAKS[ending]))
+
+    assert found
+    [box] = parsed(found[1])["To"].addresses
+    assert box.display_name == f"News {LOAD} more"
 
 
 @pytest.mark.parametrize("look", sorted(LOOKS))

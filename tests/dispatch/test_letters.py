@@ -136,6 +136,15 @@ def test_who_lacks_a_value_gets_no_mail_and_the_others_get_theirs() -> None:
     assert [mail.position for mail in found.mails] == [1]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\t", "\u2028"])
+def test_a_line_end_in_a_name_costs_nobody_a_mail(end: str) -> None:
+    [message] = map(
+        read, draft(Recipient(0, "alice@example.com", None, {"name": f"Al{end}ice"}, 0)).mails
+    )
+
+    assert message["To"] == "Al ice <alice@example.com>"
+
+
 @pytest.mark.parametrize("name", ["x\r\nBcc: eve@evil.example", "x\x00y", "=?utf-8?q?a=0ABcc:x?="])
 def test_no_value_adds_a_header(name: str) -> None:
     expected = set(read(draft(ALICE).mails[0]).keys())

@@ -104,7 +104,8 @@ class Composer:
             lines = listing.leaving(link)
         filled = letter.fill(values)
         name = values["name"]
-        to = Mailbox(recipient.address, name if isinstance(name, str) else "")
+        # A contact's name may hold line ends; a header is one line.
+        to = Mailbox(recipient.address, " ".join(name.split()) if isinstance(name, str) else "")
         return stencil.fill(to, delivery_id, filled, lines=lines)
 
     def _of_all(self, place: int, body: Body, letter: Letter | RefusedError | None) -> Stencil:
