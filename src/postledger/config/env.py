@@ -139,6 +139,33 @@ class Env(BaseSettings):
         default=SecretStr(""),
         description="Another name of `UNSUBSCRIBE_SECRET`, which wins where both are set.",
     )
+    unsubscribe_get: Literal["page", "apply"] = Field(
+        default="page",
+        description="What opening an unsubscribe link does: `page` asks, `apply` acts at once,"
+        " also for programs that only look at links.",
+    )
+    public_url: str = Field(
+        default="",
+        pattern=r"^(https?://[^\s?#]+)?$",
+        description="Where the public reaches this installation; without it no subscribe form is"
+        " shown, since the confirmation mail needs a link.",
+    )
+    public_rate: str = Field(
+        default="30/minute",
+        description="How many forms one visitor may open or send, and wrong links try.",
+    )
+    one_click_rate: str = Field(
+        default="50/second",
+        description="The same for signed links that are opened and for one-click unsubscribing,"
+        " which mailbox providers do for many.",
+    )
+    proxy_count: int = Field(
+        default=0,
+        ge=0,
+        le=10,
+        description="How many proxies stand before this installation, each adding to"
+        " `X-Forwarded-For`; 0 ignores that header.",
+    )
     notion_token: SecretStr = Field(
         default=SecretStr(""),
         description="The secret of the Notion integration that pages are shared with.",
@@ -180,7 +207,7 @@ class Env(BaseSettings):
         database_url.parse(value.get_secret_value())
         return value
 
-    @field_validator("api_rate")
+    @field_validator("api_rate", "public_rate", "one_click_rate")
     @classmethod
     def _read_rate(cls, value: str) -> str:
         try:

@@ -1,6 +1,7 @@
 """Django's settings: one file for every installation, fed by the environment alone."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from psycopg import IsolationLevel
@@ -34,9 +35,15 @@ INSTALLED_APPS = [
     "postledger.dispatch",
     "postledger.workers",
 ]
-# No sessions and no forms: the API knows its callers by their keys.
+# No sessions: the API knows its callers by their keys, and public forms theirs by signed links.
 MIDDLEWARE = ["postledger.web.shared.requests.middleware"]
 ROOT_URLCONF = "postledger.config.urls"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [Path(__file__).parents[1] / "web" / "public" / "templates"],
+    }
+]
 
 _database_options: dict[str, Any] = {
     "application_name": "postledger",
@@ -119,6 +126,11 @@ NOTION_URL = _env.notion_url
 PICTURES_FOLDER = _env.pictures_folder
 PICTURES_URL = _env.pictures_url
 UNSUBSCRIBE_SECRET_PREVIOUS = _env.unsubscribe_secret_previous.get_secret_value()
+UNSUBSCRIBE_GET = _env.unsubscribe_get
+PUBLIC_URL = _env.public_url
+PUBLIC_RATE = _env.public_rate
+ONE_CLICK_RATE = _env.one_click_rate
+PROXY_COUNT = _env.proxy_count
 
 LOGGING_CONFIG = "postledger.observability.logging.configure"
 LOGGING = logging.dict_config(level=_env.log_level)

@@ -1,0 +1,117 @@
+"""Visitors are counted by the address they come from, behind the proxies that are trusted."""
+
+from ipaddress import IPv4Address
+from uuid import uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client, RequestFactory
+
+from postledger.config import env
+from postledger.contacts.states import ContactState
+from postledger.web.public import visitors
+from tests.contacts import people
+from tests.web.public import visiting
+from tests.web.public.visiting import ONE_CLICK, link
+
+
+@pytest.fixture
+def visitor() -> Client:
+    """Somebody whom no earlier run has counted."""
+    return Client(REMOTE_ADDR=str(IPv4Address(uuid4().int >> 96)))
+
+
+@pytest.mark.parametrize("redis", ["up", "down"])
+def test_who_tries_many_links_is_slowed_down(
+    redis: str, acme: int, visitor: Client, settings: LazySettings
+) -> None:
+    settings.PUBLIC_RATE = "3/hour"
+    if redis == "down":
+        settings.REDIS_URL = "redis://127.0.0.1:1/0"
+
+    answers = [visitor.get("/unsubscribe?token=guess") for _ in range(5)]
+
+    assert [answer.status_code for answer in answers] == [400, 400, 400, 429, 429]
+    assert "Please wait a moment" in visiting.text(answers[-1])
+    assert 1 <= int(answers[-1]["Retry-After"]) <= 3600
+    assert Client().get("/unsubscribe?token=guess").status_code == 400
+
+
+def test_forms_are_limited_and_a_signed_link_that_is_opened_is_not(
+    acme: int, visitor: Client, settings: LazySettings
+) -> None:
+    settings.PUBLIC_RATE = "2/hour"
+    visiting.sender()
+    visiting.public_list(acme)
+
+    forms = [visitor.get("/subscribe/acme/news").status_code for _ in range(3)]
+    opened = [visitor.get(link(page=page)) for page in ("/unsubscribe", "/preferences")]
+    saved = visitor.post(link(page="/preferences"), {"do": "leave"})
+
+    assert forms == [200, 200, 429]
+    assert [answer.status_code for answer in opened] == [200, 200]
+    assert saved.status_code == 429
+
+
+def test_one_click_has_a_rate_of_its_own(
+    acme: int, visitor: Client, settings: LazySettings
+) -> None:
+    settings.PUBLIC_RATE = "1/hour"
+    settings.ONE_CLICK_RATE = "10/hour"
+    ids = [people.contact(acme, f"r{number}@example.com") for number in range(12)]
+
+    answers = [visitor.post(link(f"r{number}@example.com"), ONE_CLICK) for number in range(12)]
+
+    assert [answer.status_code for answer in answers] == [200] * 10 + [429] * 2
+    assert people.state(ids[9]) is ContactState.UNSUBSCRIBED
+    assert people.state(ids[10]) is ContactState.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "peer", "expected"),
+    [
+        (0, "192.0.2.1", "198.51.100.1", "198.51.100.1"),
+        (1, "203.0.113.66, 192.0.2.1", "10.0.0.1", "192.0.2.1"),
+        (2, "203.0.113.66, 192.0.2.1, 10.0.0.2", "10.0.0.1", "192.0.2.1"),
+        (2, "192.0.2.1", "10.0.0.1", "10.0.0.1"),
+        (1, "<script>", "10.0.0.1", "10.0.0.1"),
+        (1, "", "10.0.0.1", "10.0.0.1"),
+        (0, "", "::ffff:192.0.2.1", "192.0.2.1"),
+        (0, "", "fe80::1%eth0", "fe80::1"),
+        (0, "", "", None),
+    ],
+)
+def test_a_visitor_is_who_spoke_to_the_first_trusted_proxy(
+    proxies: int, forwarded: str, peer: str, expected: str | None, settings: LazySettings
+) -> None:
+    settings.PROXY_COUNT = proxies
+    headers = {"X-Forwarded-For": forwarded} if forwarded else {}
+    request = RequestFactory(REMOTE_ADDR=peer).get("/", headers=headers)
+
+    assert visitors.address(request) == expected
+
+
+def test_a_network_of_ipv6_is_one_visitor() -> None:
+    assert visitors.network("2001:db8::1") == visitors.network("2001:db8::ffff:1")
+    assert visitors.network("2001:db8::1") != visitors.network("2001:db8:0:1::1")
+    assert visitors.network("192.0.2.1") != visitors.network("192.0.2.2")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PUBLIC_RATE", "fast"),
+        ("ONE_CLICK_RATE", "50"),
+        ("UNSUBSCRIBE_GET", "ask"),
+        ("PUBLIC_URL", "mail.acme.example"),
+        ("PUBLIC_URL", "https://mail.acme.example/?a=b"),
+        ("PROXY_COUNT", "-1"),
+    ],
+)
+def test_a_setting_that_cannot_work_stops_the_process(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(env.BadEnvironmentError, match=f"  {name}: "):
+        env.load()

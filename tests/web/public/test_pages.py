@@ -1,0 +1,193 @@
+"""Every page is safe to open, says it in the reader's language, and believes no header."""
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+
+from postledger.contacts import actions
+from postledger.web.public import wording
+from tests.contacts import people
+from tests.web.public import visiting
+from tests.web.public.visiting import get, link, post, text
+
+EVIL = "\"><script>alert(1)</script><svg onload=alert(2)>'{{7*7}}{% debug %}{org}"
+
+
+@pytest.fixture
+def news(acme: int) -> int:
+    visiting.sender()
+    visiting.public_list(acme)
+    people.member(acme)
+    return acme
+
+
+def pages() -> list[Any]:
+    """One answer of every kind."""
+    return [
+        get(link()),
+        get(link(key="news")),
+        post(link(key="news")),
+        post(link(key="news", page="/unsubscribe/undo")),
+        get(link(page="/preferences")),
+        post(link(page="/preferences"), {"do": "save"}),
+        get("/subscribe/acme/news"),
+        post("/subscribe/acme/news", {"email": "wrong"}),
+        post("/subscribe/acme/news", {"email": visiting.somebody()}),
+        get("/unsubscribe?token=bad"),
+        get("/subscribe/acme/none"),
+        get(link(), Accept="application/json"),
+        Client().delete(link()),
+    ]
+
+
+def test_every_answer_has_the_headers_that_keep_it_safe(news: int) -> None:
+    for response in pages():
+        policy = response["Content-Security-Policy"]
+        styles = re.findall("<style>(.*?)</style>", response.content.decode(), re.DOTALL)
+        hashes = [b64encode(sha256(style.encode()).digest()).decode() for style in styles]
+
+        assert policy.startswith("default-src 'none'; style-src 'sha256-")
+        assert all(f"'sha256-{found}'" in policy for found in hashes)
+        assert policy.endswith("form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+        assert response["Referrer-Policy"] == "no-referrer"
+        assert response["X-Content-Type-Options"] == "nosniff"
+        assert response["Cache-Control"] == "no-store"
+        assert "noindex" in response["X-Robots-Tag"]
+        assert not response.cookies
+        assert "<script" not in response.content.decode()
+        assert " style=" not in response.content.decode()
+
+
+def test_no_text_of_a_stranger_becomes_markup(news: int) -> None:
+    actions.update_list(news, key="news", name=EVIL, actor="alice")
+    answers = [
+        *pages(),
+        post("/subscribe/acme/news", {"email": EVIL, "name": EVIL}),
+        get("/unsubscribe", Accept_Language=EVIL),
+        Client().get("/unsubscribe", {"token": EVIL, "lang": EVIL}),
+        Client().get("/preferences", {"token": EVIL, "lang": EVIL}),
+        Client().get("/confirm", {"token": EVIL, "lang": EVIL}),
+        Client().get("/subscribe/acme/news", {"lang": EVIL, "token": EVIL}),
+        get(link("o'neil+<b>@example.com".replace("<b>", "{org}"))),
+    ]
+
+    for response in answers:
+        assert "<script" not in response.content.decode()
+        assert "<svg" not in response.content.decode()
+    assert "&lt;script&gt;" in answers[1].content.decode()
+    # What looks like a place or a template inside a value is shown as it is.
+    assert "{{7*7}}{% debug %}{org}" in text(answers[1])
+    assert "o'neil+{org}@example.com" in text(answers[-1])
+
+
+def test_a_hostile_list_name_is_escaped_in_the_mail(news: int) -> None:
+    actions.update_list(news, key="news", name='<a href="https://evil">', actor="alice")
+    address = visiting.somebody()
+
+    post("/subscribe/acme/news", {"email": address})
+
+    [mail] = visiting.mails(address)
+    assert mail.html.count("<a ") == 1
+    assert "&lt;a href=" in mail.html
+    assert '<a href="https://evil">' in mail.text
+
+
+def test_the_host_that_a_request_names_is_in_no_link(news: int, settings: LazySettings) -> None:
+    settings.ALLOWED_HOSTS = ["*"]
+    address = visiting.somebody()
+    visitor = Client(
+        headers={
+            "Host": "evil.example",
+            "X-Forwarded-Host": "evil.example",
+            "Forwarded": "host=evil.example",
+        }
+    )
+
+    answers = [
+        visitor.post("/subscribe/acme/news", {"email": address}),
+        visitor.get("/subscribe/acme/news"),
+        visitor.get(link()),
+        visitor.post(link()),
+        visitor.get(link(page="/preferences")),
+        visitor.get(visiting.confirmation_link(visiting.mails(address)[0])),
+    ]
+
+    [mail] = visiting.mails(address)
+    assert all(answer.status_code == 200 for answer in answers)
+    assert not any("evil" in text(answer) for answer in answers)
+    assert "evil" not in mail.html + mail.text
+    assert "https://mail.acme.example/confirm?token=" in mail.html
+
+
+@pytest.mark.parametrize(
+    ("asked", "accepted", "expected"),
+    [
+        ("ru", "pt", "ru"),
+        ("", "pt-BR,pt;q=0.9,en;q=0.8", "pt"),
+        ("", "de, ru;q=0.5, en;q=0.4", "ru"),
+        ("xx", "pt", "pt"),
+        ("PT-br", "", "pt"),
+        ("../en", "", "en"),
+        ("", "", "en"),
+        ("", "*", "en"),
+        ("", "ru;q=0", "en"),
+        ("", ",,;;q=" * 500, "en"),
+    ],
+)
+def test_a_visitor_reads_the_language_asked_for_else_the_browsers(
+    asked: str, accepted: str, expected: str
+) -> None:
+    assert wording.language(asked, accepted=accepted) == expected
+
+
+def places(code: str) -> dict[tuple[str, str], list[str]]:
+    return {
+        (section, key): sorted(set(re.findall(r"\{(\w*)\}", words)))
+        for section, texts in wording.words(code).items()
+        for key, words in texts.items()
+    }
+
+
+@pytest.mark.parametrize("code", wording.LANGUAGES)
+def test_every_language_has_the_same_words_and_places(code: str) -> None:
+    assert places(code) == places("en")
+    assert all(words.strip() for texts in wording.words(code).values() for words in texts.values())
+
+
+@pytest.mark.parametrize("code", wording.LANGUAGES)
+def test_a_page_keeps_its_language_and_leads_to_the_others(news: int, code: str) -> None:
+    response = get(f"{link()}&lang={code}")
+
+    page = text(response)
+    assert f'<html lang="{code}">' in page
+    assert response["Content-Language"] == code
+    assert all(f"&lang={code}" in url for url in visiting.forms(response))
+    others = [f"&lang={other}" for other in wording.LANGUAGES if other != code]
+    assert all(f'{other}" lang=' in page for other in others)
+
+
+def test_every_page_fills_all_its_places(news: int) -> None:
+    for response in pages():
+        assert not re.findall(r"\{(org|email|list|date)\}", text(response))
+
+
+def test_every_field_has_a_label_and_every_page_one_heading(news: int) -> None:
+    for response in pages():
+        page = response.content.decode()
+        if not page.startswith("<!doctype html>"):
+            continue
+        inputs = re.findall(r'<input (?![^>]*type="hidden")[^>]*>', page)
+        named = [found for found in inputs if re.search(r'id="(\w+)"', found)]
+        inside = re.findall(r"<label[^>]*>(?:(?!</label>).)*<input", page, re.DOTALL)
+
+        assert len(named) + len(inside) == len(inputs)
+        for found in named:
+            [identity] = re.findall(r' id="(\w+)"', found)
+            assert f'for="{identity}"' in page
+        assert page.count("<h1>") == 1
+        assert "<title></title>" not in page
