@@ -4,6 +4,8 @@ from datetime import timedelta
 from itertools import product
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from postledger.contacts import actions, consent
@@ -211,3 +213,36 @@ def test_a_thousand_words_are_one_statement_and_its_lock(
     assert len(changed) == 1000
     assert {people.state(contact_id) for contact_id in contacts} == {UNSUBSCRIBED}
     assert ConsentEvent.objects.count() == 1000
+
+
+@pytest.mark.parametrize("key", [None, "news"])
+def test_addresses_are_looked_for_by_index_however_many_contacts_there_are(
+    acme: int, key: str | None
+) -> None:
+    people.news(acme)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO contacts_contact (workspace_id, address)"
+            " SELECT %s, 'r' || n || '@example.com' FROM generate_series(1, 20000) n",
+            [acme],
+        )
+        cursor.execute(
+            "INSERT INTO contacts_subscription (contact_id, list_id, state)"
+            " SELECT c.id, l.id, 'active' FROM contacts_contact c, contacts_list l"
+        )
+        cursor.execute("ANALYZE contacts_contact, contacts_subscription")
+
+    with CaptureQueriesContext(connection) as captured:
+        if key is None:
+            words = [consent.complained(f"r{n}@example.com", at=NOW) for n in range(1, 11)]
+            assert len(people.apply(acme, *words)) == 10
+        else:
+            assert people.leave(acme, key=key)
+
+    [statement] = [one["sql"] for one in captured if "contacts_consentevent" in one["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {statement}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "contacts_contact_once" in plan
+    assert "Seq Scan on contacts_contact" not in plan
+    assert "Seq Scan on contacts_subscription" not in plan

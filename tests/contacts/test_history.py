@@ -53,8 +53,23 @@ def test_one_person_is_forgotten_and_nobody_else(acme: int, globex: int) -> None
     assert erase(acme, one) == 2
 
     assert ConsentEvent.objects.get().contact_id == two
+    people.leave(acme)
     with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
-        delete()
+        ConsentEvent.objects.filter(contact_id=one).delete()
+
+
+def test_who_may_forget_one_person_may_not_forget_another(acme: int) -> None:
+    one, _ = people.contact(acme), people.contact(acme, "r2@example.com")
+    people.leave(acme)
+    people.leave(acme, "r2@example.com")
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('postledger.erasing_contact', %s, true)", [str(one)])
+
+    with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
+        delete_by_sql()
+
+    assert ConsentEvent.objects.count() == 2
 
 
 def test_a_history_tells_of_the_time_before_the_contact(acme: int, globex: int) -> None:

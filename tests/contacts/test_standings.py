@@ -172,12 +172,14 @@ def test_states_and_subscriptions_are_told_of_those_who_differ(acme: int) -> Non
 def test_another_workspaces_list_of_the_same_key_tells_nothing_here(acme: int, globex: int) -> None:
     for workspace_id in (globex, acme):
         people.news(workspace_id)
-    theirs = people.member(globex)
+    theirs, ours = people.member(globex), people.member(acme)
     people.leave(globex, key="news")
 
-    found = queries.standings(acme, ["r1@example.com"], [theirs], list_key="news")
+    found = queries.standings(acme, ["r1@example.com"], [theirs, ours], list_key="news")
 
-    assert found == Standings({}, {})
+    assert found == Standings(
+        {}, {ours: "r1@example.com"}, subscriptions={ours: SubscriptionState.ACTIVE}
+    )
 
 
 def test_a_key_that_is_no_list_tells_nothing(acme: int) -> None:

@@ -23,6 +23,7 @@ from postledger.contacts.filters import (
 
 # In the planner's units: about what it takes to read a million contacts of 300 bytes.
 COSTLY = 45_000.0
+_TRIGRAM = 3  # signs at a time, by which texts within texts are found
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ def _missing(audience: Filter) -> Iterator[Index]:
         case All(parts) | AnyOf(parts):
             for part in parts:
                 yield from _missing(part)
+        case Comparison(_, Op.CONTAINS, str(text)) if len(text) < _TRIGRAM:
+            return
         case Comparison(Attribute(key), op) if op in _FOR_ATTRIBUTES:
             yield _index(_FOR_ATTRIBUTES[op], key)
         case Comparison(Column.UPDATED_AT):

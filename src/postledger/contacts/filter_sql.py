@@ -82,10 +82,9 @@ class _Compiler:
         return pg.SQL("contact.id IN ({})").format(pg.SQL(" UNION ALL ").join(members))
 
     def _members(self, wanted: OnList) -> Composed:
-        return pg.SQL(
-            "SELECT s.contact_id FROM contacts_subscription AS s"
-            " WHERE s.list_id = {} AND s.state = ANY ({})"
-        ).format(*self._on(wanted))
+        return pg.SQL("SELECT s.contact_id FROM contacts_subscription AS s WHERE {}").format(
+            self._on(wanted)
+        )
 
     def whole(self, audience: Filter) -> Composed:
         match audience:
@@ -108,15 +107,19 @@ class _Compiler:
     def _on_list(self, wanted: OnList) -> Composed:
         # Not IN (SELECT …): negated, or beside an OR, that reads a large list for each contact.
         return pg.SQL(
-            "EXISTS (SELECT FROM contacts_subscription AS s WHERE s.contact_id = contact.id"
-            " AND s.list_id = {} AND s.state = ANY ({}))"
-        ).format(*self._on(wanted))
+            "EXISTS (SELECT FROM contacts_subscription AS s WHERE s.contact_id = contact.id AND {})"
+        ).format(self._on(wanted))
 
-    def _on(self, wanted: OnList) -> tuple[Composed, Composed]:
-        return (
-            self._value(self.lists[wanted.key], "bigint"),
-            self._value([state.value for state in wanted.states], "text[]"),
-        )
+    def _on(self, wanted: OnList) -> Composed:
+        """Of one state, contacts_subscription_of_list has the contacts in the order of ids."""
+        list_id = self._value(self.lists[wanted.key], "bigint")
+        match wanted.states:
+            case (state,):
+                states = self._value(state.value, "text")
+            case several:
+                each = self._value([state.value for state in several], "text[]")
+                states = pg.SQL("ANY ({})").format(each)
+        return pg.SQL("s.list_id = {} AND s.state = {}").format(list_id, states)
 
     def _attribute(self, key: str, op: Op, value: object) -> Composed:
         several = value if isinstance(value, tuple) else (value,)

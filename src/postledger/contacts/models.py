@@ -260,3 +260,7 @@ class Suppression(models.Model):
                 name="contacts_suppression_left",
             ),
         )
+
+
+# Django finds models here and nowhere else.
+from postledger.contacts.importing.models import Import as Import  # noqa: E402, PLC0414

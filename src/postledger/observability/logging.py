@@ -1,12 +1,22 @@
 """One JSON object on each log line, from our own code and from every library alike."""
 
 import logging.config
-from typing import Any
+import sys
+from typing import Any, TextIO, override
 
 import structlog
 from structlog.types import EventDict, Processor, WrappedLogger
 
 from postledger.observability import masking
+
+
+class StderrHandler(logging.StreamHandler[TextIO]):
+    """Writes to what standard error is at the moment: whoever replaces it may close the old one."""
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
 
 
 def configure(config: dict[str, Any]) -> None:
@@ -33,7 +43,7 @@ def dict_config(*, level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"json": {"()": formatter}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "handlers": {"stderr": {"()": StderrHandler, "formatter": "json"}},
         "root": {"level": level, "handlers": ["stderr"]},
         "loggers": {
             # Django brings handlers of its own, one of which mails errors to people.

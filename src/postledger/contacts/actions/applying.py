@@ -15,6 +15,8 @@ MOST = 10_000
 # The rule of priority, for many addresses at once. Of an address that is told twice the strongest
 # word counts. Whether a row changes is decided by the version that was locked (`old`): the
 # statement's own snapshot may be older, and a condition on it would pass over the row.
+# LIMIT says what the planner does not know of a partial index, that it is unique: without it, a
+# thousand addresses of a million were looked for by reading all, in 3 s instead of 0.2 s.
 _APPLY = """
 WITH told AS MATERIALIZED (
     SELECT DISTINCT ON (key) *
@@ -34,10 +36,14 @@ WITH told AS MATERIALIZED (
 ), old AS MATERIALIZED (
     SELECT told.*, c.id, c.state AS before, c.bounce_type AS old_type,
            c.bounce_subtype AS old_subtype
-    FROM told JOIN contacts_contact AS c
-      ON c.workspace_id = %(workspace)s
-     AND lower(c.address) COLLATE "C" = told.key
-     AND c.deleted_at IS NULL
+    FROM told
+    CROSS JOIN LATERAL (
+        SELECT id FROM contacts_contact
+        WHERE workspace_id = %(workspace)s AND lower(address) COLLATE "C" = told.key
+          AND deleted_at IS NULL
+        LIMIT 1
+    ) AS found
+    JOIN contacts_contact AS c ON c.id = found.id
     ORDER BY c.id
     FOR NO KEY UPDATE OF c
 ), new AS (

@@ -13,6 +13,7 @@ WITH given AS MATERIALIZED (
     SELECT id FROM contacts_contact
     WHERE workspace_id = %(workspace)s AND deleted_at IS NULL
       AND lower(address) COLLATE "C" = lower(%(address)s) COLLATE "C"
+    LIMIT 1  -- there is one at most, which the planner does not know
 ), old AS MATERIALIZED (
     SELECT s.id, s.state AS before
     FROM contacts_subscription AS s JOIN contact ON contact.id = s.contact_id

@@ -1,0 +1,101 @@
+"""An import that is killed at any moment, and resumed, makes exactly the contacts of its file."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from postledger.contacts.importing import running
+from postledger.contacts.importing.models import ImportState
+from postledger.contacts.models import ConsentEvent, Contact, Subscription
+from tests.contacts import people
+from tests.contacts.importing import files
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+ROWS = 50_000
+KILLS = 10
+
+
+def _environment() -> dict[str, str]:
+    known = connection.settings_dict
+    address = f"{known['HOST']}:{known['PORT'] or 5432}/{known['NAME']}"
+    return {
+        **os.environ,
+        "DATABASE_URL": f"postgresql://{known['USER']}@{address}",
+        "SECRET_KEY": "only-for-tests-" + "x" * 50,
+    }
+
+
+def _resume(path: Path, import_id: int, workspace: str) -> subprocess.Popen[bytes]:
+    command = "from postledger.config.main import main; main()"
+    words = ["contacts", "resume", str(import_id), str(path), workspace]
+    return subprocess.Popen(
+        [sys.executable, "-c", command, *words],
+        env=_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def _content() -> str:
+    """Some rows are wrong and some come twice, so that every counter is at stake."""
+    rows = [
+        "nobody,"
+        if n % 1000 == 7
+        else f"R{n - n % 500}@Example.com,late"
+        if n % 1000 == 501
+        else f"r{n}@example.com,Person {n}"
+        for n in range(ROWS)
+    ]
+    return "email,name\n" + "\n".join(rows) + "\n"
+
+
+def test_an_import_survives_ten_kills(tmp_path: Path) -> None:
+    acme = people.workspace("acme")
+    people.news(acme)
+    path = files.made(tmp_path, _content())
+    import_id = running.start(acme, path, mapping={}, list_key="news", actor="alice")
+    chance = random.Random()
+    stops = set()
+
+    for _ in range(KILLS):
+        running_on = _resume(path, import_id, "acme")
+        _wait_for_work(running_on)
+        time.sleep(chance.uniform(0, 1.5))
+        os.kill(running_on.pid, signal.SIGKILL)
+        running_on.communicate()
+        stops.add(running.progress(acme, import_id).done)
+    _, told = _resume(path, import_id, "acme").communicate(timeout=120)
+
+    done = running.progress(acme, import_id)
+    expected = {f"r{n}@example.com" for n in range(ROWS) if n % 1000 not in {7, 501}}
+    assert done.state is ImportState.FINISHED, told.decode()
+    assert set(Contact.objects.values_list("address", flat=True)) == expected
+    assert Contact.objects.count() == Subscription.objects.count() == len(expected)
+    assert ConsentEvent.objects.count() == len(expected)
+    assert not Contact.objects.filter(name="late").exists()
+    assert (done.created, done.duplicates, done.refused) == (len(expected), 50, 50)
+    assert len(list(running.problems(acme, import_id))) == 100
+    assert len(stops) > 1, "no kill came between two chunks"
+
+
+def _wait_for_work(process: subprocess.Popen[bytes]) -> None:
+    """Until it has asked the database something, which is when a kill starts to hurt."""
+    until = time.monotonic() + 30
+    with connection.cursor() as cursor:
+        while time.monotonic() < until and process.poll() is None:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                " AND query ~ 'contacts_(staged|import)'"
+            )
+            if cursor.fetchone() != (0,):
+                return
+            time.sleep(0.01)

@@ -1,0 +1,128 @@
+"""An import and somebody who leaves at the same moment: whoever is first, the no counts."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from postledger.contacts import actions
+from postledger.contacts.importing import running
+from postledger.contacts.importing.refusals import ImportMovedError
+from postledger.contacts.importing.running import Progress
+from postledger.contacts.models import Contact, Subscription
+from postledger.contacts.states import ContactState, SubscriptionState
+from tests.contacts import people
+from tests.contacts.importing import files
+from tests.contacts.people import R1
+from tests.races import collide
+
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def acme() -> int:
+    workspace_id = people.workspace("acme")
+    people.news(workspace_id)
+    return workspace_id
+
+
+def _import(workspace_id: int, folder: Path, external_id: str = "") -> Progress:
+    path = files.made(folder, f"email,name,external_id\n{R1},Ann,{external_id}\n")
+    return files.imported(workspace_id, path, list_key="news")
+
+
+@pytest.mark.parametrize("key", ["general", "news"])
+def test_who_leaves_while_being_imported_has_left(acme: int, tmp_path: Path, key: str) -> None:
+    with collide.uncommitted(partial(_import, acme, tmp_path)):
+        leaving = collide.start(partial(people.leave, acme, R1, key))
+        leaving.must_wait()
+
+    assert leaving.answer()
+    contact = Contact.objects.get()
+    if key == "general":
+        assert contact.state == ContactState.UNSUBSCRIBED
+    else:
+        assert people.subscription(contact.pk) is SubscriptionState.UNSUBSCRIBED
+
+
+@pytest.mark.parametrize("key", ["general", "news"])
+def test_who_is_imported_while_leaving_is_not_subscribed(
+    acme: int, tmp_path: Path, key: str
+) -> None:
+    with collide.uncommitted(partial(people.leave, acme, R1, key)):
+        importing = collide.start(partial(_import, acme, tmp_path))
+        importing.must_wait()
+
+    done = importing.answer()
+    assert (done.created, done.subscribed, done.kept_back) == (1, 0, 1)
+    assert not Subscription.objects.exists()
+
+
+def test_a_contact_that_is_made_meanwhile_is_subscribed_all_the_same(
+    acme: int, tmp_path: Path
+) -> None:
+    with collide.uncommitted(partial(people.contact, acme)):
+        importing = collide.start(partial(_import, acme, tmp_path))
+        importing.must_wait()
+
+    done = importing.answer()
+    assert (done.created, done.updated, done.subscribed) == (0, 1, 1)
+    assert Contact.objects.get().name == "Ann"
+
+
+def test_an_external_id_that_is_taken_meanwhile_is_a_problem_of_its_row(
+    acme: int, tmp_path: Path
+) -> None:
+    other = partial(
+        actions.create_contact, acme, address="r2@example.com", external_id="x", actor="bob"
+    )
+
+    with collide.uncommitted(other):
+        importing = collide.start(partial(_import, acme, tmp_path, "x"))
+        importing.must_wait()
+
+    done = importing.answer()
+    assert (done.created, done.refused) == (0, 1)
+    assert Contact.objects.get().address == "r2@example.com"
+
+
+class _DiedError(Exception):
+    pass
+
+
+def test_of_two_processes_with_one_import_one_does_each_chunk(acme: int, tmp_path: Path) -> None:
+    """The other one takes the second of three chunks, and the first finds its import moved."""
+    rows = "".join(f"r{n}@example.com\n" for n in range(20_001))
+    path = files.made(tmp_path, f"email\n{rows}")
+    import_id = running.start(acme, path, mapping={}, actor="alice")
+
+    def die(_: Progress) -> None:
+        raise _DiedError
+
+    def compete(_: Progress) -> None:
+        with pytest.raises(_DiedError):
+            collide.start(partial(running.run, acme, path, import_id=import_id, tell=die)).answer()
+
+    with pytest.raises(ImportMovedError):
+        running.run(acme, path, import_id=import_id, tell=compete)
+
+    assert running.progress(acme, import_id).created == Contact.objects.count() == 20_000
+
+
+def test_two_imports_of_the_same_people_neither_hang_nor_double(acme: int, tmp_path: Path) -> None:
+    ways = [range(2_000), range(1_999, -1, -1)]
+    paths = [
+        files.made(
+            tmp_path,
+            "email\n" + "".join(f"r{n}@example.com\n" for n in way),
+            name=f"{number}.csv",
+        )
+        for number, way in enumerate(ways)
+    ]
+
+    done = collide.together(
+        [partial(files.imported, acme, path, list_key="news") for path in paths]
+    )
+
+    assert sum(one.created for one in done) == Contact.objects.count() == 2_000
+    assert sum(one.subscribed for one in done) == Subscription.objects.count() == 2_000
