@@ -138,7 +138,6 @@ def explained(workspace_id: int, data: object) -> str:
         {"field": "state", "is": "bounced"},
         {"field": "state_changed_at", "within_days": 7},
         {"list": "news"},
-        {"any": [{"list": "news"}, {"city": "City 5"}]},
         {"all": [{"city": "City 5"}, {"field": "attributes.age", "over": 30}]},
     ],
 )

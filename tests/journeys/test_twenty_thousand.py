@@ -41,7 +41,7 @@ def test_a_worker_told_to_stop_under_load_leaves_nothing_in_doubt_and_loses_noth
 ) -> None:
     journal = tmp_path / "journal"
     # So many that ten workers one after the other cannot finish them.
-    mails = 5 * MAILS
+    mails = 12 * MAILS
     bulk = stage.bulk(stage.sender("acme", journal=str(journal)), mails)
 
     with rig.installation(tmp_path, stage.database()) as installed:

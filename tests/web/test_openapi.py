@@ -23,6 +23,10 @@ CONFIG = SchemathesisConfig.from_dict(
     {
         "checks": {
             "positive_data_acceptance": {"expected-statuses": ["2xx", "404", "409", "422"]},
+            # What is wrong may also be too large to be looked at.
+            "negative_data_rejection": {
+                "expected-statuses": ["400", "401", "403", "404", "405", "409", "413", "415", "422"]
+            },
         }
     }
 )
