@@ -8,7 +8,7 @@ from email.parser import BytesParser
 
 import pytest
 
-from postledger.content import footer, scripts, slices
+from postledger.content import article_letters, footer, scripts, slices
 from postledger.content.footer import Footer
 from postledger.content.letter import Script
 from postledger.content.notion import mailouts
@@ -16,7 +16,6 @@ from postledger.content.slices import Slice
 from postledger.content.source import Format, Source
 from postledger.lib.errors import RefusedError
 from postledger.providers.base import Mailbox
-from postledger.web.api import article_letters
 from tests.content.golden import specimen
 from tests.content.golden.specimen import LEAVING, Specimen, Way
 from tests.fakes import notion_pages

@@ -3,12 +3,10 @@
 from dataclasses import replace
 from functools import lru_cache
 
-from django.conf import settings
-
 from postledger.accounts import queries as accounts
 from postledger.contacts import links
 from postledger.content import footer as footers
-from postledger.content import letters, scripts, templates
+from postledger.content import footing, letters, scripts, templates
 from postledger.content.footer import FooterEnvMissingError
 from postledger.content.letter import Letter
 from postledger.content.locales import MissingLocaleError
@@ -76,13 +74,7 @@ def _letter(source: Source, required: tuple[str, ...], optional: tuple[str, ...]
 
 
 def _with_footer(workspace_id: int, mail: MailRequest) -> MailRequest:
-    known = accounts.organisation(workspace_id)
-    footer = footers.required(
-        org_name=known.name,
-        org_address=known.address,
-        unsubscribe_base_url=known.unsubscribe_base_url,
-        has_secret=bool(settings.UNSUBSCRIBE_SECRET),
-    )
+    footer = footing.of(accounts.organisation(workspace_id))
     link = links.leaving(workspace_id).url(mail.to, list_key=mail.list_key or "")
     html, text = footers.written(footer, link)
     return replace(

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-from postledger.content import builtin, scripts, slices
+from postledger.content import article_letters, builtin, scripts, slices
 from postledger.content.slices import Slice
 from postledger.content.source import Format, Source
-from postledger.web.api import article_letters
 from tests.content.golden import specimen
 from tests.content.golden.specimen import Specimen, Way
 

@@ -8,11 +8,12 @@ from ninja import Path, Router
 from ninja.responses import Status
 
 from postledger.accounts.keys import Scope
-from postledger.content import articles, slices
+from postledger.content import article_letters, articles, slices, trials
 from postledger.content.articles import ArticleUnknownError
 from postledger.content.checks import Finding
 from postledger.content.slices import Slice, SubjectRequiredError
-from postledger.web.api import article_forms, article_letters, findings, trials
+from postledger.content.trials import Trial
+from postledger.web.api import article_forms, findings
 from postledger.web.api.article_forms import (
     ArticleChangeIn,
     ArticleList,
@@ -24,7 +25,6 @@ from postledger.web.api.article_forms import (
     SliceList,
     SliceOut,
 )
-from postledger.web.api.trials import Trial
 from postledger.web.api.words import ArticleKey
 from postledger.web.shared import auth
 from postledger.web.shared.problems import KINDS, Problem

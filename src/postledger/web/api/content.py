@@ -5,10 +5,11 @@ from ninja import Router
 from pydantic import BaseModel, Field
 
 from postledger.accounts.keys import Scope
+from postledger.content import trials
 from postledger.content.program import Values as Given
-from postledger.web.api import findings, trials
+from postledger.content.trials import Trial
+from postledger.web.api import findings
 from postledger.web.api.findings import FindingOut, PreviewOut
-from postledger.web.api.trials import Trial
 from postledger.web.api.words import Locale, Values, Variables, WordsIn
 from postledger.web.shared import auth
 from postledger.web.shared.problems import KINDS, Problem

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pydantic import BaseModel, ConfigDict, Field
 
 from postledger.content.checks import Finding
-from postledger.web.api.trials import Trial
+from postledger.content.trials import Trial
 
 
 class FindingOut(BaseModel):

@@ -8,12 +8,12 @@ from ninja import Path, Router
 from ninja.responses import Status
 
 from postledger.accounts.keys import Scope
-from postledger.content import templates
+from postledger.content import templates, trials
 from postledger.content.checks import Finding
 from postledger.content.templates import TemplateFacts, TemplateUnknownError
 from postledger.transactional import values
 from postledger.transactional.values import Flaw, Validation
-from postledger.web.api import findings, template_forms, trials
+from postledger.web.api import findings, template_forms
 from postledger.web.api.template_forms import (
     AddedVersion,
     NewTemplateIn,

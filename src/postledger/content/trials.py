@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.conf import settings
-
 from postledger.accounts import queries as accounts
 from postledger.content import checks, program, review, scripts
-from postledger.content import footer as footers
+from postledger.content import footing as footings
 from postledger.content.checks import Finding
 from postledger.content.footer import Footer, FooterEnvMissingError
 from postledger.content.letter import Letter, Script
@@ -31,12 +29,7 @@ def footing(workspace_id: int) -> Footing:
     """As a preview shows it: the link is the page itself, without a token, and ends nothing."""
     known = accounts.organisation(workspace_id)
     try:
-        footer = footers.required(
-            org_name=known.name,
-            org_address=known.address,
-            unsubscribe_base_url=known.unsubscribe_base_url,
-            has_secret=bool(settings.UNSUBSCRIBE_SECRET),
-        )
+        footer = footings.of(known)
     except FooterEnvMissingError as missing:
         return Footing(lacking=(Finding(missing.code, "footer", str(missing)),))
     return Footing(footer, values={"unsubscribe_url": known.unsubscribe_base_url})
