@@ -1,14 +1,15 @@
-"""An audience is counted, sampled, and walked through in its order, each address once."""
+"""An audience is counted, sampled, and its roll is called in its order, each address once."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
 from psycopg import sql as pg
 
-from postledger.contacts import actions, advice, audience, filter_parsing, sql
+from postledger.contacts import actions, advice, audience, filter_parsing, roll, sql
 from postledger.contacts.filters import EVERYBODY, Filter
+from postledger.contacts.roll import Roll
 from postledger.contacts.states import ContactState
 from postledger.deliveries.ledger import sql as prepared
 from tests.contacts import people
@@ -19,14 +20,18 @@ def parse(data: object) -> Filter:
     return filter_parsing.parse(data, now=datetime(2026, 11, 15, tzinfo=UTC))
 
 
+def called(meant: Filter) -> Roll:
+    return Roll(meant, None, frozen_at=datetime.now(UTC) + timedelta(days=1))
+
+
 def walked(workspace_id: int, meant: Filter, *, size: int) -> Iterator[list[str]]:
     place = ""
     for _ in range(100):
-        source = audience.walk(workspace_id, meant, after=place, limit=size)
+        source = roll.chunk(workspace_id, called(meant), after=place, limit=size)
         rows = sql.rows(source.sql, source.params)
         if not rows:
             return
-        yield [row[1] for row in rows]
+        yield [row[1] for row in rows if row[-1] is None]
         place = rows[-1][2]
     raise AssertionError("it never ends")
 
@@ -88,7 +93,7 @@ def test_an_audience_can_be_walked_inside_a_statement_that_the_server_prepares(a
     for name in ("carol", "Alice", "bob"):
         people.member(acme, f"{name}@example.com")
     meant = parse({"all": [{"list": "news"}, {"not": {"field": "attributes.age", "over": 3}}]})
-    source = audience.walk(acme, meant, after="", limit=10_000)
+    source = roll.chunk(acme, called(meant), after="", limit=10_000)
     statement = pg.SQL(
         "WITH chosen AS (SELECT address, contact_id::text FROM ({}) AS audience)"
         " SELECT address FROM chosen WHERE %(other)s::text IS NOT NULL"
@@ -136,6 +141,8 @@ def explained(workspace_id: int, data: object) -> str:
         {"field": "ocd_ids", "has": "ocd-division/place:7"},
         {"field": "locale", "is": "l7"},
         {"field": "state", "is": "bounced"},
+        {"not": {"field": "state", "is": "active"}},
+        {"not": {"any": [{"field": "locale", "exists": False}, {"not": {"city": "City 5"}}]}},
         {"field": "state_changed_at", "within_days": 7},
         {"list": "news"},
         {"all": [{"city": "City 5"}, {"field": "attributes.age", "over": 30}]},
@@ -152,6 +159,13 @@ def test_advice_is_silent_about_a_filter_that_is_fast(many: int, data: object) -
     assert advice.advice(many, parse(data)) is None
 
 
+def test_advice_is_given_on_whatever_took_long(many: int) -> None:
+    meant = parse({"city": "City 5"})
+
+    assert advice.advice(many, meant, took=advice.PROMISED) is None
+    assert advice.advice(many, meant, took=advice.PROMISED * 1.01) is not None
+
+
 @pytest.mark.parametrize(
     ("data", "index"),
     [
@@ -162,7 +176,17 @@ def test_advice_is_silent_about_a_filter_that_is_fast(many: int, data: object) -
         ),
         ({"field": "attributes.city", "contains": "y 77"}, "gin_trgm_ops"),
         ({"field": "attributes.nick", "exists": True}, "(attributes ->> 'nick') IS NOT NULL"),
+        ({"field": "attributes.age", "exists": False}, "(attributes ->> 'age') IS NULL"),
         ({"field": "updated_at", "before": "2020-01-01"}, "(workspace_id, updated_at)"),
+        (
+            {
+                "any": [
+                    {"field": "attributes.age", "over": 88},
+                    {"field": "updated_at", "before": "2020-01-01"},
+                ]
+            },
+            "; CREATE INDEX CONCURRENTLY",  # one for each part, or all are looked at
+        ),
         (
             {"any": [{"city": "City 5"}, {"field": "attributes.it's", "over": 1}]},
             "(attributes -> 'it''s')",
@@ -193,6 +217,8 @@ def test_advice_names_an_index_that_is_missing_and_would_be_used(
         {"not": {"city": "City 5"}},
         {"plan": "free"},
         {"field": "attributes.city", "contains": "77"},  # fewer signs than such an index has
+        {"field": "attributes.age", "over": 3},  # nearly everybody
+        {"any": [{"field": "attributes.age", "over": 88}, {"plan": "free"}]},
     ],
 )
 def test_advice_says_where_no_index_would_help(many: int, data: object) -> None:

@@ -9,10 +9,10 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from postledger.contacts import audience, filter_matching, filter_parsing, sql
-from postledger.contacts.filter_matching import Traits
+from postledger.contacts import audience, filter_parsing, sql
 from postledger.contacts.states import ContactState, SubscriptionState
-from tests.contacts import people
+from tests.contacts import matching, people
+from tests.contacts.matching import Traits
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 KEYS = ["plan", "Plan", "age", "tags", "Ünï", "a.b", "list", "is"]
@@ -163,7 +163,7 @@ def test_the_database_and_python_choose_the_same_people(
     acme: int, crowd: dict[int, Traits], data: object
 ) -> None:
     meant = filter_parsing.parse(json.loads(json.dumps(data)), now=NOW)
-    expected = {id_ for id_, one in crowd.items() if filter_matching.matches(meant, one)}
+    expected = {id_ for id_, one in crowd.items() if matching.matches(meant, one)}
 
     found = {member.contact_id for member in audience.sample(acme, meant, size=1000)}
 

@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from postledger.contacts import advice, audience, filter_parsing, sql
+from postledger.contacts import advice, audience, filter_parsing, roll, sql
 from postledger.contacts.details import Details
 from postledger.contacts.filter_values import InvalidFilterError
 from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.models import Contact
+from postledger.contacts.roll import Roll
 from tests.contacts import people
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -116,8 +117,8 @@ def test_hostile_texts_are_refused_or_find_nobody(shape: str, acme: int, crowd: 
             assert audience.count(acme, meant) == 0, text
             assert audience.sample(acme, meant) == [], text
             advice.advice(acme, meant)
-            walk = audience.walk(acme, meant, after=text, limit=10)
-            assert sql.rows(walk.sql, walk.params) == [], text
+            called = roll.chunk(acme, Roll(meant, None, NOW), after=text, limit=10)
+            assert sql.rows(called.sql, called.params) == [], text
         except (InvalidFilterError, ListUnknownError):
             continue
 

@@ -72,6 +72,61 @@ def test_who_may_forget_one_person_may_not_forget_another(acme: int) -> None:
     assert ConsentEvent.objects.count() == 2
 
 
+def erase_address(workspace_id: int, address: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT contacts_erase_address(%s, %s)", [workspace_id, address])
+        return int(cursor.fetchone()[0])
+
+
+def test_what_happened_to_an_address_without_a_contact_is_forgotten_and_nothing_else(
+    acme: int, globex: int
+) -> None:
+    people.leave(acme, "R1@example.com")
+    people.leave(acme, "r2@example.com")
+    people.leave(globex)
+    people.contact(acme)
+    people.undo(acme)
+
+    assert erase_address(acme, "r1@example.com") == 1
+    assert erase_address(acme, "r1@example.com") == 0
+
+    assert people.told(acme) == [
+        ("unsubscribed", None, None, None),
+        ("undone", None, "unsubscribed", "active"),
+    ]
+    assert len(people.told(globex)) == 1
+    with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
+        delete_by_sql()
+
+
+def test_what_happens_to_an_address_after_it_was_forgotten_is_kept(acme: int) -> None:
+    people.leave(acme)
+    erase_address(acme, people.R1)
+    people.undo(acme)
+
+    with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
+        delete_by_sql()
+
+    assert people.told(acme) == [("undone", None, None, None)]
+
+
+def test_who_may_forget_one_address_may_not_forget_it_elsewhere(acme: int, globex: int) -> None:
+    people.leave(acme)
+    people.leave(globex)
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('postledger.erasing_address', %s || ' ' || encode(address_hash,"
+            " 'hex'), true) FROM contacts_consentevent WHERE workspace_id = %s",
+            [str(acme), acme],
+        )
+
+    with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
+        ConsentEvent.objects.filter(workspace_id=globex).delete()
+    with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
+        change()
+
+
 def test_a_history_tells_of_the_time_before_the_contact(acme: int, globex: int) -> None:
     people.leave(acme, "R1@example.com")
     people.leave(globex)

@@ -1,7 +1,7 @@
 """The gates learn of a whole window in one statement who must not, or cannot, be mailed."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -167,6 +167,25 @@ def test_states_and_subscriptions_are_told_of_those_who_differ(acme: int) -> Non
         left: SubscriptionState.UNSUBSCRIBED,
     }
     assert queries.standings(acme, [], [left]).subscriptions == {}
+
+
+def test_who_wants_a_break_from_a_list_has_paused_it_until_then(acme: int) -> None:
+    people.news(acme)
+    members = [people.member(acme, f"r{number}@example.com") for number in range(2)]
+    now = datetime.now(UTC)
+    for contact_id, until in zip(members, (timedelta(days=1), timedelta(days=-1)), strict=True):
+        actions.snooze(
+            acme,
+            contact_id=contact_id,
+            list_key="news",
+            until=now + until,
+            origin=people.FORM,
+            now=now,
+        )
+
+    found = queries.standings(acme, [], members, list_key="news")
+
+    assert [*found.subscriptions.values()] == [SubscriptionState.PAUSED, SubscriptionState.ACTIVE]
 
 
 def test_another_workspaces_list_of_the_same_key_tells_nothing_here(acme: int, globex: int) -> None:

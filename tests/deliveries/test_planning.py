@@ -17,7 +17,7 @@ NOW = datetime.now(UTC)
 PAST = datetime(2019, 5, 17, tzinfo=UTC)
 SOURCE = pg.SQL(
     "SELECT 'r' || n || '@example.com' AS address, 'r' || n AS dedupe_key,"
-    " NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter"
+    " NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter, NULL::text AS kept_back"
     " FROM generate_series(1, %(upto)s) AS n"
 )
 

@@ -92,7 +92,7 @@ def test_who_leaves_everything_after_planning_gets_service_mail_only(tmp_path: P
     }
 
 
-def test_who_leaves_a_list_or_pauses_it_after_planning_gets_none_of_its_mail(
+def test_who_leaves_a_list_pauses_or_snoozes_it_after_planning_gets_none_of_its_mail(
     tmp_path: Path, settings: LazySettings
 ) -> None:
     settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
@@ -224,6 +224,52 @@ def test_a_mail_that_is_proved_accepted_after_it_was_read_is_not_sent_again(
 
     assert acme.taken_from(stream) == others
     assert office.counts(stream) == {State.ACCEPTED: 3}
+
+
+@contextmanager
+def stopping_arms(stream_id: int) -> Iterator[None]:
+    """Whoever has made its mails waits at the stream's gate before it arms them."""
+
+    def lock() -> None:
+        place = {"place": stream_id & (2**31 - 1)}
+        sql.rows("SELECT pg_advisory_xact_lock(1, %(place)s::integer)", place)
+
+    with collide.uncommitted(lock):
+        yield
+
+
+def test_who_leaves_after_the_mail_was_made_and_before_it_is_armed_is_not_mailed(
+    tmp_path: Path,
+) -> None:
+    acme = office.open_office(tmp_path)
+    stream = office.stream(acme, office.people(3))
+
+    with office.dispatching() as dispatcher:
+        with stopping_arms(stream):
+            wait_for_reader(dispatcher)
+            leave(acme, "r1@example.com", "general")
+        office.until(lambda: not office.waiting(stream), dispatcher)
+
+    assert acme.taken_from(stream) == [0, 2]
+    assert office.counts(stream) == {State.ACCEPTED: 2, State.SUPPRESSED: 1}
+
+
+def test_when_everybody_leaves_before_the_arm_the_provider_is_not_called(tmp_path: Path) -> None:
+    acme = office.open_office(tmp_path, kind="smtp", settings={"host": "127.0.0.1", "port": 1})
+    stream = office.stream(acme, office.people(3))
+
+    with office.dispatching() as dispatcher:
+        with stopping_arms(stream):
+            wait_for_reader(dispatcher)
+            for address in office.people(3):
+                leave(acme, address, "general")
+        office.until(lambda: not office.waiting(stream), dispatcher)
+
+    assert office.counts(stream) == {State.SUPPRESSED: 3}
+    assert office.details(stream) == {
+        ("not_sent", None, "The recipient's wishes changed while the mail was being made."),
+        ("suppressed", "unsubscribed", ""),
+    }
 
 
 def stream_hold(acme: office.Office, stream: int) -> None:

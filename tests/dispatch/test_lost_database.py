@@ -71,7 +71,7 @@ CASES = [
         [Kind.TRANSACTIONAL],
         [ledger.claim, page.read, ledger.arm, queries.leased, ledger.settle, ledger.hold_sender],
     ),
-    *product([Kind.CAMPAIGN], [ledger.arm, queries.leased, ledger.settle]),
+    *product([Kind.CAMPAIGN], [ledger.arm, queries.leased, page.standings, ledger.settle]),
 ]
 
 

@@ -13,7 +13,7 @@ PATIENCE = 30.0
 
 _PEOPLE = pg.SQL(
     "SELECT 'r' || n || '@drill.example' AS address, 'r' || n AS dedupe_key,"
-    " NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter"
+    " NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter, NULL::text AS kept_back"
     " FROM generate_series(%(first)s::int, %(last)s::int) AS n (n)"
 )
 

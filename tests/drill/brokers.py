@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from amqp.exceptions import NotFound
 from kombu import Connection, Queue
 
 from tests.drill.drill import Drill
+from tests.drill.fleet import Member
 from tests.drill.services import RabbitMQ, Redis_
 from tests.drill.size import Size
 
@@ -21,31 +23,38 @@ def rabbitmq(drill: Drill, size: Size) -> None:
 
 def redis(drill: Drill, size: Size) -> None:
     """Redis as the broker of every worker, and as the counter of the pace."""
-    for member in drill.fleet.of_role("worker"):
+    for member in _listening(drill):
         drill.fleet.kill(member)
-        drill.fleet.start("worker", BROKER_URL=drill.redis.url)
-    for member in drill.fleet.of_role("beat"):
-        drill.fleet.kill(member)
-        drill.fleet.start("beat", BROKER_URL=drill.redis.url)
+        drill.fleet.start(member.role, BROKER_URL=drill.redis.url)
     _hurt(drill, drill.redis, "Redis", size)
     for _ in range(size.broker_rounds):
         drill.pass_time(1)
         drill.redis.client().flushall()
         drill.faults["Redis flushed"] += 1
+    _back_to_rabbitmq(drill)
 
 
 def swapped(drill: Drill, size: Size) -> None:
     """Workers on different brokers than the web and beat: whoever rings, somebody looks."""
     for round_ in range(size.broker_rounds):
         url = (drill.redis.url, drill.rabbitmq.url)[round_ % 2]
-        for member in [*drill.fleet.of_role("worker"), *drill.fleet.of_role("beat")]:
+        for member in _listening(drill):
             drill.fleet.terminate(member)
             drill.fleet.start(member.role, BROKER_URL=url)
             drill.pass_time(size.pause)
         drill.faults["broker swapped"] += 1
-    for member in [*drill.fleet.of_role("worker"), *drill.fleet.of_role("beat")]:
+    _back_to_rabbitmq(drill)
+
+
+def _back_to_rabbitmq(drill: Drill) -> None:
+    """What comes next would otherwise hurt a broker nobody listens to."""
+    for member in _listening(drill):
         drill.fleet.terminate(member)
         drill.fleet.start(member.role)
+
+
+def _listening(drill: Drill) -> list[Member]:
+    return [*drill.fleet.of_role("worker"), *drill.fleet.of_role("beat")]
 
 
 def _hurt(drill: Drill, broker: RabbitMQ | Redis_, name: str, size: Size) -> None:
@@ -77,6 +86,7 @@ def _freeze(drill: Drill, broker: RabbitMQ | Redis_) -> None:
 
 def bells(drill: Drill, size: Size) -> None:
     """Dropped for a while, then tripled, then all of them again when everything is over."""
+    _wait_for_queues(drill)
     end = time.monotonic() + size.pause + 2
     while time.monotonic() < end:
         _purge(drill)
@@ -90,6 +100,19 @@ def bells(drill: Drill, size: Size) -> None:
     _ring(drill, times=100)
     drill.faults["bells replayed after the run"] += 100
     time.sleep(2)
+
+
+def _wait_for_queues(drill: Drill) -> None:
+    """The broker may be new, and a worker that comes up makes its queues."""
+    end = time.monotonic() + 30
+    while True:
+        try:
+            _purge(drill)
+        except NotFound:
+            assert time.monotonic() < end, "no worker made its queues"
+            drill.pass_time(0.2)
+        else:
+            return
 
 
 def _purge(drill: Drill) -> None:

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +20,10 @@ TOKEN = "ntn_made-up-0123456789abcdef"
 MOST_RESULTS = 100
 
 _SOME_TIME = "2026-11-15T08:00:00.000Z"
+
+
+def _nothing() -> None:
+    """What happens unless a test wants something else."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +73,18 @@ class FakeNotion:
     files: dict[str, File] = field(default_factory=dict)
     faults: deque[Fault] = field(default_factory=deque)
     requests: list[Seen] = field(default_factory=list)
+    before_create: Callable[[], None] = _nothing  # a row was asked for and is not there yet
+    after_create: Callable[[], None] = _nothing  # a row is there, and nobody was told
     _children: dict[str, tuple[Node, ...]] = field(default_factory=dict)
     _id_count: int = 0
     _signature: int = 0
     _expired: int = 0  # signatures up to this one are
 
-    def add_page(self, *nodes: Node, properties: Json | None = None) -> str:
+    def add_page(
+        self, *nodes: Node, properties: Json | None = None, table: Schema | None = None
+    ) -> str:
         page_id = self._new_id()
-        self.pages[page_id] = _page(page_id, {"type": "workspace", "workspace": True})
+        self.pages[page_id] = _page(page_id, _home(table))
         self.pages[page_id]["properties"] = properties or {}
         self._keep(page_id, nodes)
         return page_id
@@ -159,10 +167,31 @@ class FakeNotion:
             raise _missing("data source", str(parent.get("data_source_id")))
         known = source["properties"]
         assert isinstance(known, dict)
+        written = _written(body, known)
+        self.before_create()
         page_id = self._new_id()
-        self.pages[page_id] = _page(page_id, parent) | {"properties": _written(body, known)}
+        self.pages[page_id] = _page(page_id, parent) | {"properties": written}
         self.created.append(page_id)
+        self.after_create()
         return self.pages[page_id]
+
+    def rows(self, data_source_id: str) -> list[Json]:
+        """What callers added to a table."""
+        made = (self.pages[page_id] for page_id in self.created)
+        return [page for page in made if _source_of(page) == data_source_id]
+
+    def query(self, data_source_id: str, body: Json) -> Json:
+        """Rows by the exact text of their title, which is all that is asked for here."""
+        if data_source_id not in self.data_sources:
+            raise _missing("data source", data_source_id)
+        match body.get("filter"):
+            case {"property": str(name), "title": {"equals": str(title)}}:
+                rows = self.rows(data_source_id)
+                found = [row for row in rows if text_of(row["properties"], name) == title]
+            case _:
+                raise ApiError(400, "validation_error", "The filter is not valid.")
+        listed = {"results": found[: int(str(body.get("page_size", MOST_RESULTS)))]}
+        return {"object": "list", **listed, "next_cursor": None, "has_more": False}
 
     def _new_id(self) -> str:
         self._id_count += 1
@@ -198,6 +227,25 @@ class FakeNotion:
                 return {name: self._signed(each) for name, each in value.items()}
             case _:
                 return value
+
+
+def _home(table: Schema | None) -> Json:
+    if table is None:
+        return {"type": "workspace", "workspace": True}
+    ids = {"data_source_id": table.data_source_id, "database_id": table.database_id}
+    return {"type": "data_source_id", **ids}
+
+
+def _source_of(page: Json) -> str:
+    parent = page["parent"]
+    assert isinstance(parent, dict)
+    return str(parent.get("data_source_id"))
+
+
+def text_of(properties: Any, name: str) -> str:
+    """What a title or a rich text says."""
+    value = properties[name]
+    return "".join(run["text"]["content"] for run in value[value["type"]])
 
 
 def _dated() -> Json:
@@ -294,6 +342,8 @@ class Handler(BaseHTTPRequestHandler):
         fake = self.notion
         if seen.method == "POST" and seen.path == "/v1/pages":
             return fake.create(seen.body)
+        if found := re.fullmatch(f"/v1/data_sources/{_ID}/query", seen.path):
+            return fake.query(found[1], seen.body)
         if found := re.fullmatch(f"/v1/blocks/{_ID}/children", seen.path):
             size = int(seen.query.get("page_size", MOST_RESULTS))
             return fake.children(found[1], start=seen.query.get("start_cursor", ""), size=size)

@@ -45,7 +45,7 @@ def stream(owner: Sender, kind: Kind, *, body: Body | None = None) -> int:
 
 _PEOPLE = pg.SQL(
     "SELECT 'r' || n || '@example.com' AS address, NULL::text AS dedupe_key,"
-    " NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter"
+    " NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter, NULL::text AS kept_back"
     " FROM generate_series(%(first)s::int, %(last)s::int) AS n (n)"
 )
 

@@ -142,7 +142,8 @@ def together[T](verbs: Iterable[Verb[T]]) -> list[T]:
 
 _NUMBERS = pg.SQL("""
 SELECT 'r' || n || '@example.com' AS address, 'r' || n AS dedupe_key,
-       NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter
+       NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter,
+       NULL::text AS kept_back
 FROM generate_series(%(first)s::bigint, %(last)s::bigint, %(step)s::bigint) AS n
 """)
 

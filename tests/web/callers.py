@@ -32,7 +32,7 @@ class Caller:
     token: str
 
     def get(self, path: str, **query: str) -> Reply:
-        return _reply(Client().get(path, query, headers=self._headers({})))
+        return reply(Client().get(path, query, headers=self._headers({})))
 
     def post(self, path: str, body: object, **headers: str) -> Reply:
         return self.ask("POST", path, body, **headers)
@@ -40,7 +40,7 @@ class Caller:
     def ask(self, method: str, path: str, body: object = None, **headers: str) -> Reply:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         data = "" if body is None else json.dumps(body)
-        return _reply(
+        return reply(
             Client().generic(method, path, data, "application/json", headers=self._headers(named))
         )
 
@@ -71,6 +71,9 @@ def caller(
     return Caller(owner.workspace_id, made.key_id, made.token)
 
 
-def _reply(response: Any) -> Reply:
-    body = json.loads(response.content) if response.content else None
+def reply(response: Any) -> Reply:
+    """An answer with its JSON read; any other body is text."""
+    text = response.getvalue().decode()
+    is_json = "json" in response.headers.get("Content-Type", "")
+    body = json.loads(text) if text and is_json else text or None
     return Reply(response.status_code, body, response.headers)

@@ -7,25 +7,58 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from uuid import UUID
 
 import pytest
+from django.conf import LazySettings
 from pydantic import BaseModel
 
 from postledger.accounts.keys import Scope
 from postledger.accounts.names import InvalidNameError
+from postledger.campaigns import (
+    drafts,
+    freezing,
+    mailout_once,
+    mailout_sending,
+    planning,
+    sources,
+    testing,
+    timing,
+)
+from postledger.contacts import actions
+from postledger.contacts.details import InvalidContactError
+from postledger.contacts.filter_values import InvalidFilterError
+from postledger.contacts.importing.refusals import FileRefusedError, InvalidMappingError
+from postledger.content import mailouts, slices
 from postledger.content.articles import InvalidSliceError
+from postledger.content.footer import FooterEnvMissingError
+from postledger.content.letter import LetterError
+from postledger.content.notion import refusals
+from postledger.content.source import SourceError
 from postledger.content.storable import UnstorableTextError
 from postledger.content.wording import InvalidVersionError
+from postledger.providers.addresses import InvalidAddressError
 from postledger.transactional.values import Validation
 from postledger.web.api import openapi
 from postledger.web.api.article_forms import SliceIn
+from postledger.web.api.audiences import AudienceIn
+from postledger.web.api.campaign_asking import SendIn
+from postledger.web.api.campaign_forms import NewCampaignIn
+from postledger.web.api.contact_forms import NewContactIn
+from postledger.web.api.contact_forms_consent import ConsentIn, PreferencesIn, SubscriptionIn
 from postledger.web.api.content import ContentIn
+from postledger.web.api.imports_forms import WantedIn
 from postledger.web.api.incoming import MailIn
+from postledger.web.api.lists_forms import NewListIn
+from postledger.web.api.send_mailout import MailoutIn
+from postledger.web.api.suppressions_forms import NewSuppressionIn
 from postledger.web.api.template_forms import TextIn, VersionIn
 from postledger.web.shared import problems
+from tests.web import newsroom, uploads
 from tests.web.callers import Caller, Reply
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/api.md").read_text()
+FILE = b"Mail,name,Notes\nalice@example.com,Alice,\n"
 MAIL = "01420000-0007-8000-8000-00000000002a"
 
 
@@ -34,11 +67,14 @@ class Example:
     method: str
     path: str
     body: str
+    is_file: bool
 
     def run(self, who: Caller, really: dict[str, str]) -> Reply:
         path = self.path
         for written, meant in really.items():
             path = path.replace(written, meant)
+        if self.is_file:
+            return uploads.bring(who, FILE)
         return who.ask(self.method, path, json.loads(self.body) if self.body else None)
 
 
@@ -56,14 +92,51 @@ def example(words: list[str]) -> Example:
         options.get("-X", "GET"),
         address.removeprefix("https://mail.example.com"),
         options.get("-d", ""),
+        "--data-binary" in options,
     )
 
 
+OF_CONTACTS = (
+    actions.InvalidListKeyError,
+    actions.InvalidPreferencesError,
+    actions.ListUnknownError,
+    actions.RestoreReasonMissingError,
+    actions.SubscriptionUnknownError,
+    InvalidAddressError,
+    InvalidContactError,
+    InvalidFilterError,
+    FileRefusedError,
+    InvalidMappingError,
+)
+OF_CAMPAIGNS = (
+    drafts.SenderUnknownError,
+    drafts.SenderRequiredError,
+    sources.ContentUnknownError,
+    slices.SubjectRequiredError,
+    freezing.EmptyBodyError,
+    SourceError,
+    LetterError,
+    FooterEnvMissingError,
+    testing.NoTestAddressError,
+    timing.InvalidTimingError,
+    mailout_once.PageIsTestError,
+    mailout_sending.NotAMailoutError,
+    mailouts.NotionNotSetUpError,
+    refusals.UnreachableError,
+    refusals.UnauthorizedError,
+    refusals.PageNotFoundError,
+    refusals.RateLimitedError,
+    refusals.RequestRefusedError,
+    refusals.PageTooLargeError,
+)
 EXAMPLES = [example(words) for words in commands()]
 
 
-def test_every_example_works_in_the_order_of_the_page(alice: Caller) -> None:
+def test_every_example_works_in_the_order_of_the_page(
+    alice: Caller, settings: LazySettings
+) -> None:
     really: dict[str, str] = {}
+    newsroom.furnish(alice, settings)
 
     for shown in EXAMPLES:
         reply = shown.run(alice, really)
@@ -73,6 +146,22 @@ def test_every_example_works_in_the_order_of_the_page(alice: Caller) -> None:
             really.setdefault(MAIL, reply.body["id"])
         elif shown.path.endswith("/slices") and shown.method == "POST":
             really["/slices/17"] = f"/slices/{reply.body['id']}"
+        elif shown.is_file:
+            really["/imports/5"] = f"/imports/{reply.body['id']}"
+        elif shown.path.endswith("/v1/contacts") and shown.method == "POST":
+            really["/contacts/42"] = f"/contacts/{reply.body['id']}"
+            other = alice.post("/v1/contacts", {"address": "carol@example.com"}).body
+            really["/contacts/43"] = f"/contacts/{other['id']}"
+        elif shown.path.endswith("/v1/campaigns") and shown.method == "POST":
+            really["/campaigns/7"] = f"/campaigns/{reply.body['id']}"
+            alice.post("/v1/contacts", {"address": "dave@example.com"})
+            alice.post("/v1/articles", {"key": "june-news", "title": "News of June"})
+            words = {"title": "June", "body_md": "Summer.", "is_published": True}
+            alice.post("/v1/articles/june-news/slices", words)
+        elif shown.path.endswith("/launch"):
+            really[newsroom.BATCH] = reply.body["run_id"]
+            planning.plan(UUID(reply.body["run_id"]))
+            newsroom.book(reply.body["run_id"], newsroom.refused)
 
 
 def test_every_operation_has_an_example() -> None:
@@ -107,6 +196,8 @@ def test_every_code_stands_on_the_page_with_its_status() -> None:
         *((422, code.value) for code in Validation),
         *((422, refusal.code) for refusal in (InvalidNameError, UnstorableTextError)),
         *((422, refusal.code) for refusal in (InvalidVersionError, InvalidSliceError)),
+        *((422, refusal.code) for refusal in OF_CONTACTS),
+        *((422, refusal.code) for refusal in OF_CAMPAIGNS),
     }
 
 
@@ -118,6 +209,17 @@ def test_every_code_stands_on_the_page_with_its_status() -> None:
         ("Templates", "field of a text", TextIn),
         ("Articles", "field of a slice", SliceIn),
         ("Check content", "field", ContentIn),
+        ("Lists", "field", NewListIn),
+        ("Contacts", "field", NewContactIn),
+        ("Consent", "field", SubscriptionIn),
+        ("Consent", "field of preferences", PreferencesIn),
+        ("Consent", "field of a consent", ConsentIn),
+        ("Suppressions", "field", NewSuppressionIn),
+        ("Audiences", "field", AudienceIn),
+        ("Imports", "field", WantedIn),
+        ("Campaigns", "field", NewCampaignIn),
+        ("Send an article", "field", SendIn),
+        ("Mailouts", "field", MailoutIn),
     ],
 )
 def test_every_field_stands_on_the_page(section: str, head: str, model: type[BaseModel]) -> None:

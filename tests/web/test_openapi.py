@@ -10,8 +10,9 @@ from django import conf
 from django.core.wsgi import get_wsgi_application
 from django.test import Client
 from hypothesis import HealthCheck, settings
-from schemathesis import Case
+from schemathesis import Case, SerializationContext
 from schemathesis.config import SchemathesisConfig
+from schemathesis.transport.serialization import serialize_binary
 
 from postledger.web.api import openapi
 from postledger.web.shared import problems, throttle
@@ -30,6 +31,15 @@ CONFIG = SchemathesisConfig.from_dict(
         }
     }
 )
+WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+@schemathesis.serializer(WORKBOOK)
+def _bytes(_context: SerializationContext, value: Any) -> bytes:
+    """Any bytes that are called a workbook."""
+    return serialize_binary(value)
+
+
 schema = schemathesis.openapi.from_dict(openapi.described(), config=CONFIG)
 schema.app = get_wsgi_application()
 

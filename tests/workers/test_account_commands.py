@@ -283,7 +283,7 @@ def test_a_test_key_says_so(acme: int) -> None:
     assert caller.scopes == set(Scope)
 
 
-EVERYTHING = "content:read content:write mail:read mail:send"
+EVERYTHING = " ".join(sorted(Scope))
 
 
 def test_a_key_is_listed_rotated_and_revoked(acme: int) -> None:
@@ -398,6 +398,45 @@ def test_setup_gives_the_first_workspace_the_footer_of_the_environment(settings:
     assert queries.organisation(found.id) == Organisation(
         "Acme Ltd", "1 Main Street", "https://mail.acme.example/unsubscribe", is_default=True
     )
+
+
+@pytest.mark.django_db
+def test_setup_gives_the_first_workspace_the_addresses_for_tests_of_the_environment(
+    settings: Settings,
+) -> None:
+    settings.TEST_EMAILS = "a@acme.example; b@acme.example"
+    run("setup")
+    settings.TEST_EMAILS = "c@acme.example"
+    run("setup")
+
+    assert run("workspace", "tests", "default") == ["a@acme.example", "b@acme.example"]
+
+
+def test_addresses_for_tests_are_set_shown_and_taken_away(acme: int) -> None:
+    before = run("workspace", "tests", "acme")
+    told = run("workspace", "tests", "acme", "a@acme.example nobody,A@acme.example;b@acme.example")
+    shown = run("workspace", "tests", "acme")
+    refused = refusal("workspace", "tests", "acme", "nobody, @")
+    kept = queries.test_emails(acme)
+    run("workspace", "tests", "acme", "")
+
+    assert before == ["Tests of campaigns have no addresses of their own here."]
+    assert told == shown == ["a@acme.example", "b@acme.example"]
+    assert "no address that a test could go to" in refused
+    assert (kept, queries.test_emails(acme)) == ("a@acme.example, b@acme.example", "")
+    noted = AuditEntry.objects.filter(action="workspace.tests_changed")
+    assert noted.count() == 2
+    assert "acme.example" not in str(list(noted.values_list("data", flat=True)))
+
+
+def test_a_time_zone_is_one_that_the_iana_names(acme: int) -> None:
+    assert run("workspace", "zone", "acme", "Europe/Lisbon")[0].endswith("are in Europe/Lisbon.")
+
+    for wrong in ("Lisbon", "", "../etc/passwd", "UTC+1"):
+        assert "is no time zone" in refusal("workspace", "zone", "acme", wrong)
+
+    assert queries.time_zone(acme) == "Europe/Lisbon"
+    assert AuditEntry.objects.filter(action="workspace.zone_changed").count() == 1
 
 
 @pytest.mark.django_db

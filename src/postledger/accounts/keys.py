@@ -31,6 +31,10 @@ class Scope(StrEnum):
     READ = "mail:read"  # see what became of mail
     CONTENT_READ = "content:read"  # see templates and articles, and try content out
     CONTENT_WRITE = "content:write"  # make, change and delete them
+    CONTACTS_READ = "contacts:read"  # see contacts, lists, imports, and whom a filter means
+    CONTACTS_WRITE = "contacts:write"  # make, change, import and delete them
+    CAMPAIGNS_READ = "campaigns:read"  # see campaigns, their progress and their reports
+    CAMPAIGNS_WRITE = "campaigns:write"  # make, change, launch and steer them
 
 
 @dataclass(frozen=True, slots=True)

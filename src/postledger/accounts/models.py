@@ -13,6 +13,8 @@ class Workspace(models.Model):
     org_name = models.TextField(db_default="")
     org_address = models.TextField(db_default="")
     unsubscribe_base_url = models.TextField(db_default="")
+    time_zone = models.TextField(db_default="UTC")  # of contacts of whom nobody knows theirs
+    test_emails = models.TextField(db_default="")  # whom a campaign's test goes to
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -74,6 +74,11 @@ def workspace_named(name: str) -> WorkspaceFacts | None:
     return WorkspaceFacts(*row) if row else None
 
 
+def default_workspace_id() -> int | None:
+    """The installation's first workspace, whatever it is called by now."""
+    return Workspace.objects.order_by("pk").values_list("pk", flat=True).first()
+
+
 @dataclass(frozen=True, slots=True)
 class Organisation:
     """Who a workspace's mail comes from, and the page on which people stop it."""
@@ -96,6 +101,16 @@ def organisation(workspace_id: int) -> Organisation:
         .get()
     )
     return Organisation(*row)
+
+
+def time_zone(workspace_id: int) -> str:
+    """The clock of contacts of whom nobody knows theirs."""
+    return Workspace.objects.values_list("time_zone", flat=True).get(pk=workspace_id)
+
+
+def test_emails(workspace_id: int) -> str:
+    """Whom tests of campaigns go to, as somebody wrote it down."""
+    return Workspace.objects.values_list("test_emails", flat=True).get(pk=workspace_id)
 
 
 @dataclass(frozen=True, slots=True)

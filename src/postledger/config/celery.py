@@ -12,7 +12,7 @@ django.setup()
 from django.conf import settings  # noqa: E402  settings are there once Django is set up
 
 from postledger.lib import wake  # noqa: E402
-from postledger.workers import bell, engine, queues, schedule  # noqa: E402
+from postledger.workers import bell, engine, importer, queues, schedule  # noqa: E402
 
 app = Celery("postledger", fixups=[])
 app.conf.update(
@@ -21,6 +21,7 @@ app.conf.update(
 )
 app.autodiscover_tasks(["postledger.workers"])
 app.steps["worker"].add(engine.DispatchStep)
+app.steps["worker"].add(importer.ImportStep)
 app.set_default()
 wake.install(bell.Bell().ring)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, override
+from uuid import UUID
 
 import limits
 from django.core.exceptions import ImproperlyConfigured
@@ -30,7 +31,7 @@ class Env(BaseSettings):
 
     secret_key: SecretStr = Field(
         default=SecretStr(""),
-        description="Signs links and sessions and seals stored credentials."
+        description="Signs links and seals stored credentials."
         " At least 50 random characters outside `DEBUG`.",
     )
     secret_key_previous: SecretStr = Field(
@@ -144,6 +145,15 @@ class Env(BaseSettings):
         description="What opening an unsubscribe link does: `page` asks, `apply` acts at once,"
         " also for programs that only look at links.",
     )
+    test_emails: str = Field(
+        default="",
+        description="Whom tests of campaigns go to; read once, when the first workspace is made.",
+    )
+    admin_password: SecretStr = Field(
+        default=SecretStr(""),
+        description="Lets whoever knows it send articles of the first workspace without a key;"
+        " unset, nobody.",
+    )
     public_url: str = Field(
         default="",
         pattern=r"^(https?://[^\s?#]+)?$",
@@ -152,7 +162,7 @@ class Env(BaseSettings):
     )
     public_rate: str = Field(
         default="30/minute",
-        description="How many forms one visitor may open or send, and wrong links try.",
+        description="How many forms one visitor may open or send, and links or passwords try.",
     )
     one_click_rate: str = Field(
         default="50/second",
@@ -173,6 +183,25 @@ class Env(BaseSettings):
     notion_url: str = Field(
         default="https://api.notion.com",
         description="Where Notion answers.",
+    )
+    notion_db_mailouts: str = Field(
+        default="",
+        description="The id of the Notion database of mailouts; when set, no page from elsewhere is"
+        " mailed.",
+    )
+    notion_db_errors: str = Field(
+        default="",
+        description="The id of the Notion database that errors of mailouts are written to.",
+    )
+    supabase_url: str = Field(
+        default="",
+        pattern=r"^(https?://[^\s?#]+)?$",
+        description="The address of the Supabase project whose table `subscribers` is synced with"
+        " the contacts of the first workspace.",
+    )
+    supabase_service_role_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="The key of that project's service role, which may read and write the table.",
     )
     pictures_folder: str = Field(
         default="",
@@ -215,6 +244,14 @@ class Env(BaseSettings):
         except ValueError:
             raise ValueError("is no rate such as 100/second") from None
         return value
+
+    @field_validator("notion_db_mailouts", "notion_db_errors")
+    @classmethod
+    def _read_id(cls, value: str) -> str:
+        try:
+            return str(UUID(value)) if value else ""
+        except ValueError:
+            raise ValueError("is no id of a database: it has 32 digits from 0 to f") from None
 
     @field_validator("retry_transactional", "retry_topic", "retry_campaign")
     @classmethod

@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "postledger.contacts",
     "postledger.content",
     "postledger.deliveries",
+    "postledger.campaigns",
     "postledger.transactional",
     "postledger.dispatch",
     "postledger.workers",
@@ -123,9 +124,15 @@ UNSUBSCRIBE_SECRET = (
 )
 NOTION_TOKEN = _env.notion_token.get_secret_value()
 NOTION_URL = _env.notion_url
+NOTION_DB_MAILOUTS = _env.notion_db_mailouts
+NOTION_DB_ERRORS = _env.notion_db_errors
+SUPABASE_URL = _env.supabase_url
+SUPABASE_SERVICE_ROLE_KEY = _env.supabase_service_role_key.get_secret_value()
 PICTURES_FOLDER = _env.pictures_folder
 PICTURES_URL = _env.pictures_url
 UNSUBSCRIBE_SECRET_PREVIOUS = _env.unsubscribe_secret_previous.get_secret_value()
+TEST_EMAILS = _env.test_emails
+ADMIN_PASSWORD = _env.admin_password.get_secret_value()
 UNSUBSCRIBE_GET = _env.unsubscribe_get
 PUBLIC_URL = _env.public_url
 PUBLIC_RATE = _env.public_rate

@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from postledger.web import health
 from postledger.web.api import openapi
-from postledger.web.api.door import api
+from postledger.web.api.door import api, mailout_api
 from postledger.web.public import confirm, pictures, preferences, subscribe, unsubscribe
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -19,4 +19,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("confirm", confirm.show, name="confirm"),
     path("v1/openapi.json", openapi.document),
     path("v1/", api.urls),
+    path("send-mailout", mailout_api.urls),
 ]

@@ -1,15 +1,18 @@
-"""The contacts that a filter means: how many, some of them, and all of them in their order."""
+"""The contacts that a filter means: how many there are, and some of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import LiteralString
 
-from django.db import transaction
+import psycopg
+from django.db import OperationalError, transaction
 from psycopg import sql as pg
 from psycopg.sql import Composed
 
 from postledger.contacts import filter_sql, filters, lists, sql
 from postledger.contacts.filters import All, Column, Comparison, Filter, Op
+from postledger.contacts.lists import Count
 from postledger.contacts.states import ContactState
 
 
@@ -26,29 +29,6 @@ def active(audience: Filter) -> Filter:
     return All((audience, Comparison(Column.STATE, Op.IS, ContactState.ACTIVE.value)))
 
 
-# contacts_contact_once lies in this order and has each address once, whatever its capitals, so
-# nothing is sorted or compared here where the filter lets most contacts pass.
-_WALK: LiteralString = """
-SELECT contact.id AS contact_id, contact.address, lower(contact.address) COLLATE "C" AS place,
-       contact.name, contact.from_name, contact.locale, contact.time_zone, contact.attributes,
-       contact.ocd_ids
-FROM contacts_contact AS contact
-WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL
-  AND lower(contact.address) COLLATE "C" > %(after)s::text AND {condition}
-ORDER BY lower(contact.address) COLLATE "C"
-LIMIT %(limit)s::bigint
-"""
-
-
-def walk(workspace_id: int, audience: Filter, *, after: str, limit: int) -> Source:
-    """The next `limit` active contacts of an audience, by lower-case address in byte order.
-
-    `after` is the place of the last one, and empty at first. A chunk that is walked again has the
-    same contacts but for those who came, left or moved meanwhile.
-    """
-    return _source(_WALK, workspace_id, active(audience), {"after": after, "limit": limit})
-
-
 _COUNT: LiteralString = """
 SELECT count(*) FROM contacts_contact AS contact
 WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL AND {condition}
@@ -57,16 +37,42 @@ WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NUL
 
 def count(workspace_id: int, audience: Filter) -> int:
     """How many contacts a filter means, in whatever state they are; `active` narrows it."""
-    source = counting(workspace_id, audience)
+    found = counting(workspace_id, audience)
     with transaction.atomic():
         # Compiling a statement of this kind takes longer than executing it.
         sql.changed("SET LOCAL jit = off", {})
-        [(number,)] = sql.rows(source.sql, source.params)
+        [(number,)] = sql.rows(found.sql, found.params)
     return int(number)
 
 
+PATIENCE = timedelta(seconds=5)
+
+
+def count_or_estimate(
+    workspace_id: int, audience: Filter, *, patience: timedelta = PATIENCE
+) -> Count:
+    """The same for somebody who waits: what cannot be counted in time is estimated."""
+    try:
+        with transaction.atomic():
+            milliseconds = max(1, patience // timedelta(milliseconds=1))
+            wait = "SELECT set_config('statement_timeout', %(most)s::text, true)"
+            sql.rows(wait, {"most": milliseconds})
+            return Count(count(workspace_id, audience), is_exact=True)
+    except OperationalError as error:
+        if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            raise
+    everyone = source(_EVERYONE, workspace_id, audience, {})
+    return Count(int(sql.plan(everyone.sql, everyone.params)["Plan Rows"]), is_exact=False)
+
+
+_EVERYONE: LiteralString = """
+SELECT FROM contacts_contact AS contact
+WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL AND {condition}
+"""
+
+
 def counting(workspace_id: int, audience: Filter) -> Source:
-    return _source(_COUNT, workspace_id, audience, {})
+    return source(_COUNT, workspace_id, audience, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +96,14 @@ LIMIT %(limit)s::bigint
 
 def sample(workspace_id: int, audience: Filter, *, size: int = 10) -> list[Member]:
     """Some contacts that a filter means, in whatever state they are."""
-    source = _source(_SAMPLE, workspace_id, audience, {"limit": size})
+    found = source(_SAMPLE, workspace_id, audience, {"limit": size})
     return [
         Member(contact_id, address, name, ContactState(state))
-        for contact_id, address, name, state in sql.rows(source.sql, source.params)
+        for contact_id, address, name, state in sql.rows(found.sql, found.params)
     ]
 
 
-def _source(
+def source(
     statement: LiteralString, workspace_id: int, audience: Filter, params: Mapping[str, object]
 ) -> Source:
     """Lists that the workspace does not have are refused: a typing error is no empty audience."""

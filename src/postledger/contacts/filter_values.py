@@ -18,11 +18,18 @@ type _Reader = Callable[[object, str, datetime], Value]
 
 
 class InvalidFilterError(RefusedError):
+    """A filter that cannot be used: where it is wrong, and what to write there."""
+
     code = "invalid_filter"
+
+    def __init__(self, place: str, what: str, remedy: str) -> None:
+        super().__init__(f"The filter cannot be used: at {place}, {what}. {remedy}")
+        self.place = place
+        self.detail = f"{what[:1].upper()}{what[1:]}. {remedy}"
 
 
 def refuse(place: str, what: str, remedy: str) -> Never:
-    raise InvalidFilterError(f"The filter cannot be used: at {place}, {what}. {remedy}")
+    raise InvalidFilterError(place, what, remedy)
 
 
 def readers(field: Column | Attribute) -> Mapping[Op, _Reader]:

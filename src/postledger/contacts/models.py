@@ -1,7 +1,8 @@
 """Who may be mailed: a workspace's contacts and lists, what they agreed to, and who must not be.
 
 A foreign key has no index of its own where another one begins with it, or where nobody looks that
-way: ten million contacts pay for each index.
+way: ten million contacts pay for each index. Where a table has a row or more for each contact, it
+has no constraint either: triggers of migration 0005 hold the reference, once for each statement.
 """
 
 from enum import StrEnum
@@ -35,7 +36,9 @@ def _minute(field: str) -> models.Q:
 class Contact(models.Model):
     """A person a workspace knows by an address; a deleted one is never mailed."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.PROTECT, db_index=False, db_constraint=False
+    )
     address = models.TextField()
     external_id = models.TextField(null=True)  # the workspace's own name for this person
     name = models.TextField(db_default="")
@@ -103,6 +106,13 @@ class Contact(models.Model):
                 condition=models.Q(deleted_at=None) & ~models.Q(state=ContactState.ACTIVE.value),
                 name="contacts_contact_not_active",
             ),
+            # Serves syncs, which must not bring back whom somebody deleted; of few rows.
+            models.Index(
+                "workspace",
+                Collate(Lower("address"), "C"),
+                condition=models.Q(deleted_at__isnull=False),
+                name="contacts_contact_deleted",
+            ),
             # Serves filters for a language.
             models.Index(
                 fields=["workspace", "locale"],
@@ -148,8 +158,10 @@ class List(models.Model):
 class Subscription(models.Model):
     """A contact's consent to one list, and how it wants to be mailed."""
 
-    contact = models.ForeignKey(Contact, on_delete=models.PROTECT, db_index=False)
-    list = models.ForeignKey(List, on_delete=models.PROTECT, db_index=False)
+    contact = models.ForeignKey(
+        Contact, on_delete=models.PROTECT, db_index=False, db_constraint=False
+    )
+    list = models.ForeignKey(List, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     created_at = models.DateTimeField(db_default=Now())
     changed_at = models.DateTimeField(db_default=Now())
     state = models.TextField()
@@ -179,6 +191,12 @@ class Subscription(models.Model):
         indexes = (
             # Serves who is on a list and in which state, without a look at the table.
             models.Index(fields=["list", "state", "contact"], name="contacts_subscription_of_list"),
+            # Serves the question whether a contact never confirmed what it asked for; it is small.
+            models.Index(
+                fields=["contact"],
+                condition=models.Q(state=SubscriptionState.PENDING.value),
+                name="contacts_subscription_pending",
+            ),
         )
 
 
@@ -186,15 +204,21 @@ class ConsentEvent(models.Model):
     """What happened to a consent: who, when, from where, and on which words.
 
     Rows are only added. A trigger of the migration refuses every change, and every deletion but
-    that of `contacts_erase_consent(workspace, contact)`, by which a person is forgotten.
+    those of `contacts_erase_consent` and `contacts_erase_address`, by which a person is forgotten.
     """
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.PROTECT, db_index=False, db_constraint=False
+    )
     # None: nobody was known by the address then; its hash says which one it was.
-    contact = models.ForeignKey(Contact, on_delete=models.PROTECT, null=True, db_index=False)
+    contact = models.ForeignKey(
+        Contact, on_delete=models.PROTECT, null=True, db_index=False, db_constraint=False
+    )
     address_hash = models.BinaryField(null=True)
     # None: everything that the workspace sends.
-    list = models.ForeignKey(List, on_delete=models.PROTECT, null=True, db_index=False)
+    list = models.ForeignKey(
+        List, on_delete=models.PROTECT, null=True, db_index=False, db_constraint=False
+    )
     at = models.DateTimeField(db_default=Now())
     action = models.TextField()
     before = models.TextField(null=True)  # the contact's state, or that of its subscription
@@ -260,7 +284,18 @@ class Suppression(models.Model):
                 name="contacts_suppression_left",
             ),
         )
+        indexes = (
+            # Serves the question whether anybody is kept back whose state does not say so.
+            models.Index(
+                fields=["workspace"],
+                condition=models.Q(reason=SuppressionReason.BY_HAND.value),
+                name="contacts_suppression_by_hand",
+            ),
+        )
 
 
 # Django finds models here and nowhere else.
 from postledger.contacts.importing.models import Import as Import  # noqa: E402, PLC0414
+from postledger.contacts.supabase.models import (  # noqa: E402
+    SupabaseSync as SupabaseSync,  # noqa: PLC0414
+)

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import LiteralString
+
+from django.db.models import QuerySet
 
 from postledger.contacts import queries, sql
 from postledger.contacts.consent import Preferences
@@ -57,6 +60,7 @@ class Profile:
     state_changed_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    deleted_at: datetime | None
     suppression: Kept  # of the address, for all mail
     subscriptions: Sequence[Subscribed]
     history: Sequence[Event]
@@ -78,20 +82,39 @@ _COLUMNS = (
     "state_changed_at",
     "created_at",
     "updated_at",
+    "deleted_at",
 )
 
+# Two look-ups, served by contacts_contact_once and contacts_contact_deleted: no index has both.
+_IDS: LiteralString = """
+SELECT id FROM contacts_contact
+WHERE workspace_id = %(workspace)s AND lower(address) COLLATE "C" = lower(%(address)s) COLLATE "C"
+  AND deleted_at IS NULL
+UNION ALL
+SELECT id FROM contacts_contact
+WHERE workspace_id = %(workspace)s AND lower(address) COLLATE "C" = lower(%(address)s) COLLATE "C"
+  AND deleted_at IS NOT NULL
+ORDER BY id
+"""
 
-def find(workspace_id: int, *, contact_id: int) -> Profile | None:
+
+def ids_of(workspace_id: int, *, address: str) -> list[int]:
+    """Every contact that has a canonical address, the deleted ones too."""
+    found = sql.rows(_IDS, {"workspace": workspace_id, "address": address})
+    return [contact_id for (contact_id,) in found]
+
+
+def find(workspace_id: int, *, contact_id: int, is_deleted_shown: bool = False) -> Profile | None:
     """A contact with all its subscriptions and the newest lines of its history."""
-    there = Contact.objects.filter(pk=contact_id, workspace_id=workspace_id, deleted_at=None)
+    there = Contact.objects.filter(pk=contact_id, workspace_id=workspace_id)
     row = there.values(*_COLUMNS).first()
-    if row is None:
+    if row is None or (row["deleted_at"] is not None and not is_deleted_shown):
         return None
     row["state"] = ContactState(row["state"])
     return Profile(
         **row,
         suppression=queries.suppression(workspace_id, address=row["address"]),
-        subscriptions=_subscriptions(contact_id),
+        subscriptions=_subscribed(Subscription.objects.filter(contact_id=contact_id)),
         history=history(workspace_id, contact_id=contact_id),
     )
 
@@ -106,8 +129,18 @@ _PREFERENCES = (
 )
 
 
-def _subscriptions(contact_id: int) -> list[Subscribed]:
-    found = Subscription.objects.filter(contact_id=contact_id).order_by("list__key")
+def subscriptions(
+    workspace_id: int, *, contact_id: int, list_key: str | None = None
+) -> list[Subscribed]:
+    """All of a contact's by the keys of their lists, or the one to a list."""
+    there = Subscription.objects.filter(
+        contact_id=contact_id, contact__workspace_id=workspace_id, contact__deleted_at=None
+    )
+    return _subscribed(there if list_key is None else there.filter(list__key=list_key))
+
+
+def _subscribed(there: QuerySet[Subscription]) -> list[Subscribed]:
+    found = there.order_by("list__key")
     return [
         Subscribed(
             list_key,
@@ -150,11 +183,11 @@ FROM event LEFT JOIN contacts_list AS list ON list.id = event.list_id
 ORDER BY event.id DESC LIMIT %(limit)s
 """
 
-_END = 2**63 - 1
+END = 2**63 - 1
 
 
 def history(
-    workspace_id: int, *, contact_id: int, before: int = _END, limit: int = PAGE
+    workspace_id: int, *, contact_id: int, before: int = END, limit: int = PAGE
 ) -> list[Event]:
     """What happened to a contact's consent, newest first; `before` is the id of the last line."""
     params = {
@@ -163,7 +196,26 @@ def history(
         "before": before,
         "limit": limit,
     }
-    return [
-        Event(event_id, at, ConsentAction(action), *rest)
-        for event_id, at, action, *rest in sql.rows(_HISTORY, params)
-    ]
+    return [_event(row) for row in sql.rows(_HISTORY, params)]
+
+
+# Served by contacts_consent_of_address.
+_OF_ADDRESS: LiteralString = """
+SELECT event.id, event.at, event.action, list.key, event.before, event.after, event.source,
+       event.actor, event.text_version, host(event.ip), event.detail
+FROM contacts_consentevent AS event LEFT JOIN contacts_list AS list ON list.id = event.list_id
+WHERE event.workspace_id = %(workspace)s AND event.contact_id IS NULL
+  AND event.address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+ORDER BY event.id DESC
+"""
+
+
+def history_of(workspace_id: int, *, address: str) -> list[Event]:
+    """All that happened to a canonical address while it had no contact, newest first."""
+    params = {"workspace": workspace_id, "address": address}
+    return [_event(row) for row in sql.rows(_OF_ADDRESS, params)]
+
+
+def _event(row: sql.Row) -> Event:
+    event_id, at, action, *rest = row
+    return Event(event_id, at, ConsentAction(action), *rest)

@@ -56,7 +56,9 @@ FROM named CROSS JOIN LATERAL (
     WHERE id = named.id AND workspace_id = %(workspace)s AND deleted_at IS NULL
     OFFSET 0
 ) AS contact LEFT JOIN LATERAL (
-    SELECT state FROM contacts_subscription
+    SELECT CASE WHEN state = 'active' AND snooze_until > statement_timestamp() THEN 'paused'
+           ELSE state END AS state
+    FROM contacts_subscription
     WHERE contact_id = named.id AND list_id = (SELECT id FROM list)
     OFFSET 0
 ) AS subscription ON true

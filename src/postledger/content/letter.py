@@ -25,7 +25,7 @@ from postledger.providers.mime import Filling
 from postledger.providers.patterns import Pattern
 
 # What every recipient has, whoever wrote the letter.
-GIVEN = frozenset({"email", "name", "unsubscribe_url"})
+GIVEN = frozenset({"email", "from_name", "name", "unsubscribe_url"})
 
 _FORM = "letter 1"  # changes with what a script means
 _SPACES = re.compile(r"\s+")

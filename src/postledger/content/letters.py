@@ -18,7 +18,8 @@ def keep(workspace_id: int, script: Script) -> str:
     return digest.hex()
 
 
-_MOST_READY = 256
+# More than a newsletter of slices has: one that has more makes its letters again and again.
+_MOST_READY = 1_024
 _ready: dict[tuple[int, str], Letter] = {}
 
 

@@ -128,8 +128,13 @@ def find(workspace_id: int, *, key: str, version: int | None, locale: str) -> Fo
 
     A workspace's own template stands before the built-in one of the same key.
     """
-    number, chosen = _own(workspace_id, key, version) or _builtin(key, version)
+    number, chosen = whole(workspace_id, key=key, version=version)
     return Found(key, number, chosen.text(locale), chosen.required, chosen.optional)
+
+
+def whole(workspace_id: int, *, key: str, version: int | None) -> tuple[int, Version]:
+    """A version in all its locales, with its number; the same one that `find` looks into."""
+    return _own(workspace_id, key, version) or _builtin(key, version)
 
 
 def listing(workspace_id: int) -> list[TemplateFacts]:

@@ -70,6 +70,12 @@ def of(
         )
     except SourceError as refused:
         return Trial((*stand.lacking, *refused.findings))
+    return of_script(script, values=values, footing=footing)
+
+
+def of_script(script: Script, *, values: Values | None, footing: Footing | None) -> Trial:
+    """The same of a letter that was made already."""
+    stand = footing or Footing()
     given = None if values is None else {**_READER, **values, **(stand.values or {})}
     found = review.findings(script, values=given, has_footer=footing is not None)
     if given is None or not all(finding.is_warning for finding in found):

@@ -1,34 +1,28 @@
 """Works on one stream for one turn: claim, gates, compose, arm, send, settle."""
 
-import asyncio
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from postledger.deliveries import entries, ledger, queries
+from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Batch, Body, Claim, Entry, Kind, Window
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
-from postledger.dispatch import answers, page, report, timing
-from postledger.dispatch.answers import Told
+from postledger.dispatch import handover, page, report
 from postledger.dispatch.compose import Composer, Draft, Mail
 from postledger.dispatch.crew import Crew
 from postledger.dispatch.desk import LOST
+from postledger.dispatch.handover import HandOver
 from postledger.dispatch.routes import Blocked, Route
-from postledger.dispatch.sending import Part, Sending
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
-from postledger.providers.base import Mailbox, Outcome
+from postledger.providers.base import Mailbox
 
 # A turn takes this many batches, and no new window after this many seconds.
 SINGLES_OF_A_TURN = 50
 BATCHES_OF_A_TURN = 4
 LENGTH_OF_A_TURN = 2.0
-# Known results wait no longer than this for the rest of their window.
-SETTLE_EVERY = 0.2
 
 _NO_WAY_OUT = Blocked(
     "footer_env_missing",
@@ -82,7 +76,7 @@ class _Turn:
         self._claim = claim
         self._route = route
         self._composer = Composer(carrier.stream, sender, datetime.now(UTC))
-        self._policy = self._crew.rules.policies[carrier.stream.kind]
+        self._handover = HandOver(carrier.stream, carrier.crew, claim, route)
         self._window_size = min(route.provider.window_size, self._crew.rules.largest_window)
         self._ends_at = time.monotonic() + LENGTH_OF_A_TURN
 
@@ -106,7 +100,7 @@ class _Turn:
         if batches:
             reason = Reason.HANDED_BACK if self._crew.stop.is_set() else Reason.READY
             crashpoints.reached(Point.BEFORE_GIVE_BACK)
-            await self._persistently(ledger.wait, self._claim, batches, reason=reason)
+            await self._handover.persistently(ledger.wait, self._claim, batches, reason=reason)
 
     async def _round(self, batches: Sequence[Batch]) -> Sequence[Batch]:
         """Takes one window of each batch all the way; returns what is left of the batches."""
@@ -121,7 +115,7 @@ class _Turn:
             return batches
         draft = self._composer.draft(windows, read)
         crashpoints.reached(Point.AFTER_COMPOSE)
-        started = _boottime()
+        started = handover.boottime()
         armed = await self._arm(windows, draft)
         left = [_after(window) for window in armed if window.to < window.batch.hi]
         try:
@@ -134,7 +128,7 @@ class _Turn:
             # What is armed is sent, whatever becomes of the rest: nobody else may touch it.
             if armed:
                 crashpoints.reached(Point.AFTER_ARM)
-                await self._send(armed, _mails_of(armed, windows, draft), started)
+                await self._handover.send(armed, _mails_of(armed, windows, draft), read, started)
         return left
 
     async def _arm(self, windows: Sequence[Window], draft: Draft) -> list[Window]:
@@ -150,8 +144,7 @@ class _Turn:
             # Perhaps it was committed, or still will be unless the lease is given back first.
             # Nothing was sent, and only here that is known.
             await self._give_back([window.batch for window in windows])
-            unsent = [entries.not_sent(mail.position, detail=_UNARMED) for mail in draft.mails]
-            await self._settle(Part(list(windows), {}, unsent))
+            await self._handover.settle_unsent(windows, draft.mails, _UNARMED)
             raise
 
     async def _not_armed(
@@ -164,90 +157,6 @@ class _Turn:
         refused = [b for b in mine if b.lo == starts.get(b.id) and b.id not in sent]
         await self._give_back(refused)
         return refused, [b for b in mine if b.lo > starts.get(b.id, b.lo)]
-
-    async def _send(self, windows: Sequence[Window], mails: Sequence[Mail], started: float) -> None:
-        sending = Sending(windows, (mail.position for mail in mails))
-        elapsed = _boottime() - started
-        deadline = asyncio.get_running_loop().time() + timing.time_left(self._route.lease, elapsed)
-        call = asyncio.create_task(self._collect(mails, deadline, sending))
-        try:
-            await self._follow(call, sending, deadline)
-        finally:
-            if not call.done():
-                call.cancel()  # it still says of every mail what became of it
-                await asyncio.wait({call})
-            await self._settle(sending.rest())
-        if not call.cancelled():
-            call.result()
-
-    async def _follow(self, call: asyncio.Task[None], sending: Sending, deadline: float) -> None:
-        """Settles what is answered until the call is over, or has to be ended."""
-        loop = asyncio.get_running_loop()
-        # A provider that keeps no deadline would otherwise keep a place of this process for ever.
-        latest = deadline + timing.margin(self._route.lease).total_seconds() / 2
-        stop = asyncio.create_task(self._crew.stop_now.wait())
-        try:
-            while True:
-                await asyncio.wait(
-                    {call, stop}, timeout=SETTLE_EVERY, return_when="FIRST_COMPLETED"
-                )
-                if call.done() or stop.done():
-                    return
-                if loop.time() > latest:
-                    report.overdue(self._carrier.stream)
-                    return
-                await self._settle(sending.answered())
-        finally:
-            stop.cancel()
-
-    async def _collect(self, mails: Sequence[Mail], deadline: float, sending: Sending) -> None:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        outcomes: list[Outcome] = []
-        window = [mail.message for mail in mails]
-        async with aclosing(self._route.provider.send(window, deadline)) as told:
-            async for index, outcome in told:
-                mail = mails[index]
-                duration = int((loop.time() - began) * 1000)
-                sending.answer(self._weighed(mail, outcome, duration))
-                outcomes.append(outcome)
-        await self._crew.holds.heed(self._carrier.stream, outcomes)
-
-    def _weighed(self, mail: Mail, outcome: Outcome, duration_ms: int) -> Entry:
-        told = Told(mail.position, mail.attempts, outcome, duration_ms)
-        entry = answers.entry(told, policy=self._policy, chance=random.random())  # noqa: S311  jitter, not a secret
-        report.answered(self._carrier.stream, mail, entry)
-        return entry
-
-    async def _settle(self, part: Part) -> None:
-        if part.windows:
-            crashpoints.reached(Point.AFTER_ANSWERS)
-            settled = await self._persistently(
-                ledger.settle,
-                self._claim,
-                part.windows,
-                results=part.results,
-                settled_to=part.settled_to,
-            )
-            crashpoints.reached(Point.AFTER_SETTLE)
-            report.settled(self._carrier.stream, part, settled)
-
-    async def _persistently[**P, T](
-        self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Calls a verb however long the database is away: what it writes is known here alone.
-
-        Repeating is safe: a settle that was committed unheard is found done, or is evidence, and
-        a lease that was given back is not ours any more.
-        """
-        pause = 0.1
-        while True:
-            try:
-                return await self._crew.desk.do(verb, *args, **kwargs)
-            except LOST as error:
-                report.repeated(self._carrier.stream, error, pause)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, 5.0)
 
 
 def _verdicts(draft: Draft, windows: Sequence[Window]) -> Sequence[Entry] | None:
@@ -285,8 +194,3 @@ def _mails_of(armed: Sequence[Window], windows: Sequence[Window], draft: Draft) 
         for mail in draft.mails
         if any(window.batch.lo <= mail.position < window.to for window in armed)
     ]
-
-
-def _boottime() -> float:
-    """A clock that no one sets and that runs on while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)

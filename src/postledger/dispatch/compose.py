@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from postledger.content import checks, listing
@@ -103,10 +103,10 @@ class Composer:
             values["unsubscribe_url"] = link
             lines = listing.leaving(link)
         filled = letter.fill(values)
-        name = values["name"]
-        # A contact's name may hold line ends; a header is one line.
-        to = Mailbox(recipient.address, " ".join(name.split()) if isinstance(name, str) else "")
-        return stencil.fill(to, delivery_id, filled, lines=lines)
+        to = Mailbox(recipient.address, _one_line(values["name"]))
+        own_name = _one_line(values.get("from_name"))
+        sender = replace(self._sender, name=own_name) if own_name else None
+        return stencil.fill(to, delivery_id, filled, lines=lines, sender=sender)
 
     def _of_all(self, place: int, body: Body, letter: Letter | RefusedError | None) -> Stencil:
         """Made, or found wanting, once for all mails of one letter."""
@@ -154,6 +154,11 @@ class Composer:
             mail_class=listing.Class.CAMPAIGN if is_campaign else listing.Class.NOTIFICATION,
             stream_id=self._stream.id,
         ).fixed()
+
+
+def _one_line(name: object) -> str:
+    """A contact's names may hold line ends; a header is one line."""
+    return " ".join(name.split()) if isinstance(name, str) else ""
 
 
 def _code(refused: RefusedError) -> str:

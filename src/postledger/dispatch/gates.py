@@ -49,6 +49,13 @@ def verdict(recipient: Recipient, standings: Standings, *, try_number: int) -> E
             return _of_news(recipient, address, standings)
 
 
+def turned(recipients: Sequence[Recipient], then: Standings, now: Standings) -> set[int]:
+    """The positions of those who might be mailed then, and may not be now."""
+    if then == now:
+        return set()
+    return {one.position for one in recipients if verdict(one, now, try_number=1) is not None}
+
+
 def _of_service(recipient: Recipient, address: str, standings: Standings) -> Entry | None:
     """A mail that one person needs: who left the newsletter still gets a way into the account.
 

@@ -19,7 +19,7 @@ from postledger.lib.errors import RefusedError
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything composing needs, read after the claim: nothing is looked up later."""
+    """Everything composing needs, read after the claim; only consent is asked for once more."""
 
     recipients: Sequence[Recipient]
     bodies: Mapping[int, Body]  # by position; what many share is where `ledger.shared` says
@@ -27,6 +27,7 @@ class Page:
     # What mails are filled in from, or why they are not, by the place of the body that names it.
     letters: Mapping[int, Letter | RefusedError] = MappingProxyType({})
     leaving: Leaving | None = None  # how recipients leave, where the content says they may
+    list_key: str = ""  # of the list they may leave
 
 
 def read(stream: StreamFacts, windows: Sequence[Window], shared: Mapping[int, Body]) -> Page:
@@ -34,25 +35,32 @@ def read(stream: StreamFacts, windows: Sequence[Window], shared: Mapping[int, Bo
     recipients = queries.waiting(windows)
     bodies = _bodies(stream, recipients, shared)
     common = {place: body for place, body in bodies.items() if place < 0}
+    # A newsletter of slices has hundreds; of those only a few are needed in one round.
+    used = {ledger.shared(recipient.letter) for recipient in recipients}
     list_key = next((body.list_key for body in common.values()), "")
+    return Page(
+        recipients,
+        bodies,
+        standings(stream, recipients, list_key=list_key),
+        letters={
+            place: _letter(stream.workspace_id, body.letter)
+            for place, body in common.items()
+            if body.letter and place in used
+        },
+        leaving=links.leaving(stream.workspace_id) if list_key else None,
+        list_key=list_key,
+    )
+
+
+def standings(stream: StreamFacts, recipients: Sequence[Recipient], *, list_key: str) -> Standings:
+    """Whether a round's recipients may be mailed, as the books of consent say at this moment."""
     is_service = stream.kind is Kind.TRANSACTIONAL
-    standings = contacts.standings(
+    return contacts.standings(
         stream.workspace_id,
         [recipient.address for recipient in recipients],
         [recipient.contact_id for recipient in recipients if recipient.contact_id is not None],
         list_key=list_key or None,
         purpose=Purpose.SERVICE if is_service else Purpose.NEWS,
-    )
-    return Page(
-        recipients,
-        bodies,
-        standings,
-        letters={
-            place: _letter(stream.workspace_id, body.letter)
-            for place, body in common.items()
-            if body.letter
-        },
-        leaving=links.leaving(stream.workspace_id) if list_key else None,
     )
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from postledger.contacts.actions import erasing
 from postledger.deliveries import ledger
+from postledger.privacy import quoted
 from postledger.providers import addresses
 
 
@@ -19,11 +20,13 @@ class Erasure:
 
 
 def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Erasure:
-    """Idempotent: whatever came in between goes with the next time.
+    """Idempotent: whatever came in between goes with the next time, but for what an import that
+    runs at this very moment quotes of the person.
 
-    The contact first: from then on no mail to it is planned, and what waits is stopped.
+    The contact before its mail: from then on none is planned, and what waits is stopped.
     """
     canonical = addresses.canonical(address)
+    quoted.forget(workspace_id, address=canonical)
     contact = erasing.erase(workspace_id, address=canonical, actor=actor, now=now)
     mails = ledger.forget(workspace_id, address=canonical)
     return Erasure(contact.contacts, contact.consents, mails.lines, mails.waiting)

@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from datetime import datetime
 
-from postledger.contacts import profiles
-from postledger.contacts.models import Contact
+from postledger.contacts import profiles, suppressions
 from postledger.contacts.profiles import Event, Profile
 from postledger.deliveries import mailed
 from postledger.providers import addresses
 
 
 def export(workspace_id: int, *, address: str, now: datetime) -> str:
-    """JSON: the contact, its subscriptions and consents, and every mail that was sent to it."""
+    """JSON: every contact of the address, deleted ones too, with its subscriptions and consents;
+    what happened to the address without one, what keeps it back, and every mail to it.
+    """
     canonical = addresses.canonical(address)
     document = {
         "address": canonical,
@@ -22,17 +23,18 @@ def export(workspace_id: int, *, address: str, now: datetime) -> str:
             asdict(replace(profile, history=list(_history(workspace_id, profile.id))))
             for profile in _profiles(workspace_id, canonical)
         ],
+        "history": [
+            asdict(event) for event in profiles.history_of(workspace_id, address=canonical)
+        ],
+        "suppressions": list(_suppressions(workspace_id, canonical)),
         "mails": list(_mails(workspace_id, canonical)),
     }
     return json.dumps(document, default=str, ensure_ascii=False, indent=2)
 
 
 def _profiles(workspace_id: int, address: str) -> Iterator[Profile]:
-    there = Contact.objects.filter(
-        workspace_id=workspace_id, address__iexact=address, deleted_at=None
-    )
-    for contact_id in there.order_by("pk").values_list("pk", flat=True):
-        profile = profiles.find(workspace_id, contact_id=contact_id)
+    for contact_id in profiles.ids_of(workspace_id, address=address):
+        profile = profiles.find(workspace_id, contact_id=contact_id, is_deleted_shown=True)
         if profile is not None:
             yield profile
 
@@ -43,6 +45,17 @@ def _history(workspace_id: int, contact_id: int) -> Iterator[Event]:
     while page:
         yield from page
         page = profiles.history(workspace_id, contact_id=contact_id, before=page[-1].id)
+
+
+def _suppressions(workspace_id: int, address: str) -> Iterator[dict[str, object]]:
+    """Without a list, it is about all mail."""
+    for kept in suppressions.of_address(workspace_id, address=address):
+        yield {
+            "list_key": kept.list_key,
+            "reason": kept.reason,
+            "has_left": kept.has_left,
+            "created_at": kept.created_at,
+        }
 
 
 def _mails(workspace_id: int, address: str) -> Iterator[dict[str, object]]:

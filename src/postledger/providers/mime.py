@@ -56,16 +56,23 @@ class Stencil:
         self._before, self._between, self._after = self._frame(parts.attachments, boundary)
 
     def fill(
-        self, to: Mailbox, delivery_id: str, filling: Filling | None = None, *, lines: str = ""
+        self,
+        to: Mailbox,
+        delivery_id: str,
+        filling: Filling | None = None,
+        *,
+        lines: str = "",
+        sender: Mailbox | None = None,
     ) -> bytes:
         """The whole mail for one recipient; raises RefusedError where it cannot be addressed.
 
-        `lines` are headers of this mail alone, finished.
+        `lines` are headers of this mail alone, finished; `sender` is who it alone comes from.
         """
+        origin = headers.mailboxes("From", (sender,)) if sender else self._from
         subject = headers.text("Subject", filling.subject) if filling else self._subject
         text, html = (filling.text, filling.html) if filling else ((), ())
         head = (
-            f"{self._from}{headers.mailboxes('To', (to,))}{self._reply_to}"
+            f"{origin}{headers.mailboxes('To', (to,))}{self._reply_to}"
             f"{subject}{self._date}"
             f"{identity(delivery_id, self._domain)}{lines}{self._rest}"
         )

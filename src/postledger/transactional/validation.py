@@ -4,13 +4,13 @@ That its line in the outbox exists, the fourth of them, is so by itself at the d
 request writes it.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from postledger.content import checks
+from postledger.lib import values
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses, headers, mime
@@ -81,7 +81,6 @@ def _unstorable(mail: MailRequest) -> Iterator[Flaw]:
         *(("subject", mail.subject), ("html", mail.html), ("text", mail.text)),
         *(("sender", mail.sender), ("recipient.external_id", named.external_id)),
         *(("headers", name + value) for name, value in mail.headers.items()),
-        *(("template.variables", text) for text in _texts(mail)),
         *(("attachments", part.filename + part.content_type) for part in mail.attachments),
     ):
         if text and not _is_storable(text):
@@ -89,31 +88,10 @@ def _unstorable(mail: MailRequest) -> Iterator[Flaw]:
 
 
 def _variables(named: Named | None) -> Iterator[Flaw]:
-    if named is None:
-        return
-    try:
-        size = len(json.dumps(named.variables, allow_nan=False))
-    except (ValueError, RecursionError):
-        yield _flaw("template.variables", "They hold a number without end, or nest too deeply.")
-        return
-    if size > _LARGEST_VARIABLES:
-        detail = f"They are {size} bytes of JSON; at most {_LARGEST_VARIABLES} are taken."
-        yield _flaw("template.variables", detail)
-
-
-def _texts(mail: MailRequest) -> Iterator[str]:
-    """Every text in the variables; they are kept with the mail."""
-    left: list[object] = [mail.template.variables] if mail.template else []
-    while left:
-        match left.pop():
-            case str(text):
-                yield text
-            case list(items):
-                left += items
-            case dict(items):
-                left += [*items.keys(), *items.values()]
-            case _:
-                pass
+    """They are kept with the mail, so that it can be made again."""
+    found = values.flaw(named.variables, most=_LARGEST_VARIABLES) if named else None
+    if found:
+        yield _flaw("template.variables", found)
 
 
 def _is_storable(text: str) -> bool:

@@ -11,7 +11,10 @@ def _every(task: str, seconds: float) -> dict[str, object]:
 SCHEDULE = {
     "tick": _every("postledger.tick", 1),
     "sweep": _every("postledger.sweep", 5),
+    "plan": _every("postledger.plan", 2),
     "drain": _every("postledger.drain", 5),
     "fold": _every("postledger.fold", 10),
+    "notion": _every("postledger.notion", 10),
+    "supabase": _every("postledger.supabase", 60),
     "tidy": _every("postledger.tidy", 600),
 }

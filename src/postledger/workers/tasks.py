@@ -4,6 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 from celery import shared_task
 
+from postledger.campaigns import ending, mailout_telling, planning
+from postledger.contacts.importing import uploads
+from postledger.contacts.supabase import syncing
 from postledger.deliveries import ledger, partitions, queries
 from postledger.dispatch.desk import called
 from postledger.lib import crashpoints
@@ -54,8 +57,28 @@ def fold() -> None:
     called(ledger.fold)
 
 
+@shared_task(name="postledger.plan")
+def plan() -> None:
+    """Writes the audiences of launched campaigns into the ledger, and ends runs that are over."""
+    called(planning.plan_all)
+    called(ending.end_all)
+
+
+@shared_task(name="postledger.notion")
+def notion() -> None:
+    """Tells Notion what became of its pages."""
+    called(mailout_telling.tell_all, datetime.now(UTC))
+
+
+@shared_task(name="postledger.supabase")
+def supabase() -> None:
+    """Syncs contacts with the subscribers of a Supabase project."""
+    called(syncing.sync_due, datetime.now(UTC))
+
+
 @shared_task(name="postledger.tidy")
 def tidy() -> None:
-    """Makes the coming months' room, and takes idle streams off the walk."""
+    """Makes the coming months' room, takes idle streams off the walk, and forgets old uploads."""
     called(partitions.ensure, datetime.now(UTC))
     called(ledger.retire_lanes, idle=_LANE_IDLE)
+    called(uploads.abandon_old, datetime.now(UTC))

@@ -2,6 +2,9 @@
 
 import codecs
 import random
+import subprocess
+import sys
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postledger.contacts.importing import reading, rows
+from postledger.contacts.importing import reading, rows, running
 from postledger.contacts.importing.models import Import
 from postledger.contacts.importing.refusals import FileRefusedError
+from postledger.contacts.importing.running import Progress
 from postledger.contacts.models import Contact
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
@@ -67,6 +71,89 @@ def test_every_row_can_be_read_from_the_byte_at_which_it_begins(
     assert len(one_by_one) == 21
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
+def test_a_chunk_ends_when_it_is_large_and_for_everybody_at_the_same_row(
+    tmp_path: Path, encoding: str
+) -> None:
+    bom = codecs.BOM_UTF16_LE if encoding == "utf-16-le" else b""
+    wide = "".join(f'r{n}@x.org,"{"x" * (n * 37 % 9_000)}\nы"\n' for n in range(2_000))
+    path = files.made(tmp_path, bom + f"email,note\n{wide}".encode(encoding))
+    seen = reading.survey(path)
+
+    with path.open("rb") as file:
+        whole = list(reading.chunks(file, seen.shape, offset=seen.body, row=2))
+        starts = [(seen.body, 2), *((one.end, one.first_row + len(one.records)) for one in whole)]
+        resumed = [
+            next(reading.chunks(file, seen.shape, offset=byte, row=row), None)
+            for byte, row in starts
+        ]
+
+    sizes = [after - before for (before, _), (after, _) in pairwise(starts)]
+    assert len(sizes) > 4
+    assert max(sizes) < reading.LARGEST_CHUNK + 20_000
+    assert resumed == [*whole, None]
+    assert sum(len(one.records) for one in whole) == seen.row_count == 2_000
+
+
+_SURVEY = """
+import resource, sys
+from pathlib import Path
+from postledger.contacts.importing import reading
+resource.setrlimit(resource.RLIMIT_AS, (1 << 28, 1 << 28))
+print(reading.survey(Path(sys.argv[1])).row_count)
+"""
+
+
+@pytest.mark.parametrize("cell", [b"x" * 5_000, b"ab," * 1_700, b'"a\n",' * 800])
+def test_a_file_of_wide_rows_is_read_before_memory_grows(tmp_path: Path, cell: bytes) -> None:
+    path = files.made(tmp_path, b"email,note\n" + (b"r1@example.com," + cell + b"\n") * 10_000)
+
+    told = subprocess.run(
+        [sys.executable, "-c", _SURVEY, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert told.stdout == "10000\n", told.stderr
+
+
+def test_a_row_that_is_far_too_wide_is_a_problem_of_that_row(acme: int, tmp_path: Path) -> None:
+    path = files.made(tmp_path, HEADER + b"r1@x.org" + b",ab" * 300_000 + b"\nr2@x.org,Bob\n")
+
+    done = files.imported(acme, path)
+
+    assert (done.created, done.refused) == (1, 1)
+    [told] = running.problems(acme, done.import_id)
+    assert (told.row, "300001 cells" in told.problem) == (2, True)
+
+
+def test_an_import_of_wide_rows_is_resumed_after_the_last_chunk_that_counts(
+    acme: int, tmp_path: Path
+) -> None:
+    wide = "".join(f"r{n}@example.com,{'x' * 4_000}\n" for n in range(1_200))
+    path = files.made(tmp_path, f"email,note\n{wide}")
+    import_id = running.start(acme, path, mapping={"note": "-"}, actor="alice")
+    stops = []
+
+    def die(done: Progress) -> None:
+        stops.append(done.done)
+        raise _DiedError
+
+    for _ in range(3):
+        with suppress(_DiedError):
+            running.run(acme, path, import_id=import_id, tell=die)
+    done = running.run(acme, path, import_id=import_id, tell=lambda _: None)
+
+    assert stops == [498, 996, 1_200]
+    assert (done.created, done.duplicates) == (1_200, 0)
+
+
+class _DiedError(Exception):
+    pass
+
+
 HEADER = b"email,name\n"
 BOMBS = {
     "empty": b"",
@@ -86,6 +173,9 @@ BOMBS = {
     "damaged UTF-8": HEADER + "r1@x.org,Анна\n".encode() * 10 + b"r2@x.org,\xd0\n",
     "a quote that is never closed": HEADER + b'r1@example.com,"a\n' + b"r2@x.org,b\n" * 1000,
     "a quote before a large rest": HEADER + b'r1@example.com,"a\n' + b"r2@x.org,b\n" * 50_000,
+    "a row of many lines": HEADER + b'r1@example.com,"a\n' + b'","\n' * 500_000 + b'"\n',
+    "a row of many lines in UTF-16": codecs.BOM_UTF16_LE
+    + ('email,name\nr1@x.org,"a\n' + '","\n' * 200_000 + '"\n').encode("utf-16-le"),
     "text after a quote": HEADER + b'r1@example.com,"a"b"c\n',
     "lines of an old Mac": b"email,name\rr1@example.com,a\rr2@example.com,b\r",
     "an Excel file": b"PK\x03\x04" + bytes(range(256)) * 100,

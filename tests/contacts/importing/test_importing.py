@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from postledger.contacts import actions
-from postledger.contacts.actions import ListUnknownError
+from postledger.contacts.actions import ListUnknownError, erasing
 from postledger.contacts.details import Details
 from postledger.contacts.importing import running
 from postledger.contacts.importing.models import Import, ImportState
@@ -67,6 +67,19 @@ def test_an_empty_cell_changes_nothing_and_attributes_are_merged(acme: int, tmp_
     assert contact.locale == "de"
     assert contact.attributes == {"city": "Ohio", "plan": "gold", "age": "40"}
     assert (done.created, done.updated, done.unchanged) == (0, 1, 0)
+
+
+def test_places_are_corrected_and_an_empty_cell_leaves_them(acme: int, tmp_path: Path) -> None:
+    ohio, texas = (f"ocd-division/country:us/state:{state}" for state in ("oh", "tx"))
+    for address in (R1, "r2@example.com"):
+        people.contact(acme, address, details=Details(ocd_ids=[ohio]))
+    path = files.made(tmp_path, f"email,name,ocd_ids\n{R1},,{texas}\nr2@example.com,Bob,\n")
+
+    done = files.imported(acme, path)
+
+    places = dict(Contact.objects.values_list("address", "ocd_ids"))
+    assert places == {R1: [texas], "r2@example.com": [ohio]}
+    assert (done.updated, done.unchanged) == (2, 0)
 
 
 def test_the_same_file_again_changes_nothing(acme: int, tmp_path: Path) -> None:
@@ -197,6 +210,40 @@ def test_nobody_who_left_bounced_or_is_suppressed_comes_back(acme: int, tmp_path
     assert people.told(acme)[told:] == [("imported", "news", None, "active")]
 
 
+def test_who_was_forgotten_is_not_imported_again(acme: int, tmp_path: Path) -> None:
+    people.news(acme)
+    people.member(acme)
+    erasing.erase(acme, address=R1, actor="bob", now=NOW)
+    path = files.made(tmp_path, "email,name,city\nR1@Example.com,Ann,Ohio\nr2@example.com,Bob,\n")
+
+    done = files.imported(acme, path, list_key="news")
+
+    known = Contact.objects.filter(deleted_at=None)
+    assert [contact.address for contact in known] == ["r2@example.com"]
+    assert not Contact.objects.filter(name="Ann").exists()
+    assert (done.created, done.refused, done.kept_back, done.done) == (1, 1, 0, 2)
+    [told] = running.problems(acme, done.import_id)
+    assert (told.row, told.column, told.value) == (2, "email", "")
+    assert "forgotten" in told.problem
+
+
+def test_who_was_forgotten_and_came_back_themselves_is_updated(acme: int, tmp_path: Path) -> None:
+    erasing.erase(acme, address=R1, actor="bob", now=NOW)
+    people.contact(acme)
+
+    done = files.imported(acme, files.made(tmp_path, f"email,name\n{R1},Ann\n"))
+
+    assert (done.updated, done.refused) == (1, 0)
+
+
+def test_who_was_forgotten_elsewhere_is_imported(acme: int, globex: int, tmp_path: Path) -> None:
+    erasing.erase(globex, address=R1, actor="bob", now=NOW)
+
+    done = files.imported(acme, files.made(tmp_path, f"email,name\n{R1},Ann\n"))
+
+    assert (done.created, done.refused) == (1, 0)
+
+
 def test_a_break_and_an_open_question_stay_as_they_are(acme: int, tmp_path: Path) -> None:
     people.news(acme)
     paused = people.member(acme)
@@ -265,6 +312,7 @@ def test_a_mapping_is_kept_for_whoever_resumes(acme: int, tmp_path: Path) -> Non
     [
         ("name,city", {}),
         ("email,mail", {}),
+        ("email,city,city", {}),
         ("email,city", {"town": "-"}),
         ("email,city", {"city": "place"}),
         ("email," + "x" * 65, {}),
@@ -280,3 +328,16 @@ def test_columns_that_make_no_sense_are_refused(
         files.imported(acme, path, mapping=mapping)
 
     assert not Import.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("header", "remedy"),
+    [("email,mail", "mapping 'mail' to '-'"), ("email,city,city", "another name in the file")],
+)
+def test_the_remedy_for_two_columns_keeps_one_of_them(
+    acme: int, tmp_path: Path, header: str, remedy: str
+) -> None:
+    path = files.made(tmp_path, f"{header}\n{R1},x\n")
+
+    with pytest.raises(InvalidMappingError, match=remedy):
+        files.imported(acme, path)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from postledger.contacts.actions import erasing
 from postledger.contacts.details import Details
 from postledger.contacts.importing.models import Import
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
@@ -23,6 +24,7 @@ CONTENT = (
     "\n"
     "r4@example.com,,\n"
 )
+PLACE = "ocd-division/country:us/state:"
 
 
 @pytest.fixture
@@ -57,7 +59,30 @@ def test_a_dry_run_changes_nothing(known: int, tmp_path: Path) -> None:
     assert not Import.objects.exists()
 
 
-def test_an_import_does_what_its_dry_run_said(known: int, tmp_path: Path) -> None:
+def test_a_dry_run_refuses_who_was_forgotten(known: int, tmp_path: Path) -> None:
+    erasing.erase(known, address="r3@example.com", actor="bob", now=people.NOW)
+
+    found, kept = files.previewed(known, files.made(tmp_path, CONTENT), list_key="news")
+
+    assert (found.created, found.updated, found.unchanged, found.refused) == (0, 1, 2, 2)
+    assert (found.subscribed, found.kept_back) == (1, {"bounced": 1})
+    assert "Its owner asked to be forgotten here, and is not imported." in found.reasons
+    assert [(one.row, one.value) for one in kept if "forgotten" in one.problem] == [(4, "")]
+
+
+def test_a_dry_run_tells_which_places_would_change(known: int, tmp_path: Path) -> None:
+    Contact.objects.update(ocd_ids=[f"{PLACE}oh"])
+    rows = f"{R1},{PLACE}oh\nr2@example.com,{PLACE}tx\nr4@example.com,\n"
+
+    found, _ = files.previewed(known, files.made(tmp_path, f"email,ocd_ids\n{rows}"))
+
+    assert (found.updated, found.unchanged) == (1, 2)
+    assert found.samples == [f"row 3, r***@example.com: ocd_ids: ['{PLACE}oh'] → ['{PLACE}tx']"]
+
+
+@pytest.mark.parametrize("forgotten", ["r3@example.com", "r9@example.com"])
+def test_an_import_does_what_its_dry_run_said(known: int, tmp_path: Path, forgotten: str) -> None:
+    erasing.erase(known, address=forgotten, actor="bob", now=people.NOW)
     path = files.made(tmp_path, CONTENT)
     found, _ = files.previewed(known, path, list_key="news")
 

@@ -1,12 +1,16 @@
 """An import and somebody who leaves at the same moment: whoever is first, the no counts."""
 
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
 from postledger.contacts import actions
-from postledger.contacts.importing import running
+from postledger.contacts.actions import erasing
+from postledger.contacts.importing import running, uploads
+from postledger.contacts.importing.models import ImportPart, ImportState
 from postledger.contacts.importing.refusals import ImportMovedError
 from postledger.contacts.importing.running import Progress
 from postledger.contacts.models import Contact, Subscription
@@ -56,6 +60,57 @@ def test_who_is_imported_while_leaving_is_not_subscribed(
     done = importing.answer()
     assert (done.created, done.subscribed, done.kept_back) == (1, 0, 1)
     assert not Subscription.objects.exists()
+
+
+def test_who_is_forgotten_while_being_imported_is_gone(acme: int, tmp_path: Path) -> None:
+    forget = partial(erasing.erase, acme, address=R1, actor="bob", now=people.NOW)
+
+    with collide.uncommitted(partial(_import, acme, tmp_path)):
+        forgetting = collide.start(forget)
+        forgetting.must_wait()
+
+    assert forgetting.answer().contacts == 1
+    assert not Contact.objects.filter(deleted_at=None).exists()
+
+
+def test_who_is_imported_while_being_forgotten_is_refused(acme: int, tmp_path: Path) -> None:
+    forget = partial(erasing.erase, acme, address=R1, actor="bob", now=people.NOW)
+
+    with collide.uncommitted(forget):
+        importing = collide.start(partial(_import, acme, tmp_path))
+        importing.must_wait()
+
+    done = importing.answer()
+    assert (done.created, done.refused) == (0, 1)
+    assert not Contact.objects.exists()
+
+
+@pytest.mark.parametrize("table", ["contacts_contact", "contacts_subscription"])
+def test_an_import_does_not_wait_for_upkeep_of_a_table(
+    acme: int, tmp_path: Path, table: str
+) -> None:
+    path = files.made(tmp_path, "email\n" + "".join(f"r{n}@example.com\n" for n in range(1_500)))
+
+    def upkeep() -> None:  # the lock of VACUUM, and of an index that is built meanwhile
+        with connection.cursor() as cursor:
+            cursor.execute(f"LOCK TABLE {table} IN SHARE UPDATE EXCLUSIVE MODE")
+
+    with collide.uncommitted(upkeep):
+        importing = collide.start(partial(files.imported, acme, path, list_key="news"))
+        has_waited = importing.comes_to_rest()
+
+    assert importing.answer().created == 1_500
+    assert not has_waited
+
+
+def test_statistics_are_taken_as_a_workspace_grows(acme: int, tmp_path: Path) -> None:
+    path = files.made(tmp_path, "email\n" + "".join(f"r{n}@example.com\n" for n in range(1_500)))
+
+    files.imported(acme, path)
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples FROM pg_class WHERE relname = 'contacts_contact'")
+        assert cursor.fetchone() == (1_500,)
 
 
 def test_a_contact_that_is_made_meanwhile_is_subscribed_all_the_same(
@@ -126,3 +181,31 @@ def test_two_imports_of_the_same_people_neither_hang_nor_double(acme: int, tmp_p
 
     assert sum(one.created for one in done) == Contact.objects.count() == 2_000
     assert sum(one.subscribed for one in done) == Subscription.objects.count() == 2_000
+
+
+def test_a_contact_that_is_deleted_meanwhile_is_made_anew(acme: int, tmp_path: Path) -> None:
+    old = people.contact(acme)
+    delete = partial(actions.delete_contact, acme, contact_id=old, actor="bob", now=people.NOW)
+
+    with collide.uncommitted(delete):
+        importing = collide.start(partial(_import, acme, tmp_path))
+        importing.must_wait()
+
+    done = importing.answer()
+    assert (done.created, done.updated, done.subscribed) == (1, 0, 1)
+    assert Subscription.objects.get().contact_id == Contact.objects.get(deleted_at=None).pk != old
+
+
+def test_an_old_upload_that_is_started_meanwhile_is_not_given_up(acme: int, tmp_path: Path) -> None:
+    path = files.made(tmp_path, f"email\n{R1}\n")
+    import_id = uploads.take(acme, path, file_name="people.csv", actor="alice")
+    begin = partial(uploads.start, acme, import_id, mapping={}, list_key=None, actor="alice")
+    later = datetime.now(UTC) + uploads.KEPT + timedelta(minutes=1)
+
+    with collide.uncommitted(begin):
+        tidying = collide.start(partial(uploads.abandon_old, later))
+        tidying.must_wait()
+
+    assert tidying.answer() == 0
+    assert running.progress(acme, import_id).state is ImportState.RUNNING
+    assert ImportPart.objects.exists()

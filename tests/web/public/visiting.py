@@ -54,7 +54,7 @@ def forms(response: Any) -> list[str]:
     return [unescape(url) for url in re.findall(r'action="([^"]*)"', response.content.decode())]
 
 
-def everything() -> list[object]:
+def everything() -> list[list[str]]:
     """All that a visitor could change, to be compared with itself later."""
     return [
         sorted(map(repr, model._default_manager.values_list()))

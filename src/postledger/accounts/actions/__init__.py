@@ -27,6 +27,7 @@ from postledger.accounts.actions.senders import (
 from postledger.accounts.actions.workspaces import (
     FirstWorkspace,
     InvalidOrganisationError,
+    InvalidTimeZoneError,
     MemberExistsError,
     Role,
     WorkspaceExistsError,
@@ -34,6 +35,8 @@ from postledger.accounts.actions.workspaces import (
     create_workspace,
     ensure_default_workspace,
     set_organisation,
+    set_test_emails,
+    set_time_zone,
 )
 
 __all__ = [
@@ -44,6 +47,7 @@ __all__ = [
     "InvalidKeyError",
     "InvalidOrganisationError",
     "InvalidSettingsError",
+    "InvalidTimeZoneError",
     "KeyEndedError",
     "KeyUnknownError",
     "MemberExistsError",
@@ -63,5 +67,7 @@ __all__ = [
     "revoke_key",
     "rotate_key",
     "set_organisation",
+    "set_test_emails",
+    "set_time_zone",
     "update_account",
 ]

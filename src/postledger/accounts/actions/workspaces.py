@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from zoneinfo import available_timezones
 
 from django.db import transaction
 
@@ -38,6 +39,10 @@ class MemberExistsError(RefusedError):
 
 class InvalidOrganisationError(RefusedError):
     code = "invalid_organisation"
+
+
+class InvalidTimeZoneError(RefusedError):
+    code = "invalid_time_zone"
 
 
 def create_workspace(name: str, *, actor: str) -> int:
@@ -91,6 +96,35 @@ def _check_organisation(organisation: Organisation) -> None:
         )
 
 
+def set_test_emails(workspace_id: int, written: str, *, actor: str) -> None:
+    """Says whom tests of campaigns go to; what is no address is left out when one is made."""
+    with transaction.atomic():
+        Workspace.objects.filter(pk=workspace_id).update(test_emails=written)
+        trail.note(
+            workspace_id,
+            actor=actor,
+            action="workspace.tests_changed",
+            subject=f"workspace {workspace_id}",
+        )
+
+
+def set_time_zone(workspace_id: int, zone: str, *, actor: str) -> None:
+    """Says which clock is that of contacts of whom nobody knows theirs."""
+    if zone not in available_timezones():
+        raise InvalidTimeZoneError(
+            f"{zone[:64]!r} is no time zone: write one as the IANA names it, like Europe/Lisbon."
+        )
+    with transaction.atomic():
+        Workspace.objects.filter(pk=workspace_id).update(time_zone=zone)
+        trail.note(
+            workspace_id,
+            actor=actor,
+            action="workspace.zone_changed",
+            subject=f"workspace {workspace_id}",
+            data={"zone": zone},
+        )
+
+
 def add_member(workspace_id: int, *, email: str, role: Role, name: str = "", actor: str) -> int:
     email = addresses.canonical(email)
     if name:
@@ -117,7 +151,12 @@ class FirstWorkspace:
 
 
 def ensure_default_workspace(
-    *, from_email: str, from_name: str, actor: str, organisation: Organisation = NOBODY
+    *,
+    from_email: str,
+    from_name: str,
+    actor: str,
+    organisation: Organisation = NOBODY,
+    test_emails: str = "",
 ) -> FirstWorkspace | None:
     """Makes the first workspace, with a sender when one is named; None once there is any.
 
@@ -130,6 +169,8 @@ def ensure_default_workspace(
             workspace_id = create_workspace(DEFAULT, actor=actor)
             if organisation != NOBODY:
                 set_organisation(workspace_id, organisation, actor=actor)
+            if test_emails:
+                set_test_emails(workspace_id, test_emails, actor=actor)
             if from_email:
                 create_sender(workspace_id, address=from_email, name=from_name, actor=actor)
     except WorkspaceExistsError:  # another process was faster

@@ -37,6 +37,7 @@ from postledger.contacts.actions.subscriptions import (
     subscribe,
 )
 from postledger.contacts.actions.suppressing import suppress
+from postledger.contacts.actions.wanted import SubscriptionNotActiveError, Wanted, bring
 from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.states import SuppressionReason
 
@@ -48,11 +49,14 @@ __all__ = [
     "ListExistsError",
     "ListUnknownError",
     "RestoreReasonMissingError",
+    "SubscriptionNotActiveError",
     "SubscriptionSuppressedError",
     "SubscriptionUnknownError",
     "SuppressionReason",
+    "Wanted",
     "apply_state",
     "archive_list",
+    "bring",
     "confirm",
     "create_contact",
     "create_list",

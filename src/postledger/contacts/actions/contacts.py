@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F, Func, JSONField, Value
 from django.db.models.expressions import CombinedExpression
+from django.db.models.functions import Now
 
 from postledger.accounts import constraints, trail
 from postledger.contacts import details as contents
@@ -75,10 +76,12 @@ def update_contact(
     with _once():
         if changes.address is not None:
             locks.joining(workspace_id)
-        if not there.update(**fields, updated_at=now):
+        # By the database's clock, as the moment at which an audience is frozen.
+        if not there.update(**fields, updated_at=Now()):
             raise unknown(contact_id)
         if changes.address is not None:
-            _take_over(workspace_id, address=changes.address, actor=actor, now=now)
+            address = addresses.canonical(changes.address)
+            _take_over(workspace_id, address=address, actor=actor, now=now)
         _note(workspace_id, "contact.changed", contact_id, actor=actor, fields=[*fields])
 
 

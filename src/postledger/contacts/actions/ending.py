@@ -26,9 +26,17 @@ WITH given AS MATERIALIZED (
       AND array_position(%(order)s::text[], %(after)s)
           > array_position(%(order)s::text[], old.before)
     RETURNING old.before
+), forgotten AS MATERIALIZED (
+    SELECT FROM given JOIN contacts_suppression AS s ON s.address_hash = given.hash
+    WHERE s.workspace_id = %(workspace)s AND s.address IS NULL
+      AND NOT EXISTS (SELECT FROM contact)
 ), kept AS (
-    INSERT INTO contacts_suppression AS s (workspace_id, address, list_id, reason, has_left)
-    VALUES (%(workspace)s, %(address)s, %(list)s, %(reason)s, %(reason)s = 'unsubscribed')
+    INSERT INTO contacts_suppression AS s (
+        workspace_id, address, address_hash, list_id, reason, has_left
+    )
+    SELECT %(workspace)s, CASE WHEN NOT EXISTS (SELECT FROM forgotten) THEN %(address)s END,
+           given.hash, %(list)s, %(reason)s, %(reason)s = 'unsubscribed'
+    FROM given
     ON CONFLICT (workspace_id, address_hash, list_id) DO UPDATE SET
         reason = CASE
             WHEN array_position(%(strength)s::text[], excluded.reason)
@@ -62,7 +70,8 @@ def end(
 ) -> bool:
     """Ends the subscription and suppresses the address for the list; False if both were so.
 
-    Without a contact the address is suppressed all the same, so that no import revives it. The
+    Without a contact the address is suppressed all the same, so that no import revives it; that
+    of somebody who was forgotten by its hash alone, however old the link is that they use. The
     caller has taken the lock of those who leave, and gives a canonical address.
     """
     is_own_wish = reason is SuppressionReason.UNSUBSCRIBED

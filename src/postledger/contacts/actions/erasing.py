@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from postledger.accounts import trail
-from postledger.contacts import locks, sql
+from postledger.contacts import locks, profiles, sql
 from postledger.contacts.actions import suppressing
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import SuppressionReason
@@ -20,6 +20,7 @@ class Erased:
 
 
 _CONSENTS = "SELECT contacts_erase_consent(%(workspace)s, %(contact)s)"
+_CONSENTS_OF_ADDRESS = "SELECT contacts_erase_address(%(workspace)s, %(address)s)"
 # The hash was written with the address, and is all that is left of it.
 _UNNAME = """
 UPDATE contacts_suppression SET address = NULL
@@ -40,12 +41,11 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
         suppressing.suppress(
             workspace_id, address=canonical, reason=SuppressionReason.UNSUBSCRIBED, actor=actor
         )
-        found = list(
-            Contact.objects.filter(workspace_id=workspace_id, address__iexact=canonical)
-            .order_by("pk")
-            .values_list("pk", flat=True)
-        )
+        found = profiles.ids_of(workspace_id, address=canonical)
         consents = sum(_emptied(workspace_id, contact_id, now) for contact_id in found)
+        # Also those from before there was a contact, and from after it was deleted.
+        [(nameless,)] = sql.rows(_CONSENTS_OF_ADDRESS, params)
+        consents += nameless
         sql.changed(_UNNAME, params)
         trail.note(
             workspace_id,

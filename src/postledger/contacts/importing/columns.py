@@ -62,21 +62,34 @@ def read(header: Sequence[str], mapping: Mapping[str, str]) -> Columns:
         if not name or target == IGNORED:
             continue
         if target in found:
-            raise InvalidMappingError(
-                f"Two columns say what {target[:64]!r} is: leave one of them out with"
-                f' --map "{name[:64]}={IGNORED}".'
-            )
+            raise _twice(target, header[found[target]], name)
         found[target] = index
     if Field.EMAIL not in found:
         raise InvalidMappingError(
-            "No column has the address. The first row must be the names of the columns; say which"
-            ' of them it is with --map "COLUMN=email".'
+            "No column has the address. The first row must be the names of the columns; map the"
+            ' right one to email (on a command line: --map "COLUMN=email").'
         )
     fields = {Field(target): index for target, index in found.items() if target in _FIELDS}
     return Columns(tuple(header), fields, tuple(_attributes(found)))
 
 
+def _twice(target: str, first: str, second: str) -> InvalidMappingError:
+    if first == second:
+        remedy = (
+            f"both are called {second[:64]!r}, and a mapping goes by the name."
+            " Give one of them another name in the file, or take it out."
+        )
+    else:
+        remedy = f"leave one of them out, by mapping {second[:64]!r} to {IGNORED!r}."
+    return InvalidMappingError(f"Two columns say what {target[:64]!r} is: {remedy}")
+
+
 _FIELDS = frozenset(field.value for field in Field)
+
+
+def whole(header: Sequence[str], targets: Mapping[str, str]) -> dict[str, str]:
+    """A mapping that was kept with an import: what it does not name is left out."""
+    return {name: targets.get(name, IGNORED) for name in header if name}
 
 
 def usual(name: str) -> str:
@@ -110,13 +123,13 @@ def _attributes(found: Mapping[str, int]) -> list[tuple[str, int]]:
     if len(keys) > details.MOST_KEYS:
         raise InvalidMappingError(
             f"A contact may have {details.MOST_KEYS} attributes; here are {len(keys)}."
-            f' Leave columns out with --map "COLUMN={IGNORED}".'
+            f" Leave columns out, by mapping them to {IGNORED!r}."
         )
     for key, _ in keys:
         if not details.is_key(key):
             raise InvalidMappingError(
                 f"The column {key[: details.LONGEST_KEY]!r} cannot be an attribute, whose name has"
                 f" 1 to {details.LONGEST_KEY} visible characters. Give it another name, or leave"
-                f' it out with --map "COLUMN={IGNORED}".'
+                f" it out, by mapping it to {IGNORED!r}."
             )
     return keys

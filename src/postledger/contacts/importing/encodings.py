@@ -18,7 +18,7 @@ _BOMS = (
 )
 _OTHER_KINDS = (
     (b"PK\x03\x04", "an Excel or ZIP file"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel file"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel file, or one with a password"),
     (b"%PDF", "a PDF file"),
     (b"\x1f\x8b", "a compressed file"),
 )

@@ -4,7 +4,7 @@ Rows that are in the database by a commit are before the cursor, and no others: 
 or a server dies, the next one goes on with the row after the last one that counts.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import LiteralString
 
 import psycopg
@@ -12,14 +12,16 @@ from django.db import IntegrityError, connection, transaction
 from psycopg import sql as pg
 
 from postledger.contacts import locks, sql
-from postledger.contacts.importing import reading, staging
+from postledger.contacts.importing import staging
 from postledger.contacts.importing.columns import Columns
 from postledger.contacts.importing.problems import Problem
 from postledger.contacts.importing.refusals import ImportMovedError
-from postledger.contacts.importing.rows import Sifted
+from postledger.contacts.importing.rows import Line, Sifted
+from postledger.contacts.importing.seen import Seen
 
-_TRIES = 3
+_TRIES = 5
 _MANY = 1_000
+_TAKEN_MEANWHILE = {"contacts_contact_external_once", "contacts_contact_pkey"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Work:
     columns: Columns
     source: str
     actor: str
+    seen: Seen = field(default_factory=Seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,51 +47,73 @@ class Span:
     next_byte: int
 
 
+class _OvertakenError(Exception):
+    """Somebody made, deleted or renamed a contact after it was looked for."""
+
+
 def merge(work: Work, span: Span, sifted: Sifted) -> None:
     """Imports one chunk, or nothing of it."""
+    if work.seen.is_empty:
+        work.seen.recall(work.import_id)
+    # Apart from the tries: it depends on the file alone.
+    lines, duplicates = staging.repeated(work.seen, work.columns, sifted.lines)
     for tries_left in reversed(range(_TRIES)):
         try:
             with transaction.atomic():
-                _merge(work, span, sifted)
-        except IntegrityError as error:
-            # Somebody made a contact with the same external id meanwhile; now it can be seen.
-            if not tries_left or not _is_about_external_id(error):
+                _merge(work, span, sifted, lines=lines, duplicates=duplicates)
+        except (IntegrityError, _OvertakenError) as error:
+            # What somebody did meanwhile is committed, and can be seen now.
+            if not tries_left or not _is_overtaken(error):
                 raise
         else:
-            return
+            break
+    _learn(span)
 
 
-def _is_about_external_id(error: IntegrityError) -> bool:
+# Nothing is waited for: whoever builds an index or cleans a table up may take hours.
+_ANALYZE: LiteralString = """
+ANALYZE (SKIP_LOCKED) contacts_contact (workspace_id), contacts_subscription (list_id)
+"""
+
+
+def _learn(span: Span) -> None:
+    """Lets the planner know how a table grew, each time the rows so far are twice as many.
+
+    Of a workspace that was empty when statistics were last taken it expects nothing, and would
+    look for an address by reading all its contacts. After the transaction: it takes a while, and
+    nobody who leaves is to wait for that.
+    """
+    before, after = ((row - 2) // _MANY for row in (span.first_row, span.next_row))
+    if after.bit_length() > before.bit_length():
+        sql.changed(_ANALYZE, {})
+
+
+def _is_overtaken(error: Exception) -> bool:
     cause = error.__cause__
-    return (
-        isinstance(cause, psycopg.Error)
-        and cause.diag.constraint_name == "contacts_contact_external_once"
+    return isinstance(error, _OvertakenError) or (
+        isinstance(cause, psycopg.Error) and cause.diag.constraint_name in _TAKEN_MEANWHILE
     )
 
 
-def _merge(work: Work, span: Span, sifted: Sifted) -> None:
+def _merge(
+    work: Work, span: Span, sifted: Sifted, *, lines: list[Line], duplicates: list[Problem]
+) -> None:
     locks.joining(work.workspace_id)
     _claim(work, span)
-    staging.fill(sifted)
-    duplicates, taken = staging.sort_out(
-        work.workspace_id,
-        work.import_id,
-        work.columns,
-        seen=staging.SEEN,
-        staged=sifted.line_count,
-    )
+    work.seen.keep(work.import_id, first_row=span.first_row)
+    staging.fill(lines)
+    taken = staging.taken_ids(work.workspace_id, work.columns)
+    forgotten = _meet(work)
     created, updated = _contacts(work)
-    _learn(span, sifted.line_count)
     subscribed, kept_back = _subscriptions(work)
-    _note_problems(work.import_id, [*sifted.problems, *duplicates, *taken, *kept_back])
-    refused = len(sifted.problems) + len(taken)
-    staged = sifted.line_count - len(duplicates) - len(taken)
+    refused = [*sifted.problems, *taken, *forgotten]
+    _note_problems(work.import_id, [*refused, *duplicates, *kept_back])
     counts = {
         "created": created,
         "updated": updated,
-        "unchanged": staged - created - updated,
+        "unchanged": len(lines) - len(taken) - len(forgotten) - created - updated,
         "duplicate": len(duplicates),
-        "refused": refused,
+        "refused": len(refused),
         "blank": sifted.blank_count,
         "subscribed": subscribed,
         "kept_back": len(kept_back),
@@ -114,73 +139,82 @@ def _claim(work: Work, span: Span) -> None:
         )
 
 
-# An empty cell changes nothing. A new contact stands as its address does, which is
-# states.state_under in SQL.
+# Everything is looked up once, and a new contact is given its id here already: its subscription
+# and the proof of it then need no look-up of their own.
+_MET: LiteralString = """
+CREATE TEMPORARY TABLE IF NOT EXISTS contacts_met (
+    row_number bigint, address text, external_id text, name text, from_name text, locale text,
+    time_zone text, attributes jsonb, places text, id bigint, is_new boolean, differs boolean,
+    is_forgotten boolean, state text, subscription text, kept_back text
+) ON COMMIT DELETE ROWS;
+TRUNCATE contacts_met
+"""
+# A new contact stands as its address does, which is states.state_under in SQL.
+_MEET = pg.SQL("""
+WITH {stood}
+INSERT INTO contacts_met
+SELECT row_number, address, nullif(external_id, ''), name, nullif(from_name, ''),
+       nullif(locale, ''), nullif(time_zone, ''), attributes, places,
+       coalesce(contact_id, nextval('contacts_contact_id_seq')), contact_id IS NULL, differs,
+       is_forgotten,
+       CASE WHEN NOT is_general THEN 'active'
+            WHEN reason = 'bounced' THEN 'bounced'
+            WHEN reason IN ('complained', 'unsubscribed') OR has_left
+            THEN 'unsubscribed' ELSE 'active' END,
+       subscription, kept_back
+FROM stood
+""").format(stood=staging.STOOD)
+_FORGET: LiteralString = "DELETE FROM contacts_met WHERE is_forgotten RETURNING row_number"
+
+
+def _meet(work: Work) -> list[Problem]:
+    """Looks everything up; takes the rows away whose owner asked to be forgotten."""
+    sql.changed(_MET, {})
+    sql.changed(_MEET, {"workspace": work.workspace_id, "list": work.list_id})
+    return staging.forgotten(work.columns, sql.rows(_FORGET, {}))
+
+
+# An empty cell changes nothing. Rows are locked in the order of their addresses, by every import.
 _CONTACTS: LiteralString = """
-WITH salted AS MATERIALIZED (
-    SELECT staged.*,
-           contacts_fingerprint((SELECT salt FROM contacts_salt), address) AS address_hash
-    FROM contacts_staged AS staged
-), line AS (
+WITH line AS (
     INSERT INTO contacts_contact AS c (
-        workspace_id, address, external_id, name, from_name, locale, time_zone, attributes,
+        id, workspace_id, address, external_id, name, from_name, locale, time_zone, attributes,
         ocd_ids, state
     )
-    SELECT %(workspace)s, salted.address, nullif(external_id, ''), name, nullif(from_name, ''),
-           nullif(locale, ''), nullif(time_zone, ''), attributes,
-           CASE WHEN places = '' THEN '{}' ELSE string_to_array(places, ' ') END,
-           CASE WHEN kept.reason = 'bounced' THEN 'bounced'
-                WHEN kept.reason IN ('complained', 'unsubscribed') OR kept.has_left
-                THEN 'unsubscribed' ELSE 'active' END
-    FROM salted LEFT JOIN LATERAL (
-        SELECT reason, has_left FROM contacts_suppression AS s
-        WHERE s.workspace_id = %(workspace)s AND s.address_hash = salted.address_hash
-          AND s.list_id IS NULL
-        OFFSET 0
-    ) AS kept ON true
-    ORDER BY lower(salted.address) COLLATE "C"
+    SELECT id, %(workspace)s, address, external_id, name, from_name, locale, time_zone, attributes,
+           CASE WHEN places = '' THEN '{}' ELSE string_to_array(places, ' ') END, state
+    FROM contacts_met WHERE is_new OR differs
+    ORDER BY lower(address) COLLATE "C"
     ON CONFLICT (workspace_id, lower(address) COLLATE "C") WHERE deleted_at IS NULL DO UPDATE SET
         name = coalesce(nullif(excluded.name, ''), c.name),
         from_name = coalesce(excluded.from_name, c.from_name),
         locale = coalesce(excluded.locale, c.locale),
         time_zone = coalesce(excluded.time_zone, c.time_zone),
         attributes = c.attributes || excluded.attributes,
+        ocd_ids = CASE WHEN excluded.ocd_ids = '{}' THEN c.ocd_ids ELSE excluded.ocd_ids END,
         updated_at = statement_timestamp()
-    WHERE excluded.name NOT IN ('', c.name)
-       OR coalesce(excluded.from_name, c.from_name) IS DISTINCT FROM c.from_name
-       OR coalesce(excluded.locale, c.locale) IS DISTINCT FROM c.locale
-       OR coalesce(excluded.time_zone, c.time_zone) IS DISTINCT FROM c.time_zone
-       OR c.attributes || excluded.attributes <> c.attributes
-    RETURNING xmax = 0 AS is_new
+    RETURNING c.id, xmax = 0 AS is_new
 )
-SELECT count(*) FILTER (WHERE is_new), count(*) FILTER (WHERE NOT is_new) FROM line
+SELECT count(*) FILTER (WHERE is_new), count(*) FILTER (WHERE NOT is_new),
+       (SELECT count(*) FROM contacts_met WHERE is_new)
+FROM line
 """
 
 
 def _contacts(work: Work) -> tuple[int, int]:
     """Makes the contacts that are not there, and changes the others; says how many of each."""
-    [(created, updated)] = sql.rows(_CONTACTS, {"workspace": work.workspace_id})
+    [(created, updated, expected)] = sql.rows(_CONTACTS, {"workspace": work.workspace_id})
+    if created != expected:
+        raise _OvertakenError
     return int(created), int(updated)
 
 
-def _learn(span: Span, staged: int) -> None:
-    """Lets the planner know how a table grew, the more seldom the larger it is.
-
-    Of a workspace that was empty when statistics were last taken it expects nothing, and would
-    look for an address by reading all its contacts.
-    """
-    chunk = (span.first_row - 2) // reading.CHUNK
-    if staged >= _MANY and not chunk & (chunk - 1):
-        sql.changed("ANALYZE contacts_contact, contacts_subscription", {})
-
-
-# Whoever is kept back is passed over, and so is every subscription there is already. A statement
-# of its own: it sees contacts that others made while the first one waited for them.
-_SUBSCRIPTIONS = pg.SQL("""
-WITH {stood}, line AS (
+# Whoever is kept back is passed over, and so is every subscription there is already.
+_SUBSCRIPTIONS: LiteralString = """
+WITH line AS (
     INSERT INTO contacts_subscription (contact_id, list_id, state)
-    SELECT id, %(list)s, 'active' FROM stood
-    WHERE kept_back IS NULL AND subscription IS NULL AND id IS NOT NULL
+    SELECT id, %(list)s, 'active' FROM contacts_met
+    WHERE kept_back IS NULL AND subscription IS NULL
     ORDER BY id
     ON CONFLICT (contact_id, list_id) DO NOTHING
     RETURNING contact_id
@@ -193,8 +227,8 @@ WITH {stood}, line AS (
 )
 SELECT NULL::bigint, NULL::text, count(*)::text FROM line
 UNION ALL
-SELECT row_number, address, kept_back FROM stood WHERE kept_back IS NOT NULL
-""").format(stood=staging.STOOD)
+SELECT row_number, address, kept_back FROM contacts_met WHERE kept_back IS NOT NULL
+"""
 
 
 def _subscriptions(work: Work) -> tuple[int, list[Problem]]:

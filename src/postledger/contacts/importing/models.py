@@ -9,10 +9,13 @@ from postledger.accounts.models import Workspace
 
 
 class ImportState(StrEnum):
-    """Whether rows are left."""
+    """What is to be done with the file, and by whom."""
 
+    UPLOADED = "uploaded"  # somebody is to say what its columns are, and to start it
+    PREVIEWING = "previewing"  # a worker finds out what it would do
     RUNNING = "running"  # it goes on, or can be resumed
     FINISHED = "finished"  # every row of the file is accounted for
+    ABANDONED = "abandoned"  # somebody ended it; what it had imported stays
 
 
 class Import(models.Model):
@@ -24,7 +27,7 @@ class Import(models.Model):
     sha256 = models.TextField()
     byte_count = models.BigIntegerField()
     row_count = models.BigIntegerField()  # without the header
-    mapping = models.JSONField()  # what each column is
+    mapping = models.JSONField()  # what each column is; of an upload, once somebody said so
     state = models.TextField(db_default=ImportState.RUNNING.value)
     # Both are committed together with what the rows before them came to.
     cursor_byte = models.BigIntegerField()
@@ -40,7 +43,14 @@ class Import(models.Model):
     subscribed_count = models.BigIntegerField(db_default=0)
     kept_back_count = models.BigIntegerField(db_default=0)
     actor = models.TextField()
+    # Of a file that came over HTTP: how it is read, its header and first rows; what the dry run
+    # found; and what kept a worker from going on, with the time at which one tries again.
+    upload = models.JSONField(null=True)
+    preview = models.JSONField(null=True)
+    trouble = models.TextField(null=True)
+    due_at = models.DateTimeField(db_default=Now())
     created_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
     changed_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
 
@@ -68,6 +78,27 @@ class Import(models.Model):
         indexes = (
             # Serves a workspace's imports, newest first.
             models.Index(fields=["workspace", "-id"], name="contacts_import_newest"),
+            # Serves workers that look for work, every few seconds; of few rows.
+            models.Index(
+                fields=["due_at"],
+                condition=models.Q(state__in=["previewing", "running"]),
+                name="contacts_import_due",
+            ),
+        )
+
+
+class ImportPart(models.Model):
+    """A piece of an uploaded file: web and workers share a database, and perhaps no folder."""
+
+    of_import = models.ForeignKey(Import, on_delete=models.CASCADE, db_index=False)
+    number = models.IntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        app_label = "contacts"
+        constraints = (
+            # Serves the file, in the order of its parts.
+            models.UniqueConstraint(fields=["of_import", "number"], name="contacts_import_parts"),
         )
 
 

@@ -17,6 +17,7 @@ from postledger.contacts.importing.columns import Columns
 from postledger.contacts.importing.problems import Problem
 from postledger.contacts.importing.reading import Survey
 from postledger.contacts.importing.rows import Sifted
+from postledger.contacts.importing.seen import Seen
 from postledger.observability import masking
 
 _SAMPLES = 5
@@ -66,10 +67,10 @@ def preview(  # noqa: PLR0913  what an import takes, and who listens
     list_id = None if list_key is None else lists.named(workspace_id, list_key)
     survey = reading.survey(path)
     found = Preview(survey, headers.read(survey.header, mapping))
-    staging.open_dry_run()
+    seen = Seen()
     for _, sifted in running.prepared(path, survey, found.columns, byte=survey.body, row=2):
         with transaction.atomic():
-            keep(_compare(workspace_id, list_id, found, sifted))
+            keep(_compare(workspace_id, list_id, found, sifted, seen=seen))
         tell(found)
     return found
 
@@ -89,14 +90,16 @@ WITH compared (row_number, address, is_new, before, after) AS MATERIALIZED (
         OFFSET 0
     ) AS c ON true
     CROSS JOIN LATERAL (
-        SELECT c.name, c.from_name, c.locale, c.time_zone, c.attributes
+        SELECT c.name, c.from_name, c.locale, c.time_zone, c.attributes, c.ocd_ids
     ) AS before
     CROSS JOIN LATERAL (
         SELECT coalesce(nullif(staged.name, ''), c.name) AS name,
                coalesce(nullif(staged.from_name, ''), c.from_name) AS from_name,
                coalesce(nullif(staged.locale, ''), c.locale) AS locale,
                coalesce(nullif(staged.time_zone, ''), c.time_zone) AS time_zone,
-               c.attributes || staged.attributes AS attributes
+               c.attributes || staged.attributes AS attributes,
+               CASE WHEN staged.places = '' THEN c.ocd_ids
+                    ELSE string_to_array(staged.places, ' ') END AS ocd_ids
     ) AS after
 )
 SELECT count(*) FILTER (WHERE is_new), count(*) FILTER (WHERE NOT is_new AND before <> '{}'),
@@ -107,6 +110,12 @@ SELECT count(*) FILTER (WHERE is_new), count(*) FILTER (WHERE NOT is_new AND bef
        ) AS told)
 FROM compared
 """
+_FORGET = pg.SQL("""
+WITH {stood}
+DELETE FROM contacts_staged AS staged USING stood
+WHERE stood.is_forgotten AND staged.row_number = stood.row_number
+RETURNING staged.row_number
+""").format(stood=staging.STOOD)
 _STANDING = pg.SQL("""
 WITH {stood}
 SELECT NULL::bigint, NULL::text, count(*)::text FROM stood
@@ -117,20 +126,22 @@ SELECT row_number, address, kept_back FROM stood WHERE kept_back IS NOT NULL
 
 
 def _compare(
-    workspace_id: int, list_id: int | None, found: Preview, sifted: Sifted
+    workspace_id: int, list_id: int | None, found: Preview, sifted: Sifted, *, seen: Seen
 ) -> list[Problem]:
-    staging.fill(sifted)
-    duplicates, taken = staging.sort_out(
-        workspace_id, 0, found.columns, seen=staging.SEEN_BY_DRY_RUN, staged=sifted.line_count
-    )
-    _count(workspace_id, found, sifted.line_count - len(duplicates) - len(taken))
+    lines, duplicates = staging.repeated(seen, found.columns, sifted.lines)
+    staging.fill(lines)
+    taken = staging.taken_ids(workspace_id, found.columns)
+    known = {"workspace": workspace_id, "list": list_id}
+    forgotten = staging.forgotten(found.columns, sql.rows(_FORGET, known))
+    _count(workspace_id, found, len(lines) - len(taken) - len(forgotten))
     kept_back = _standing(workspace_id, list_id, found)
+    refused = [*sifted.problems, *taken, *forgotten]
     found.duplicates += len(duplicates)
-    found.refused += len(sifted.problems) + len(taken)
-    found.reasons.update(one.problem for one in (*sifted.problems, *taken))
+    found.refused += len(refused)
+    found.reasons.update(one.problem for one in refused)
     found.blank += sifted.blank_count
-    found.done += sifted.line_count + len(sifted.problems) + sifted.blank_count
-    return [*sifted.problems, *duplicates, *taken, *kept_back]
+    found.done += len(sifted.lines) + len(sifted.problems) + sifted.blank_count
+    return [*refused, *duplicates, *kept_back]
 
 
 def _count(workspace_id: int, found: Preview, staged: int) -> None:

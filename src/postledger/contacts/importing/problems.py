@@ -1,7 +1,8 @@
 """What kept a row of a file from being imported as it stands, for people who repair the file."""
 
 import csv
-from collections.abc import Iterable
+import io
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from typing import Self, TextIO
 
@@ -29,8 +30,18 @@ class Problem:
 
 
 def write(file: TextIO, problems: Iterable[Problem], *, with_header: bool = True) -> None:
-    writer = csv.writer(file)
+    file.writelines(lines(problems, with_header=with_header))
+
+
+def lines(problems: Iterable[Problem], *, with_header: bool = True) -> Iterator[str]:
+    """The lines of a CSV file that no spreadsheet executes."""
     if with_header:
-        writer.writerow(HEADER)
+        yield _line(HEADER)
     for problem in problems:
-        writer.writerow([safe(str(cell)) for cell in astuple(problem)])
+        yield _line(astuple(problem))
+
+
+def _line(cells: Iterable[object]) -> str:
+    line = io.StringIO()
+    csv.writer(line).writerow([safe(str(cell)) for cell in cells])
+    return line.getvalue()

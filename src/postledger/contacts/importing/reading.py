@@ -11,6 +11,7 @@ from postledger.contacts.importing import encodings
 from postledger.contacts.importing.refusals import FileRefusedError
 
 CHUNK = 10_000
+LARGEST_CHUNK = 2_000_000  # bytes; as cells of a few letters they take twenty times that
 LONGEST_LINE = 1_000_000
 MOST_COLUMNS = 200
 
@@ -69,7 +70,11 @@ def survey(path: Path) -> Survey:
 def chunks(
     file: BinaryIO, shape: Shape, *, offset: int, row: int, size: int = CHUNK
 ) -> Iterator[Chunk]:
-    """The rows from a byte on, which is the beginning of row `row`; at most `size` at a time."""
+    """The rows from a byte on, which is the beginning of row `row`; at most `size` at a time.
+
+    A chunk also ends with the row that makes it large. Where it ends depends on the file and on
+    where it begins alone, so whoever resumes gets the same ones.
+    """
     file.seek(offset)
     lines = _Lines(file, shape.encoding, offset)
     reader = csv.reader(lines.read(), delimiter=shape.delimiter, strict=True)
@@ -77,7 +82,7 @@ def chunks(
         records: list[list[str]] = []
         try:
             # What was read before an error stays in the list, which says where it happened.
-            records.extend(islice(reader, size))
+            records.extend(_some(reader, lines, size))
         except csv.Error as error:
             raise _unreadable(row + len(records), str(error)) from None
         except UnicodeError:
@@ -91,11 +96,23 @@ def chunks(
         row += len(records)
 
 
+def _some(reader: Iterator[list[str]], lines: "_Lines", size: int) -> Iterator[list[str]]:
+    end = lines.position + LARGEST_CHUNK
+    for record in islice(reader, size):
+        lines.row_start = lines.position
+        yield record
+        if lines.position >= end:
+            return
+
+
 class _Lines:
-    """The lines of a file as text; `position` is the byte after the last one."""
+    """The lines of a file as text; `position` is the byte after the last one.
+
+    Whoever reads rows says where one begins, since cells between quotes may have many lines.
+    """
 
     def __init__(self, file: BinaryIO, encoding: str, position: int) -> None:
-        self.position = position
+        self.position = self.row_start = position
         self._file = file
         self._encoding = encoding
 
@@ -107,6 +124,8 @@ class _Lines:
                     f"The file has a zero byte before byte {self.position}, so it is not text,"
                     " or it is damaged. Save it as CSV (UTF-8)."
                 )
+            if self.position - self.row_start > LONGEST_LINE:
+                raise _too_long(self.row_start)
             yield line
 
     def _narrow(self) -> Iterator[str]:
@@ -171,6 +190,6 @@ def _unreadable(row: int, reason: str) -> FileRefusedError:
 
 def _too_long(position: int) -> FileRefusedError:
     return FileRefusedError(
-        f"The line that begins at byte {position} is longer than {LONGEST_LINE:,} bytes."
-        " This is no table of contacts, or its line ends are missing. Export it again as CSV."
+        f"The row that begins at byte {position} is longer than {LONGEST_LINE:,} bytes."
+        " This is no table of contacts, or line ends or quotes are missing. Export it again as CSV."
     )

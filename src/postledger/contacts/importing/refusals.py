@@ -21,3 +21,11 @@ class FileChangedError(RefusedError):
 
 class ImportMovedError(RefusedError):
     code = "import_moved"
+
+
+class ImportNotReadyError(RefusedError):
+    code = "import_not_ready"
+
+
+class ImportAbandonedError(RefusedError):
+    code = "import_abandoned"

@@ -23,13 +23,15 @@ PLAIN = re.compile(
 _BETWEEN_PLACES = re.compile(r"[\s;]+")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
+# A row's number, and its fields as COPY takes them; the first one is the address.
+type Line = tuple[int, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """The rows of one chunk: for COPY what can be imported, and what is wrong with the rest."""
+    """The rows of one chunk: what can be imported, and what is wrong with the rest."""
 
-    lines: bytes
-    line_count: int
+    lines: list[Line]
     blank_count: int
     problems: Sequence[Problem]
 
@@ -41,7 +43,7 @@ class _RowRefusedError(Exception):
 
 
 def sift(columns: Columns, records: Sequence[list[str]], *, first_row: int) -> Sifted:
-    lines: list[str] = []
+    lines: list[Line] = []
     problems: list[Problem] = []
     blank_count = 0
     read = _reader(columns)
@@ -50,10 +52,10 @@ def sift(columns: Columns, records: Sequence[list[str]], *, first_row: int) -> S
             blank_count += 1
             continue
         try:
-            lines.append(f"{row}\t{read(cells)}\n")
+            lines.append((row, read(cells)))
         except _RowRefusedError as error:
             problems.append(_problem(columns, row, error))
-    return Sifted("".join(lines).encode(), len(lines), blank_count, problems)
+    return Sifted(lines, blank_count, problems)
 
 
 def _problem(columns: Columns, row: int, error: _RowRefusedError) -> Problem:

@@ -9,15 +9,20 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from postledger.accounts import trail
-from postledger.contacts import lists, sql
+from postledger.contacts import lists
 from postledger.contacts.importing import columns as headers
-from postledger.contacts.importing import merging, reading, rows
+from postledger.contacts.importing import holding, leftovers, merging, reading, records, rows
 from postledger.contacts.importing.columns import Columns
 from postledger.contacts.importing.merging import Span, Work
 from postledger.contacts.importing.models import Import, ImportProblem, ImportState
 from postledger.contacts.importing.problems import Problem
 from postledger.contacts.importing.reading import Survey
-from postledger.contacts.importing.refusals import FileChangedError, ImportUnknownError
+from postledger.contacts.importing.refusals import (
+    FileChangedError,
+    ImportAbandonedError,
+    ImportMovedError,
+    ImportNotReadyError,
+)
 from postledger.contacts.importing.rows import Sifted
 
 
@@ -44,15 +49,19 @@ class Progress:
 type Tell = Callable[[Progress], None]
 
 
-def start(
+def start(  # noqa: PLR0913  a file, what is to become of it, and who says so
     workspace_id: int,
     path: Path,
     *,
     mapping: Mapping[str, str],
     list_key: str | None = None,
+    file_name: str = "",
     actor: str,
 ) -> int:
-    """Makes an import of a file that can be read to its end; `run` does the work."""
+    """Makes an import of a file that can be read to its end; `run` does the work.
+
+    It goes by the file's own name, unless it was made of another one.
+    """
     list_id = None if list_key is None else lists.named(workspace_id, list_key)
     survey = reading.survey(path)
     columns = headers.read(survey.header, mapping)
@@ -60,12 +69,13 @@ def start(
         made = Import.objects.create(
             workspace_id=workspace_id,
             list_id=list_id,
-            file_name=path.name,
+            file_name=file_name or path.name,
             sha256=survey.sha256,
             byte_count=survey.size,
             row_count=survey.row_count,
             mapping=columns.targets(),
             cursor_byte=survey.body,
+            started_at=Now(),
             actor=actor,
         )
         trail.note(
@@ -83,34 +93,61 @@ def run(workspace_id: int, path: Path, *, import_id: int, tell: Tell) -> Progres
 
     The file must be the one that the import was made of, byte by byte.
     """
-    found = _import(workspace_id, import_id)
-    survey = reading.survey(path)
-    if survey.sha256 != found.sha256:
-        raise FileChangedError(
-            f"This is not the file that import {import_id} was started with, or it was changed"
-            " since. Resume with that file, or import this one by itself."
-        )
-    columns = headers.read(survey.header, found.mapping | _left_out(survey, found.mapping))
-    work = Work(
-        workspace_id,
-        import_id,
-        found.list_id,
-        columns,
-        source=f"import {import_id} of {found.file_name}",
-        actor=found.actor,
-    )
-    if found.state != ImportState.FINISHED:
-        for span, sifted in prepared(
-            path, survey, columns, byte=found.cursor_byte, row=found.cursor_row
-        ):
-            merging.merge(work, span, sifted)
-            tell(progress(workspace_id, import_id))
-        _finish(work)
+    found = records.of(workspace_id, import_id)
+    _refuse_idle(found)
+    with holding.seen(import_id):
+        survey = reading.survey(path)
+        if survey.sha256 != found.sha256:
+            raise FileChangedError(
+                f"This is not the file that import {import_id} was started with, or it was changed"
+                " since. Resume with that file, or import this one by itself."
+            )
+        if found.state != ImportState.FINISHED:
+            _go_on(found, path, survey, tell)
     return progress(workspace_id, import_id)
 
 
-def _left_out(survey: Survey, mapping: Mapping[str, str]) -> dict[str, str]:
-    return {name: headers.IGNORED for name in survey.header if name and name not in mapping}
+def _go_on(found: Import, path: Path, survey: Survey, tell: Tell) -> None:
+    columns = headers.read(survey.header, headers.whole(survey.header, found.mapping))
+    work = Work(
+        found.workspace_id,
+        found.pk,
+        found.list_id,
+        columns,
+        source=f"import {found.pk} of {found.file_name}",
+        actor=found.actor,
+    )
+    for span, sifted in prepared(
+        path, survey, columns, byte=found.cursor_byte, row=found.cursor_row
+    ):
+        _merge(work, span, sifted)
+        tell(progress(found.workspace_id, found.pk))
+    _finish(work)
+
+
+def _refuse_idle(found: Import) -> None:
+    if found.state == ImportState.ABANDONED:
+        raise _abandoned(found.pk)
+    if found.state in {ImportState.UPLOADED, ImportState.PREVIEWING}:
+        raise ImportNotReadyError(
+            f"Import {found.pk} is not started yet. Start it, saying what its columns are."
+        )
+
+
+def _merge(work: Work, span: Span, sifted: Sifted) -> None:
+    try:
+        merging.merge(work, span, sifted)
+    except ImportMovedError:
+        if records.state(work.import_id) is ImportState.ABANDONED:
+            raise _abandoned(work.import_id) from None
+        raise
+
+
+def _abandoned(import_id: int) -> ImportAbandonedError:
+    return ImportAbandonedError(
+        f"Import {import_id} was abandoned. What it had imported stays; the rest needs an import"
+        " of its own."
+    )
 
 
 def prepared(
@@ -136,15 +173,11 @@ def _chunks(
 
 
 def _finish(work: Work) -> None:
-    """The addresses of the file were kept to find those that it has twice; now they go."""
     with transaction.atomic():
         there = Import.objects.filter(pk=work.import_id, state=ImportState.RUNNING.value)
         if not there.update(state=ImportState.FINISHED.value, finished_at=Now(), changed_at=Now()):
             return
-        sql.changed(
-            "DELETE FROM contacts_importedrow WHERE import_id = %(import)s",
-            {"import": work.import_id},
-        )
+        leftovers.take_away(work.import_id)
         found = progress(work.workspace_id, work.import_id)
         trail.note(
             work.workspace_id,
@@ -156,7 +189,10 @@ def _finish(work: Work) -> None:
 
 
 def progress(workspace_id: int, import_id: int) -> Progress:
-    found = _import(workspace_id, import_id)
+    return of(records.of(workspace_id, import_id))
+
+
+def of(found: Import) -> Progress:
     return Progress(
         found.pk,
         found.workspace_id,
@@ -176,19 +212,16 @@ def progress(workspace_id: int, import_id: int) -> Progress:
 
 
 def problems(workspace_id: int, import_id: int) -> Iterator[Problem]:
-    """What is wrong with rows of the file, in their order; read from the database as it goes."""
-    _import(workspace_id, import_id)
+    """What is wrong with rows of the file, in their order; read from the database as it goes.
+
+    An import that is not there is refused at once.
+    """
+    records.of(workspace_id, import_id)
+    return _problems(import_id)
+
+
+def _problems(import_id: int) -> Iterator[Problem]:
     there = ImportProblem.objects.filter(of_import_id=import_id).order_by("row_number", "pk")
     names = ("row_number", "column_name", "value", "problem", "remedy")
     for row in there.values_list(*names).iterator(chunk_size=2_000):
         yield Problem(*row)
-
-
-def _import(workspace_id: int, import_id: int) -> Import:
-    there = Import.objects.filter(workspace_id=workspace_id, pk=import_id)
-    found = there.first() if 0 < import_id < 2**63 else None
-    if found is None:
-        raise ImportUnknownError(
-            f"This workspace has no import {import_id}: an import says its number when it begins."
-        )
-    return found

@@ -11,11 +11,8 @@ from psycopg import sql as pg
 from postledger.contacts import sql
 from postledger.contacts.importing.columns import Columns, Field
 from postledger.contacts.importing.problems import Problem
-from postledger.contacts.importing.rows import Sifted
-
-SEEN = pg.Identifier("contacts_importedrow")
-# A dry run remembers the addresses of a file for itself.
-SEEN_BY_DRY_RUN = pg.Identifier("contacts_dry_run")
+from postledger.contacts.importing.rows import Line
+from postledger.contacts.importing.seen import Seen
 
 _STAGE: LiteralString = """
 CREATE TEMPORARY TABLE IF NOT EXISTS contacts_staged (
@@ -24,68 +21,38 @@ CREATE TEMPORARY TABLE IF NOT EXISTS contacts_staged (
 ) ON COMMIT DELETE ROWS;
 TRUNCATE contacts_staged
 """
-_DRY: LiteralString = """
-CREATE TEMPORARY TABLE IF NOT EXISTS contacts_dry_run (
-    import_id bigint, address_hash bytea, row_number bigint, PRIMARY KEY (import_id, address_hash)
-);
-TRUNCATE contacts_dry_run
-"""
 
 
-def open_dry_run() -> None:
-    sql.changed(_DRY, {})
+def repeated(seen: Seen, columns: Columns, lines: list[Line]) -> tuple[list[Line], list[Problem]]:
+    """The rows of a chunk without those whose address the file had before, and these.
+
+    The first row of an address wins, whatever its capitals, as PostgreSQL compares them.
+    """
+    found = seen.repeated(lines)
+    if not found:
+        return lines, []
+    header = columns.header[columns.fields[Field.EMAIL]]
+    duplicates = [
+        Problem.masked(
+            row,
+            header,
+            text.partition("\t")[0],
+            f"Row {found[row]} has the same address, and the first one counts.",
+            "Take one of the two rows away.",
+        )
+        for row, text in lines
+        if row in found
+    ]
+    return [line for line in lines if line[0] not in found], duplicates
 
 
-def fill(sifted: Sifted) -> None:
+def fill(lines: list[Line]) -> None:
     """Brings the rows of a chunk into the database; the caller's transaction is their lifetime."""
     sql.changed(_STAGE, {})
     # Compiling statements of this size takes longer than executing them.
     sql.changed("SET LOCAL jit = off", {})
     with connection.cursor() as cursor, cursor.copy("COPY contacts_staged FROM STDIN") as copy:
-        copy.write(sifted.lines)
-
-
-def sort_out(
-    workspace_id: int, import_id: int, columns: Columns, *, seen: pg.Identifier, staged: int
-) -> tuple[list[Problem], list[Problem]]:
-    """Takes rows away that repeat an address of the file, and those whose id is another's."""
-    duplicates = _duplicates(import_id, columns, seen=seen, staged=staged)
-    refused = _taken_ids(workspace_id, columns) if Field.EXTERNAL_ID in columns.fields else []
-    return duplicates, refused
-
-
-_NOTE = pg.SQL("""
-INSERT INTO {seen} (import_id, address_hash, row_number)
-SELECT %(import)s, contacts_fingerprint((SELECT salt FROM contacts_salt), address), row_number
-FROM contacts_staged ORDER BY row_number
-ON CONFLICT DO NOTHING
-""")
-_REPEATED = pg.SQL("""
-DELETE FROM contacts_staged AS staged USING {seen} AS seen
-WHERE seen.import_id = %(import)s AND seen.row_number <> staged.row_number
-  AND seen.address_hash
-      = contacts_fingerprint((SELECT salt FROM contacts_salt), staged.address)
-RETURNING staged.row_number, staged.address, seen.row_number
-""")
-
-
-def _duplicates(
-    import_id: int, columns: Columns, *, seen: pg.Identifier, staged: int
-) -> list[Problem]:
-    """The first row of an address wins, whatever its capitals, as PostgreSQL compares them."""
-    params = {"import": import_id}
-    if sql.changed(_NOTE.format(seen=seen), params) == staged:
-        return []
-    return [
-        Problem.masked(
-            row,
-            columns.header[columns.fields[Field.EMAIL]],
-            address,
-            f"Row {first} has the same address, and the first one counts.",
-            "Take one of the two rows away.",
-        )
-        for row, address, first in sql.rows(_REPEATED.format(seen=seen), params)
-    ]
+        copy.write("".join([f"{row}\t{text}\n" for row, text in lines]).encode())
 
 
 # Only a new contact is given an external id, so only there can it be another's.
@@ -112,7 +79,10 @@ RETURNING staged.row_number, staged.external_id
 """
 
 
-def _taken_ids(workspace_id: int, columns: Columns) -> list[Problem]:
+def taken_ids(workspace_id: int, columns: Columns) -> list[Problem]:
+    """Takes rows away whose external id is another contact's."""
+    if Field.EXTERNAL_ID not in columns.fields:
+        return []
     return [
         Problem.masked(
             row,
@@ -125,32 +95,51 @@ def _taken_ids(workspace_id: int, columns: Columns) -> list[Problem]:
     ]
 
 
-# How each staged row stands towards mail, to the list or without one to all: what keeps it back,
-# and the subscription that is there. The look-ups stay look-ups (OFFSET 0), however large the
-# tables are.
+# How each staged row stands towards mail, to the list or without one to all: the contact it meets
+# and whether the row says something new of it, what keeps it back, and the subscription that is
+# there; or that its owner was forgotten, of whose address only a hash is left. The look-ups stay
+# look-ups (OFFSET 0), however large the tables are. Of what keeps an address back the word on all
+# mail comes first: NULL is the largest list. In the order of the addresses, so that neighbours are
+# looked up together, and lie together once they are contacts.
 STOOD = pg.SQL("""
-stood AS MATERIALIZED (
-    SELECT staged.row_number, staged.address, contact.id, subscription.state AS subscription,
+stood AS (
+    SELECT staged.*, contact.id AS contact_id, subscription.state AS subscription,
+           staged.name NOT IN ('', contact.name)
+               OR coalesce(nullif(staged.from_name, ''), contact.from_name)
+                  IS DISTINCT FROM contact.from_name
+               OR coalesce(nullif(staged.locale, ''), contact.locale)
+                  IS DISTINCT FROM contact.locale
+               OR coalesce(nullif(staged.time_zone, ''), contact.time_zone)
+                  IS DISTINCT FROM contact.time_zone
+               OR staged.places <> '' AND string_to_array(staged.places, ' ') <> contact.ocd_ids
+               OR contact.attributes || staged.attributes <> contact.attributes AS differs,
+           contact.id IS NULL AND kept.is_unnamed IS TRUE AS is_forgotten,
+           kept.reason AS reason, kept.list_id IS NULL AND kept.has_left AS has_left,
+           kept.list_id IS NULL AS is_general,
            coalesce(
                CASE WHEN contact.state <> 'active' THEN contact.state END,
                kept.reason,
                CASE WHEN subscription.state IN ('unsubscribed', 'suppressed')
                     THEN subscription.state END
            ) AS kept_back
-    FROM contacts_staged AS staged
+    FROM (
+        SELECT *, lower(address) COLLATE "C" AS lowered FROM contacts_staged ORDER BY lowered
+    ) AS staged
     LEFT JOIN LATERAL (
-        SELECT id, state FROM contacts_contact
+        SELECT id, state, name, from_name, locale, time_zone, attributes, ocd_ids
+        FROM contacts_contact
         WHERE workspace_id = %(workspace)s AND deleted_at IS NULL
-          AND lower(address) COLLATE "C" = lower(staged.address) COLLATE "C"
+          AND lower(address) COLLATE "C" = staged.lowered
         OFFSET 0
     ) AS contact ON true
     LEFT JOIN LATERAL (
-        SELECT reason FROM contacts_suppression
+        SELECT reason, has_left, list_id, list_id IS NULL AND address IS NULL AS is_unnamed
+        FROM contacts_suppression
         WHERE workspace_id = %(workspace)s AND address_hash = contacts_fingerprint(
               (SELECT salt FROM contacts_salt), staged.address
           )
           AND (list_id IS NULL OR list_id = %(list)s)
-        ORDER BY list_id NULLS FIRST LIMIT 1
+        ORDER BY list_id DESC LIMIT 1
     ) AS kept ON true
     LEFT JOIN LATERAL (
         SELECT state FROM contacts_subscription
@@ -159,6 +148,21 @@ stood AS MATERIALIZED (
     ) AS subscription ON true
 )
 """)
+
+
+def forgotten(columns: Columns, found: Sequence[sql.Row]) -> list[Problem]:
+    """What is said of rows (number alone) whose owner asked to be forgotten; not who that was."""
+    return [
+        Problem.masked(
+            row,
+            columns.header[columns.fields[Field.EMAIL]],
+            "",
+            "Its owner asked to be forgotten here, and is not imported.",
+            "Take the row out of the file, and out of where the file comes from.",
+        )
+        for (row,) in found
+    ]
+
 
 _KEPT_BACK = {
     "unsubscribed": "Its owner has left, and is not subscribed again.",

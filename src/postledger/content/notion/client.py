@@ -10,6 +10,7 @@ from postledger.content.notion.blocks import Block, Blocks
 from postledger.content.notion.fields import Record
 from postledger.content.notion.mailouts import Mailout
 from postledger.content.notion.wire import Wire
+from postledger.content.notion.writing import Writer
 
 API = "https://api.notion.com"
 MOST_LEVELS = 50
@@ -37,12 +38,16 @@ class Reader:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
 
+    def writer(self) -> Writer:
+        """Writes over the same line, and together with the reader no faster than it allows."""
+        return Writer(self._wire)
+
     def mailout(self, page_id: str) -> Mailout:
-        return mailouts.parse(self._wire.get(f"pages/{_canonical(page_id)}"))
+        return mailouts.parse(self._wire.get(f"pages/{canonical(page_id)}"))
 
     def blocks(self, page_id: str) -> Blocks:
         """The whole tree, or a refusal: never a part of it."""
-        return _Walk(self._wire).inside(_canonical(page_id), level=1)
+        return _Walk(self._wire).inside(canonical(page_id), level=1)
 
 
 class _Walk:
@@ -86,7 +91,8 @@ class _Walk:
             )
 
 
-def _canonical(page_id: str) -> str:
+def canonical(page_id: str) -> str:
+    """The id of a page as Notion writes it; raises PageNotFoundError for what is none."""
     try:
         return str(uuid.UUID(page_id.strip()))
     except ValueError:

@@ -17,6 +17,7 @@ class Mailout:
     status: str  # Notion's word, such as Send or Failed; empty where there is none
     is_test: bool
     sent_at: datetime | None
+    homes: frozenset[str] = frozenset()  # the ids of the table it is a row of
 
 
 def parse(page: Record) -> Mailout:
@@ -28,15 +29,27 @@ def parse(page: Record) -> Mailout:
         status=_text(properties.get("status", {})),
         is_test=fields.flag(properties.get("istest", {}), "checkbox"),
         sent_at=_time(properties.get("sentat", {})),
+        homes=_homes(fields.record(page, "parent")),
     )
+
+
+def _homes(parent: Record) -> frozenset[str]:
+    """A table has an id as a database, and another one as the source of its rows."""
+    ids = (fields.text(parent, name) for name in ("database_id", "data_source_id"))
+    return frozenset(found for found in ids if found)
 
 
 def _properties(page: Record) -> Mapping[str, Record]:
     return {
-        "".join(filter(str.isalnum, name.casefold())): value
+        plain(name): value
         for name, value in fields.record(page, "properties").items()
         if isinstance(value, dict)
     }
+
+
+def plain(name: str) -> str:
+    """A property's name without everything by which people write the same name differently."""
+    return "".join(filter(str.isalnum, name.casefold()))
 
 
 def _subject(properties: Mapping[str, Record]) -> str:

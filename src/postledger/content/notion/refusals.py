@@ -1,4 +1,4 @@
-"""Why a page of Notion could not be read, and what to do about it."""
+"""Why Notion did not do what it was asked for, and what to do about it."""
 
 from postledger.lib.errors import RefusedError
 

@@ -15,6 +15,7 @@ class Trouble:
     refusal: RefusedError
     is_passing: bool = False
     retry_after: float | None = None
+    is_undone: bool = False  # Notion did not do what it was asked for, for sure
 
     def pause(self, usual: float | None) -> float | None:
         """How long to wait before the next try; None when there should be none."""
@@ -41,7 +42,7 @@ def of_status(status: int, *, headers: Mapping[str, str], path: str) -> Trouble:
             return Trouble(refusals.PageNotFoundError(_not_found(path)))
         case HTTPStatus.TOO_MANY_REQUESTS:
             refusal = refusals.RateLimitedError(_too_many(retry_after))
-            return Trouble(refusal, is_passing=True, retry_after=retry_after)
+            return Trouble(refusal, is_passing=True, retry_after=retry_after, is_undone=True)
         case _ if status == HTTPStatus.CONFLICT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             refused = _unreachable(f"status {status}")
             return Trouble(refused, is_passing=True, retry_after=retry_after)
@@ -58,8 +59,8 @@ _NOT_ACCEPTED = (
     " Copy the integration's token from Notion again."
 )
 _NO_CAPABILITY = (
-    "Notion accepts the token, but the integration may not read content."
-    " Give it the capability to read content in its settings in Notion."
+    "Notion accepts the token, but the integration may not do this."
+    " Give it the capabilities to read, update and insert content in its settings in Notion."
 )
 
 

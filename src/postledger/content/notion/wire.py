@@ -14,6 +14,8 @@ from postledger.content.notion import refusals, troubles
 from postledger.content.notion.fields import Record
 from postledger.content.notion.troubles import Trouble
 
+type Json = dict[str, object]
+
 VERSION = "2026-03-11"
 
 _GAP = 1 / 3  # Notion allows three requests a second
@@ -46,10 +48,24 @@ class Wire:
 
     def get(self, path: str, *, query: Mapping[str, str] | None = None) -> Record:
         """The answer's JSON; raises RefusedError when none is to be had."""
+        return self._insist(lambda: self._ask("GET", path, query=dict(query or {})))
+
+    def patch(self, path: str, body: Json) -> Record:
+        return self._insist(lambda: self._ask("PATCH", path, body=body))
+
+    def query(self, path: str, body: Json) -> Record:
+        """A question that is too long for an address; it changes nothing."""
+        return self._insist(lambda: self._ask("POST", path, body=body))
+
+    def create(self, path: str, body: Json) -> Record:
+        """Asks again only where Notion said that it did nothing: there may be two otherwise."""
+        return self._insist(lambda: self._ask("POST", path, body=body), may_repeat=False)
+
+    def _insist(self, ask: Callable[[], Record | Trouble], *, may_repeat: bool = True) -> Record:
         pauses = iter(_PAUSES)
-        while isinstance(answer := self._ask(path, query), Trouble):
+        while isinstance(answer := ask(), Trouble):
             pause = answer.pause(next(pauses, None))
-            if pause is None:
+            if pause is None or not (may_repeat or answer.is_undone):
                 raise answer.refusal
             self._sleep(pause)
         return answer
@@ -57,10 +73,17 @@ class Wire:
     def close(self) -> None:
         self._client.close()
 
-    def _ask(self, path: str, query: Mapping[str, str] | None) -> Record | Trouble:
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: dict[str, str] | None = None,
+        body: Json | None = None,
+    ) -> Record | Trouble:
         self._keep_pace()
         try:
-            answer = self._client.request(path, "GET", dict(query or {}))
+            answer = self._client.request(path, method, query, body)
         except HTTPResponseError as error:
             return troubles.of_status(error.status, headers=error.headers, path=path)
         except (httpx.HTTPError, RequestTimeoutError) as error:

@@ -1,8 +1,10 @@
 """The only writer of the ledger's tables: every change of a delivery is one of these verbs."""
 
 from postledger.deliveries.ledger.arming import arm
+from postledger.deliveries.ledger.bodies import SHARED, add_letters, shared
 from postledger.deliveries.ledger.claiming import claim, wait
 from postledger.deliveries.ledger.decisions import requeue, resolve
+from postledger.deliveries.ledger.enqueueing import enqueue
 from postledger.deliveries.ledger.evidence import record
 from postledger.deliveries.ledger.forgetting import ERASED, Forgotten, forget
 from postledger.deliveries.ledger.holds import (
@@ -14,16 +16,8 @@ from postledger.deliveries.ledger.holds import (
 )
 from postledger.deliveries.ledger.lanes import retire_lanes, turns
 from postledger.deliveries.ledger.months import MonthInUseError, drop_month
-from postledger.deliveries.ledger.planning import (
-    SHARED,
-    Planned,
-    StreamClosedError,
-    add_letters,
-    enqueue,
-    open_stream,
-    plan,
-    shared,
-)
+from postledger.deliveries.ledger.opening import StreamClosedError, open_stream
+from postledger.deliveries.ledger.planning import Planned, plan
 from postledger.deliveries.ledger.settling import settle
 from postledger.deliveries.ledger.upkeep import Swept, drain, fold, sweep
 

@@ -21,12 +21,13 @@ def _address(value: str) -> str:
         raise ValueError(str(error)) from None
 
 
+AskedAddress = Annotated[
+    str, AfterValidator(_address), Field(json_schema_extra={"format": "email", "maxLength": 254})
+]
+
+
 class Question(BaseModel):
-    to: Annotated[str, AfterValidator(_address)] | None = Field(
-        default=None,
-        description="Only mails to this address.",
-        json_schema_extra={"format": "email", "maxLength": 254},
-    )
+    to: AskedAddress | None = Field(default=None, description="Only mails to this address.")
     state: State | None = Field(default=None, description="Only mails in this state.")
     tag: str | None = Field(
         default=None, pattern=f"^{validation.TAG}$", description="Only mails with this tag."
@@ -47,9 +48,9 @@ class Question(BaseModel):
         return cursors.read(self.cursor) if self.cursor else None
 
 
-def refuse_unknown(names: Iterable[str]) -> None:
+def refuse_unknown(names: Iterable[str], questions: type[BaseModel] = Question) -> None:
     """A misspelt question would find everything; ninja hands over only those it knows."""
-    unknown = sorted(set(names) - set(Question.model_fields))
+    unknown = sorted(set(names) - set(questions.model_fields))
     if unknown:
         raise ValidationError(
             [{"loc": ("query", name), "msg": "No such question"} for name in unknown]

@@ -1,8 +1,5 @@
 """The words that callers send: keys, locales, variables and texts, each with its limit."""
 
-import json
-import re
-from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, JsonValue
@@ -10,36 +7,19 @@ from pydantic import AfterValidator, Field, JsonValue
 from postledger.accounts import names
 from postledger.content import checks, locales
 from postledger.content.source import Format, Source
+from postledger.lib import values
 from postledger.web.api.incoming import Incoming
 
 MOST_VARIABLES = 100
 
 _LARGEST_VALUES = 65_536
-_BROKEN = re.compile("[\x00\ud800-\udfff]")
 
 
-def _bounded(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    try:
-        size = len(json.dumps(values, allow_nan=False))
-    except (ValueError, RecursionError):
-        raise ValueError("they hold a number without end, or nest too deeply") from None
-    if size > _LARGEST_VALUES:
-        raise ValueError(f"they are {size} bytes of JSON; at most {_LARGEST_VALUES} are taken")
-    if any(_BROKEN.search(text) for text in _texts(values)):
-        raise ValueError("they hold U+0000 or half a character; remove it")
-    return values
-
-
-def _texts(values: JsonValue) -> Iterator[str]:
-    left: list[object] = [values]
-    while left:
-        value = left.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):
-            left += value
-        elif isinstance(value, dict):
-            left += [*value.keys(), *value.values()]
+def _bounded(given: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    found = values.flaw(given, most=_LARGEST_VALUES)
+    if found:
+        raise ValueError(found)
+    return given
 
 
 TemplateKey = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]{0,63}$", examples=["welcome"])]

@@ -14,13 +14,14 @@ from django.http.response import HttpResponseBase
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import BaseModel, Field
 
+from postledger.contacts.filter_values import InvalidFilterError
 from postledger.lib.errors import RefusedError
 from postledger.transactional.values import InvalidMailError, Validation
 from postledger.web.shared import request_ids
 from postledger.web.shared.throttle import RateExceededError
 
 MEDIA_TYPE: Final = "application/problem+json"
-API: Final = "/v1/"
+API: Final = ("/v1/", "/send-mailout")
 
 _RETRY_AFTER = 5  # seconds, for what mends itself
 _LONGEST_NAME = 100
@@ -68,13 +69,36 @@ _STATUS_OF_CODE = {
     "scope_missing": 403,
     "not_found": 404,
     "article_exists": 409,
+    "campaign_already_launched": 409,
+    "campaign_changed": 409,
+    "campaign_exists": 409,
+    "contact_exists": 409,
     "idempotency_key_reused": 409,
+    "import_not_ready": 409,
+    "list_exists": 409,
+    "mailout_already_sent": 409,
+    "month_dropped": 409,
+    "run_busy": 409,
+    "run_over": 409,
+    "send_batch_taken": 409,
+    "subscription_not_active": 409,
+    "subscription_suppressed": 409,
     "template_exists": 409,
+    "import_too_large": 413,
     "unsupported_media_type": 415,
     "rate_exceeded": 429,
 }
 # Told as an address that leads nowhere: what another workspace has is not to be guessed.
-_UNKNOWN = frozenset({"article_unknown", "slice_unknown", "template_unknown"})
+_UNKNOWN = frozenset(
+    {
+        "article_unknown",
+        "campaign_unknown",
+        "contact_unknown",
+        "import_unknown",
+        "slice_unknown",
+        "template_unknown",
+    }
+)
 
 _STATUS_OF_ERROR: Mapping[type[Exception], int] = {
     UnreadablePostError: 400,
@@ -149,15 +173,25 @@ def _of_refusal(request: HttpRequest, error: RefusedError) -> HttpResponse:
     if error.code in _UNKNOWN:
         return _response(request, HTTPStatus.NOT_FOUND)
     status = _STATUS_OF_CODE.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
-    flaws = error.flaws if isinstance(error, InvalidMailError) else ()
-    faults = [
-        Fault(index=flaw.index, place=flaw.place, code=flaw.code, detail=flaw.detail)
-        for flaw in flaws
-    ]
-    response = _response(request, status, code=error.code, detail=str(error), errors=faults)
+    response = _response(
+        request, status, code=error.code, detail=str(error), errors=_faults_of(error)
+    )
     if isinstance(error, RateExceededError):
         response["Retry-After"] = str(error.retry_after)
     return response
+
+
+def _faults_of(error: RefusedError) -> list[Fault]:
+    match error:
+        case InvalidMailError(flaws=flaws):
+            return [
+                Fault(index=flaw.index, place=flaw.place, code=flaw.code, detail=flaw.detail)
+                for flaw in flaws
+            ]
+        case InvalidFilterError(place=place, detail=detail):
+            return [Fault(place=place, code=error.code, detail=detail)]
+        case _:
+            return []
 
 
 def _of_input(request: HttpRequest, error: ValidationError) -> HttpResponse:

@@ -31,7 +31,7 @@ _SCRATCH = ("drill", "scratch", "test")
 # Each takes the sandbox a second, so that a kill finds many of them under way.
 _PEOPLE = pg.SQL(
     "SELECT 'slow+' || n || '@drill.example' AS address, NULL::text AS dedupe_key,"
-    " NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter"
+    " NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter, NULL::text AS kept_back"
     " FROM generate_series(%(first)s::int, %(last)s::int) AS n (n)"
 )
 _CHUNK = 10_000

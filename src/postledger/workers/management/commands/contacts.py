@@ -1,9 +1,11 @@
-"""`postledger contacts`: takes contacts from a CSV file, and writes them into one."""
+"""`postledger contacts`: takes contacts from a CSV or Excel file, and writes them as CSV."""
 
+import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, cast, override
 
@@ -11,12 +13,28 @@ from django.core.management.base import CommandError
 
 from postledger.accounts.queries import WorkspaceFacts
 from postledger.contacts import export
-from postledger.contacts.importing import preview, problems, running
+from postledger.contacts.importing import (
+    overview,
+    preview,
+    problems,
+    running,
+    spreadsheets,
+    uploads,
+)
 from postledger.contacts.importing.preview import Preview
 from postledger.contacts.importing.running import Progress
 from postledger.workers import nouns
 
 _BAR = 40
+_NEWEST = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to become of a file."""
+
+    mapping: Mapping[str, str]
+    list_key: str | None
 
 
 class Command(nouns.NounCommand):
@@ -24,7 +42,7 @@ class Command(nouns.NounCommand):
 
     @override
     def add_verbs(self, verb: nouns.Verb) -> None:
-        import_ = verb("import", self._import, "Takes contacts from a CSV file.")
+        import_ = verb("import", self._import, "Takes contacts from a CSV or Excel file.")
         import_.add_argument("file", type=Path)
         import_.add_argument("workspace")
         import_.add_argument("--list", metavar="KEY", help="subscribes them to this list")
@@ -42,6 +60,11 @@ class Command(nouns.NounCommand):
         resume.add_argument("number", type=int, help="as the import said when it began")
         resume.add_argument("file", type=Path, help="the same file")
         resume.add_argument("workspace")
+        imports = verb("imports", self._imports, "Lists the newest imports.")
+        imports.add_argument("workspace")
+        abandon = verb("abandon", self._abandon, "Ends an import; what it had imported stays.")
+        abandon.add_argument("number", type=int)
+        abandon.add_argument("workspace")
         errors = verb("errors", self._errors, "Writes what is wrong with the rows of an import.")
         errors.add_argument("number", type=int)
         errors.add_argument("workspace")
@@ -52,6 +75,7 @@ class Command(nouns.NounCommand):
             "--raw", action="store_true", help="leaves what spreadsheets execute as it is"
         )
         for parser in (import_, resume):
+            parser.add_argument("--sheet", metavar="NAME", help="of a workbook; else the first")
             _add_file(parser, "--errors", "where the rows that have problems are listed")
         for parser in (errors, export_):
             _add_file(parser, "--output", "where it is written; to the screen when left out")
@@ -64,29 +88,72 @@ class Command(nouns.NounCommand):
         list: str | None,  # noqa: A002  the option's name
         map: Sequence[tuple[str, str]],  # noqa: A002  the option's name
         dry_run: bool,
+        sheet: str | None,
         errors: Path | None,
         **_: object,
     ) -> None:
         of = nouns.workspace(workspace)
-        mapping = dict(map)
-        if dry_run:
-            with _writing(errors) as kept:
-                found = preview.preview(
-                    of.id, file, mapping=mapping, list_key=list, tell=self._tell, keep=kept
-                )
-            self._show_preview(found)
-            return
-        number = running.start(of.id, file, mapping=mapping, list_key=list, actor=nouns.actor())
-        self.stderr.write(
-            f"Import {number} has begun. If it is interrupted:"
-            f" postledger contacts resume {number} {file} {workspace}"
-        )
-        self._run(of, number, file, errors)
+        wanted = Wanted(dict(map), list)
+        with spreadsheets.as_csv(file, sheet=sheet) as table:
+            if dry_run:
+                self._preview(of, table, wanted, errors)
+                return
+            number = running.start(
+                of.id,
+                table,
+                mapping=wanted.mapping,
+                list_key=wanted.list_key,
+                file_name=file.name,
+                actor=nouns.actor(),
+            )
+            named = f" --sheet {shlex.quote(sheet)}" if sheet else ""
+            self.stderr.write(
+                f"Import {number} has begun. If it is interrupted:"
+                f" postledger contacts resume {number} {file} {workspace}{named}"
+            )
+            self._run(of, number, table, errors)
+
+    def _preview(
+        self, workspace: WorkspaceFacts, table: Path, wanted: Wanted, errors: Path | None
+    ) -> None:
+        with _writing(errors) as kept:
+            found = preview.preview(
+                workspace.id,
+                table,
+                mapping=wanted.mapping,
+                list_key=wanted.list_key,
+                tell=self._tell,
+                keep=kept,
+            )
+        self._show_preview(found)
 
     def _resume(
-        self, *, number: int, file: Path, workspace: str, errors: Path | None, **_: object
+        self,
+        *,
+        number: int,
+        file: Path,
+        workspace: str,
+        sheet: str | None,
+        errors: Path | None,
+        **_: object,
     ) -> None:
-        self._run(nouns.workspace(workspace), number, file, errors)
+        of = nouns.workspace(workspace)
+        with spreadsheets.as_csv(file, sheet=sheet) as table:
+            self._run(of, number, table, errors)
+
+    def _imports(self, *, workspace: str, **_: object) -> None:
+        for found in overview.newest(nouns.workspace(workspace).id, limit=_NEWEST):
+            now, why = found.progress, f" — {found.waiting.why}" if found.waiting else ""
+            self.stdout.write(
+                f"{now.import_id} {now.file_name}: {now.state},"
+                f" {now.done:,} of {now.row_count:,} rows{why}"
+            )
+
+    def _abandon(self, *, number: int, workspace: str, **_: object) -> None:
+        of = nouns.workspace(workspace)
+        uploads.abandon(of.id, number, actor=nouns.actor())
+        kept = running.progress(of.id, number)
+        self.stdout.write(f"Import {number} is abandoned. What it did stays: {_sum(kept)}")
 
     def _run(self, workspace: WorkspaceFacts, number: int, file: Path, errors: Path | None) -> None:
         done = running.run(workspace.id, file, import_id=number, tell=self._tell)

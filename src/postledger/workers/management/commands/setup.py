@@ -63,6 +63,7 @@ def _make_workspace() -> str:
             organisation=Organisation(
                 settings.ORG_NAME, settings.ORG_ADDRESS, settings.UNSUBSCRIBE_BASE_URL
             ),
+            test_emails=settings.TEST_EMAILS,
             actor=nouns.actor(),
         )
     except RefusedError as refused:

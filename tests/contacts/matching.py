@@ -1,4 +1,4 @@
-"""Decides in Python whether a contact meets a filter, exactly as the database does."""
+"""Decides in Python whether a contact meets a filter; the database must say the same."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

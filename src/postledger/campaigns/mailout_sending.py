@@ -1,0 +1,133 @@
+"""Mails a page of Notion to everybody, once; or, as the page says, to the addresses for tests."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+from uuid import UUID, uuid4
+
+from django.conf import settings
+
+from postledger.accounts import names
+from postledger.accounts import queries as accounts
+from postledger.campaigns import (
+    drafts,
+    freezing,
+    launching,
+    mailout_notes,
+    mailout_once,
+    testing,
+)
+from postledger.campaigns.drafts import Draft
+from postledger.campaigns.freezing import Said
+from postledger.campaigns.launching import AlreadyLaunchedError, CampaignChangedError
+from postledger.campaigns.material import OfPage
+from postledger.campaigns.models import Run
+from postledger.campaigns.runs import Launch
+from postledger.content import footing, mailouts
+from postledger.content.notion.pages import Page
+from postledger.lib.errors import RefusedError
+
+
+class NotAMailoutError(RefusedError):
+    code: ClassVar[str] = "page_not_a_mailout"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which page is to go, and from whom to which list, as somebody asks for it."""
+
+    page_id: UUID
+    sender: str | None = None  # None: the workspace's only one
+    list_key: str | None = None  # None: all that the workspace sends
+    is_sandboxed: bool = False  # whoever asks with a test key reaches nobody
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    run_id: UUID
+    is_test: bool
+
+
+def send(workspace_id: int, wish: Wish, *, actor: str, now: datetime) -> Sent:
+    """The page is read once: what was looked at is what goes.
+
+    What keeps it from going is raised, and told to the table of errors in Notion afterwards.
+    """
+    page = mailouts.of_workspace(workspace_id, str(wish.page_id))
+    _check_home(page)
+    try:
+        said = _said(workspace_id, wish, page)
+        return _launched(workspace_id, wish, said, actor=actor, now=now)
+    except RefusedError as refused:
+        mailout = mailout_notes.of(workspace_id, wish.page_id)
+        mailout_notes.keep_abort(mailout, refused, now=now)
+        raise
+
+
+def _check_home(page: Page) -> None:
+    home = settings.NOTION_DB_MAILOUTS
+    if home and home not in page.mailout.homes:
+        raise NotAMailoutError(
+            "The page is not in the table of mailouts that NOTION_DB_MAILOUTS names."
+            " Move it there, or mail another one."
+        )
+
+
+def _said(workspace_id: int, wish: Wish, page: Page) -> Said:
+    freezing.check_page(page)
+    if not page.mailout.is_test and not wish.is_sandboxed:
+        mailout_once.check(workspace_id, page)
+    return freezing.of_page(page, footing.of(accounts.organisation(workspace_id)))
+
+
+def _launched(workspace_id: int, wish: Wish, said: Said, *, actor: str, now: datetime) -> Sent:
+    wanted = Launch(
+        actor,
+        now,
+        uuid4(),
+        test_addresses=_test_addresses(workspace_id, said),
+        is_sandboxed=wish.is_sandboxed,
+        said=said,
+    )
+    campaign_id = _campaign(workspace_id, wish, said, wanted)
+    try:
+        run_id = launching.launch_said(workspace_id, campaign_id, wanted)
+    except (AlreadyLaunchedError, CampaignChangedError):
+        # Of two requests at a time, one was quicker.
+        if mailout_once.was_mailed(workspace_id, wish.page_id):
+            raise mailout_once.already("This page was mailed a moment ago.") from None
+        raise
+    return Sent(run_id, wanted.is_test)
+
+
+def _test_addresses(workspace_id: int, said: Said) -> tuple[str, ...] | None:
+    is_test = said.page is not None and said.page.mailout.is_test
+    return testing.addresses(accounts.test_emails(workspace_id)) if is_test else None
+
+
+def _campaign(workspace_id: int, wish: Wish, said: Said, wanted: Launch) -> int:
+    """The campaign that stands for the page: it lists its runs, and can be steered.
+
+    A test, whose readers are named, changes nothing of one that was launched.
+    """
+    tag = f"notion-{wish.page_id}"
+    if wanted.test_addresses is not None:
+        launched = Run.objects.filter(campaign__workspace_id=workspace_id, campaign__tag=tag)
+        found = launched.filter(is_test=False).values_list("campaign_id", flat=True).first()
+        if found is not None:
+            return found
+    draft = Draft(
+        tag=tag,
+        name=_name(said.scripts[0].subject),
+        material=OfPage(str(wish.page_id)),
+        sender=wish.sender,
+        list_key=wish.list_key,
+    )
+    made = drafts.put(
+        workspace_id, draft, batch_id=wanted.batch_id, actor=wanted.actor, now=wanted.now
+    )
+    return made.pk
+
+
+def _name(subject: str) -> str:
+    return "".join(filter(str.isprintable, subject))[: names.LONGEST].strip() or "Mailout"

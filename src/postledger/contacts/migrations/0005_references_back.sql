@@ -1,0 +1,16 @@
+DROP TRIGGER contacts_workspace_referred ON accounts_workspace;
+DROP TRIGGER contacts_list_referred ON contacts_list;
+DROP TRIGGER contacts_contact_referred ON contacts_contact;
+DROP FUNCTION contacts_is_referred_to();
+DROP TRIGGER contacts_workspace_keeps ON accounts_workspace;
+DROP TRIGGER contacts_list_keeps ON contacts_list;
+DROP TRIGGER contacts_subscription_keeps ON contacts_subscription;
+DROP TRIGGER contacts_contact_keeps ON contacts_contact;
+DROP FUNCTION contacts_reference_is_kept();
+DROP TRIGGER contacts_consent_refers ON contacts_consentevent;
+DROP TRIGGER contacts_subscription_refers ON contacts_subscription;
+DROP TRIGGER contacts_contact_refers ON contacts_contact;
+DROP FUNCTION contacts_consent_refers();
+DROP FUNCTION contacts_subscription_refers();
+DROP FUNCTION contacts_contact_refers();
+DROP FUNCTION contacts_refuse_reference(text);

@@ -1,0 +1,49 @@
+"""Reads of the ledger: what composing needs, the books, and the facts behind a story."""
+
+from postledger.deliveries.queries.books import (
+    Books,
+    books_of,
+)
+from postledger.deliveries.queries.deliveries import (
+    AttemptFacts,
+    DeliveryFacts,
+    EventFacts,
+    WorkFacts,
+    delivery,
+    find_by_message_id,
+)
+from postledger.deliveries.queries.streams import (
+    StreamFacts,
+    Waits,
+    cancelled_with_work,
+    stream,
+    stream_ids,
+    streams,
+    waits,
+)
+from postledger.deliveries.queries.work import (
+    bodies,
+    leased,
+    waiting,
+)
+
+__all__ = [
+    "AttemptFacts",
+    "Books",
+    "DeliveryFacts",
+    "EventFacts",
+    "StreamFacts",
+    "Waits",
+    "WorkFacts",
+    "bodies",
+    "books_of",
+    "cancelled_with_work",
+    "delivery",
+    "find_by_message_id",
+    "leased",
+    "stream",
+    "stream_ids",
+    "streams",
+    "waiting",
+    "waits",
+]

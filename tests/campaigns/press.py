@@ -1,0 +1,98 @@
+"""A workspace that can send campaigns: its footer, its sender, people, and campaigns to launch."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from pytest_django import Settings
+
+from postledger.accounts import actions
+from postledger.accounts.queries import Organisation
+from postledger.campaigns import drafts, launching, planning
+from postledger.campaigns.drafts import Draft
+from postledger.campaigns.material import Material, Words
+from postledger.campaigns.models import Run
+from postledger.content.source import Format
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+WORDS = Words("News", "Hello, {{ name }}.", Format.MARKDOWN)
+
+
+def found(settings: Settings, name: str = "acme") -> int:
+    """A workspace with a footer and one sender, whose provider is the sandbox."""
+    settings.UNSUBSCRIBE_SECRET = "only-for-tests"
+    workspace_id = actions.create_workspace(name, actor="alice")
+    actions.set_organisation(
+        workspace_id,
+        Organisation("Acme", "1 Main St", "https://acme.example/unsubscribe"),
+        actor="alice",
+    )
+    account_id = actions.create_account(
+        workspace_id, name="main", kind="sandbox", settings={}, actor="alice"
+    )
+    actions.create_sender(
+        workspace_id,
+        address=f"news@{name}.example",
+        name="Acme",
+        account_id=account_id,
+        actor="alice",
+    )
+    return workspace_id
+
+
+def people(workspace_id: int, count: int, *, first: int = 0) -> None:
+    """Contacts r0, r1, … of a workspace; not all in small letters."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO contacts_contact (workspace_id, address, name, created_at)"
+            " SELECT %s, CASE WHEN n %% 3 = 0 THEN 'R' ELSE 'r' END || n || '@example.com',"
+            " 'Reader ' || n, %s FROM generate_series(%s, %s) AS n",
+            [workspace_id, NOW, first, first + count - 1],
+        )
+
+
+def campaign(
+    workspace_id: int,
+    *,
+    tag: str = "news-1",
+    material: Material = WORDS,
+    list_key: str | None = None,
+    audience: Mapping[str, Any] | None = None,
+    when: Any = None,
+) -> int:
+    draft = Draft(tag, "News", material, list_key=list_key, audience=audience)
+    if when is not None:
+        draft = Draft(tag, "News", material, list_key=list_key, audience=audience, when=when)
+    return drafts.create(workspace_id, draft, actor="alice", now=NOW)
+
+
+def launched(workspace_id: int, campaign_id: int, *, now: datetime = NOW) -> Run:
+    """A run whose audience is planned."""
+    run_id = launching.launch(workspace_id, campaign_id, actor="alice", now=now)
+    return planned(run_id)
+
+
+def planned(run_id: UUID) -> Run:
+    planning.plan(run_id)
+    return Run.objects.get(pk=run_id)
+
+
+def lines(run: Run) -> list[tuple[Any, ...]]:
+    """The run's lines in the order of positions: address, contact, values, letter."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT address, contact_id, variables, letter FROM deliveries_delivery"
+            " WHERE stream_id = %s ORDER BY position",
+            [run.stream_id],
+        )
+        return [
+            (address, contact_id, json.loads(variables), letter)
+            for address, contact_id, variables, letter in cursor.fetchall()
+        ]
+
+
+def addresses(run: Run) -> list[str]:
+    return [line[0] for line in lines(run)]

@@ -1,0 +1,59 @@
+"""A planner that is killed inside a chunk, again and again, plans exactly the frozen audience."""
+
+import os
+import subprocess
+import sys
+from uuid import UUID
+
+import pytest
+from pytest_django import Settings
+
+from postledger.campaigns import launching
+from postledger.campaigns.models import Run
+from postledger.deliveries import audit
+from tests.campaigns import press
+from tests.journeys import stage
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PEOPLE = 400
+CHUNK = 100
+PLAN = f"""
+import django; django.setup()
+import sys
+from uuid import UUID
+from postledger.campaigns import planning
+while planning.step(UUID(sys.argv[1]), size={CHUNK}): pass
+"""
+
+
+def planner(run_id: UUID, **extra: str) -> int:
+    environment = {
+        **os.environ,
+        "DATABASE_URL": stage.database(),
+        "DJANGO_SETTINGS_MODULE": "postledger.config.settings",
+        "SECRET_KEY": "only-for-tests-" + "x" * 50,
+        **extra,
+    }
+    return subprocess.run(
+        [sys.executable, "-c", PLAN, str(run_id)], env=environment, check=False
+    ).returncode
+
+
+def test_a_planner_killed_in_each_chunk_plans_everybody_once(settings: Settings) -> None:
+    acme = press.found(settings)
+    press.people(acme, PEOPLE)
+    run_id = launching.launch(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    places = []
+
+    for passes in (1, 1, 2, 2):
+        assert planner(run_id, CRASH_AT=f"in_plan_chunk:{passes}") == -9
+        places.append(Run.objects.get(pk=run_id).cursor_place)
+    assert planner(run_id) == 0
+
+    run = Run.objects.get(pk=run_id)
+    assert len(set(places)) == 3, "each second kill comes after a chunk that was committed"
+    assert run.planned_at is not None
+    assert len({address.lower() for address in press.addresses(run)}) == PEOPLE
+    assert len(press.addresses(run)) == PEOPLE
+    assert audit.audit(run.stream_id).findings == []

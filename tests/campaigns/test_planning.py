@@ -1,0 +1,175 @@
+"""Whom a run goes to, in which order, and how planning goes on after any interruption."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import pytest
+from django.db.models.functions import Now
+from pytest_django import Settings
+
+from postledger.accounts import actions as accounts
+from postledger.campaigns import launching, planning
+from postledger.campaigns.material import Words
+from postledger.campaigns.models import Run
+from postledger.campaigns.timing import Local
+from postledger.contacts import actions
+from postledger.contacts.details import Details
+from postledger.contacts.models import Contact, Subscription
+from postledger.contacts.unsubscribe import Wish
+from postledger.content.source import Format
+from postledger.deliveries import queries
+from tests.campaigns import press
+from tests.contacts import people
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def acme(settings: Settings) -> int:
+    return press.found(settings)
+
+
+def test_an_audience_is_planned_by_small_letters_in_byte_order(acme: int) -> None:
+    for address in ("b@example.com", "A@example.com", "a-b@example.com", "C@example.com"):
+        people.contact(acme, address)
+
+    run = press.launched(acme, press.campaign(acme))
+
+    assert press.addresses(run) == [
+        "a-b@example.com",
+        "A@example.com",
+        "b@example.com",
+        "C@example.com",
+    ]
+    assert run.planned_at is not None
+    assert run.excluded == {}
+
+
+def test_who_must_not_be_mailed_is_counted_by_why_and_not_planned(acme: int) -> None:
+    people.news(acme)
+    for name in ("ok", "gone", "dead", "left", "paused", "asked", "kept"):
+        people.member(acme, f"{name}@example.com")
+    people.leave(acme, "gone@example.com")
+    people.bounce(acme, "dead@example.com")
+    people.leave(acme, "left@example.com", "news")
+    people.contact(acme, "elsewhere@example.com")
+    by_name = {c.address.partition("@")[0]: c.pk for c in Contact.objects.all()}
+    people.act(actions.pause, acme, by_name["paused"])
+    Subscription.objects.filter(contact_id=by_name["asked"]).update(state="pending")
+    actions.suppress(
+        acme,
+        address="kept@example.com",
+        reason=actions.SuppressionReason.BY_HAND,
+        actor="alice",
+    )
+
+    run = press.launched(acme, press.campaign(acme, list_key="news"))
+
+    assert press.addresses(run) == ["ok@example.com"]
+    assert run.excluded == {
+        "unsubscribed": 1,
+        "bounced": 1,
+        "list_unsubscribed": 1,
+        "list_paused": 1,
+        "list_pending": 1,
+        "by_hand": 1,
+    }
+
+
+def test_a_mail_without_a_list_does_not_go_to_who_never_confirmed_one(acme: int) -> None:
+    people.news(acme)
+    for name in ("asked", "agreed"):
+        people.member(acme, f"{name}@example.com")
+    people.contact(acme, "known@example.com")
+    asked = Contact.objects.get(address="asked@example.com")
+    Subscription.objects.filter(contact=asked).update(state="pending")
+
+    run = press.launched(acme, press.campaign(acme))
+
+    assert press.addresses(run) == ["agreed@example.com", "known@example.com"]
+    assert run.excluded == {"unconfirmed": 1}
+
+
+def test_a_letter_gets_the_name_and_the_attributes_it_uses_and_no_others(acme: int) -> None:
+    known = Details(name="Ann", attributes={"plan": "pro", "secret": "x"}, from_name="Bob at Acme")
+    contact_id = people.contact(acme, "ann@example.com", known)
+    words = Words("News", "{{ name }} has {{ plan }}.", Format.MARKDOWN, required=("plan",))
+
+    run = press.launched(acme, press.campaign(acme, material=words))
+
+    [(_, planned, variables, letter)] = press.lines(run)
+    assert planned == contact_id
+    assert variables == {"name": "Ann", "plan": "pro", "from_name": "Bob at Acme"}
+    assert letter == 0
+
+
+def test_who_comes_after_the_launch_is_not_part_of_the_run(acme: int) -> None:
+    press.people(acme, 3)
+    campaign_id = press.campaign(acme)
+    run_id = planning_of(acme, campaign_id)
+    late = people.contact(acme, "late@example.com")
+    # Everything in a test's transaction comes at one moment.
+    Contact.objects.filter(pk=late).update(created_at=Now() + timedelta(seconds=1))
+
+    assert "late@example.com" not in press.addresses(press.planned(run_id))
+
+
+def planning_of(acme: int, campaign_id: int) -> UUID:
+    return launching.launch(acme, campaign_id, actor="alice", now=press.NOW)
+
+
+def test_a_run_goes_on_after_the_chunk_that_was_committed(acme: int) -> None:
+    press.people(acme, 35)
+    run_id = planning_of(acme, press.campaign(acme))
+    assert planning.step(run_id, size=10)
+    assert planning.step(run_id, size=10)
+    middle = Run.objects.get(pk=run_id)
+
+    run = press.planned(run_id)
+
+    assert middle.cursor_place != ""
+    assert len(press.addresses(run)) == 35
+    assert len(set(map(str.lower, press.addresses(run)))) == 35
+    assert queries.books_of([run.stream_id])[run.stream_id].planned == 35
+
+
+def test_who_leaves_while_a_run_is_planned_gets_nothing(acme: int) -> None:
+    press.people(acme, 5)
+    run_id = planning_of(acme, press.campaign(acme))
+    actions.unsubscribe(
+        acme, wish=Wish("r4@example.com", "general"), origin=people.LINK, now=press.NOW
+    )
+
+    run = press.planned(run_id)
+
+    assert "r4@example.com" not in press.addresses(run)
+    assert run.excluded == {"unsubscribed": 1}
+
+
+NINE = Local(datetime(2026, 11, 16, 9))  # noqa: DTZ001  a time on everybody's own clock
+
+
+def test_whose_zone_is_unknown_is_in_the_zone_that_the_workspace_had_at_the_launch(
+    acme: int,
+) -> None:
+    people.contact(acme, "a@example.com", Details(time_zone="Asia/Tokyo"))
+    people.contact(acme, "b@example.com")
+    Contact.objects.update(updated_at=Now() - timedelta(days=1))
+    run_id = planning_of(acme, press.campaign(acme, when=NINE))
+    assert planning.step(run_id)
+
+    accounts.set_time_zone(acme, "Asia/Tokyo", actor="alice")
+
+    assert press.addresses(press.planned(run_id)) == ["a@example.com", "b@example.com"]
+
+
+def test_who_leaves_during_a_launch_by_local_time_is_counted_once(acme: int) -> None:
+    for name in ("a", "b"):
+        people.contact(acme, f"{name}@example.com", Details(time_zone="Asia/Tokyo"))
+    run_id = planning_of(acme, press.campaign(acme, when=NINE))
+    people.leave(acme, "b@example.com")
+
+    run = press.planned(run_id)
+
+    assert press.addresses(run) == ["a@example.com"]
+    assert run.excluded == {"unsubscribed": 1}

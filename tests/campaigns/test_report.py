@@ -1,0 +1,157 @@
+"""The report of a run has one line for each mail, and its failures are told by cause."""
+
+import csv
+from itertools import islice
+from uuid import uuid4
+
+import pytest
+from pytest_django import Settings
+
+from postledger.campaigns import report, steering
+from postledger.campaigns.launching import CampaignUnknownError
+from postledger.campaigns.models import Run
+from postledger.deliveries import entries, ledger, reporting
+from postledger.deliveries.states import State
+from tests import cast
+from tests.campaigns import press
+from tests.contacts import people
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def acme(settings: Settings) -> int:
+    return press.found(settings)
+
+
+def taken(position: int) -> entries.Entry:
+    return entries.accepted(position, message_id=f"m{position}")
+
+
+def refused(position: int) -> entries.Entry:
+    return entries.refused(position, code="550 5.1.1", detail="No such user.")
+
+
+def run_to(acme: int, count: int) -> Run:
+    press.people(acme, count)
+    return press.launched(acme, press.campaign(acme))
+
+
+def read(acme: int, run: Run) -> list[dict[str, str]]:
+    return list(csv.DictReader(report.rows(acme, run.pk)))
+
+
+def test_a_report_says_of_each_mail_what_became_of_it(acme: int) -> None:
+    run = run_to(acme, 5)
+    cast.book(run.stream_id, taken, size=1)
+    cast.book(run.stream_id, refused, size=1)
+    cast.judge(run.stream_id, lambda at: entries.suppressed(at, code="bounced"), size=1)
+    cast.book(run.stream_id, entries.in_doubt, size=1)
+
+    sent, *rest = read(acme, run)
+
+    assert list(sent) == ["email", "status", "error_message", "message_id", "sent_at"]
+    assert (sent["email"], sent["status"], sent["message_id"]) == ("R0@example.com", "sent", "m0")
+    assert sent["sent_at"].startswith("20")
+    assert sent["error_message"] == ""
+    assert [(line["email"], line["status"], line["error_message"]) for line in rest] == [
+        ("r1@example.com", "failed", "550 5.1.1: No such user."),
+        ("r2@example.com", "suppressed", "bounced"),
+        ("R3@example.com", "in_doubt", "IN_DOUBT"),
+        ("r4@example.com", "waiting", ""),
+    ]
+    assert {line["sent_at"] for line in rest} == {""}
+
+
+def test_every_state_has_a_word_and_only_what_was_accepted_is_sent() -> None:
+    words = {state: report._word(state) for state in State}
+
+    assert words == {**{state: state.value for state in State}, State.ACCEPTED: "sent"}
+
+
+def test_what_failed_and_then_went_has_no_error(acme: int) -> None:
+    run = run_to(acme, 1)
+    cast.book(run.stream_id, refused)
+    steering.retry_failed(acme, run.pk, actor="alice")
+    requeued = read(acme, run)
+    cast.book(run.stream_id, taken)
+
+    assert [line["error_message"] for line in (*requeued, *read(acme, run))] == ["", ""]
+
+
+def test_a_spreadsheet_executes_nothing_of_a_report(acme: int) -> None:
+    people.contact(acme, "=cmd@example.com")
+    run = press.launched(acme, press.campaign(acme))
+    cast.book(run.stream_id, lambda at: entries.refused(at, code="@SUM(1)", detail="x"))
+
+    [line] = read(acme, run)
+
+    assert line["email"] == "'=cmd@example.com"
+    assert line["error_message"] == "'@SUM(1): x"
+
+
+def test_a_report_is_read_page_by_page_and_never_as_a_whole(acme: int) -> None:
+    run = run_to(acme, reporting._AT_ONCE * 2 + 1)
+    lines = report.rows(acme, run.pk)
+
+    first = list(islice(lines, reporting._AT_ONCE))
+    steering.cancel(acme, run.pk, actor="alice")
+    while ledger.drain(run.stream_id):
+        pass
+    rest = list(lines)
+
+    # What nobody had asked for yet was not read yet.
+    assert ",waiting," in first[-1]
+    assert {line.split(",")[1] for line in rest[-reporting._AT_ONCE :]} == {"cancelled"}
+    assert len(first) + len(rest) == 1 + reporting._AT_ONCE * 2 + 1
+
+
+def test_failures_are_grouped_by_cause_with_an_example_and_what_to_do(acme: int) -> None:
+    run = run_to(acme, 8)
+    cast.book(run.stream_id, refused, size=3)
+    cast.book(run.stream_id, lambda at: entries.invalid(at, code="INVALID_EMAIL"), size=2)
+    cast.book(run.stream_id, entries.in_doubt, size=1)
+    cast.book(run.stream_id, taken, size=2)
+
+    found = report.failures(acme, run.pk)
+
+    assert [(one.state, one.code, one.count, one.example) for one in found] == [
+        (State.FAILED, "550 5.1.1", 3, "No such user."),
+        (State.FAILED, "INVALID_EMAIL", 2, ""),
+        (State.IN_DOUBT, "IN_DOUBT", 1, ""),
+    ]
+    assert len({one.remedy for one in found}) == 3
+    assert all(one.remedy for one in found)
+    assert all(one.since.tzinfo for one in found)
+
+
+def test_what_was_retried_is_no_failure_any_more(acme: int) -> None:
+    run = run_to(acme, 2)
+    cast.book(run.stream_id, refused)
+    assert report.failures(acme, run.pk)[0].count == 2
+
+    steering.retry_failed(acme, run.pk, actor="alice")
+
+    assert report.failures(acme, run.pk) == []
+
+
+def test_what_was_cancelled_has_no_error(acme: int) -> None:
+    run = run_to(acme, 1)
+    steering.cancel(acme, run.pk, actor="alice")
+    while ledger.drain(run.stream_id):
+        pass
+
+    [line] = read(acme, run)
+
+    assert (line["status"], line["error_message"]) == ("cancelled", "")
+
+
+def test_another_workspace_has_no_such_run(acme: int, settings: Settings) -> None:
+    run = run_to(acme, 1)
+    globex = press.found(settings, "globex")
+
+    for workspace_id, run_id in ((globex, run.pk), (acme, uuid4())):
+        with pytest.raises(CampaignUnknownError):
+            report.rows(workspace_id, run_id)
+        with pytest.raises(CampaignUnknownError):
+            report.failures(workspace_id, run_id)

@@ -1,0 +1,147 @@
+"""Campaigns read as the tables they stand for: history, runs and dead letters."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from postledger.campaigns import drafts, launching
+from postledger.campaigns.drafts import Draft
+from postledger.campaigns.material import OfArticle
+from postledger.campaigns.models import Run
+from postledger.content import articles
+from postledger.content.articles import Draft as Slice
+from postledger.deliveries import entries
+from tests import cast
+from tests.campaigns import press
+from tests.deliveries import views
+
+pytestmark = pytest.mark.django_db
+
+COLUMNS = {
+    "delivery_history": [
+        *["id", "email", "campaign_tag", "send_batch_id", "provider_message_id", "sent_at"],
+        *["stream_id", "position"],
+    ],
+    "campaign_runs": [
+        *["id", "campaign_tag", "article_key", "actor", "send_batch_id", "started_at"]
+    ],
+}
+
+
+@pytest.fixture
+def acme(settings: Settings) -> int:
+    return press.found(settings)
+
+
+def taken(position: int) -> entries.Entry:
+    return entries.accepted(position, message_id=f"m{position}")
+
+
+def refused(position: int) -> entries.Entry:
+    return entries.refused(position, code="NO", detail="Never.")
+
+
+@pytest.mark.parametrize("view", COLUMNS)
+def test_a_view_has_the_columns_it_stands_for(view: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {view} LIMIT 0")
+        found = [column.name for column in cursor.description or []]
+        cursor.execute("SELECT reloptions FROM pg_class WHERE relname = %s", [view])
+        [(options,)] = cursor.fetchall()
+
+    assert found == COLUMNS[view]
+    assert options == ["security_invoker=true"]
+
+
+def test_the_history_has_who_was_sent_to_and_nobody_else(acme: int) -> None:
+    press.people(acme, 3)
+    run = press.launched(acme, press.campaign(acme))
+    cast.book(run.stream_id, taken, size=1)
+    cast.book(run.stream_id, refused, size=1)
+
+    [row] = views.read("delivery_history", run.stream_id)
+
+    assert row["id"] == views.name(run.stream_id, 0)
+    assert row["email"] == "R0@example.com"
+    assert row["campaign_tag"] == "news-1"
+    assert row["send_batch_id"] == str(run.batch_id)
+    assert row["provider_message_id"] == "m0"
+    assert row["sent_at"] >= run.planned_at
+
+
+def test_a_repeated_batch_adds_no_history_and_no_run(acme: int) -> None:
+    press.people(acme, 2)
+    batch_id = uuid4()
+
+    def send() -> Run:
+        draft = Draft("news-1", "News", press.WORDS)
+        campaign = drafts.put(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
+        run_id = launching.send_batch(campaign, batch_id=batch_id, actor="alice", now=press.NOW)
+        return press.planned(run_id)
+
+    run = send()
+    cast.book(run.stream_id, taken)
+    before = views.read("delivery_history", run.stream_id)
+
+    assert send() == run
+    assert views.read("delivery_history", run.stream_id) == before
+    assert len(before) == 2
+    assert len(runs()) == 1
+
+
+def runs() -> list[dict[str, Any]]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM campaign_runs")
+        names = [column.name for column in cursor.description or []]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def test_a_run_is_told_with_its_article_as_it_was_launched(acme: int) -> None:
+    press.people(acme, 1)
+    articles.create(acme, key="budget", title="Budget", actor="alice")
+    words = Slice(title="Budget", body_md="Hello.", is_headline=True, is_published=True)
+    articles.add_slice(acme, article_key="budget", draft=words, actor="alice")
+    campaign_id = press.campaign(acme, material=OfArticle("budget"))
+    run = press.launched(acme, campaign_id)
+    drafts.update(
+        acme, campaign_id, Draft("news-1", "News", press.WORDS), actor="bob", now=press.NOW
+    )
+
+    assert runs() == [
+        {
+            "id": run.pk,
+            "campaign_tag": "news-1",
+            "article_key": "budget",
+            "actor": "alice",
+            "send_batch_id": str(run.batch_id),
+            "started_at": press.NOW,
+        }
+    ]
+
+
+def test_a_test_is_a_run_without_history(acme: int) -> None:
+    run_id = launching.test(
+        acme, press.campaign(acme), addresses="a@example.com", actor="alice", now=press.NOW
+    )
+    run = press.planned(run_id)
+    cast.book(run.stream_id, taken)
+
+    assert views.read("delivery_history", run.stream_id) == []
+    assert [row["id"] for row in runs()] == [run.pk]
+
+
+def test_every_permanent_failure_of_a_campaign_is_a_dead_letter(acme: int) -> None:
+    press.people(acme, 3)
+    run = press.launched(acme, press.campaign(acme))
+    cast.book(run.stream_id, taken, size=1)
+    cast.book(run.stream_id, refused, size=2)
+
+    letters = views.read("dead_letters", run.stream_id)
+
+    assert [letter["topic"] for letter in letters] == ["campaign"] * 2
+    assert [letter["error"] for letter in letters] == ["NO: Never."] * 2
+    assert [letter["payload"]["to"] for letter in letters] == ["r1@example.com", "r2@example.com"]
+    assert letters[0]["payload"]["variables"] == {"name": "Reader 1"}

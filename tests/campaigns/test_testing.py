@@ -1,0 +1,81 @@
+"""Tests of a campaign go to the addresses that were named for it, and to nobody else."""
+
+import pytest
+from pytest_django import Settings
+
+from postledger.accounts.models import Workspace
+from postledger.campaigns import launching, testing
+from postledger.campaigns.material import Words
+from postledger.campaigns.models import Run
+from postledger.campaigns.testing import NoTestAddressError
+from postledger.contacts.details import Details
+from postledger.content.source import Format
+from tests.campaigns import press
+from tests.contacts import people
+
+
+def test_addresses_stand_between_commas_semicolons_and_white_space() -> None:
+    written = "a@example.com, b@example.com;c@example.com\n d@example.com\te@example.com"
+    assert testing.addresses(written) == tuple(f"{letter}@example.com" for letter in "abcde")
+
+
+def test_an_address_counts_once_whatever_its_capitals() -> None:
+    assert testing.addresses("A@example.com a@example.com A@EXAMPLE.com") == ("A@example.com",)
+
+
+def test_what_is_no_address_is_left_out() -> None:
+    assert testing.addresses("nobody, @, a@example.com, b@@example.com") == ("a@example.com",)
+
+
+@pytest.mark.parametrize("written", ["", " ,;\n", "nobody, @"])
+def test_without_an_address_there_is_no_test(written: str) -> None:
+    with pytest.raises(NoTestAddressError) as refused:
+        testing.addresses(written)
+    assert refused.value.code == "test_emails_empty"
+
+
+@pytest.fixture
+def acme(settings: Settings) -> int:
+    return press.found(settings)
+
+
+@pytest.mark.django_db
+def test_a_test_goes_to_the_workspaces_addresses_only_and_may_be_repeated(acme: int) -> None:
+    people.contact(acme, "reader@example.com")
+    Workspace.objects.filter(pk=acme).update(test_emails="b@example.com; A@example.com")
+    campaign_id = press.campaign(acme)
+
+    runs = [
+        launching.test(acme, campaign_id, addresses=None, actor="alice", now=press.NOW)
+        for _ in range(2)
+    ]
+
+    for run in Run.objects.filter(pk__in=runs):
+        assert run.is_test
+        assert press.addresses(press.planned(run.pk)) == ["A@example.com", "b@example.com"]
+
+
+@pytest.mark.django_db
+def test_a_campaign_that_was_tested_can_still_be_launched(acme: int) -> None:
+    people.contact(acme, "reader@example.com")
+    campaign_id = press.campaign(acme)
+    launching.test(acme, campaign_id, addresses="a@example.com", actor="alice", now=press.NOW)
+
+    run = press.launched(acme, campaign_id)
+
+    assert press.addresses(run) == ["reader@example.com"]
+
+
+@pytest.mark.django_db
+def test_who_is_no_contact_sees_the_names_of_values_and_a_contact_its_own(acme: int) -> None:
+    known = Details(name="Ann", attributes={"plan": "pro"})
+    people.contact(acme, "ann@example.com", known)
+    words = Words("News", "{{ plan }}", Format.MARKDOWN, required=("plan",))
+    campaign_id = press.campaign(acme, material=words)
+
+    run_id = launching.test(
+        acme, campaign_id, addresses="ann@example.com b@example.com", actor="alice", now=press.NOW
+    )
+
+    values = [line[2] for line in press.lines(Run.objects.get(pk=run_id))]
+    assert values == [{"name": "Ann", "plan": "pro"}, {"name": "[name]", "plan": "[plan]"}]

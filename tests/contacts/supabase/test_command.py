@@ -1,0 +1,62 @@
+"""`postledger supabase` syncs, and tells people how that goes."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
+
+from postledger.contacts.models import Contact
+from postledger.workers import tasks
+from tests.fakes.postgrest import FakePostgrest
+
+
+def said(*arguments: str) -> str:
+    out = StringIO()
+    call_command("supabase", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_a_sync_says_what_it_did_and_what_it_could_not_do(acme: int, fake: FakePostgrest) -> None:
+    fake.add("a@example.com")
+    fake.add("b@example.com", "unsubscribed")
+    fake.add("odd@example.com", "maybe")
+
+    done = said("sync")
+
+    assert "3 subscribers read: 2 new contacts, 0 new From names, 1 left or bounced there" in done
+    assert "Rows that could not be taken or written: 1." in done
+    assert "o***@example.com  not taken since" in done
+    assert "odd@" not in done
+    assert said("status") == done
+    assert "o***" not in said("status", "--most", "0")
+
+
+def test_a_wrong_key_ends_the_command_with_what_to_do(
+    acme: int, fake: FakePostgrest, settings: Settings
+) -> None:
+    settings.SUPABASE_SERVICE_ROLE_KEY = "another-key"
+
+    with pytest.raises(CommandError, match=r"Copy the service role's key"):
+        said("sync")
+
+    assert "It does not go on since" in said("status")
+    assert "Copy the service role's key" in said("status")
+
+
+def test_without_a_project_the_command_says_what_to_set(acme: int, settings: Settings) -> None:
+    settings.SUPABASE_URL = settings.SUPABASE_SERVICE_ROLE_KEY = ""
+
+    with pytest.raises(CommandError, match="SUPABASE_URL and SUPABASE_SERVICE_ROLE_KEY"):
+        said("sync")
+
+    assert "No Supabase project is set up" in said("status")
+    assert "Nothing was synced yet." in said("status")
+
+
+def test_the_scheduled_task_syncs(acme: int, fake: FakePostgrest) -> None:
+    fake.add("a@example.com")
+
+    tasks.supabase()
+
+    assert Contact.objects.get(workspace_id=acme).address == "a@example.com"

@@ -1,0 +1,75 @@
+"""The stronger state counts in both directions, unless it was taken back here; no wish is lost."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from postledger.contacts.states import ContactState
+from postledger.contacts.supabase.deciding import Step, decide
+from tests.contacts.people import LATER, NOW
+
+ACTIVE, LEFT, BOUNCED = ContactState
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "step"),
+    [
+        (ACTIVE, ACTIVE, Step.NOTHING),
+        (ACTIVE, LEFT, Step.TAKE),
+        (ACTIVE, BOUNCED, Step.TAKE),
+        (LEFT, ACTIVE, Step.WRITE),
+        (LEFT, LEFT, Step.NOTHING),
+        (LEFT, BOUNCED, Step.TAKE),
+        (BOUNCED, ACTIVE, Step.WRITE),
+        (BOUNCED, LEFT, Step.WRITE),
+        (BOUNCED, BOUNCED, Step.NOTHING),
+    ],
+)
+def test_the_stronger_state_counts(ours: ContactState, theirs: ContactState, step: Step) -> None:
+    found = decide(ours=ours, theirs=theirs, their_at=NOW, taken_back_at=None, is_wish_known=True)
+
+    assert found is step
+
+
+@pytest.mark.parametrize("ours", ContactState)
+@pytest.mark.parametrize("their_at", [NOW, None])
+def test_a_wish_to_leave_is_taken_whatever_outranks_it(
+    ours: ContactState, their_at: datetime | None
+) -> None:
+    found = decide(
+        ours=ours, theirs=LEFT, their_at=their_at, taken_back_at=NOW, is_wish_known=False
+    )
+
+    assert found is Step.TAKE
+
+
+@pytest.mark.parametrize(
+    ("ours", "step"), [(ACTIVE, Step.WRITE), (LEFT, Step.NOTHING), (BOUNCED, Step.WRITE)]
+)
+def test_a_wish_that_was_taken_back_since_is_not_taken_again(
+    ours: ContactState, step: Step
+) -> None:
+    found = decide(ours=ours, theirs=LEFT, their_at=NOW, taken_back_at=LATER, is_wish_known=False)
+
+    assert found is step
+
+
+@pytest.mark.parametrize(("seconds", "step"), [(-1, Step.TAKE), (0, Step.TAKE), (1, Step.WRITE)])
+def test_a_leaving_counts_again_only_if_it_is_not_older_than_its_undo(
+    seconds: int, step: Step
+) -> None:
+    undone_at = NOW + timedelta(seconds=seconds)
+
+    found = decide(
+        ours=ACTIVE, theirs=LEFT, their_at=NOW, taken_back_at=undone_at, is_wish_known=False
+    )
+
+    assert found is step
+
+
+def test_a_leaving_of_which_nobody_knows_the_time_counts_whatever_was_undone() -> None:
+    found = decide(
+        ours=ACTIVE, theirs=LEFT, their_at=None, taken_back_at=LATER, is_wish_known=False
+    )
+
+    assert found is Step.TAKE

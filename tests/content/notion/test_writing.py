@@ -1,0 +1,174 @@
+"""Rows of Notion are written in the types of their table, and never added twice by a retry."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from postledger.content.notion import properties
+from postledger.content.notion.refusals import (
+    PageNotFoundError,
+    RateLimitedError,
+    RequestRefusedError,
+    UnauthorizedError,
+    UnreachableError,
+)
+from postledger.content.notion.writing import Table, Writer
+from postledger.lib.errors import RefusedError
+from tests.content.notion import stage
+from tests.content.notion.stage import Time
+from tests.fakes.notion import ApiError, FakeNotion, Fault, text_of
+from tests.fakes.notion_pages import Schema, number, state, title
+
+NINE = datetime(2026, 11, 15, 9, tzinfo=UTC)
+ERRORS = Schema(
+    database_id="aaaaaaaa-0000-4000-8000-000000000001",
+    data_source_id="bbbbbbbb-0000-4000-8000-000000000001",
+    properties={"Error": "title", "code": "select"},
+)
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def writer(fake: FakeNotion, time: Time) -> Iterator[Writer]:
+    fake.add_database(ERRORS)
+    with stage.reading(fake, time=time) as reader:
+        yield reader.writer()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "shape"),
+    [
+        ("number", 5, {"number": 5}),
+        ("status", "Send", {"status": {"name": "Send"}}),
+        ("select", "a,b", {"select": {"name": "a b"}}),
+        ("select", "", None),
+        ("date", NINE, {"date": {"start": "2026-11-15T09:00:00+00:00"}}),
+        ("email", "a@example.com", {"email": "a@example.com"}),
+        ("email", "", {"email": None}),
+        ("number", "five", None),
+        ("date", "today", None),
+        ("formula", 5, None),
+    ],
+)
+def test_a_value_has_the_form_of_its_property_or_is_left_out(
+    kind: str, value: properties.Value, shape: object
+) -> None:
+    found = properties.written({"Sent Count": kind}, {"sent_count": value})
+
+    assert found == ({} if shape is None else {"Sent Count": shape})
+
+
+@pytest.mark.parametrize("kind", ["title", "rich_text"])
+def test_any_value_can_be_a_text_of_the_length_that_notion_takes(kind: str) -> None:
+    texts = {
+        value: properties.written({"a": kind}, {"A": value})["a"][kind][0]["text"]["content"]  # type: ignore[index]
+        for value in (5, NINE, "x" * 3_000)
+    }
+
+    assert texts == {
+        5: "5",
+        NINE: "2026-11-15T09:00:00+00:00",
+        "x" * 3_000: "x" * properties.LONGEST,
+    }
+
+
+def test_a_row_gets_what_it_has_properties_for_and_the_rest_is_named(
+    fake: FakeNotion, writer: Writer
+) -> None:
+    page_id = fake.add_page(properties={"Name": title("x"), "Status": state("Draft")})
+
+    missing = writer.update(page_id, {"status": "Send", "sent_count": 3, "sent_at": NINE})
+
+    assert missing == ["sent_count", "sent_at"]
+    assert "'name': 'Send'" in str(fake.pages[page_id]["properties"])
+
+
+def test_a_table_is_found_by_the_id_of_its_database(writer: Writer) -> None:
+    assert writer.table(ERRORS.database_id) == Table(ERRORS.data_source_id, ERRORS.properties)
+
+
+def test_a_row_is_added_under_its_title_and_found_by_it(fake: FakeNotion, writer: Writer) -> None:
+    table = writer.table(ERRORS.database_id)
+    before = writer.has(table, "one")
+
+    writer.add(table, "one", {"code": "subject_required", "email": "a@example.com"})
+
+    [row] = fake.rows(ERRORS.data_source_id)
+    assert text_of(row["properties"], "Error") == "one"
+    assert (before, writer.has(table, "one"), writer.has(table, "two")) == (False, True, False)
+
+
+def test_a_row_is_asked_for_again_only_where_notion_did_nothing_for_sure(
+    fake: FakeNotion, writer: Writer, time: Time
+) -> None:
+    table = writer.table(ERRORS.database_id)
+    fake.limit_rate(2, retry_after="1")
+
+    writer.add(table, "one", {})
+
+    assert len(fake.created) == 1
+    assert time.slept.count(1.0) == 2
+
+
+@pytest.mark.parametrize("status", [500, 502, 409])
+def test_a_row_that_may_be_there_is_not_asked_for_again(
+    status: int, fake: FakeNotion, writer: Writer
+) -> None:
+    table = writer.table(ERRORS.database_id)
+
+    def fail() -> None:
+        raise ApiError(status, "internal_server_error", "Sorry.")
+
+    fake.after_create = fail
+    with pytest.raises(UnreachableError):
+        writer.add(table, "one", {})
+
+    assert len(fake.created) == 1
+
+
+def test_what_changes_nothing_the_second_time_is_asked_for_again(
+    fake: FakeNotion, writer: Writer
+) -> None:
+    page_id = fake.add_page(properties={"sent_count": number(None)})
+    table = writer.table(ERRORS.database_id)
+    fake.fail(2)
+    writer.update(page_id, {"sent_count": 3})
+    fake.fail(2)
+
+    assert not writer.has(table, "one")
+    assert "'number': 3" in str(fake.pages[page_id])
+
+
+@pytest.mark.parametrize(
+    ("status", "refusal"),
+    [
+        (400, RequestRefusedError),
+        (401, UnauthorizedError),
+        (403, UnauthorizedError),
+        (404, PageNotFoundError),
+        (429, RateLimitedError),
+        (503, UnreachableError),
+    ],
+)
+def test_no_refusal_of_notion_shows_what_was_written(
+    status: int, refusal: type[RefusedError], fake: FakeNotion, writer: Writer
+) -> None:
+    table = writer.table(ERRORS.database_id)
+    fake.faults.extend([Fault(status, "code", "You sent bob@example.com", "600")] * 9)
+
+    with pytest.raises(refusal) as refused:
+        writer.add(table, "bob@example.com", {})
+
+    assert "bob" not in str(refused.value)
+
+
+def test_a_database_that_shows_no_rows_is_refused(fake: FakeNotion, writer: Writer) -> None:
+    fake.databases[ERRORS.database_id]["data_sources"] = []
+
+    with pytest.raises(PageNotFoundError, match="not a linked view"):
+        writer.table(ERRORS.database_id)

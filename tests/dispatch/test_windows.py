@@ -1,0 +1,38 @@
+"""No more mails of a batch are with a provider at a time than BATCH_SIZE says."""
+
+from pathlib import Path
+
+import pytest
+
+from postledger.deliveries.ledger import sql
+from postledger.deliveries.states import State
+from tests.dispatch import office
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PEOPLE = [f"slow+{number}@example.com" for number in range(120)]
+
+
+def armed(stream_id: int) -> list[int]:
+    """How many mails each armed window of a stream has."""
+    found = sql.rows(
+        "SELECT armed_to - lo FROM deliveries_batch"
+        " WHERE stream_id = %(stream)s AND armed_to IS NOT NULL",
+        {"stream": stream_id},
+    )
+    return [size for (size,) in found]
+
+
+def test_at_most_fifty_mails_of_a_batch_are_with_the_provider(tmp_path: Path) -> None:
+    stream_id = office.stream(office.open_office(tmp_path), PEOPLE)
+    seen: set[int] = set()
+
+    def is_done() -> bool:
+        seen.update(armed(stream_id))
+        return not office.waiting(stream_id)
+
+    with office.dispatching() as dispatcher:
+        office.until(is_done, dispatcher)
+
+    assert max(seen) == office.RULES.largest_window == 50
+    assert office.counts(stream_id) == {State.ACCEPTED: 120}

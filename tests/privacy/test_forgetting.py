@@ -1,0 +1,205 @@
+"""No trace of a person lies where nobody looks: before their contact, after it, or in a file."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.db import IntegrityError, connection
+from django.test.utils import CaptureQueriesContext
+
+from postledger.contacts import actions, profiles
+from postledger.contacts.consent import Origin
+from postledger.contacts.details import Details
+from postledger.contacts.importing.models import ImportProblem
+from postledger.contacts.models import ConsentEvent, Suppression
+from postledger.contacts.unsubscribe import GENERAL, Wish
+from postledger.privacy import erasure, export
+from tests.contacts import people
+from tests.contacts.importing import files
+from tests.contacts.people import LATER, NOW, R1
+from tests.privacy.test_privacy import everything
+
+pytestmark = pytest.mark.django_db
+
+PAGE = Origin("page", "recipient", ip="192.0.2.77")
+R2 = "r2@example.com"
+
+
+@pytest.fixture
+def acme() -> int:
+    return people.workspace("acme")
+
+
+@pytest.fixture
+def globex() -> int:
+    return people.workspace("globex")
+
+
+def leave(workspace_id: int, address: str = R1, key: str = GENERAL) -> None:
+    actions.unsubscribe(workspace_id, wish=Wish(address, key), origin=PAGE, now=NOW)
+
+
+def delete(workspace_id: int, contact_id: int) -> None:
+    actions.delete_contact(workspace_id, contact_id=contact_id, actor="bob", now=NOW)
+
+
+def erase(workspace_id: int) -> erasure.Erasure:
+    return erasure.erase(workspace_id, address=R1, actor="bob", now=LATER)
+
+
+def exported(workspace_id: int) -> dict[str, list[dict[str, object]]]:
+    found: dict[str, list[dict[str, object]]] = json.loads(
+        export.export(workspace_id, address=R1, now=LATER)
+    )
+    return found
+
+
+def test_consents_from_before_there_was_a_contact_are_forgotten(acme: int, globex: int) -> None:
+    people.news(acme)
+    leave(acme, "R1@example.com")
+    leave(acme, key="news")
+    leave(acme, R2)
+    leave(globex)
+    people.contact(acme)
+
+    done = erase(acme)
+
+    assert (done.contacts, done.consents) == (1, 2)
+    left = ConsentEvent.objects.order_by("pk").values_list("workspace_id", "ip")
+    assert list(left) == [(acme, PAGE.ip), (globex, PAGE.ip)]
+    people.leave(acme, "somebody@example.com")
+    with pytest.raises(IntegrityError, match="are only added"):
+        ConsentEvent.objects.filter(workspace_id=acme, contact=None).delete()
+
+
+def test_consents_of_somebody_who_never_was_a_contact_are_forgotten(acme: int) -> None:
+    leave(acme)
+
+    assert erase(acme).consents == 1
+    assert not ConsentEvent.objects.exists()
+    assert people.kept(acme).has_left
+
+
+@pytest.mark.parametrize(("key", "lists"), [("news", {None, "news"}), (GENERAL, {None})])
+def test_an_old_link_does_not_bring_a_forgotten_address_back(
+    acme: int, key: str, lists: set[str | None]
+) -> None:
+    people.news(acme)
+    people.member(acme)
+    erase(acme)
+
+    leave(acme, key=key)
+
+    assert R1 not in everything()
+    assert not Suppression.objects.exclude(address=None).exists()
+    kept = Suppression.objects.filter(has_left=True).values_list("list__key", flat=True)
+    assert set(kept) == lists
+
+
+def test_who_came_back_after_being_forgotten_is_suppressed_by_name(acme: int) -> None:
+    people.news(acme)
+    erase(acme)
+    people.member(acme)
+
+    leave(acme, key="news")
+
+    assert Suppression.objects.get(list__key="news").address == R1
+
+
+def test_what_error_files_quote_of_a_person_is_forgotten(
+    acme: int, globex: int, tmp_path: Path
+) -> None:
+    for workspace_id in (acme, globex):
+        for address, external_id in ((R1, "crm-7"), (R2, "crm-8")):
+            actions.create_contact(
+                workspace_id,
+                address=address,
+                external_id=external_id,
+                details=Details(name="R One"),
+                actor="bob",
+            )
+        rows = "email,external_id\nr3@example.com,crm-7\nr4@example.com,crm-8\n"
+        files.imported(workspace_id, files.made(tmp_path, rows, f"{workspace_id}.csv"))
+
+    erase(acme)
+
+    found = ImportProblem.objects.order_by("pk").values_list(
+        "of_import__workspace_id", "row_number", "value"
+    )
+    assert list(found) == [
+        (acme, 2, ""),
+        (acme, 3, "crm-8"),
+        (globex, 2, "crm-7"),
+        (globex, 3, "crm-8"),
+    ]
+
+
+def test_an_export_holds_deleted_contacts_and_what_keeps_the_address_back(
+    acme: int, globex: int
+) -> None:
+    people.news(acme)
+    people.news(globex)
+    leave(globex, key="news")
+    old = people.member(acme)
+    delete(acme, old)
+    new = people.contact(acme, "R1@example.com")
+    leave(acme, key="news")
+    leave(acme)
+
+    document = exported(acme)
+
+    first, second = document["contacts"]
+    assert (first["id"], first["deleted_at"]) == (old, str(NOW))
+    assert [one["list_key"] for one in first["subscriptions"]] == ["news"]  # type: ignore[attr-defined]
+    assert (second["id"], second["deleted_at"]) == (new, None)
+    assert [(one["list_key"], one["reason"]) for one in document["suppressions"]] == [
+        (None, "unsubscribed"),
+        ("news", "unsubscribed"),
+    ]
+
+
+def test_an_export_tells_what_happened_to_an_address_without_a_contact(
+    acme: int, globex: int
+) -> None:
+    leave(acme)
+    leave(acme, R2)
+    leave(globex)
+
+    document = exported(acme)
+
+    assert document["contacts"] == []
+    assert [(one["action"], one["ip"]) for one in document["history"]] == [
+        ("unsubscribed", PAGE.ip)
+    ]
+
+
+def test_a_deleted_contact_is_shown_to_nobody_else(acme: int, globex: int) -> None:
+    contact_id = people.contact(acme)
+    delete(acme, contact_id)
+
+    assert profiles.find(acme, contact_id=contact_id) is None
+    assert profiles.find(globex, contact_id=contact_id, is_deleted_shown=True) is None
+    assert exported(globex)["contacts"] == []
+
+
+def test_the_contacts_of_an_address_are_found_by_an_index(acme: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO contacts_contact (workspace_id, address, deleted_at)"
+            " SELECT %s, 'r' || n || '@example.com', CASE WHEN n %% 2 = 0 THEN now() END"
+            " FROM generate_series(1, 20000) AS n",
+            [acme],
+        )
+        cursor.execute("ANALYZE contacts_contact")
+    people.contact(acme, "R2@Example.com")
+
+    with CaptureQueriesContext(connection) as captured:
+        found = profiles.ids_of(acme, address=R2)
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {captured[0]['sql']}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+
+    assert len(found) == 2
+    assert "contacts_contact_once" in plan
+    assert "contacts_contact_deleted" in plan
+    assert "Seq Scan" not in plan

@@ -1,0 +1,401 @@
+"""Campaigns over HTTP: written, changed, previewed, tested and launched."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.db import connection
+
+from postledger.accounts import actions
+from postledger.accounts.keys import Scope
+from postledger.campaigns.models import Run
+from postledger.deliveries import queries
+from tests.campaigns import press
+from tests.web import newsroom
+from tests.web.callers import Caller, caller
+
+ARTICLE = {"kind": "article", "key": "flood"}
+US = "ocd-division/country:us"
+OHIO = f"{US}/state:oh"
+SOON = f"{datetime.now(UTC) + timedelta(days=30):%Y-%m-%dT%H:%M:%S}"
+
+
+@pytest.fixture(autouse=True)
+def furnished(alice: Caller, settings: LazySettings) -> None:
+    newsroom.furnish(alice, settings)
+
+
+def rows() -> dict[str, int]:
+    """How many rows each table has."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        tables = [name for (name,) in cursor.fetchall()]
+        counted = {}
+        for table in tables:
+            cursor.execute(f'SELECT count(*) FROM "{table}"')
+            [(counted[table],)] = cursor.fetchall()
+    return counted
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {**newsroom.NEW["content"], "locale": "pt-BR", "required": ["plan"], "optional": ["team"]},
+        {"kind": "template", "id": "welcome", "version": 3},
+        {"kind": "template", "id": "welcome", "version": None},
+        ARTICLE,
+        {"kind": "page", "page_id": str(uuid4())},
+    ],
+    ids=["words", "template", "newest", "article", "page"],
+)
+@pytest.mark.parametrize(
+    "timing",
+    [
+        {"at": None, "local_time": None},
+        {"at": f"{SOON}Z", "local_time": None},
+        {"at": None, "local_time": SOON},
+    ],
+)
+def test_a_campaign_is_found_as_it_was_written(
+    alice: Caller, content: dict[str, Any], timing: dict[str, Any]
+) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+    written = {
+        **newsroom.NEW,
+        "content": content,
+        "sender": "news@acme.example",
+        "list": "news",
+        "audience_filter": {"state": "OH"},
+        "timing": timing,
+    }
+
+    reply = alice.post("/v1/campaigns", written)
+    found = alice.get(f"/v1/campaigns/{reply.body['id']}")
+
+    assert reply.status == 201
+    assert found.body == reply.body
+    told = {name: found.body[name] for name in written}
+    assert {**told, "content": None} == {**written, "content": None}
+    assert content.items() <= told["content"].items()
+    assert alice.get("/v1/campaigns").body == {"campaigns": [found.body], "next": None}
+
+
+def test_a_tag_is_taken_once(alice: Caller) -> None:
+    newsroom.made(alice)
+
+    refused = alice.post("/v1/campaigns", newsroom.NEW)
+
+    assert (refused.status, refused.body["code"]) == (409, "campaign_exists")
+
+
+def test_campaigns_come_in_pages_the_newest_first(alice: Caller) -> None:
+    made = [newsroom.made(alice, tag=f"news-{number}") for number in range(3)]
+
+    first = alice.get("/v1/campaigns", limit="2").body
+    second = alice.get("/v1/campaigns", limit="2", cursor=first["next"]).body
+
+    assert [found["id"] for found in first["campaigns"]] == [made[2], made[1]]
+    assert [found["id"] for found in second["campaigns"]] == [made[0]]
+    assert second["next"] is None
+
+
+def test_a_change_leaves_what_it_does_not_name(alice: Caller) -> None:
+    id_ = newsroom.made(alice, audience_filter={"state": "OH"}, timing={"at": f"{SOON}Z"})
+    before = alice.get(f"/v1/campaigns/{id_}").body
+
+    renamed = alice.ask("PATCH", f"/v1/campaigns/{id_}", {"name": "Other"}).body
+    other = alice.ask("PATCH", f"/v1/campaigns/{id_}", {"content": ARTICLE, "timing": None}).body
+    same = alice.ask("PATCH", f"/v1/campaigns/{id_}", {}).body
+
+    assert renamed == {**before, "name": "Other", "updated_at": renamed["updated_at"]}
+    assert other["content"] == ARTICLE
+    assert other["timing"] == {"at": None, "local_time": None}
+    assert other["audience_filter"] == {"state": "OH"}
+    assert same == other
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"tag": "May News"}, "INVALID_PAYLOAD"),
+        ({"tag": "x" * 201}, "INVALID_PAYLOAD"),
+        ({"name": " "}, "invalid_name"),
+        ({"content": {"kind": "poem"}}, "INVALID_PAYLOAD"),
+        ({"content": {**ARTICLE, "subject": "a"}}, "INVALID_PAYLOAD"),
+        ({"content": {**newsroom.NEW["content"], "body": "a\0b"}}, "invalid_text"),
+        ({"content": {**newsroom.NEW["content"], "subject": "\ud800"}}, "INVALID_PAYLOAD"),
+        ({"content": {"kind": "page", "page_id": "../users"}}, "INVALID_PAYLOAD"),
+        ({"sender": "other@acme.example"}, "sender_unknown"),
+        ({"sender": "no\0body"}, "INVALID_PAYLOAD"),
+        ({"list": "nothing"}, "list_unknown"),
+        ({"audience_filter": {"list": "nothing"}}, "list_unknown"),
+        ({"audience_filter": {"all": 5}}, "invalid_filter"),
+        ({"audience_filter": {"a": "\0"}}, "invalid_filter"),
+        ({"timing": {"at": "tomorrow"}}, "INVALID_PAYLOAD"),
+        ({"timing": {"at": "9999-12-31T23:59:59Z"}}, "invalid_timing"),
+        ({"timing": {"local_time": "9999-12-31T23:59"}}, "invalid_timing"),
+        ({"timing": {"local_time": "0001-01-01T00:00"}}, "invalid_timing"),
+        ({"timing": {"local_time": f"{SOON}Z"}}, "INVALID_PAYLOAD"),
+        (
+            {"timing": {"at": f"{SOON}Z", "local_time": SOON}},
+            "INVALID_PAYLOAD",
+        ),
+        ({"audience": {}}, "INVALID_PAYLOAD"),
+    ],
+)
+def test_wrong_input_is_refused_and_says_how(
+    alice: Caller, change: dict[str, Any], code: str
+) -> None:
+    created = alice.post("/v1/campaigns", {**newsroom.NEW, **change})
+    id_ = newsroom.made(alice)
+    changed = alice.ask("PATCH", f"/v1/campaigns/{id_}", change)
+
+    assert (created.status, created.body["code"]) == (422, code)
+    assert (changed.status, changed.body["code"]) == (422, code)
+
+
+def test_where_there_are_several_senders_one_is_named(alice: Caller) -> None:
+    actions.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
+
+    refused = alice.post("/v1/campaigns", newsroom.NEW)
+
+    assert (refused.status, refused.body["code"]) == (422, "sender_required")
+
+
+def test_a_contact_sees_its_own_values_and_nothing_is_stored(alice: Caller) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+    known = {"name": "Ann", "attributes": {"plan": "pro"}, "from_name": "Ann's friends"}
+    [contact_id] = newsroom.people(alice, 1, **known, lists=["news"], is_confirmed=True)
+    words = {**newsroom.NEW["content"], "body": "Your plan is {{ plan }}.", "required": ["plan"]}
+    id_ = newsroom.made(alice, content=words, list="news")
+    before = rows()
+
+    shown = alice.post(f"/v1/campaigns/{id_}/preview", {"contact_id": contact_id})
+
+    assert shown.status == 200
+    assert shown.body["subject"] == "News for Ann"
+    assert "Your plan is pro." in shown.body["text"]
+    assert "Acme — 1 Road" in shown.body["html"]
+    assert (shown.body["sender"], shown.body["from_name"]) == ("news@acme.example", "Ann's friends")
+    assert rows() == before
+
+
+def test_a_reader_may_be_made_up_and_nobody_sees_the_names_of_values(alice: Caller) -> None:
+    words = {**newsroom.NEW["content"], "body": "Your plan is {{ plan }}.", "required": ["plan"]}
+    path = f"/v1/campaigns/{newsroom.made(alice, content=words)}/preview"
+
+    given = alice.post(path, {"reader": {"name": "Bob", "attributes": {"plan": "free"}}}).body
+    lacking = alice.post(path, {"reader": {"name": "Bob"}}).body
+    nobody = alice.post(path, {}).body
+
+    assert (given["subject"], "free" in given["text"]) == ("News for Bob", True)
+    assert lacking["subject"] is None
+    assert [found["code"] for found in lacking["findings"]] == ["template_missing_variable"]
+    assert "Your plan is [plan]." in nobody["text"]
+
+
+def slices(who: Caller) -> None:
+    who.post("/v1/articles", {"key": "flood", "title": "Flood"})
+    for scope, title in ((None, "Rivers rise"), (US, ""), (OHIO, "Ohio's rivers rise")):
+        piece = {
+            "scope_ocd_id": scope,
+            "title": title,
+            "is_headline": bool(title),
+            "body_md": f"For {(scope or 'everybody').rpartition(':')[2]}.",
+            "is_published": True,
+        }
+        assert who.post("/v1/articles/flood/slices", piece).status == 201
+
+
+def test_an_article_is_previewed_with_the_contacts_places(alice: Caller) -> None:
+    slices(alice)
+    [contact_id] = newsroom.people(alice, 1, ocd_ids=[US, OHIO])
+    path = f"/v1/campaigns/{newsroom.made(alice, content=ARTICLE)}/preview"
+
+    ohio = alice.post(path, {"contact_id": contact_id}).body
+    country = alice.post(path, {"reader": {"ocd_ids": [US]}}).body
+
+    assert ohio["subject"] == "Ohio's rivers rise"
+    assert all(word in ohio["text"] for word in ("For everybody.", "For us.", "For oh."))
+    assert country["subject"] == "Rivers rise"
+    assert "For oh." not in country["text"]
+
+
+def test_a_template_is_previewed_in_the_language_that_the_contact_wants_the_list_in(
+    alice: Caller,
+) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+    alice.post("/v1/templates", {"id": "hello", "name": "Hello"})
+    texts = [
+        {"locale": locale, "subject": word, "format": "html", "body": f"<p>{word}</p>"}
+        for locale, word in (("en", "Hello"), ("pt", "Boas"), ("de", "Hallo"))
+    ]
+    alice.post("/v1/templates/hello/versions", {"texts": texts})
+    [contact_id] = newsroom.people(alice, 1, locale="de", lists=["news"])
+    wanted = {"preferences": {"locale": "pt-BR"}}
+    alice.ask("PUT", f"/v1/contacts/{contact_id}/subscriptions/news", wanted)
+    content = {"kind": "template", "id": "hello"}
+    of_list = newsroom.made(alice, content=content, list="news")
+    of_all = newsroom.made(alice, content=content, tag="all")
+
+    def subject(id_: int, **asked: Any) -> Any:
+        return alice.post(f"/v1/campaigns/{id_}/preview", asked).body
+
+    assert subject(of_list, contact_id=contact_id)["subject"] == "Boas"
+    assert subject(of_all, contact_id=contact_id)["subject"] == "Hallo"
+    missing = subject(of_all, reader={"locale": "fr"})
+    assert [found["code"] for found in missing["findings"]] == ["template_missing_locale"]
+
+
+@pytest.mark.parametrize("content", [ARTICLE, {"kind": "template", "id": "nothing"}])
+def test_content_that_is_not_there_is_named_and_is_no_lost_address(
+    alice: Caller, content: dict[str, Any]
+) -> None:
+    id_ = newsroom.made(alice, content=content)
+
+    for path, body in (("preview", {}), ("launch", None), ("test", {"addresses": ["a@b.example"]})):
+        refused = alice.post(f"/v1/campaigns/{id_}/{path}", body)
+        assert (refused.status, refused.body["code"]) == (422, "content_unknown")
+    assert not Run.objects.exists()
+
+
+def test_what_the_workspace_lacks_for_a_footer_is_found_and_stops_a_launch(
+    alice: Caller, settings: LazySettings
+) -> None:
+    settings.UNSUBSCRIBE_SECRET = ""
+    id_ = newsroom.made(alice)
+
+    shown = alice.post(f"/v1/campaigns/{id_}/preview", {}).body
+    refused = alice.post(f"/v1/campaigns/{id_}/launch", None)
+
+    assert shown["findings"][0]["code"] == "footer_env_missing"
+    assert (refused.status, refused.body["code"]) == (422, "footer_env_missing")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"contact_id": 1, "reader": {}},
+        {"contact_id": 0},
+        {"contact_id": "1"},
+        {"reader": {"email": "nobody"}},
+        {"reader": {"attributes": {"a": "\0"}}},
+        {"who": 1},
+    ],
+)
+def test_nobody_reads_it_as_two_or_as_nonsense(alice: Caller, asked: dict[str, Any]) -> None:
+    refused = alice.post(f"/v1/campaigns/{newsroom.made(alice)}/preview", asked)
+
+    assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
+
+
+def test_a_contact_that_is_not_there_reads_nothing(alice: Caller, charlie: Caller) -> None:
+    [other] = newsroom.people(charlie, 1)
+    path = f"/v1/campaigns/{newsroom.made(alice)}/preview"
+
+    assert alice.post(path, {"contact_id": other}).status == 404
+    assert alice.post(path, {"contact_id": other + 1}).status == 404
+
+
+def test_a_test_goes_to_whom_it_is_for_and_may_be_repeated(alice: Caller) -> None:
+    newsroom.people(alice, 2)
+    id_ = newsroom.made(alice)
+    path = f"/v1/campaigns/{id_}/test"
+
+    nobody = alice.post(path, {})
+    actions.set_test_emails(alice.workspace_id, "b@example.com; a@example.com", actor="test")
+    own = alice.post(path, {})
+    named = [alice.post(path, {"addresses": ["c@example.com"]}) for _ in range(2)]
+
+    assert (nobody.status, nobody.body["code"]) == (422, "test_emails_empty")
+    assert [reply.status for reply in (own, *named)] == [202, 202, 202]
+    runs = [Run.objects.get(pk=reply.body["run_id"]) for reply in (own, *named)]
+    assert press.addresses(runs[0]) == ["a@example.com", "b@example.com"]
+    assert press.addresses(runs[1]) == press.addresses(runs[2]) == ["c@example.com"]
+    assert alice.get(own.body["links"]["self"]).body["is_test"]
+
+
+def test_a_campaign_is_launched_once_and_tells_where_it_can_be_followed(alice: Caller) -> None:
+    newsroom.people(alice, 2)
+    id_ = newsroom.made(alice)
+
+    launched = alice.post(f"/v1/campaigns/{id_}/launch", None)
+    again = alice.post(f"/v1/campaigns/{id_}/launch", None)
+
+    assert launched.status == 202
+    run_id = launched.body["run_id"]
+    assert launched.body["links"] == {
+        "self": f"/v1/runs/{run_id}",
+        "report": f"/v1/runs/{run_id}/report.csv",
+        "failures": f"/v1/runs/{run_id}/failures",
+    }
+    assert (again.status, again.body["code"]) == (409, "campaign_already_launched")
+    [run] = alice.get(f"/v1/campaigns/{id_}/runs").body["runs"]
+    assert (run["run_id"], run["is_test"], run["actor"][:4]) == (run_id, False, "key ")
+
+
+def test_runs_come_in_pages_the_newest_first(alice: Caller) -> None:
+    id_ = newsroom.made(alice)
+    path = f"/v1/campaigns/{id_}"
+    tests = [
+        alice.post(f"{path}/test", {"addresses": ["a@example.com"]}).body["run_id"]
+        for _ in range(3)
+    ]
+
+    first = alice.get(f"{path}/runs", limit="2").body
+    second = alice.get(f"{path}/runs", limit="2", cursor=first["next"]).body
+
+    assert [run["run_id"] for run in first["runs"]] == [tests[2], tests[1]]
+    assert ([run["run_id"] for run in second["runs"]], second["next"]) == ([tests[0]], None)
+
+
+def test_what_a_test_key_launches_goes_to_the_sandbox_and_leaves_the_launch_free(
+    alice: Caller,
+) -> None:
+    newsroom.people(alice, 2)
+    id_ = newsroom.made(alice)
+    tester = caller("acme", is_test=True)
+
+    tried = [newsroom.launched(tester, id_)]
+    live = newsroom.launched(alice, id_)
+    tried.append(newsroom.launched(tester, id_))
+
+    def is_sandboxed(run_id: str) -> bool:
+        stream = queries.stream(newsroom.stream_of(run_id))
+        return stream is not None and stream.is_test
+
+    assert [is_sandboxed(run_id) for run_id in (*tried, live)] == [True, True, False]
+    assert alice.get(f"/v1/runs/{tried[0]}").body["is_test"]
+    assert alice.get(f"/v1/runs/{live}").body["books"]["planned"] == 2
+
+
+def test_the_rest_of_a_run_does_not_count_those_whom_only_the_sandbox_had(alice: Caller) -> None:
+    newsroom.people(alice, 1)
+    run_id = newsroom.launched(alice, newsroom.made(alice))
+    newsroom.book(run_id, newsroom.taken)
+    alice.post("/v1/contacts", {"address": "late@example.com"})
+    tester = caller("acme", is_test=True)
+
+    rests = [who.post(f"/v1/runs/{run_id}/rest", None).body["run_id"] for who in (tester, alice)]
+    runs = [press.planned(rest) for rest in rests]
+
+    assert [press.addresses(run) for run in runs] == [["late@example.com"]] * 2
+
+
+@pytest.mark.parametrize("scope", [Scope.CAMPAIGNS_READ, Scope.CAMPAIGNS_WRITE])
+def test_a_key_does_what_its_scopes_say(alice: Caller, scope: Scope) -> None:
+    newsroom.people(alice, 1)
+    id_ = str(newsroom.made(alice))
+    run_id = newsroom.launched(alice, newsroom.made(alice, tag="other"))
+    reading = {"getCampaign", "previewCampaign", "listRuns"}
+    reading |= {"getRun", "getRunReport", "listRunFailures"}
+    program = caller("acme", scopes=[scope])
+
+    for operation, attempt in {**newsroom.CAMPAIGNS, **newsroom.RUNS}.items():
+        reply = attempt(program, id_ if operation in newsroom.CAMPAIGNS else run_id)
+        may = (operation in reading) == (scope is Scope.CAMPAIGNS_READ)
+        assert (reply.status != 403) == may, operation
+        assert may or reply.body["code"] == "scope_missing"
+    assert caller("acme", scopes=[Scope.SEND]).get("/v1/campaigns").status == 403

@@ -1,0 +1,279 @@
+"""One request sends an article: with a key or the admin's password, and once for each batch."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+
+from postledger.accounts.keys import Scope
+from postledger.campaigns.models import Campaign, Run
+from postledger.content import letters
+from postledger.deliveries import ledger, queries
+from tests.campaigns import press
+from tests.web import newsroom
+from tests.web.callers import Caller, Reply, caller, reply
+
+US = "ocd-division/country:us"
+OHIO = f"{US}/state:oh"
+FRANKLIN = f"{OHIO}/county:franklin"
+UPPER_ARLINGTON = f"{OHIO}/place:upper_arlington"
+CLEVELAND = f"{OHIO}/place:cleveland"
+CUYAHOGA = f"{OHIO}/county:cuyahoga"
+SEND = {"campaign_tag": "flood-1", "article_key": "flood", "send_batch_id": newsroom.BATCH}
+
+
+@pytest.fixture(autouse=True)
+def furnished(alice: Caller, settings: LazySettings) -> None:
+    newsroom.furnish(alice, settings)
+    write(alice)
+
+
+def write(who: Caller) -> None:
+    who.post("/v1/articles", {"key": "flood", "title": "Flood"})
+    pieces = (
+        (None, "Rivers are rising"),
+        (US, ""),
+        (OHIO, ""),
+        (FRANKLIN, ""),
+        (UPPER_ARLINGTON, ""),
+    )
+    for scope, title in pieces:
+        piece = {
+            "scope_ocd_id": scope,
+            "title": title,
+            "is_headline": bool(title),
+            "body_md": f"Words for {(scope or 'everybody').rpartition(':')[2]}.",
+            "is_published": True,
+        }
+        assert who.post("/v1/articles/flood/slices", piece).status == 201
+
+
+def send(who: Caller, **changes: Any) -> Reply:
+    return who.post("/v1/campaigns/send", {**SEND, **changes})
+
+
+def anonymous(ip: str = "192.0.2.1", **body: Any) -> Reply:
+    return reply(
+        Client().post("/v1/campaigns/send", body, content_type="application/json", REMOTE_ADDR=ip)
+    )
+
+
+def planned(answer: Reply) -> Run:
+    assert answer.status == 202, answer.body
+    return press.planned(UUID(answer.body["run_id"]))
+
+
+def words(run: Run, address: str) -> str:
+    """The plain text of the letter that an address gets."""
+    [number] = [line[3] for line in press.lines(run) if line[0] == address]
+    place = ledger.shared(number)
+    body = queries.bodies(run.stream_id, [place])[place]
+    letter = letters.find(run.workspace_id, digest=body.letter)
+    assert letter
+    filled = letter.fill({"name": "", "email": address, "unsubscribe_url": "https://a.example"})
+    return letter.whole(filled)[1]
+
+
+def test_replaying_a_send_batch_id_leaves_the_delivery_history_as_it_is(alice: Caller) -> None:
+    newsroom.people(alice, 3)
+    run = planned(send(alice))
+    before = press.lines(run)
+
+    again = planned(send(alice))
+
+    assert again.pk == run.pk
+    assert press.lines(run) == before
+    assert (len(before), Run.objects.count()) == (3, 1)
+
+
+def test_a_reader_in_upper_arlington_gets_one_letter_of_headline_country_state_county_and_city(
+    alice: Caller,
+) -> None:
+    places = [US, OHIO, FRANKLIN, UPPER_ARLINGTON]
+    alice.post("/v1/contacts", {"address": "ua@example.com", "ocd_ids": places})
+
+    run = planned(send(alice))
+
+    text = words(run, "ua@example.com")
+    parts = ["Rivers are rising", "everybody.", "us.", "oh.", "franklin.", "upper_arlington."]
+    found = [text.index(part) for part in parts]
+    assert found == sorted(found)
+    assert press.addresses(run) == ["ua@example.com"]
+
+
+def test_a_reader_in_cleveland_gets_the_slices_of_country_and_state_only(alice: Caller) -> None:
+    places = [US, OHIO, CUYAHOGA, CLEVELAND]
+    alice.post("/v1/contacts", {"address": "cle@example.com", "ocd_ids": places})
+
+    text = words(planned(send(alice)), "cle@example.com")
+
+    assert all(f"Words for {place}." in text for place in ("everybody", "us", "oh"))
+    assert not any(f"Words for {place}." in text for place in ("franklin", "upper_arlington"))
+
+
+@pytest.mark.parametrize("password", ["wrong", "", "correct horse ", "Correct horse", "\ud800"])
+def test_an_invalid_admin_password_is_401(settings: LazySettings, password: str) -> None:
+    settings.ADMIN_PASSWORD = "correct horse"
+
+    refused = anonymous(**SEND, admin_password=password)
+
+    assert (refused.status, refused.body["code"]) == (401, "unauthorized")
+    assert not Run.objects.exists()
+    assert not Campaign.objects.exists()
+
+
+def test_the_admins_password_sends_for_the_first_workspace(
+    alice: Caller, charlie: Caller, settings: LazySettings
+) -> None:
+    settings.ADMIN_PASSWORD = "correct horse"
+    newsroom.people(alice, 1)
+    newsroom.people(charlie, 1)
+
+    run = planned(anonymous(**SEND, admin_password="correct horse"))
+
+    assert (run.workspace_id, run.actor) == (alice.workspace_id, "admin password")
+    assert planned(send(alice)).pk == run.pk
+
+
+@pytest.mark.parametrize("given", [None, "", "x", 5, ["x"]])
+def test_while_no_password_is_set_the_door_is_closed(given: object) -> None:
+    assert anonymous(**SEND, admin_password=given).status == 401
+    assert anonymous(**SEND).status == 401
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
+def test_without_a_key_no_body_is_a_fault_of_the_server(
+    settings: LazySettings, body: bytes
+) -> None:
+    settings.ADMIN_PASSWORD = "correct horse"
+
+    response = Client().generic("POST", "/v1/campaigns/send", body, "application/json")
+
+    assert response.status_code == 401
+
+
+def test_whoever_tries_many_passwords_is_slowed_down_even_when_one_is_right(
+    settings: LazySettings,
+) -> None:
+    settings.ADMIN_PASSWORD = "correct horse"
+    settings.PUBLIC_RATE = "3/minute"
+    network = f"2001:db8:{uuid4().hex[:4]}:{uuid4().hex[:4]}"
+
+    tried = [anonymous(f"{network}::1", **SEND, admin_password="wrong") for _ in range(3)]
+    late = anonymous(f"{network}::2", **SEND, admin_password="correct horse")
+
+    assert [found.status for found in tried] == [401, 401, 401]
+    assert (late.status, late.body["code"]) == (429, "rate_exceeded")
+    assert int(late.headers["Retry-After"]) > 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"article_key": "other"},
+        {"audience_filter": {"state": "OH"}},
+    ],
+    ids=["article", "filter"],
+)
+def test_other_input_under_the_same_tag_and_batch_is_409(
+    alice: Caller, changes: dict[str, Any]
+) -> None:
+    alice.post("/v1/articles", {"key": "other", "title": "Other"})
+    run = planned(send(alice))
+
+    refused = send(alice, **changes)
+
+    assert (refused.status, refused.body["code"]) == (409, "send_batch_taken")
+    assert planned(send(alice)).pk == run.pk
+
+
+def test_an_old_batch_is_repeated_after_the_tag_was_used_for_something_else(alice: Caller) -> None:
+    """What the campaign says now, and whether it could still be sent, makes no difference."""
+    newsroom.people(alice, 1)
+    first = planned(send(alice))
+    other = planned(send(alice, audience_filter={"state": "OH"}, send_batch_id=str(uuid4())))
+    for piece in alice.get("/v1/articles/flood/slices").body["slices"]:
+        alice.ask("DELETE", f"/v1/articles/flood/slices/{piece['id']}")
+
+    again = send(alice)
+
+    assert (again.status, again.body["run_id"]) == (202, str(first.pk))
+    assert other.pk != first.pk
+    assert Campaign.objects.get().audience == {"state": "OH"}
+
+
+def test_a_batch_of_a_test_key_is_none_of_a_live_one(alice: Caller) -> None:
+    tester = caller("acme", is_test=True)
+    tried = planned(send(tester))
+
+    refused = send(alice)
+
+    assert tried.is_test
+    assert (refused.status, refused.body["code"]) == (409, "send_batch_taken")
+    assert planned(send(tester)).pk == tried.pk
+
+
+def test_a_filter_names_attributes_and_a_list(alice: Caller) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+    for name, state, lists in (("a", "OH", ["news"]), ("b", "OH", []), ("c", "TX", ["news"])):
+        contact = {
+            "address": f"{name}@example.com",
+            "attributes": {"state": state},
+            "lists": lists,
+            "is_confirmed": True,
+        }
+        alice.post("/v1/contacts", contact)
+
+    run = planned(send(alice, audience_filter={"state": "OH", "list": "news"}))
+
+    assert press.addresses(run) == ["a@example.com"]
+    assert (run.list_key, run.audience) == ("news", {"state": "OH"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"campaign_tag": "May"}, "INVALID_PAYLOAD"),
+        ({"campaign_tag": ""}, "INVALID_PAYLOAD"),
+        ({"campaign_tag": "a\n"}, "INVALID_PAYLOAD"),
+        ({"article_key": "Flood!"}, "INVALID_PAYLOAD"),
+        ({"article_key": "nothing"}, "content_unknown"),
+        ({"send_batch_id": "5"}, "INVALID_PAYLOAD"),
+        ({"send_batch_id": None}, "INVALID_PAYLOAD"),
+        ({"audience_filter": {"seats": 3}}, "INVALID_PAYLOAD"),
+        ({"audience_filter": {"state": "\0"}}, "invalid_filter"),
+        ({"audience_filter": {"all": "x"}}, "invalid_filter"),
+        ({"audience_filter": {"list": "nothing"}}, "list_unknown"),
+        ({"audience_filter": {"list": "\0"}}, "list_unknown"),
+        ({"admin_password": 5}, "INVALID_PAYLOAD"),
+        ({"dry_run": True}, "INVALID_PAYLOAD"),
+    ],
+)
+def test_wrong_input_sends_nothing(alice: Caller, changes: dict[str, Any], code: str) -> None:
+    refused = send(alice, **changes)
+
+    assert (refused.status, refused.body["code"]) == (422, code)
+    assert not Run.objects.exists()
+
+
+def test_charlie_sends_only_what_is_charlies(
+    alice: Caller, charlie: Caller, settings: LazySettings
+) -> None:
+    newsroom.furnish(charlie, settings)
+    newsroom.people(alice, 1)
+    other = send(charlie)
+    write(charlie)
+
+    run = planned(send(charlie))
+
+    assert (other.status, other.body["code"]) == (422, "content_unknown")
+    assert (run.workspace_id, press.addresses(run)) == (charlie.workspace_id, [])
+    assert planned(send(alice)).pk != run.pk
+
+
+def test_a_key_needs_the_scope() -> None:
+    refused = send(caller("acme", scopes=[Scope.CAMPAIGNS_READ]))
+
+    assert (refused.status, refused.body["code"]) == (403, "scope_missing")

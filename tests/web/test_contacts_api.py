@@ -1,0 +1,348 @@
+"""Contacts over HTTP: made, found, changed and deleted, each within its workspace."""
+
+import json
+from typing import Any
+
+import pytest
+
+from postledger.accounts.keys import Scope
+from postledger.accounts.models import AuditEntry
+from postledger.contacts.models import Contact
+from tests.web.callers import Caller, Reply, caller
+
+ALICE = {
+    "address": "alice@example.com",
+    "external_id": "crm-7",
+    "name": "Alice",
+    "from_name": "Acme News",
+    "locale": "pt-BR",
+    "time_zone": "Europe/Lisbon",
+    "attributes": {"state": "OH", "visits": 3, "tags": ["a", "b"], "is_paid": True},
+    "ocd_ids": ["ocd-division/country:us/state:oh"],
+}
+
+
+def made(who: Caller, address: str = "r1@example.com", **more: Any) -> Any:
+    reply = who.post("/v1/contacts", {"address": address, **more})
+    assert reply.status == 201, reply.body
+    return reply.body
+
+
+def listed(who: Caller, **question: str) -> list[str]:
+    reply = who.get("/v1/contacts", **question)
+    assert reply.status == 200, reply.body
+    return [contact["address"] for contact in reply.body["contacts"]]
+
+
+def change(who: Caller, contact_id: int, **changes: Any) -> Reply:
+    return who.ask("PATCH", f"/v1/contacts/{contact_id}", changes)
+
+
+def test_a_contact_is_made_and_found(alice: Caller) -> None:
+    reply = alice.post("/v1/contacts", ALICE)
+
+    assert reply.status == 201
+    made_at = reply.body["created_at"]
+    assert reply.body == {
+        **ALICE,
+        "id": reply.body["id"],
+        "state": "active",
+        "bounce_type": None,
+        "bounce_subtype": None,
+        "state_changed_at": None,
+        "created_at": made_at,
+        "updated_at": made_at,
+        "suppression": None,
+        "subscriptions": [],
+    }
+    assert alice.get(f"/v1/contacts/{reply.body['id']}").body == reply.body
+
+
+def test_an_address_and_an_external_id_are_taken_once(alice: Caller) -> None:
+    made(alice, "r1@example.com", external_id="1")
+
+    for again in ({"address": "R1@Example.com"}, {"address": "r2@example.com", "external_id": "1"}):
+        refused = alice.post("/v1/contacts", again)
+        assert (refused.status, refused.body["code"]) == (409, "contact_exists")
+    assert listed(alice) == ["r1@example.com"]
+
+
+def test_a_contact_is_made_with_its_lists_or_not_at_all(alice: Caller) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+
+    refused = alice.post("/v1/contacts", {"address": "r1@example.com", "lists": ["news", "nws"]})
+
+    assert (refused.status, refused.body["code"]) == (422, "list_unknown")
+    assert "'nws'" in refused.body["detail"]
+    assert listed(alice) == []
+    pending = made(alice, "r2@example.com", lists=["news"])
+    active = made(alice, "r3@example.com", lists=["news"], is_confirmed=True)
+    assert [found["subscriptions"][0]["state"] for found in (pending, active)] == [
+        "pending",
+        "active",
+    ]
+
+
+def test_a_change_leaves_what_it_does_not_name_and_null_takes_away(alice: Caller) -> None:
+    contact = alice.post("/v1/contacts", ALICE).body
+
+    changed = change(
+        alice, contact["id"], name="Al", from_name=None, attributes={"state": None, "plan": "pro"}
+    )
+
+    assert changed.status == 200
+    assert changed.body == {
+        **contact,
+        "name": "Al",
+        "from_name": None,
+        "attributes": {"visits": 3, "tags": ["a", "b"], "is_paid": True, "plan": "pro"},
+        "updated_at": changed.body["updated_at"],
+    }
+    emptied = change(
+        alice, contact["id"], external_id=None, locale=None, time_zone=None, name=None, ocd_ids=[]
+    ).body
+    names = ("external_id", "locale", "time_zone", "name", "ocd_ids")
+    assert [emptied[name] for name in names] == [None, None, None, "", []]
+    assert change(alice, contact["id"]).status == 200
+
+
+def test_a_new_address_does_not_bring_back_who_left(alice: Caller) -> None:
+    contact = made(alice)
+    alice.post("/v1/suppressions", {"address": "old@example.com", "reason": "bounced"})
+
+    changed = change(alice, contact["id"], address="old@example.com").body
+
+    assert (changed["address"], changed["state"]) == ("old@example.com", "bounced")
+    assert changed["suppression"] == {"reason": "bounced", "has_left": False}
+
+
+def test_a_change_to_a_taken_address_is_refused(alice: Caller) -> None:
+    made(alice, "r1@example.com")
+    second = made(alice, "r2@example.com")
+
+    refused = change(alice, second["id"], address="r1@example.com")
+
+    assert (refused.status, refused.body["code"]) == (409, "contact_exists")
+
+
+def test_a_deleted_contact_is_gone_and_its_address_is_free(alice: Caller) -> None:
+    contact = made(alice)
+    path = f"/v1/contacts/{contact['id']}"
+
+    deleted = alice.ask("DELETE", path)
+
+    assert (deleted.status, deleted.body) == (204, None)
+    assert alice.get(path).status == alice.ask("DELETE", path).status == 404
+    assert alice.get(f"{path}/history").status == 404
+    assert listed(alice) == []
+    assert made(alice)["id"] != contact["id"]
+
+
+def test_pages_hold_everybody_once_in_the_order_of_addresses(alice: Caller) -> None:
+    for number in (3, 1, 4, 5, 2):
+        made(alice, f"{'Rr'[number % 2]}{number}@example.com")
+
+    seen: list[str] = []
+    question: dict[str, str] = {"limit": "2"}
+    for size in (2, 2, 1):
+        page = alice.get("/v1/contacts", **question).body
+        assert len(page["contacts"]) == size
+        seen += [contact["address"] for contact in page["contacts"]]
+        next_page: str | None = page["next"]
+        question["cursor"] = next_page or ""
+
+    assert question["cursor"] == ""
+    assert seen == [f"{'Rr'[number % 2]}{number}@example.com" for number in range(1, 6)]
+
+
+def test_a_full_last_page_leads_nowhere(alice: Caller) -> None:
+    for number in range(2):
+        made(alice, f"r{number}@example.com")
+
+    assert alice.get("/v1/contacts", limit="2").body["next"] is None
+
+
+def test_contacts_are_found_by_what_is_known_of_them(alice: Caller) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+    made(alice, "ohio@example.com", attributes={"state": "OH"}, external_id="7")
+    made(alice, "Iowa@example.com", attributes={"state": "IA"}, lists=["news"], is_confirmed=True)
+    made(alice, "pending@example.com", lists=["news"])
+    alice.post("/v1/suppressions", {"address": "ohio@example.com", "reason": "bounced"})
+
+    assert listed(alice, address="iowa@EXAMPLE.com") == ["Iowa@example.com"]
+    assert listed(alice, external_id="7") == ["ohio@example.com"]
+    assert listed(alice, state="bounced") == ["ohio@example.com"]
+    assert listed(alice, list="news") == ["Iowa@example.com"]
+    assert listed(alice, filter='{"state": "OH"}') == ["ohio@example.com"]
+    assert listed(alice, filter='{"not": {"state": "OH"}}', state="active") == [
+        "Iowa@example.com",
+        "pending@example.com",
+    ]
+    assert listed(alice, address="ohio@example.com", state="active") == []
+    assert listed(alice, external_id="8") == []
+
+
+# place, question
+WRONG_QUESTIONS: list[tuple[str, dict[str, str]]] = [
+    ("address", {"address": "nobody"}),
+    ("state", {"state": "asleep"}),
+    ("list", {"list": "No List"}),
+    ("limit", {"limit": "0"}),
+    ("limit", {"limit": "101"}),
+    *(("cursor", {"cursor": text}) for text in ("", "x", "AA", "_w", "a=", "a" * 501)),
+    ("external_id", {"external_id": "a\x00"}),
+    ("filter", {"filter": "{"}),
+    ("filter", {"filter": "[" * 3_999}),
+    ("filter", {"filter": json.dumps({"state": "x" * 4_000})}),
+    ("surprise", {"surprise": "1"}),
+]
+
+
+@pytest.mark.parametrize(("place", "question"), WRONG_QUESTIONS)
+def test_a_wrong_question_is_refused(place: str, question: dict[str, str], alice: Caller) -> None:
+    refused = alice.get("/v1/contacts", **question)
+
+    assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD"), refused.body
+    assert refused.body["errors"][0]["place"].startswith(place)
+
+
+def test_a_wrong_filter_is_refused_with_its_place_and_a_remedy(alice: Caller) -> None:
+    wrong = json.dumps({"all": [{"state": "OH"}, {"field": "locale", "over": 3}]})
+
+    refused = alice.get("/v1/contacts", filter=wrong)
+
+    assert (refused.status, refused.body["code"]) == (422, "invalid_filter")
+    assert refused.body["errors"] == [
+        {
+            "index": None,
+            "place": "$.all[1]",
+            "code": "invalid_filter",
+            "detail": "'over' is no comparison here. Write one of is, in, starts_with, exists.",
+        }
+    ]
+
+
+# code, what is changed
+WRONG_CONTACTS: list[tuple[str, dict[str, Any]]] = [
+    *(("invalid_address", {"address": text}) for text in ("", "a", "a@", "\x00@b.c", "\ud800@b.c")),
+    *(("INVALID_PAYLOAD", {"address": text}) for text in (None, 5)),
+    *(("INVALID_PAYLOAD", {"external_id": text}) for text in ("", "a\x00", "a\n", "x" * 501, 5)),
+    *(("invalid_contact", {"name": text}) for text in ("a\x00", "a\nb", "x" * 501)),
+    ("invalid_contact", {"from_name": "a\nb"}),
+    ("invalid_contact", {"locale": "English"}),
+    ("invalid_contact", {"time_zone": "Mars"}),
+    ("invalid_contact", {"time_zone": "../etc"}),
+    ("invalid_contact", {"attributes": {"a": {"b": 1}}}),
+    ("invalid_contact", {"attributes": {"a": 10**400}}),
+    ("invalid_contact", {"attributes": {"a": [1]}}),
+    ("invalid_contact", {"attributes": {"a": "\x00"}}),
+    ("invalid_contact", {"attributes": {"": 1}}),
+    ("invalid_contact", {"attributes": {"a": float("inf")}}),
+    ("invalid_contact", {"attributes": {f"a{n}": 1 for n in range(101)}}),
+    ("invalid_contact", {"attributes": {f"a{n}": "x" * 500 for n in range(20)}}),
+    ("invalid_contact", {"ocd_ids": ["Ohio"]}),
+    ("invalid_contact", {"ocd_ids": ["ocd-division/\x00"]}),
+    ("INVALID_PAYLOAD", {"attributes": None}),
+    ("INVALID_PAYLOAD", {"ocd_ids": None}),
+    ("INVALID_PAYLOAD", {"ocd_ids": ["ocd-division/country:us"] * 201}),
+    ("INVALID_PAYLOAD", {"surprise": 1}),
+]
+
+
+@pytest.mark.parametrize(("code", "changes"), WRONG_CONTACTS)
+def test_what_cannot_be_known_of_a_contact_is_refused(
+    code: str, changes: dict[str, Any], alice: Caller
+) -> None:
+    contact = made(alice)
+
+    refused = alice.post("/v1/contacts", {"address": "r2@example.com", **changes})
+    unchanged = change(alice, contact["id"], **changes)
+
+    assert (refused.status, refused.body["code"]) == (422, code), refused.body
+    assert (unchanged.status, unchanged.body["code"]) == (422, code), unchanged.body
+    assert alice.get("/v1/contacts").body["contacts"] == [
+        {
+            name: value
+            for name, value in contact.items()
+            if name not in {"suppression", "subscriptions"}
+        }
+    ]
+
+
+# What is wrong with how a consent is told.
+WRONG_CONSENTS: list[dict[str, Any]] = [
+    {"consent": {"ip": "somewhere"}},
+    {"consent": {"ip": "192.0.2.0/24"}},
+    {"consent": {"ip": "fe80::1%eth0"}},
+    {"consent": {"source": ""}},
+    {"consent": {"source": "a\x00"}},
+    {"consent": {"text_version": "a\n"}},
+    {"consent": {"surprise": 1}},
+    {"consent": None},
+    {"lists": ["news", "news"]},
+    {"lists": ["No List"]},
+    {"lists": [f"l{n}" for n in range(101)]},
+    {"is_confirmed": "yes"},
+]
+
+
+@pytest.mark.parametrize("changes", WRONG_CONSENTS)
+def test_a_consent_that_proves_nothing_is_refused(changes: dict[str, Any], alice: Caller) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+
+    refused = alice.post(
+        "/v1/contacts", {"address": "r1@example.com", "lists": ["news"], **changes}
+    )
+
+    assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD"), refused.body
+    assert not Contact.objects.exists()
+
+
+@pytest.mark.parametrize("id_", ["0", "9" * 19, "9" * 5000, "x", "-1", "1.0"])
+def test_what_is_no_id_is_not_found(id_: str, alice: Caller) -> None:
+    missing = alice.get(f"/v1/contacts/{id_}")
+
+    assert (missing.status, missing.body["code"]) == (404, "not_found")
+
+
+READS = [("GET", "/v1/contacts"), ("GET", "/v1/contacts/1"), ("GET", "/v1/contacts/1/history")]
+READS += [("GET", "/v1/contacts/1/export"), ("GET", "/v1/lists"), ("GET", "/v1/lists/news")]
+READS += [("GET", "/v1/suppressions")]
+READS += [("POST", f"/v1/audiences/{verb}") for verb in ("check", "count", "sample")]
+WRITES = [("POST", f"/v1/{noun}") for noun in ("contacts", "lists", "suppressions")]
+WRITES += [("PATCH", "/v1/contacts/1"), ("DELETE", "/v1/contacts/1"), ("PATCH", "/v1/lists/news")]
+WRITES += [("PUT", "/v1/contacts/1/subscriptions/news")]
+WRITES += [("DELETE", "/v1/contacts/1/subscriptions/news")]
+WRITES += [("POST", "/v1/contacts/1/subscriptions/news/confirm")]
+WRITES += [("POST", f"/v1/contacts/1/{verb}") for verb in ("unsubscribe", "restore", "erase")]
+WRITES += [("POST", "/v1/contacts/erase"), ("POST", "/v1/suppressions/restore")]
+WRITES += [("POST", f"/v1/lists/news/{verb}") for verb in ("archive", "restore")]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("scope", "doors"), [(Scope.CONTACTS_READ, READS), (Scope.CONTACTS_WRITE, WRITES)]
+)
+def test_each_door_needs_its_scope(scope: Scope, doors: list[tuple[str, str]]) -> None:
+    without = caller("acme", scopes=set(Scope) - {scope})
+
+    for method, path in doors:
+        refused = without.ask(method, path, None if method == "GET" else {})
+        assert (refused.status, refused.body["code"]) == (403, "scope_missing"), path
+        assert scope.value in refused.body["detail"]
+
+
+def test_the_trail_names_the_key_and_no_address(alice: Caller) -> None:
+    contact = made(alice)
+    change(alice, contact["id"], name="Al")
+    alice.ask("DELETE", f"/v1/contacts/{contact['id']}")
+
+    noted = AuditEntry.objects.filter(subject=f"contact {contact['id']}").order_by("pk")
+
+    assert [entry.action for entry in noted] == [
+        "contact.created",
+        "contact.changed",
+        "contact.deleted",
+    ]
+    assert {entry.actor for entry in noted} == {f"key {alice.token.partition('.')[0]}"}
+    assert "r1@example.com" not in str([entry.data for entry in noted])

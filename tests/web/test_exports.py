@@ -1,0 +1,61 @@
+"""Contacts leave through the door as CSV: those that are asked for, and nobody else's."""
+
+import csv
+
+from postledger.contacts.details import Details
+from postledger.contacts.models import Contact
+from tests.contacts import people
+from tests.web import uploads
+from tests.web.callers import Caller
+
+
+def addresses(who: Caller, **questions: str) -> list[str]:
+    reply = who.get("/v1/exports/contacts.csv", **questions)
+    assert reply.status == 200
+    return [row[0] for row in csv.reader(reply.body.splitlines())][1:]
+
+
+def test_an_export_has_those_who_are_asked_for(alice: Caller, charlie: Caller) -> None:
+    people.news(alice.workspace_id)
+    people.member(alice.workspace_id)
+    people.contact(alice.workspace_id, "r2@example.com", Details(attributes={"plan": "pro"}))
+    people.contact(charlie.workspace_id, "r3@example.com", Details(attributes={"plan": "pro"}))
+
+    assert addresses(alice) == ["r1@example.com", "r2@example.com"]
+    assert addresses(alice, list="news") == ["r1@example.com"]
+    assert addresses(alice, filter='{"plan": "pro"}') == ["r2@example.com"]
+    assert addresses(alice, list="news", filter='{"plan": "pro"}') == []
+    assert addresses(charlie) == ["r3@example.com"]
+
+
+def test_an_export_of_several_pages_has_everybody_once(alice: Caller) -> None:
+    Contact.objects.bulk_create(
+        Contact(workspace_id=alice.workspace_id, address=f"r{n}@example.com") for n in range(4_001)
+    )
+
+    assert addresses(alice) == [f"r{n}@example.com" for n in range(4_001)]
+
+
+def test_an_export_can_be_brought_back_by_another_workspace(alice: Caller, charlie: Caller) -> None:
+    people.contact(alice.workspace_id, "r1@example.com", Details(name="=1+1"))
+    file = alice.get("/v1/exports/contacts.csv").body
+    assert "'=1+1" in file
+
+    number = uploads.brought(charlie, file.encode())
+    charlie.post(f"/v1/imports/{number}/start", {})
+    uploads.work()
+
+    assert Contact.objects.get(workspace_id=charlie.workspace_id).name == "=1+1"
+
+
+def test_a_wrong_question_is_refused_before_the_file_begins(alice: Caller, charlie: Caller) -> None:
+    people.news(charlie.workspace_id)
+
+    for questions, code in (
+        ({"list": "news"}, "list_unknown"),
+        ({"filter": "{"}, "INVALID_PAYLOAD"),
+        ({"filter": '{"field": "x"}'}, "invalid_filter"),
+        ({"fliter": "{}"}, "INVALID_PAYLOAD"),
+    ):
+        refused = alice.get("/v1/exports/contacts.csv", **questions)
+        assert (refused.status, refused.body["code"]) == (422, code)

@@ -1,0 +1,410 @@
+"""Imports through the door: from the upload to the last problem, and nobody else's."""
+
+import csv
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.db import OperationalError, connection
+
+from postledger.accounts.keys import Scope
+from postledger.contacts.importing import holding, running, working
+from postledger.contacts.importing import uploads as kept
+from postledger.contacts.importing.models import Import, ImportPart, ImportState
+from postledger.contacts.importing.uploads import KEPT
+from postledger.contacts.models import Contact
+from postledger.web.api import imports_receiving
+from tests.contacts import people
+from tests.contacts.importing import files, workbooks
+from tests.web import uploads
+from tests.web.callers import Caller, Reply, caller
+
+WRONG = {
+    "nothing but a mark": (b"\xef\xbb\xbf", "no rows"),
+    "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0", "characters|zero byte"),
+    "a PDF": (b"%PDF-1.7\n", "PDF"),
+    "an open quote": (b'email\n"r1@example.com\n', "quote"),
+    "a line without end": (b"email\n" + b"x" * 1_100_000, "longer"),
+    "damaged UTF-8": (b"email\n" + "é".encode() * 50 + b"\xff", "damaged"),
+    "too many columns": (b",".join(b"c%d" % n for n in range(201)) + b"\n", "columns"),
+}
+
+
+def ask(who: Caller, number: int, verb: str, **wanted: object) -> Reply:
+    return who.post(f"/v1/imports/{number}/{verb}", wanted or uploads.WANTED)
+
+
+def test_a_file_is_brought_tried_started_and_watched(alice: Caller) -> None:
+    people.news(alice.workspace_id)
+    people.contact(alice.workspace_id)
+
+    told = uploads.bring(alice, uploads.PEOPLE, file_name="people.csv")
+    number = told.body["id"]
+    assert (told.status, told.body["state"], told.body["waiting"]["on"]) == (201, "uploaded", "you")
+    assert told.body["upload"] == {
+        "encoding": "utf-8",
+        "delimiter": ",",
+        "header": ["Mail", "name", "=city"],
+        "rows": [
+            ["r1@example.com", "Ann", "Porto"],
+            ["nobody", "Bob", ""],
+            ["R1@example.com", "Ann", ""],
+        ],
+        "suggested": {"Mail": "email", "name": "name", "=city": "attributes.=city"},
+    }
+
+    asked = ask(alice, number, "preview")
+    assert (asked.status, asked.body["state"]) == (202, "previewing")
+    assert asked.body["waiting"]["on"] == "a worker"
+    uploads.work()
+    tried = uploads.seen(alice, number)
+    assert (tried["state"], tried["done"]) == ("uploaded", 0)
+    found = tried["preview"]
+    assert [found[name] for name in ("created", "updated", "duplicates", "refused")] == [0, 1, 1, 1]
+    assert (found["subscribed"], found["reasons"]) == (1, {"This is not an email address.": 1})
+    assert [problem["row"] for problem in found["problems"]] == [3, 4]
+    assert "'' → 'Ann'" in found["samples"][0]
+    assert "r1@example.com" not in str(found)
+    assert not Contact.objects.filter(name="Ann").exists()
+
+    assert ask(alice, number, "start").status == 202
+    uploads.work()
+    done = uploads.seen(alice, number)
+    assert (done["state"], done["done"], done["waiting"]) == ("finished", 3, None)
+    assert [done[name] for name in ("created", "updated", "duplicates", "refused")] == [0, 1, 1, 1]
+    assert (done["list"], done["subscribed"], done["mapping"]["=city"]) == (
+        "news",
+        1,
+        "attributes.city",
+    )
+    assert (done["upload"], done["preview"]) == (None, None)
+    assert Contact.objects.get().attributes == {"city": "Porto"}
+    assert not ImportPart.objects.exists()
+
+    rows = list(csv.reader(alice.get(f"/v1/imports/{number}/problems.csv").body.splitlines()))
+    assert [row[:3] for row in rows] == [
+        ["row", "column", "value"],
+        ["3", "Mail", "nobody"],
+        ["4", "Mail", rows[2][2]],
+    ]
+    assert "R1@" not in str(rows)
+
+
+def test_the_problems_are_safe_for_spreadsheets(alice: Caller) -> None:
+    number = uploads.brought(alice, b"email,=name\n=cmd(),x\n")
+    ask(alice, number, "start", mapping={})
+    uploads.work()
+
+    reply = alice.get(f"/v1/imports/{number}/problems.csv")
+
+    assert reply.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert "'=cmd()" in reply.body
+    assert ",=" not in reply.body
+
+
+def test_a_workbook_is_brought_by_its_content_whatever_it_is_called(alice: Caller) -> None:
+    for kind in (uploads.XLSX, "application/octet-stream", uploads.CSV):
+        told = uploads.bring(alice, workbooks.made(), kind, file_name="a.xlsx", sheet="Others")
+        assert (told.status, told.body["upload"]["rows"]) == (201, [["r2@example.com"]])
+        assert told.body["file_name"] == "a.xlsx"
+        ask(alice, told.body["id"], "start", mapping={})
+    uploads.work()
+
+    assert Contact.objects.get().address == "r2@example.com"
+
+
+@pytest.mark.parametrize("name", [*WRONG, *workbooks.wrong()])
+def test_a_wrong_file_is_refused_and_nothing_is_kept(alice: Caller, name: str) -> None:
+    content, part = {**WRONG, **workbooks.wrong()}[name]
+
+    told = uploads.bring(alice, content)
+
+    assert (told.status, told.body["code"]) == (422, "invalid_import_file")
+    assert any(word in told.body["detail"] for word in part.split("|"))
+    assert not Import.objects.exists()
+    assert not ImportPart.objects.exists()
+
+
+@pytest.mark.slow
+def test_a_bomb_is_refused_at_the_door(alice: Caller) -> None:
+    for build, part in workbooks.BOMBS.values():
+        told = uploads.bring(alice, build(), uploads.XLSX)
+
+        assert (told.status, told.body["code"]) == (422, "invalid_import_file")
+        assert part in told.body["detail"]
+
+
+@pytest.mark.slow
+def test_a_file_above_50_mebibytes_is_too_large_and_the_command_is_advised(alice: Caller) -> None:
+    line = b"r1@example.com\n" * 1024
+    fitting = b"email\n" + line * (imports_receiving.LARGEST // len(line))
+
+    large = uploads.bring(alice, b"email\n" + line * (imports_receiving.LARGEST // len(line) + 1))
+    taken = uploads.bring(alice, fitting)
+
+    assert (large.status, large.body["code"]) == (413, "import_too_large")
+    assert "postledger contacts import" in large.body["detail"]
+    assert taken.status == 201
+    kept_bytes = b"".join(ImportPart.objects.order_by("number").values_list("content", flat=True))
+    assert kept_bytes == fitting
+
+
+@pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=x", ""])
+def test_a_body_that_is_no_file_is_not_supported(alice: Caller, kind: str) -> None:
+    told = uploads.bring(alice, uploads.PEOPLE, kind)
+
+    assert (told.status, told.body["code"]) == (415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        ({"mapping": {"Mail": "-"}}, "invalid_mapping"),
+        ({"mapping": {"Mail": "email", "none": "name"}}, "invalid_mapping"),
+        ({"mapping": {"Mail": "mail"}}, "invalid_mapping"),
+        ({"mapping": uploads.MAPPING, "list": "none"}, "list_unknown"),
+        ({"mapping": {"Mail": 5}}, "INVALID_PAYLOAD"),
+        ({"maping": {}}, "INVALID_PAYLOAD"),
+    ],
+)
+def test_what_cannot_become_of_a_file_is_refused_at_once(
+    alice: Caller, wanted: dict[str, object], code: str
+) -> None:
+    number = uploads.brought(alice)
+
+    for verb in ("preview", "start"):
+        told = ask(alice, number, verb, **wanted)
+        assert (told.status, told.body["code"]) == (422, code)
+
+    assert uploads.seen(alice, number)["state"] == "uploaded"
+
+
+def test_each_verb_has_its_states(alice: Caller) -> None:
+    people.news(alice.workspace_id)
+    number = uploads.brought(alice)
+    steps = []
+    for verb in ("preview", "preview", "start", "start", "preview", "abandon", "abandon", "start"):
+        told = (
+            ask(alice, number, verb)
+            if verb != "abandon"
+            else uploads.NAMING["abandonImport"](alice, number)
+        )
+        steps.append((verb, told.status, told.body.get("state") or told.body["code"]))
+
+    assert steps == [
+        ("preview", 202, "previewing"),
+        ("preview", 409, "import_not_ready"),
+        ("start", 202, "running"),
+        ("start", 409, "import_not_ready"),
+        ("preview", 409, "import_not_ready"),
+        ("abandon", 200, "abandoned"),
+        ("abandon", 409, "import_not_ready"),
+        ("start", 409, "import_not_ready"),
+    ]
+    assert not ImportPart.objects.exists()
+    uploads.work()
+    assert not Contact.objects.exists()
+
+
+def test_a_running_import_that_is_abandoned_keeps_what_it_did(alice: Caller) -> None:
+    rows = b"".join(b"r%d@example.com\n" % n for n in range(25_000))
+    number = uploads.brought(alice, b"email\n" + rows)
+    ask(alice, number, "start", mapping={})
+    chunks = []
+
+    def abandon_after_the_first() -> bool:
+        chunks.append(uploads.seen(alice, number)["done"])
+        if len(chunks) == 1:
+            uploads.NAMING["abandonImport"](alice, number)
+        return False
+
+    working.do_next(abandon_after_the_first)
+
+    ended = uploads.seen(alice, number)
+    assert (ended["state"], ended["done"], ended["created"]) == ("abandoned", chunks[0], chunks[0])
+    assert 0 < Contact.objects.count() == chunks[0] < 25_000
+    assert not ImportPart.objects.exists()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM contacts_importedrow")
+        assert cursor.fetchone() == (0,)
+
+
+def test_a_worker_that_is_to_stop_leaves_the_rest_to_the_next(alice: Caller) -> None:
+    rows = b"".join(b"r%d@example.com\n" % n for n in range(25_000))
+    number = uploads.brought(alice, b"email\n" + rows)
+    ask(alice, number, "start", mapping={})
+
+    working.do_next(lambda: True)
+    half = uploads.seen(alice, number)
+    uploads.work()
+
+    assert half["state"] == "running"
+    assert half["waiting"]["on"] == "a worker"
+    assert half["rows_per_second"] > 0
+    assert datetime.fromisoformat(half["ends_at"]) >= datetime.fromisoformat(half["changed_at"])
+    assert 0 < half["done"] < 25_000
+    assert uploads.seen(alice, number)["created"] == 25_000
+
+
+def test_a_file_that_cannot_go_on_says_why_and_lets_the_others_pass(alice: Caller) -> None:
+    broken, sound = uploads.brought(alice), uploads.brought(alice)
+    for number in (broken, sound):
+        ask(alice, number, "start", mapping=uploads.MAPPING)
+    ImportPart.objects.filter(of_import_id=broken).update(content=b"email\nx@example.com\n")
+
+    uploads.work()
+
+    told = uploads.seen(alice, broken)
+    assert (told["state"], told["waiting"]["on"]) == ("running", "another try")
+    assert "not the file" in told["waiting"]["why"]
+    assert uploads.seen(alice, sound)["state"] == "finished"
+
+
+# What PostgreSQL says when no room is left, of one address.
+_FULL = """
+CREATE FUNCTION is_full() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+CREATE TRIGGER is_full BEFORE INSERT ON contacts_contact FOR EACH ROW
+WHEN (NEW.address LIKE 'large@%') EXECUTE FUNCTION is_full()
+"""
+
+
+def test_an_import_that_the_database_refuses_says_so_and_lets_the_others_pass(
+    alice: Caller,
+) -> None:
+    large, sound = uploads.brought(alice, b"email\nlarge@example.com\n"), uploads.brought(alice)
+    ask(alice, large, "start", mapping={})
+    ask(alice, sound, "start", mapping=uploads.MAPPING)
+    with connection.cursor() as cursor:
+        cursor.execute(_FULL)
+
+    uploads.work()
+
+    told = uploads.seen(alice, large)
+    assert (told["state"], told["done"], told["waiting"]["on"]) == ("running", 0, "another try")
+    assert uploads.seen(alice, sound)["state"] == "finished"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_is_away_is_no_trouble_of_an_import(alice: Caller) -> None:
+    number = uploads.brought(alice, b"email\nr1@example.com\n")
+    ask(alice, number, "start", mapping={})
+
+    def be_cut_off() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        return False
+
+    with pytest.raises(OperationalError):
+        working.do_next(be_cut_off)
+    connection.close()
+
+    assert uploads.seen(alice, number)["waiting"]["on"] == "a worker"
+    uploads.work()
+    assert uploads.seen(alice, number)["created"] == 1
+
+
+def test_a_dry_run_that_fails_says_why_and_can_be_asked_again(alice: Caller) -> None:
+    people.news(alice.workspace_id)
+    number = uploads.brought(alice)
+    ask(alice, number, "preview")
+    ImportPart.objects.filter(of_import_id=number).update(content=b"")
+
+    uploads.work()
+
+    told = uploads.seen(alice, number)
+    assert (told["state"], told["preview"]) == ("uploaded", None)
+    assert "The file is empty" in told["waiting"]["why"]
+
+
+def test_what_nobody_starts_is_given_up_after_a_week(alice: Caller) -> None:
+    number, started = uploads.brought(alice), uploads.brought(alice)
+    ask(alice, started, "start", mapping=uploads.MAPPING)
+    now = datetime.now(UTC)
+
+    early = kept.abandon_old(now + KEPT - timedelta(minutes=1))
+    late = kept.abandon_old(now + KEPT + timedelta(minutes=1))
+
+    assert (early, late) == (0, 1)
+    assert uploads.seen(alice, number)["state"] == "abandoned"
+    assert set(ImportPart.objects.values_list("of_import_id", flat=True)) == {started}
+
+
+def test_imports_are_listed_newest_first_a_page_at_a_time(alice: Caller) -> None:
+    numbers = [uploads.brought(alice) for _ in range(3)]
+
+    first = alice.get("/v1/imports", limit="2").body
+    rest = alice.get("/v1/imports", limit="2", cursor=first["next"]).body
+
+    assert [found["id"] for found in first["imports"]] == numbers[:0:-1]
+    assert [found["id"] for found in rest["imports"]] == numbers[:1]
+    assert rest["next"] is None
+    assert alice.get("/v1/imports", page="2").status == 422
+
+
+@pytest.mark.parametrize("operation", uploads.NAMING)
+def test_an_import_of_acme_is_to_charlie_as_one_that_does_not_exist(
+    operation: str, alice: Caller, charlie: Caller
+) -> None:
+    for who in (alice, charlie):
+        people.news(who.workspace_id)
+    number = uploads.brought(alice)
+    before = uploads.seen(alice, number)
+
+    replies = [
+        uploads.NAMING[operation](charlie, tried) for tried in (number, number + 1, 0, 2**70)
+    ]
+
+    assert {reply.status for reply in replies} == {404}
+    bodies = [{**reply.body, "request_id": ""} for reply in replies]
+    assert all(body == bodies[0] for body in bodies)
+    assert uploads.seen(alice, number) == before
+    assert charlie.get("/v1/imports").body["imports"] == []
+    assert uploads.NAMING[operation](alice, number).status in {200, 202}
+
+
+def test_charlies_list_is_not_acmes(alice: Caller, charlie: Caller) -> None:
+    people.news(charlie.workspace_id)
+    number = uploads.brought(alice)
+
+    assert ask(alice, number, "start").body["code"] == "list_unknown"
+
+
+def test_a_key_that_reads_brings_nothing_and_one_that_sends_sees_nothing(db: None) -> None:
+    reader = caller("acme", scopes=[Scope.CONTACTS_READ])
+    other = caller("acme", scopes=[Scope.SEND, Scope.CONTENT_WRITE])
+    writing = {"previewImport", "startImport", "abandonImport"}
+
+    assert uploads.bring(reader, uploads.PEOPLE).status == 403
+    assert {uploads.NAMING[name](reader, 1).status for name in writing} == {403}
+    assert {uploads.NAMING[name](reader, 1).status for name in uploads.NAMING.keys() - writing} == {
+        404
+    }
+    assert reader.get("/v1/imports").status == 200
+    assert {uploads.NAMING[name](other, 1).status for name in uploads.NAMING} == {403}
+    assert other.get("/v1/imports").status == other.get("/v1/exports/contacts.csv").status == 403
+
+
+def test_an_import_of_the_command_says_how_to_go_on(alice: Caller, tmp_path: Path) -> None:
+    path = files.made(tmp_path, uploads.PEOPLE, "our people.csv")
+    number = running.start(alice.workspace_id, path, mapping=uploads.MAPPING, actor="alice")
+    left, during = uploads.seen(alice, number)["waiting"], []
+
+    running.run(
+        alice.workspace_id,
+        path,
+        import_id=number,
+        tell=lambda _: during.append(uploads.seen(alice, number)["waiting"]),
+    )
+
+    assert left["on"] == "you"
+    assert f"postledger contacts resume {number} 'our people.csv' acme" in left["why"]
+    assert during == [None]
+    assert not holding.all_held()
+
+
+def test_an_import_of_the_command_is_no_workers(alice: Caller) -> None:
+    number = uploads.brought(alice)
+    Import.objects.filter(pk=number).update(state=ImportState.RUNNING.value, upload=None)
+
+    assert not working.do_next(lambda: False)

@@ -1,0 +1,110 @@
+"""What a person may ask of a workspace, over HTTP: everything that is known, or to be forgotten."""
+
+import pytest
+from django.db import connection
+
+from postledger.deliveries import entries
+from postledger.lib.ids import DeliveryId
+from tests import cast
+from tests.web.callers import Caller
+from tests.web.test_contacts_api import made
+
+R1 = "r1@example.com"
+SECRETS = (R1, "R One", "crm-7", "hunter2")
+
+
+def everything() -> str:
+    """All that the tables hold, as text."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT string_agg("
+            "query_to_xml('SELECT * FROM ' || oid::regclass, true, false, '')::text, '')"
+            " FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+            " AND relkind IN ('r', 'p') AND NOT relispartition"
+        )
+        [(text,)] = cursor.fetchall()
+    return str(text)
+
+
+def person(who: Caller) -> str:
+    """The path of a contact who agreed to something."""
+    who.post("/v1/lists", {"key": "news", "name": "News"})
+    contact = made(who, R1, name="R One", external_id="crm-7", lists=["news"])
+    return f"/v1/contacts/{contact['id']}"
+
+
+def mailed(who: Caller) -> int:
+    """The stream of a mail to this person, which waits."""
+    sent = who.send(to=R1, html="<p>hunter2</p>", text="hunter2")
+    named = DeliveryId.parse(sent.body["id"])
+    assert named
+    return named.stream_id
+
+
+def accepted(stream_id: int) -> None:
+    cast.book(stream_id, lambda at: entries.accepted(at, message_id="<1>"))
+
+
+def test_an_export_is_a_file_with_everything(alice: Caller) -> None:
+    path = person(alice)
+    accepted(mailed(alice))
+    made(alice, "r2@example.com", name="R Two")
+
+    exported = alice.get(f"{path}/export")
+
+    assert exported.status == 200
+    named = exported.headers["Content-Disposition"]
+    assert named == f'attachment; filename="contact-{path.rpartition("/")[2]}.json"'
+    document = exported.body
+    [contact] = document["contacts"]
+    assert (document["address"], contact["name"]) == (R1, "R One")
+    assert [event["action"] for event in contact["history"]] == ["subscribed"]
+    assert [(mail["subject"], mail["state"]) for mail in document["mails"]] == [
+        ("Your receipt", "accepted")
+    ]
+    assert "R Two" not in str(document)
+
+
+def test_who_is_erased_is_nowhere_and_stays_suppressed(alice: Caller) -> None:
+    path = person(alice)
+    accepted(mailed(alice))
+    assert [word for word in SECRETS if word not in everything()] == []
+
+    erased = alice.post(f"{path}/erase", None)
+
+    assert (erased.status, erased.body["contacts"], erased.body["mails"]) == (200, 1, 1)
+    assert [word for word in SECRETS if word in everything()] == []
+    assert alice.get(path).status == alice.post(f"{path}/erase", None).status == 404
+    assert alice.get(f"{path}/history").status == alice.get(f"{path}/export").status == 404
+    [kept] = alice.get("/v1/suppressions").body["suppressions"]
+    assert (kept["address"], kept["reason"]) == (None, "unsubscribed")
+    assert alice.get("/v1/suppressions", address=R1).body["suppressions"] == [kept]
+    assert made(alice, R1)["state"] == "unsubscribed"
+
+
+def test_mail_that_waits_is_forgotten_by_erasing_the_address_again(alice: Caller) -> None:
+    path = person(alice)
+    stream_id = mailed(alice)
+
+    first = alice.post(f"{path}/erase", None).body
+    accepted(stream_id)
+    again = alice.post("/v1/contacts/erase", {"address": R1})
+
+    assert (first["mails"], first["waiting"]) == (0, 1)
+    assert again.status == 200
+    assert again.body == {"contacts": 0, "consents": 0, "mails": 1, "waiting": 0}
+    assert [word for word in SECRETS if word in everything()] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "body"),
+    [
+        ("invalid_address", {"address": "nobody"}),
+        ("INVALID_PAYLOAD", {}),
+        ("INVALID_PAYLOAD", {"address": R1, "surprise": 1}),
+    ],
+)
+def test_a_wrong_erasing_is_refused(code: str, body: dict[str, str], alice: Caller) -> None:
+    refused = alice.post("/v1/contacts/erase", body)
+
+    assert (refused.status, refused.body["code"]) == (422, code)

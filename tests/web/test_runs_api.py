@@ -1,0 +1,268 @@
+"""Runs over HTTP: how far they are, why the rest waits, and how they are steered."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.conf import LazySettings
+from django.db import connection
+
+from postledger.campaigns import ending, planning
+from postledger.campaigns.models import Run
+from postledger.deliveries import ledger, speed
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.speed import Results
+from tests import cast
+from tests.campaigns import press
+from tests.web import newsroom
+from tests.web.callers import Caller
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def furnished(alice: Caller, settings: LazySettings) -> None:
+    newsroom.furnish(alice, settings)
+
+
+def steer(who: Caller, run_id: str, verb: str, **body: object) -> dict[str, Any]:
+    """Does something twice, which must be as if it were done once."""
+    first, second = (
+        who.post(f"/v1/runs/{run_id}/{verb}", body if verb == "retry" else None) for _ in range(2)
+    )
+    assert first.status == second.status == 200, second.body
+    seen: dict[str, Any] = second.body
+    assert {**seen, "requeued": 0} == {**first.body, "requeued": 0}
+    return seen
+
+
+def test_a_campaign_is_made_previewed_tested_launched_steered_and_closed(alice: Caller) -> None:
+    newsroom.people(alice, 3)
+    alice.post("/v1/contacts/erase", {"address": "nobody@example.com"})
+    id_ = newsroom.made(alice)
+    shown = alice.post(f"/v1/campaigns/{id_}/preview", {}).body
+    tested = alice.post(f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]})
+    run_id = newsroom.launched(alice, id_)
+
+    assert (shown["subject"], shown["findings"]) == ("News for Alice", [])
+    assert tested.status == 202
+    sending = alice.get(f"/v1/runs/{run_id}").body
+    assert (sending["state"], sending["books"]["planned"]) == ("sending", 3)
+
+    assert steer(alice, run_id, "pause")["state"] == "paused"
+    assert steer(alice, run_id, "resume")["state"] == "sending"
+    newsroom.book(run_id, newsroom.refused, size=2)
+    newsroom.book(run_id, newsroom.taken)
+
+    assert ending.end_all() == 0
+    opened = alice.get(f"/v1/runs/{run_id}").body
+    assert (opened["state"], opened["books"]["states"]["failed"]) == ("open", 2)
+    retried = alice.post(f"/v1/runs/{run_id}/retry", {}).body
+    again = alice.post(f"/v1/runs/{run_id}/retry", {}).body
+    assert (retried["requeued"], again["requeued"], again["state"]) == (2, 0, "sending")
+    for _ in range(2):
+        newsroom.book(run_id, newsroom.refused, size=1)
+
+    closed = steer(alice, run_id, "close")
+    assert (closed["state"], str(closed["ended_by"])[:4]) == ("closed", "key ")
+    over = alice.post(f"/v1/runs/{run_id}/pause", None)
+    assert (over.status, over.body["code"]) == (409, "run_over")
+
+
+def test_the_books_show_every_state_and_balance(alice: Caller) -> None:
+    newsroom.people(alice, 4)
+    run_id = newsroom.launched(alice, newsroom.made(alice))
+    newsroom.book(run_id, newsroom.taken, size=1)
+    newsroom.book(run_id, newsroom.refused, size=1)
+    cast.lose(newsroom.stream_of(run_id), size=1)
+
+    books = alice.get(f"/v1/runs/{run_id}").body["books"]
+
+    nothing = dict.fromkeys(("skipped", "suppressed", "expired", "cancelled"), 0)
+    assert books == {
+        "planned": 4,
+        "states": {"waiting": 1, "accepted": 1, "failed": 1, "in_doubt": 1, **nothing},
+        "balances": True,
+    }
+
+
+def test_whom_nothing_was_planned_for_is_counted_by_why(alice: Caller) -> None:
+    [first, *_] = newsroom.people(alice, 3)
+    alice.post(f"/v1/contacts/{first}/unsubscribe", {})
+    alice.post("/v1/suppressions", {"address": "r1@example.com"})
+
+    run_id = newsroom.launched(alice, newsroom.made(alice))
+
+    seen = alice.get(f"/v1/runs/{run_id}").body
+    assert seen["books"]["planned"] == 1
+    assert sum(seen["excluded"].values()) == 2
+    assert seen["excluded"]["unsubscribed"] == 1
+
+
+def test_what_waits_says_why_since_when_and_what_will_move_it(alice: Caller) -> None:
+    newsroom.people(alice, 2)
+    later = datetime.now(UTC) + timedelta(days=3)
+    timing = {"at": f"{later:%Y-%m-%dT%H:%M:%SZ}"}
+    run_id = newsroom.launched(alice, newsroom.made(alice, timing=timing))
+
+    [wait] = alice.get(f"/v1/runs/{run_id}").body["waits"]
+    held = steer(alice, run_id, "pause")
+
+    assert (wait["reason"], wait["mails"]) == ("scheduled", 2)
+    assert (wait["why"], wait["moved_by"]) == ("it is planned for later", "its time comes")
+    assert wait["next_due_at"].startswith(f"{later:%Y-%m-%dT%H:%M:%S}")
+    assert wait["since"] < wait["next_due_at"]
+    hold = held["hold"]
+    assert (hold["reason"], hold["moved_by"]) == ("paused", "a person releases it")
+    assert hold["actor"].startswith("key ")
+    [under_hold] = held["waits"]
+    assert under_hold["moved_by"] == "a person releases it"
+
+
+def test_a_hold_of_the_sender_is_told_and_resuming_the_run_does_not_end_it(alice: Caller) -> None:
+    newsroom.people(alice, 1)
+    run_id = newsroom.launched(alice, newsroom.made(alice))
+    sender_id = cast.sender().pk
+    ledger.hold_sender(
+        sender_id, reason=Reason.SENDER_BLOCKED, actor="postledger", detail="535 wrong password"
+    )
+
+    seen = steer(alice, run_id, "resume")
+
+    assert seen["state"] == "paused"
+    assert (seen["hold"]["reason"], seen["hold"]["detail"]) == (
+        "sender_blocked",
+        "535 wrong password",
+    )
+
+
+def test_why_planning_stands_still_is_told_until_it_goes_on(alice: Caller) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+    newsroom.people(alice, 1, lists=["news"], is_confirmed=True)
+    run_id = alice.post(f"/v1/campaigns/{newsroom.made(alice, list='news')}/launch", None).body[
+        "run_id"
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE contacts_list SET key = 'olds'")
+    planning.plan(UUID(run_id))
+
+    stuck = alice.get(f"/v1/runs/{run_id}").body
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE contacts_list SET key = 'news'")
+    planning.plan(UUID(run_id))
+    going = alice.get(f"/v1/runs/{run_id}").body
+
+    assert stuck["state"] == "planning"
+    assert stuck["trouble"]["detail"].startswith("list_unknown: ")
+    assert stuck["trouble"]["since"]
+    assert (going["state"], going["trouble"]) == ("sending", None)
+
+
+def test_a_cancelled_run_books_its_rest_and_the_rest_can_be_sent(alice: Caller) -> None:
+    newsroom.people(alice, 3)
+    run_id = newsroom.launched(alice, newsroom.made(alice))
+    newsroom.book(run_id, newsroom.taken, size=1)
+
+    steer(alice, run_id, "cancel")
+    ledger.drain(newsroom.stream_of(run_id))
+    ending.end_all()
+    ended = steer(alice, run_id, "cancel")
+    rest = alice.post(f"/v1/runs/{run_id}/rest", None)
+    planned = press.planned(rest.body["run_id"])
+    no_retry = alice.post(f"/v1/runs/{run_id}/retry", {})
+
+    assert ended["state"] == "cancelled"
+    assert rest.status == 202
+    assert press.addresses(planned) == ["r1@example.com", "r2@example.com"]
+    assert alice.get(rest.body["links"]["self"]).body["excluded"] == {"already_mailed": 1}
+    assert (no_retry.status, no_retry.body["code"]) == (409, "run_over")
+
+
+def test_a_run_that_sends_cannot_be_closed(alice: Caller) -> None:
+    newsroom.people(alice, 1)
+    run_id = newsroom.launched(alice, newsroom.made(alice))
+
+    refused = alice.post(f"/v1/runs/{run_id}/close", None)
+
+    assert (refused.status, refused.body["code"]) == (409, "run_busy")
+
+
+def test_only_failures_of_the_code_that_is_named_go_again(alice: Caller) -> None:
+    newsroom.people(alice, 1)
+    run_id = newsroom.launched(alice, newsroom.made(alice))
+    newsroom.book(run_id, newsroom.refused)
+
+    other = alice.post(f"/v1/runs/{run_id}/retry", {"code": "OTHER"}).body
+    own = alice.post(f"/v1/runs/{run_id}/retry", {"code": "550 5.1.1"}).body
+    wrong = alice.post(f"/v1/runs/{run_id}/retry", {"code": "\0"})
+
+    assert (other["requeued"], own["requeued"]) == (0, 1)
+    assert (wrong.status, wrong.body["code"]) == (422, "INVALID_PAYLOAD")
+
+
+@pytest.mark.parametrize(
+    ("count", "first", "last", "expected"),
+    [
+        (600, 60, 0, 10.0),
+        (99, 60, 0, None),  # too few
+        (600, 200, 61, None),  # too long ago
+        (600, 0, 0, None),  # all at one moment
+    ],
+)
+def test_a_speed_is_told_of_many_fresh_results_only(
+    count: int, first: int, last: int, expected: float | None
+) -> None:
+    results = Results(count, NOW - timedelta(seconds=first), NOW - timedelta(seconds=last))
+
+    assert speed.per_second(results, now=NOW) == expected
+    assert speed.per_second(Results(0, None, None), now=NOW) is None
+
+
+def test_speed_and_end_are_told_while_it_sends_and_only_then(alice: Caller) -> None:
+    press.people(alice.workspace_id, 700)
+    run_id = newsroom.launched(alice, newsroom.made(alice))
+    before = alice.get(f"/v1/runs/{run_id}").body
+    stream_id = newsroom.stream_of(run_id)
+    newsroom.book(run_id, newsroom.taken, size=400)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE deliveries_delivery SET settled_at = statement_timestamp()"
+            " - (400 - position) * interval '0.1 second'"
+            " WHERE stream_id = %s AND state = 'accepted'",
+            [stream_id],
+        )
+
+    seen = alice.get(f"/v1/runs/{run_id}").body
+    paused = steer(alice, run_id, "pause")
+
+    assert before["pace"] is None
+    assert seen["pace"]["mails_per_second"] == pytest.approx(10, rel=0.01)
+    left = datetime.fromisoformat(seen["pace"]["ends_at"]) - datetime.now(UTC)
+    assert timedelta(seconds=25) < left < timedelta(seconds=31)
+    assert paused["pace"] is None
+
+
+def test_no_end_is_told_where_something_waits_for_its_time(alice: Caller) -> None:
+    press.people(alice.workspace_id, 300)
+    run_id = newsroom.launched(alice, newsroom.made(alice))
+    newsroom.book(run_id, newsroom.taken, size=200)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE deliveries_delivery SET settled_at = settled_at - position"
+            " * interval '1 millisecond' WHERE stream_id = %s AND state = 'accepted'",
+            [newsroom.stream_of(run_id)],
+        )
+        cursor.execute("UPDATE deliveries_batch SET due_at = due_at + interval '1 day'")
+
+    pace = alice.get(f"/v1/runs/{run_id}").body["pace"]
+
+    assert pace["mails_per_second"] > 0
+    assert pace["ends_at"] is None
+
+
+@pytest.mark.parametrize("run_id", ["x", "0", "6f1c1f4e-3f0e-4a55-9d7c-0d2f9d3f6a11"])
+def test_a_run_that_is_not_there_is_not_found(alice: Caller, run_id: str) -> None:
+    for attempt in newsroom.RUNS.values():
+        assert attempt(alice, run_id).status == 404
+    assert not Run.objects.exists()

@@ -1,0 +1,137 @@
+"""Addresses that must not be mailed, over HTTP: added, looked up, restored with a reason."""
+
+from typing import Any
+
+import pytest
+
+from tests.web.callers import Caller
+from tests.web.test_contacts_api import made
+
+R1 = "r1@example.com"
+
+
+def suppress(who: Caller, address: str = R1, **more: Any) -> Any:
+    reply = who.post("/v1/suppressions", {"address": address, **more})
+    assert reply.status == 201, reply.body
+    return reply.body
+
+
+def restore(who: Caller, **more: Any) -> Any:
+    body = {"address": R1, "reason": "Wrote to us.", **more}
+    reply = who.post("/v1/suppressions/restore", body)
+    assert reply.status == 200, reply.body
+    return reply.body
+
+
+def test_an_address_is_suppressed_found_and_restored(alice: Caller) -> None:
+    kept = suppress(alice, "R1@Example.com")
+
+    assert kept == {
+        "address": "R1@example.com",
+        "list": None,
+        "reason": "by_hand",
+        "has_left": False,
+        "created_at": kept["created_at"],
+    }
+    found = alice.get("/v1/suppressions", address=R1).body
+    assert found == {"suppressions": [kept], "next": None}
+    assert restore(alice) == {"is_restored": True, "suppression": None}
+    assert restore(alice) == {"is_restored": False, "suppression": None}
+    assert alice.get("/v1/suppressions", address=R1).body["suppressions"] == []
+
+
+def test_one_list_is_kept_from_an_address_and_its_contact(alice: Caller) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+    contact = made(alice, R1, lists=["news"], is_confirmed=True)
+
+    suppress(alice, list="news", reason="complained")
+    suppress(alice, reason="bounced")
+
+    found = alice.get("/v1/suppressions", address=R1).body["suppressions"]
+    assert [(one["list"], one["reason"]) for one in found] == [
+        (None, "bounced"),
+        ("news", "complained"),
+    ]
+    whole = alice.get(f"/v1/contacts/{contact['id']}").body
+    assert (whole["state"], whole["subscriptions"][0]["state"]) == ("bounced", "suppressed")
+    restore(alice, list="news")
+    assert [one["list"] for one in alice.get("/v1/suppressions").body["suppressions"]] == [None]
+
+
+def test_of_several_reasons_the_strongest_is_kept(alice: Caller) -> None:
+    reasons = [
+        suppress(alice, reason=reason)["reason"] for reason in ("by_hand", "bounced", "complained")
+    ]
+
+    assert reasons == ["by_hand", "bounced", "bounced"]
+
+
+def test_whose_owner_had_left_is_restored_in_two_steps(alice: Caller) -> None:
+    suppress(alice, reason="unsubscribed")
+    suppress(alice, reason="bounced")
+
+    first, second = restore(alice), restore(alice)
+
+    assert (first["is_restored"], first["suppression"]["reason"]) == (True, "unsubscribed")
+    assert second == {"is_restored": True, "suppression": None}
+
+
+def test_pages_hold_every_suppression_once(alice: Caller) -> None:
+    for key in ("news", "offers"):
+        alice.post("/v1/lists", {"key": key, "name": key})
+    expected = set()
+    for address in (R1, "r2@example.com", "r3@example.com"):
+        for scope in (None, "news", "offers"):
+            suppress(alice, address, list=scope)
+            expected.add((address, scope))
+
+    seen: list[tuple[str, str | None]] = []
+    question: dict[str, str] = {"limit": "2"}
+    while True:
+        page = alice.get("/v1/suppressions", **question).body
+        seen += [(one["address"], one["list"]) for one in page["suppressions"]]
+        if page["next"] is None:
+            break
+        question["cursor"] = page["next"]
+
+    assert (set(seen), len(seen)) == (expected, 9)
+
+
+# code, what is changed
+WRONG: list[tuple[str, dict[str, Any]]] = [
+    ("invalid_address", {"address": "nobody"}),
+    ("INVALID_PAYLOAD", {"address": None}),
+    ("list_unknown", {"list": "nws"}),
+    ("list_unknown", {"list": "general"}),
+    ("INVALID_PAYLOAD", {"list": "No List"}),
+    ("INVALID_PAYLOAD", {"surprise": 1}),
+]
+
+
+@pytest.mark.parametrize(("code", "changes"), [*WRONG, ("INVALID_PAYLOAD", {"reason": "mood"})])
+def test_a_wrong_suppression_is_refused(code: str, changes: dict[str, Any], alice: Caller) -> None:
+    refused = alice.post("/v1/suppressions", {"address": R1, **changes})
+
+    assert (refused.status, refused.body["code"]) == (422, code), refused.body
+    assert alice.get("/v1/suppressions").body["suppressions"] == []
+
+
+@pytest.mark.parametrize(("code", "changes"), [*WRONG, ("restore_reason_missing", {"reason": " "})])
+def test_a_wrong_restoring_is_refused(code: str, changes: dict[str, Any], alice: Caller) -> None:
+    suppress(alice)
+
+    body = {"address": R1, "reason": "Wrote to us.", **changes}
+    refused = alice.post("/v1/suppressions/restore", body)
+
+    assert (refused.status, refused.body["code"]) == (422, code), refused.body
+    assert len(alice.get("/v1/suppressions").body["suppressions"]) == 1
+
+
+@pytest.mark.parametrize(
+    "question",
+    [{"address": "a"}, {"limit": "0"}, {"cursor": "x"}, {"cursor": "0" * 32}, {"surprise": "1"}],
+)
+def test_a_wrong_question_is_refused(question: dict[str, str], alice: Caller) -> None:
+    refused = alice.get("/v1/suppressions", **question)
+
+    assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")

@@ -1,0 +1,45 @@
+"""Files that programs bring to the door, and a worker that does what is due."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.test import Client
+
+from postledger.contacts.importing import working
+from tests.web.callers import Caller, Reply, reply
+
+CSV = "text/csv"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+PEOPLE = b"Mail,name,=city\nr1@example.com,Ann,Porto\nnobody,Bob,\nR1@example.com,Ann,\n"
+MAPPING = {"Mail": "email", "=city": "attributes.city"}
+
+WANTED = {"mapping": MAPPING, "list": "news"}
+# What charlie tries at each operation that names an import.
+NAMING: dict[str, Callable[[Caller, int], Reply]] = {
+    "getImport": lambda who, number: who.get(f"/v1/imports/{number}"),
+    "previewImport": lambda who, number: who.post(f"/v1/imports/{number}/preview", WANTED),
+    "startImport": lambda who, number: who.post(f"/v1/imports/{number}/start", WANTED),
+    "abandonImport": lambda who, number: who.post(f"/v1/imports/{number}/abandon", None),
+    "getImportProblems": lambda who, number: who.get(f"/v1/imports/{number}/problems.csv"),
+}
+
+
+def bring(who: Caller, content: bytes, kind: str = CSV, **questions: str) -> Reply:
+    path = f"/v1/imports?{urlencode(questions)}"
+    headers = {"Authorization": f"Bearer {who.token}"}
+    return reply(Client().generic("POST", path, content, kind, headers=headers))
+
+
+def brought(who: Caller, content: bytes = PEOPLE) -> int:
+    return int(bring(who, content, file_name="people.csv").body["id"])
+
+
+def work() -> None:
+    """Does everything that is due, as a worker would."""
+    while working.do_next(lambda: False):
+        pass
+
+
+def seen(who: Caller, number: int) -> Any:
+    return who.get(f"/v1/imports/{number}").body

@@ -1,0 +1,107 @@
+"""Workers as operators start them import what was uploaded, and one goes on for another."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from postledger.contacts.importing import overview, running, uploads
+from postledger.contacts.importing.models import ImportPart, ImportState
+from postledger.contacts.models import Contact, Subscription
+from tests.contacts import people
+from tests.contacts.importing import files
+from tests.workers import brokers, patients
+from tests.workers.test_engine import within
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+ROWS = 60_000
+PATIENCE = 120.0  # seconds; a worker may take long to start on a busy machine
+
+
+@contextmanager
+def worker(log: Path, *, prefix: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """`postledger worker`; what is left of it at the end is killed."""
+    environment = {
+        "DATABASE_URL": patients.database_url(),
+        "SECRET_KEY": settings.SECRET_KEY,
+        "BROKER_URL": settings.CELERY_BROKER_URL,
+        "QUEUE_PREFIX": prefix,
+    }
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [patients.POSTLEDGER, "worker"],
+            env={**os.environ, **environment},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait(10)
+
+
+def uploaded(folder: Path, count: int = ROWS) -> tuple[int, int]:
+    acme = people.workspace("acme")
+    people.news(acme)
+    rows = "\n".join(f"r{n}@example.com,Person {n}" for n in range(count))
+    path = files.made(folder, f"email,name\n{rows}\n")
+    import_id = uploads.take(acme, path, file_name="people.csv", actor="alice")
+    return acme, import_id
+
+
+def test_an_import_outlives_its_workers(tmp_path: Path) -> None:
+    acme, import_id = uploaded(tmp_path)
+    uploads.start(acme, import_id, mapping={}, list_key="news", actor="alice")
+    stops = []
+
+    with brokers.own_queues() as prefix:
+        for number in range(3):
+            before = running.progress(acme, import_id).done
+            with worker(tmp_path / f"log{number}", prefix=prefix) as process:
+                assert within(PATIENCE, lambda: running.progress(acme, import_id).done > before)  # noqa: B023
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait(10)
+            stops.append(running.progress(acme, import_id).done)
+        assert stops[0] < ROWS, "it was done before the kill"
+        with worker(tmp_path / "last", prefix=prefix) as process:
+            is_done = within(
+                PATIENCE, lambda: running.progress(acme, import_id).state is ImportState.FINISHED
+            )
+
+    assert is_done, (tmp_path / "last").read_text()
+    assert running.progress(acme, import_id).created == ROWS
+    found = set(Contact.objects.values_list("address", flat=True))
+    assert found == {f"r{n}@example.com" for n in range(ROWS)}
+    assert Subscription.objects.count() == ROWS
+    assert not ImportPart.objects.exists()
+
+
+def test_a_worker_that_is_told_to_stop_ends_between_two_chunks(tmp_path: Path) -> None:
+    acme, import_id = uploaded(tmp_path, ROWS * 5)
+    uploads.start(acme, import_id, mapping={}, list_key=None, actor="alice")
+
+    with (
+        brokers.own_queues() as prefix,
+        worker(tmp_path / "log", prefix=prefix) as process,
+    ):
+        assert within(PATIENCE, lambda: running.progress(acme, import_id).done > 0)
+        is_seen = overview.look(acme, import_id).waiting is None
+        process.terminate()
+        code = process.wait(60)
+
+    stopped = overview.look(acme, import_id)
+    assert (code, is_seen) == (0, True)
+    assert stopped.progress.state is ImportState.RUNNING
+    assert stopped.waiting
+    assert stopped.waiting.on == "a worker"
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 6")
+        assert cursor.fetchone() == (0,)
