@@ -35,7 +35,7 @@ fmt:
     ruff check --fix
     ruff format
 
-# One measurement by its name: `just bench ledger`, `send`, `growth`, `holds`, `importing` or `render`.
+# One measurement by its name: `just bench ledger`, `send`, `growth`, `holds`, `planning`, `importing`, `filters` or `render`.
 bench name *args:
     python -m tests.bench.{{ name }} {{ args }}
 

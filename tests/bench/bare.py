@@ -7,8 +7,8 @@ from typing import LiteralString
 
 import psycopg
 
-from postledger.deliveries import queries
 from postledger.deliveries.ledger import arming, claiming, planning, settling
+from postledger.deliveries.queries import work
 
 _PARAMETER = re.compile(r"%\((\w+)\)[sb]")
 
@@ -38,8 +38,8 @@ def install(address: str) -> None:
 
 
 def _batches() -> str:
-    waiting = _bare(queries._WAITING).replace(
-        "SELECT d.position, d.address, d.contact_id, d.variables, d.attempts",
+    waiting = _bare(work._WAITING).replace(
+        "SELECT d.position, d.address, d.contact_id, d.variables, d.attempts, d.letter",
         "SELECT array_agg(d.position) INTO v_positions",
         1,
     )
@@ -103,7 +103,8 @@ END $$"""
 def _plan() -> str:
     source = (
         "SELECT address, address AS dedupe_key, id AS contact_id, NULL::text AS variables,"
-        " 0 AS letter FROM bench_contact WHERE id > v_after AND id <= v_after + 10000 ORDER BY id"
+        " 0 AS letter, NULL::text AS kept_back"
+        " FROM bench_contact WHERE id > v_after AND id <= v_after + 10000 ORDER BY id"
     )
     return f"""
 CREATE PROCEDURE bare_plan(v_stream bigint, v_mails bigint, INOUT moved bigint)
@@ -113,7 +114,7 @@ DECLARE
     v_size int := 500; v_ignored record;
 BEGIN
     WHILE v_after < v_mails LOOP
-        {_into(planning._PLAN.replace("{source}", source), "v_ignored")}
+        {_into(planning.PLAN.replace("{source}", source).replace("{repeated}", ""), "v_ignored")}
         COMMIT;
         v_after := v_after + 10000;
     END LOOP;

@@ -22,7 +22,8 @@ IN_FLIGHT = 4
 
 # Addresses in the order of a random text: the worst case for an index on them.
 _SOURCE: LiteralString = """
-SELECT address, address AS dedupe_key, id AS contact_id, NULL::text AS variables, 0 AS letter
+SELECT address, address AS dedupe_key, id AS contact_id, NULL::text AS variables, 0 AS letter,
+       NULL::text AS kept_back
 FROM bench_contact WHERE id > %(after)s AND id <= %(upto)s ORDER BY id
 """
 
