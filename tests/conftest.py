@@ -2,11 +2,17 @@
 
 from datetime import UTC, datetime
 
+import hypothesis
 import pytest
 from django.conf import settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from postledger.deliveries import partitions
+
+
+# How long an example takes says how busy the machine is, and nothing about the claim.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 
 def pytest_configure() -> None:

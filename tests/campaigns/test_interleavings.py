@@ -136,11 +136,11 @@ def interleave(desk: Desk) -> None:
             work = [people.submit(_with_connection, partial(steer, desk, one)) for one in chances]
         for one in work:
             one.result()
-        rig.until(lambda: all(map(has_reason, desk.seen())), every=0.2)
+        rig.until(lambda: all(map(has_reason, desk.seen())), seconds=300, every=0.2)
     for found in desk.seen():
         if found.state is RunState.PAUSED:
             resume(desk, found.run_id)
-    rig.until(lambda: not any(found.waiting for found in desk.seen()), every=0.2)
+    rig.until(lambda: not any(found.waiting for found in desk.seen()), seconds=300, every=0.2)
 
 
 def _with_connection(work: Callable[[], None]) -> None:

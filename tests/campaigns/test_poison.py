@@ -61,7 +61,9 @@ class Postmaster:
 
 @contextmanager
 def serving(postmaster: Postmaster) -> Iterator[int]:
-    controller = Controller(postmaster, hostname="127.0.0.1", port=rig.free_port())
+    controller = Controller(
+        postmaster, hostname="127.0.0.1", port=rig.free_port(), ready_timeout=120
+    )
     controller.start()
     try:
         yield controller.port

@@ -32,7 +32,7 @@ READERS, LEAVERS = (50_000, 1_000) if crews.IS_FULL else (2_000, 50)
 WINDOW = 50
 # Seconds that a window is with the provider: as long as real ones take, so that people can leave
 # meanwhile, and all of them before the campaign is over.
-CALL = 3.0 if crews.IS_FULL else 0.1
+CALL = 3.0 if crews.IS_FULL else 0.3
 
 
 class Place(StrEnum):

@@ -45,7 +45,7 @@ def test_a_hostile_template_is_refused_or_stays_text(number: int, is_html: bool)
     except (BadProgramError, RefusedError):
         said = ""
 
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < 10
     assert len(said) <= max(liquid.MOST_OUTPUT, len(template))
     # What stands in the template itself is no leak.
     assert not [leak for leak in LEAKS if leak in said and leak not in template]

@@ -315,7 +315,7 @@ def test_hostile_input_ends_soon(written_as: Format, frame: str, unit: str) -> N
     spent = time.process_time() - started
 
     # Some tenths of a second; without limits it would be minutes, or the end of the process.
-    assert spent < 1
+    assert spent < 10
 
 
 @pytest.mark.parametrize("depth", [200, 100_000])

@@ -24,7 +24,7 @@ from postledger.dispatch.loop import Dispatcher
 from postledger.dispatch.rules import Rules
 from postledger.lib.ids import DeliveryId
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 BODY = Body(subject="Hello", html="<p>Good morning.</p>", text="Good morning.")
 QUICKLY = retry.read("3: 0.1 0.1")
 RULES = Rules(
@@ -142,7 +142,7 @@ def dispatching(rules: Rules = RULES, name: str = "worker") -> Iterator[Dispatch
         yield dispatcher
     finally:
         dispatcher.stop()
-        thread.join(3 * PATIENCE)
+        thread.join(PATIENCE)
         assert not thread.is_alive(), "the dispatcher does not stop"
     if broke:
         raise broke[0]

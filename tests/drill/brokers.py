@@ -104,7 +104,7 @@ def bells(drill: Drill, size: Size) -> None:
 
 def _wait_for_queues(drill: Drill) -> None:
     """The broker may be new, and a worker that comes up makes its queues."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while True:
         try:
             _purge(drill)

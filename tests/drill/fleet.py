@@ -16,7 +16,7 @@ from tests.drill import books
 
 COMMANDS = Path(sys.executable).parent
 # A statement that was under way when its process died is over by then, and no lease has ended.
-_AFTERMATH = 0.5
+_AFTERMATH = 2.0
 
 
 @dataclass
@@ -89,7 +89,7 @@ class Fleet:
         crash = self.next_crash(member.role)
         return self.start(member.role, **extra, **({"CRASH_AT": crash} if crash else {}))
 
-    def terminate(self, member: Member, *, seconds: float = 40) -> int:
+    def terminate(self, member: Member, *, seconds: float = 120) -> int:
         """As a deploy does; returns the exit code."""
         member.popen.send_signal(signal.SIGTERM)
         code = member.popen.wait(seconds)

@@ -17,7 +17,7 @@ from tests.drill.waiting import free_port, until
 
 pytestmark = pytest.mark.slow
 
-MAILS = 60
+MAILS = 150
 KILLS = 12
 
 
@@ -26,7 +26,7 @@ def office(tmp_path: Path) -> Iterator[int]:
     port = free_port()
     command = [sys.executable, "-m", "tests.drill.post_office", str(port)]
     process = subprocess.Popen([*command, str(tmp_path / "journal"), "0.05"])
-    until(lambda: is_open(port), seconds=20)
+    until(lambda: is_open(port), seconds=60)
     yield port
     process.kill()
     process.wait()
@@ -42,7 +42,7 @@ def test_a_naive_dispatcher_that_is_killed_sends_twice_and_is_found_out(
     for _ in range(KILLS):
         _killed_while_sending(kind, books, office, tmp_path / "journal")
     last = _started(kind, books, office)
-    until(lambda: _states(books) == {"accepted"}, seconds=60)
+    until(lambda: _states(books) == {"accepted"}, seconds=180)
     last.kill()
     last.wait()
 
@@ -59,7 +59,7 @@ def _killed_while_sending(kind: str, books: Path, port: int, journal: Path) -> N
     process = _started(kind, books, port)
     until(
         lambda: journal.exists() and len(journal.read_text().splitlines()) > before + 1,
-        seconds=20,
+        seconds=60,
         every=0.001,
     )
     process.send_signal(signal.SIGKILL)

@@ -16,7 +16,7 @@ from postledger.deliveries import audit, ledger
 from postledger.deliveries.entries import Claim, Entry, Evidence, Window, accepted
 from postledger.deliveries.ledger import Planned, sql
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 NOW = datetime.now(UTC)
 
 type Verb[T] = Callable[[], T]
@@ -38,7 +38,7 @@ class Running[T]:
         try:
             with connection.cursor() as cursor:
                 # Whatever goes wrong, no test hangs.
-                cursor.execute("SET lock_timeout = '15s'")
+                cursor.execute("SET lock_timeout = '100s'")
                 cursor.execute("SELECT pg_backend_pid()")
                 self._pid.set_result(cursor.fetchone()[0])
             if stops:

@@ -75,7 +75,7 @@ def test_an_import_survives_ten_kills(tmp_path: Path) -> None:
         time.sleep(chance.uniform(0, 0.3))
         os.kill(running_on.pid, signal.SIGKILL)
         running_on.communicate()
-    _, told = _resume(path, import_id, "acme").communicate(timeout=120)
+    _, told = _resume(path, import_id, "acme").communicate(timeout=600)
 
     done = running.progress(acme, import_id)
     expected = {f"r{n}@example.com" for n in range(ROWS) if n % 1000 not in {7, 501}}

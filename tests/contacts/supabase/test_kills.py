@@ -10,6 +10,7 @@ from pytest_django import Settings
 
 from postledger.contacts.models import ConsentEvent, Contact
 from postledger.contacts.supabase import syncing
+from tests import locks
 from tests.contacts import people
 from tests.fakes import postgrest
 from tests.fakes.postgrest import FakePostgrest, Seen
@@ -67,6 +68,7 @@ def test_a_killed_sync_is_gone_on_with_exactly(fake: FakePostgrest, method: str)
 
         fake.before_answer = kill
         assert process.wait(timeout=60) == -9
+        locks.wait_until_free()
     fake.before_answer = lambda _: None
 
     done = syncing.sync_all()
