@@ -9,7 +9,6 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from postledger.deliveries import partitions
 
-
 # How long an example takes says how busy the machine is, and nothing about the claim.
 hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")

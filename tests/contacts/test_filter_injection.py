@@ -49,12 +49,12 @@ CORPUS = [
     ")))union(select 1,2,3,4)--",
     "' UNION SELECT id, address, name, state FROM contacts_contact --",
     "x'; DROP TABLE contacts_contact; --",
-    "'; SELECT pg_sleep(5); --",
-    "'||pg_sleep(5)||'",
-    "name;select pg_sleep(5)",
-    "1; SELECT pg_sleep(5)",
-    "(SELECT pg_sleep(5))",
-    "$tag$; SELECT pg_sleep(5); $tag$",
+    "'; SELECT pg_sleep(100); --",
+    "'||pg_sleep(100)||'",
+    "name;select pg_sleep(100)",
+    "1; SELECT pg_sleep(100)",
+    "(SELECT pg_sleep(100))",
+    "$tag$; SELECT pg_sleep(100); $tag$",
     "E'\\x27'",
     "U&'\\0027'",
     "\u02bc OR 1=1",
@@ -122,7 +122,7 @@ def test_hostile_texts_are_refused_or_find_nobody(shape: str, acme: int, crowd: 
         except (InvalidFilterError, ListUnknownError):
             continue
 
-    assert time.monotonic() - started < 5.0
+    assert time.monotonic() - started < 60  # nobody slept
     assert list(Contact.objects.order_by("pk").values_list("pk", flat=True)) == crowd
 
 

@@ -132,11 +132,11 @@ def test_a_connection_lost_while_handing_back_leaves_nothing_leased(
 
 def test_a_read_only_database_is_waited_for_and_not_taken_for_a_bug(tmp_path: Path) -> None:
     """After a failover a connection may end at a standby for a while."""
-    acme = office.open_office(tmp_path, settings={"slow": 0.5})
+    acme = office.open_office(tmp_path, settings={"slow": 3})
     stream = office.stream(acme, [*office.people(3), "slow@example.com"])
 
     with office.dispatching():
-        office.until(lambda: len(acme.taken()) == 3)
+        office.until(lambda: len(acme.taken()) >= 3)
         with office.read_only():
             office.until(lambda: len(acme.taken()) == 4)
         office.until(lambda: not office.waiting(stream))
@@ -169,11 +169,11 @@ def test_terminated_backends_cost_time_and_no_mail(tmp_path: Path) -> None:
 def test_answers_that_come_while_the_database_is_away_are_booked_when_it_is_back(
     tmp_path: Path,
 ) -> None:
-    acme = office.open_office(tmp_path, settings={"slow": 0.3})
+    acme = office.open_office(tmp_path, settings={"slow": 3})
     stream = office.stream(acme, ["slow@example.com", *office.people(3)])
 
     with office.dispatching():
-        office.until(lambda: len(acme.taken()) == 3)
+        office.until(lambda: len(acme.taken()) >= 3)
         with office.no_connections():
             office.until(lambda: len(acme.taken()) == 4)
         office.until(lambda: not office.waiting(stream))

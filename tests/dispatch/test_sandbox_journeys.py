@@ -136,7 +136,7 @@ def test_what_is_never_answered_is_in_doubt_by_its_deadline_and_holds_up_nobody(
     acme = office.open_office(tmp_path, settings={"slow": 0.1})
     stream = office.stream(acme, [*office.people(5), "hang@example.com"])
 
-    with office.dispatching(office.with_lease(3)) as dispatcher:
+    with office.dispatching(office.with_lease(12)) as dispatcher:
         office.until(lambda: office.waiting(stream) == 1)
         other = office.stream(acme, office.people(5))
         office.until(lambda: not office.waiting(other), dispatcher)

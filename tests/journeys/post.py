@@ -38,7 +38,7 @@ class Mailbox:
 @contextmanager
 def mailbox() -> Iterator[Mailbox]:
     kept = Mailbox(rig.free_port())
-    controller = Controller(kept, hostname="127.0.0.1", port=kept.port)
+    controller = Controller(kept, hostname="127.0.0.1", port=kept.port, ready_timeout=120)
     controller.start()
     try:
         yield kept

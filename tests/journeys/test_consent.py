@@ -45,7 +45,7 @@ class House:
         def arrived() -> list[EmailMessage]:
             return [mail for mail in self.box.mails() if mail["To"] == address]
 
-        rig.until(arrived, seconds=30)
+        rig.until(arrived, seconds=120)
         return arrived()[0]
 
     def joined(self, address: str) -> httpx.Response:

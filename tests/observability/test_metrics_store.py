@@ -96,7 +96,7 @@ for _ in range(200):
 """
     processes = [start(body) for _ in range(3)]
 
-    assert [process.wait(60) for process in processes] == [0, 0, 0]
+    assert [process.wait(300) for process in processes] == [0, 0, 0]
     for process in processes:
         process.communicate()
     assert metrics_store.totals() == {
@@ -137,11 +137,13 @@ import threading
 metrics_store.flush_in_background(interval=0.2)
 print(threading.active_count())
 metrics.FINAL_STATES.add(1, state="SENT")
-time.sleep(1.5)
+end = time.monotonic() + 60
+while time.monotonic() < end and not (metrics_store.totals() and threading.active_count() == 1):
+    time.sleep(0.1)
 print(threading.active_count(), metrics_store.totals()[("pipeline_final_state_total", ("SENT",))])
 """)
 
-    told, _ = process.communicate(timeout=30)
+    told, _ = process.communicate(timeout=120)
 
     assert told.splitlines() == ["1", "1 1.0"]
 
@@ -152,7 +154,7 @@ metrics_store.flush_in_background()
 metrics.FINAL_STATES.add(4, state="SENT")
 """)
 
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
 
     assert metrics_store.totals() == {SENT: 4}
 
@@ -163,6 +165,6 @@ import postledger.config.wsgi
 metrics.FINAL_STATES.add(4, state="SENT")
 """)
 
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
 
     assert metrics_store.totals() == {SENT: 4}

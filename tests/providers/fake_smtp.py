@@ -84,6 +84,7 @@ class FakeSmtp:
     connection_count: int = 0
     open_count: int = 0
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    stalled: asyncio.Event = field(default_factory=asyncio.Event)  # some connection has
     writers: list[asyncio.StreamWriter] = field(default_factory=list)
     guests: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -191,6 +192,7 @@ class Conversation:
 
     async def fail(self, fault: str) -> None:
         if fault == Fault.STALL:
+            self.server.stalled.set()
             await self.server.stopped.wait()
         if fault == Fault.RESET:
             sock: socket.socket = self.writer.get_extra_info("socket")

@@ -10,7 +10,7 @@ from postledger.providers.smtp.provider import Smtp
 from postledger.providers.smtp.settings import Settings, Timeouts, Tls
 from tests.providers.fake_smtp import FakeSmtp, serving
 
-SLOW = 0.15
+SLOW = 0.8
 
 
 @dataclass(frozen=True, slots=True)

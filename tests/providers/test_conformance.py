@@ -17,7 +17,7 @@ from postledger.providers.base import (
     TryLater,
 )
 from tests.providers.messages import a_letter, a_message, a_window, closing, send
-from tests.providers.stands import STANDS, Stand, Stands
+from tests.providers.stands import SLOW, STANDS, Stand, Stands
 
 OUTCOMES: dict[str, type[Outcome]] = {
     "alice": Accepted,
@@ -165,9 +165,9 @@ def test_the_deadline_ends_a_window(stands: Stands) -> None:
             0: Accepted,
             1: InDoubt,
         }
-        assert loop.time() < deadline + 0.5
+        assert loop.time() < deadline + 5
 
-    at(stands, story, patience=0.4)
+    at(stands, story, patience=1)
 
 
 class Collector:
@@ -194,7 +194,7 @@ class Collector:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110  the server under test has no event to offer
             await asyncio.sleep(0.005)
 
@@ -206,7 +206,7 @@ def test_a_cancelled_window_still_tells_every_outcome(stands: Stands, times: int
         await until(lambda: len(stand.taken()) == 2 and 0 in collector.outcomes)
 
         assert await collector.cancelled(times) == [Accepted, InDoubt, NotSent]
-        await asyncio.sleep(2 * 0.15)
+        await asyncio.sleep(2 * SLOW)
         assert sorted(stand.taken()) == ["alice@example.com", "hang@example.com"]
 
     at(stands, story)
@@ -226,7 +226,7 @@ def test_a_window_cancelled_at_once_is_not_sent(stands: Stands) -> None:
 def test_the_provider_serves_on_after_a_cancelled_window(stands: Stands) -> None:
     async def story(stand: Stand) -> None:
         collector = Collector(stand, "hang@example.com", *["slow@example.com"] * 5)
-        await until(lambda: len(stand.taken()) == 1)
+        await until(lambda: "hang@example.com" in stand.taken())
         await collector.cancelled()
 
         outcomes = await send(stand.provider, a_window(*["alice@example.com"] * 8))

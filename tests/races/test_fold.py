@@ -18,14 +18,17 @@ pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 def test_the_sums_equal_the_recount_at_every_moment_of_settling_and_folding() -> None:
     stream = cast.stream(mails=3_000)
     singles = cast.stream(Kind.TRANSACTIONAL, mails=1_000)
-    seen = set()
+    seen: set[tuple[int, int]] = set()
 
     with (
         collide.meanwhile([_fold] * 2) as folders,
         collide.meanwhile([partial(_work, one) for one in (stream, stream, singles)]) as workers,
     ):
-        until = time.monotonic() + 3
-        while time.monotonic() < until and not all(worker.is_done() for worker in workers):
+        began = time.monotonic()
+        while (len(seen) < 5 or time.monotonic() < began + 3) and not all(
+            worker.is_done() for worker in workers
+        ):
+            assert time.monotonic() < began + collide.PATIENCE, seen
             for id_, planned in ((stream, 3_000), (singles, 1_000)):
                 assert collide.findings(id_) == []
                 books = queries.books_of([id_])[id_]

@@ -229,7 +229,7 @@ def test_doubts_are_counted_wherever_their_counter_stands(client: Client) -> Non
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_counts_while_it_shows_signs_of_life(client: Client) -> None:
-    for name, age in (("a", 1), ("b", 29), ("c", 40)):
+    for name, age in (("a", 1), ("b", 15), ("c", 40)):
         seen = datetime.now(UTC) - timedelta(seconds=age)
         Worker.objects.create(name=name, started_at=seen, seen_at=seen, carrying=0)
 

@@ -274,7 +274,8 @@ def test_a_key_does_what_its_scopes_say(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_mail_costs_one_question_to_the_database() -> None:
+def test_a_mail_costs_one_question_to_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "KNOWN_FOR", 60.0)
     alice = caller("acme")
     alice.send()  # opens the stream and recognises the key
 
@@ -285,7 +286,8 @@ def test_a_mail_costs_one_question_to_the_database() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_mail_under_a_key_costs_four() -> None:
+def test_a_mail_under_a_key_costs_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "KNOWN_FOR", 60.0)
     alice = caller("acme")
     alice.send()
 

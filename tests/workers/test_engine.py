@@ -46,7 +46,9 @@ def worker(
             stderr=subprocess.STDOUT,
         )
         try:
-            office.until(lambda: process.poll() is not None or Worker.objects.exists())
+            office.until(
+                lambda: process.poll() is not None or Worker.objects.exists(), patience=120
+            )
             yield process
         finally:
             process.kill()
@@ -55,7 +57,7 @@ def worker(
 
 def ended(process: "subprocess.Popen[bytes]", how: signal.Signals = signal.SIGTERM) -> int:
     process.send_signal(how)
-    return process.wait(20)
+    return process.wait(60)
 
 
 def within(seconds: float, holds: Callable[[], bool]) -> bool:
@@ -74,13 +76,15 @@ def test_a_worker_answers_bells_and_ends_when_it_is_told_to(tmp_path: Path) -> N
 
     with brokers.own_queues() as prefix, worker(log, prefix=prefix) as process:
         app = brokers.celery_app(prefix)
-        assert within(20, lambda: b" ready." in log.read_bytes())
-        # Without beat the loop looks every five seconds: three in a row are not found by chance.
+        assert within(120, lambda: b" ready." in log.read_bytes())
+        # Without beat the loop looks every five seconds, and last after the mail before: that it
+        # finds all of them in time by itself is impossible.
         rung = []
         for number in range(3):
             office.enqueue(stream, [f"r{number}@example.com"])
             app.send_task("postledger.bell", args=[stream], retry=False)
-            rung.append(within(1.5, lambda: not office.waiting(stream)))
+            rung.append(within(4, lambda: not office.waiting(stream)))
+            time.sleep(0.5)  # the look that follows work is over
         code = ended(process)
         app.close()
 
@@ -104,7 +108,7 @@ def test_with_beat_what_comes_due_goes_and_lost_leases_come_back(tmp_path: Path)
         worker(tmp_path / "log", "--beat", prefix=prefix) as process,
     ):
         cast.run_out(taken.lease)
-        is_done = within(20, lambda: not office.waiting(later, lost, cancelled))
+        is_done = within(60, lambda: not office.waiting(later, lost, cancelled))
         code = ended(process)
 
     assert is_done
@@ -128,7 +132,7 @@ def test_a_worker_that_is_told_to_stop_finishes_its_calls_and_doubts_nothing(
         took = time.monotonic() - began
 
     assert code == 0
-    assert took < 10
+    assert took < 20
     assert office.counts(slow) == {State.ACCEPTED: 2}
     assert State.IN_DOUBT not in office.counts(bulk)
     assert len(acme.taken_from(bulk)) == office.counts(bulk)[State.ACCEPTED]
@@ -144,14 +148,14 @@ def test_a_worker_without_its_broker_sends_what_is_due_and_ends_when_it_is_told_
     with worker(tmp_path / "log", "--beat", broker=brokers.dead_url()) as process:
         office.until(lambda: not office.waiting(first))
         second = office.stream(acme, office.people(3))
-        is_found = within(8, lambda: not office.waiting(second))
+        is_found = within(30, lambda: not office.waiting(second))
         began = time.monotonic()
         code = ended(process)
         took = time.monotonic() - began
 
     assert is_found
     assert code == 0
-    assert took < 10
+    assert took < 20
     assert office.counts(first) == office.counts(second) == {State.ACCEPTED: 3}
 
 
@@ -168,15 +172,16 @@ def test_a_worker_whose_line_to_the_broker_is_cut_goes_on_and_hears_bells_again(
         worker(log, prefix=prefix, broker=line.url) as process,
     ):
         app = brokers.celery_app(prefix)
-        assert within(20, lambda: b" ready." in log.read_bytes())
+        assert within(120, lambda: b" ready." in log.read_bytes())
         line.cut()
-        assert within(20, lambda: log.read_bytes().count(b"Connected to") == 2)
+        assert within(120, lambda: log.read_bytes().count(b"Connected to") == 2)
         time.sleep(0.5)
         rung = []
         for number in range(2):
             office.enqueue(stream, [f"r{number}@example.com"])
             app.send_task("postledger.bell", args=[stream], retry=False)
-            rung.append(within(2, lambda: not office.waiting(stream)))
+            rung.append(within(4, lambda: not office.waiting(stream)))
+            time.sleep(0.5)  # the look that follows work is over
         code = ended(process)
         app.close()
 

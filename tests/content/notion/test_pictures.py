@@ -102,10 +102,10 @@ def test_an_expired_address_is_refused(fake: FakeNotion, tmp_path: Path) -> None
 
 
 def test_a_picture_that_drips_in_is_given_up(fake: FakeNotion, tmp_path: Path) -> None:
-    fake.files["a"] = File(PNG * 10, drip=0.05)
+    fake.files["a"] = File(PNG * 10, drip=0.25)
 
     with pytest.raises(UnavailableError, match="took too long"):
-        stage.album(fake, tmp_path, seconds=0.2).keep(fake.file_url("a"))
+        stage.album(fake, tmp_path, seconds=1).keep(fake.file_url("a"))
 
 
 def test_a_picture_that_does_not_come_is_given_up(fake: FakeNotion, tmp_path: Path) -> None:
