@@ -65,6 +65,16 @@ FROM contacts_contact AS contact
 WHERE contact.workspace_id = %(workspace)s AND chance(contact.id, %(list)s::int + 100) < %(share)s
 """
 
+_UNCONFIRMED: LiteralString = """
+UPDATE contacts_contact AS contact SET is_unconfirmed = true
+WHERE contact.workspace_id = %(workspace)s AND EXISTS (
+    SELECT FROM contacts_subscription AS s WHERE s.contact_id = contact.id AND s.state = 'pending'
+) AND NOT EXISTS (
+    SELECT FROM contacts_subscription AS s
+    WHERE s.contact_id = contact.id AND s.state IN ('active', 'paused')
+)
+"""
+
 # The lists, and which share of the contacts each has.
 LISTS = {"news": 0.7, "offers": 0.2, "beta": 0.005}
 
@@ -83,6 +93,7 @@ def gather(name: str, *, size: int, now: datetime) -> int:
             actions.create_list(workspace_id, key=key, name=key, actor="bench")
             list_id = lists.named(workspace_id, key)
             cursor.execute(_SUBSCRIPTIONS, named | {"list": list_id, "share": share})
+        cursor.execute(_UNCONFIRMED, named)
         cursor.execute("DROP FUNCTION chance")
         cursor.execute("VACUUM ANALYZE")
     return workspace_id

@@ -3,14 +3,25 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import Settings
 
-from tests.campaigns import mailing
+from tests.campaigns import mailing, press
 from tests.fakes import notion
 from tests.fakes.notion import FakeNotion
+from tests.web import callers
+from tests.web.callers import Caller
 
 
 @pytest.fixture
-def fake(settings: Settings) -> Iterator[FakeNotion]:
-    """A Notion that this installation is connected to."""
+def fake(db: None, settings: Settings) -> Iterator[FakeNotion]:
+    """A Notion that acme, which can send campaigns, is connected to."""
+    workspace_id = press.found(settings)
     with notion.running() as running:
-        mailing.connect(settings, running)
+        mailing.connect(settings, running, workspace_id)
         yield running
+
+
+@pytest.fixture
+def alice(fake: FakeNotion) -> Caller:
+    """A program of acme, which has three readers."""
+    who = callers.caller("acme")
+    press.people(who.workspace_id, 3)
+    return who

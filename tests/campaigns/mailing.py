@@ -6,10 +6,12 @@ from uuid import UUID
 
 from pytest_django import Settings
 
+from postledger.accounts import actions
+from postledger.accounts.integrations import Kind
 from postledger.campaigns.models import Run
 from tests.campaigns import press
 from tests.fakes import notion_pages as pages
-from tests.fakes.notion import TOKEN, FakeNotion, text_of
+from tests.fakes.notion import FakeNotion, text_of
 from tests.fakes.notion_pages import Node, Schema
 from tests.web.callers import Caller, Reply
 
@@ -31,12 +33,16 @@ ERRORS = Schema(
 )
 
 
-def connect(settings: Settings, fake: FakeNotion) -> None:
-    settings.NOTION_TOKEN, settings.NOTION_URL = TOKEN, fake.url
-    settings.NOTION_DB_ERRORS = ERRORS.database_id
-    settings.NOTION_DB_MAILOUTS = ""
+def connect(settings: Settings, fake: FakeNotion, workspace_id: int) -> None:
+    """Gives a workspace a token of this Notion, and the table of errors."""
+    settings.NOTION_URL = fake.url
+    change(workspace_id, token=fake.token, errors=ERRORS.database_id)
     for table in (MAILOUTS, ERRORS):
         fake.add_database(table)
+
+
+def change(workspace_id: int, **changes: str | None) -> None:
+    actions.set_integration(workspace_id, Kind.NOTION, changes=changes, actor="alice")
 
 
 def row(subject: str = "Weekly news", *, is_test: bool = False) -> dict[str, object]:

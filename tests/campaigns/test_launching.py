@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from postledger.accounts import actions as accounts
 from postledger.accounts.queries import Organisation
-from postledger.campaigns import drafts, launching
+from postledger.campaigns import batches, drafts, launching
 from postledger.campaigns.drafts import Draft
 from postledger.campaigns.freezing import EmptyBodyError
 from postledger.campaigns.launching import AlreadyLaunchedError, BatchTakenError
@@ -90,7 +90,7 @@ def test_a_later_edit_does_not_change_what_was_launched(acme: int) -> None:
 
 
 def batch(acme: int, draft: Draft, batch_id: UUID) -> UUID:
-    put = drafts.put(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
+    put = batches.put(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
     return launching.send_batch(put, batch_id=batch_id, actor="alice", now=press.NOW)
 
 

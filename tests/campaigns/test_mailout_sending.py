@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection
@@ -14,9 +14,11 @@ from postledger.accounts import actions
 from postledger.accounts.keys import Scope
 from postledger.accounts.models import Workspace
 from postledger.accounts.queries import Organisation
-from postledger.campaigns import mailout_telling
+from postledger.campaigns import batches, mailout_telling
+from postledger.campaigns.drafts import Draft
 from postledger.campaigns.material import OfPage
 from postledger.campaigns.models import Campaign, ErrorRow, Run
+from postledger.deliveries import ledger
 from tests.campaigns import mailing, press
 from tests.contacts import people
 from tests.fakes import notion_pages as pages
@@ -25,13 +27,6 @@ from tests.web import callers
 from tests.web.callers import Caller
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def alice(fake: FakeNotion, settings: Settings) -> Caller:
-    workspace_id = press.found(settings)
-    press.people(workspace_id, 3)
-    return callers.caller("acme")
 
 
 def test_a_page_is_mailed_to_everybody_and_read_once(fake: FakeNotion, alice: Caller) -> None:
@@ -251,25 +246,87 @@ def test_an_abort_is_answered_and_its_row_kept_when_notion_takes_none(
     assert mailing.errors(fake) == [("empty_body", None)]
 
 
-def test_without_a_table_of_errors_nothing_is_kept_for_it(
-    fake: FakeNotion, alice: Caller, settings: Settings
-) -> None:
-    settings.NOTION_DB_ERRORS = ""
+def test_without_a_table_of_errors_nothing_is_kept_for_it(fake: FakeNotion, alice: Caller) -> None:
+    mailing.change(alice.workspace_id, errors=None)
 
     assert mailing.send(alice, no_body(fake, 0)).body["code"] == "empty_body"
     assert not ErrorRow.objects.exists()
 
 
 def test_a_page_from_outside_the_table_of_mailouts_is_not_mailed(
-    fake: FakeNotion, alice: Caller, settings: Settings
+    fake: FakeNotion, alice: Caller
 ) -> None:
-    settings.NOTION_DB_MAILOUTS = mailing.MAILOUTS.database_id
+    mailing.change(alice.workspace_id, mailouts=mailing.MAILOUTS.database_id)
     outside = fake.add_page(pages.paragraph("Salaries"), properties=mailing.row())
 
     reply = mailing.send(alice, outside)
 
     assert (reply.status, reply.body["code"]) == (422, "page_not_a_mailout")
     assert mailing.send(alice, mailing.page(fake)).status == 202
+
+
+def test_through_no_door_a_page_from_outside_is_mailed_though_it_can_be_looked_at(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    mailing.change(alice.workspace_id, mailouts=mailing.MAILOUTS.database_id)
+    outside = fake.add_page(pages.paragraph("Salaries"), properties=mailing.row())
+    path = f"/v1/campaigns/{press.campaign(alice.workspace_id, material=OfPage(outside))}"
+
+    launched = alice.post(f"{path}/launch", None)
+    tested = alice.post(f"{path}/test", {"addresses": ["a@example.com"]})
+    shown = alice.post(f"{path}/preview", {})
+
+    assert [reply.body["code"] for reply in (launched, tested)] == ["page_not_a_mailout"] * 2
+    assert "Salaries" in shown.body["text"]
+    assert not Run.objects.exists()
+
+
+def test_the_rest_of_a_page_that_says_it_is_a_test_goes_to_nobody(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    page_id = mailing.page(fake)
+    run = mailing.sent(alice, page_id)
+    alice.post(f"/v1/runs/{run.pk}/cancel", None)
+    while ledger.drain(run.stream_id):
+        pass
+    fake.pages[page_id]["properties"] = mailing.row(is_test=True)
+
+    refused = alice.post(f"/v1/runs/{run.pk}/rest", None)
+    fake.pages[page_id]["properties"] = mailing.row()
+    taken = alice.post(f"/v1/runs/{run.pk}/rest", None)
+
+    assert (refused.status, refused.body["code"]) == (422, "page_is_test")
+    assert len(press.addresses(press.planned(UUID(taken.body["run_id"])))) == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_never_goes_to_the_list_that_another_request_named(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    for key in ("staff", "public"):
+        people.news(alice.workspace_id, key)
+    page_id = mailing.page(fake)
+    tag = f"notion-{page_id}"
+    other = Draft(tag, "Weekly news", OfPage(page_id), list_key="public")
+    seen: list[str] = []
+
+    def between(execute: Any, sql: str, *given: Any) -> Any:
+        """Where the first has put its campaign, and not launched it, another one puts its own."""
+        seen.append(sql)
+        is_put = any(one.startswith('INSERT INTO "campaigns_campaign"') for one in seen)
+        if is_put and not connection.in_atomic_block and "other" not in seen:
+            seen.append("other")
+            batches.put(
+                alice.workspace_id, other, batch_id=uuid4(), actor="bob", now=datetime.now(UTC)
+            )
+        return execute(sql, *given)
+
+    with connection.execute_wrapper(between):
+        first = mailing.send(alice, page_id, list="staff")
+
+    assert Campaign.objects.get(tag=tag).list_key == "public"
+    assert (first.status, first.body["code"]) == (409, "campaign_changed")
+    assert not Run.objects.exists()
 
 
 @pytest.mark.parametrize("named", ["", "news", "0" * 31])
@@ -298,10 +355,9 @@ def test_with_a_test_key_nobody_is_reached_and_the_page_stays_unsent(
     assert (sandboxed.is_test, live.is_test) == (True, False)
 
 
-def test_pages_are_open_to_the_first_workspace_alone(
+def test_pages_are_open_to_no_workspace_without_a_notion_of_its_own(
     fake: FakeNotion, alice: Caller, settings: Settings
 ) -> None:
-    """The token is the installation's: another workspace would read what it was not shown."""
     press.found(settings, "globex")
     charlie = callers.caller("globex")
     page_id = mailing.page(fake)

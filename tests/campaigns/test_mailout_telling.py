@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 from django.conf import settings as django_settings
-from pytest_django import Settings
+from django.db import connection
 
 from postledger.accounts.models import Workspace
 from postledger.campaigns import (
@@ -22,27 +22,19 @@ from postledger.campaigns import (
     mailout_telling,
     steering,
 )
-from postledger.campaigns.models import ErrorRow, Mailout
+from postledger.campaigns.models import ErrorRow, Mailout, Run
 from postledger.deliveries import entries, ledger
-from postledger.deliveries.entries import Entry
-from tests import cast
+from postledger.deliveries.entries import Decision, Entry, Seen
+from tests import cast, locks
 from tests.campaigns import mailing, press
 from tests.fakes import notion_pages as pages
 from tests.fakes.notion import TOKEN, ApiError, FakeNotion
 from tests.journeys import stage
-from tests.web import callers
 from tests.web.callers import Caller
 
 pytestmark = pytest.mark.django_db
 
 UNTOLD = {"status": "Ready", "sent": None, "failed": None, "has_time": False}
-
-
-@pytest.fixture
-def alice(fake: FakeNotion, settings: Settings) -> Caller:
-    workspace_id = press.found(settings)
-    press.people(workspace_id, 3)
-    return callers.caller("acme")
 
 
 def taken(position: int) -> Entry:
@@ -216,6 +208,154 @@ def test_a_cancelled_page_was_sent_once_its_rest_reached_everybody(
     assert (shown["sent"], shown["status"]) == told
 
 
+def tried_out(fake: FakeNotion, alice: Caller, answer: Callable[[int], Entry]) -> str:
+    """A page whose test, to as many as the page is for, was told; the next one is for everybody."""
+    testers = "a@example.com, b@example.com, c@example.com"
+    Workspace.objects.filter(pk=alice.workspace_id).update(test_emails=testers)
+    page_id = mailing.page(fake, properties=mailing.row(is_test=True))
+    cast.book(mailing.sent(alice, page_id).stream_id, answer)
+    tell()
+    known: Any = fake.pages[page_id]["properties"]
+    known["Is test"]["checkbox"] = False
+    return page_id
+
+
+def test_a_page_that_reached_as_many_as_its_test_is_told_that_it_was_sent(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    page_id = tried_out(fake, alice, taken)
+    test = mailing.shown(fake, page_id)
+
+    # Nobody looks while it is on its way.
+    cast.book(mailing.sent(alice, page_id).stream_id, taken)
+    tell()
+
+    assert test == UNTOLD | {"sent": 3, "failed": 0}
+    assert mailing.shown(fake, page_id) == result(3, 0, "Send")
+
+
+def test_what_a_test_told_is_not_taken_for_what_notion_missed(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    page_id = tried_out(fake, alice, taken)
+    cast.book(mailing.sent(alice, page_id).stream_id, taken)
+    fake.token = "another"
+    tell()
+    fake.token = TOKEN
+
+    tell()
+
+    assert mailing.shown(fake, page_id) == result(3, 0, "Send")
+
+
+def lines_read() -> int:
+    """How many lines of the ledger were read in this transaction, which is the whole test."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint"
+            " FROM pg_stat_xact_user_tables WHERE relname LIKE 'deliveries_delivery_%'"
+        )
+        [(found,)] = cursor.fetchall()
+    return int(found)
+
+
+def rested(alice: Caller, run: Run, answer: Callable[[int], Entry]) -> None:
+    """A run of which the first mail went before it was cancelled, and the results of its rest."""
+    cast.book(run.stream_id, taken, size=1)
+    steering.cancel(alice.workspace_id, run.pk, actor="alice")
+    while ledger.drain(run.stream_id):
+        pass
+    now = datetime.now(UTC)
+    rest = press.planned(launching.rest(alice.workspace_id, run.pk, actor="alice", now=now))
+    cast.book(rest.stream_id, answer)
+
+
+def test_a_page_whose_rest_stays_open_is_looked_at_without_reading_its_lines(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    page_id = mailing.page(fake)
+    rested(alice, mailing.sent(alice, page_id), refused)
+    tell()
+    tell()
+    before = lines_read()
+
+    tell()
+
+    assert before > 0
+    assert lines_read() == before
+    assert mailing.shown(fake, page_id) == result(1, 2, "Failed")
+
+
+def test_a_page_whose_test_stays_open_is_looked_at_without_reading_its_lines(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    page_id = tried_out(fake, alice, refused)
+    rested(alice, mailing.sent(alice, page_id), taken)
+    tell()
+    tell()
+    before = lines_read()
+
+    tell()
+
+    assert before > 0
+    assert lines_read() == before
+    assert mailing.shown(fake, page_id) == result(3, 0, "Send")
+
+
+def closed(fake: FakeNotion, alice: Caller, answer: Callable[[int], Entry]) -> tuple[str, Run]:
+    """A page whose run somebody closed, with what it came to, and that was told so."""
+    page_id = mailing.page(fake)
+    run = mailing.sent(alice, page_id)
+    cast.book(run.stream_id, answer, size=1)
+    cast.book(run.stream_id, taken)
+    steering.close(alice.workspace_id, run.pk, actor="alice", now=datetime.now(UTC))
+    tell()
+    assert mailing.shown(fake, page_id) == result(2, 1, "Failed")
+    return page_id, run
+
+
+@pytest.mark.parametrize("is_seen_waiting", [True, False])
+def test_a_page_hears_of_mail_that_an_operator_requeued_after_its_run_was_closed(
+    is_seen_waiting: bool,  # noqa: FBT001  a case
+    fake: FakeNotion,
+    alice: Caller,
+) -> None:
+    page_id, run = closed(fake, alice, refused)
+
+    # As an operator's command does, which knows nothing of runs.
+    ledger.requeue(run.stream_id, [Seen(0, 1)], actor="bob")
+    if is_seen_waiting:
+        tell()
+    cast.book(run.stream_id, taken)
+    tell()
+
+    assert mailing.shown(fake, page_id) == result(3, 0, "Send")
+
+
+def test_a_page_hears_of_a_doubt_that_an_operator_ended_after_its_run_was_closed(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    page_id, run = closed(fake, alice, entries.in_doubt)
+
+    decision = Decision.COUNT_AS_SENT
+    ledger.resolve(run.stream_id, [Seen(0, 1)], decision=decision, actor="bob")
+    tell()
+
+    assert mailing.shown(fake, page_id) == result(3, 0, "Send")
+
+
+def test_a_page_with_failures_is_told_of_them_once_however_often_it_is_looked_at(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    closed(fake, alice, refused)
+    tell()
+    asked = len(fake.requests)
+
+    tell()
+
+    assert len(fake.requests) == asked
+
+
 def test_a_block_that_mails_cannot_show_is_a_row(fake: FakeNotion, alice: Caller) -> None:
     mailing.sent(alice, mailing.page(fake, pages.paragraph("Hello."), pages.bare("poll")))
 
@@ -363,9 +503,7 @@ def child(fake: FakeNotion) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
             "DJANGO_SETTINGS_MODULE": "postledger.config.settings",
             "SECRET_KEY": django_settings.SECRET_KEY,
             "DATABASE_URL": stage.database(),
-            "NOTION_TOKEN": fake.token,
             "NOTION_URL": fake.url,
-            "NOTION_DB_ERRORS": mailing.ERRORS.database_id,
         }
         started.append(subprocess.Popen([sys.executable, "-c", CHILD], env=environment))
         return started[-1]
@@ -399,6 +537,7 @@ def test_killed_in_the_middle_nothing_is_lost_and_nothing_told_twice(
     setattr(fake, moment, kill)
     processes.append(child())
     assert processes[0].wait(60) == -signal.SIGKILL
+    locks.wait_until_free()
     at_death = len(mailing.titles(fake))
 
     tell()

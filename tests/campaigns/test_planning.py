@@ -1,6 +1,6 @@
 """Whom a run goes to, in which order, and how planning goes on after any interruption."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
@@ -11,7 +11,7 @@ from postledger.accounts import actions as accounts
 from postledger.campaigns import launching, planning
 from postledger.campaigns.material import Words
 from postledger.campaigns.models import Run
-from postledger.campaigns.timing import Local
+from postledger.campaigns.timing import At, Local
 from postledger.contacts import actions
 from postledger.contacts.details import Details
 from postledger.contacts.models import Contact, Subscription
@@ -76,18 +76,58 @@ def test_who_must_not_be_mailed_is_counted_by_why_and_not_planned(acme: int) -> 
     }
 
 
-def test_a_mail_without_a_list_does_not_go_to_who_never_confirmed_one(acme: int) -> None:
+def test_a_mail_without_a_list_does_not_go_to_whom_a_form_made_and_who_never_confirmed(
+    acme: int,
+) -> None:
     people.news(acme)
-    for name in ("asked", "agreed"):
-        people.member(acme, f"{name}@example.com")
+    people.member(acme, "agreed@example.com")
     people.contact(acme, "known@example.com")
-    asked = Contact.objects.get(address="asked@example.com")
-    Subscription.objects.filter(contact=asked).update(state="pending")
+    for name in ("asked", "confirmed", "left"):
+        contact_id = people.unconfirmed(acme, f"{name}@example.com")
+        people.ask(acme, contact_id)
+        if name == "confirmed":
+            people.act(actions.confirm, acme, contact_id)
+    people.leave(acme, "left@example.com", "news")
 
     run = press.launched(acme, press.campaign(acme))
 
-    assert press.addresses(run) == ["agreed@example.com", "known@example.com"]
-    assert run.excluded == {"unconfirmed": 1}
+    assert press.addresses(run) == [
+        "agreed@example.com",
+        "confirmed@example.com",
+        "known@example.com",
+    ]
+    assert run.excluded == {"unconfirmed": 2}
+
+
+def test_whoever_asks_for_a_list_in_anothers_name_stops_no_mail_without_a_list(acme: int) -> None:
+    people.news(acme)
+    people.ask(acme, people.contact(acme, "known@example.com"))
+
+    run = press.launched(acme, press.campaign(acme))
+
+    assert press.addresses(run) == ["known@example.com"]
+    assert run.excluded == {}
+
+
+def test_a_snooze_that_ends_before_a_mail_is_due_does_not_keep_it_back(acme: int) -> None:
+    people.news(acme)
+    due = datetime.now(UTC) + timedelta(days=7)
+    for name, end in (("awake", due - timedelta(days=6)), ("asleep", due + timedelta(days=1))):
+        actions.snooze(
+            acme,
+            contact_id=people.member(acme, f"{name}@example.com"),
+            list_key="news",
+            until=end,
+            origin=people.FORM,
+            now=press.NOW,
+        )
+
+    later = press.launched(acme, press.campaign(acme, list_key="news", when=At(due)))
+    now = press.launched(acme, press.campaign(acme, tag="news-2", list_key="news"))
+
+    assert press.addresses(later) == ["awake@example.com"]
+    assert later.excluded == {"snoozed": 1}
+    assert now.excluded == {"snoozed": 2}
 
 
 def test_a_letter_gets_the_name_and_the_attributes_it_uses_and_no_others(acme: int) -> None:

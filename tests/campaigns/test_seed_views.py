@@ -7,12 +7,13 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from postledger.campaigns import drafts, launching
+from postledger.campaigns import batches, drafts, launching
 from postledger.campaigns.drafts import Draft
-from postledger.campaigns.material import OfArticle
+from postledger.campaigns.material import OfArticle, Words
 from postledger.campaigns.models import Run
 from postledger.content import articles
 from postledger.content.articles import Draft as Slice
+from postledger.content.source import Format
 from postledger.deliveries import entries
 from tests import cast
 from tests.campaigns import press
@@ -78,7 +79,7 @@ def test_a_repeated_batch_adds_no_history_and_no_run(acme: int) -> None:
 
     def send() -> Run:
         draft = Draft("news-1", "News", press.WORDS)
-        campaign = drafts.put(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
+        campaign = batches.put(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
         run_id = launching.send_batch(campaign, batch_id=batch_id, actor="alice", now=press.NOW)
         return press.planned(run_id)
 
@@ -131,6 +132,17 @@ def test_a_test_is_a_run_without_history(acme: int) -> None:
 
     assert views.read("delivery_history", run.stream_id) == []
     assert [row["id"] for row in runs()] == [run.pk]
+
+
+def test_the_log_and_the_outbox_tell_what_a_campaign_said(acme: int) -> None:
+    press.people(acme, 2)
+    words = Words("Good news", "Hello, {{ name }}.", Format.MARKDOWN)
+    run = press.launched(acme, press.campaign(acme, material=words))
+
+    for row in views.read("email_logs", run.stream_id) + views.read("email_outbox", run.stream_id):
+        assert (row["subject"], row["requestId"]) == ("Good news", str(run.pk))
+    for row in views.read("email_outbox", run.stream_id):
+        assert "Hello, {{ name }}." in row["html"]
 
 
 def test_every_permanent_failure_of_a_campaign_is_a_dead_letter(acme: int) -> None:

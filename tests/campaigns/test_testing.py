@@ -5,13 +5,17 @@ from pytest_django import Settings
 
 from postledger.accounts.models import Workspace
 from postledger.campaigns import launching, testing
-from postledger.campaigns.material import Words
+from postledger.campaigns.material import OfArticle, Words
 from postledger.campaigns.models import Run
-from postledger.campaigns.testing import NoTestAddressError
+from postledger.campaigns.testing import NoTestAddressError, NoTestLetterError
 from postledger.contacts.details import Details
+from postledger.content import articles
+from postledger.content.articles import Draft as Slice
 from postledger.content.source import Format
 from tests.campaigns import press
 from tests.contacts import people
+
+OHIO = "ocd-division/country:us/state:oh"
 
 
 def test_addresses_stand_between_commas_semicolons_and_white_space() -> None:
@@ -79,3 +83,38 @@ def test_who_is_no_contact_sees_the_names_of_values_and_a_contact_its_own(acme: 
 
     values = [line[2] for line in press.lines(Run.objects.get(pk=run_id))]
     assert values == [{"name": "Ann", "plan": "pro"}, {"name": "[name]", "plan": "[plan]"}]
+
+
+def article_of_ohio(acme: int) -> int:
+    """A campaign that says nothing to who is elsewhere."""
+    articles.create(acme, key="may", title="May", actor="alice")
+    piece = Slice(
+        title="Ohio", body_md="Ohio.", is_headline=True, is_published=True, scope_ocd_id=OHIO
+    )
+    articles.add_slice(acme, article_key="may", draft=piece, actor="alice")
+    return press.campaign(acme, material=OfArticle("may"))
+
+
+@pytest.mark.django_db
+def test_a_test_of_which_nobody_would_get_a_letter_is_refused_and_says_what_to_do(
+    acme: int,
+) -> None:
+    campaign_id = article_of_ohio(acme)
+
+    with pytest.raises(NoTestLetterError, match=r"\(subject_required\).* Name a contact"):
+        launching.test(acme, campaign_id, addresses="a@example.com", actor="alice", now=press.NOW)
+    assert not Run.objects.exists()
+
+
+@pytest.mark.django_db
+def test_testers_for_whom_there_is_no_letter_are_counted(acme: int) -> None:
+    people.contact(acme, "ohio@example.com", Details(ocd_ids=(OHIO,)))
+    given = "a@example.com b@example.com ohio@example.com"
+
+    run_id = launching.test(
+        acme, article_of_ohio(acme), addresses=given, actor="alice", now=press.NOW
+    )
+
+    run = press.planned(run_id)
+    assert press.addresses(run) == ["ohio@example.com"]
+    assert run.excluded == {"subject_required": 2}

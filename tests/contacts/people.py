@@ -30,6 +30,24 @@ def contact(workspace_id: int, address: str = R1, details: Details | None = None
     )
 
 
+def unconfirmed(workspace_id: int, address: str = R1) -> int:
+    """A contact that is known by a form alone."""
+    return actions.create_contact(
+        workspace_id, address=address, is_unconfirmed=True, actor="recipient"
+    )
+
+
+def ask(workspace_id: int, contact_id: int, key: str = "news") -> SubscriptionState:
+    """Asks for a list, as anybody can do by a form."""
+    return actions.subscribe(
+        workspace_id, contact_id=contact_id, list_key=key, origin=FORM, now=NOW
+    )
+
+
+def is_unconfirmed(contact_id: int) -> bool:
+    return Contact.objects.get(pk=contact_id).is_unconfirmed
+
+
 def news(workspace_id: int, key: str = "news") -> str:
     actions.create_list(workspace_id, key=key, name="News", actor="alice")
     return key

@@ -1,15 +1,18 @@
 """A contact is known once, changed in part, and deleted; a suppressed address stays so."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from django.db import connection
 
 from postledger.accounts.models import AuditEntry
-from postledger.contacts import actions, profiles, queries
+from postledger.contacts import actions, migrations, profiles, queries
 from postledger.contacts.actions import (
     ContactExistsError,
     ContactUnknownError,
     SuppressionReason,
+    erasing,
 )
 from postledger.contacts.details import Changes, Details, InvalidContactError
 from postledger.contacts.models import Contact, Suppression
@@ -176,6 +179,41 @@ def test_all_that_is_known_of_a_contact_is_read_back(acme: int) -> None:
         == FULL
     )
     assert found.state is ContactState.ACTIVE
+
+
+def test_what_a_form_alone_told_is_told_and_forgotten_with_the_rest(acme: int) -> None:
+    contact_id = people.unconfirmed(acme)
+    before = profiles.find(acme, contact_id=contact_id)
+
+    erasing.erase(acme, address=people.R1, actor="alice", now=NOW)
+
+    after = profiles.find(acme, contact_id=contact_id, is_deleted_shown=True)
+    assert (before and before.is_unconfirmed, after and after.is_unconfirmed) == (True, False)
+
+
+MARK = Path(migrations.__file__).parent / "0011_mark_unconfirmed.sql"
+
+
+def test_of_known_contacts_those_are_marked_whom_a_form_made_and_who_never_agreed(
+    acme: int,
+) -> None:
+    people.news(acme)
+    names = ("pending", "left", "agreed", "agreed-and-left")
+    made = {name: people.unconfirmed(acme, f"{name}@example.com") for name in names}
+    made["by-hand"] = people.contact(acme, "by-hand@example.com")
+    for name, contact_id in made.items():
+        people.ask(acme, contact_id)
+        if name.startswith("agreed"):
+            people.act(actions.confirm, acme, contact_id)
+        if name.endswith("left"):
+            people.leave(acme, f"{name}@example.com", "news")
+    Contact.objects.update(is_unconfirmed=False)
+
+    with connection.cursor() as cursor:
+        cursor.execute(MARK.read_text())
+
+    marked = {name for name, contact_id in made.items() if people.is_unconfirmed(contact_id)}
+    assert marked == {"pending", "left"}
 
 
 def test_a_change_leaves_alone_what_it_does_not_name(acme: int) -> None:

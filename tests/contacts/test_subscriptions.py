@@ -1,5 +1,6 @@
 """Subscriptions: asked for and confirmed, brought by an import, paused, and tuned."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from postledger.contacts.actions import (
     SubscriptionSuppressedError,
     SubscriptionUnknownError,
     SuppressionReason,
+    Wanted,
 )
 from postledger.contacts.consent import Preferences
 from postledger.contacts.details import InvalidContactError
@@ -154,6 +156,71 @@ def test_an_import_subscribes_those_who_never_said_no(acme: int) -> None:
     found = dict(Subscription.objects.values_list("contact_id", "state"))
     assert found == {fresh: "active", pending: "pending"}
     assert people.told(acme).count(("imported", "news", None, "active")) == 1
+
+
+def by_confirming(acme: int, contact_id: int) -> None:
+    confirm(acme, contact_id)
+
+
+def by_a_program(acme: int, contact_id: int) -> None:
+    ask(acme, contact_id, is_confirmed=True)
+
+
+def by_a_program_on_another_list(acme: int, contact_id: int) -> None:
+    actions.bring(
+        acme,
+        contact_id=contact_id,
+        list_key="offers",
+        wanted=Wanted.ACTIVE,
+        origin=FORM,
+        now=NOW,
+    )
+
+
+def by_enrolling(acme: int, contact_id: int) -> None:
+    people.enrol(acme, contact_id, "offers")
+
+
+def by_an_operator(acme: int, contact_id: int) -> None:
+    # As of a subscription whose past nobody knows.
+    Subscription.objects.filter(contact_id=contact_id).update(state="unsubscribed")
+    people.restore(acme, key="news")
+
+
+@pytest.mark.parametrize(
+    "activate",
+    [
+        by_confirming,
+        by_a_program,
+        by_a_program_on_another_list,
+        by_enrolling,
+        by_an_operator,
+    ],
+)
+def test_whoever_gets_a_list_is_no_longer_unconfirmed(
+    acme: int, activate: Callable[[int, int], None]
+) -> None:
+    people.news(acme, "offers")
+    contact_id, other = people.unconfirmed(acme), people.unconfirmed(acme, "r2@example.com")
+    ask(acme, contact_id)
+    ask(acme, other)
+
+    activate(acme, contact_id)
+
+    assert not people.is_unconfirmed(contact_id)
+    assert people.is_unconfirmed(other)
+
+
+def test_who_asks_leaves_or_is_enrolled_where_they_asked_stays_unconfirmed(acme: int) -> None:
+    contact_id = people.unconfirmed(acme)
+    ask(acme, contact_id)
+    people.enrol(acme, contact_id)
+    people.leave(acme, key="news")
+    ask(acme, contact_id, is_confirmed=True)
+    people.undo(acme, key="news")
+
+    assert people.subscription(contact_id) is SubscriptionState.PENDING
+    assert people.is_unconfirmed(contact_id)
 
 
 def test_an_import_enrols_no_contact_of_another_workspace(acme: int, globex: int) -> None:

@@ -106,6 +106,7 @@ class Machine:
             (1, self.cancel, True),
             (8, self.drain, self.cancelled),
             (2, self.keep_house, True),
+            (2, self.a_person_is_forgotten, True),
             (4, self.a_person_opens_the_page, self.open_cases()),
             (8, self.a_person_decides, self.cases()),
             (5, self.a_person_requeues, self.cases()),
@@ -377,6 +378,11 @@ class Machine:
         with self.step():
             ledger.fold(limit=3)
             ledger.retire_lanes(idle=timedelta())
+
+    def a_person_is_forgotten(self) -> None:
+        number = self.random.randint(0, self.keys)
+        with self.step(Verb.FORGET):
+            ledger.forget(cast.sender().workspace_id, address=f"r{number}@example.com")
 
     def open_cases(self) -> list[tuple[int, Seen]]:
         return [

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connection
 
-from postledger.deliveries import entries, ledger
+from postledger.deliveries import entries, ledger, partitions
 from postledger.deliveries.entries import Body, Entry, Evidence, Kind, Line, Seen
 from postledger.deliveries.states import State
+from postledger.lib import ids
 from tests import cast
 from tests.deliveries import views
 
@@ -72,6 +73,23 @@ def test_a_campaign_mail_takes_the_streams_title_for_its_subject() -> None:
 
     assert outbox["subject"] == "News"
     assert outbox["html"] is outbox["requestId"] is outbox["processedAt"] is None
+
+
+def test_mail_to_many_is_told_from_the_body_of_its_letter() -> None:
+    stream_id = cast.stream()
+    bodies = [
+        Body(subject=word, html=f"<p>{word}</p>", request_id="run-1") for word in ("Hello", "Hallo")
+    ]
+    ledger.add_letters(stream_id, dict(enumerate(bodies)))
+    lines = [Line(f"r{number}@example.com", letter=number) for number in (0, 1)]
+    ledger.enqueue(stream_id, lines, due_at=datetime.now(UTC))
+
+    logs, outbox = views.read("email_logs", stream_id), views.read("email_outbox", stream_id)
+
+    assert [row["subject"] for row in logs] == ["Hello", "Hallo"]
+    assert [row["subject"] for row in outbox] == ["Hello", "Hallo"]
+    assert [row["requestId"] for row in logs + outbox] == ["run-1"] * 4
+    assert [row["html"] for row in outbox] == ["<p>Hello</p>", "<p>Hallo</p>"]
 
 
 def test_send_logs_is_email_logs() -> None:
@@ -194,6 +212,23 @@ def test_a_view_answers_by_the_key_that_an_id_holds(view: str) -> None:
 
     assert "Seq Scan on deliveries" not in plan.replace("Seq Scan on deliveries_stream ", "")
     assert "_pkey on deliveries_" in plan
+
+
+@pytest.mark.parametrize("view", ["email_logs", "email_outbox"])
+def test_some_lines_are_told_without_reading_every_body(view: str) -> None:
+    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    body = Body(subject="Hello")
+    for first in range(0, 5000, 1000):
+        lines = [Line(f"r{first + n}@example.com", body=body) for n in range(1000)]
+        ledger.enqueue(stream_id, lines)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE deliveries_delivery, deliveries_body")
+        cursor.execute(f"EXPLAIN SELECT * FROM {view} LIMIT 100")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+
+    part = partitions.partition("deliveries_body", ids.month_of_stream(stream_id))
+    assert f"Index Scan using {part}_pkey on {part} " in plan
+    assert f"Seq Scan on {part} " not in plan
 
 
 @pytest.mark.parametrize("view", COLUMNS)

@@ -16,6 +16,7 @@ NOBODY = Standings(suppressed={}, contacts={})
 ALICE = Standings(suppressed={}, contacts={7: "alice@example.com"})
 BOUNCED = Standings(suppressed={"alice@example.com": "bounced"}, contacts={7: "alice@example.com"})
 GONE_AND_BOUNCED = Standings(suppressed={"alice@example.com": "bounced"}, contacts={})
+FORGOTTEN = Standings(suppressed={"alice@example.com": "unsubscribed"}, contacts={})
 
 
 def recipient(address: str = "alice@example.com", contact_id: int | None = None) -> Recipient:
@@ -49,10 +50,12 @@ def test_a_mail_that_nothing_speaks_against_goes(
         (recipient("not an address"), NOBODY, 1, Outcome.INVALID, gates.INVALID_EMAIL),
         (recipient("a@b.c\r\nBcc: d@e.f"), NOBODY, 1, Outcome.INVALID, gates.INVALID_EMAIL),
         (recipient(), NOBODY, ids.MOST_TRIES + 1, Outcome.INVALID, gates.TOO_MANY_TRIES),
-        # Of several reasons, the first in this order: tries, address, contact, suppression.
+        # Of several reasons, the first in this order: tries, address, suppression, contact.
         (recipient("x"), BOUNCED, ids.MOST_TRIES + 1, Outcome.INVALID, gates.TOO_MANY_TRIES),
         (recipient("x", 7), NOBODY, 1, Outcome.INVALID, gates.INVALID_EMAIL),
-        (recipient(contact_id=7), GONE_AND_BOUNCED, 1, Outcome.INVALID, gates.RECIPIENT_NOT_FOUND),
+        (recipient(contact_id=7), GONE_AND_BOUNCED, 1, Outcome.SUPPRESSED, "bounced"),
+        (recipient(contact_id=7), FORGOTTEN, 1, Outcome.SUPPRESSED, "unsubscribed"),
+        (recipient("erased"), NOBODY, 1, Outcome.SUPPRESSED, "erased"),
     ],
 )
 def test_a_mail_that_must_not_go_gets_its_reason(
@@ -63,6 +66,15 @@ def test_a_mail_that_must_not_go_gets_its_reason(
     assert found is not None
     assert (found.position, found.outcome, found.code) == (AT, outcome, code)
     assert found.state is (State.SUPPRESSED if outcome is Outcome.SUPPRESSED else State.FAILED)
+
+
+def test_a_mail_that_one_person_needs_does_not_go_to_a_contact_who_was_forgotten() -> None:
+    standings = replace(FORGOTTEN, purpose=Purpose.SERVICE)
+
+    found = gates.verdict(recipient(contact_id=7), standings, try_number=1)
+
+    assert found is not None
+    assert (found.state, found.code) == (State.FAILED, gates.RECIPIENT_NOT_FOUND)
 
 
 @pytest.mark.parametrize("reason", list(SuppressionReason))

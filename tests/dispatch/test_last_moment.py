@@ -12,7 +12,7 @@ from django.conf import LazySettings
 from postledger.accounts import actions as accounts
 from postledger.accounts.queries import Organisation
 from postledger.contacts import actions as contacts
-from postledger.contacts.actions import SuppressionReason
+from postledger.contacts.actions import SuppressionReason, erasing
 from postledger.contacts.consent import Origin
 from postledger.contacts.unsubscribe import Wish
 from postledger.deliveries import ledger
@@ -62,6 +62,23 @@ def test_who_was_suppressed_or_deleted_after_planning_is_not_mailed(tmp_path: Pa
     assert office.counts(stream) == {State.ACCEPTED: 2, State.FAILED: 1, State.SUPPRESSED: 1}
     assert collide.column(stream, "code")[1] == "RECIPIENT_NOT_FOUND"
     assert collide.column(stream, "code")[2] == "complained"
+
+
+def test_who_was_forgotten_after_planning_is_no_failure(tmp_path: Path) -> None:
+    acme = office.open_office(tmp_path)
+    alice = contacts.create_contact(acme.workspace_id, address="alice@example.com", actor="test")
+    stream = office.stream(acme)
+    ledger.enqueue(stream, [Line("alice@example.com", contact_id=alice)])
+
+    # The contact alone: its mail is what a worker has in its hands, and nobody else may touch.
+    erasing.erase(
+        acme.workspace_id, address="alice@example.com", actor="bob", now=datetime.now(UTC)
+    )
+    office.send_all(stream)
+
+    assert acme.taken() == []
+    assert office.counts(stream) == {State.SUPPRESSED: 1}
+    assert collide.column(stream, "code") == {0: "unsubscribed"}
 
 
 def leave(acme: office.Office, address: str, list_key: str) -> None:

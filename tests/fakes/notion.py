@@ -75,6 +75,7 @@ class FakeNotion:
     requests: list[Seen] = field(default_factory=list)
     before_create: Callable[[], None] = _nothing  # a row was asked for and is not there yet
     after_create: Callable[[], None] = _nothing  # a row is there, and nobody was told
+    others: list["FakeNotion"] = field(default_factory=list)  # at the same address
     _children: dict[str, tuple[Node, ...]] = field(default_factory=dict)
     _id_count: int = 0
     _signature: int = 0
@@ -111,6 +112,11 @@ class FakeNotion:
             "properties": properties,
             "in_trash": False,
         }
+
+    def beside(self, token: str) -> "FakeNotion":
+        """What another token opens at the same address: nothing of this one."""
+        self.others.append(FakeNotion(self.url, token, _id_count=1_000 * (1 + len(self.others))))
+        return self.others[-1]
 
     def limit_rate(self, count: int, *, retry_after: str | None = "1") -> None:
         fault = Fault(429, "rate_limited", "You have been rate limited.", retry_after)
@@ -306,8 +312,10 @@ class Handler(BaseHTTPRequestHandler):
 
     @property
     def notion(self) -> FakeNotion:
+        """Whose token is shown; who shows none of them is told so by the first."""
         assert isinstance(self.server, Server)
-        return self.server.notion
+        first, shown = self.server.notion, self.headers.get("Authorization")
+        return next((one for one in first.others if shown == f"Bearer {one.token}"), first)
 
     def _serve(self) -> None:
         seen = self._read()

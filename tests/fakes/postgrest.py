@@ -99,6 +99,16 @@ class FakePostgrest:
                 [value, email],
             )
 
+    def remove(self, email: str) -> None:
+        self.database.execute("DELETE FROM subscribers WHERE email = %s", [email])
+
+    def remove_many(self, count: int) -> None:
+        """Some of those that there are."""
+        self.database.execute(
+            "DELETE FROM subscribers WHERE email IN (SELECT email FROM subscribers LIMIT %s)",
+            [count],
+        )
+
     def row(self, email: str) -> dict[str, Any]:
         found = self.database.execute(
             "SELECT to_jsonb(s) FROM subscribers AS s WHERE email = %s", [email]

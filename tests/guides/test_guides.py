@@ -33,7 +33,6 @@ def installation(folder: Path, fake: notion.FakeNotion) -> AbstractContextManage
         folder,
         stage.database(),
         UNSUBSCRIBE_SECRET="only-for-tests",
-        NOTION_TOKEN=notion.TOKEN,
         NOTION_URL=fake.url,
     )
 
@@ -73,6 +72,7 @@ def _prepared(
         pages.paragraph("Good morning, {{ name }}."),
         properties={"Name": pages.title("Weekly news")},
     )
+    (folder / "token.txt").write_text(fake.token)
     test_page = fake.add_page(
         pages.paragraph("Good morning, {{ name }}."),
         properties={"Name": pages.title("Weekly news"), "Is test": pages.checkbox(checked=True)},

@@ -73,6 +73,10 @@ class Installation:
             **self.extra,
         }
 
+    def run(self, *command: str) -> None:
+        """A command that is typed, to its end."""
+        subprocess.run([str(COMMANDS / "postledger"), *command], env=self.environment, check=True)
+
     def worker(self, *options: str) -> Process:
         process = self.start("worker", [str(COMMANDS / "postledger"), "worker", *options])
         until(process.shows_life)

@@ -55,7 +55,7 @@ class Newsroom:
 @pytest.fixture
 def newsroom(tmp_path: Path) -> Iterator[Newsroom]:
     box = Postmaster(rig.free_port())
-    controller = Controller(box, hostname="127.0.0.1", port=box.port)
+    controller = Controller(box, hostname="127.0.0.1", port=box.port, ready_timeout=120)
     port = rig.free_port()
     with notion.running() as fake:
         for table in (mailing.MAILOUTS, mailing.ERRORS):
@@ -72,6 +72,7 @@ def newsroom(tmp_path: Path) -> Iterator[Newsroom]:
             with rig.installation(tmp_path, stage.database(), **environment) as installed:
                 owner = stage.sender("acme", "smtp", host="127.0.0.1", port=box.port, tls="none")
                 _furnish(owner.workspace_id)
+                installed.run("setup")
                 key = actions.create_key(
                     owner.workspace_id, name="notion", scopes=list(Scope), actor="test"
                 )

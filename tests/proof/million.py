@@ -87,14 +87,14 @@ def _launched(workspace_id: int) -> tuple[UUID, UUID]:
 
 
 def _send(workspace_id: int, batch_id: UUID) -> UUID:
-    from postledger.campaigns import drafts, launching
+    from postledger.campaigns import batches, launching
     from postledger.campaigns.drafts import Draft
     from postledger.campaigns.material import Words
     from postledger.content.source import Format
 
     now = datetime.now(UTC)
     draft = Draft("news", "News", Words("News", "Hello, {{ name }}.", Format.MARKDOWN))
-    put = drafts.put(workspace_id, draft, batch_id=batch_id, actor="proof", now=now)
+    put = batches.put(workspace_id, draft, batch_id=batch_id, actor="proof", now=now)
     return launching.send_batch(put, batch_id=batch_id, actor="proof", now=now)
 
 
@@ -135,13 +135,7 @@ WHERE d.stream_id = %s
 """
 _MEANT = """
 SELECT count(*) FROM contacts_contact AS c
-WHERE c.workspace_id = %s AND c.state = 'active' AND NOT (
-    EXISTS (SELECT FROM contacts_subscription s WHERE s.contact_id = c.id AND s.state = 'pending')
-    AND NOT EXISTS (
-        SELECT FROM contacts_subscription s
-        WHERE s.contact_id = c.id AND s.state IN ('active', 'paused')
-    )
-)
+WHERE c.workspace_id = %s AND c.state = 'active' AND NOT c.is_unconfirmed
 """
 
 

@@ -7,7 +7,10 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client
 
+from postledger.accounts import actions
+from postledger.accounts.integrations import Kind
 from postledger.accounts.keys import Scope
+from postledger.accounts.models import Integration
 from postledger.campaigns.models import Campaign, Run
 from postledger.content import letters
 from postledger.deliveries import ledger, queries
@@ -27,6 +30,8 @@ SEND = {"campaign_tag": "flood-1", "article_key": "flood", "send_batch_id": news
 @pytest.fixture(autouse=True)
 def furnished(alice: Caller, settings: LazySettings) -> None:
     newsroom.furnish(alice, settings)
+    # Redis remembers earlier runs; what is limited has a test of its own.
+    settings.PUBLIC_RATE = "1000000/minute"
     write(alice)
 
 
@@ -57,6 +62,12 @@ def send(who: Caller, **changes: Any) -> Reply:
 def anonymous(ip: str = "192.0.2.1", **body: Any) -> Reply:
     return reply(
         Client().post("/v1/campaigns/send", body, content_type="application/json", REMOTE_ADDR=ip)
+    )
+
+
+def set_password(who: Caller) -> None:
+    actions.set_integration(
+        who.workspace_id, Kind.ADMIN, changes={"password": "correct horse"}, actor="alice"
     )
 
 
@@ -114,8 +125,8 @@ def test_a_reader_in_cleveland_gets_the_slices_of_country_and_state_only(alice: 
 
 
 @pytest.mark.parametrize("password", ["wrong", "", "correct horse ", "Correct horse", "\ud800"])
-def test_an_invalid_admin_password_is_401(settings: LazySettings, password: str) -> None:
-    settings.ADMIN_PASSWORD = "correct horse"
+def test_an_invalid_admin_password_is_401(alice: Caller, password: str) -> None:
+    set_password(alice)
 
     refused = anonymous(**SEND, admin_password=password)
 
@@ -124,10 +135,8 @@ def test_an_invalid_admin_password_is_401(settings: LazySettings, password: str)
     assert not Campaign.objects.exists()
 
 
-def test_the_admins_password_sends_for_the_first_workspace(
-    alice: Caller, charlie: Caller, settings: LazySettings
-) -> None:
-    settings.ADMIN_PASSWORD = "correct horse"
+def test_the_admins_password_sends_for_the_first_workspace(alice: Caller, charlie: Caller) -> None:
+    set_password(alice)
     newsroom.people(alice, 1)
     newsroom.people(charlie, 1)
 
@@ -137,6 +146,39 @@ def test_the_admins_password_sends_for_the_first_workspace(
     assert planned(send(alice)).pk == run.pk
 
 
+def test_the_row_wins_over_another_password_in_the_environment(
+    alice: Caller, settings: LazySettings
+) -> None:
+    settings.ADMIN_PASSWORD = "swordfish"
+    before = anonymous(**SEND, admin_password="swordfish")
+    set_password(alice)
+
+    told = [anonymous(**SEND, admin_password=one) for one in ("swordfish", "correct horse")]
+
+    assert before.status == 401
+    assert [one.status for one in told] == [401, 202]
+
+
+def test_a_password_that_was_removed_admits_nobody(alice: Caller) -> None:
+    set_password(alice)
+    actions.remove_integration(alice.workspace_id, Kind.ADMIN, actor="alice")
+
+    assert anonymous(**SEND, admin_password="correct horse").status == 401
+
+
+def test_a_password_whose_key_is_lost_admits_nobody_and_is_logged(
+    alice: Caller, caplog: pytest.LogCaptureFixture
+) -> None:
+    set_password(alice)
+    Integration.objects.update(sealed_settings=b"\x01" + bytes(100))
+
+    refused = anonymous(**SEND, admin_password="correct horse")
+
+    assert (refused.status, refused.body["code"]) == (401, "unauthorized")
+    assert "admin_password_unsealable" in caplog.text
+    assert "correct horse" not in caplog.text
+
+
 @pytest.mark.parametrize("given", [None, "", "x", 5, ["x"]])
 def test_while_no_password_is_set_the_door_is_closed(given: object) -> None:
     assert anonymous(**SEND, admin_password=given).status == 401
@@ -144,21 +186,20 @@ def test_while_no_password_is_set_the_door_is_closed(given: object) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
-def test_without_a_key_no_body_is_a_fault_of_the_server(
-    settings: LazySettings, body: bytes
-) -> None:
-    settings.ADMIN_PASSWORD = "correct horse"
+def test_without_a_key_no_body_is_a_fault_of_the_server(alice: Caller, body: bytes) -> None:
+    set_password(alice)
 
     response = Client().generic("POST", "/v1/campaigns/send", body, "application/json")
 
     assert response.status_code == 401
 
 
+@pytest.mark.usefixtures("patient_throttle")
 def test_whoever_tries_many_passwords_is_slowed_down_even_when_one_is_right(
-    settings: LazySettings,
+    alice: Caller, settings: LazySettings
 ) -> None:
-    settings.ADMIN_PASSWORD = "correct horse"
-    settings.PUBLIC_RATE = "3/minute"
+    set_password(alice)
+    settings.PUBLIC_RATE = "3/hour"
     network = f"2001:db8:{uuid4().hex[:4]}:{uuid4().hex[:4]}"
 
     tried = [anonymous(f"{network}::1", **SEND, admin_password="wrong") for _ in range(3)]
@@ -202,6 +243,54 @@ def test_an_old_batch_is_repeated_after_the_tag_was_used_for_something_else(alic
     assert (again.status, again.body["run_id"]) == (202, str(first.pk))
     assert other.pk != first.pk
     assert Campaign.objects.get().audience == {"state": "OH"}
+
+
+def test_a_batch_is_repeated_whatever_became_of_its_list_and_of_the_senders(alice: Caller) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+    run = planned(send(alice, audience_filter={"list": "news"}))
+    actions.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
+    change = {"sender": "b@acme.example"}
+    assert alice.ask("PATCH", f"/v1/campaigns/{run.campaign_id}", change).status == 200
+    assert alice.post("/v1/lists/news/archive", None).status == 200
+
+    again = send(alice, audience_filter={"list": "news"})
+    other = send(alice, audience_filter={"list": "nothing"})
+    new = send(alice, audience_filter={"list": "news"}, send_batch_id=str(uuid4()))
+
+    assert (again.status, again.body["run_id"]) == (202, str(run.pk))
+    assert (other.status, other.body["code"]) == (409, "send_batch_taken")
+    assert (new.status, new.body["code"]) == (422, "list_unknown")
+
+
+def test_of_several_senders_it_comes_from_the_campaigns_own_or_from_the_oldest(
+    alice: Caller,
+) -> None:
+    """The first of them has an address that is not the first in the alphabet."""
+    actions.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
+    newsroom.made(alice, tag="known", sender="b@acme.example")
+
+    new = planned(send(alice))
+    known = planned(send(alice, campaign_tag="known"))
+
+    def sender(run: Run) -> str:
+        return str(Campaign.objects.get(pk=run.campaign_id).sender.address)
+
+    assert (sender(new), sender(known)) == ("news@acme.example", "b@acme.example")
+    assert planned(send(alice)).pk == new.pk
+
+
+def test_a_batch_is_repeated_after_somebody_tried_to_give_its_campaign_another_tag(
+    alice: Caller,
+) -> None:
+    newsroom.people(alice, 2)
+    run = planned(send(alice))
+
+    renamed = alice.ask("PATCH", f"/v1/campaigns/{run.campaign_id}", {"tag": "other"})
+    again = planned(send(alice))
+
+    assert (renamed.status, renamed.body["code"]) == (409, "campaign_already_launched")
+    assert "make a new campaign" in renamed.body["detail"]
+    assert (again.pk, Run.objects.count()) == (run.pk, 1)
 
 
 def test_a_batch_of_a_test_key_is_none_of_a_live_one(alice: Caller) -> None:

@@ -83,6 +83,19 @@ def test_a_contact_is_made_with_its_lists_or_not_at_all(alice: Caller) -> None:
     ]
 
 
+def test_who_is_made_by_asking_for_a_list_gets_no_mail_without_one_before_they_confirm(
+    alice: Caller,
+) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+    made(alice, "known@example.com")
+    made(alice, "asked@example.com", lists=["news"])
+    made(alice, "confirmed@example.com", lists=["news"], is_confirmed=True)
+
+    marked = Contact.objects.filter(is_unconfirmed=True)
+
+    assert [contact.address for contact in marked] == ["asked@example.com"]
+
+
 def test_a_change_leaves_what_it_does_not_name_and_null_takes_away(alice: Caller) -> None:
     contact = alice.post("/v1/contacts", ALICE).body
 

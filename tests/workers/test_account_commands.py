@@ -28,7 +28,9 @@ from postledger.accounts.queries import Organisation
 from postledger.config import env
 from postledger.workers.management.commands import key as key_command
 
-TABLES = ("workspace", "member", "apikey", "provideraccount", "sender", "auditentry")
+TABLES = (
+    *("workspace", "member", "apikey", "provideraccount", "sender", "integration", "auditentry"),
+)
 
 
 def run(*arguments: str) -> list[str]:

@@ -55,7 +55,8 @@ def known_mails() -> dict[str, str]:
 @pytest.mark.django_db(transaction=True)
 def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("password.txt").write_text("hunter2\n")
+    for secret in ("password.txt", "token.txt", "key.txt"):
+        Path(secret).write_text("hunter2\n")
     really = known_mails()
 
     for line in EXAMPLES:

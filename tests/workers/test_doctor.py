@@ -68,8 +68,8 @@ def test_people_get_aligned_lines_with_the_remedy_below() -> None:
     done = patients.run("doctor", DATABASE_URL=DEAD_DATABASE, REDIS_URL=f"redis://{DEAD}/0")
 
     lines = done.stdout.splitlines()
-    at = lines.index("problem  redis       Redis does not answer (ConnectionError).")
-    assert lines[at + 1] == " " * 21 + "Start Redis, or correct REDIS_URL."
+    at = lines.index("problem  redis         Redis does not answer (ConnectionError).")
+    assert lines[at + 1] == " " * 23 + "Start Redis, or correct REDIS_URL."
     assert done.returncode == 1
 
 

@@ -92,6 +92,25 @@ class Sender(models.Model):
         )
 
 
+class Integration(models.Model):
+    """What a workspace works with beside sending; its settings, secrets among them, are sealed."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
+    kind = models.TextField()
+    # None: taken away. The row stays, so that the environment does not bring it back.
+    sealed_settings = models.BinaryField(null=True)
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["workspace", "kind"], name="accounts_integration_once"),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=("notion", "supabase", "admin")),
+                name="accounts_integration_kind",
+            ),
+        )
+
+
 class AuditEntry(models.Model):
     """Who changed what of a workspace, and when; never changed, never holds a secret."""
 

@@ -1,4 +1,4 @@
-"""Keeps a provider account's settings sealed: they open in their own workspace only."""
+"""Keeps settings of accounts and integrations sealed: they open in their own workspace only."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,20 +8,21 @@ from django.utils.encoding import force_str
 
 from postledger.lib import secrets
 
-_PURPOSE = "provider settings"
+PROVIDER = "provider settings"
+INTEGRATION = "integration settings"
 
 
-def seal(workspace_id: int, settings: Mapping[str, object]) -> bytes:
+def seal(workspace_id: int, settings: Mapping[str, object], *, purpose: str = PROVIDER) -> bytes:
     data = json.dumps(dict(settings)).encode()
     return secrets.seal(
-        data, secrets=_secrets(), purpose=_PURPOSE, bound_to=_workspace(workspace_id)
+        data, secrets=_secrets(), purpose=purpose, bound_to=_workspace(workspace_id)
     )
 
 
-def unseal(workspace_id: int, sealed: bytes) -> dict[str, object]:
+def unseal(workspace_id: int, sealed: bytes, *, purpose: str = PROVIDER) -> dict[str, object]:
     """The settings as they were given; refused when they were sealed for another workspace."""
     data = secrets.unseal(
-        sealed, secrets=_secrets(), purpose=_PURPOSE, bound_to=_workspace(workspace_id)
+        sealed, secrets=_secrets(), purpose=purpose, bound_to=_workspace(workspace_id)
     )
     opened: dict[str, object] = json.loads(data)
     return opened

@@ -32,18 +32,18 @@ class Chunk:
         )
 
 
-_KINDS = pg.SQL("SELECT DISTINCT {kind} FROM ({people}) AS roll WHERE roll.kept_back IS NULL")
+_VARIANTS = pg.SQL("SELECT DISTINCT {variant} FROM ({people}) AS roll WHERE roll.kept_back IS NULL")
 
 
-def kinds(chunk: Chunk) -> set[str]:
-    """What kinds of recipients there are: each is served by one letter."""
-    statement = _KINDS.format(kind=_kind(chunk.chosen), people=chunk.people.sql)
+def variants(chunk: Chunk) -> set[str]:
+    """What its recipients are told apart by: each variant is served by one letter."""
+    statement = _VARIANTS.format(variant=_variant(chunk.chosen), people=chunk.people.sql)
     with connection.cursor() as cursor:
         cursor.execute(statement.as_string(), _params(chunk))
-        return {kind for (kind,) in cursor.fetchall()}
+        return {variant for (variant,) in cursor.fetchall()}
 
 
-# One line for each, keyed by the address. A kind that came up since they were looked for has no
+# One line for each, keyed by the address. A variant that came up since they were looked for has no
 # letter yet, and whoever plans must look again.
 _LINES = pg.SQL("""
 SELECT roll.address, roll.place AS dedupe_key, roll.contact_id, {variables} AS variables,
@@ -51,25 +51,26 @@ SELECT roll.address, roll.place AS dedupe_key, roll.contact_id, {variables} AS v
 FROM ({people}) AS roll {served}
 ORDER BY roll.place
 """)
-UNKNOWN_KIND = "unknown_kind"
+UNKNOWN_VARIANT = "unknown_variant"
+# By the digest, as variants.digest makes it: a text may be too long for an index.
 _SERVED: LiteralString = """
 LEFT JOIN campaigns_variant AS variant
-  ON variant.run_id = %(run)s AND variant.variant = {kind}
+  ON variant.run_id = %(run)s AND variant.digest = sha256(convert_to({variant}, 'UTF8'))
 """
 _UNSERVED: LiteralString = """
-CASE WHEN variant.letter IS NULL THEN coalesce(variant.code, 'unknown_kind') END
+CASE WHEN variant.letter IS NULL THEN coalesce(variant.code, 'unknown_variant') END
 """
 
 
 def lines(chunk: Chunk, run_id: UUID) -> Source:
-    """What the ledger plans, once the letters of all kinds are there."""
+    """What the ledger plans, once the letters of all variants are there."""
     is_one = chunk.has_one_letter
     statement = _LINES.format(
         variables=_variables(chunk.chosen),
         letter=pg.SQL("0" if is_one else "variant.letter"),
         tried=_tried(chunk.lineage),
         unserved=pg.SQL("NULL" if is_one else _UNSERVED),
-        served=pg.SQL("" if is_one else _SERVED).format(kind=_kind(chunk.chosen)),
+        served=pg.SQL("" if is_one else _SERVED).format(variant=_variant(chunk.chosen)),
         people=chunk.people.sql,
     )
     return Source(statement, {**_params(chunk), "run": run_id})
@@ -103,7 +104,7 @@ _PLACES: LiteralString = """
 """
 
 
-def _kind(chosen: Frozen) -> Composable:
+def _variant(chosen: Frozen) -> Composable:
     match chosen:
         case ByLocale():
             return pg.SQL("roll.locale")

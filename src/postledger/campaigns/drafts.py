@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -13,9 +12,9 @@ from django.db.models.functions import Now
 from postledger.accounts import constraints, names, trail
 from postledger.accounts import queries as accounts
 from postledger.accounts.queries import SenderFacts
-from postledger.campaigns import launching, material, runs, timing
+from postledger.campaigns import launching, material, timing
 from postledger.campaigns.material import Material, Words
-from postledger.campaigns.models import Campaign
+from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.timing import AtOnce, When
 from postledger.contacts import details, filter_parsing, filters, lists
 from postledger.content import storable
@@ -73,28 +72,51 @@ class CampaignFacts:
 
 
 def create(workspace_id: int, draft: Draft, *, actor: str, now: datetime) -> int:
-    fields = _checked(workspace_id, draft, now)
+    return make(workspace_id, checked(workspace_id, draft, now), actor=actor).pk
+
+
+def make(workspace_id: int, fields: Mapping[str, Any], *, actor: str) -> Campaign:
+    """Stores a campaign of columns that were checked."""
     taken = CampaignExistsError(
-        f"This workspace has a campaign {draft.tag!r} already: change that one, or choose another"
-        " tag."
+        f"This workspace has a campaign {fields['tag']!r} already: change that one, or choose"
+        " another tag."
     )
     with constraints.kept(campaigns_campaign_once=taken):
         made = Campaign.objects.create(workspace_id=workspace_id, created_by=actor, **fields)
-        _note(workspace_id, "campaign.created", draft.tag, actor)
-    return made.pk
+        _note(workspace_id, "campaign.created", made.tag, actor)
+    return made
 
 
 def update(workspace_id: int, campaign_id: int, draft: Draft, *, actor: str, now: datetime) -> None:
     """Changes what later runs send; what was launched goes on as it was frozen."""
-    fields = _checked(workspace_id, draft, now)
+    fields = checked(workspace_id, draft, now)
     taken = CampaignExistsError(
         f"This workspace has another campaign {draft.tag!r} already: choose another tag."
     )
     with constraints.kept(campaigns_campaign_once=taken):
-        there = Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id)
-        if not there.update(**fields, updated_at=Now()):
+        own = Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id)
+        # A launch takes the same lock: it comes before the look for runs, or after the change.
+        there = own.select_for_update(no_key=True).first()
+        if there is None:
             raise launching.unknown()
-        _note(workspace_id, "campaign.changed", draft.tag, actor)
+        if there.tag != draft.tag:
+            _check_renamable(there)
+        write(there, fields, actor=actor)
+
+
+def _check_renamable(campaign: Campaign) -> None:
+    if Run.objects.filter(campaign=campaign).exists():
+        raise launching.AlreadyLaunchedError(
+            f"The campaign {campaign.tag!r} has runs, which requests that are repeated find by its"
+            " tag: with another one they would send everything again. Leave its tag as it is, or"
+            " make a new campaign."
+        )
+
+
+def write(campaign: Campaign, fields: Mapping[str, Any], *, actor: str) -> None:
+    """Changes a campaign that is locked, to columns that were checked."""
+    Campaign.objects.filter(pk=campaign.pk).update(**fields, updated_at=Now())
+    _note(campaign.workspace_id, "campaign.changed", fields["tag"], actor)
 
 
 def change(
@@ -119,42 +141,9 @@ def change(
             update(workspace_id, campaign_id, after, actor=actor, now=now)
 
 
-def put(  # noqa: PLR0913  what a batch is, each part by its name
-    workspace_id: int,
-    draft: Draft,
-    *,
-    batch_id: UUID,
-    actor: str,
-    now: datetime,
-    is_sandboxed: bool = False,
-) -> Campaign:
-    """The campaign of a tag, made or changed into what is wanted, for the run of this name.
-
-    Where there is such a run, the row is left alone and the answer is the campaign as it is
-    wanted: a later run may have changed it.
-    """
-    fields = _checked(workspace_id, draft, now)
-    with transaction.atomic():
-        wanted = Campaign(workspace_id=workspace_id, created_by=actor, **fields)
-        Campaign.objects.bulk_create([wanted], ignore_conflicts=True)
-        there = Campaign.objects.select_for_update(no_key=True)
-        found = there.get(workspace_id=workspace_id, tag=draft.tag)
-        wanted.pk = found.pk
-        if launching.find(wanted, batch_id, is_sandboxed=is_sandboxed) is not None:
-            return wanted
-        # Of two who ask for the same at once, neither changes it under the other.
-        if runs.digest(found) != runs.digest(wanted):
-            Campaign.objects.filter(pk=found.pk).update(**fields, updated_at=Now())
-        return Campaign.objects.get(pk=found.pk)
-
-
-def _checked(workspace_id: int, draft: Draft, now: datetime) -> dict[str, Any]:
+def checked(workspace_id: int, draft: Draft, now: datetime) -> dict[str, Any]:
     """The columns of a draft; refused where a launch would be."""
-    if not _TAG.fullmatch(draft.tag):
-        raise InvalidTagError(
-            f"{draft.tag[:64]!r} cannot be the tag of a campaign: write up to 200 small letters,"
-            " digits and hyphens."
-        )
+    check_tag(draft.tag)
     names.check("a campaign", draft.name)
     timing.check(draft.when, now=now)
     if isinstance(draft.material, Words):
@@ -164,14 +153,26 @@ def _checked(workspace_id: int, draft: Draft, now: datetime) -> dict[str, Any]:
         if not details.is_storable(draft.list_key):
             raise lists.unknown(draft.list_key)
         lists.named(workspace_id, draft.list_key)
-    audience = dict(draft.audience or {})
-    lists.ids(workspace_id, filters.lists_of(filter_parsing.parse(audience, now=now)))
+    audience = filter_parsing.parse(dict(draft.audience or {}), now=now)
+    lists.ids(workspace_id, filters.lists_of(audience))
+    return {**columns(draft), "sender_id": sender(workspace_id, draft.sender).id}
+
+
+def check_tag(given: str) -> None:
+    if not _TAG.fullmatch(given):
+        raise InvalidTagError(
+            f"{given[:64]!r} cannot be the tag of a campaign: write up to 200 small letters,"
+            " digits and hyphens."
+        )
+
+
+def columns(draft: Draft) -> dict[str, Any]:
+    """All but the sender, as they stand there."""
     return {
         "tag": draft.tag,
         "name": draft.name,
-        "sender_id": sender(workspace_id, draft.sender).id,
         "list_key": draft.list_key or "",
-        "audience": audience,
+        "audience": dict(draft.audience or {}),
         "material": material.written(draft.material),
         "timing": timing.written(draft.when),
     }

@@ -3,11 +3,14 @@
 from typing import ClassVar
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from postledger.campaigns.models import Run
 from postledger.deliveries import lineage
+from postledger.lib import ids
 from postledger.lib.errors import RefusedError
+
+_NUMBER = (1 << ids.NUMBER_BITS) - 1
 
 
 class EarlierRunBusyError(RefusedError):
@@ -54,8 +57,10 @@ def _check_remembered(found: list[int]) -> None:
 def _of(run: Run) -> QuerySet[Run]:
     if run.root_id is None:
         return Run.objects.none()
-    # The numbers of streams rise: two launches at one moment are still one after the other.
-    return _sharing(run.root_id).filter(stream_id__lt=run.stream_id)
+    # The number of a stream is drawn under the campaign's lock, so that of two launches at one
+    # moment one is before the other; its month is by the clock of whoever asked, and may be wrong.
+    numbered = _sharing(run.root_id).annotate(number=F("stream_id").bitand(_NUMBER))
+    return numbered.filter(number__lt=run.stream_id & _NUMBER)
 
 
 def _sharing(root_id: UUID) -> QuerySet[Run]:

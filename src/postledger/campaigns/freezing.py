@@ -22,6 +22,10 @@ class EmptyBodyError(RefusedError):
     code: ClassVar[str] = "empty_body"
 
 
+class NotAMailoutError(RefusedError):
+    code: ClassVar[str] = "page_not_a_mailout"
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """What a run says: how its letters are chosen, and those that are made already, by number."""
@@ -42,12 +46,28 @@ def said(workspace_id: int, material: Material, *, now: datetime) -> Said:
         case OfArticle(key):
             return _of_article(workspace_id, key, footer, now)
         case OfPage(page_id):
-            return of_page(mailouts.of_workspace(workspace_id, page_id), footer)
+            return of_page(page_to_mail(workspace_id, page_id), footer)
         case _:
             assert_never(material)
 
 
+def page_to_mail(workspace_id: int, page_id: str) -> Page:
+    """Reads a page that is mailed, to testers as well: whoever shows it to a reader only looks.
+
+    Refuses one that is none of the mailouts, though the token shows it.
+    """
+    notion = mailouts.notion_of(workspace_id)
+    page = mailouts.read(notion, page_id)
+    if notion.mailouts and notion.mailouts not in page.mailout.homes:
+        raise NotAMailoutError(
+            "The page is not in the table of mailouts that the integration notion names."
+            " Move it there, or mail another one."
+        )
+    return page
+
+
 def of_page(page: Page, footer: Footer) -> Said:
+    """What a page says in mail."""
     check_page(page)
     script = mailouts.script(page, locale="en", footer=footer)
     return replace(_by_locale({"en": script}, "en"), page=page)

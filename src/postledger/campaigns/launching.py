@@ -10,6 +10,7 @@ from postledger.accounts import queries as accounts
 from postledger.campaigns import earlier, freezing, mailout_once, material, runs, testing
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.runs import Launch
+from postledger.content.notion.pages import Page
 from postledger.lib.errors import RefusedError
 
 
@@ -118,9 +119,17 @@ def _launched(
                 "This campaign was launched before, and is never sent to everybody twice."
                 " Send it to the rest, or make a new one."
             )
-        if said.page is not None and not wanted.is_test and wanted.root_id is None:
-            mailout_once.check_alone(workspace_id, said.page)
+        if said.page is not None and not wanted.is_test:
+            _check_page(workspace_id, said.page, is_rest=wanted.root_id is not None)
         return runs.make(campaign, wanted, said)
+
+
+def _check_page(workspace_id: int, page: Page, *, is_rest: bool) -> None:
+    """The rest of a page goes although the page was mailed: that is what it is the rest of."""
+    if is_rest:
+        mailout_once.check_live(page)
+    else:
+        mailout_once.check_alone(workspace_id, page)
 
 
 def find(campaign: Campaign, batch_id: UUID, *, is_sandboxed: bool = False) -> UUID | None:

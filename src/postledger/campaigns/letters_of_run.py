@@ -1,13 +1,13 @@
 """Puts letters into the stream of a run, with the list that their readers may leave."""
 
 from postledger.campaigns.models import Run
+from postledger.contacts.unsubscribe import GENERAL
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Body
 
-GENERAL = "general"  # what a mail without a list is left by: all that the workspace sends
-
 
 def add(run: Run, number: int, digest: str, *, subject: str) -> None:
+    """A mail without a list is left by leaving everything that the workspace sends."""
     body = Body(
         subject=subject,
         letter=digest,

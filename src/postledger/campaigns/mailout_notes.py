@@ -5,8 +5,7 @@ from datetime import datetime
 from itertools import islice
 from uuid import UUID
 
-from django.conf import settings
-
+from postledger.accounts import integrations
 from postledger.campaigns.models import ErrorRow, Mailout, Run
 from postledger.content.checks import Finding
 from postledger.content.notion.pages import Page
@@ -33,12 +32,13 @@ def of_page(workspace_id: int, page: Page) -> Mailout:
 
 def keep_abort(mailout: Mailout, refused: RefusedError, *, now: datetime) -> None:
     """One row for each time that a page could not be mailed."""
-    _keep([ErrorRow(mailout=mailout, reference=_time(now), code=refused.code, detail=str(refused))])
+    row = ErrorRow(mailout=mailout, reference=_time(now), code=refused.code, detail=str(refused))
+    _keep(mailout, [row])
 
 
 def keep_findings(mailout: Mailout, run_id: UUID, findings: Sequence[Finding]) -> None:
     """What the page holds that a mail cannot show."""
-    _keep(
+    rows = [
         ErrorRow(
             mailout=mailout,
             reference=f"{found.place}, run {run_id}",
@@ -46,23 +46,25 @@ def keep_findings(mailout: Mailout, run_id: UUID, findings: Sequence[Finding]) -
             detail=found.remedy,
         )
         for found in findings[:MOST_FINDINGS]
-    )
+    ]
+    _keep(mailout, rows)
 
 
 def keep_failures(mailout: Mailout, run: Run) -> None:
     """Who got no mail, or is in doubt; a cause that was kept of somebody is not kept again."""
     found = list(islice(_troubled(run.stream_id), MOST_FAILURES + 1))
-    _keep(
+    rows = [
         ErrorRow(
             mailout=mailout,
             reference=DeliveryId(run.stream_id, mail.position).text(),
             code=mail.code or mail.outcome.value.upper(),
         )
         for mail in found[:MOST_FAILURES]
-    )
+    ]
     if len(found) > MOST_FAILURES:
         detail = f"Only the first {MOST_FAILURES:,} are listed here; the report of the run has all."
-        _keep([ErrorRow(mailout=mailout, reference=f"run {run.pk}", code=MORE, detail=detail)])
+        rows.append(ErrorRow(mailout=mailout, reference=f"run {run.pk}", code=MORE, detail=detail))
+    _keep(mailout, rows)
 
 
 def _troubled(stream_id: int) -> Iterator[Undecided]:
@@ -73,9 +75,10 @@ def _troubled(stream_id: int) -> Iterator[Undecided]:
             after = page[-1].position
 
 
-def _keep(rows: Iterator[ErrorRow] | Sequence[ErrorRow]) -> None:
-    # Without a table there is nowhere to tell them, and the report has them anyway.
-    if settings.NOTION_DB_ERRORS:
+def _keep(mailout: Mailout, rows: Sequence[ErrorRow]) -> None:
+    """Without a table there is nowhere to tell them, and the report has them anyway."""
+    notion = integrations.notion(mailout.workspace_id) if rows else None
+    if notion is not None and notion.errors:
         ErrorRow.objects.bulk_create(rows, ignore_conflicts=True)
 
 

@@ -18,13 +18,18 @@ class PageIsTestError(RefusedError):
     code: ClassVar[str] = "page_is_test"
 
 
-def check(workspace_id: int, page: Page) -> None:
-    """Our own books count even where somebody changed the page back."""
+def check_live(page: Page) -> None:
+    """Nobody but testers gets a page that says it is a test, not even the rest of its readers."""
     if page.mailout.is_test:
         raise PageIsTestError(
             "The page says that it is a test: is_test is ticked. Untick it to send it to everybody,"
             " or send a test."
         )
+
+
+def check(workspace_id: int, page: Page) -> None:
+    """Our own books count even where somebody changed the page back."""
+    check_live(page)
     if was_mailed(workspace_id, UUID(page.mailout.page_id)):
         raise already("This page was mailed before, whatever it says in Notion now.")
     if page.mailout.status.casefold() == SENT.casefold() or page.mailout.sent_at is not None:

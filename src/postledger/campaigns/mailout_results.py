@@ -17,6 +17,10 @@ class Result:
     failed_count: int  # also those in doubt: nobody knows that they were sent
     word: str
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        return self.sent_count, self.failed_count
+
 
 def result(books: Sequence[Books], *, is_left_out: bool = False) -> Result:
     """Of runs that rest, the newest one last; sent only if nothing failed, or is in doubt.

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import structlog
-from django.conf import settings
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from postledger.accounts.integrations import Notion
 from postledger.campaigns.models import ErrorRow
 from postledger.content.notion.properties import Value
 from postledger.content.notion.refusals import PageNotFoundError, RequestRefusedError
@@ -19,7 +19,7 @@ from postledger.lib.ids import DeliveryId
 
 AT_ONCE = 25  # about ten seconds
 MOST_REFUSALS = 5
-PAUSE = timedelta(minutes=5)
+PAUSE = timedelta(minutes=5)  # before Notion is asked again for what it refused
 
 # What Notion would say again of the same page or row, whenever it is asked.
 FOR_GOOD = (PageNotFoundError, RequestRefusedError)
@@ -27,20 +27,23 @@ FOR_GOOD = (PageNotFoundError, RequestRefusedError)
 _log = structlog.get_logger(__name__)
 
 
-def unwritten(now: datetime) -> Sequence[ErrorRow]:
-    """The next rows to write, the oldest first; none where there is no table for them."""
-    if not settings.NOTION_DB_ERRORS:
+def unwritten(workspace_id: int, notion: Notion, now: datetime) -> Sequence[ErrorRow]:
+    """A workspace's next rows to write, the oldest first; none where there is no table for them."""
+    if not notion.errors:
         return []
     waiting = ErrorRow.objects.filter(
-        Q(write_after=None) | Q(write_after__lte=now), written_at=None, refusals__lt=MOST_REFUSALS
+        Q(write_after=None) | Q(write_after__lte=now),
+        mailout__workspace_id=workspace_id,
+        written_at=None,
+        refusals__lt=MOST_REFUSALS,
     )
     return list(waiting.select_related("mailout").order_by("pk")[:AT_ONCE])
 
 
-def write(writer: Writer, rows: Sequence[ErrorRow], now: datetime) -> None:
+def write(writer: Writer, rows: Sequence[ErrorRow], notion: Notion, now: datetime) -> None:
     if not rows:
         return
-    table = writer.table(settings.NOTION_DB_ERRORS)
+    table = writer.table(notion.errors)
     for row in rows:
         try:
             _write(writer, table, row)

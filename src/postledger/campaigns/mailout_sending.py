@@ -1,15 +1,13 @@
 """Mails a page of Notion to everybody, once; or, as the page says, to the addresses for tests."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import ClassVar
 from uuid import UUID, uuid4
-
-from django.conf import settings
 
 from postledger.accounts import names
 from postledger.accounts import queries as accounts
 from postledger.campaigns import (
+    batches,
     drafts,
     freezing,
     launching,
@@ -21,15 +19,11 @@ from postledger.campaigns.drafts import Draft
 from postledger.campaigns.freezing import Said
 from postledger.campaigns.launching import AlreadyLaunchedError, CampaignChangedError
 from postledger.campaigns.material import OfPage
-from postledger.campaigns.models import Run
+from postledger.campaigns.models import Campaign
 from postledger.campaigns.runs import Launch
-from postledger.content import footing, mailouts
+from postledger.content import footing
 from postledger.content.notion.pages import Page
 from postledger.lib.errors import RefusedError
-
-
-class NotAMailoutError(RefusedError):
-    code: ClassVar[str] = "page_not_a_mailout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +47,8 @@ def send(workspace_id: int, wish: Wish, *, actor: str, now: datetime) -> Sent:
 
     What keeps it from going is raised, and told to the table of errors in Notion afterwards.
     """
-    page = mailouts.of_workspace(workspace_id, str(wish.page_id))
-    _check_home(page)
+    # Where this is refused it is not told in Notion: nobody there knows the page as a mailout.
+    page = freezing.page_to_mail(workspace_id, str(wish.page_id))
     try:
         said = _said(workspace_id, wish, page)
         return _launched(workspace_id, wish, said, actor=actor, now=now)
@@ -62,15 +56,6 @@ def send(workspace_id: int, wish: Wish, *, actor: str, now: datetime) -> Sent:
         mailout = mailout_notes.of(workspace_id, wish.page_id)
         mailout_notes.keep_abort(mailout, refused, now=now)
         raise
-
-
-def _check_home(page: Page) -> None:
-    home = settings.NOTION_DB_MAILOUTS
-    if home and home not in page.mailout.homes:
-        raise NotAMailoutError(
-            "The page is not in the table of mailouts that NOTION_DB_MAILOUTS names."
-            " Move it there, or mail another one."
-        )
 
 
 def _said(workspace_id: int, wish: Wish, page: Page) -> Said:
@@ -89,9 +74,11 @@ def _launched(workspace_id: int, wish: Wish, said: Said, *, actor: str, now: dat
         is_sandboxed=wish.is_sandboxed,
         said=said,
     )
-    campaign_id = _campaign(workspace_id, wish, said, wanted)
+    campaign = _campaign(workspace_id, wish, said, wanted)
+    # Another request may want the page for another list, and has changed the campaign meanwhile.
+    wanted = replace(wanted, as_of=campaign.updated_at)
     try:
-        run_id = launching.launch_said(workspace_id, campaign_id, wanted)
+        run_id = launching.launch_said(workspace_id, campaign.pk, wanted)
     except (AlreadyLaunchedError, CampaignChangedError):
         # Of two requests at a time, one was quicker.
         if mailout_once.was_mailed(workspace_id, wish.page_id):
@@ -105,28 +92,27 @@ def _test_addresses(workspace_id: int, said: Said) -> tuple[str, ...] | None:
     return testing.addresses(accounts.test_emails(workspace_id)) if is_test else None
 
 
-def _campaign(workspace_id: int, wish: Wish, said: Said, wanted: Launch) -> int:
+def _campaign(workspace_id: int, wish: Wish, said: Said, wanted: Launch) -> Campaign:
     """The campaign that stands for the page: it lists its runs, and can be steered.
 
     A test, whose readers are named, changes nothing of one that was launched.
     """
     tag = f"notion-{wish.page_id}"
     if wanted.test_addresses is not None:
-        launched = Run.objects.filter(campaign__workspace_id=workspace_id, campaign__tag=tag)
-        found = launched.filter(is_test=False).values_list("campaign_id", flat=True).first()
+        known = Campaign.objects.filter(workspace_id=workspace_id, tag=tag)
+        found = known.filter(run__is_test=False).first()
         if found is not None:
             return found
     draft = Draft(
         tag=tag,
         name=_name(said.scripts[0].subject),
         material=OfPage(str(wish.page_id)),
-        sender=wish.sender,
+        sender=drafts.sender(workspace_id, wish.sender).address,
         list_key=wish.list_key,
     )
-    made = drafts.put(
+    return batches.put(
         workspace_id, draft, batch_id=wanted.batch_id, actor=wanted.actor, now=wanted.now
     )
-    return made.pk
 
 
 def _name(subject: str) -> str:

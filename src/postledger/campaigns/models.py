@@ -110,11 +110,12 @@ class Run(models.Model):
 
 
 class Variant(models.Model):
-    """Which letter of a run's stream serves a kind of recipient; without one, why none does."""
+    """Which letter of a run's stream serves some of its readers; without one, why none does."""
 
-    pk = models.CompositePrimaryKey("run_id", "variant")
+    pk = models.CompositePrimaryKey("run_id", "digest")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False)
-    variant = models.TextField(db_collation="C")
+    digest = models.BinaryField()  # of the variant, which may be too long for an index
+    variant = models.TextField(db_collation="C")  # their language, or their places
     letter = models.SmallIntegerField(null=True)
     code = models.TextField(db_default="")
 

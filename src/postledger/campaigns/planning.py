@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
 from postledger.campaigns import chunks, earlier, frozen, variants
@@ -25,17 +25,13 @@ from postledger.contacts.roll import Roll
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.ledger import Planned
 from postledger.deliveries.reasons import Reason
-from postledger.lib import wake
+from postledger.lib import advisory, wake
+from postledger.lib.advisory import Lock
 from postledger.lib.errors import RefusedError
 
 CHUNK = 10_000
 
 _log = structlog.get_logger(__name__)
-
-# Beside the ledger's advisory locks; one planner of a run is enough, though two would do no harm.
-_PLANNER = 5
-_LOCK: LiteralString = "SELECT pg_try_advisory_lock(%s, (%s & 2147483647)::integer)"
-_UNLOCK: LiteralString = "SELECT pg_advisory_unlock(%s, (%s & 2147483647)::integer)"
 
 
 def plan_all() -> None:
@@ -48,24 +44,27 @@ def plan_all() -> None:
 def plan(run_id: UUID) -> None:
     """Plans what is left of a run, unless another process is at it."""
     stream_id = Run.objects.values_list("stream_id", flat=True).get(pk=run_id)
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK, [_PLANNER, stream_id])
-        [(is_ours,)] = cursor.fetchall()
-    if not is_ours:
-        return
+    with advisory.alone(Lock.PLANNING, stream_id) as is_ours:
+        if is_ours:
+            _plan(run_id, stream_id)
+
+
+def _plan(run_id: UUID, stream_id: int) -> None:
+    """A database that is away is away for every run; all else is the trouble of this one.
+
+    That is also what the database refused: a row that is too large, a full disk, a statement that
+    somebody cancelled.
+    """
     try:
         while step(run_id):
             wake.ring(stream_id)
     except RefusedError as refused:
         _note_trouble(run_id, f"{refused.code}: {refused}")
-    except OperationalError:
-        raise  # the database is away, for every run
-    except Exception:  # noqa: BLE001  one run that cannot be planned keeps no other from it
+    except Exception as error:  # one run that cannot be planned keeps no other from it
+        if isinstance(error, (InterfaceError, OperationalError)) and not connection.is_usable():
+            raise
         _log.exception("a run cannot be planned", run_id=str(run_id))
         _note_trouble(run_id, _BROKEN)
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute(_UNLOCK, [_PLANNER, stream_id])
 
 
 def step(run_id: UUID, *, size: int = CHUNK) -> bool:
@@ -74,7 +73,8 @@ def step(run_id: UUID, *, size: int = CHUNK) -> bool:
         run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
         if run.planned_at is not None:
             return False
-        if run.cursor_wave == len(run.waves) or _is_cancelled(run):
+        is_cancelled = queries.is_cancelled(queries.stream(run.stream_id))
+        if run.cursor_wave == len(run.waves) or is_cancelled:
             _finish(run)
             return False
         earlier.check(run)
@@ -88,11 +88,6 @@ def step(run_id: UUID, *, size: int = CHUNK) -> bool:
             _finish(run)
             return False
     return True
-
-
-def _is_cancelled(run: Run) -> bool:
-    stream = queries.stream(run.stream_id)
-    return stream is None or stream.cancelled_at is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +114,7 @@ def _plan_chunk(run: Run, size: int) -> None:
     wave = _wave(run.waves[run.cursor_wave])
     chunk = _chunk(run, wave, size)
     if not chunk.has_one_letter:
-        variants.resolve(run, chunk.chosen, chunks.kinds(chunk))
+        variants.resolve(run, chunk.chosen, chunks.variants(chunk))
     lines = chunks.lines(chunk, run.pk)
     planned = ledger.plan(
         run.stream_id,
@@ -128,7 +123,7 @@ def _plan_chunk(run: Run, size: int) -> None:
         due_at=wave.due_at,
         reason=Reason.READY if wave.due_at is None else Reason.SCHEDULED,
     )
-    if chunks.UNKNOWN_KIND in planned.kept_back:
+    if chunks.UNKNOWN_VARIANT in planned.kept_back:
         raise _ChangedMeanwhileError
     # Whom the last look finds, a wave has counted before, but for few who moved meanwhile.
     kept_back = {} if wave.is_last_look else planned.kept_back
@@ -136,7 +131,7 @@ def _plan_chunk(run: Run, size: int) -> None:
 
 
 class _ChangedMeanwhileError(Exception):
-    """Somebody came to be of a kind that nobody of the chunk was of when it was looked at."""
+    """Somebody came to get a variant that nobody of the chunk got when it was looked at."""
 
 
 def _chunk(run: Run, wave: _Wave, size: int) -> Chunk:
@@ -154,6 +149,7 @@ def _roll(run: Run, wave: _Wave) -> Roll:
         filter_parsing.parse(run.audience, now=run.launched_at),
         run.list_key or None,
         frozen_at=run.frozen_at,
+        mailed_at=wave.due_at or run.launched_at,
         zones=wave.zones,
         default_zone=wave.default_zone,
         changed_since=run.frozen_at if wave.is_last_look else None,

@@ -113,7 +113,7 @@ def _of(
 
 
 def _of_page(workspace_id: int, page_id: str, reader: Reader) -> Trial:
-    page = mailouts.of_workspace(workspace_id, page_id)
+    page = mailouts.read(mailouts.notion_of(workspace_id), page_id)
     footing = trials.footing(workspace_id)
     try:
         freezing.check_page(page)

@@ -77,7 +77,7 @@ def _of_run(run: Run, now: datetime) -> Progress:
     stream = queries.stream(run.stream_id)
     books = queries.books_of([run.stream_id])[run.stream_id]
     hold = _hold(stream, now)
-    is_cancelled = stream is not None and stream.cancelled_at is not None
+    is_cancelled = queries.is_cancelled(stream)
     state = states.state_of(facts(run, books, is_cancelled=is_cancelled, is_held=bool(hold)))
     waits = queries.waits(run.stream_id)
     is_on_its_way = state in {RunState.PLANNING, RunState.SENDING}

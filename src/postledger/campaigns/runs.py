@@ -15,6 +15,7 @@ from postledger.campaigns import (
     letters_of_run,
     mailout_notes,
     material,
+    relative_days,
     testing,
     timing,
 )
@@ -61,9 +62,7 @@ def digest(campaign: Campaign, *, is_sandboxed: bool = False) -> bytes:
 def make(campaign: Campaign, wanted: Launch, said: Said) -> UUID:
     """Stores a run, in the caller's transaction; what a test says is planned at once."""
     workspace_id = campaign.workspace_id
-    # The rest is of those whom the first run meant, whatever the campaign says of them now.
-    meant = campaign if wanted.root_id is None else Run.objects.get(pk=wanted.root_id)
-    _check_audience(meant, wanted.now)
+    meant = _meant(campaign, wanted)
     stream_id = ledger.open_stream(
         workspace_id,
         sender_id=campaign.sender_id,
@@ -84,10 +83,9 @@ def make(campaign: Campaign, wanted: Launch, said: Said) -> UUID:
         launched_at=wanted.now,
         article_key=material.article_of(campaign.material),
         mailout=None if said.page is None else mailout_notes.of_page(workspace_id, said.page),
-        list_key=meant.list_key,
-        audience=meant.audience,
         letters=frozen.written(said.frozen),
         waves=_waves(campaign, wanted),
+        **meant,
     )
     for number, script in enumerate(said.scripts):
         letters_of_run.add(run, number, letters.keep(workspace_id, script), subject=script.subject)
@@ -105,10 +103,21 @@ def make(campaign: Campaign, wanted: Launch, said: Said) -> UUID:
     return run.pk
 
 
-def _check_audience(meant: Campaign | Run, now: datetime) -> None:
-    filter_parsing.parse(meant.audience, now=now)
-    if meant.list_key:
-        lists.named(meant.workspace_id, meant.list_key)
+def _meant(campaign: Campaign, wanted: Launch) -> dict[str, Any]:
+    """Whom a run is for, as its columns; refused where that cannot be told.
+
+    The rest is of those whom the first run meant, whatever the campaign says of them now: who came
+    later is not, and days are counted as they were then.
+    """
+    meant: dict[str, Any] = {"list_key": campaign.list_key, "audience": campaign.audience}
+    if wanted.root_id is not None:
+        root = Run.objects.get(pk=wanted.root_id)
+        audience = relative_days.fixed(root.audience, now=root.launched_at)
+        meant = {"list_key": root.list_key, "audience": audience, "frozen_at": root.frozen_at}
+    filter_parsing.parse(meant["audience"], now=wanted.now)
+    if meant["list_key"]:
+        lists.named(campaign.workspace_id, meant["list_key"])
+    return meant
 
 
 def _waves(campaign: Campaign, wanted: Launch) -> list[dict[str, Any]]:

@@ -142,8 +142,7 @@ def _check_alive(run: Run) -> None:
 
 
 def _is_cancelled(run: Run) -> bool:
-    stream = queries.stream(run.stream_id)
-    return stream is None or stream.cancelled_at is not None
+    return queries.is_cancelled(queries.stream(run.stream_id))
 
 
 def _over(run: Run) -> RunOverError:

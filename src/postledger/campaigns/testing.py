@@ -1,13 +1,15 @@
 """Tests of a campaign: to a few addresses that somebody names, never to its audience."""
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import ClassVar
 
 import structlog
 
 from postledger.campaigns import frozen, variants
 from postledger.campaigns.frozen import ByLocale, Frozen
-from postledger.campaigns.models import Run
+from postledger.campaigns.models import Run, Variant
 from postledger.contacts import roll
 from postledger.contacts.roll import Reader
 from postledger.deliveries import ledger
@@ -23,6 +25,10 @@ _log = structlog.get_logger(__name__)
 
 class NoTestAddressError(RefusedError):
     code: ClassVar[str] = "test_emails_empty"
+
+
+class NoTestLetterError(RefusedError):
+    code: ClassVar[str] = "test_letter_missing"
 
 
 def addresses(written: str) -> tuple[str, ...]:
@@ -51,11 +57,12 @@ def addresses(written: str) -> tuple[str, ...]:
 
 def plan(run: Run, chosen: Frozen, given: tuple[str, ...]) -> None:
     """Writes a test's mails, in the caller's transaction; readers who are contacts are addressed
-    as such, of others every value is shown by its name.
+    as such, of others every value is shown by its name. Those for whom there is no letter are
+    counted.
     """
     readers = roll.readers(run.workspace_id, given)
-    kinds = {address: _kind(run, chosen, readers.get(address.lower())) for address in given}
-    letters = variants.resolve(run, chosen, set(kinds.values()))
+    meant = {address: _variant(run, chosen, readers.get(address.lower())) for address in given}
+    letters = variants.resolve(run, chosen, set(meant.values()))
     lines = [
         Line(
             address,
@@ -64,12 +71,31 @@ def plan(run: Run, chosen: Frozen, given: tuple[str, ...]) -> None:
             letter=number,
         )
         for address in sorted(given, key=str.lower)
-        if (number := letters[kinds[address]]) is not None
+        if (number := letters[meant[address]]) is not None
     ]
+    excluded = _excluded(run, meant.values())
+    if not lines:
+        raise _no_letter(excluded)
+    Run.objects.filter(pk=run.pk).update(excluded=excluded)
     ledger.enqueue(run.stream_id, lines)
 
 
-def _kind(run: Run, chosen: Frozen, reader: Reader | None) -> str:
+def _excluded(run: Run, meant: Iterable[str]) -> dict[str, int]:
+    """How many have no letter, by why."""
+    unserved = Variant.objects.filter(run=run, letter=None)
+    why = dict(unserved.values_list("variant", "code"))
+    return Counter(why[variant] for variant in meant if variant in why)
+
+
+def _no_letter(codes: Iterable[str]) -> NoTestLetterError:
+    return NoTestLetterError(
+        f"There is no letter for any of these addresses ({', '.join(sorted(codes))}): what the"
+        " campaign says is for readers of other places or languages. Name a contact to whom it"
+        " goes, or let it say something for everybody."
+    )
+
+
+def _variant(run: Run, chosen: Frozen, reader: Reader | None) -> str:
     if isinstance(chosen, ByLocale):
         return reader.locale if reader else chosen.fallback or next(iter(chosen.numbers))
     told_apart = set(frozen.scopes(chosen, now=run.launched_at))

@@ -152,7 +152,7 @@ class Env(BaseSettings):
     admin_password: SecretStr = Field(
         default=SecretStr(""),
         description="Lets whoever knows it send articles of the first workspace without a key;"
-        " unset, nobody.",
+        " taken once, by `postledger setup`.",
     )
     public_url: str = Field(
         default="",
@@ -178,7 +178,8 @@ class Env(BaseSettings):
     )
     notion_token: SecretStr = Field(
         default=SecretStr(""),
-        description="The secret of the Notion integration that pages are shared with.",
+        description="The secret of the Notion integration that pages of the first workspace are"
+        " shared with; taken once, by `postledger setup`.",
     )
     notion_url: str = Field(
         default="https://api.notion.com",
@@ -186,22 +187,24 @@ class Env(BaseSettings):
     )
     notion_db_mailouts: str = Field(
         default="",
-        description="The id of the Notion database of mailouts; when set, no page from elsewhere is"
-        " mailed.",
+        description="The id of the Notion database of mailouts, without which pages from anywhere"
+        " are mailed; taken once, together with `NOTION_TOKEN`.",
     )
     notion_db_errors: str = Field(
         default="",
-        description="The id of the Notion database that errors of mailouts are written to.",
+        description="The id of the Notion database that errors of mailouts are written to; taken"
+        " once, together with `NOTION_TOKEN`.",
     )
     supabase_url: str = Field(
         default="",
         pattern=r"^(https?://[^\s?#]+)?$",
         description="The address of the Supabase project whose table `subscribers` is synced with"
-        " the contacts of the first workspace.",
+        " the contacts of the first workspace; taken once, by `postledger setup`.",
     )
     supabase_service_role_key: SecretStr = Field(
         default=SecretStr(""),
-        description="The key of that project's service role, which may read and write the table.",
+        description="The key of that project's service role, which may read and write the table;"
+        " taken once, together with `SUPABASE_URL`.",
     )
     pictures_folder: str = Field(
         default="",

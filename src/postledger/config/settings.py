@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "postledger.campaigns",
     "postledger.transactional",
     "postledger.dispatch",
+    "postledger.privacy",
     "postledger.workers",
 ]
 # No sessions: the API knows its callers by their keys, and public forms theirs by signed links.

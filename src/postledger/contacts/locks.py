@@ -9,16 +9,11 @@ Both take it first and keep it to the end of a short transaction: an import work
 from typing import LiteralString
 
 from postledger.contacts import sql
+from postledger.lib import advisory
+from postledger.lib.advisory import Lock
 
-# Numbers 1 to 3 are the ledger's.
-_CONSENT = 4
-
-_JOIN: LiteralString = (
-    "SELECT pg_advisory_xact_lock_shared(%(kind)s, (%(workspace)s & 2147483647)::integer)"
-)
-_LEAVE: LiteralString = (
-    "SELECT pg_advisory_xact_lock(%(kind)s, (%(workspace)s & 2147483647)::integer)"
-)
+_JOIN: LiteralString = "SELECT pg_advisory_xact_lock_shared(%(lock)s, %(workspace)s::integer)"
+_LEAVE: LiteralString = "SELECT pg_advisory_xact_lock(%(lock)s, %(workspace)s::integer)"
 
 
 def joining(workspace_id: int) -> None:
@@ -33,4 +28,5 @@ def leaving(workspace_id: int) -> None:
 
 def _take(statement: LiteralString, workspace_id: int) -> None:
     # A statement of its own: the next one then sees what was committed while this one waited.
-    sql.rows(statement, {"kind": _CONSENT, "workspace": workspace_id})
+    params = {"lock": Lock.CONSENT.value, "workspace": advisory.number(workspace_id)}
+    sql.rows(statement, params)

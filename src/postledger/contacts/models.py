@@ -48,6 +48,8 @@ class Contact(models.Model):
     attributes = models.JSONField(db_default={})
     ocd_ids = ArrayField(models.TextField(), db_default=[])
     state = models.TextField(db_default=ContactState.ACTIVE.value)
+    # Known by a form alone, which anybody can fill in; until one of its subscriptions is active.
+    is_unconfirmed = models.BooleanField(db_default=False)
     # The provider's words on the last bounce, and when the state was last told.
     bounce_type = models.TextField(null=True)
     bounce_subtype = models.TextField(null=True)
@@ -191,12 +193,6 @@ class Subscription(models.Model):
         indexes = (
             # Serves who is on a list and in which state, without a look at the table.
             models.Index(fields=["list", "state", "contact"], name="contacts_subscription_of_list"),
-            # Serves the question whether a contact never confirmed what it asked for; it is small.
-            models.Index(
-                fields=["contact"],
-                condition=models.Q(state=SubscriptionState.PENDING.value),
-                name="contacts_subscription_pending",
-            ),
         )
 
 

@@ -55,6 +55,7 @@ class Profile:
     attributes: Mapping[str, object]
     ocd_ids: Sequence[str]
     state: ContactState
+    is_unconfirmed: bool
     bounce_type: str | None
     bounce_subtype: str | None
     state_changed_at: datetime | None
@@ -77,6 +78,7 @@ _COLUMNS = (
     "attributes",
     "ocd_ids",
     "state",
+    "is_unconfirmed",
     "bounce_type",
     "bounce_subtype",
     "state_changed_at",

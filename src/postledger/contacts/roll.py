@@ -27,6 +27,7 @@ class Roll:
     audience: Filter
     list_key: str | None
     frozen_at: datetime  # who came later is not meant
+    mailed_at: datetime | None = None  # None: at once
     zones: tuple[str, ...] | None = None  # None: wherever they are
     default_zone: str = "UTC"  # of those of whom nobody knows where they are
     changed_since: datetime | None = None  # only those who changed since then
@@ -40,7 +41,8 @@ SELECT contact.id AS contact_id, contact.address, contact.place, contact.name, c
        contact.ocd_ids, {kept_back} AS kept_back
 FROM (
     SELECT contact.id, contact.address, lower(contact.address) COLLATE "C" AS place, contact.name,
-           contact.from_name, contact.locale, contact.attributes, contact.ocd_ids, contact.state
+           contact.from_name, contact.locale, contact.attributes, contact.ocd_ids, contact.state,
+           contact.is_unconfirmed
     FROM contacts_contact AS contact
     WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL
       AND lower(contact.address) COLLATE "C" > %(after)s::text
@@ -67,21 +69,13 @@ _KEPT_BACK = pg.SQL(
 )
 _OF_LIST: LiteralString = """
 WHEN subscription.state <> 'active' THEN 'list_' || subscription.state
-WHEN subscription.snooze_until > %(frozen_at)s::timestamptz THEN 'snoozed'
+WHEN subscription.snooze_until > coalesce(
+    %(mailed_at)s::timestamptz, %(frozen_at)s::timestamptz
+) THEN 'snoozed'
 """
-# Without a list, whoever asked for one and never confirmed is known, and has agreed to nothing.
-# LIMIT keeps these look-ups: with EXISTS, the planner reads all subscriptions for each chunk.
-# IS NOT NULL spares nearly everybody the second one, which AND alone does not: NULL may become
-# false.
-_OF_NONE: LiteralString = """
-WHEN (
-    SELECT true FROM contacts_subscription AS s
-    WHERE s.contact_id = contact.id AND s.state = 'pending' LIMIT 1
-) IS NOT NULL AND (
-    SELECT true FROM contacts_subscription AS s
-    WHERE s.contact_id = contact.id AND s.state IN ('active', 'paused') LIMIT 1
-) IS NULL THEN 'unconfirmed'
-"""
+# Without a list, whom a form made has agreed to nothing before they confirm. That somebody asked
+# for a list in the name of a contact says nothing of it: anybody can, and would stop its mail.
+_OF_NONE: LiteralString = "WHEN contact.is_unconfirmed THEN 'unconfirmed'"
 _BY_HAND: LiteralString = """
 ELSE (
     SELECT CASE WHEN s.list_id IS NULL THEN s.reason ELSE 'list_suppressed' END
@@ -130,6 +124,7 @@ def chunk(workspace_id: int, roll: Roll, *, after: str, limit: int) -> Source:
         "after": after,
         "limit": limit,
         "frozen_at": roll.frozen_at,
+        "mailed_at": roll.mailed_at,
         "zones": list(roll.zones or ()),
         "default_zone": roll.default_zone,
         "changed_since": roll.changed_since,

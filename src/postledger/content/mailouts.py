@@ -1,4 +1,4 @@
-"""Reads and writes pages of Notion with this installation's token, and keeps their pictures."""
+"""Reads and writes pages of Notion with a workspace's token, and keeps their pictures."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,8 @@ from uuid import UUID
 
 from django.conf import settings
 
-from postledger.accounts import queries as accounts
+from postledger.accounts import integrations
+from postledger.accounts.integrations import Notion
 from postledger.content import scripts
 from postledger.content.footer import Footer
 from postledger.content.letter import Script
@@ -18,6 +19,7 @@ from postledger.content.notion.pages import Page
 from postledger.content.notion.pictures import Keep, UnavailableError
 from postledger.content.notion.writing import Writer
 from postledger.lib.errors import RefusedError
+from postledger.lib.secrets import UnsealableError
 
 
 class NotionNotSetUpError(RefusedError):
@@ -29,36 +31,34 @@ def page_id(written: str) -> UUID:
     return UUID(client.canonical(written))
 
 
-def of_workspace(workspace_id: int, page_id: str) -> Page:
-    """A page for a member of a workspace: the token opens what the first one shared with it."""
-    if workspace_id != accounts.default_workspace_id():
+def notion_of(workspace_id: int) -> Notion:
+    """The Notion of a workspace, which opens nothing that another one has."""
+    try:
+        found = integrations.notion(workspace_id)
+    except UnsealableError:
         raise NotionNotSetUpError(
-            "Notion is connected for the installation's first workspace, and this is another one."
-            " Write the mail as a template or an article instead."
+            "The workspace's integration notion cannot be opened: it was sealed under another"
+            " SECRET_KEY. postledger doctor says what to do."
+        ) from None
+    if found is None:
+        raise NotionNotSetUpError(
+            "The workspace has no Notion. Make an integration in Notion, share the page with it,"
+            " and run postledger integration set WORKSPACE notion --secret token=FILE."
         )
-    return read(page_id)
+    return found
 
 
-def read(page_id: str) -> Page:
-    """Raises RefusedError when there is no token, or Notion does not show the page."""
-    with client.connect(_token(), base_url=settings.NOTION_URL) as reader:
+def read(notion: Notion, page_id: str) -> Page:
+    """Raises RefusedError when Notion does not show the page."""
+    with client.connect(notion.token, base_url=settings.NOTION_URL) as reader:
         return pages.read(reader, page_id, keep=_keep())
 
 
 @contextmanager
-def writing() -> Iterator[Writer]:
+def writing(notion: Notion) -> Iterator[Writer]:
     """A writer for as long as the block lasts, which keeps Notion's pace."""
-    with client.connect(_token(), base_url=settings.NOTION_URL) as reader:
+    with client.connect(notion.token, base_url=settings.NOTION_URL) as reader:
         yield reader.writer()
-
-
-def _token() -> str:
-    if not settings.NOTION_TOKEN:
-        raise NotionNotSetUpError(
-            "There is no NOTION_TOKEN. Make an integration in Notion, share the page with it, and"
-            " set its secret as NOTION_TOKEN."
-        )
-    return str(settings.NOTION_TOKEN)
 
 
 def script(page: Page, *, locale: str, footer: Footer | None) -> Script:

@@ -1,6 +1,6 @@
 """What the lines hold of people: every mail to one of them, and how many a month remembers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
@@ -13,6 +13,7 @@ from postledger.lib.ids import DeliveryId
 @dataclass(frozen=True, slots=True)
 class Mailed:
     id: str
+    address: str
     about: str  # the stream's title
     state: str
     planned_at: datetime
@@ -20,22 +21,34 @@ class Mailed:
     subject: str
     text: str
     variables: Mapping[str, object] | None
+    # Of mail to many: what it was filled in from, and the list that its reader may leave.
+    letter: str
+    list_key: str
 
 
-# As in forgetting, no index leads from a person to their mail; it takes as long as it takes.
+# As in forgetting, no index leads from a person to their mail; it takes as long as it takes. The
+# body that many share lies before all mails, where `ledger.shared` says.
 _TO: LiteralString = """
-SELECT d.stream_id, d.position, s.title, d.state, d.planned_at, d.settled_at,
-       coalesce(b.subject, ''), coalesce(b.text, ''), d.variables
+SELECT d.stream_id, d.position, d.address, s.title, d.state, d.planned_at, d.settled_at,
+       coalesce(b.subject, ''), coalesce(b.text, ''), d.variables, coalesce(b.letter, ''),
+       coalesce(b.list_key, '')
 FROM deliveries_stream s
 JOIN deliveries_delivery d ON d.stream_id = s.id
-LEFT JOIN deliveries_body b ON b.stream_id = d.stream_id AND b.position = d.position
-WHERE s.workspace_id = %(workspace)s AND lower(d.address) = lower(%(address)s)
+LEFT JOIN LATERAL (
+    SELECT subject, text, letter, list_key FROM deliveries_body
+    WHERE stream_id = d.stream_id AND position IN (d.position, -1 - d.letter)
+    ORDER BY position LIMIT 1
+) AS b ON true
+WHERE s.workspace_id = %(workspace)s
+  AND (d.contact_id = ANY(%(contacts)s::bigint[]) OR lower(d.address) = lower(%(address)s))
 ORDER BY d.planned_at, d.stream_id, d.position
 """
 
 
-def to_address(workspace_id: int, *, address: str) -> list[Mailed]:
-    found = sql.rows(_TO, {"workspace": workspace_id, "address": address})
+def to_person(workspace_id: int, *, address: str, contact_ids: Sequence[int]) -> list[Mailed]:
+    """Every mail to an address, or to its contacts under another one that they had."""
+    params = {"workspace": workspace_id, "address": address, "contacts": sql.Bigints(contact_ids)}
+    found = sql.rows(_TO, params)
     return [Mailed(DeliveryId(stream, at).text(), *rest) for stream, at, *rest in found]
 
 

@@ -24,6 +24,7 @@ class Verb(StrEnum):
     SETTLE = "settle"  # the provider's answers, written by the holder of the lease
     SWEEP = "sweep"  # a lost lease: armed windows become doubt, poison fails
     DRAIN = "drain"  # the rest of a cancelled stream
+    FORGET = "forget"  # a person who is mailed no more: what waits for them ends
     RECORD = "record"  # evidence from outside the lease: events and late answers
     RESOLVE = "resolve"  # a person's word on a doubt
     REQUEUE = "requeue"  # a person's second chance for a failure
@@ -32,16 +33,18 @@ class Verb(StrEnum):
 _REFUSALS = frozenset({State.FAILED, State.SKIPPED, State.SUPPRESSED, State.EXPIRED})
 
 # A doubt is sticky: a verb that would close a delivery whose earlier try is unresolved puts it
-# back in doubt instead, which is why ARM and DRAIN lead there too.
+# back in doubt instead, which is why ARM, DRAIN and FORGET lead there too.
 TRANSITIONS: Mapping[tuple[State, State], frozenset[Verb]] = {
     (State.WAITING, State.WAITING): frozenset({Verb.SETTLE}),
     (State.WAITING, State.ACCEPTED): frozenset({Verb.SETTLE, Verb.RECORD}),
     (State.WAITING, State.FAILED): frozenset({Verb.SETTLE, Verb.ARM, Verb.SWEEP}),
     (State.WAITING, State.SKIPPED): frozenset({Verb.ARM}),
-    (State.WAITING, State.SUPPRESSED): frozenset({Verb.ARM}),
+    (State.WAITING, State.SUPPRESSED): frozenset({Verb.ARM, Verb.FORGET}),
     (State.WAITING, State.EXPIRED): frozenset({Verb.ARM}),
     (State.WAITING, State.CANCELLED): frozenset({Verb.DRAIN}),
-    (State.WAITING, State.IN_DOUBT): frozenset({Verb.SETTLE, Verb.SWEEP, Verb.ARM, Verb.DRAIN}),
+    (State.WAITING, State.IN_DOUBT): frozenset(
+        {Verb.SETTLE, Verb.SWEEP, Verb.ARM, Verb.DRAIN, Verb.FORGET}
+    ),
     (State.IN_DOUBT, State.ACCEPTED): frozenset({Verb.RECORD, Verb.RESOLVE}),
     (State.IN_DOUBT, State.FAILED): frozenset({Verb.RECORD, Verb.RESOLVE}),
     (State.IN_DOUBT, State.WAITING): frozenset({Verb.RECORD, Verb.RESOLVE}),

@@ -1,7 +1,7 @@
 """Makes the mails of one round: who gets none, and for everyone else the exact bytes."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -96,12 +96,11 @@ class Composer:
         stencil = self._of_all(place, body, letter)
         if not isinstance(letter, Letter):
             return stencil.fill(Mailbox(recipient.address, body.to_name), delivery_id)
-        values = {"name": "", **(recipient.variables or {}), "email": recipient.address}
-        lines = ""
+        link, lines = None, ""
         if page.leaving is not None:
             link = page.leaving.url(recipient.address, list_key=body.list_key)
-            values["unsubscribe_url"] = link
             lines = listing.leaving(link)
+        values = values_of(recipient.address, recipient.variables, link=link)
         filled = letter.fill(values)
         to = Mailbox(recipient.address, _one_line(values["name"]))
         own_name = _one_line(values.get("from_name"))
@@ -154,6 +153,14 @@ class Composer:
             mail_class=listing.Class.CAMPAIGN if is_campaign else listing.Class.NOTIFICATION,
             stream_id=self._stream.id,
         ).fixed()
+
+
+def values_of(
+    address: str, variables: Mapping[str, object] | None, *, link: str | None
+) -> dict[str, object]:
+    """What a letter is filled in with for one reader; `link` is how they leave."""
+    values = {"name": "", **(variables or {}), "email": address}
+    return values if link is None else {**values, "unsubscribe_url": link}
 
 
 def _one_line(name: object) -> str:

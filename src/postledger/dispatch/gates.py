@@ -10,7 +10,7 @@ from postledger.contacts.states import (
     SubscriptionState,
     SuppressionReason,
 )
-from postledger.deliveries import entries
+from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Entry, Recipient
 from postledger.lib import ids
 from postledger.providers import addresses
@@ -37,16 +37,27 @@ def verdict(recipient: Recipient, standings: Standings, *, try_number: int) -> E
         detail = "Its numbers for tries are used up; it was never refused by the provider."
         return entries.invalid(position, code=TOO_MANY_TRIES, detail=detail)
     if not _is_address(recipient.address):
-        detail = "This is not an address that mail can be sent to."
-        return entries.invalid(position, code=INVALID_EMAIL, detail=detail)
+        return _without_address(recipient)
+    # Before the contact: who was forgotten has none any more, and is no failure of the run.
+    reason = _kept_back(address, standings)
+    if reason is not None:
+        return entries.suppressed(position, code=reason)
     if recipient.contact_id is not None and standings.contacts.get(recipient.contact_id) != address:
         detail = "The contact was deleted, or has another address now."
         return entries.invalid(position, code=RECIPIENT_NOT_FOUND, detail=detail)
     match standings.purpose:
         case Purpose.SERVICE:
-            return _of_service(recipient, address, standings)
+            return _of_service(recipient, standings)
         case Purpose.NEWS:
             return _of_news(recipient, address, standings)
+
+
+def _without_address(recipient: Recipient) -> Entry:
+    if recipient.address == ledger.ERASED:
+        # Its person was forgotten after it had failed, and now somebody gave it another chance.
+        return entries.suppressed(recipient.position, code=ledger.ERASED)
+    detail = "This is not an address that mail can be sent to."
+    return entries.invalid(recipient.position, code=INVALID_EMAIL, detail=detail)
 
 
 def turned(recipients: Sequence[Recipient], then: Standings, now: Standings) -> set[int]:
@@ -56,15 +67,20 @@ def turned(recipients: Sequence[Recipient], then: Standings, now: Standings) -> 
     return {one.position for one in recipients if verdict(one, now, try_number=1) is not None}
 
 
-def _of_service(recipient: Recipient, address: str, standings: Standings) -> Entry | None:
-    """A mail that one person needs: who left the newsletter still gets a way into the account.
+def _kept_back(address: str, standings: Standings) -> str | None:
+    """Why an address gets no mail of this kind, whoever has it.
 
-    What says that the address is dead, that our mail is called spam there, or that a member
-    forbade it stops this mail as well.
+    Who left the newsletter still gets a way into the account. What says that the address is dead,
+    that our mail is called spam there, or that a member forbade it stops this mail as well.
     """
     reason = standings.suppressed.get(address)
-    if reason in states.STOPS_EVERYTHING:
-        return entries.suppressed(recipient.position, code=reason)
+    if standings.purpose is Purpose.SERVICE and reason not in states.STOPS_EVERYTHING:
+        return None
+    return reason
+
+
+def _of_service(recipient: Recipient, standings: Standings) -> Entry | None:
+    """A mail that one person needs."""
     if _state(recipient, standings) is ContactState.BOUNCED:
         return entries.suppressed(recipient.position, code=ContactState.BOUNCED.value)
     return None
@@ -73,9 +89,6 @@ def _of_service(recipient: Recipient, address: str, standings: Standings) -> Ent
 def _of_news(recipient: Recipient, address: str, standings: Standings) -> Entry | None:
     """A mail to many goes to those who want it: every no counts, of all mail and of its list."""
     position = recipient.position
-    reason = standings.suppressed.get(address)
-    if reason is not None:
-        return entries.suppressed(position, code=reason)
     state = _state(recipient, standings)
     if state is not ContactState.ACTIVE:
         return entries.suppressed(position, code=state.value)

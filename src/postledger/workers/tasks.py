@@ -11,6 +11,7 @@ from postledger.deliveries import ledger, partitions, queries
 from postledger.dispatch.desk import called
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
+from postledger.privacy import pending
 from postledger.workers import engine
 
 # Enough to keep up with two workers; what is left is done a few seconds later.
@@ -78,7 +79,8 @@ def supabase() -> None:
 
 @shared_task(name="postledger.tidy")
 def tidy() -> None:
-    """Makes the coming months' room, takes idle streams off the walk, and forgets old uploads."""
+    """Makes the coming months' room, takes idle streams off the walk, and forgets what is to be."""
     called(partitions.ensure, datetime.now(UTC))
     called(ledger.retire_lanes, idle=_LANE_IDLE)
     called(uploads.abandon_old, datetime.now(UTC))
+    called(pending.look_again, datetime.now(UTC))

@@ -258,6 +258,30 @@ def test_a_break_and_an_open_question_stay_as_they_are(acme: int, tmp_path: Path
     assert (done.subscribed, done.kept_back) == (0, 0)
 
 
+def test_who_is_unconfirmed_stays_so_unless_the_import_subscribes_them(
+    acme: int, tmp_path: Path
+) -> None:
+    people.news(acme)
+    people.news(acme, "offers")
+    contact_id, other = people.unconfirmed(acme), people.unconfirmed(acme, "r2@example.com")
+    people.ask(acme, contact_id)
+    path = files.made(tmp_path, f"email,name\n{R1},Ann\nr3@example.com,New\n")
+
+    files.imported(acme, path)
+    without_list = people.is_unconfirmed(contact_id)
+    files.imported(acme, path, list_key="news")
+    where_they_asked = people.is_unconfirmed(contact_id)
+    found, _ = files.previewed(acme, path, list_key="offers")
+    done = files.imported(acme, path, list_key="offers")
+
+    assert (without_list, where_they_asked) == (True, True)
+    assert not people.is_unconfirmed(contact_id)
+    assert (done.updated, done.unchanged, done.subscribed) == (0, 2, 2)
+    assert (found.updated, found.unchanged) == (done.updated, done.unchanged)
+    assert people.is_unconfirmed(other)
+    assert not Contact.objects.get(address="r3@example.com").is_unconfirmed
+
+
 def test_another_workspaces_list_is_unknown(acme: int, globex: int, tmp_path: Path) -> None:
     people.news(globex)
     path = files.made(tmp_path, ROWS)

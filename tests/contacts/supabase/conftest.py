@@ -1,16 +1,16 @@
 from collections.abc import Iterator
 
 import pytest
-from pytest_django import Settings
 
+from tests.contacts.supabase import projects
 from tests.fakes import postgrest
 from tests.fakes.postgrest import FakePostgrest
 from tests.journeys import stage
 
 
 @pytest.fixture
-def fake(db: None, settings: Settings) -> Iterator[FakePostgrest]:
-    """A Supabase project that this installation is connected to."""
+def fake(acme: int) -> Iterator[FakePostgrest]:
+    """A Supabase project that acme is connected to."""
     with postgrest.running(stage.database()) as running:
-        settings.SUPABASE_URL, settings.SUPABASE_SERVICE_ROLE_KEY = running.url, running.key
+        projects.connect(acme, running)
         yield running

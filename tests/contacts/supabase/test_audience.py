@@ -1,5 +1,6 @@
 """Subscribers of Supabase are the audience of a campaign."""
 
+import pytest
 from pytest_django import Settings
 
 from postledger.contacts.supabase import syncing
@@ -8,10 +9,14 @@ from tests.contacts import people
 from tests.fakes.postgrest import FakePostgrest
 
 
+@pytest.fixture
+def acme(db: None, settings: Settings) -> int:
+    return press.found(settings)
+
+
 def test_a_campaign_goes_to_exactly_the_active_subscribers_under_their_from_names(
-    fake: FakePostgrest, settings: Settings
+    acme: int, fake: FakePostgrest
 ) -> None:
-    acme = press.found(settings)
     people.leave(acme, "left-here@example.com")
     fake.add("b@example.com", from_name="Bea of Acme")
     fake.add("A@example.com")

@@ -4,10 +4,10 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from pytest_django import Settings
 
 from postledger.contacts.models import Contact
 from postledger.workers import tasks
+from tests.contacts.supabase import projects
 from tests.fakes.postgrest import FakePostgrest
 
 
@@ -25,17 +25,15 @@ def test_a_sync_says_what_it_did_and_what_it_could_not_do(acme: int, fake: FakeP
     done = said("sync")
 
     assert "3 subscribers read: 2 new contacts, 0 new From names, 1 left or bounced there" in done
-    assert "Rows that could not be taken or written: 1." in done
+    assert "Rows that could not be taken, written or found: 1." in done
     assert "o***@example.com  not taken since" in done
     assert "odd@" not in done
     assert said("status") == done
     assert "o***" not in said("status", "--most", "0")
 
 
-def test_a_wrong_key_ends_the_command_with_what_to_do(
-    acme: int, fake: FakePostgrest, settings: Settings
-) -> None:
-    settings.SUPABASE_SERVICE_ROLE_KEY = "another-key"
+def test_a_wrong_key_ends_the_command_with_what_to_do(acme: int, fake: FakePostgrest) -> None:
+    projects.change(acme, api_key="another-key")
 
     with pytest.raises(CommandError, match=r"Copy the service role's key"):
         said("sync")
@@ -44,13 +42,29 @@ def test_a_wrong_key_ends_the_command_with_what_to_do(
     assert "Copy the service role's key" in said("status")
 
 
-def test_without_a_project_the_command_says_what_to_set(acme: int, settings: Settings) -> None:
-    settings.SUPABASE_URL = settings.SUPABASE_SERVICE_ROLE_KEY = ""
+def test_rows_that_are_missing_are_told_and_accepted(acme: int, fake: FakePostgrest) -> None:
+    fake.add_many(3)
+    said("sync")
+    fake.remove_many(3)
 
-    with pytest.raises(CommandError, match="SUPABASE_URL and SUPABASE_SERVICE_ROLE_KEY"):
+    with pytest.raises(CommandError, match="postledger supabase sync --accept-missing"):
+        said("sync")
+    told = said("status")
+    done = said("sync", "--accept-missing")
+
+    assert "It did not end as it should since" in told
+    assert "subscribers  not found since" in told
+    assert "3 deleted there, 0 there again." in done
+    assert "No row needs to be looked at." in done
+    assert not Contact.objects.filter(deleted_at=None).exists()
+
+
+def test_without_a_project_the_command_says_what_to_set(acme: int) -> None:
+    with pytest.raises(CommandError, match="postledger integration set WORKSPACE supabase"):
         said("sync")
 
-    assert "No Supabase project is set up" in said("status")
+    told = "No Supabase project is set up; postledger integration set WORKSPACE supabase"
+    assert told in said("status")
     assert "Nothing was synced yet." in said("status")
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from postledger.contacts.states import ContactState
-from postledger.contacts.supabase.deciding import Step, decide
+from postledger.contacts.supabase.deciding import Step, decide, is_believed
 from tests.contacts.people import LATER, NOW
 
 ACTIVE, LEFT, BOUNCED = ContactState
@@ -73,3 +73,13 @@ def test_a_leaving_of_which_nobody_knows_the_time_counts_whatever_was_undone() -
     )
 
     assert found is Step.TAKE
+
+
+@pytest.mark.parametrize(("known", "missing"), [(0, 0), (3, 0), (3, 2), (101, 100), (5_000, 500)])
+def test_few_who_are_missing_are_believed_to_be_gone(known: int, missing: int) -> None:
+    assert is_believed(known=known, missing=missing)
+
+
+@pytest.mark.parametrize(("known", "missing"), [(1, 1), (100, 100), (102, 101), (5_000, 501)])
+def test_a_table_that_misses_many_or_all_is_not_believed(known: int, missing: int) -> None:
+    assert not is_believed(known=known, missing=missing)

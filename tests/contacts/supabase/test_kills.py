@@ -3,16 +3,13 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
-from pytest_django import Settings
 
 from postledger.contacts.models import ConsentEvent, Contact
 from postledger.contacts.supabase import syncing
 from tests import locks
 from tests.contacts import people
-from tests.fakes import postgrest
 from tests.fakes.postgrest import FakePostgrest, Seen
 from tests.journeys import stage
 
@@ -27,29 +24,19 @@ PEOPLE = 60
 LEFT = [f"S{number}@example.com" for number in range(1, PEOPLE, 6)]
 
 
-@pytest.fixture
-def fake(transactional_db: None, settings: Settings) -> Iterator[FakePostgrest]:
-    with postgrest.running(stage.database()) as running:
-        settings.SUPABASE_URL, settings.SUPABASE_SERVICE_ROLE_KEY = running.url, running.key
-        yield running
-
-
-def start(fake: FakePostgrest) -> subprocess.Popen[bytes]:
+def start() -> subprocess.Popen[bytes]:
     environment = {
         **os.environ,
         "DATABASE_URL": stage.database(),
         "DJANGO_SETTINGS_MODULE": "postledger.config.settings",
         "SECRET_KEY": "only-for-tests-" + "x" * 50,
-        "SUPABASE_URL": fake.url,
-        "SUPABASE_SERVICE_ROLE_KEY": fake.key,
     }
     return subprocess.Popen([sys.executable, "-c", SYNC], env=environment)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
-def test_a_killed_sync_is_gone_on_with_exactly(fake: FakePostgrest, method: str) -> None:
-    acme = people.workspace()
+def test_a_killed_sync_is_gone_on_with_exactly(acme: int, fake: FakePostgrest, method: str) -> None:
     fake.max_rows = 10
     fake.add_many(PEOPLE)
     for address in LEFT:
@@ -57,7 +44,7 @@ def test_a_killed_sync_is_gone_on_with_exactly(fake: FakePostgrest, method: str)
         people.leave(acme, address)
     for _ in range(3):
         asked = len(fake.asked(method))
-        process = start(fake)
+        process = start()
 
         def kill(
             seen: Seen, asked: int = asked, process: subprocess.Popen[bytes] = process

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from postledger.accounts.models import Integration
 from postledger.contacts import actions
 from postledger.contacts.actions import erasing
 from postledger.contacts.models import ConsentEvent, Contact, Subscription, Suppression
@@ -16,6 +17,7 @@ from postledger.contacts.states import ContactState
 from postledger.contacts.supabase import refusals, syncing
 from postledger.contacts.supabase.models import SupabaseProblem, SupabaseSync
 from tests.contacts import people
+from tests.contacts.supabase import projects
 from tests.fakes.postgrest import FakePostgrest, Fault, Seen
 
 EARLY = "2026-11-01T00:00:00+00:00"
@@ -400,13 +402,11 @@ def test_a_pass_that_fails_in_the_middle_goes_on_exactly_where_it_stopped(
     assert {fake.row(f"S{n}@example.com")["status"] for n in (21, 23, 25)} == {"unsubscribed"}
 
 
-def test_a_wrong_key_is_told_in_words_and_changes_nothing(
-    acme: int, fake: FakePostgrest, settings: Settings
-) -> None:
+def test_a_wrong_key_is_told_in_words_and_changes_nothing(acme: int, fake: FakePostgrest) -> None:
     fake.add(R1)
-    settings.SUPABASE_SERVICE_ROLE_KEY = "another-key"
+    projects.change(acme, api_key="another-key")
 
-    with pytest.raises(refusals.UnauthorizedError, match="SUPABASE_SERVICE_ROLE_KEY") as refused:
+    with pytest.raises(refusals.UnauthorizedError, match="--secret api_key=FILE") as refused:
         sync()
 
     assert "another-key" not in str(refused.value)
@@ -428,12 +428,51 @@ def test_the_schedule_begins_a_pass_only_when_the_last_one_is_some_minutes_old(
     assert len(fake.requests) == 2 * asked
 
 
-def test_without_a_project_the_schedule_does_nothing(acme: int, settings: Settings) -> None:
-    settings.SUPABASE_URL = ""
+def test_without_a_project_the_schedule_does_nothing(acme: int, fake: FakePostgrest) -> None:
+    projects.remove(acme)
 
     syncing.sync_due(people.NOW)
 
     assert not SupabaseSync.objects.exists()
+
+
+def test_the_row_wins_over_another_project_in_the_environment(
+    acme: int, fake: FakePostgrest, settings: Settings
+) -> None:
+    fake.add(R1)
+    settings.SUPABASE_URL = "http://127.0.0.1:1"  # nobody listens there
+    settings.SUPABASE_SERVICE_ROLE_KEY = "another-key"
+
+    assert sync().created_count == 1
+
+
+def test_without_a_row_the_environment_connects_nothing(
+    acme: int, fake: FakePostgrest, settings: Settings
+) -> None:
+    Integration.objects.all().delete()
+    settings.SUPABASE_URL, settings.SUPABASE_SERVICE_ROLE_KEY = fake.url, fake.key
+
+    syncing.sync_due(people.NOW)
+
+    assert fake.requests == []
+
+
+def test_a_project_whose_key_is_lost_stops_no_schedule_and_is_noted_as_its_trouble(
+    acme: int, fake: FakePostgrest, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake.add(R1)
+    Integration.objects.update(sealed_settings=b"\x01" + bytes(100))
+
+    syncing.sync_due(people.NOW)
+    lost = SupabaseSync.objects.get()
+    Integration.objects.all().delete()
+    projects.connect(acme, fake)
+    syncing.sync_due(people.NOW)
+
+    assert "integration settings cannot be opened" in (lost.trouble or "")
+    assert caplog.text.count("supabase_not_synced") == 1
+    assert SupabaseSync.objects.get().trouble is None
+    assert contact(acme).address == R1
 
 
 def test_a_failing_schedule_says_so_in_the_log_without_an_address(

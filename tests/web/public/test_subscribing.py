@@ -2,6 +2,7 @@
 
 import re
 import time
+from datetime import UTC, datetime, timedelta
 from typing import override
 
 import pytest
@@ -10,8 +11,10 @@ from django.core import signing
 from django.test import Client
 
 from postledger.accounts import actions as accounts
-from postledger.contacts import actions
+from postledger.contacts import actions, roll, sql
+from postledger.contacts.filters import EVERYBODY
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
+from postledger.contacts.roll import Roll
 from postledger.contacts.states import ContactState, SubscriptionState
 from postledger.web.public import signed
 from postledger.web.public.signed import Confirmation
@@ -101,6 +104,34 @@ def test_a_form_says_nothing_new_of_somebody_known(news: int) -> None:
     assert (contact.pk, contact.name, contact.locale) == (contact_id, "", None)
 
 
+def reached(workspace_id: int) -> list[str]:
+    """Whom a mail without a list goes to."""
+    everybody = Roll(EVERYBODY, None, frozen_at=datetime.now(UTC) + timedelta(days=1))
+    found = roll.chunk(workspace_id, everybody, after="", limit=100)
+    rows = sql.rows(found.sql, found.params)
+    return [address for _, address, *_, kept_back in rows if kept_back is None]
+
+
+def test_a_stranger_who_types_an_address_stops_no_mail_to_it(news: int) -> None:
+    address = visiting.somebody()
+    people.contact(news, address)
+
+    post(FORM, {"email": address})
+
+    assert state(address) is SubscriptionState.PENDING
+    assert reached(news) == [address]
+
+
+def test_whom_nobody_knew_before_the_form_gets_no_mail_until_they_confirm(news: int) -> None:
+    address = visiting.somebody()
+    url = asked(address)
+    before = reached(news)
+
+    post(url)
+
+    assert (before, reached(news)) == ([], [address])
+
+
 def test_what_strangers_type_is_in_no_mail_but_the_address(news: int) -> None:
     address = visiting.somebody()
 
@@ -146,6 +177,7 @@ def test_what_cannot_be_taken_is_said_beside_its_field(
     assert visiting.everything() == before
 
 
+@pytest.mark.usefixtures("patient_throttle")
 def test_one_address_gets_three_mails_a_day_and_no_more(news: int) -> None:
     address = visiting.somebody()
 

@@ -6,8 +6,15 @@ from postledger.accounts.actions.accounts import (
     AccountUnknownError,
     InvalidSettingsError,
     create_account,
-    reseal_accounts,
     update_account,
+)
+from postledger.accounts.actions.integrations import (
+    Filled,
+    FirstWorkspaceOnlyError,
+    IntegrationChangedError,
+    fill_integration,
+    remove_integration,
+    set_integration,
 )
 from postledger.accounts.actions.keys import (
     InvalidKeyError,
@@ -18,6 +25,7 @@ from postledger.accounts.actions.keys import (
     revoke_key,
     rotate_key,
 )
+from postledger.accounts.actions.resealing import reseal_accounts
 from postledger.accounts.actions.senders import (
     SenderExistsError,
     SenderUnknownError,
@@ -43,7 +51,10 @@ __all__ = [
     "AccountChangedError",
     "AccountExistsError",
     "AccountUnknownError",
+    "Filled",
     "FirstWorkspace",
+    "FirstWorkspaceOnlyError",
+    "IntegrationChangedError",
     "InvalidKeyError",
     "InvalidOrganisationError",
     "InvalidSettingsError",
@@ -63,9 +74,12 @@ __all__ = [
     "create_sender",
     "create_workspace",
     "ensure_default_workspace",
+    "fill_integration",
+    "remove_integration",
     "reseal_accounts",
     "revoke_key",
     "rotate_key",
+    "set_integration",
     "set_organisation",
     "set_test_emails",
     "set_time_zone",

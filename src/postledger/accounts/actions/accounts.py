@@ -1,6 +1,6 @@
 """Makes and changes accounts at providers; what is stored was checked, and is sealed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -9,7 +9,6 @@ from pydantic import ValidationError
 from postledger.accounts import constraints, names, sealing, trail
 from postledger.accounts.models import ProviderAccount
 from postledger.lib.errors import RefusedError
-from postledger.lib.secrets import UnsealableError
 from postledger.providers import registry
 
 type Settings = Mapping[str, object]
@@ -94,36 +93,6 @@ def update_account(
         )
 
 
-def reseal_accounts(*, actor: str) -> int:
-    """Seals every account under the current secret, so that previous ones can be forgotten.
-
-    All or none, and nothing an open provider would notice. What is changed at the same time is
-    passed over: whoever changes it seals it under the current secret too.
-    """
-    resealed = 0
-    with transaction.atomic():
-        for account in ProviderAccount.objects.select_related("workspace").order_by("pk"):
-            unchanged = ProviderAccount.objects.filter(pk=account.pk, updated_at=account.updated_at)
-            if unchanged.update(sealed_settings=_resealed(account)):
-                resealed += 1
-                trail.note(
-                    account.workspace_id,
-                    actor=actor,
-                    action="account.resealed",
-                    subject=f"account {account.pk}",
-                )
-    return resealed
-
-
-def _resealed(account: ProviderAccount) -> bytes:
-    try:
-        settings = sealing.unseal(account.workspace_id, bytes(account.sealed_settings))
-    except UnsealableError as refused:
-        where = f"“{account.name}” of {account.workspace.name}"
-        raise UnsealableError(f"Nothing was resealed: {where}. {refused}") from None
-    return sealing.seal(account.workspace_id, settings)
-
-
 def merge(stored: Settings, changes: Settings) -> dict[str, object]:
     """The settings after the changes; a group of settings is changed one by one too."""
     merged = dict(stored)
@@ -140,7 +109,7 @@ def merge(stored: Settings, changes: Settings) -> dict[str, object]:
 
 def check_settings(kind: str, settings: Settings) -> None:
     """Lets the provider look at its settings; names every wrong one and repeats no value."""
-    wrong = _wrong_settings(kind, settings)
+    wrong = wrong_settings(lambda: registry.vendor(kind).build(settings))
     if wrong:
         raise InvalidSettingsError(
             f"These settings do not make an account of kind {kind}: {'; '.join(wrong)}."
@@ -148,9 +117,9 @@ def check_settings(kind: str, settings: Settings) -> None:
         )
 
 
-def _wrong_settings(kind: str, settings: Settings) -> list[str]:
+def wrong_settings(build: Callable[[], object]) -> list[str]:
     try:
-        registry.vendor(kind).build(settings)
+        build()
     except ValidationError as error:
         # The values stay behind with the error, which no refusal drags along as its cause.
         found = error.errors(include_url=False, include_context=False, include_input=False)

@@ -32,15 +32,20 @@ class ContactUnknownError(RefusedError):
     code = "contact_unknown"
 
 
-def create_contact(
+def create_contact(  # noqa: PLR0913  each part by its name
     workspace_id: int,
     *,
     address: str,
     external_id: str | None = None,
     details: Details = _NOTHING,
+    is_unconfirmed: bool = False,
     actor: str,
 ) -> int:
-    """Makes a contact. It stands as its address does: who left before has still left."""
+    """Makes a contact. It stands as its address does: who left before has still left.
+
+    An unconfirmed one is known by a form that anybody can fill in, and gets no mail of a list or
+    without one until it agreed to some list.
+    """
     contents.check(details)
     address = addresses.canonical(address)
     with _once():
@@ -57,6 +62,7 @@ def create_contact(
             attributes=dict(details.attributes),
             ocd_ids=list(details.ocd_ids),
             state=states.state_under(kept).value,
+            is_unconfirmed=is_unconfirmed,
         )
         _note(workspace_id, "contact.created", contact.pk, actor=actor)
     return contact.pk

@@ -10,6 +10,7 @@ from postledger.contacts import locks, profiles, sql
 from postledger.contacts.actions import suppressing
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import SuppressionReason
+from postledger.contacts.supabase.models import SupabaseSubscriber
 from postledger.providers import addresses
 
 
@@ -61,6 +62,7 @@ def _emptied(workspace_id: int, contact_id: int, now: datetime) -> int:
     """How many proofs of consent went with it: they prove something of somebody we forgot."""
     row = sql.one(_CONSENTS, {"workspace": workspace_id, "contact": contact_id})
     Subscription.objects.filter(contact_id=contact_id).delete()
+    SupabaseSubscriber.objects.filter(contact_id=contact_id).delete()
     Contact.objects.filter(pk=contact_id).update(
         address=f"erased-{contact_id}",
         external_id=None,
@@ -70,6 +72,7 @@ def _emptied(workspace_id: int, contact_id: int, now: datetime) -> int:
         time_zone=None,
         attributes={},
         ocd_ids=[],
+        is_unconfirmed=False,
         bounce_type=None,
         bounce_subtype=None,
         deleted_at=now,

@@ -1,9 +1,12 @@
 """Reads and sets how one contact or subscription stands, and records it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import LiteralString
 
 from django.db.models.functions import Now
+from psycopg import sql as pg
 
 from postledger.contacts import sql
 from postledger.contacts.consent import Origin
@@ -108,11 +111,21 @@ def subscription(
     return None if row is None else (row[0], SubscriptionState(row[1]))
 
 
-_SET_SUBSCRIPTION = """
-UPDATE contacts_subscription
-SET state = %(state)s, changed_at = coalesce(%(at)s, statement_timestamp())
-WHERE id = %(id)s
-"""
+# Part of every statement whose `line` makes subscriptions active, but for that of imports: whoever
+# agreed to a list is no longer known by a form alone.
+CONFIRM = pg.SQL("""
+UPDATE contacts_contact AS c SET is_unconfirmed = false, updated_at = statement_timestamp()
+FROM line WHERE c.id = line.contact_id AND line.state = 'active' AND c.is_unconfirmed
+""")
+_SET_SUBSCRIPTION = pg.SQL("""
+WITH line AS (
+    UPDATE contacts_subscription
+    SET state = %(state)s, changed_at = coalesce(%(at)s, statement_timestamp())
+    WHERE id = %(id)s
+    RETURNING contact_id, state
+)
+{confirm}
+""").format(confirm=CONFIRM)
 
 
 def set_subscription(
@@ -120,3 +133,19 @@ def set_subscription(
 ) -> None:
     """Sets the state of a subscription that `subscription` has locked."""
     sql.changed(_SET_SUBSCRIPTION, {"id": subscription_id, "state": state.value, "at": at})
+
+
+_LOCK_UNCONFIRMED: LiteralString = """
+SELECT FROM contacts_contact WHERE id = ANY(%(contacts)s::bigint[]) AND is_unconfirmed
+ORDER BY lower(address) COLLATE "C"
+FOR NO KEY UPDATE
+"""
+
+
+def lock_unconfirmed(contact_ids: Sequence[int]) -> None:
+    """Comes before subscriptions that may confirm them are added.
+
+    An import locks contacts first, too, by their addresses, and then waits for subscriptions that
+    others add: neither order alone would do.
+    """
+    sql.changed(_LOCK_UNCONFIRMED, {"contacts": list(contact_ids)})

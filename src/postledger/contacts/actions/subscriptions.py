@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
+from psycopg import sql as pg
 
 from postledger.contacts import lists, locks, queries, sql, states
 from postledger.contacts.actions import applying, contacts, returning, standing
@@ -42,6 +43,8 @@ def subscribe(  # noqa: PLR0913  each part of a consent by its name
         list_id = lists.named(workspace_id, list_key)
         address, _ = _contact(workspace_id, contact_id)
         kept = queries.suppression(workspace_id, address=address, list_id=list_id)
+        if is_confirmed:
+            standing.lock_unconfirmed([contact_id])
         before = None
         after = states.asked(None, kept, is_confirmed=is_confirmed)
         if after is None or not _insert(contact_id, list_id, after, now):
@@ -102,7 +105,7 @@ def resume(
 
 # Whoever is kept back, from the list or from everything, is passed over, and so is every
 # subscription there is already: an import makes no consent that was ended.
-_ENROL = """
+_ENROL = pg.SQL("""
 WITH who AS MATERIALIZED (
     SELECT DISTINCT c.id, c.address
     FROM unnest(%(contacts)s::bigint[]) AS given (id) JOIN contacts_contact AS c USING (id)
@@ -119,7 +122,7 @@ WITH who AS MATERIALIZED (
     )
     ORDER BY id
     ON CONFLICT (contact_id, list_id) DO NOTHING
-    RETURNING contact_id
+    RETURNING contact_id, state
 ), event AS (
     INSERT INTO contacts_consentevent (
         workspace_id, contact_id, list_id, action, after, source, actor, text_version, ip, at
@@ -127,9 +130,11 @@ WITH who AS MATERIALIZED (
     SELECT %(workspace)s, contact_id, %(list)s, 'imported', 'active', %(source)s, %(actor)s,
            %(text_version)s, %(ip)s::inet, %(at)s
     FROM line
+), confirmed AS (
+    {confirm}
 )
 SELECT count(*) FROM line
-"""
+""").format(confirm=standing.CONFIRM)
 
 
 def enrol(
@@ -155,6 +160,7 @@ def enrol(
             "at": now,
             **applying.facts(origin),
         }
+        standing.lock_unconfirmed(contact_ids)
         [(enrolled,)] = sql.rows(_ENROL, params)
     return int(enrolled)
 
@@ -193,16 +199,23 @@ def _contact(workspace_id: int, contact_id: int) -> tuple[str, ContactState]:
     return found.address, found.state
 
 
-_INSERT = """
-INSERT INTO contacts_subscription (contact_id, list_id, state, created_at, changed_at)
-VALUES (%(contact)s, %(list)s, %(state)s, %(at)s, %(at)s)
-ON CONFLICT (contact_id, list_id) DO NOTHING
-"""
+_INSERT = pg.SQL("""
+WITH line AS (
+    INSERT INTO contacts_subscription (contact_id, list_id, state, created_at, changed_at)
+    VALUES (%(contact)s, %(list)s, %(state)s, %(at)s, %(at)s)
+    ON CONFLICT (contact_id, list_id) DO NOTHING
+    RETURNING contact_id, state
+), confirmed AS (
+    {confirm}
+)
+SELECT count(*) FROM line
+""").format(confirm=standing.CONFIRM)
 
 
 def _insert(contact_id: int, list_id: int, state: SubscriptionState, now: datetime) -> bool:
     params = {"contact": contact_id, "list": list_id, "state": state.value, "at": now}
-    return bool(sql.changed(_INSERT, params))
+    [(inserted,)] = sql.rows(_INSERT, params)
+    return bool(inserted)
 
 
 _END_OTHERS = """

@@ -145,7 +145,7 @@ _MET: LiteralString = """
 CREATE TEMPORARY TABLE IF NOT EXISTS contacts_met (
     row_number bigint, address text, external_id text, name text, from_name text, locale text,
     time_zone text, attributes jsonb, places text, id bigint, is_new boolean, differs boolean,
-    is_forgotten boolean, state text, subscription text, kept_back text
+    is_forgotten boolean, state text, subscription text, kept_back text, is_confirmed boolean
 ) ON COMMIT DELETE ROWS;
 TRUNCATE contacts_met
 """
@@ -161,7 +161,9 @@ SELECT row_number, address, nullif(external_id, ''), name, nullif(from_name, '')
             WHEN reason = 'bounced' THEN 'bounced'
             WHEN reason IN ('complained', 'unsubscribed') OR has_left
             THEN 'unsubscribed' ELSE 'active' END,
-       subscription, kept_back
+       subscription, kept_back,
+       is_unconfirmed IS TRUE AND %(list)s::bigint IS NOT NULL AND kept_back IS NULL
+           AND subscription IS NULL
 FROM stood
 """).format(stood=staging.STOOD)
 _FORGET: LiteralString = "DELETE FROM contacts_met WHERE is_forgotten RETURNING row_number"
@@ -174,16 +176,18 @@ def _meet(work: Work) -> list[Problem]:
     return staging.forgotten(work.columns, sql.rows(_FORGET, {}))
 
 
-# An empty cell changes nothing. Rows are locked in the order of their addresses, by every import.
+# An empty cell changes nothing. Rows are locked in the order of their addresses, by every import;
+# so whoever is about to be subscribed is confirmed here, which is no change that the file made.
 _CONTACTS: LiteralString = """
 WITH line AS (
     INSERT INTO contacts_contact AS c (
         id, workspace_id, address, external_id, name, from_name, locale, time_zone, attributes,
-        ocd_ids, state
+        ocd_ids, state, is_unconfirmed
     )
     SELECT id, %(workspace)s, address, external_id, name, from_name, locale, time_zone, attributes,
-           CASE WHEN places = '' THEN '{}' ELSE string_to_array(places, ' ') END, state
-    FROM contacts_met WHERE is_new OR differs
+           CASE WHEN places = '' THEN '{}' ELSE string_to_array(places, ' ') END, state,
+           NOT is_new AND NOT is_confirmed
+    FROM contacts_met WHERE is_new OR differs OR is_confirmed
     ORDER BY lower(address) COLLATE "C"
     ON CONFLICT (workspace_id, lower(address) COLLATE "C") WHERE deleted_at IS NULL DO UPDATE SET
         name = coalesce(nullif(excluded.name, ''), c.name),
@@ -192,10 +196,13 @@ WITH line AS (
         time_zone = coalesce(excluded.time_zone, c.time_zone),
         attributes = c.attributes || excluded.attributes,
         ocd_ids = CASE WHEN excluded.ocd_ids = '{}' THEN c.ocd_ids ELSE excluded.ocd_ids END,
+        is_unconfirmed = c.is_unconfirmed AND excluded.is_unconfirmed,
         updated_at = statement_timestamp()
     RETURNING c.id, xmax = 0 AS is_new
 )
-SELECT count(*) FILTER (WHERE is_new), count(*) FILTER (WHERE NOT is_new),
+SELECT count(*) FILTER (WHERE is_new),
+       count(*) FILTER (WHERE NOT is_new)
+           - (SELECT count(*) FROM contacts_met WHERE is_confirmed AND NOT differs),
        (SELECT count(*) FROM contacts_met WHERE is_new)
 FROM line
 """

@@ -114,6 +114,7 @@ stood AS (
                OR staged.places <> '' AND string_to_array(staged.places, ' ') <> contact.ocd_ids
                OR contact.attributes || staged.attributes <> contact.attributes AS differs,
            contact.id IS NULL AND kept.is_unnamed IS TRUE AS is_forgotten,
+           contact.is_unconfirmed,
            kept.reason AS reason, kept.list_id IS NULL AND kept.has_left AS has_left,
            kept.list_id IS NULL AS is_general,
            coalesce(
@@ -126,7 +127,7 @@ stood AS (
         SELECT *, lower(address) COLLATE "C" AS lowered FROM contacts_staged ORDER BY lowered
     ) AS staged
     LEFT JOIN LATERAL (
-        SELECT id, state, name, from_name, locale, time_zone, attributes, ocd_ids
+        SELECT id, state, is_unconfirmed, name, from_name, locale, time_zone, attributes, ocd_ids
         FROM contacts_contact
         WHERE workspace_id = %(workspace)s AND deleted_at IS NULL
           AND lower(address) COLLATE "C" = staged.lowered

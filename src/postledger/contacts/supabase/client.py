@@ -108,7 +108,8 @@ def _checked(key: str) -> str:
     key = key.strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
         raise refusals.UnauthorizedError(
-            "SUPABASE_SERVICE_ROLE_KEY is no usable key: it is empty, or holds characters that no"
-            " key has. Copy the service role's key from the project's settings again."
+            "The key of the service role is no usable one: it is empty, or holds characters that no"
+            " key has. Copy it from the project's settings to a file again, and run"
+            f" {refusals.SET_KEY}."
         )
     return key

@@ -19,6 +19,7 @@ class Known:
     bounce_type: str | None
     bounce_subtype: str | None
     changed_at: datetime | None
+    is_unconfirmed: bool
     has_left: bool  # by a wish of its owner, perhaps under a stronger reason
     taken_back_at: datetime | None  # when the state that Supabase says was taken back here
 
@@ -28,6 +29,7 @@ class Unknown:
     """There is no contact of an address, perhaps because somebody wanted it so."""
 
     is_deleted: bool
+    gone_id: int | None  # who was deleted because the row was missing, and by nobody since
     is_forgotten: bool
 
 
@@ -42,11 +44,11 @@ WITH given AS MATERIALIZED (
          WITH ORDINALITY AS given (address, state, place)
 )
 SELECT c.state, c.from_name, c.bounce_type, c.bounce_subtype,
-       coalesce(c.state_changed_at, kept.created_at), coalesce(kept.has_left, false), back.at,
-       c.id IS NULL AND EXISTS (
-           SELECT FROM contacts_contact AS d
-           WHERE d.workspace_id = %(workspace)s AND lower(d.address) COLLATE "C" = given.key
-             AND d.deleted_at IS NOT NULL
+       coalesce(c.state_changed_at, kept.created_at), c.is_unconfirmed,
+       coalesce(kept.has_left, false), back.at, deleted.at IS NOT NULL,
+       (
+           SELECT s.contact_id FROM contacts_supabasesubscriber AS s
+           WHERE s.contact_id = deleted.id AND s.gone_at = deleted.at
        ),
        c.id IS NULL AND EXISTS (
            SELECT FROM contacts_suppression AS s
@@ -60,6 +62,12 @@ LEFT JOIN LATERAL (
       AND deleted_at IS NULL
     LIMIT 1
 ) AS c ON true
+LEFT JOIN LATERAL (
+    SELECT d.id, d.deleted_at AS at FROM contacts_contact AS d
+    WHERE c.id IS NULL AND d.workspace_id = %(workspace)s
+      AND lower(d.address) COLLATE "C" = given.key AND d.deleted_at IS NOT NULL
+    ORDER BY d.deleted_at DESC LIMIT 1
+) AS deleted ON true
 LEFT JOIN LATERAL (
     SELECT has_left, created_at FROM contacts_suppression
     WHERE c.id IS NOT NULL AND workspace_id = %(workspace)s AND address_hash = given.hash
@@ -87,6 +95,8 @@ def look_up(workspace_id: int, rows: Sequence[Row]) -> list[Known | Unknown]:
         "states": [row.state.value for row in rows],
     }
     return [
-        Unknown(is_deleted, is_forgotten) if state is None else Known(ContactState(state), *rest)
-        for state, *rest, is_deleted, is_forgotten in sql.rows(_KNOWN, params)
+        Unknown(is_deleted, gone_id, is_forgotten)
+        if state is None
+        else Known(ContactState(state), *rest)
+        for state, *rest, is_deleted, gone_id, is_forgotten in sql.rows(_KNOWN, params)
     ]

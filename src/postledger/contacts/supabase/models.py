@@ -1,4 +1,4 @@
-"""How far the sync with Supabase is, and which rows of it could not be taken or written."""
+"""How far the sync with Supabase is, who came by it, and which rows made trouble."""
 
 from enum import StrEnum
 
@@ -13,6 +13,7 @@ class Way(StrEnum):
 
     TAKEN = "taken"  # from Supabase to here
     WRITTEN = "written"  # from here to Supabase
+    FOUND = "found"  # in Supabase, where it was before
 
 
 class SupabaseSync(models.Model):
@@ -23,6 +24,7 @@ class SupabaseSync(models.Model):
 
     workspace = models.OneToOneField(Workspace, on_delete=models.PROTECT, primary_key=True)
     cursor = models.TextField(db_default="")
+    pass_count = models.BigIntegerField(db_default=0)  # how many have begun: the number of this one
     started_at = models.DateTimeField(null=True)  # None: no pass is under way
     finished_at = models.DateTimeField(null=True)  # of the last whole pass
     # What came of the rows of this pass; of the last one when none is under way.
@@ -31,7 +33,9 @@ class SupabaseSync(models.Model):
     renamed_count = models.BigIntegerField(db_default=0)
     ended_count = models.BigIntegerField(db_default=0)
     written_count = models.BigIntegerField(db_default=0)
-    # Why the pass does not go on, and since when.
+    gone_count = models.BigIntegerField(db_default=0)
+    returned_count = models.BigIntegerField(db_default=0)
+    # Why the pass does not go on, or did not end as it should, and since when.
     trouble = models.TextField(null=True)
     troubled_at = models.DateTimeField(null=True)
 
@@ -39,8 +43,34 @@ class SupabaseSync(models.Model):
         app_label = "contacts"
 
 
+class SupabaseSubscriber(models.Model):
+    """A contact that came from a row of Supabase, and the last pass that saw the row there.
+
+    The row is known by the salted hash of its address: a contact that was given another address
+    here is no longer that row's.
+    """
+
+    # Serves the erasing of a contact.
+    contact = models.OneToOneField("contacts.Contact", on_delete=models.PROTECT, primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
+    row_hash = models.BinaryField()
+    seen_in = models.BigIntegerField(db_default=0)  # the number of the pass; in no index: it moves
+    # When a pass found the row missing and deleted the contact; None: it did not.
+    gone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        app_label = "contacts"
+        constraints = (
+            # Serves the marking of those that a page has, and the look-up of who comes back.
+            models.UniqueConstraint(
+                fields=["workspace", "row_hash"], name="contacts_supabase_subscriber_once"
+            ),
+        )
+
+
 class SupabaseProblem(models.Model):
-    """A row that could not be taken or written; it goes when a pass finds nothing wrong any more.
+    """A row that could not be taken or written, or rows that were not found any more;
+    it goes when a pass finds nothing wrong.
 
     The row is known by the salted hash of its email, and shown by a masked one.
     """

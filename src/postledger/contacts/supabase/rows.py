@@ -34,6 +34,7 @@ class Flaw:
 
     email: str
     problem: str
+    address: str | None = None  # None: there is none in it
 
 
 NO_NAME = (
@@ -53,7 +54,7 @@ def read(raw: Raw) -> Row | Flaw:
     if word not in list(ContactState):
         words = ", ".join(ContactState)
         problem = f"Its status is none of {words}, so nobody knows whether to mail it. Set one."
-        return Flaw(email, problem)
+        return Flaw(email, problem, address)
     from_name = _text(raw, "from_name").strip()
     return Row(
         raw,

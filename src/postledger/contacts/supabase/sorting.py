@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from postledger.contacts.states import ContactState
 from postledger.contacts.supabase import knowing, refusals, rows
 from postledger.contacts.supabase.client import Subscribers
 from postledger.contacts.supabase.deciding import Step, decide
@@ -22,6 +23,7 @@ def sort(
     """What a page comes to; what counts more here is written to Supabase on the way."""
     read = [rows.read(raw) for raw in found]
     page = Page(after=after, last=read[-1].email, read=len(read))
+    page.seen += [one.address for one in read if one.address is not None]
     page.problems += [_untaken(flaw.email, flaw.problem) for flaw in read if isinstance(flaw, Flaw)]
     usable = [row for row in read if isinstance(row, Row)]
     for row, known in zip(usable, knowing.look_up(workspace_id, usable), strict=True):
@@ -42,6 +44,8 @@ def _untaken(email: str, problem: str) -> Problem:
 def _meet(page: Page, row: Row, known: Unknown) -> None:
     if known.is_forgotten:
         page.problems.append(_untaken(row.email, _FORGOTTEN))
+    elif known.gone_id is not None:
+        page.returned.append((known.gone_id, row))
     elif known.is_deleted:
         page.problems.append(_untaken(row.email, _DELETED))
     else:
@@ -51,6 +55,8 @@ def _meet(page: Page, row: Row, known: Unknown) -> None:
 def _compare(page: Page, row: Row, known: Known, *, table: Subscribers, now: datetime) -> None:
     if row.is_name_usable and row.from_name != known.from_name:
         page.renamed.append(row)
+    if known.is_unconfirmed and row.state is ContactState.ACTIVE:
+        page.confirmed.append(row)
     # What says our own time was written by us, perhaps for a complaint: nobody wished it there.
     is_own = row.at is not None and row.at == known.changed_at
     step = decide(

@@ -10,8 +10,8 @@ from django.db import transaction
 from postledger.contacts import consent, locks, sql
 from postledger.contacts.actions import applying
 from postledger.contacts.consent import Incoming, Origin
+from postledger.contacts.supabase import missing, refusals
 from postledger.contacts.supabase.models import Way
-from postledger.contacts.supabase.refusals import BusyError
 from postledger.contacts.supabase.rows import Row
 from postledger.observability import masking
 
@@ -34,30 +34,41 @@ class Page:
     after: str  # the cursor it was asked for with
     last: str
     read: int = 0
+    seen: list[str] = field(default_factory=list)  # the addresses of all rows that have one
     new: list[Row] = field(default_factory=list)
+    returned: list[tuple[int, Row]] = field(default_factory=list)  # with the contact to bring back
     renamed: list[Row] = field(default_factory=list)
+    confirmed: list[Row] = field(default_factory=list)  # known by a form alone, until now
     ended: list[Row] = field(default_factory=list)
     written: int = 0
     problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def back(self) -> list[Row]:
+        return [row for _, row in self.returned]
 
 
 def take(workspace_id: int, page: Page, *, now: datetime) -> None:
     """Takes a page and moves the cursor behind it, or does neither."""
     with transaction.atomic():
-        if page.new or page.renamed or page.ended:
+        if page.new or page.returned or page.renamed or page.confirmed or page.ended:
             # The stronger of both locks at once: whoever has the weaker one may wait for it.
             locks.leaving(workspace_id)
         created = _create(workspace_id, page.new)
+        returned = _bring_back(workspace_id, page, now=now)
         renamed = _rename(workspace_id, page.renamed)
-        told = [_told(row, now) for row in [*page.new, *page.ended]]
+        _confirm(workspace_id, page.confirmed)
+        told = [_told(row, now) for row in [*page.new, *page.back, *page.ended]]
         ended = applying.apply_state(workspace_id, told, origin=ORIGIN) if told else []
-        _note(workspace_id, page.problems, now=now)
+        missing.saw(workspace_id, page.seen)
+        note(workspace_id, page.problems, now=now)
         counts = {
             "read": page.read,
             "created": created,
             "renamed": renamed,
             "ended": len(ended),
             "written": page.written,
+            "returned": returned,
         }
         _advance(workspace_id, page, counts)
 
@@ -87,12 +98,18 @@ WITH given AS MATERIALIZED (
       ON s.workspace_id = %(workspace)s AND s.address_hash = given.hash AND s.list_id IS NULL
     ORDER BY lower(given.address) COLLATE "C"
     ON CONFLICT (workspace_id, lower(address) COLLATE "C") WHERE deleted_at IS NULL DO NOTHING
-    RETURNING id, state
+    RETURNING id, address, state
 ), event AS (
     INSERT INTO contacts_consentevent (
         workspace_id, contact_id, action, after, source, actor
     )
     SELECT %(workspace)s, id, 'imported', state, %(source)s, %(actor)s FROM line
+), subscriber AS (
+    INSERT INTO contacts_supabasesubscriber (contact_id, workspace_id, row_hash)
+    SELECT line.id, %(workspace)s, given.hash
+    FROM line JOIN given ON lower(given.address) COLLATE "C" = lower(line.address) COLLATE "C"
+    ON CONFLICT (workspace_id, row_hash) DO UPDATE SET
+        contact_id = excluded.contact_id, gone_at = NULL
 )
 SELECT count(*) FROM line
 """
@@ -104,6 +121,13 @@ def _create(workspace_id: int, rows: Sequence[Row]) -> int:
     origin = {"source": ORIGIN.source, "actor": ORIGIN.actor}
     [(created,)] = sql.rows(_CREATE, {**_names(workspace_id, rows), **origin})
     return int(created)
+
+
+def _bring_back(workspace_id: int, page: Page, *, now: datetime) -> int:
+    if not page.returned:
+        return 0
+    gone = [contact_id for contact_id, _ in page.returned]
+    return missing.bring_back(workspace_id, gone, origin=ORIGIN, now=now)
 
 
 _RENAME: LiteralString = """
@@ -122,6 +146,22 @@ WHERE c.workspace_id = %(workspace)s AND lower(c.address) COLLATE "C" = given.ke
 
 def _rename(workspace_id: int, rows: Sequence[Row]) -> int:
     return sql.changed(_RENAME, _names(workspace_id, rows)) if rows else 0
+
+
+# Who is in the table is mailed, whichever came first, the row or the form.
+_CONFIRM: LiteralString = """
+UPDATE contacts_contact SET is_unconfirmed = false, updated_at = statement_timestamp()
+WHERE workspace_id = %(workspace)s AND deleted_at IS NULL AND is_unconfirmed
+  AND lower(address) COLLATE "C" = ANY (ARRAY(
+      SELECT lower(address) COLLATE "C" FROM unnest(%(addresses)s::text[]) AS given (address)
+  ))
+"""
+
+
+def _confirm(workspace_id: int, rows: Sequence[Row]) -> None:
+    if rows:
+        addresses = [row.address for row in rows]
+        sql.changed(_CONFIRM, {"workspace": workspace_id, "addresses": addresses})
 
 
 def _names(workspace_id: int, rows: Sequence[Row]) -> dict[str, object]:
@@ -149,7 +189,7 @@ ON CONFLICT (workspace_id, row_hash, way) DO UPDATE SET
 """
 
 
-def _note(workspace_id: int, problems: Sequence[Problem], *, now: datetime) -> None:
+def note(workspace_id: int, problems: Sequence[Problem], *, now: datetime) -> None:
     if not problems:
         return
     params = {
@@ -169,7 +209,7 @@ UPDATE contacts_supabasesync SET
     cursor = %(last)s, trouble = NULL, troubled_at = NULL,
     read_count = read_count + %(read)s, created_count = created_count + %(created)s,
     renamed_count = renamed_count + %(renamed)s, ended_count = ended_count + %(ended)s,
-    written_count = written_count + %(written)s
+    written_count = written_count + %(written)s, returned_count = returned_count + %(returned)s
 WHERE workspace_id = %(workspace)s AND cursor = %(after)s
 """
 
@@ -177,7 +217,4 @@ WHERE workspace_id = %(workspace)s AND cursor = %(after)s
 def _advance(workspace_id: int, page: Page, counts: dict[str, int]) -> None:
     places = {"workspace": workspace_id, "after": page.after, "last": page.last}
     if not sql.changed(_ADVANCE, {**places, **counts}):
-        raise BusyError(
-            "Another process syncs the same subscribers, and was faster. Let it finish; nothing"
-            " was taken twice."
-        )
+        raise refusals.overtaken()

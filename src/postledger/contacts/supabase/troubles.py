@@ -48,11 +48,11 @@ def of_status(status: int, *, retry_after: str) -> Trouble:
 _NOT_ACCEPTED = (
     "Supabase does not accept the key. It was copied incompletely, was replaced, or is not that of"
     " the service role. Copy the service role's key from the project's settings, under API keys,"
-    " to SUPABASE_SERVICE_ROLE_KEY."
+    f" to a file, and run {refusals.SET_KEY}."
 )
 _NO_TABLE = (
-    "Supabase has no table subscribers there. Check that SUPABASE_URL is the address of the"
-    " project, and that the table is in a schema that its API shows."
+    "Supabase has no table subscribers there. Check that the table is in a schema that the API of"
+    f" the project shows. If the address is of another project, run {refusals.SET_URL}."
 )
 _TOO_MANY = (
     "Supabase was asked too often, perhaps also by other programs. Nothing is lost: the sync goes"
@@ -63,8 +63,9 @@ _TOO_MANY = (
 def _unreachable(what: str) -> RefusedError:
     return refusals.UnreachableError(
         f"Supabase could not be reached, or did not answer as it should ({what})."
-        " Check SUPABASE_URL, that this machine reaches it, and that the project is not paused."
-        " The sync goes on by itself where it stopped."
+        " Check that this machine reaches the project, and that it is not paused: the sync then"
+        " goes on by itself where it stopped. If the address is of another project, run"
+        f" {refusals.SET_URL}."
     )
 
 

@@ -6,7 +6,7 @@ from postledger.deliveries.ledger.claiming import claim, wait
 from postledger.deliveries.ledger.decisions import requeue, resolve
 from postledger.deliveries.ledger.enqueueing import enqueue
 from postledger.deliveries.ledger.evidence import record
-from postledger.deliveries.ledger.forgetting import ERASED, Forgotten, forget
+from postledger.deliveries.ledger.forgetting import ERASED, Forgotten, forget, forget_again
 from postledger.deliveries.ledger.holds import (
     cancel,
     hold,
@@ -38,6 +38,7 @@ __all__ = [
     "enqueue",
     "fold",
     "forget",
+    "forget_again",
     "hold",
     "hold_sender",
     "open_stream",

@@ -1,14 +1,22 @@
-"""Takes a person out of the lines that are settled; the lines stay, and so do the books."""
+"""Takes a person out of their lines: what waits for them ends; the lines stay, and so do the books.
 
+A mail that one person needs is left to go, and what a worker has in its hands to come back: both
+are emptied once they have ended, when they are looked for again.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import LiteralString
 
 from django.db import transaction
 
-from postledger.deliveries.ledger import sql
+from postledger.deliveries.ledger import books, sql
 
-# Stands where an address stood; no mail can be sent to it.
+# Stands where an address stood; no mail can be sent to it. Also why a mail that waited has ended.
 ERASED = "erased"
+
+type Place = tuple[int, int]  # a stream, and a position in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +28,116 @@ class Forgotten:
 
 
 # Looks at every line of the workspace: no index leads from a person to campaign mail, because
-# every planned mail would pay for it, and few people ask.
+# every planned mail would pay for it, and few people ask. By the contact too: a line keeps the
+# address that the contact had then.
 _FIND: LiteralString = """
-SELECT d.stream_id, d.position, d.state = 'waiting'
+SELECT d.stream_id, d.position, d.state = 'waiting' AND s.kind <> 'transactional'
 FROM deliveries_stream s JOIN deliveries_delivery d ON d.stream_id = s.id
-WHERE s.workspace_id = %(workspace)s AND lower(d.address) = lower(%(address)s)
+WHERE s.workspace_id = %(workspace)s AND (d.contact_id = ANY(%(contacts)s::bigint[]) OR
 """
-
-_CHOSEN: LiteralString = (
-    " unnest(%(streams)s::bigint[], %(positions)s::bigint[]) AS c (stream_id, position)"
-    " WHERE t.stream_id = c.stream_id AND t.position = c.position"
+_BY_ADDRESS: LiteralString = _FIND + "lower(d.address) = lower(%(address)s))"
+# Three times as slow for each line. What the address got later is its owner's, who came back.
+_BY_FINGERPRINT: LiteralString = (
+    _FIND
+    + """(
+    d.planned_at <= %(until)s
+    AND contacts_fingerprint((SELECT salt FROM contacts_salt), d.address) = %(fingerprint)s
+))
+"""
 )
+
+
+def forget(workspace_id: int, *, address: str, contact_ids: Sequence[int] = ()) -> Forgotten:
+    """Ends what waits for a person, and empties every line that has ended: its words, its values.
+
+    Idempotent. States, counts and ids stay, so the books balance as before, and a provider's
+    word on such a mail still finds its line.
+    """
+    params = {"workspace": workspace_id, "address": address, "contacts": sql.Bigints(contact_ids)}
+    return _forget(_BY_ADDRESS, params)
+
+
+def forget_again(
+    workspace_id: int, *, fingerprint: bytes, contact_ids: Sequence[int], until: datetime
+) -> Forgotten:
+    """The same of somebody whose address is not known any more, but for what came after `until`."""
+    params = {
+        "workspace": workspace_id,
+        "fingerprint": fingerprint,
+        "contacts": sql.Bigints(contact_ids),
+        "until": until,
+    }
+    return _forget(_BY_FINGERPRINT, params)
+
+
+def _forget(statement: LiteralString, params: Mapping[str, object]) -> Forgotten:
+    with transaction.atomic():
+        found = sql.rows(statement, params)
+        _stop([(stream, position) for stream, position, is_stopped in found if is_stopped])
+        emptied = _empty([(stream, position) for stream, position, _ in found])
+    return Forgotten(lines=emptied, waiting=len(found) - emptied)
+
+
+_GIVEN: LiteralString = (
+    " unnest(%(streams)s::bigint[], %(positions)s::bigint[]) AS c (stream_id, position)"
+)
+_COVERING: LiteralString = (
+    _GIVEN
+    + """
+CROSS JOIN LATERAL (
+    SELECT id, hi FROM deliveries_batch
+    WHERE stream_id = c.stream_id AND lo <= c.position ORDER BY lo DESC LIMIT 1
+) AS nearest
+JOIN deliveries_batch b ON b.id = nearest.id
+WHERE nearest.hi > c.position AND b.lease IS NULL
+"""
+)
+_LOCK: LiteralString = (
+    "SELECT b.id FROM" + _COVERING + "ORDER BY b.id FOR NO KEY UPDATE OF b SKIP LOCKED"
+)
+# With a snapshot from after the lock: whatever covers a line then covers it until the commit, and
+# nobody claims it. What is booked is booked as the gates would, with the try that will not be.
+_STOP: LiteralString = (
+    """
+WITH free AS MATERIALIZED (
+    SELECT c.stream_id, c.position, b.try_number FROM"""
+    + _COVERING
+    + """ AND b.id = ANY(%(batches)s::bigint[])
+), line AS (
+    UPDATE deliveries_delivery d SET
+        state = CASE WHEN d.doubts IS NULL THEN 'suppressed' ELSE 'in_doubt' END,
+        last_try = free.try_number, attempts = d.attempts + 1, code = %(code)s,
+        settled_at = clock_timestamp()
+    FROM free
+    WHERE d.stream_id = free.stream_id AND d.position = free.position
+      AND d.state = 'waiting' AND d.last_try < free.try_number
+    RETURNING d.stream_id, d.position, free.try_number, d.state, 'suppressed' AS outcome, d.code,
+        NULL AS detail, NULL AS message_id, NULL::integer AS duration_ms
+), """
+    + books.ATTEMPTS
+    + """
+INSERT INTO deliveries_streamdelta (stream_id, suppressed, in_doubt)
+SELECT stream_id, count(*) FILTER (WHERE state = 'suppressed'),
+       count(*) FILTER (WHERE state = 'in_doubt')
+FROM line GROUP BY stream_id
+"""
+)
+
+
+def _stop(places: Sequence[Place]) -> None:
+    """Ends lines that wait in batches nobody leases; the batches stay, and pass them over."""
+    if not places:
+        return
+    free = [id_ for (id_,) in sql.rows(_LOCK, _chosen(places))]
+    if free:
+        sql.rows(_STOP, {**_chosen(places), "batches": sql.Bigints(free), "code": ERASED})
+
+
+_CHOSEN: LiteralString = _GIVEN + " WHERE t.stream_id = c.stream_id AND t.position = c.position"
 _LINES: LiteralString = (
     "UPDATE deliveries_delivery t SET address = %(erased)s, variables = NULL, contact_id = NULL,"
     " dedupe_key = NULL FROM" + _CHOSEN + " AND t.state <> 'waiting'"
+    " RETURNING t.stream_id, t.position"
 )
 _BODIES: LiteralString = (
     "UPDATE deliveries_body t SET subject = '', html = '', text = '', headers = NULL,"
@@ -44,21 +148,22 @@ _EVENTS: LiteralString = "UPDATE deliveries_deliveryevent t SET data = '{}' FROM
 _WORDS: LiteralString = "DELETE FROM deliveries_word t USING" + _CHOSEN
 
 
-def forget(workspace_id: int, *, address: str) -> Forgotten:
-    """Empties every settled line to an address: its words, its values, what was said of it.
+def _empty(places: Sequence[Place]) -> int:
+    """Empties those that have ended; says how many that were."""
+    if not places:
+        return 0
+    # Locked from here on: none of them is given another chance while the rest of it goes.
+    ended = [
+        (stream, position)
+        for stream, position in sql.rows(_LINES, {**_chosen(places), "erased": ERASED})
+    ]
+    for statement in (_BODIES, _ATTEMPTS, _EVENTS, _WORDS):
+        sql.rows(statement, _chosen(ended))
+    return len(ended)
 
-    Idempotent. States, counts and ids stay, so the books balance as before, and a provider's
-    word on such a mail still finds its line.
-    """
-    with transaction.atomic():
-        found = sql.rows(_FIND, {"workspace": workspace_id, "address": address})
-        ended = [(stream, position) for stream, position, is_waiting in found if not is_waiting]
-        if ended:
-            chosen = {
-                "streams": sql.Bigints(stream for stream, _ in ended),
-                "positions": sql.Bigints(position for _, position in ended),
-                "erased": ERASED,
-            }
-            for statement in (_LINES, _BODIES, _ATTEMPTS, _EVENTS, _WORDS):
-                sql.rows(statement, chosen)
-    return Forgotten(lines=len(ended), waiting=len(found) - len(ended))
+
+def _chosen(places: Sequence[Place]) -> dict[str, object]:
+    return {
+        "streams": sql.Bigints(stream for stream, _ in places),
+        "positions": sql.Bigints(position for _, position in places),
+    }

@@ -16,9 +16,11 @@ from postledger.deliveries.queries.streams import (
     StreamFacts,
     Waits,
     cancelled_with_work,
+    is_cancelled,
     stream,
     stream_ids,
     streams,
+    streams_of,
     waits,
 )
 from postledger.deliveries.queries.work import (
@@ -40,10 +42,12 @@ __all__ = [
     "cancelled_with_work",
     "delivery",
     "find_by_message_id",
+    "is_cancelled",
     "leased",
     "stream",
     "stream_ids",
     "streams",
+    "streams_of",
     "waiting",
     "waits",
 ]

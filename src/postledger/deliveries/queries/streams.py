@@ -49,6 +49,7 @@ LEFT JOIN deliveries_senderhold h
   ON h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
 """
 _STREAM: LiteralString = _FACTS + "WHERE s.id = %(stream)s"
+_STREAMS_OF: LiteralString = _FACTS + "WHERE s.id = ANY(%(ids)s::bigint[])"
 _STREAMS: LiteralString = (
     _FACTS
     + """
@@ -61,6 +62,17 @@ ORDER BY s.id DESC LIMIT %(limit)s
 def stream(stream_id: int) -> StreamFacts | None:
     row = sql.one(_STREAM, {"stream": stream_id})
     return None if row is None else _stream(row)
+
+
+def streams_of(stream_ids: Sequence[int]) -> dict[int, StreamFacts]:
+    """The facts of some streams, by their ids."""
+    found = map(_stream, sql.rows(_STREAMS_OF, {"ids": sql.Bigints(stream_ids)}))
+    return {stream.id: stream for stream in found}
+
+
+def is_cancelled(stream: StreamFacts | None) -> bool:
+    """Whether it carries no more mail for good; so does one that is gone."""
+    return stream is None or stream.cancelled_at is not None
 
 
 def streams(*, workspace_id: int | None = None, limit: int = 50) -> list[StreamFacts]:

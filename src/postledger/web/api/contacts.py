@@ -69,6 +69,7 @@ def create(request: HttpRequest, payload: NewContactIn) -> Status[WholeContact]:
             address=payload.address,
             external_id=payload.external_id,
             details=payload.details(),
+            is_unconfirmed=bool(payload.lists) and not payload.is_confirmed,
             actor=caller.actor,
         )
         for list_key in payload.lists:

@@ -36,7 +36,7 @@ class Erased(BaseModel):
     consents: int
     mails: int
     waiting: int = Field(
-        description="Mails that are stopped, and forgotten when the address is erased again."
+        description="Mails that are on their way; they are forgotten by themselves once they ended."
     )
 
 
@@ -93,7 +93,7 @@ def erase(request: HttpRequest, contact_id: ContactId) -> Erased:
     summary="Forget an address",
 )
 def erase_address(request: HttpRequest, payload: ErasingIn) -> Erased:
-    """The same of whoever has the address, a contact or not: also once its mail waits no more."""
+    """The same of whoever has the address, a contact or not."""
     return _erased(request, payload.address)
 
 

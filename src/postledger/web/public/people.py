@@ -35,14 +35,24 @@ def contact_id(workspace_id: int, *, address: str) -> int | None:
     return there.values_list("pk", flat=True).first()
 
 
-def known_or_new(workspace_id: int, *, address: str, details: Details | None = None) -> int:
+def known_or_new(
+    workspace_id: int,
+    *,
+    address: str,
+    details: Details | None = None,
+    is_unconfirmed: bool = False,
+) -> int:
     """The contact of an address. What is known of it stays: anybody can fill in a form."""
     known = contact_id(workspace_id, address=address)
     if known is not None:
         return known
     try:
         return actions.create_contact(
-            workspace_id, address=address, details=details or Details(), actor="recipient"
+            workspace_id,
+            address=address,
+            details=details or Details(),
+            is_unconfirmed=is_unconfirmed,
+            actor="recipient",
         )
     except actions.ContactExistsError:
         # The same form was sent twice at once.

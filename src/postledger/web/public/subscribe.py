@@ -95,7 +95,9 @@ def _is_address(text: str) -> bool:
 def _ask(visit: Visit, offer: _Offer, address: str, name: str) -> None:
     now = datetime.now(UTC)
     details = Details(name=name, locale=visit.language)
-    contact_id = people.known_or_new(offer.workspace_id, address=address, details=details)
+    contact_id = people.known_or_new(
+        offer.workspace_id, address=address, details=details, is_unconfirmed=True
+    )
     origin = Origin("subscribe form", "recipient", f"{_TEXT_VERSION} {visit.language}", visit.ip)
     try:
         actions.subscribe(

@@ -28,7 +28,9 @@ class Command(nouns.NounCommand):
         )
         update.add_argument("--anew", action="store_true", help="forget all stored settings first")
 
-        verb("reseal", self._reseal, "Seals all accounts under the current SECRET_KEY.")
+        verb(
+            "reseal", self._reseal, "Seals accounts and integrations under the current SECRET_KEY."
+        )
         verb("list", self._list, "Lists the accounts of a workspace.").add_argument("workspace")
 
     def _create(

@@ -31,9 +31,9 @@ class Command(BaseCommand):
     def _shown(self, findings: Iterable[Finding]) -> Iterable[Finding]:
         """Each as soon as it is known: a server that does not answer takes some seconds."""
         for finding in findings:
-            self.stdout.write(f"{finding.level.value:<9}{finding.subject:<12}{finding.found}")
+            self.stdout.write(f"{finding.level.value:<9}{finding.subject:<14}{finding.found}")
             if finding.remedy:
-                self.stdout.write(f"{'':<21}{finding.remedy}")
+                self.stdout.write(f"{'':<23}{finding.remedy}")
             yield finding
 
     def _printed(self) -> Iterable[Finding]:

@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import override
 
+from django.core.management.base import CommandError
+
+from postledger.accounts import queries
 from postledger.content import mailouts, review
 from postledger.content.checks import Finding
 from postledger.content.notion.pages import Page
@@ -18,9 +21,12 @@ class Command(nouns.NounCommand):
         render.add_argument("page", help="the page's id, as in its address")
         render.add_argument("--to", type=Path, default=Path(), metavar="FOLDER")
         render.add_argument("--locale", default="en")
+        render.add_argument("--workspace", metavar="NAME", help="the first one, if left out")
 
-    def _render(self, *, page: str, to: Path, locale: str, **_: object) -> None:
-        found = mailouts.read(page)
+    def _render(
+        self, *, page: str, to: Path, locale: str, workspace: str | None, **_: object
+    ) -> None:
+        found = mailouts.read(mailouts.notion_of(_workspace(workspace)), page)
         script = mailouts.script(found, locale=locale, footer=None)
         to.mkdir(parents=True, exist_ok=True)
         (to / "page.html").write_text(script.html, encoding="utf-8")
@@ -32,3 +38,10 @@ class Command(nouns.NounCommand):
     def _tell(self, page: Page, more: list[Finding]) -> None:
         for finding in (*page.findings, *more):
             self.stdout.write(f"{finding.code}  {finding.place}: {finding.remedy}")
+
+
+def _workspace(name: str | None) -> int:
+    first = queries.default_workspace_id() if name is None else nouns.workspace(name).id
+    if first is None:
+        raise CommandError("There is no workspace yet. Run postledger setup.")
+    return first

@@ -39,8 +39,8 @@ class Command(nouns.NounCommand):
         )
         if done.waiting:
             self.stdout.write(
-                f"{done.waiting} mails to the address wait; those to many are stopped."
-                " Erase again once they ended."
+                f"{done.waiting} mails are on their way; they are emptied by themselves, some"
+                " minutes after they ended."
             )
 
     def _retain(self, *, months: int, dry_run: bool, **_: object) -> None:

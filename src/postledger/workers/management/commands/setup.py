@@ -1,6 +1,7 @@
 """`postledger setup`: what an installation needs before its first mail; harmless when repeated."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import override
@@ -11,11 +12,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from postledger.accounts import actions
-from postledger.accounts.queries import Organisation
+from postledger.accounts import actions, queries
+from postledger.accounts.integrations import Kind
+from postledger.accounts.queries import Organisation, WorkspaceFacts
 from postledger.deliveries import partitions
 from postledger.lib.errors import RefusedError
-from postledger.workers import nouns
+from postledger.workers import nouns, offers
 
 
 class Command(BaseCommand):
@@ -27,6 +29,8 @@ class Command(BaseCommand):
             self.stdout.write(_migrate())
             self.stdout.write(_make_room())
             self.stdout.write(_make_workspace())
+            for told in _fill_integrations():
+                self.stdout.write(told)
 
 
 @contextmanager
@@ -79,3 +83,29 @@ def _make_workspace() -> str:
         f"Created the workspace default with the sender {made.sender_address}; postledger sender"
         " attach names the account that takes its mail."
     )
+
+
+def _fill_integrations() -> Iterator[str]:
+    first = min(queries.workspaces(), key=lambda workspace: workspace.id)
+    for kind, offered in offers.made().items():
+        yield from _fill(first, kind, offered)
+
+
+def _fill(first: WorkspaceFacts, kind: Kind, offered: Mapping[str, object]) -> Iterator[str]:
+    """Says what was taken and what was not. Nothing of it keeps mail from going, or stops here."""
+    change = shlex.join(["postledger", "integration", "set", first.name, kind.value])
+    try:
+        filled = actions.fill_integration(first.id, kind, offered=offered, actor=nouns.actor())
+    except RefusedError as refused:
+        yield f"Not taken: {offers.named(kind, offered)}. {refused}"
+        return
+    if filled.is_taken:
+        yield (
+            f"Took {offers.named(kind, offered)} for {first.name}; from now on the database's row"
+            f" counts, and {change} changes it."
+        )
+    elif filled.differing:
+        yield (
+            f"Not looked at, because {first.name} has a row that differs from it:"
+            f" {offers.named(kind, filled.differing)}. {change} changes the row."
+        )

@@ -2,7 +2,7 @@
 
 from typing import override
 
-from postledger.contacts.supabase import overview, syncing
+from postledger.contacts.supabase import overview, refusals, syncing
 from postledger.contacts.supabase.models import SupabaseProblem, SupabaseSync
 from postledger.contacts.supabase.overview import Overview
 from postledger.workers import nouns
@@ -15,19 +15,22 @@ class Command(nouns.NounCommand):
 
     @override
     def add_verbs(self, verb: nouns.Verb) -> None:
-        verb("sync", self._sync, "Goes through all subscribers now, or to the end of a pass.")
+        synced = verb("sync", self._sync, "Goes through all subscribers now, or to a pass's end.")
+        synced.add_argument(
+            "--accept-missing",
+            action="store_true",
+            help="delete the contacts of all rows that are gone, however many they are",
+        )
         shown = verb("status", self._show, "Shows the last pass, and what went wrong with rows.")
         shown.add_argument("--most", type=int, default=_MOST, help="how many rows to show")
 
-    def _sync(self, **_: object) -> None:
-        syncing.sync_all()
+    def _sync(self, *, accept_missing: bool, **_: object) -> None:
+        syncing.sync_all(accepts_missing=accept_missing)
         self._show(most=_MOST)
 
     def _show(self, *, most: int, **_: object) -> None:
         if not syncing.is_set_up():
-            self.stdout.write(
-                "No Supabase project is set up: set SUPABASE_URL and SUPABASE_SERVICE_ROLE_KEY."
-            )
+            self.stdout.write(f"No Supabase project is set up; {refusals.SET_KEY} does it.")
         found = overview.overview(most=max(most, 0))
         if found is None:
             self.stdout.write("Nothing was synced yet.")
@@ -43,17 +46,19 @@ class Command(nouns.NounCommand):
         self.stdout.write(
             f"{sync.read_count} subscribers read: {sync.created_count} new contacts,"
             f" {sync.renamed_count} new From names, {sync.ended_count} left or bounced there,"
-            f" {sync.written_count} written to Supabase."
+            f" {sync.written_count} written to Supabase, {sync.gone_count} deleted there,"
+            f" {sync.returned_count} there again."
         )
         if sync.trouble is not None:
-            self.stdout.write(f"It does not go on since {sync.troubled_at:%Y-%m-%d %H:%M} UTC:")
+            what = "did not end as it should" if sync.started_at is None else "does not go on"
+            self.stdout.write(f"It {what} since {sync.troubled_at:%Y-%m-%d %H:%M} UTC:")
             self.stdout.write(f"  {sync.trouble}")
 
     def _list(self, found: Overview) -> None:
         if not found.problem_count:
             self.stdout.write("No row needs to be looked at.")
             return
-        self.stdout.write(f"Rows that could not be taken or written: {found.problem_count}.")
+        self.stdout.write(f"Rows that could not be taken, written or found: {found.problem_count}.")
         for problem in found.problems:
             self.stdout.write(_line(problem))
 

@@ -1,0 +1,57 @@
+"""Looks again for the mail of people who were erased while some of it waited.
+
+A worker may have had it in its hands, one person may have needed it, or it was being planned at
+that very moment. Without this, it would keep the person's address until somebody erases again.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import LiteralString
+
+from postledger.contacts import sql
+from postledger.deliveries import ledger
+from postledger.privacy.models import Pending
+
+# Longer than a chunk is planned, and than nearly all workers have a mail.
+PAUSE = timedelta(minutes=10)
+
+_KEEP: LiteralString = """
+INSERT INTO privacy_pending (workspace_id, address_hash, contact_ids, look_at)
+VALUES (
+    %(workspace)s, contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s),
+    %(contacts)s, statement_timestamp() + %(pause)s
+)
+"""
+
+
+def keep(workspace_id: int, *, address: str, contact_ids: Sequence[int]) -> None:
+    params = {
+        "workspace": workspace_id,
+        "address": address,
+        "contacts": list(contact_ids),
+        "pause": PAUSE,
+    }
+    sql.changed(_KEEP, params)
+
+
+def look_again(now: datetime) -> int:
+    """Forgets what has come up since; says how many of the erased have nothing left that waits."""
+    due = Pending.objects.filter(look_at__lte=now).order_by("look_at")
+    return sum(_is_done(one, now) for one in due)
+
+
+def _is_done(one: Pending, now: datetime) -> bool:
+    """Every look takes twice as long to come as the one before: it reads all lines."""
+    there = Pending.objects.filter(pk=one.pk, look_at=one.look_at)
+    if not there.update(look_at=max(now + PAUSE, now + (now - one.erased_at))):
+        return False  # somebody else looks right now
+    found = ledger.forget_again(
+        one.workspace_id,
+        fingerprint=bytes(one.address_hash),
+        contact_ids=one.contact_ids,
+        until=one.erased_at,
+    )
+    if found.waiting:
+        return False
+    Pending.objects.filter(pk=one.pk).delete()
+    return True

@@ -1,0 +1,365 @@
+"""What a workspace works with beside sending is filled once, sealed, changed, and taken away."""
+
+import json
+from functools import partial
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from pytest_django import Settings
+
+from postledger.accounts import actions, integrations
+from postledger.accounts.actions import (
+    Filled,
+    FirstWorkspaceOnlyError,
+    IntegrationChangedError,
+    InvalidSettingsError,
+)
+from postledger.accounts.integrations import Kind, Notion, Supabase
+from postledger.accounts.models import AuditEntry, Integration
+from postledger.lib.secrets import UnsealableError
+from tests.races import collide
+
+MAILOUTS = "aaaaaaaa-0000-4000-8000-000000000001"
+NOTION = {"token": "ntn_hunter2", "mailouts": MAILOUTS}
+SUPABASE = {"url": "https://acme.supabase.example", "api_key": "swordfish"}
+
+
+@pytest.fixture
+def acme(db: None) -> int:
+    return actions.create_workspace("acme", actor="alice")
+
+
+@pytest.fixture
+def globex(acme: int) -> int:
+    return actions.create_workspace("globex", actor="charlie")
+
+
+def put(workspace_id: int, kind: Kind, **changes: object) -> None:
+    actions.set_integration(workspace_id, kind, changes=changes, actor="alice")
+
+
+def fill(workspace_id: int, kind: Kind, **offered: object) -> Filled:
+    return actions.fill_integration(workspace_id, kind, offered=offered, actor="setup")
+
+
+def everything_stored() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT row_to_json(i)::text FROM accounts_integration AS i")
+        return "\n".join(row for (row,) in cursor.fetchall())
+
+
+def test_where_there_is_no_row_there_is_no_integration(acme: int) -> None:
+    assert integrations.notion(acme) is None
+    assert integrations.supabase(acme) is None
+    assert integrations.admin(acme) is None
+
+
+def test_settings_are_read_as_they_were_set_by_their_own_workspace_only(
+    acme: int, globex: int
+) -> None:
+    put(acme, Kind.SUPABASE, **SUPABASE)
+    put(globex, Kind.NOTION, **NOTION)
+
+    assert integrations.notion(globex) == Notion(token="ntn_hunter2", mailouts=MAILOUTS, errors="")
+    assert integrations.supabase(acme) == Supabase.model_validate(SUPABASE)
+    assert integrations.notion(acme) is None
+    assert integrations.supabase(globex) is None
+
+
+def test_workspaces_are_found_by_what_they_are_connected_to(acme: int, globex: int) -> None:
+    for workspace_id in (globex, acme):
+        put(workspace_id, Kind.NOTION, **NOTION)
+    put(acme, Kind.SUPABASE, **SUPABASE)
+    before = integrations.workspaces(Kind.NOTION)
+    actions.remove_integration(acme, Kind.NOTION, actor="alice")
+
+    assert before == [acme, globex]
+    assert integrations.workspaces(Kind.NOTION) == [globex]
+    assert integrations.workspaces(Kind.SUPABASE) == [acme]
+
+
+def test_the_id_of_a_database_may_be_written_without_hyphens(acme: int) -> None:
+    put(acme, Kind.NOTION, token="ntn_hunter2", errors=MAILOUTS.replace("-", "").upper())
+
+    found = integrations.notion(acme)
+
+    assert found
+    assert found.errors == MAILOUTS
+
+
+def test_a_change_keeps_what_it_does_not_name(acme: int) -> None:
+    put(acme, Kind.NOTION, **NOTION)
+
+    put(acme, Kind.NOTION, errors=MAILOUTS, mailouts=None)
+
+    assert integrations.notion(acme) == Notion(token="ntn_hunter2", errors=MAILOUTS)
+
+
+def test_the_admins_password_admits_itself_and_nothing_else(acme: int) -> None:
+    put(acme, Kind.ADMIN, password="correct horse")
+
+    admin = integrations.admin(acme)
+
+    assert admin
+    assert admin.admits("correct horse")
+    for wrong in ("", "correct horse ", "Correct horse", "\ud800", admin.password_hash):
+        assert not admin.admits(wrong)
+
+
+def test_another_password_replaces_the_one_before(acme: int) -> None:
+    put(acme, Kind.ADMIN, password="correct horse")
+    put(acme, Kind.ADMIN, password="battery staple")
+
+    admin = integrations.admin(acme)
+
+    assert admin
+    assert admin.admits("battery staple")
+    assert not admin.admits("correct horse")
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"), [(Kind.ADMIN, {"password": "correct horse"}), (Kind.SUPABASE, SUPABASE)]
+)
+def test_some_kinds_are_the_first_workspaces_alone(
+    acme: int, globex: int, kind: Kind, given: dict[str, str]
+) -> None:
+    with pytest.raises(FirstWorkspaceOnlyError, match="first workspace, and this is another one"):
+        put(globex, kind, **given)
+
+    assert not Integration.objects.exists()
+
+
+def test_no_secret_stands_readable_in_the_database_or_is_shown(acme: int) -> None:
+    put(acme, Kind.NOTION, **NOTION)
+    put(acme, Kind.SUPABASE, **SUPABASE)
+    put(acme, Kind.ADMIN, password="correct horse")
+
+    kept = everything_stored()
+    admin = integrations.admin(acme)
+
+    assert admin
+    for hidden in ("ntn_hunter2", "swordfish", "correct horse", admin.password_hash):
+        assert hidden not in kept
+        assert hidden.encode().hex() not in kept
+    shown = repr([integrations.notion(acme), integrations.supabase(acme), admin])
+    for hidden in ("ntn_hunter2", "swordfish", "correct horse", admin.password_hash):
+        assert hidden not in shown
+
+
+def test_the_password_itself_is_not_kept_even_sealed(acme: int) -> None:
+    put(acme, Kind.ADMIN, password="correct horse")
+
+    stored = integrations.stored_settings(Integration.objects.get())
+
+    assert stored
+    assert "correct horse" not in json.dumps(stored)
+
+
+def test_a_row_copied_to_another_workspace_does_not_open(acme: int, globex: int) -> None:
+    put(acme, Kind.NOTION, **NOTION)
+    sealed = Integration.objects.get().sealed_settings
+    Integration.objects.create(workspace_id=globex, kind="notion", sealed_settings=sealed)
+
+    with pytest.raises(UnsealableError, match="The integration settings cannot be opened"):
+        integrations.notion(globex)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "said"),
+    [
+        (Kind.NOTION, {}, "integration notion: token: Field required"),
+        (Kind.NOTION, {"token": ""}, "token: String should have at least 1 character"),
+        (Kind.NOTION, {"token": "t", "errors": "zz-99"}, "errors: is no id of a database"),
+        (Kind.NOTION, {"token": "t", "tokn": "zz-99"}, "tokn: Extra inputs are not permitted"),
+        (Kind.SUPABASE, {"url": "https://acme.example"}, "api_key: Field required"),
+        (Kind.SUPABASE, {"url": "ftp://zz-99", "api_key": "k"}, "url: String should match"),
+        (Kind.ADMIN, {}, "password: write one of at least one character"),
+        (Kind.ADMIN, {"password": ""}, "password: write one of at least one character"),
+        (Kind.ADMIN, {"password": "p", "name": "zz-99"}, "name: Extra inputs are not permitted"),
+    ],
+)
+def test_settings_that_cannot_work_are_named_and_not_repeated(
+    acme: int, kind: Kind, wrong: dict[str, object], said: str
+) -> None:
+    with pytest.raises(InvalidSettingsError) as refused:
+        put(acme, kind, **wrong)
+
+    assert said in str(refused.value)
+    assert "zz-99" not in str(refused.value)
+    assert refused.value.__cause__ is None
+    assert refused.value.__context__ is None
+    assert not Integration.objects.exists()
+
+
+def test_what_has_no_row_is_taken_from_the_environment(acme: int) -> None:
+    assert fill(acme, Kind.NOTION, **NOTION) == Filled(is_taken=True)
+
+    assert integrations.notion(acme) == Notion.model_validate(NOTION)
+
+
+def test_afterwards_the_row_wins_and_what_differs_is_named(acme: int) -> None:
+    fill(acme, Kind.NOTION, **NOTION)
+
+    same = fill(acme, Kind.NOTION, **NOTION)
+    other = fill(acme, Kind.NOTION, token="ntn_hunter2", mailouts="", errors=MAILOUTS)
+
+    assert same == Filled(is_taken=False)
+    assert other == Filled(is_taken=False, differing=("mailouts", "errors"))
+    assert integrations.notion(acme) == Notion.model_validate(NOTION)
+
+
+def test_a_password_is_known_to_differ_by_its_hash(acme: int) -> None:
+    fill(acme, Kind.ADMIN, password="correct horse")
+
+    assert fill(acme, Kind.ADMIN, password="correct horse").differing == ()
+    assert fill(acme, Kind.ADMIN, password="battery staple").differing == ("password",)
+
+
+def test_what_was_taken_away_is_not_brought_back_by_the_environment(acme: int) -> None:
+    fill(acme, Kind.NOTION, **NOTION)
+
+    assert actions.remove_integration(acme, Kind.NOTION, actor="alice")
+
+    assert fill(acme, Kind.NOTION, **NOTION) == Filled(
+        is_taken=False, differing=("token", "mailouts")
+    )
+    assert integrations.notion(acme) is None
+    assert Integration.objects.get().sealed_settings is None
+
+
+def test_what_was_taken_away_can_be_set_again_and_keeps_nothing_of_before(acme: int) -> None:
+    put(acme, Kind.NOTION, **NOTION)
+    actions.remove_integration(acme, Kind.NOTION, actor="alice")
+
+    put(acme, Kind.NOTION, token="ntn_new")
+
+    assert integrations.notion(acme) == Notion(token="ntn_new")
+
+
+def test_what_is_not_there_is_not_taken_away(acme: int, globex: int) -> None:
+    put(globex, Kind.NOTION, **NOTION)
+
+    assert not actions.remove_integration(acme, Kind.NOTION, actor="alice")
+
+    assert integrations.notion(globex)
+    assert not AuditEntry.objects.filter(action="integration.removed").exists()
+
+
+def test_settings_whose_key_is_lost_are_entered_anew(acme: int, settings: Settings) -> None:
+    put(acme, Kind.NOTION, **NOTION)
+    settings.SECRET_KEY = "new" * 20
+
+    with pytest.raises(UnsealableError):
+        put(acme, Kind.NOTION, token="ntn_new")
+    actions.set_integration(
+        acme, Kind.NOTION, changes={"token": "ntn_new"}, is_anew=True, actor="bob"
+    )
+
+    assert integrations.notion(acme) == Notion(token="ntn_new")
+
+
+def test_resealing_takes_integrations_along(acme: int, globex: int, settings: Settings) -> None:
+    put(acme, Kind.NOTION, **NOTION)
+    put(acme, Kind.ADMIN, password="correct horse")
+    put(globex, Kind.NOTION, **NOTION)
+    actions.remove_integration(globex, Kind.NOTION, actor="charlie")
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "new" * 20, [settings.SECRET_KEY]
+
+    assert actions.reseal_accounts(actor="bob") == 2
+
+    settings.SECRET_KEY_FALLBACKS = []
+    admin = integrations.admin(acme)
+    assert integrations.notion(acme) == Notion.model_validate(NOTION)
+    assert admin
+    assert admin.admits("correct horse")
+    assert integrations.notion(globex) is None
+
+
+def test_resealing_with_a_key_missing_changes_nothing_and_names_the_integration(
+    acme: int, globex: int, settings: Settings
+) -> None:
+    old = settings.SECRET_KEY
+    put(acme, Kind.SUPABASE, **SUPABASE)
+    settings.SECRET_KEY = "lost" * 20
+    put(globex, Kind.NOTION, **NOTION)
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "new" * 20, [old]
+
+    with pytest.raises(UnsealableError, match=r"Nothing was resealed: notion of globex\. The"):
+        actions.reseal_accounts(actor="bob")
+
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = old, []
+    assert integrations.supabase(acme) == Supabase.model_validate(SUPABASE)
+
+
+def test_the_trail_names_settings_and_holds_no_value(acme: int) -> None:
+    fill(acme, Kind.NOTION, **NOTION)
+    put(acme, Kind.NOTION, token="ntn_new")
+    put(acme, Kind.ADMIN, password="correct horse")
+    actions.remove_integration(acme, Kind.ADMIN, actor="bob")
+    actions.reseal_accounts(actor="bob")
+
+    entries = AuditEntry.objects.exclude(action="workspace.created").order_by("pk")
+
+    assert list(entries.values_list("actor", "action", "subject", "data")) == [
+        (
+            "setup",
+            "integration.filled",
+            "integration notion",
+            {"settings": ["mailouts", "token"]},
+        ),
+        ("alice", "integration.set", "integration notion", {"settings": ["token"]}),
+        ("alice", "integration.set", "integration admin", {"settings": ["password"]}),
+        ("bob", "integration.removed", "integration admin", {}),
+        ("bob", "integration.resealed", "integration notion", {}),
+    ]
+
+
+def test_the_table_lets_in_no_other_kind(acme: int) -> None:
+    with pytest.raises(IntegrityError, match="accounts_integration_kind"), transaction.atomic():
+        Integration.objects.create(workspace_id=acme, kind="pigeon")
+
+    for kind in Kind:
+        Integration.objects.create(workspace_id=acme, kind=kind.value)
+
+
+def test_the_table_is_closed_to_everyone_but_its_owner(acme: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relrowsecurity FROM pg_class WHERE relname = 'accounts_integration'")
+        assert cursor.fetchall() == [(True,)]
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_of_two_changes_at_once_the_second_is_refused() -> None:
+    acme = actions.create_workspace("acme", actor="alice")
+    put(acme, Kind.NOTION, **NOTION)
+
+    with collide.uncommitted(partial(put, acme, Kind.NOTION, token="first")) as first:
+        second = collide.start(partial(put, acme, Kind.NOTION, token="second"))
+        second.must_wait()
+        first.answer()
+
+        with pytest.raises(IntegrationChangedError, match="changed the integration notion at the"):
+            second.answer()
+
+    found = integrations.notion(acme)
+    assert found
+    assert found.token == "first"
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_what_a_person_sets_while_the_environment_is_looked_at_stays() -> None:
+    acme = actions.create_workspace("acme", actor="alice")
+
+    with collide.uncommitted(partial(put, acme, Kind.NOTION, token="typed")) as person:
+        environment = collide.start(partial(fill, acme, Kind.NOTION, token="offered"))
+        environment.must_wait()
+        person.answer()
+
+        with pytest.raises(IntegrationChangedError):
+            environment.answer()
+
+    found = integrations.notion(acme)
+    assert found
+    assert found.token == "typed"

@@ -1,0 +1,108 @@
+"""The rest of a run is of those whom it meant, and of two rests each person is in one."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from postledger.campaigns import launching, planning, steering
+from postledger.campaigns.models import Run
+from postledger.contacts import actions
+from postledger.deliveries import ledger
+from tests.campaigns import press
+from tests.contacts import people
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def acme(settings: Settings) -> int:
+    return press.found(settings)
+
+
+def cancelled(acme: int, run: Run) -> None:
+    """Nothing of it has gone."""
+    steering.cancel(acme, run.pk, actor="alice")
+    while ledger.drain(run.stream_id):
+        pass
+
+
+def test_two_rests_are_one_after_the_other_whatever_the_clocks_of_those_who_asked(
+    acme: int,
+) -> None:
+    """At a month's end, the stream of the later one may be of the earlier month."""
+    press.people(acme, 3)
+    run = press.launched(acme, press.campaign(acme))
+    cancelled(acme, run)
+    after = press.NOW + timedelta(days=30)
+
+    first, second = (
+        launching.rest(acme, run.pk, actor="alice", now=now) for now in (after, press.NOW)
+    )
+    for _ in range(2):
+        planning.plan_all()
+
+    rests = [Run.objects.get(pk=run_id) for run_id in (first, second)]
+    assert rests[0].stream_id > rests[1].stream_id
+    assert [len(press.addresses(rest)) for rest in rests] == [3, 0]
+
+
+def test_who_became_a_contact_after_the_run_is_not_of_its_rest(acme: int) -> None:
+    press.people(acme, 2)
+    run = press.launched(acme, press.campaign(acme))
+    cancelled(acme, run)
+    people.contact(acme, "new@example.com")
+
+    rest = press.planned(launching.rest(acme, run.pk, actor="alice", now=press.NOW))
+    cancelled(acme, rest)
+    another = press.planned(launching.rest(acme, rest.pk, actor="alice", now=press.NOW))
+
+    assert press.addresses(rest) == press.addresses(another) == press.addresses(run)
+
+
+@pytest.mark.parametrize(
+    "audience",
+    [
+        {"field": "created_at", "within_days": 7},
+        {"all": [{"field": "created_at", "within_days": 7}, {"not": {"state": "TX"}}]},
+        {"any": [{"not": {"not": {"field": "created_at", "within_days": 7}}}, {"state": "OH"}]},
+    ],
+    ids=["alone", "all", "any and not"],
+)
+def test_the_days_that_a_filter_counts_are_those_of_the_run(
+    acme: int, audience: dict[str, object]
+) -> None:
+    press.people(acme, 2)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE contacts_contact SET created_at = %s WHERE address = 'r1@example.com'",
+            [press.NOW - timedelta(days=8)],
+        )
+    run = press.launched(acme, press.campaign(acme, audience=audience))
+    cancelled(acme, run)
+
+    later = press.NOW + timedelta(days=10)
+    rest = press.planned(launching.rest(acme, run.pk, actor="alice", now=later))
+
+    assert press.addresses(run) == press.addresses(rest) == ["R0@example.com"]
+
+
+def test_whose_snooze_has_ended_since_the_run_is_of_its_rest(acme: int) -> None:
+    people.news(acme)
+    now = datetime.now(UTC)
+    actions.snooze(
+        acme,
+        contact_id=people.member(acme, "alice@example.com"),
+        list_key="news",
+        until=now + timedelta(hours=1),
+        origin=people.FORM,
+        now=now,
+    )
+    run = press.launched(acme, press.campaign(acme, list_key="news"))
+    cancelled(acme, run)
+
+    rest = press.planned(launching.rest(acme, run.pk, actor="alice", now=now + timedelta(hours=2)))
+
+    assert run.excluded == {"snoozed": 1}
+    assert press.addresses(rest) == ["alice@example.com"]

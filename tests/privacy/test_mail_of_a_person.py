@@ -1,0 +1,98 @@
+"""A person's mail is theirs under every address they had, and with the words it had."""
+
+import json
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from postledger.campaigns.material import Words
+from postledger.contacts import actions as contacts
+from postledger.contacts.details import Changes
+from postledger.content.source import Format
+from postledger.deliveries import entries, ledger
+from postledger.deliveries.entries import Body, Kind, Line
+from postledger.privacy import erasure, export
+from tests import cast
+from tests.campaigns import press
+from tests.privacy.test_privacy import ALICE, NOW, contact, everything
+
+pytestmark = pytest.mark.django_db
+
+OLD = "alice@old.example"
+RECEIPT = Body(subject="Your receipt", text="hunter2", tags=("receipt",))
+
+
+def taken(position: int) -> entries.Entry:
+    return entries.accepted(position, message_id=f"<{position}>")
+
+
+def mailed(kind: Kind, address: str, contact_id: int) -> None:
+    stream = cast.stream(kind)
+    body = RECEIPT if kind is Kind.TRANSACTIONAL else None
+    line = Line(address, contact_id=contact_id, variables={"name": "Alice Liddell"}, body=body)
+    ledger.enqueue(stream, [line])
+    cast.book(stream, taken)
+
+
+def moved() -> int:
+    """The workspace of a contact who got a receipt and a newsletter before she moved."""
+    workspace_id = cast.sender().workspace_id
+    alice = contact(workspace_id, OLD)
+    mailed(Kind.TRANSACTIONAL, OLD, alice)
+    mailed(Kind.CAMPAIGN, OLD, alice)
+    contacts.update_contact(
+        workspace_id, contact_id=alice, changes=Changes(address=ALICE), actor="bob", now=NOW
+    )
+    mailed(Kind.CAMPAIGN, ALICE, alice)
+    return workspace_id
+
+
+def mails(workspace_id: int, address: str = ALICE) -> list[dict[str, Any]]:
+    document = json.loads(export.export(workspace_id, address=address, now=NOW))
+    found: list[dict[str, Any]] = document["mails"]
+    return found
+
+
+def test_mail_to_an_earlier_address_is_forgotten() -> None:
+    workspace_id = moved()
+    mailed(Kind.TRANSACTIONAL, OLD, contact_id=0)  # somebody else, who has the address now
+
+    done = erasure.erase(workspace_id, address=ALICE, actor="bob", now=NOW)
+
+    assert (done.mails, done.waiting) == (3, 0)
+    left = everything()
+    assert left.count(f"<address>{OLD}</address>") == left.count("<text>hunter2</text>") == 1
+    assert left.count("Alice Liddell") == 1
+    assert ALICE not in left
+
+
+def test_an_export_holds_mail_to_an_earlier_address() -> None:
+    assert [mail["address"] for mail in mails(moved())] == [OLD, OLD, ALICE]
+
+
+def test_an_export_tells_what_a_campaign_said_to_this_person(settings: Settings) -> None:
+    acme = press.found(settings)
+    press.people(acme, 2)
+    words = Words("News for {{ name }}", "Hello, {{ name }}.", Format.MARKDOWN)
+    run = press.launched(acme, press.campaign(acme, material=words))
+    cast.book(run.stream_id, taken)
+
+    [mail] = mails(acme, "r1@example.com")
+
+    assert mail["subject"] == "News for Reader 1"
+    assert mail["text"].startswith("Hello, Reader 1.")
+    assert "https://acme.example/unsubscribe?token=" in mail["text"]
+    assert mail["about"] == "News"
+    assert not {"letter", "list_key"} & mail.keys()
+
+
+def test_a_campaign_mail_that_could_not_be_made_is_told_by_its_subject(settings: Settings) -> None:
+    acme = press.found(settings)
+    press.people(acme, 1)
+    words = Words("News", "You have {{ points }}.", Format.MARKDOWN, required=("points",))
+    press.launched(acme, press.campaign(acme, material=words))
+
+    [mail] = mails(acme, "R0@example.com")
+
+    assert (mail["subject"], mail["text"]) == ("News", "")
