@@ -106,6 +106,20 @@ def test_the_admins_password_admits_itself_and_nothing_else(acme: int) -> None:
         assert not admin.admits(wrong)
 
 
+@pytest.mark.parametrize("change", [{"password": None}, {"password_hash": "swordfish"}], ids=str)
+def test_a_password_is_neither_unset_nor_given_as_anything_else(
+    change: dict[str, object], acme: int
+) -> None:
+    put(acme, Kind.ADMIN, password="hunter2")
+
+    with pytest.raises(InvalidSettingsError):
+        put(acme, Kind.ADMIN, **change)
+
+    admin = integrations.admin(acme)
+    assert admin is not None
+    assert admin.admits("hunter2")
+
+
 def test_another_password_replaces_the_one_before(acme: int) -> None:
     put(acme, Kind.ADMIN, password="correct horse")
     put(acme, Kind.ADMIN, password="battery staple")

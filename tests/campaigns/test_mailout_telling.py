@@ -248,6 +248,26 @@ def test_what_a_test_told_is_not_taken_for_what_notion_missed(
     assert mailing.shown(fake, page_id) == result(3, 0, "Send")
 
 
+def test_a_test_of_a_page_that_was_told_leaves_nothing_to_look_at(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    page_id = tried_out(fake, alice, taken)
+    cast.book(mailing.sent(alice, page_id).stream_id, taken)
+    tell()
+    known: Any = fake.pages[page_id]["properties"]
+    known["Is test"]["checkbox"] = True
+    test = mailing.sent(alice, page_id)
+    cast.book(test.stream_id, taken)
+
+    tell()
+
+    ended_at, told_at = Run.objects.values_list("ended_at", "mailout__told_at").get(pk=test.pk)
+    assert ended_at is not None
+    assert told_at is not None
+    assert told_at > ended_at
+    assert mailing.shown(fake, page_id) == result(3, 0, "Send")
+
+
 def lines_read() -> int:
     """How many lines of the ledger were read in this transaction, which is the whole test."""
     with connection.cursor() as cursor:

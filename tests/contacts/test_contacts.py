@@ -14,6 +14,7 @@ from postledger.contacts.actions import (
     SuppressionReason,
     erasing,
 )
+from postledger.contacts.consent import Origin
 from postledger.contacts.details import Changes, Details, InvalidContactError
 from postledger.contacts.models import Contact, Suppression
 from postledger.contacts.queries import Known
@@ -194,15 +195,25 @@ def test_what_a_form_alone_told_is_told_and_forgotten_with_the_rest(acme: int) -
 MARK = Path(migrations.__file__).parent / "0011_mark_unconfirmed.sql"
 
 
-def test_of_known_contacts_those_are_marked_whom_a_form_made_and_who_never_agreed(
+def test_of_known_contacts_those_are_marked_who_were_made_by_asking_and_never_agreed(
     acme: int,
 ) -> None:
     people.news(acme)
     names = ("pending", "left", "agreed", "agreed-and-left")
     made = {name: people.unconfirmed(acme, f"{name}@example.com") for name in names}
-    made["by-hand"] = people.contact(acme, "by-hand@example.com")
+    for name in ("by-hand", "by-program"):
+        made[name] = people.contact(acme, f"{name}@example.com")
+    program = Origin("the shop's own form", "alice")
+    actions.subscribe(
+        acme,
+        contact_id=made["by-program"],
+        list_key="news",
+        origin=program,
+        now=datetime.now(UTC),
+    )
     for name, contact_id in made.items():
-        people.ask(acme, contact_id)
+        if name != "by-program":
+            people.ask(acme, contact_id)
         if name.startswith("agreed"):
             people.act(actions.confirm, acme, contact_id)
         if name.endswith("left"):
@@ -213,7 +224,7 @@ def test_of_known_contacts_those_are_marked_whom_a_form_made_and_who_never_agree
         cursor.execute(MARK.read_text())
 
     marked = {name for name, contact_id in made.items() if people.is_unconfirmed(contact_id)}
-    assert marked == {"pending", "left"}
+    assert marked == {"pending", "left", "by-program"}
 
 
 def test_a_change_leaves_alone_what_it_does_not_name(acme: int) -> None:

@@ -60,7 +60,7 @@ class Admin(Settings):
 
     kind = Kind.ADMIN
 
-    password_hash: str = Field(repr=False)
+    password_hash: str = Field(pattern="^[0-9a-f]{64}$", repr=False)
 
     @model_validator(mode="before")
     @classmethod

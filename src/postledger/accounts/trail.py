@@ -1,6 +1,6 @@
 """Notes who changed what of a workspace, in the transaction of the change itself."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from postledger.accounts.models import AuditEntry
 
@@ -20,4 +20,12 @@ def note(
     """Writes one entry. It is never changed, so `data` holds no secret and no recipient."""
     AuditEntry.objects.create(
         workspace_id=workspace_id, actor=actor, action=action, subject=subject, data=dict(data)
+    )
+
+
+def note_all(workspace_id: int, *, actor: str, action: str, subjects: Iterable[str]) -> None:
+    """Writes an entry for each of many, about whom there is nothing else to say."""
+    AuditEntry.objects.bulk_create(
+        AuditEntry(workspace_id=workspace_id, actor=actor, action=action, subject=subject)
+        for subject in subjects
     )

@@ -11,6 +11,9 @@ from postledger.lib import ids
 from postledger.lib.errors import RefusedError
 
 _NUMBER = (1 << ids.NUMBER_BITS) - 1
+# The number of a stream is drawn under the campaign's lock, so that of two launches at one moment
+# one is before the other; its month is by the clock of whoever asked, and may be wrong.
+ORDER = F("stream_id").bitand(_NUMBER)
 
 
 class EarlierRunBusyError(RefusedError):
@@ -57,9 +60,7 @@ def _check_remembered(found: list[int]) -> None:
 def _of(run: Run) -> QuerySet[Run]:
     if run.root_id is None:
         return Run.objects.none()
-    # The number of a stream is drawn under the campaign's lock, so that of two launches at one
-    # moment one is before the other; its month is by the clock of whoever asked, and may be wrong.
-    numbered = _sharing(run.root_id).annotate(number=F("stream_id").bitand(_NUMBER))
+    numbered = _sharing(run.root_id).annotate(number=ORDER)
     return numbered.filter(number__lt=run.stream_id & _NUMBER)
 
 

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from postledger.campaigns import mailout_notes, mailout_results
+from postledger.campaigns import earlier, mailout_notes, mailout_results
 from postledger.campaigns.mailout_results import Result
 from postledger.campaigns.models import Mailout, Run
 from postledger.deliveries import lineage, queries
@@ -64,6 +64,12 @@ class _Look:
             return False
         return self.result().counts == told.counts
 
+    @property
+    def is_late(self) -> bool:
+        """Whether a run that the page is not told of, as a test of it, ended since."""
+        since = self.mailout.told_at
+        return any(since and run.ended_at and run.ended_at > since for run in self.runs)
+
     def result(self, *, is_left_out: bool = False) -> Result:
         books = [self._of(run) for run in self.told_of]
         return mailout_results.result(books, is_left_out=is_left_out)
@@ -106,7 +112,7 @@ def _looks(mailouts: Sequence[Mailout]) -> Iterator[_Look]:
     # What they froze may be large, and says nothing of how they stand.
     slim = Run.objects.only("mailout_id", "stream_id", "is_test", "planned_at", "ended_at")
     runs: dict[int | None, list[Run]] = defaultdict(list)
-    for run in slim.filter(mailout__in=mailouts).order_by("frozen_at", "stream_id"):
+    for run in slim.filter(mailout__in=mailouts).order_by("frozen_at", earlier.ORDER):
         runs[run.mailout_id].append(run)
     books = queries.books_of([run.stream_id for found in runs.values() for run in found])
     return (_Look(mailout, runs[mailout.pk], books, seen_at) for mailout in mailouts)
@@ -119,9 +125,11 @@ def _news(look: _Look) -> News | None:
         # Whatever comes of it is news, even if the counts are the same again.
         there.exclude(word="").update(word="")
         return None
-    if look.is_as_told:
-        return None
     seen_at = look.at if look.is_over else None
+    if look.is_as_told:
+        if look.is_late:
+            there.update(told_at=seen_at)
+        return None
     found = _result(look)
     # A test tells less of the same result: neither the status nor when the page was sent.
     is_whole = look.is_test or mailout.sent_at is not None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 import structlog
+from django.db import InterfaceError, OperationalError, connection
 
 from postledger.accounts import integrations
 from postledger.accounts.integrations import Kind
@@ -38,6 +39,11 @@ def tell_all(now: datetime) -> None:
                     code=refused.code,
                     detail=str(refused),
                 )
+            except Exception as error:  # one workspace's trouble keeps no other from being told
+                is_of_database = isinstance(error, (InterfaceError, OperationalError))
+                if is_of_database and not connection.is_usable():
+                    raise
+                _log.exception("notion_not_told", workspace_id=workspace_id)
 
 
 def _tell(workspace_id: int, now: datetime) -> None:

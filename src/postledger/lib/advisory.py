@@ -20,6 +20,7 @@ class Lock(IntEnum):
     IMPORT = 6
     TELLING = 7  # of Notion: together, two would be faster than it allows
     SYNC = 8  # with Supabase: two would ask for the same pages
+    FORGETTING = 9  # looking again for the mail of the erased, which reads all lines
 
 
 _TAKE: LiteralString = "SELECT pg_try_advisory_lock(%s, %s::integer)"

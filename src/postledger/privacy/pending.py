@@ -4,16 +4,21 @@ A worker may have had it in its hands, one person may have needed it, or it was 
 that very moment. Without this, it would keep the person's address until somebody erases again.
 """
 
+import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import LiteralString
 
 from postledger.contacts import sql
 from postledger.deliveries import ledger
+from postledger.lib import advisory
+from postledger.lib.advisory import Lock
 from postledger.privacy.models import Pending
 
 # Longer than a chunk is planned, and than nearly all workers have a mail.
 PAUSE = timedelta(minutes=10)
+_SHIFT = 60.0  # seconds in which another look may begin
 
 _KEEP: LiteralString = """
 INSERT INTO privacy_pending (workspace_id, address_hash, contact_ids, look_at)
@@ -35,16 +40,22 @@ def keep(workspace_id: int, *, address: str, contact_ids: Sequence[int]) -> None
 
 
 def look_again(now: datetime) -> int:
-    """Forgets what has come up since; says how many of the erased have nothing left that waits."""
+    """Forgets what has come up since; says how many of the erased have nothing left that waits.
+
+    For some time, and never twice at once: with many lines a look takes long, and workers have
+    other things to do.
+    """
     due = Pending.objects.filter(look_at__lte=now).order_by("look_at")
-    return sum(_is_done(one, now) for one in due)
+    end = time.monotonic() + _SHIFT
+    with advisory.alone(Lock.FORGETTING) as is_ours:
+        in_time = takewhile(lambda _: time.monotonic() < end, due if is_ours else ())
+        return sum(_is_done(one, now) for one in in_time)
 
 
 def _is_done(one: Pending, now: datetime) -> bool:
     """Every look takes twice as long to come as the one before: it reads all lines."""
-    there = Pending.objects.filter(pk=one.pk, look_at=one.look_at)
-    if not there.update(look_at=max(now + PAUSE, now + (now - one.erased_at))):
-        return False  # somebody else looks right now
+    there = Pending.objects.filter(pk=one.pk)
+    there.update(look_at=max(now + PAUSE, now + (now - one.erased_at)))
     found = ledger.forget_again(
         one.workspace_id,
         fingerprint=bytes(one.address_hash),
@@ -53,5 +64,5 @@ def _is_done(one: Pending, now: datetime) -> bool:
     )
     if found.waiting:
         return False
-    Pending.objects.filter(pk=one.pk).delete()
+    there.delete()
     return True

@@ -29,6 +29,11 @@ def set_integration(
 ) -> None:
     """Changes some settings, None taking one away; `is_anew` forgets all that were stored."""
     _check_place(workspace_id, kind)
+    if changes.get("password", "") is None:
+        raise InvalidSettingsError(
+            "A password is replaced, or taken away with the whole integration: postledger"
+            f" integration remove WORKSPACE {kind.value}."
+        )
     row = _row(workspace_id, kind)
     stored = {} if is_anew or row is None else integrations.stored_settings(row) or {}
     settings = _checked(kind, merge(stored, changes))

@@ -10,7 +10,7 @@ from typing import LiteralString
 from django.db import transaction
 
 from postledger.accounts import trail
-from postledger.contacts import consent, sql
+from postledger.contacts import consent, locks, sql
 from postledger.contacts.actions import ending
 from postledger.contacts.actions.standing import Step
 from postledger.contacts.consent import Origin
@@ -94,11 +94,11 @@ def delete(workspace_id: int, *, actor: str, now: datetime) -> None:
     params = {"workspace": workspace_id, "now": now, "limit": _AT_ONCE}
     while True:
         with transaction.atomic():
+            locks.leaving(workspace_id)  # an import changes contacts in another order
             found = sql.rows(_DELETE, params)
             gone = [contact_id for (contact_id,) in found if contact_id is not None]
-            for contact_id in gone:
-                subject = f"contact {contact_id}"
-                trail.note(workspace_id, actor=actor, action="contact.deleted", subject=subject)
+            subjects = [f"contact {contact_id}" for contact_id in gone]
+            trail.note_all(workspace_id, actor=actor, action="contact.deleted", subjects=subjects)
             sql.changed(_DELETED, {"workspace": workspace_id, "gone": len(gone)})
         if len(found) < _AT_ONCE:
             return
@@ -182,9 +182,8 @@ def bring_back(
         "now": now,
     }
     back = [contact_id for (contact_id,) in sql.rows(_BRING_BACK, params)]
-    for contact_id in back:
-        subject = f"contact {contact_id}"
-        trail.note(workspace_id, actor=origin.actor, action="contact.restored", subject=subject)
+    subjects = [f"contact {contact_id}" for contact_id in back]
+    trail.note_all(workspace_id, actor=origin.actor, action="contact.restored", subjects=subjects)
     for address, list_id, word in sql.rows(_LEFT_MEANWHILE, {"contacts": back}):
         reason = SuppressionReason(word)
         step = Step(consent.ACTIONS[reason], origin, now)

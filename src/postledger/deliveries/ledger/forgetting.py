@@ -72,7 +72,7 @@ def forget_again(
 
 def _forget(statement: LiteralString, params: Mapping[str, object]) -> Forgotten:
     with transaction.atomic():
-        found = sql.rows(statement, params)
+        found = sorted(sql.rows(statement, params))
         _stop([(stream, position) for stream, position, is_stopped in found if is_stopped])
         emptied = _empty([(stream, position) for stream, position, _ in found])
     return Forgotten(lines=emptied, waiting=len(found) - emptied)

@@ -42,8 +42,11 @@ class Admin:
 
 def by_password(request: HttpRequest) -> Admin | None:
     """Nobody while no password is set; whoever tries many is slowed down before they are judged."""
-    given, workspace_id = _password(request), accounts.default_workspace_id()
-    if given is None or workspace_id is None or (admin := _admin(workspace_id)) is None:
+    given = _password(request)
+    if given is None:
+        return None
+    workspace_id = accounts.default_workspace_id()
+    if workspace_id is None or (admin := _admin(workspace_id)) is None:
         return None
     visitors.take(settings.PUBLIC_RATE, "admin", visitors.network(visitors.address(request)))
     if not admin.admits(given):

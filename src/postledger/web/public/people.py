@@ -56,7 +56,9 @@ def known_or_new(
         )
     except actions.ContactExistsError:
         # The same form was sent twice at once.
-        return known_or_new(workspace_id, address=address)
+        return known_or_new(
+            workspace_id, address=address, details=details, is_unconfirmed=is_unconfirmed
+        )
 
 
 def list_name(workspace_id: int, *, key: str) -> str:
