@@ -47,6 +47,10 @@ model *args:
 drill-quick *args:
     python -m tests.drill quick {{ args }}
 
-# The same at length, with the figures that the README states. Under forty minutes.
+# The same at length, or some scenarios of it: `just drill stops cuts --seed 1 --record runs.jsonl`.
 drill *args:
     python -m tests.drill full {{ args }}
+
+# Add up the recorded drills of one commit: the figures that the README states.
+drill-sum file:
+    python -m tests.drill sum {{ file }}

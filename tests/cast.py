@@ -4,12 +4,15 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from django.db import connection
+from psycopg import sql as pg
 
 from postledger.accounts.models import Sender, Workspace
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Batch, Claim, Entry, Kind, Line, Window
+from postledger.deliveries.ledger import upkeep
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
+from postledger.lib import ids
 
 LEASE = timedelta(seconds=120)
 
@@ -27,11 +30,17 @@ def stream(
     workspace: str = "acme",
     now: datetime | None = None,
 ) -> int:
-    """A stream with some planned mails, positions from 0 (campaigns) or a sequence."""
-    now = now or datetime.now(UTC)
+    """A stream with some planned mails, positions from 0 (campaigns) or a sequence.
+
+    It lies in this month, or in the month of `now`.
+    """
     owner = sender(workspace)
     stream_id = ledger.open_stream(
-        owner.workspace_id, sender_id=owner.pk, kind=kind, title="News", now=now
+        owner.workspace_id,
+        sender_id=owner.pk,
+        kind=kind,
+        title="News",
+        month=None if now is None else ids.month_of(now),
     )
     for first in range(0, mails, 1000):
         enqueue(stream_id, range(first, min(first + 1000, mails)))
@@ -43,10 +52,33 @@ def enqueue(stream_id: int, numbers: Sequence[int]) -> list[int]:
     return ledger.enqueue(stream_id, lines, due_at=datetime.now(UTC))
 
 
+def plan(stream_id: int, numbers: Sequence[int], *, due_at: datetime | None = None) -> None:
+    """Plans such lines as a run does, from a query inside the database."""
+    source = pg.SQL(
+        "SELECT 'r' || n || '@example.com' AS address, 'r' || n AS dedupe_key,"
+        " NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter,"
+        " NULL::text AS kept_back FROM unnest(%(numbers)s::bigint[]) AS n"
+    )
+    ledger.plan(stream_id, source=source, params={"numbers": list(numbers)}, due_at=due_at)
+
+
 def claim(stream_id: int, *, limit: int = 1, holder: str = "worker") -> Claim:
+    """A claim of what is due now: healthy batches, else one suspect."""
     found = ledger.claim(stream_id, holder=holder, limit=limit, lease_time=LEASE)
+    if found is None:
+        found = ledger.claim_suspect(stream_id, holder=holder, lease_time=LEASE)
     assert found is not None
     return found
+
+
+def bring_forward(stream_id: int) -> None:
+    """Lets the database's clock pass the due time of every batch."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE deliveries_batch SET due_at = clock_timestamp() - interval '1 second'"
+            " WHERE stream_id = %s",
+            [stream_id],
+        )
 
 
 def armed(stream_id: int, *, size: int = 10) -> tuple[Claim, Window]:
@@ -64,6 +96,13 @@ def states(stream_id: int) -> dict[int, State]:
             "SELECT position, state FROM deliveries_delivery WHERE stream_id = %s", [stream_id]
         )
         return {position: State(state) for position, state in cursor.fetchall()}
+
+
+def next_position(stream_id: int) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT next_position FROM deliveries_stream WHERE id = %s", [stream_id])
+        [(position,)] = cursor.fetchall()
+    return int(position)
 
 
 def batches(stream_id: int) -> list[tuple[int, int, int, str]]:
@@ -90,6 +129,14 @@ def run_out(lease: int) -> None:
             " WHERE token = %s",
             [lease],
         )
+
+
+def poison(stream_id: int) -> None:
+    """Lets workers die of the next mail before it is armed, until it is given up."""
+    for _ in range(1 + upkeep.FAIL_AFTER):
+        bring_forward(stream_id)
+        run_out(claim(stream_id).lease)
+        ledger.sweep()
 
 
 def pass_grace(stream_id: int) -> None:

@@ -1,7 +1,5 @@
 """What every test stands on: a made-up secret key, and a database without a connection pool."""
 
-from datetime import UTC, datetime
-
 import hypothesis
 import pytest
 from django.conf import settings
@@ -27,4 +25,4 @@ def pytest_configure() -> None:
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
     """Makes the months once: a test that opens a stream would make them again and again."""
     with django_db_blocker.unblock():
-        partitions.ensure(datetime.now(UTC))
+        partitions.ensure()

@@ -17,7 +17,7 @@ _DECLARE: LiteralString = """
     v_holder text := 'bare'; v_ids bigint[]; v_versions int[]; v_los bigint[]; v_his bigint[];
     v_tos bigint[]; v_moved_tos bigint[]; v_positions bigint[]; v_message_ids text[];
     v_durations int[]; v_n int; v_ignored record; v_matched bigint[]; v_booked text[];
-    v_found boolean;
+    v_found boolean; v_epoch int := 1; v_alone boolean := false;
 """
 
 _ACCEPTED: LiteralString = """
@@ -72,7 +72,7 @@ END $$"""
 
 
 def _claim() -> str:
-    head, _ = _bare(claiming._CLAIM).rsplit("SELECT lease, id", 1)
+    head, _ = _bare(claiming._CLAIM).rsplit("SELECT lease, (SELECT epoch", 1)
     return f"""{head}
         SELECT max(lease), count(*), array_agg(id), array_agg(version), array_agg(lo),
                array_agg(hi)
@@ -130,7 +130,7 @@ def _into(statement: str, targets: str) -> str:
     """The statement with its last SELECT's columns put into variables."""
     head, _, tail = _bare(statement).rpartition("\nSELECT ")
     if not tail.startswith("("):
-        columns, _, source = tail.partition(" FROM ")
+        columns, _, source = tail.rpartition(" FROM ")
         return f"{head}\nSELECT {columns} INTO {targets} FROM {source}"
     return f"{head}\nSELECT {tail.removesuffix(';')} INTO {targets};"
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
+from functools import partial
 
 from postledger.contacts.queries import Standings
 from postledger.contacts.unsubscribe import Leaving
@@ -17,13 +18,15 @@ from postledger.content.slices import Slice
 from postledger.deliveries.entries import Batch, Body, Kind, Recipient, Window
 from postledger.deliveries.ledger import SHARED
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch.compose import Composer
-from postledger.dispatch.page import Page
+from postledger.dispatch.rounds.compose import Composer
+from postledger.dispatch.rounds.round_input import RoundInput
+from postledger.lib import references
 from postledger.providers.base import Mailbox
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 STREAM = 1_382_979_469_313
 SENDER = Mailbox("news@acme.example", "Acme News")
+SIGN = partial(references.write, epoch=1, key=references.derive_keys(["a secret"])[0])
 LEAVING = Leaving("https://mail.acme.example/unsubscribe", b"a secret of the measurement", 7)
 _SENTENCE = "The quick brown fox jumps over the lazy dog, and the café is open. "
 _ARTICLE = (
@@ -89,11 +92,15 @@ def composing(letter: Letter, to: Sequence[Recipient]) -> Callable[[], object]:
 
     def compose() -> None:
         for some in rounds:
-            page = Page(
-                some, {SHARED: body}, Standings({}, {}), letters={SHARED: letter}, leaving=LEAVING
+            page = RoundInput(
+                some,
+                {SHARED: body},
+                Standings({}, {}),
+                letters={SHARED: letter},
+                unsubscribe=LEAVING,
             )
             window = Window(Batch(1, STREAM, 0, len(to), 1, 0), len(to))
-            draft = Composer(facts, SENDER, NOW).draft([window], page)
+            draft = Composer(facts, SENDER, NOW, SIGN).draft([window], page)
             assert len(draft.mails) == len(some)
 
     return compose

@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,7 +132,6 @@ class Bench:
             sender_id=sender_id,
             kind=Kind.CAMPAIGN,
             title="bench",
-            now=datetime.now(UTC),
             body=Body(subject="Bench", html=f"<p>{'x' * (SIZE - 600)}</p>"),
         )
         ledger.hold(stream, reason=Reason.PAUSED, actor="bench")

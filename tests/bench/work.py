@@ -69,7 +69,6 @@ def open_stream(sender_id: int, *, is_single: bool = False) -> int:
         sender_id=sender_id,
         kind=Kind.TRANSACTIONAL if is_single else Kind.CAMPAIGN,
         title="bench",
-        now=datetime.now(UTC),
     )
 
 

@@ -16,6 +16,8 @@ from postledger.campaigns.drafts import Draft
 from postledger.campaigns.material import Material, Words
 from postledger.campaigns.models import Run
 from postledger.content.source import Format
+from postledger.deliveries import ledger
+from postledger.deliveries.entries import Kind
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 WORDS = Words("News", "Hello, {{ name }}.", Format.MARKDOWN)
@@ -73,6 +75,19 @@ def launched(workspace_id: int, campaign_id: int, *, now: datetime = NOW) -> Run
     """A run whose audience is planned."""
     run_id = launching.launch(workspace_id, campaign_id, actor="alice", now=now)
     return planned(run_id)
+
+
+def put_into_month(run_id: UUID, month: int) -> None:
+    """Gives a run that was not planned yet a stream of another month."""
+    run = Run.objects.get(pk=run_id)
+    run.stream_id = ledger.open_stream(
+        run.workspace_id,
+        sender_id=run.campaign.sender_id,
+        kind=Kind.CAMPAIGN,
+        title="News",
+        month=month,
+    )
+    run.save(update_fields=["stream_id"])
 
 
 def planned(run_id: UUID) -> Run:

@@ -1,4 +1,4 @@
-"""A planner that is killed inside a chunk, again and again, plans exactly the frozen audience."""
+"""Planners that are killed inside a chunk, or meet in one, plan exactly the frozen audience."""
 
 import os
 import subprocess
@@ -8,11 +8,12 @@ from uuid import UUID
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns import launching
+from postledger.campaigns import launching, planning
 from postledger.campaigns.models import Run
 from postledger.deliveries import audit
 from tests.campaigns import press
 from tests.journeys import stage
+from tests.races import collide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,7 +24,10 @@ import django; django.setup()
 import sys
 from uuid import UUID
 from postledger.campaigns import planning
-while planning.step(UUID(sys.argv[1]), size={CHUNK}): pass
+from postledger.campaigns.models import Run
+run_id = UUID(sys.argv[1])
+# The database may need a moment to notice that the planner before was killed.
+while Run.objects.filter(pk=run_id, planned_at=None).exists(): planning.step(run_id, size={CHUNK})
 """
 
 
@@ -57,3 +61,19 @@ def test_a_planner_killed_in_each_chunk_plans_everybody_once(settings: Settings)
     assert len({address.lower() for address in press.addresses(run)}) == PEOPLE
     assert len(press.addresses(run)) == PEOPLE
     assert audit.audit(run.stream_id).findings == []
+
+
+def test_a_run_that_another_process_plans_is_left_to_it(settings: Settings) -> None:
+    acme = press.found(settings)
+    press.people(acme, 3)
+    run_id = launching.launch(acme, press.campaign(acme), actor="alice", now=press.NOW)
+
+    with collide.uncommitted(lambda: planning.step(run_id, size=1)) as other:
+        beside = collide.start(lambda: planning.plan(run_id))
+        assert not beside.comes_to_rest(), "it waits for the other"
+        beside.answer()
+        assert not other.is_done()
+        assert press.addresses(Run.objects.get(pk=run_id)) == []
+    planning.plan(run_id)
+
+    assert len(press.addresses(Run.objects.get(pk=run_id))) == 3

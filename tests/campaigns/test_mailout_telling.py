@@ -25,7 +25,7 @@ from postledger.campaigns import (
 from postledger.campaigns.models import ErrorRow, Mailout, Run
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Decision, Entry, Seen
-from tests import cast, locks
+from tests import cast, work_leases
 from tests.campaigns import mailing, press
 from tests.fakes import notion_pages as pages
 from tests.fakes.notion import TOKEN, ApiError, FakeNotion
@@ -557,7 +557,7 @@ def test_killed_in_the_middle_nothing_is_lost_and_nothing_told_twice(
     setattr(fake, moment, kill)
     processes.append(child())
     assert processes[0].wait(60) == -signal.SIGKILL
-    locks.wait_until_free()
+    work_leases.run_out()
     at_death = len(mailing.titles(fake))
 
     tell()

@@ -20,7 +20,7 @@ from postledger.content.articles import Draft
 from postledger.deliveries import audit, ledger, queries
 from postledger.deliveries.entries import Window
 from postledger.deliveries.states import State
-from postledger.dispatch import page
+from postledger.dispatch.rounds import round_input
 from tests import cast
 from tests.campaigns import press
 from tests.drill.saying import say
@@ -158,7 +158,7 @@ def test_a_round_makes_only_the_letters_that_its_mails_use() -> None:
     everything = queries.bodies(stream_id, [ledger.shared(0), ledger.shared(1)])
     [batch] = cast.claim(stream_id).batches
 
-    found = page.read(stream, [Window(batch, batch.lo + 1)], everything)
+    found = round_input.read(stream, [Window(batch, batch.lo + 1)], everything)
 
     [recipient] = found.recipients
     assert len(everything) == 2

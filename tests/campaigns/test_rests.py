@@ -1,5 +1,6 @@
 """The rest of a run is of those whom it meant, and of two rests each person is in one."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +10,9 @@ from pytest_django import Settings
 from postledger.campaigns import launching, planning, steering
 from postledger.campaigns.models import Run
 from postledger.contacts import actions
-from postledger.deliveries import ledger
+from postledger.deliveries import ledger, partitions
+from postledger.deliveries.states import State
+from tests import cast, epochs
 from tests.campaigns import press
 from tests.contacts import people
 
@@ -28,18 +31,17 @@ def cancelled(acme: int, run: Run) -> None:
         pass
 
 
-def test_two_rests_are_one_after_the_other_whatever_the_clocks_of_those_who_asked(
+def test_two_rests_are_one_after_the_other_whatever_the_months_of_their_streams(
     acme: int,
 ) -> None:
-    """At a month's end, the stream of the later one may be of the earlier month."""
+    """When the database's clock is set back, the later one may be of the earlier month."""
     press.people(acme, 3)
     run = press.launched(acme, press.campaign(acme))
     cancelled(acme, run)
-    after = press.NOW + timedelta(days=30)
 
-    first, second = (
-        launching.rest(acme, run.pk, actor="alice", now=now) for now in (after, press.NOW)
-    )
+    first = launching.rest(acme, run.pk, actor="alice", now=press.NOW)
+    press.put_into_month(first, partitions.this_month() + 1)
+    second = launching.rest(acme, run.pk, actor="alice", now=press.NOW)
     for _ in range(2):
         planning.plan_all()
 
@@ -106,3 +108,36 @@ def test_whose_snooze_has_ended_since_the_run_is_of_its_rest(acme: int) -> None:
 
     assert run.excluded == {"snoozed": 1}
     assert press.addresses(rest) == ["alice@example.com"]
+
+
+@pytest.fixture
+def _own_epoch() -> Iterator[None]:
+    yield from epochs.kept()
+
+
+@pytest.mark.usefixtures("_own_epoch")
+def test_the_rest_of_a_run_that_a_restore_interrupted_starts_in_doubt(acme: int) -> None:
+    """The lost time may have planned and sent the run to everybody."""
+    press.people(acme, 5)
+    run_id = launching.launch(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    epochs.fall()
+    steering.cancel(acme, run_id, actor="alice")
+    epochs.lift()
+    planning.plan(run_id)
+
+    rest = press.planned(launching.rest(acme, run_id, actor="alice", now=press.NOW))
+
+    assert list(cast.states(rest.stream_id).values()) == [State.IN_DOUBT] * 5
+
+
+@pytest.mark.usefixtures("_own_epoch")
+def test_the_rest_of_a_run_that_was_planned_before_the_restore_goes_on(acme: int) -> None:
+    press.people(acme, 5)
+    run = press.launched(acme, press.campaign(acme))
+    cancelled(acme, run)
+    epochs.fall()
+    epochs.lift()
+
+    rest = press.planned(launching.rest(acme, run.pk, actor="alice", now=press.NOW))
+
+    assert list(cast.states(rest.stream_id).values()) == [State.WAITING] * 5

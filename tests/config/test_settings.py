@@ -6,6 +6,8 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 READ = """
 import json
 from postledger.config import settings
@@ -42,6 +44,23 @@ def test_the_environment_reaches_the_settings() -> None:
     assert (database["USER"], database["HOST"], database["PORT"]) == ("alice", "db", "6432")
     assert database["NAME"] == "books"
     assert database["OPTIONS"]["sslmode"] == "require"
+
+
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        ("", "-c synchronous_commit=on"),
+        ("?options=-c%20work_mem%3D8MB", "-c work_mem=8MB -c synchronous_commit=on"),
+        (
+            "?options=-c%20synchronous_commit%3Doff",
+            "-c synchronous_commit=off -c synchronous_commit=on",
+        ),
+    ],
+)
+def test_every_connection_asks_for_commits_that_last(query: str, options: str) -> None:
+    database = read(DATABASE_URL=f"postgresql://alice@db/books{query}")["DATABASES"]["default"]
+
+    assert database["OPTIONS"]["options"] == options
 
 
 def test_only_development_has_a_built_in_secret_key() -> None:

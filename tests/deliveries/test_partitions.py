@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import psycopg
 import pytest
 from django.db import connection, transaction
 
-from postledger.deliveries import entries, ledger, partitions, queries
+from postledger.deliveries import entries, ledger, lineage, partitions, queries
 from postledger.deliveries.entries import Body, Decision, Kind, Line, Seen
+from postledger.deliveries.partitions import MonthDroppedError
 from postledger.deliveries.states import State
 from postledger.lib import ids
 from tests import cast
+from tests.races import collide
 
 NOW = datetime.now(UTC)
 NEXT_MONTH = (NOW.replace(day=1) + timedelta(days=32)).replace(day=1)
@@ -98,12 +100,12 @@ def test_a_stream_of_a_months_last_second_stays_in_its_month() -> None:
 
 @pytest.mark.django_db
 def test_the_coming_months_are_made_once() -> None:
-    moment = datetime(2019, 11, 30, 23, 59, tzinfo=UTC)
+    last = partitions.this_month() + partitions.MONTHS_AHEAD
 
-    made = partitions.ensure(moment, ahead=2)
+    made = partitions.ensure(ahead=partitions.MONTHS_AHEAD + 2)
 
-    assert made == ["2019-11", "2019-12", "2020-01"]
-    assert partitions.ensure(moment, ahead=2) == []
+    assert made == [ids.month_name(last + 1), ids.month_name(last + 2)]
+    assert partitions.ensure(ahead=partitions.MONTHS_AHEAD + 2) == []
 
 
 @pytest.mark.django_db
@@ -135,7 +137,7 @@ def test_a_month_is_made_while_others_read_and_write() -> None:
             partitions.make(PAST_MONTH)
 
     assert partitions.exists(PAST_MONTH)
-    ledger.drop_month(PAST_MONTH, now=NOW)
+    ledger.drop_month(PAST_MONTH)
 
 
 @pytest.mark.django_db
@@ -176,7 +178,7 @@ def test_dropping_a_month_keeps_its_streams_and_their_totals() -> None:
     cast.book(stream_id, lambda place: entries.refused(place, code="NO"))
     before = queries.books_of([stream_id, kept])
 
-    ledger.drop_month(PAST_MONTH, now=NOW)
+    ledger.drop_month(PAST_MONTH)
 
     assert not partitions.exists(PAST_MONTH)
     assert queries.books_of([stream_id, kept]) == before
@@ -194,7 +196,7 @@ def test_a_month_with_live_batches_is_not_dropped() -> None:
     stream_id = cast.stream(mails=2, now=PAST)
 
     with pytest.raises(ledger.MonthInUseError, match="1 live batches and 0 deliveries in doubt"):
-        ledger.drop_month(PAST_MONTH, now=NOW)
+        ledger.drop_month(PAST_MONTH)
 
     assert len(cast.states(stream_id)) == 2
 
@@ -205,9 +207,9 @@ def test_a_month_with_doubts_is_dropped_only_after_they_are_resolved() -> None:
     cast.lose(stream_id)
 
     with pytest.raises(ledger.MonthInUseError, match="0 live batches and 1 deliveries in doubt"):
-        ledger.drop_month(PAST_MONTH, now=NOW)
+        ledger.drop_month(PAST_MONTH)
     ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.COUNT_AS_NOT_SENT, actor="bob")
-    ledger.drop_month(PAST_MONTH, now=NOW)
+    ledger.drop_month(PAST_MONTH)
 
     assert not partitions.exists(PAST_MONTH)
     assert queries.books_of([stream_id])[stream_id].counts[State.FAILED] == 1
@@ -219,7 +221,7 @@ def test_a_month_whose_counters_hide_an_open_line_is_not_dropped() -> None:
     query("DELETE FROM deliveries_batch WHERE stream_id = %s RETURNING 1", stream_id)
 
     with pytest.raises(ledger.MonthInUseError, match=r"1 of its lines wait.* postledger audit"):
-        ledger.drop_month(PAST_MONTH, now=NOW)
+        ledger.drop_month(PAST_MONTH)
 
     assert partitions.exists(PAST_MONTH)
 
@@ -228,9 +230,73 @@ def test_a_month_whose_counters_hide_an_open_line_is_not_dropped() -> None:
 @pytest.mark.parametrize("moment", [NOW, NEXT_MONTH])
 def test_a_month_that_is_not_over_is_not_dropped(moment: datetime) -> None:
     with pytest.raises(ledger.MonthInUseError, match="not over"):
-        ledger.drop_month(ids.month_of(moment), now=NOW)
+        ledger.drop_month(ids.month_of(moment))
 
     assert partitions.exists(ids.month_of(moment))
+
+
+@pytest.mark.django_db
+def test_a_month_that_was_dropped_is_never_made_again() -> None:
+    stream_id = cast.stream(mails=1, now=PAST)
+    cast.book(stream_id, sent)
+    ledger.drop_month(PAST_MONTH)
+
+    with pytest.raises(MonthDroppedError, match="2019-05 was dropped from the ledger"):
+        partitions.make(PAST_MONTH)
+    with pytest.raises(MonthDroppedError, match="set the clock right"):
+        cast.stream(now=PAST)
+
+    assert not partitions.exists(PAST_MONTH)
+    assert lineage.is_forgotten([cast.stream(), stream_id])
+
+
+@pytest.mark.django_db
+def test_a_database_whose_clock_fell_back_into_a_dropped_month_makes_it_no_more() -> None:
+    for table in partitions.TABLES:
+        query(f"DROP TABLE {partitions.partition(table, partitions.this_month())}")
+    query(
+        "INSERT INTO deliveries_droppedmonth (month, dropped_at)"
+        " VALUES (deliveries_month(now()), now())"
+    )
+
+    with pytest.raises(MonthDroppedError, match="not made again"):
+        partitions.ensure()
+    with pytest.raises(MonthDroppedError, match="not made again"):
+        cast.stream()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime(2000, 1, 1, tzinfo=UTC),
+        datetime(2026, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+        datetime(2027, 1, 1, tzinfo=UTC),
+        datetime(2027, 1, 1, 1, tzinfo=timezone(timedelta(hours=2))),
+    ],
+)
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Vladivostok", "America/Anchorage"])
+def test_the_database_counts_months_as_we_do_whatever_its_zone(moment: datetime, zone: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('TimeZone', %s, true)", [zone])
+        cursor.execute("SELECT deliveries_month(%s)", [moment])
+        found = cursor.fetchall()
+
+    assert found == [(ids.month_of(moment.astimezone(UTC)),)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_month_is_not_made_again_behind_the_back_of_its_drop() -> None:
+    """Who makes it waits for the drop, and then sees that it is gone."""
+    cast.stream(now=PAST)
+
+    with collide.uncommitted(lambda: ledger.drop_month(PAST_MONTH)):
+        making = collide.start(lambda: partitions.make(PAST_MONTH))
+        making.must_wait()
+    with pytest.raises(MonthDroppedError):
+        making.answer()
+
+    assert not partitions.exists(PAST_MONTH)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -241,8 +307,8 @@ def test_a_month_others_are_using_is_left_alone_and_nobody_waits_for_long() -> N
     with another_connection() as other:
         other.execute("SELECT FROM deliveries_delivery WHERE stream_id = %s", [stream_id])
         with pytest.raises(ledger.MonthInUseError, match="try again"):
-            ledger.drop_month(PAST_MONTH, now=NOW)
+            ledger.drop_month(PAST_MONTH)
 
     assert len(cast.states(stream_id)) == 1
-    ledger.drop_month(PAST_MONTH, now=NOW)
+    ledger.drop_month(PAST_MONTH)
     assert not partitions.exists(PAST_MONTH)

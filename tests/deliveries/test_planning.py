@@ -107,7 +107,7 @@ def test_a_cancelled_stream_takes_no_mail() -> None:
 
 def test_a_stream_of_a_dropped_month_takes_no_mail() -> None:
     stream_id = cast.stream(now=PAST)
-    ledger.drop_month(ids.month_of(PAST), now=NOW)
+    ledger.drop_month(ids.month_of(PAST))
 
     with pytest.raises(ledger.StreamClosedError, match="its month was dropped"):
         cast.enqueue(stream_id, [1])

@@ -75,14 +75,14 @@ def test_a_retry_starts_again_at_received() -> None:
 def test_a_poisonous_mail_was_received_and_given_up() -> None:
     stream_id = cast.stream(mails=1)
 
-    views.poison(stream_id)
+    cast.poison(stream_id)
 
     assert views.events(stream_id) == ["RECEIVED", "FAILED"]
 
 
 def test_a_mail_that_was_poison_and_then_went_has_both_stories() -> None:
     stream_id = cast.stream(mails=1)
-    views.poison(stream_id)
+    cast.poison(stream_id)
     ledger.requeue(stream_id, [Seen(0, 0)], actor="bob")
 
     cast.book(stream_id, views.sent)
@@ -226,7 +226,7 @@ def test_giving_up_writes_a_dead_letter(
 def test_poison_is_a_dead_letter_everywhere(kind: Kind) -> None:
     stream_id = cast.stream(kind, mails=1)
 
-    views.poison(stream_id)
+    cast.poison(stream_id)
 
     assert views.only("dead_letters", stream_id)["error"] == "poison"
 

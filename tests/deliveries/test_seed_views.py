@@ -149,7 +149,7 @@ def test_a_verdict_gives_status_and_code(verdict: Callable[[int], Entry], status
 def test_every_state_has_a_status() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT state, delivery_status(state, 0::smallint) FROM unnest(%s::text[]) AS state",
+            "SELECT state, delivery_status(state, 0) FROM unnest(%s::text[]) AS state",
             [[state.value for state in State]],
         )
         found = dict(cursor.fetchall())

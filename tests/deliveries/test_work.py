@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 
 from postledger.deliveries import audit, entries, ledger, queries
 from postledger.deliveries.entries import Entry, Evidence, Kind, Window
@@ -383,3 +384,51 @@ def test_a_prefix_beyond_the_armed_window_is_not_booked() -> None:
 
     assert settled.lost == [window]
     assert audit.audit(stream_id).findings == []
+
+
+def test_a_batch_that_lost_a_worker_is_claimed_alone() -> None:
+    stream_id = cast.stream(Kind.TRANSACTIONAL, mails=3)
+    lost = ledger.claim(stream_id, holder="w", limit=2, lease_time=cast.LEASE)
+    assert lost is not None
+    cast.run_out(lost.lease)
+    ledger.sweep()
+
+    healthy = ledger.claim(stream_id, holder="w", limit=50, lease_time=cast.LEASE)
+    suspects = [
+        ledger.claim_suspect(stream_id, holder="w", lease_time=cast.LEASE) for _ in range(3)
+    ]
+
+    assert healthy is not None
+    assert healthy.has_suspects
+    assert len(healthy.batches) == 1
+    assert [len(claim.batches) if claim else 0 for claim in suspects] == [1, 1, 0]
+    assert not ledger.has_suspects(stream_id)
+
+
+def test_losses_beside_others_fail_nobody() -> None:
+    """H1: fifty mails of one claim died three times together, and all of them failed untried."""
+    stream_id = cast.stream(Kind.TRANSACTIONAL, mails=5)
+    for _ in range(20):
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE deliveries_batch SET losses = 0")  # as if claimed together again
+        taken = ledger.claim(stream_id, holder="w", limit=50, lease_time=cast.LEASE)
+        assert taken is not None
+        assert len(taken.batches) == 5
+        cast.run_out(taken.lease)
+        ledger.sweep()
+
+    assert set(cast.states(stream_id).values()) == {State.WAITING}
+    assert audit.audit(stream_id).findings == []
+
+
+def test_a_suspect_that_was_armed_is_one_no_more() -> None:
+    stream_id = cast.stream(mails=20)
+    for _ in range(3):
+        cast.run_out(cast.claim(stream_id).lease)
+        ledger.sweep()
+        cast.bring_forward(stream_id)
+
+    cast.book(stream_id, lambda position: entries.accepted(position, message_id="m"), size=5)
+
+    assert not ledger.has_suspects(stream_id)
+    assert cast.claim(stream_id).batches[0].lo == 5

@@ -7,10 +7,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from postledger.deliveries import entries, ledger
+from postledger.deliveries import entries
 from postledger.deliveries.entries import Entry
 from postledger.lib.ids import DeliveryId
-from tests import cast
 
 JSON = {"metadata", "payload"}
 
@@ -82,10 +81,3 @@ def suppressed(position: int) -> Entry:
 
 def skipped(position: int) -> Entry:
     return entries.skipped(position, code="inactive")
-
-
-def poison(stream_id: int) -> None:
-    """Lets workers die of the next mail before it is armed, until it is given up."""
-    for _ in range(3):
-        cast.run_out(cast.claim(stream_id).lease)
-        ledger.sweep()

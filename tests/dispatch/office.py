@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import LiteralString
 
@@ -20,16 +20,22 @@ from postledger.deliveries.entries import Body, Kind, Line
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from postledger.dispatch import retry
-from postledger.dispatch.loop import Dispatcher
-from postledger.dispatch.rules import Rules
+from postledger.dispatch.context import Context
+from postledger.dispatch.db_threads import DbThreads
+from postledger.dispatch.dispatcher import Dispatcher
+from postledger.dispatch.fence import Fence
+from postledger.dispatch.holds import Holds
+from postledger.dispatch.options import Options
+from postledger.dispatch.provider_pool import ProviderPool
+from postledger.dispatch.witness import TokenWitness
 from postledger.lib.ids import DeliveryId
 
 PATIENCE = 120.0
 BODY = Body(subject="Hello", html="<p>Good morning.</p>", text="Good morning.")
 QUICKLY = retry.read("3: 0.1 0.1")
-RULES = Rules(
+OPTIONS = Options(
     shortest_lease=timedelta(seconds=60),
-    grace=timedelta(seconds=10),
+    stop_within=timedelta(seconds=10),
     policies=dict.fromkeys(Kind, QUICKLY),
 )
 
@@ -100,7 +106,6 @@ def stream(
         sender_id=office.sender_id,
         kind=kind,
         title="News",
-        now=datetime.now(UTC),
         is_test=is_test,
         body=None if is_single else BODY,
     )
@@ -120,14 +125,20 @@ def people(count: int) -> list[str]:
     return [f"r{number}@example.com" for number in range(count)]
 
 
+def context(db: DbThreads, providers: ProviderPool, holds: Holds | None = None) -> Context:
+    """What stream workers share, without a witness outside the database."""
+    fence = Fence(TokenWitness(redis_url="", folder=None, name="worker"))
+    return Context("worker", OPTIONS, db, providers, holds or Holds(db), fence)
+
+
 class Broke(list[BaseException]):
     """What `run` raised, if it did."""
 
 
 @contextmanager
-def dispatching(rules: Rules = RULES, name: str = "worker") -> Iterator[Dispatcher]:
+def dispatching(options: Options = OPTIONS, name: str = "worker") -> Iterator[Dispatcher]:
     """Runs a dispatcher until the block ends; then it is told to stop, and has stopped."""
-    dispatcher = Dispatcher(name, rules)
+    dispatcher = Dispatcher(name, options)
     broke = Broke()
 
     def run() -> None:
@@ -160,9 +171,9 @@ def until(
         time.sleep(0.03)
 
 
-def send_all(*stream_ids: int, rules: Rules = RULES) -> None:
+def send_all(*stream_ids: int, options: Options = OPTIONS) -> None:
     """Lets a dispatcher work until none of the streams has a mail that waits."""
-    with dispatching(rules) as dispatcher:
+    with dispatching(options) as dispatcher:
         until(lambda: not waiting(*stream_ids), dispatcher)
 
 
@@ -288,5 +299,5 @@ def is_leased(stream_id: int) -> bool:
     return bool(leases(stream_id))
 
 
-def with_lease(seconds: float) -> Rules:
-    return replace(RULES, shortest_lease=timedelta(seconds=seconds))
+def with_lease(seconds: float) -> Options:
+    return replace(OPTIONS, shortest_lease=timedelta(seconds=seconds))

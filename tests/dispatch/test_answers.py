@@ -7,9 +7,9 @@ import pytest
 
 from postledger.deliveries import entries
 from postledger.deliveries.entries import Entry
-from postledger.dispatch import answers
-from postledger.dispatch.answers import Told
 from postledger.dispatch.retry import Policy
+from postledger.dispatch.rounds import answers
+from postledger.dispatch.rounds.answers import Answer
 from postledger.providers import base
 from postledger.providers.base import (
     Accepted,
@@ -52,7 +52,7 @@ MEANINGS: list[tuple[int, Outcome, Entry]] = [
 
 @pytest.mark.parametrize(("attempts", "outcome", "entry"), MEANINGS)
 def test_an_answer_becomes_exactly_its_entry(attempts: int, outcome: Outcome, entry: Entry) -> None:
-    told = Told(AT, attempts, outcome, duration_ms=33)
+    told = Answer(AT, attempts, outcome, duration_ms=33)
 
     assert answers.entry(told, policy=POLICY, chance=0.5) == entry
 
@@ -72,7 +72,7 @@ def test_only_completed_exchanges_count_as_attempts() -> None:
 
 
 def test_the_delay_has_the_policys_jitter() -> None:
-    told = Told(AT, 0, TryLater("451", "x"), duration_ms=1)
+    told = Answer(AT, 0, TryLater("451", "x"), duration_ms=1)
 
     found = [answers.entry(told, policy=POLICY, chance=chance).delay for chance in (0.0, 1.0)]
 
@@ -109,3 +109,37 @@ def test_the_sender_suffers_the_gravest_trouble(
     outcomes: list[Outcome], trouble: Outcome | None
 ) -> None:
     assert answers.trouble(outcomes) == trouble
+
+
+@pytest.mark.parametrize(
+    ("outcome", "clean"),
+    [
+        (Accepted("m1"), Accepted("m1")),
+        (Accepted("m\x00"), Accepted("m\ufffd")),
+        (Refused("4\x00", "a \ud800"), Refused("4\ufffd", "a \ufffd")),
+        (InDoubt("a\nb"), InDoubt("a\ufffdb")),
+        (NotSent("x" * 600), NotSent("x" * 499 + "…")),
+        (
+            TryLater("451", "x", timedelta(days=4000)),
+            TryLater("451", "x", timedelta(days=1)),
+        ),
+        (TryLater("451", "x", timedelta(-1)), TryLater("451", "x", timedelta())),
+        (Throttled("x", timedelta(days=2)), Throttled("x", timedelta(days=1))),
+        (
+            Throttled("x", timedelta(days=20), is_quota=True),
+            Throttled("x", timedelta(days=20), is_quota=True),
+        ),
+        (
+            Throttled("x", timedelta(days=999_999), is_quota=True),
+            Throttled("x", timedelta(days=40), is_quota=True),
+        ),
+        (
+            SenderBlocked("5\x7f", "x", is_account=True),
+            SenderBlocked("5\ufffd", "x", is_account=True),
+        ),
+    ],
+)
+def test_what_a_provider_says_can_be_stored_and_its_waits_end(
+    outcome: Outcome, clean: Outcome
+) -> None:
+    assert answers.cleaned(outcome) == clean

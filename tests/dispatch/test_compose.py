@@ -13,9 +13,9 @@ from postledger.content import checks
 from postledger.deliveries.entries import Batch, Body, Kind, Outcome, Recipient, Window
 from postledger.deliveries.ledger import SHARED
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch import gates
-from postledger.dispatch.compose import Composer, Draft
-from postledger.dispatch.page import Page
+from postledger.dispatch.rounds import gates
+from postledger.dispatch.rounds.compose import Composer, Draft
+from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib.ids import DeliveryId
 from postledger.providers.base import Attachment, Mailbox
 from tests.providers.messages import NOON
@@ -66,8 +66,10 @@ def draft(
     suppressed: Mapping[str, str] | None = None,
 ) -> Draft:
     batch = Batch(1, STREAM, 0, len(to) or 1, try_number, 0)
-    page = Page(to, bodies, Standings(suppressed or {}, {}))
-    return Composer(facts(Kind.CAMPAIGN), SENDER, NOON).draft([Window(batch, batch.hi)], page)
+    page = RoundInput(to, bodies, Standings(suppressed or {}, {}))
+    return Composer(facts(Kind.CAMPAIGN), SENDER, NOON, sign=str).draft(
+        [Window(batch, batch.hi)], page
+    )
 
 
 def single(body: Body, *, try_number: int = 1) -> EmailMessage:
@@ -224,8 +226,8 @@ def test_each_mail_bears_the_try_of_its_own_batch() -> None:
     ]
     to = [Recipient(at, f"r{at}@example.com", None, None, 0) for at in (0, 4, 5, 8, 20)]
 
-    composer = Composer(facts(Kind.CAMPAIGN), SENDER, NOON)
-    found = composer.draft(windows, Page(to, {SHARED: PLAIN}, Standings({}, {})))
+    composer = Composer(facts(Kind.CAMPAIGN), SENDER, NOON, sign=str)
+    found = composer.draft(windows, RoundInput(to, {SHARED: PLAIN}, Standings({}, {})))
 
     assert [mail.try_number for mail in found.mails] == [1, 1, 3, 3, 7]
 

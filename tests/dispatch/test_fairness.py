@@ -12,14 +12,12 @@ import pytest
 from postledger.deliveries import queries
 from postledger.deliveries.entries import Kind
 from postledger.deliveries.states import State
-from postledger.dispatch import loop
-from postledger.dispatch.crew import Crew
-from postledger.dispatch.desk import Desk
-from postledger.dispatch.holds import Holds
-from postledger.dispatch.loop import Dispatcher
-from postledger.dispatch.room import Limits
-from postledger.dispatch.routes import Routes
-from postledger.dispatch.rules import Rules
+from postledger.dispatch import dispatcher as dispatcher_module
+from postledger.dispatch.capacity import Limits
+from postledger.dispatch.db_threads import DbThreads
+from postledger.dispatch.dispatcher import Dispatcher
+from postledger.dispatch.options import Options
+from postledger.dispatch.provider_pool import ProviderPool
 from postledger.lib.ids import DeliveryId
 from postledger.providers.base import Accepted, OutgoingMessage
 from tests.dispatch import office, vendors
@@ -29,8 +27,8 @@ from tests.races import collide
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def limited(**limits: int) -> Rules:
-    return replace(office.RULES, limits=replace(Limits(), **limits))
+def limited(**limits: int) -> Options:
+    return replace(office.OPTIONS, limits=replace(Limits(), **limits))
 
 
 def test_single_mails_are_quick_while_a_campaign_of_20000_goes_out(tmp_path: Path) -> None:
@@ -46,7 +44,7 @@ def test_single_mails_are_quick_while_a_campaign_of_20000_goes_out(tmp_path: Pat
         for number in range(15):
             office.enqueue(single, [f"r{number}@example.com"])
             began = time.monotonic()
-            dispatcher.ring(single)
+            dispatcher.wake(single)
             office.until(lambda: not office.waiting(single))
             waits.append(time.monotonic() - began)
         meanwhile = office.waiting(bulk)
@@ -85,7 +83,7 @@ def test_five_streams_of_one_workspace_get_no_more_turns_than_one_of_another(
         # As many turns as the five: each takes four batches, and a chunk is at least one.
         for _ in range(20):
             office.enqueue(one, ["r@example.com"])
-        with office.dispatching(limited(carriers=1)):
+        with office.dispatching(limited(slots=1)):
             office.until(lambda: not office.waiting(one, *many), patience=30)
 
     turns = [
@@ -131,15 +129,15 @@ def _stream(message: OutgoingMessage) -> int:
 
 
 def has_looked(dispatcher: Dispatcher) -> bool:
-    """Whether the look that every dispatcher begins with is over."""
-    return 0 < dispatcher._looked_at < dispatcher.passed_at
+    """Whether the poll that every dispatcher begins with is over."""
+    return dispatcher._polled_at > 0
 
 
 def test_a_bell_is_answered_at_once_and_by_a_claim_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No tick is heard here, and the next look is far away: only the bell finds the work."""
-    monkeypatch.setattr(loop, "LOOK_EVERY", 600.0)
+    monkeypatch.setattr(dispatcher_module, "POLL_EVERY", 600.0)
     acme = office.open_office(tmp_path)
     stream = office.stream(acme, kind=Kind.TRANSACTIONAL)
 
@@ -147,7 +145,7 @@ def test_a_bell_is_answered_at_once_and_by_a_claim_of_its_own(
         office.until(lambda: has_looked(dispatcher))
         for number in range(60):
             office.enqueue(stream, [f"r{number}@example.com"])
-            dispatcher.ring(stream)
+            dispatcher.wake(stream)
         office.until(lambda: not office.waiting(stream))
 
     assert office.counts(stream) == {State.ACCEPTED: 60}
@@ -160,28 +158,28 @@ def test_a_bell_that_rings_during_a_claim_is_answered_after_it(tmp_path: Path) -
     stream = office.stream(acme, kind=Kind.TRANSACTIONAL)
 
     async def journey() -> None:
-        desk = Desk(1)
-        dispatcher = Dispatcher("worker", office.RULES)
-        routes = Routes(desk, office.RULES.shortest_lease)
-        crew = Crew("worker", office.RULES, desk, routes, Holds(desk))
-        facts = await desk.do(queries.stream, stream)
+        db = DbThreads(1)
+        dispatcher = Dispatcher("worker", office.OPTIONS)
+        providers = ProviderPool(db, office.OPTIONS.shortest_lease)
+        context = office.context(db, providers)
+        facts = await db.run(queries.stream, stream)
         assert facts is not None
-        dispatcher._start(facts, crew)
-        [(claiming, carrier)] = dispatcher._carriers.items()
-        dispatcher._ring(stream)
-        await dispatcher._answer_bells(crew)
+        dispatcher._start(facts, context)
+        [(claiming, carrier)] = dispatcher._workers.items()
+        dispatcher._wake(stream)
+        await dispatcher._serve_woken(context)
         assert carrier.is_claiming
-        assert list(dispatcher._rung) == [stream]
+        assert list(dispatcher._woken) == [stream]
 
         dispatcher._news.clear()
         await claiming
         assert dispatcher._news.is_set()
-        await dispatcher._answer_bells(crew)
-        assert not dispatcher._rung
-        assert len(dispatcher._carriers) == 1
-        await asyncio.wait(dispatcher._carriers)
-        await routes.close()
-        desk.close()
+        await dispatcher._serve_woken(context)
+        assert not dispatcher._woken
+        assert len(dispatcher._workers) == 1
+        await asyncio.wait(dispatcher._workers)
+        await providers.close()
+        db.close()
 
     asyncio.run(journey())
 
@@ -192,9 +190,9 @@ def test_a_bell_for_a_stream_that_does_not_exist_is_forgotten(tmp_path: Path) ->
 
     with office.dispatching() as dispatcher:
         for number in range(100):
-            dispatcher.ring(number)
+            dispatcher.wake(number)
         office.until(lambda: not office.waiting(stream))
-        office.until(lambda: not dispatcher._rung)
+        office.until(lambda: not dispatcher._woken)
 
 
 def test_a_bell_without_room_is_answered_when_there_is_room(
@@ -209,17 +207,17 @@ def test_a_bell_without_room_is_answered_when_there_is_room(
 
     begun: list[bool] = []
     goes_on: list[bool] = []
-    monkeypatch.setattr(loop, "LOOK_EVERY", 600.0)
+    monkeypatch.setattr(dispatcher_module, "POLL_EVERY", 600.0)
     with vendors.registered(waiting):
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         slow = office.stream(acme, ["slow@example.com"], kind=Kind.TRANSACTIONAL)
-        with office.dispatching(limited(carriers=1)) as dispatcher:
+        with office.dispatching(limited(slots=1)) as dispatcher:
             office.until(lambda: bool(begun))
             quick = office.stream(acme, ["r@example.com"], kind=Kind.TRANSACTIONAL)
-            dispatcher.ring(quick)
-            office.until(lambda: quick in dispatcher._rung)
+            dispatcher.wake(quick)
+            office.until(lambda: quick in dispatcher._woken)
             goes_on.append(True)
             office.until(lambda: not office.waiting(slow, quick))
-            office.until(lambda: not dispatcher._rung)  # and not by a look alone
+            office.until(lambda: not dispatcher._woken)  # and not by a look alone
 
     assert office.counts(slow) == office.counts(quick) == {State.ACCEPTED: 1}

@@ -8,8 +8,7 @@ from postledger.contacts.queries import Standings
 from postledger.contacts.states import ContactState, Purpose, SubscriptionState, SuppressionReason
 from postledger.deliveries.entries import Outcome, Recipient
 from postledger.deliveries.states import State
-from postledger.dispatch import gates
-from postledger.lib import ids
+from postledger.dispatch.rounds import gates
 
 AT = 3
 NOBODY = Standings(suppressed={}, contacts={})
@@ -24,44 +23,39 @@ def recipient(address: str = "alice@example.com", contact_id: int | None = None)
 
 
 @pytest.mark.parametrize(
-    ("who", "standings", "try_number"),
+    ("who", "standings"),
     [
-        (recipient(), NOBODY, 1),
-        (recipient(), NOBODY, ids.MOST_TRIES),
-        (recipient(contact_id=7), ALICE, 1),
-        (recipient("Alice@Example.com", 7), ALICE, 1),
-        (recipient("bob@example.com"), BOUNCED, 1),
+        (recipient(), NOBODY),
+        (recipient(contact_id=7), ALICE),
+        (recipient("Alice@Example.com", 7), ALICE),
+        (recipient("bob@example.com"), BOUNCED),
     ],
 )
-def test_a_mail_that_nothing_speaks_against_goes(
-    who: Recipient, standings: Standings, try_number: int
-) -> None:
-    assert gates.verdict(who, standings, try_number=try_number) is None
+def test_a_mail_that_nothing_speaks_against_goes(who: Recipient, standings: Standings) -> None:
+    assert gates.verdict(who, standings) is None
 
 
 @pytest.mark.parametrize(
-    ("who", "standings", "try_number", "outcome", "code"),
+    ("who", "standings", "outcome", "code"),
     [
-        (recipient(), BOUNCED, 1, Outcome.SUPPRESSED, "bounced"),
-        (recipient("ALICE@example.com"), BOUNCED, 1, Outcome.SUPPRESSED, "bounced"),
-        (recipient(contact_id=7), BOUNCED, 1, Outcome.SUPPRESSED, "bounced"),
-        (recipient(contact_id=7), NOBODY, 1, Outcome.INVALID, gates.RECIPIENT_NOT_FOUND),
-        (recipient("a@other.example", 7), ALICE, 1, Outcome.INVALID, gates.RECIPIENT_NOT_FOUND),
-        (recipient("not an address"), NOBODY, 1, Outcome.INVALID, gates.INVALID_EMAIL),
-        (recipient("a@b.c\r\nBcc: d@e.f"), NOBODY, 1, Outcome.INVALID, gates.INVALID_EMAIL),
-        (recipient(), NOBODY, ids.MOST_TRIES + 1, Outcome.INVALID, gates.TOO_MANY_TRIES),
-        # Of several reasons, the first in this order: tries, address, suppression, contact.
-        (recipient("x"), BOUNCED, ids.MOST_TRIES + 1, Outcome.INVALID, gates.TOO_MANY_TRIES),
-        (recipient("x", 7), NOBODY, 1, Outcome.INVALID, gates.INVALID_EMAIL),
-        (recipient(contact_id=7), GONE_AND_BOUNCED, 1, Outcome.SUPPRESSED, "bounced"),
-        (recipient(contact_id=7), FORGOTTEN, 1, Outcome.SUPPRESSED, "unsubscribed"),
-        (recipient("erased"), NOBODY, 1, Outcome.SUPPRESSED, "erased"),
+        (recipient(), BOUNCED, Outcome.SUPPRESSED, "bounced"),
+        (recipient("ALICE@example.com"), BOUNCED, Outcome.SUPPRESSED, "bounced"),
+        (recipient(contact_id=7), BOUNCED, Outcome.SUPPRESSED, "bounced"),
+        (recipient(contact_id=7), NOBODY, Outcome.INVALID, gates.RECIPIENT_NOT_FOUND),
+        (recipient("a@other.example", 7), ALICE, Outcome.INVALID, gates.RECIPIENT_NOT_FOUND),
+        (recipient("not an address"), NOBODY, Outcome.INVALID, gates.INVALID_EMAIL),
+        (recipient("a@b.c\r\nBcc: d@e.f"), NOBODY, Outcome.INVALID, gates.INVALID_EMAIL),
+        # Of several reasons, the first in this order: address, suppression, contact.
+        (recipient("x", 7), NOBODY, Outcome.INVALID, gates.INVALID_EMAIL),
+        (recipient(contact_id=7), GONE_AND_BOUNCED, Outcome.SUPPRESSED, "bounced"),
+        (recipient(contact_id=7), FORGOTTEN, Outcome.SUPPRESSED, "unsubscribed"),
+        (recipient("erased"), NOBODY, Outcome.SUPPRESSED, "erased"),
     ],
 )
 def test_a_mail_that_must_not_go_gets_its_reason(
-    who: Recipient, standings: Standings, try_number: int, outcome: Outcome, code: str
+    who: Recipient, standings: Standings, outcome: Outcome, code: str
 ) -> None:
-    found = gates.verdict(who, standings, try_number=try_number)
+    found = gates.verdict(who, standings)
 
     assert found is not None
     assert (found.position, found.outcome, found.code) == (AT, outcome, code)
@@ -71,7 +65,7 @@ def test_a_mail_that_must_not_go_gets_its_reason(
 def test_a_mail_that_one_person_needs_does_not_go_to_a_contact_who_was_forgotten() -> None:
     standings = replace(FORGOTTEN, purpose=Purpose.SERVICE)
 
-    found = gates.verdict(recipient(contact_id=7), standings, try_number=1)
+    found = gates.verdict(recipient(contact_id=7), standings)
 
     assert found is not None
     assert (found.state, found.code) == (State.FAILED, gates.RECIPIENT_NOT_FOUND)
@@ -85,7 +79,7 @@ def test_mail_to_many_obeys_every_no_and_service_mail_all_but_a_leaving(
     """Who left the newsletter still gets a way back into the account."""
     standings = Standings({"alice@example.com": reason.value}, {}, purpose=purpose)
 
-    found = gates.verdict(recipient(), standings, try_number=1)
+    found = gates.verdict(recipient(), standings)
 
     is_for_service = purpose is Purpose.SERVICE
     if is_for_service and reason is SuppressionReason.UNSUBSCRIBED:
@@ -111,9 +105,9 @@ def test_a_contacts_state_counts_even_where_its_address_is_not_suppressed(
         (news, of_news),
         (replace(news, purpose=Purpose.SERVICE), of_service),
     ):
-        found = gates.verdict(recipient(contact_id=7), standings, try_number=1)
+        found = gates.verdict(recipient(contact_id=7), standings)
         assert (found and found.code) == code
-        assert gates.verdict(recipient(), standings, try_number=1) is None
+        assert gates.verdict(recipient(), standings) is None
 
 
 @pytest.mark.parametrize(
@@ -131,11 +125,11 @@ def test_mail_of_a_list_goes_to_its_active_subscribers(
 ) -> None:
     standings = replace(ALICE, subscriptions={7: state})
 
-    found = gates.verdict(recipient(contact_id=7), standings, try_number=1)
+    found = gates.verdict(recipient(contact_id=7), standings)
 
     assert (found and found.outcome, found and found.code) == (outcome, code)
     service = replace(standings, purpose=Purpose.SERVICE)
-    assert gates.verdict(recipient(contact_id=7), service, try_number=1) is None
+    assert gates.verdict(recipient(contact_id=7), service) is None
 
 
 @pytest.mark.parametrize(
@@ -151,7 +145,7 @@ def test_an_address_that_left_the_list_gets_none_of_its_mail_without_a_contact_e
 ) -> None:
     standings = replace(NOBODY, left={"alice@example.com": reason.value})
 
-    found = gates.verdict(recipient("Alice@example.com"), standings, try_number=1)
+    found = gates.verdict(recipient("Alice@example.com"), standings)
 
     assert found is not None
     assert (found.state, found.code) == (State.SUPPRESSED, code)
@@ -171,7 +165,7 @@ def test_of_several_reasons_the_widest_is_given() -> None:
     codes = [
         found.code
         for standings in (everything, of_contact, of_list, of_subscription)
-        if (found := gates.verdict(recipient(contact_id=7), standings, try_number=1))
+        if (found := gates.verdict(recipient(contact_id=7), standings))
     ]
 
     assert codes == ["bounced", "unsubscribed", "list_unsubscribed", "list_paused"]

@@ -20,7 +20,7 @@ from postledger.deliveries.entries import Kind, Line
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.dispatch.loop import Dispatcher
+from postledger.dispatch.dispatcher import Dispatcher
 from tests import cast
 from tests.dispatch import office
 from tests.races import collide
@@ -160,7 +160,6 @@ def _list_stream(acme: office.Office, list_key: str, contact_ids: Sequence[int])
         sender_id=acme.sender_id,
         kind=Kind.CAMPAIGN,
         title="News",
-        now=datetime.now(UTC),
         body=replace(office.BODY, list_key=list_key),
     )
     names = ("alice", "bob", "carol", "dave")
@@ -213,7 +212,7 @@ def stopping_readers() -> Iterator[None]:
 
 
 def wait_for_reader(dispatcher: Dispatcher) -> None:
-    dispatcher.look()
+    dispatcher.poll()
     office.until(_somebody_waits_for_a_lock)
 
 
@@ -284,7 +283,7 @@ def test_when_everybody_leaves_before_the_arm_the_provider_is_not_called(tmp_pat
 
     assert office.counts(stream) == {State.SUPPRESSED: 3}
     assert office.details(stream) == {
-        ("not_sent", None, "The recipient's wishes changed while the mail was being made."),
+        ("not_sent", None, "The recipient withdrew consent while the mail was being composed."),
         ("suppressed", "unsubscribed", ""),
     }
 
@@ -314,7 +313,7 @@ def test_what_is_stopped_after_it_was_read_does_not_go(
             stop(acme, stream)
         # Given back, and left alone from then on.
         office.until(lambda: collide.batch_column(stream, "lease") == {0: None}, dispatcher)
-        dispatcher.look()
+        dispatcher.poll()
 
     assert acme.taken() == []
     assert cast.batches(stream) == [(0, 3, 1, Reason.READY)]

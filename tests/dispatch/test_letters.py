@@ -1,10 +1,12 @@
 """Mail that is filled in from a letter: each recipient's own, and always the same bytes."""
 
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
 from pathlib import Path
+from typing import override
 
 import pytest
 from django.conf import LazySettings
@@ -23,8 +25,8 @@ from postledger.deliveries.entries import Batch, Body, Held, Kind, Line, Recipie
 from postledger.deliveries.ledger import SHARED
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.dispatch.compose import Composer, Draft, Mail
-from postledger.dispatch.page import Page
+from postledger.dispatch.rounds.compose import BrokenContentError, Composer, Draft, Mail
+from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib.errors import RefusedError
 from postledger.providers.base import Mailbox
 from tests.dispatch import office
@@ -52,14 +54,14 @@ def draft(
     leaving: Leaving | None = LEAVING,
 ) -> Draft:
     batch = Batch(1, STREAM, 0, len(recipients), 1, 0)
-    page = Page(
+    page = RoundInput(
         recipients,
         {SHARED: NEWS},
         Standings({}, {}),
         letters={SHARED: letter or Letter(SCRIPT)},
-        leaving=leaving,
+        unsubscribe=leaving,
     )
-    composer = Composer(facts(kind), Mailbox("news@acme.example", "Acme"), NOON)
+    composer = Composer(facts(kind), Mailbox("news@acme.example", "Acme"), NOON, sign=str)
     return composer.draft([Window(batch, batch.hi)], page)
 
 
@@ -171,7 +173,6 @@ def planned(acme: office.Office, *lines: Line) -> int:
         sender_id=acme.sender_id,
         kind=Kind.CAMPAIGN,
         title="News",
-        now=datetime.now(UTC),
         body=Body(letter=letter, list_key="news"),
     )
     ledger.enqueue(stream_id, lines)
@@ -217,7 +218,6 @@ def test_a_letter_that_is_gone_fails_its_mails_with_a_reason(acme: office.Office
         sender_id=acme.sender_id,
         kind=Kind.CAMPAIGN,
         title="News",
-        now=datetime.now(UTC),
         body=Body(letter="00" * 32, list_key="news"),
     )
     ledger.enqueue(stream_id, LINES)
@@ -240,3 +240,38 @@ def test_another_workspaces_letter_is_not_found(acme: office.Office) -> None:
 def test_a_letter_is_kept_once(acme: office.Office) -> None:
     assert letters.keep(acme.workspace_id, SCRIPT) == letters.keep(acme.workspace_id, SCRIPT)
     assert queries.organisation(acme.workspace_id).name == "Acme"
+
+
+class Unreadable(Mapping[str, object]):
+    """Variables that raise what nobody foresaw."""
+
+    @override
+    def __len__(self) -> int:
+        return 1
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        raise ZeroDivisionError
+
+    @override
+    def __getitem__(self, key: str) -> object:
+        raise ZeroDivisionError
+
+
+def test_an_unforeseen_error_in_one_mail_is_that_mails_verdict_and_no_others() -> None:
+    broken = replace(BOB, variables=Unreadable())
+
+    drafted = draft(ALICE, broken)
+
+    assert [mail.position for mail in drafted.mails] == [ALICE.position]
+    [verdict] = drafted.verdicts
+    assert (verdict.position, verdict.code) == (BOB.position, "INVALID_TEMPLATE")
+    assert verdict.detail == "Composing it failed: ZeroDivisionError. The worker's log says where."
+
+
+def test_an_unforeseen_error_in_what_all_mails_share_fails_nobody() -> None:
+    letter = Letter(SCRIPT)
+    del letter.html_pattern
+
+    with pytest.raises(BrokenContentError, match="AttributeError"):
+        draft(ALICE, BOB, letter=letter)

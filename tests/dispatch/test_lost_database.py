@@ -15,12 +15,11 @@ from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Kind
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.dispatch import page
-from postledger.dispatch.carrier import Carrier
-from postledger.dispatch.crew import Crew
-from postledger.dispatch.desk import Desk
-from postledger.dispatch.holds import Holds
-from postledger.dispatch.routes import Routes
+from postledger.dispatch.db_threads import DbThreads
+from postledger.dispatch.provider_pool import ProviderPool
+from postledger.dispatch.rounds import round_input
+from postledger.dispatch.rounds.hand_over import HandOver
+from postledger.dispatch.stream_worker import StreamWorker
 from postledger.providers.base import Accepted, OutgoingMessage
 from tests import cast
 from tests.dispatch import office, vendors
@@ -30,7 +29,7 @@ from tests.races import collide
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class FlakyDesk(Desk):
+class FlakyDb(DbThreads):
     """Loses its connection once, at one verb: before it was carried out, or after its commit."""
 
     def __init__(self, verb: Callable[..., object], moment: str) -> None:
@@ -39,39 +38,48 @@ class FlakyDesk(Desk):
         self._moment = moment
 
     @override
-    async def do[**P, T](self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        if verb is not self._verb:
-            return await super().do(verb, *args, **kwargs)
+    async def run[**P, T](self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if getattr(call, "__func__", call) is not self._verb:
+            return await super().run(call, *args, **kwargs)
         self._verb = None
         if self._moment == "after":
-            await super().do(verb, *args, **kwargs)
+            await super().run(call, *args, **kwargs)
         raise OperationalError("the connection is lost")
 
 
-async def carry(stream_id: int, desk: Desk, *, is_stopping: bool = False) -> BaseException | None:
-    """One turn of one stream at this desk; returns what it raised."""
-    routes = Routes(desk, office.RULES.shortest_lease)
-    crew = Crew("worker", office.RULES, desk, routes, Holds(desk))
+async def carry(
+    stream_id: int, db: DbThreads, *, is_stopping: bool = False
+) -> BaseException | None:
+    """One turn of one stream at this db; returns what it raised."""
+    providers = ProviderPool(db, office.OPTIONS.shortest_lease)
+    context = office.context(db, providers)
     if is_stopping:
-        crew.stop.set()
+        context.stop.set()
     try:
-        stream = await Desk.do(desk, queries.stream, stream_id)
+        stream = await DbThreads.run(db, queries.stream, stream_id)
         assert stream is not None
-        await Carrier(stream, crew).run()
+        await StreamWorker(stream, context).run()
     except OperationalError as error:
         return error
     finally:
-        await routes.close()
-        desk.close()
+        await providers.close()
+        db.close()
     return None
 
 
 CASES = [
     *product(
         [Kind.TRANSACTIONAL],
-        [ledger.claim, page.read, ledger.arm, queries.leased, ledger.settle, ledger.hold_sender],
+        [
+            ledger.claim,
+            round_input.read,
+            ledger.arm,
+            queries.leased,
+            ledger.settle,
+            ledger.hold_sender,
+        ],
     ),
-    *product([Kind.CAMPAIGN], [ledger.arm, queries.leased, page.standings, ledger.settle]),
+    *product([Kind.CAMPAIGN], [ledger.arm, queries.leased, HandOver._last_look, ledger.settle]),
 ]
 
 
@@ -92,7 +100,7 @@ def test_a_connection_lost_at_any_verb_loses_repeats_and_doubts_nothing(
     for addresses in (["never@example.com"], ["throttle@example.com", *office.people(60)]):
         office.enqueue(stream, addresses)
 
-    asyncio.run(carry(stream, FlakyDesk(verb, moment)))
+    asyncio.run(carry(stream, FlakyDb(verb, moment)))
     _forget_unheard_claims(stream)
     with office.dispatching() as dispatcher:
         office.until(lambda: office.waiting(stream) == 1, dispatcher)
@@ -122,7 +130,7 @@ def test_a_connection_lost_while_handing_back_leaves_nothing_leased(
     acme = office.open_office(tmp_path)
     stream = office.stream(acme, office.people(3))
 
-    raised = asyncio.run(carry(stream, FlakyDesk(ledger.wait, moment), is_stopping=True))
+    raised = asyncio.run(carry(stream, FlakyDb(ledger.wait, moment), is_stopping=True))
 
     assert raised is None
     assert collide.batch_column(stream, "lease") == {0: None}

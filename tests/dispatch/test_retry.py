@@ -67,14 +67,6 @@ def test_what_the_provider_asks_for_wins_when_it_is_longer(
     assert seconds(PLAIN, 2, retry_after=retry_after) == expected
 
 
-def test_no_provider_is_believed_beyond_a_day() -> None:
-    policy = retry.DEFAULTS[Kind.TRANSACTIONAL]
-
-    asked = retry.delay(policy, attempts=1, retry_after=timedelta(days=4000), chance=0.5)
-
-    assert asked == timedelta(days=1)
-
-
 def test_what_the_provider_asks_for_gives_no_further_attempt() -> None:
     assert seconds(PLAIN, 4, retry_after=60) is None
 

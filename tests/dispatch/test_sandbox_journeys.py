@@ -80,7 +80,7 @@ def test_every_failure_keeps_its_code_its_words_and_its_attempts(tmp_path: Path)
 def test_a_mail_to_be_tried_later_waits_with_its_reason_and_time(tmp_path: Path) -> None:
     acme = office.open_office(tmp_path, settings=AT_ONCE)
     stream = office.stream(acme, ["later@example.com", "r@example.com"])
-    patiently = replace(office.RULES, policies=dict.fromkeys(Kind, retry.read("3: 60 60")))
+    patiently = replace(office.OPTIONS, policies=dict.fromkeys(Kind, retry.read("3: 60 60")))
 
     with office.dispatching(patiently):
         office.until(lambda: cast.batches(stream) == [(0, 1, 2, Reason.RETRY)])

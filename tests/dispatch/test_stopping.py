@@ -12,9 +12,9 @@ import pytest
 from postledger.deliveries.entries import Kind
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.dispatch.loop import Dispatcher
+from postledger.dispatch.dispatcher import Dispatcher
 from postledger.dispatch.models import Worker
-from postledger.dispatch.rules import Rules
+from postledger.dispatch.options import Options
 from postledger.providers.base import Accepted, OutgoingMessage
 from tests import cast
 from tests.dispatch import office, vendors
@@ -23,8 +23,8 @@ from tests.dispatch.vendors import Answers
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def impatient(seconds: float) -> Rules:
-    return replace(office.RULES, grace=timedelta(seconds=seconds))
+def impatient(seconds: float) -> Options:
+    return replace(office.OPTIONS, stop_within=timedelta(seconds=seconds))
 
 
 def test_what_is_under_way_is_settled_and_the_rest_handed_back(tmp_path: Path) -> None:
@@ -72,44 +72,17 @@ def test_a_call_that_outlasts_the_grace_is_ended_and_only_what_was_handed_over_i
     assert not office.is_leased(hung)
 
 
-def test_a_long_grace_is_not_taken_for_a_hanging_loop(tmp_path: Path) -> None:
-    async def waiting(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
-        while not goes_on:  # noqa: ASYNC110  the test says so from another thread
-            await asyncio.sleep(0.01)
-        for index, message in enumerate(window):
-            yield index, Accepted(message.id)
-
-    def comes_round() -> bool:
-        passes.add(dispatcher.passed_at)
-        return len(passes) > 3  # a loop that only waited would stop after the pass under way
-
-    goes_on: list[bool] = []
-    passes: set[float] = set()
-    with vendors.registered(waiting):
-        acme = office.open_office(tmp_path, kind=vendors.KIND)
-        stream = office.stream(acme, ["r@example.com"])
-        with office.dispatching(impatient(60)) as dispatcher:
-            office.until(lambda: office.is_leased(stream))
-            dispatcher.stop()
-            office.until(comes_round)
-            is_carrying = dispatcher.is_carrying
-            goes_on.append(True)
-
-    assert is_carrying
-    assert office.counts(stream) == {State.ACCEPTED: 1}
-
-
 def test_a_dispatcher_that_was_told_to_stop_before_it_ran_ends_at_once(tmp_path: Path) -> None:
     acme = office.open_office(tmp_path)
     stream = office.stream(acme, office.people(3))
 
-    dispatcher = Dispatcher("worker", office.RULES)
+    dispatcher = Dispatcher("worker", office.OPTIONS)
     dispatcher.stop()
     asyncio.run(dispatcher.run())
 
     assert office.counts(stream) == {State.WAITING: 3}
-    dispatcher.ring(stream)  # whoever rings now does no harm
-    dispatcher.look()
+    dispatcher.wake(stream)  # whoever rings now does no harm
+    dispatcher.poll()
 
 
 def test_a_worker_shows_that_it_lives_and_takes_its_sign_away_at_the_end(tmp_path: Path) -> None:

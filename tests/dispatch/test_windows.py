@@ -34,5 +34,5 @@ def test_at_most_fifty_mails_of_a_batch_are_with_the_provider(tmp_path: Path) ->
     with office.dispatching() as dispatcher:
         office.until(is_done, dispatcher)
 
-    assert max(seen) == office.RULES.largest_window == 50
+    assert max(seen) == office.OPTIONS.largest_window == 50
     assert office.counts(stream_id) == {State.ACCEPTED: 120}

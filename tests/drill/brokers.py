@@ -125,7 +125,7 @@ def _ring(drill: Drill, *, times: int) -> None:
     from postledger.config.celery import app
     from postledger.deliveries import queries
 
-    streams = queries.stream_ids(workspace_id=drill.workspace_id)
+    streams = queries.stream_ids(workspace_id=drill.load.workspace_id)
     with Connection(drill.rabbitmq.url) as connection:
         for stream_id in [*streams, 1] * times:
             app.send_task("postledger.bell", args=[stream_id], connection=connection)

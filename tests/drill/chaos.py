@@ -1,7 +1,8 @@
-"""A TCP proxy in front of the post office that breaks connections at chosen moments."""
+"""A TCP proxy in front of the SMTP server that breaks connections at chosen moments."""
 
 import asyncio
 import random
+import re
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -21,8 +22,9 @@ class Cut(StrEnum):
 
 
 # After these nobody on the client's side can know whether the mail was taken.
-AMBIGUOUS = frozenset(Cut) - {Cut.BEFORE}
+AMBIGUOUS = frozenset(Cut) - {Cut.BEFORE, Cut.DRIP}
 
+_RECIPIENT = re.compile(rb"RCPT TO:<([^>]+)>", re.IGNORECASE)
 _DOT = b"\r\n.\r\n"
 _TOO_LATE = 6.0
 _BETWEEN_BYTES = 0.02
@@ -39,6 +41,7 @@ class Proxy:
         self.limit = 0  # how many more of them
         self.is_down = False  # hangs up on whoever comes
         self.counts: Counter[Cut] = Counter()
+        self.cut_addresses: set[str] = set()  # whose answer the client never heard
         self._target = target
         self._is_ready = threading.Event()
         threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True).start()
@@ -76,6 +79,7 @@ class Line:
         self._server_reads, self._server = server
         self._fate: Cut | None = None
         self._is_after_dot = False
+        self._recipient = ""
 
     async def run(self) -> None:
         ways = [
@@ -101,6 +105,9 @@ class Line:
             return False  # between two mails: what is under way is answered
         if b"MAIL FROM" in data:
             self._fate, self._is_after_dot = self._proxy.fate(), False
+        recipient = _RECIPIENT.search(data)
+        if recipient:
+            self._recipient = recipient[1].decode()
         if self._fate is Cut.BEFORE:
             self._count()
             self._client.transport.abort()
@@ -142,3 +149,5 @@ class Line:
     def _count(self) -> None:
         if self._fate is not None:
             self._proxy.counts[self._fate] += 1
+        if self._fate in AMBIGUOUS:
+            self._proxy.cut_addresses.add(self._recipient)

@@ -1,11 +1,19 @@
-"""Workers whose clocks are wrong, all in the same way."""
+"""Workers whose clocks are wrong, all in the same way; and a database whose clock is set."""
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
+from postledger.deliveries import ledger, undecided
+from postledger.deliveries.entries import Decision, Seen
+from postledger.deliveries.states import State
+from postledger.workers.drill.losses import CAMPAIGN
+from tests.drill import books, processes
 from tests.drill.drill import Drill
 from tests.drill.size import Size
+
+_SWEPT_WITHIN = 8.0
 
 
 def skewed(drill: Drill, size: Size) -> None:
@@ -24,6 +32,47 @@ def skewed(drill: Drill, size: Size) -> None:
         drill.faults[f"clock wrong by {seconds} s"] += 1
     drill.come_to_rest()
     _replace(drill)
+
+
+def stepped(drill: Drill, size: Size) -> None:
+    """The database's clock is set on and back while mail is under way, and people press buttons.
+
+    It stays where it ends up: to set it back by half an hour would only show that work planned in
+    the future waits for it.
+    """
+    library = _library(drill.folder)
+    if library is None:
+        drill.skipped.append("steps of the database's clock: there is no C compiler here")
+        return
+    clock = drill.folder / "clock"
+    offset = 0
+    clock.write_bytes(offset.to_bytes(8, "little", signed=True))
+    drill.database.extra = {"LD_PRELOAD": str(library), "SKEW_FILE": str(clock)}
+    with drill.outage():
+        drill.database.stop("fast")
+        drill.database.start()
+    for seconds in size.steps:
+        drill.pass_time(3)
+        processes.kill_one(drill)
+        offset += seconds
+        with clock.open("r+b") as file:
+            file.write(offset.to_bytes(8, "little", signed=True))
+        drill.faults[f"database's clock set by {seconds} s"] += 1
+        # Leases end at once, or later; a person looks when they have been swept. Work that was
+        # planned before the clock was set back is due when it has caught up.
+        drill.pass_time(_SWEPT_WITHIN + max(0, -seconds))
+        books.persistently(lambda: _send_again(drill))
+
+
+def _send_again(drill: Drill) -> None:
+    """A person who believes the clock: the bytes of doubtful tries seem to have left long ago."""
+    stream_id = drill.load.stream_id
+    found = undecided.undecided(stream_id, State.IN_DOUBT, limit=20)
+    seen = [Seen(doubt.position, doubt.last_try) for doubt in found]
+    if seen:
+        drill.load.asked.add(CAMPAIGN, len(seen), at=time.time())
+        taken = ledger.resolve(stream_id, seen, decision=Decision.SEND_AGAIN, actor="alice")
+        drill.faults["a person's send again"] += len(taken)
 
 
 def _library(folder: Path) -> Path | None:

@@ -7,8 +7,11 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
+
+from postledger.workers.drill import smtp_server
 
 _PATIENCE = 5.0
 _TAKEN = 202
@@ -23,6 +26,8 @@ class Customer:
     promised: list[str] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
     pause: float = 0.05
+    words: tuple[str, ...] = ("",)  # dealt out before the names, for the server to read
+    asked: Callable[[], None] = lambda: None  # called before each mail is asked for first
     _goes_on: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _numbers: "count[int]" = field(default_factory=count)
@@ -39,13 +44,16 @@ class Customer:
 
     def _run(self) -> None:
         while self._goes_on.is_set():
-            address = f"s{next(self._numbers)}@drill.example"
+            number = next(self._numbers)
+            address = f"{self.words[number % len(self.words)]}s{number}@drill.example"
+            self.asked()
             while not self._ask(address) and self._goes_on.is_set():
                 time.sleep(0.2)
             time.sleep(self.pause)
 
     def _ask(self, address: str) -> bool:
-        body = {"to": address, "subject": "Order", "html": "<p>Thanks</p>", "text": "Thanks"}
+        words = f"Thanks {smtp_server.mark(address)}"
+        body = {"to": address, "subject": "Order", "html": f"<p>{words}</p>", "text": words}
         request = urllib.request.Request(  # noqa: S310  our own server
             f"{self.url}/v1/email/send",
             data=json.dumps(body).encode(),

@@ -1,29 +1,67 @@
 """One drill: an installation with everything it needs, what was done to it, and the verdict."""
 
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from postledger.workers.drill import evidence, oracle
-from postledger.workers.drill.oracle import Accounts, Figures, Rule, Violation
-from tests.drill import books, chaos
+from postledger.workers.drill import doubts, evidence, losses, oracle
+from postledger.workers.drill.accounts import Accounts, Wire
+from postledger.workers.drill.losses import Asked
+from postledger.workers.drill.oracle import Figures, Rule, Violation
+from tests.drill import books
 from tests.drill.chaos import Proxy
 from tests.drill.customer import Customer
-from tests.drill.fleet import Fleet
+from tests.drill.fleet import LEASE, Fleet
 from tests.drill.saying import say
 from tests.drill.services import Postgres, RabbitMQ, Redis_
+from tests.drill.smtp import Smtp
 
-LEASE = 10.0
 OVER_WITHIN = LEASE + 140.0
 PASSWORD = "hunter2-of-the-drill"
+CONNECTIONS = 10
+ANSWER_TIME = 4.0
 _AT_ONCE = 300
 _MOST_TOLD = 5
 _ANSWERS_WITHIN = 20.0
+
+
+@dataclass
+class Load:
+    """Who is mailed: the tenants, the campaign that is fed, and how much was asked for so far."""
+
+    workspace_id: int
+    sender_id: int
+    stream_id: int
+    workspaces: list[int] = field(default_factory=list)  # all of them
+    campaigns: int = 1  # that run at once
+    words: tuple[str, ...] = ("",)  # for the server, before the names
+    planned: int = 0
+    is_fed: bool = True
+    asked: Asked = field(default_factory=Asked)
+
+    def __post_init__(self) -> None:
+        self.workspaces.append(self.workspace_id)
+
+    def reserve(self, count: int) -> int:
+        """Numbers for somebody to plan; returns the first."""
+        self.asked.add(losses.CAMPAIGN, count, at=time.time())
+        first, self.planned = self.planned, self.planned + count
+        return first
+
+
+@dataclass
+class Known:
+    """What the scenarios did that no other account has."""
+
+    attempts: dict[str, int]  # that the retry policies allow
+    outages: list[tuple[float, float]] = field(default_factory=list)
+    poisoned: set[str] = field(default_factory=set)
+    fenced: set[str] = field(default_factory=set)
+    in_gap: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -32,19 +70,22 @@ class Drill:
     database: Postgres
     rabbitmq: RabbitMQ
     redis: Redis_
+    smtp: Smtp
     proxy: Proxy
     fleet: Fleet
     customer: Customer
-    workspace_id: int
-    stream_id: int
+    load: Load
+    known: Known
     faults: Counter[str] = field(default_factory=Counter)
     violated: list[Violation] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     figures: Figures | None = None
+    causes: Counter[str] = field(default_factory=Counter)  # of doubts
+    most_armed: int = 0  # how many doubts the lost processes explain that were never on the wire
     longest_wait: float = 0.0
-    _planned: int = 0
-    _explained: int = 0
-    _doubts: int = 0
+    _earlier: set[tuple[str, int]] = field(default_factory=set)
+    _judged_losses: int = 0
+    _judged_at: float = 0.0
 
     @property
     def kills(self) -> int:
@@ -52,17 +93,12 @@ class Drill:
 
     def feed(self) -> None:
         """Keeps some work waiting; nothing is proved by killing the idle."""
-        if self.waiting() < _AT_ONCE:
-            books.plan(self.stream_id, self._planned, _AT_ONCE)
-            self._planned += _AT_ONCE
-
-    def reserve(self, count: int) -> int:
-        """Numbers for somebody else to plan."""
-        first, self._planned = self._planned, self._planned + count
-        return first
+        load = self.load
+        if load.is_fed and self.waiting() < _AT_ONCE:
+            books.plan(load.stream_id, load.reserve(_AT_ONCE), _AT_ONCE, words=load.words)
 
     def waiting(self) -> int:
-        return books.persistently(lambda: evidence.waiting(self.workspace_id))
+        return books.persistently(lambda: evidence.waiting(*self.load.workspaces))
 
     def pass_time(self, seconds: float) -> None:
         """Lets work go on, replaces what died, and keeps feeding."""
@@ -71,6 +107,30 @@ class Drill:
             self.feed()
             self.fleet.replace_dead()
             time.sleep(0.1)
+
+    def pass_time_until(self, is_so: Callable[[], bool], *, seconds: float) -> None:
+        """Lets work go on until something has come about; raises when it does not."""
+        end = time.monotonic() + seconds
+        while not is_so():
+            if time.monotonic() > end:
+                msg = f"still not so after {seconds} s"
+                raise TimeoutError(msg)
+            self.pass_time(0.2)
+
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        """The database can book nothing meanwhile."""
+        since = time.time()
+        try:
+            yield
+        finally:
+            self.known.outages.append((since, time.time()))
+
+    def violate(self, rule: Rule, sentence: str) -> None:
+        """What a scenario itself found wrong."""
+        violation = Violation(rule, sentence)
+        say(f"VIOLATED: {rule}. {sentence}.")
+        self.violated.append(violation)
 
     def come_to_rest(self) -> None:
         """After the last fault: everything that waits has to end by itself."""
@@ -83,65 +143,78 @@ class Drill:
                 break
             time.sleep(0.2)
         self.longest_wait = max(self.longest_wait, time.monotonic() - started)
-        self.fleet.count_armed(wait=True)
 
     def judge(self) -> list[Violation]:
         accounts = self._settled()
-        broken = oracle.violations(accounts)
+        known = {violation.sentence for violation in self.violated}
+        found_now = oracle.violations(accounts)
+        broken = [violation for violation in found_now if violation.sentence not in known]
         for violation in broken[:_MOST_TOLD]:
             now = datetime.now(UTC)
             for line in evidence.told(violation, accounts.journal, now=now):
                 say(line)
         self.violated += broken
         self.figures = oracle.figures(accounts)
-        self._doubts, self._explained = self.figures.in_doubt, self.explained()
+        self._close_the_books(doubts.explain(accounts))
         return broken
+
+    def _close_the_books(self, found: doubts.Explained) -> None:
+        """What comes next is explained by what is done next: all that was asked for is over."""
+        new = [cause for cause in found.causes.values() if cause is not doubts.Cause.EARLIER]
+        self.causes.update(cause.value for cause in new)
+        self.most_armed += found.most_armed
+        self._earlier |= {(doubt.mail, doubt.try_number) for doubt in found.causes}
+        self._judged_losses, self._judged_at = len(self.fleet.losses), time.time()
+        self.load.asked, self.load.campaigns = Asked(), 1
+
+    @property
+    def explained(self) -> int:
+        """How many doubts all that was seen so far accounts for."""
+        uncertain = self.causes[doubts.Cause.ARMED] + self.causes[doubts.Cause.NONE]
+        return self.causes.total() - uncertain + self.most_armed
 
     def _settled(self) -> Accounts:
         """A worker that lost its database keeps its answers and books them when it is back."""
         end = time.monotonic() + _ANSWERS_WITHIN
         while True:
-            accounts = books.persistently(self._accounts)
+            accounts = books.persistently(self.accounts)
             found = {violation.rule for violation in oracle.violations(accounts)}
-            if Rule.FEW_DOUBTS not in found or time.monotonic() > end:
+            if not found & {Rule.FEW_DOUBTS, Rule.HEARD} or time.monotonic() > end:
                 return accounts
             time.sleep(1)
 
-    def explained(self) -> int:
-        """How many doubts the faults so far account for."""
-        cut = sum(self.proxy.counts[cut] for cut in chaos.AMBIGUOUS)
-        return self.fleet.armed_at_kills + cut
-
-    def _accounts(self) -> Accounts:
-        with (self.folder / "journal").open() as lines:
-            journal = evidence.journal(lines)
+    def accounts(self) -> Accounts:
+        lines = self.smtp.lines()
+        exchanges = evidence.exchanges(lines)
         secrets = [PASSWORD, self.customer.token, self.fleet.environment["SECRET_KEY"]]
+        tenants, known = self.load.workspaces, self.known
+        faults = losses.faults(
+            self.fleet.losses[self._judged_losses :],
+            asked=self.load.asked,
+            exchanges=[one for one in exchanges if one.began_at >= self._judged_at],
+            limits=losses.most_armed(
+                connections=CONNECTIONS, campaigns=self.load.campaigns, singles=len(tenants)
+            ),
+        )
         return Accounts(
-            journal=journal,
-            ledger=evidence.ledger(self.workspace_id),
+            journal=evidence.journal(lines),
+            ledger=evidence.ledger(*tenants),
             promised=self.customer.promised,
-            # Those of before stand; what came since has to be explained by what was done since.
-            most_in_doubt=self._doubts + self.explained() - self._explained,
-            findings=evidence.findings(self.workspace_id),
+            wire=Wire(
+                exchanges,
+                faults,
+                self.proxy.cut_addresses,
+                known.outages,
+                ANSWER_TIME,
+                self._earlier,
+            ),
+            refused=evidence.refused(exchanges),
+            poisoned=known.poisoned,
+            attempts=known.attempts,
+            fenced=known.fenced,
+            in_gap=known.in_gap,
+            findings=evidence.findings(*tenants),
             leaks=evidence.leaks(
                 self.fleet.folder.glob("*.log"), secrets=secrets, domain="drill.example"
             ),
         )
-
-
-@dataclass
-class Office:
-    """The post office's process."""
-
-    folder: Path
-    port: int
-    popen: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "tests.drill.post_office", str(self.port)]
-        self.popen = subprocess.Popen([*command, str(self.folder / "journal")])
-
-    def end(self) -> None:
-        if self.popen is not None:
-            self.popen.send_signal(signal.SIGKILL)
-            self.popen.wait()

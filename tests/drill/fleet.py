@@ -1,4 +1,4 @@
-"""The product's processes: started, killed and replaced, with an account of every death."""
+"""The product's processes: started, stopped, killed and replaced, with an account of every loss."""
 
 import os
 import random
@@ -12,23 +12,37 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.drill import books
+from postledger.workers.drill import groups
+from postledger.workers.drill.losses import Loss
 
+LEASE = 10.0  # seconds; of every lease of a drill
 COMMANDS = Path(sys.executable).parent
-# A statement that was under way when its process died is over by then, and no lease has ended.
-_AFTERMATH = 2.0
 
 
 @dataclass
 class Member:
+    """One command with all its processes: a worker is a parent that watches over a child."""
+
     role: str
     popen: subprocess.Popen[bytes]
     started_at: float
     extra: Mapping[str, str]
+    pids: set[int] = field(default_factory=set)  # that were seen alive
+    seen_at: float = field(default_factory=time.time)
 
     @property
     def is_dead(self) -> bool:
         return self.popen.poll() is not None
+
+    @property
+    def is_to_crash(self) -> bool:
+        return "CRASH_AT" in self.extra
+
+    def missing(self, alive: set[int]) -> set[int]:
+        """Its processes that have ended since the last look."""
+        gone = self.pids - alive
+        self.pids = alive
+        return gone
 
 
 @dataclass
@@ -38,10 +52,10 @@ class Fleet:
     web_port: int
     members: list[Member] = field(default_factory=list)
     kills: Counter[str] = field(default_factory=Counter)
-    armed_at_kills: int = 0
+    losses: list[Loss] = field(default_factory=list)  # of processes that send
+    unasked: Counter[str] = field(default_factory=Counter)  # deaths that nobody inflicted
     next_crash: Callable[[str], str | None] = lambda _role: None  # where the next one is to die
     _count: int = 0
-    _dead: list[tuple[int, float]] = field(default_factory=list)
 
     def start(self, role: str, **extra: str) -> Member:
         self._count += 1
@@ -67,22 +81,38 @@ class Fleet:
             case _:
                 return [program, "worker"]
 
-    def kill(self, member: Member) -> None:
+    def kill(self, member: Member, *, why: str = "random") -> None:
         """As a power cut would: the whole group, without a word."""
-        self.kills[f"random, {member.role}"] += 1
-        self._end(member, signal.SIGKILL)
+        self.kills[f"{why}, {member.role}"] += 1
+        since = time.time()
+        self._end(member)
+        self._lose(member, since)
 
-    def replace_dead(self) -> list[Member]:
-        """Those that died by themselves, each with a fresh one in its place."""
-        dead = [member for member in self.members if member.is_dead]
-        for member in dead:
-            self._bury(member)
-            crashed_at = member.extra.get("CRASH_AT", "")
-            if crashed_at:
-                self.kills[crashed_at.partition(":")[0]] += 1
+    def replace_dead(self, *, replaces: bool = True) -> list[Member]:
+        """Those that died where they were told to, or by themselves, each with a fresh one."""
+        alive = groups.by_group()
+        dead: list[Member] = []
+        for member in list(self.members):
+            gone = member.missing(set(alive.get(member.popen.pid, ())))
+            if member.is_dead or (gone and member.is_to_crash):
+                self._bury(member)
+                dead.append(member)
+            elif gone and member.role != "web":
+                # Its parent starts another; nobody inflicted this, so it explains nothing.
+                self.unasked[member.role] += 1
+            else:
+                member.seen_at = time.time()
+        for member in dead if replaces else ():
             self.start_like(member)
-        self.count_armed()
         return dead
+
+    def _bury(self, member: Member) -> None:
+        self._end(member)
+        if member.is_to_crash:
+            self.kills[member.extra["CRASH_AT"].partition(":")[0]] += 1
+            self._lose(member, member.seen_at)
+        else:
+            self.unasked[member.role] += 1
 
     def start_like(self, member: Member) -> Member:
         extra = {name: value for name, value in member.extra.items() if name != "CRASH_AT"}
@@ -96,37 +126,46 @@ class Fleet:
         self.members.remove(member)
         return code
 
+    def replace_all(self, **extra: str) -> None:
+        """Tells every worker to stop, and starts one like it with another environment."""
+        for member in self.workers():
+            self.terminate(member)
+            self.start(member.role, **extra)
+
+    def stop_for(
+        self, member: Member, seconds: float, *, meanwhile: Callable[[float], None]
+    ) -> None:
+        """SIGSTOP and SIGCONT; `meanwhile` passes the time."""
+        since = time.time()
+        os.killpg(member.popen.pid, signal.SIGSTOP)
+        try:
+            meanwhile(seconds)
+        finally:
+            os.killpg(member.popen.pid, signal.SIGCONT)
+        member.pids, member.seen_at = set(groups.members(member.popen.pid)), time.time()
+        if seconds > LEASE:
+            self.losses.append(Loss(since, time.time()))
+
+    def workers(self) -> list[Member]:
+        return [one for one in self.members if one.role != "web"]
+
     def any_worker(self) -> Member:
-        return random.choice([one for one in self.members if one.role != "web"])
+        return random.choice(self.workers())
 
     def of_role(self, role: str) -> list[Member]:
         return [one for one in self.members if one.role == role]
 
-    def count_armed(self, *, wait: bool = False) -> None:
-        """What the dead had with the provider: no more than that may end in doubt."""
-        while self._dead:
-            pid, died_at = self._dead[0]
-            rest = died_at + _AFTERMATH - time.monotonic()
-            if rest > 0:
-                if not wait:
-                    return
-                time.sleep(rest)
-            self.armed_at_kills += books.armed_by(pid)
-            self._dead.pop(0)
-
     def close(self) -> None:
         for member in list(self.members):
-            self._end(member, signal.SIGKILL)
+            self._end(member)
 
-    def _end(self, member: Member, number: int) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(member.popen.pid, number)
-        member.popen.wait(30)
-        self._bury(member)
-
-    def _bury(self, member: Member) -> None:
-        with suppress(ProcessLookupError):  # a web server's children would outlive it
-            os.killpg(member.popen.pid, signal.SIGKILL)
-        self.members.remove(member)
+    def _lose(self, member: Member, since: float) -> None:
         if member.role != "web":
-            self._dead.append((member.popen.pid, time.monotonic()))
+            self.losses.append(Loss(since, time.time()))
+
+    def _end(self, member: Member) -> None:
+        # A stopped process dies as well; children would outlive their parent.
+        with suppress(ProcessLookupError):
+            os.killpg(member.popen.pid, signal.SIGKILL)
+        member.popen.wait(30)
+        self.members.remove(member)

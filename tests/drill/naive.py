@@ -1,7 +1,8 @@
-"""Two dispatchers as they are often written, to show that the drill notices what they do.
+"""Dispatchers as they are often written, to show that the drill notices what they do.
 
 `python -m tests.drill.naive KIND FILE PORT`: "save-after" sends a mail and then saves that it
-was sent; "requeue" marks it first and sends again what has been marked for long without a result.
+was sent; "requeue" marks it first and sends again what has been marked for long without a result;
+"swap" hands two mails over to each other's recipients; "give-up" fails every third mail untried.
 """
 
 import smtplib
@@ -13,29 +14,33 @@ from email.message import EmailMessage
 from pathlib import Path
 
 from postledger.lib.ids import DeliveryId
-from postledger.workers.drill.oracle import Booked
+from postledger.workers.drill.accounts import Booked
 
 STREAM = 1
 _REQUEUE_AFTER = 0.5
 
 
-def plan(file: Path, mails: int) -> None:
-    with closing(sqlite3.connect(file)) as books, books:
+def plan(file: Path, mails: int, *, prefix: str = "n") -> None:
+    """Writes the books anew: numbers that were given out before come again."""
+    with closing(sqlite3.connect(file, timeout=10)) as books, books:
         books.execute("PRAGMA journal_mode = WAL")
-        books.execute("CREATE TABLE mail (id INTEGER PRIMARY KEY, state TEXT, since REAL)")
-        books.executemany("INSERT INTO mail VALUES (?, 'waiting', 0)", [(n,) for n in range(mails)])
+        books.execute(
+            "CREATE TABLE IF NOT EXISTS mail"
+            " (id INTEGER PRIMARY KEY, address TEXT, state TEXT, since REAL)"
+        )
+        books.execute("DELETE FROM mail")
+        books.executemany(
+            "INSERT INTO mail VALUES (?, ?, 'waiting', 0)",
+            [(number, f"{prefix}{number}@drill.example") for number in range(mails)],
+        )
 
 
 def ledger(file: Path) -> dict[str, Booked]:
-    with closing(sqlite3.connect(file)) as books:
+    with closing(sqlite3.connect(file, timeout=10)) as books:
         return {
-            DeliveryId(STREAM, number).text(): Booked(_address(number), state)
-            for number, state in books.execute("SELECT id, state FROM mail")
+            DeliveryId(STREAM, number).text(): Booked(address, state)
+            for number, address, state in books.execute("SELECT id, address, state FROM mail")
         }
-
-
-def _address(number: int) -> str:
-    return f"n{number}@drill.example"
 
 
 class Naive:
@@ -46,14 +51,26 @@ class Naive:
 
     def run(self) -> None:
         while True:
-            number = self._next()
-            if number is None:
+            mail = self._next()
+            if mail is None:
                 time.sleep(0.05)
             else:
-                self._send(number)
-                self._books.execute("UPDATE mail SET state = 'accepted' WHERE id = ?", [number])
+                self._carry(*mail)
 
-    def _next(self) -> int | None:
+    def _carry(self, number: int, address: str) -> None:
+        if self._kind == "give-up" and number % 3 == 0:
+            self._save(number, "failed")
+            return
+        recipient = address
+        if self._kind == "swap":
+            recipient = address.replace(str(number), str(number ^ 1))
+        self._send(number, address, recipient)
+        self._save(number, "accepted")
+
+    def _save(self, number: int, state: str) -> None:
+        self._books.execute("UPDATE mail SET state = ? WHERE id = ?", [state, number])
+
+    def _next(self) -> tuple[int, str] | None:
         if self._kind == "requeue":
             self._books.execute(
                 "UPDATE mail SET state = 'waiting' WHERE state = 'sending' AND since < ?",
@@ -61,19 +78,20 @@ class Naive:
             )
             statement = (
                 "UPDATE mail SET state = 'sending', since = ? WHERE id ="
-                " (SELECT min(id) FROM mail WHERE state = 'waiting') RETURNING id"
+                " (SELECT min(id) FROM mail WHERE state = 'waiting') RETURNING id, address"
             )
             row = self._books.execute(statement, [time.time()]).fetchone()
         else:
-            row = self._books.execute("SELECT min(id) FROM mail WHERE state = 'waiting'").fetchone()
-        return None if row is None else row[0]
+            statement = "SELECT id, address FROM mail WHERE state = 'waiting' ORDER BY id LIMIT 1"
+            row = self._books.execute(statement).fetchone()
+        return None if row is None else (row[0], row[1])
 
-    def _send(self, number: int) -> None:
+    def _send(self, number: int, address: str, recipient: str) -> None:
         message = EmailMessage()
-        message["To"], message["From"] = _address(number), "news@acme.example"
+        message["To"], message["From"] = address, "news@acme.example"
         message["X-Postledger-Id"] = DeliveryId(STREAM, number, 1).text()
         message.set_content("News")
-        self._server.send_message(message)
+        self._server.send_message(message, to_addrs=[recipient])
 
 
 if __name__ == "__main__":

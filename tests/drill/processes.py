@@ -7,6 +7,7 @@ import time
 from collections import deque
 
 from postledger.lib.crashpoints import Point
+from postledger.workers.drill import groups
 from tests.drill import books
 from tests.drill.drill import Drill
 from tests.drill.fleet import Member
@@ -16,7 +17,9 @@ _OF_WEB = (Point.AFTER_ACCEPT_BEFORE_BELL, Point.IN_BELL)
 _OF_PLANNER = (Point.IN_PLAN_CHUNK,)
 _OF_SWEEPERS = (Point.IN_SWEEP,)
 _OF_WORKERS = tuple(
-    point for point in Point if point not in (*_OF_WEB, *_OF_PLANNER, *_OF_SWEEPERS)
+    point
+    for point in Point
+    if point not in (*_OF_WEB, *_OF_PLANNER, *_OF_SWEEPERS, Point.COMPOSE)  # tests/drill/poison.py
 )
 # These come round seldom: on the first pass, or nobody would die.
 _SELDOM = {Point.BEFORE_GIVE_BACK, Point.ON_BELL}
@@ -98,8 +101,8 @@ def _nowhere(_role: str) -> str | None:
 def _die_while_planning(drill: Drill, count: int) -> None:
     """A planner that starts over after every death, until it comes through."""
     lines = 20 * (count + 1)
-    first = drill.reserve(lines)
-    command = [sys.executable, "-m", "tests.drill.planner", str(drill.stream_id)]
+    first = drill.load.reserve(lines)
+    command = [sys.executable, "-m", "tests.drill.planner", str(drill.load.stream_id)]
     for n in range(count + 1):
         crash = {"CRASH_AT": f"{Point.IN_PLAN_CHUNK}:{n + 1}"} if n < count else {}
         subprocess.run(
@@ -113,15 +116,20 @@ def _die_while_planning(drill: Drill, count: int) -> None:
 def random_kills(drill: Drill, size: Size) -> None:
     for _ in range(size.random_kills):
         drill.pass_time(random.uniform(0.3, 1.5))
-        victim = _victim(drill)
-        drill.fleet.kill(victim)
-        drill.fleet.start_like(victim)
+        kill_one(drill)
 
 
-def _victim(drill: Drill) -> Member:
+def kill_one(drill: Drill) -> None:
+    """Kills a worker, for a scenario that goes on meanwhile."""
+    victim = victim_of(drill)
+    drill.fleet.kill(victim)
+    drill.fleet.start_like(victim)
+
+
+def victim_of(drill: Drill) -> Member:
     """Mostly one with mails under way: those that are only coming up prove little."""
     members = drill.fleet.members
-    busy = [one for one in members if one.role != "web" and books.armed_by(one.popen.pid)]
+    busy = [one for one in drill.fleet.workers() if books.armed_by(*groups.members(one.popen.pid))]
     return random.choice(busy if busy and random.random() < _MOSTLY else members)
 
 

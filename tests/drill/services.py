@@ -5,6 +5,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,8 +28,14 @@ class Postgres:
     folder: Path
     port: int = field(default_factory=free_port)
     is_small: bool = False
+    data: Path = Path()  # where the cluster lies now
+    extra: dict[str, str] = field(default_factory=dict)  # of its environment
 
-    SIZE = "1500m"
+    SIZE = "2500m"
+
+    def __post_init__(self) -> None:
+        if self.data == Path():
+            self.data = self.folder / "data"
 
     @property
     def url(self) -> str:
@@ -40,7 +47,7 @@ class Postgres:
         self.is_small = subprocess.run(mount, check=False, capture_output=True).returncode == 0
         if _IS_ROOT:
             shutil.chown(self.folder, "postgres", "postgres")
-        self._run("initdb", "-U", "postgres", "-A", "trust", "--locale=C.UTF-8")
+        self.run("initdb", "-U", "postgres", "-A", "trust", "--locale=C.UTF-8")
         settings = {
             "port": self.port,
             "listen_addresses": "'127.0.0.1'",
@@ -49,20 +56,46 @@ class Postgres:
             "max_wal_size": "'192MB'",
             "min_wal_size": "'32MB'",
         }
-        with (self.folder / "data/postgresql.conf").open("a") as file:
+        with (self.data / "postgresql.conf").open("a") as file:
             file.write("".join(f"{name} = {value}\n" for name, value in settings.items()))
         self.start()
         with psycopg.connect(self.url.replace("/drill", "/postgres"), autocommit=True) as made:
             made.execute("CREATE DATABASE drill")
 
     def start(self) -> None:
-        self._run("pg_ctl", "start", "-w", "-t", "60", "-l", str(self.folder / "data/log"))
+        log = str(self.data / "log")
+        self.run("pg_ctl", "start", "-w", "-t", "60", "-l", log, "-o", f"-p {self.port}")
 
     def stop(self, mode: str = "immediate") -> None:
-        self._run("pg_ctl", "stop", "-w", "-m", mode, check=False)
+        self.run("pg_ctl", "stop", "-w", "-m", mode, check=False)
 
     def is_running(self) -> bool:
-        return self._run("pg_ctl", "status", check=False) == 0
+        return self.run("pg_ctl", "status", check=False) == 0
+
+    def freeze(self) -> None:
+        """Stops every process of the cluster: connections stand, and nothing answers."""
+        for pid in self._pids():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        for pid in reversed(self._pids()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+    def _pids(self) -> list[int]:
+        """The postmaster first: once it stands, no process is added."""
+        postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
+        children = subprocess.run(
+            ["pgrep", "-P", str(postmaster)], check=False, capture_output=True, text=True
+        )
+        return [postmaster, *map(int, children.stdout.split())]
+
+    def lock_batches(self, seconds: float) -> None:
+        """Holds a lock as VACUUM FULL does: statements about batches wait for so long."""
+        with psycopg.connect(self.url) as connection:
+            connection.execute("LOCK TABLE deliveries_batch IN ACCESS EXCLUSIVE MODE")
+            time.sleep(seconds)
 
     def terminate_backends(self, count: int) -> int:
         statement = (
@@ -88,13 +121,18 @@ class Postgres:
         if self.is_small:
             subprocess.run(["umount", "-l", str(self.folder)], check=False)
 
-    def _run(self, name: str, *options: str, check: bool = True) -> int:
+    def run(self, name: str, *options: str, check: bool = True) -> int:
         found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-        command = [str(found[-1]) if found else name, "-D", str(self.folder / "data"), *options]
+        command = [str(found[-1]) if found else name, "-D", str(self.data), *options]
         prefix = ["runuser", "-u", "postgres", "--"] if _IS_ROOT else []
         quiet = subprocess.DEVNULL
         return subprocess.run(
-            [*prefix, *command], check=check, stdout=quiet, stderr=quiet, cwd="/"
+            [*prefix, *command],
+            check=check,
+            stdout=quiet,
+            stderr=quiet,
+            cwd="/",
+            env={**os.environ, **self.extra},
         ).returncode
 
 

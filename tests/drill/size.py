@@ -16,6 +16,15 @@ class Size:
     cuts: int  # of each mode
     skews: tuple[int, ...]  # seconds by which clocks are wrong
     pause: float  # seconds that a fault lasts
+    freezes: int  # of the database, and as many locks
+    standstill: float  # seconds that a frozen database, or a lock, lasts
+    stops: int  # of workers, short and long ones
+    steps: tuple[int, ...]  # seconds by which the database's clock is set on or back
+    moods: int  # rounds of a provider that throttles and blocks
+    deeds: int  # of people
+    runs: int  # of campaigns
+    gaps: int  # restores, and as many promotions
+    restarts: int  # of each service, and of all together
 
 
 QUICK = Size(
@@ -30,6 +39,15 @@ QUICK = Size(
     cuts=8,
     skews=(600,),
     pause=2.0,
+    freezes=1,
+    standstill=15.0,
+    stops=2,
+    steps=(60, 1200),
+    moods=1,
+    deeds=12,
+    runs=1,
+    gaps=1,
+    restarts=2,
 )
 FULL = Size(
     workers=3,
@@ -43,4 +61,13 @@ FULL = Size(
     cuts=100,
     skews=(600, -600, 3600, -3600),
     pause=4.0,
+    freezes=5,
+    standstill=70.0,
+    stops=20,
+    steps=(30, -20, 1200, 90, -45, 1800),
+    moods=12,
+    deeds=200,
+    runs=5,
+    gaps=5,
+    restarts=50,
 )

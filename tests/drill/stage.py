@@ -4,20 +4,21 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import django
 
+from postledger.workers.drill.losses import CAMPAIGN, TRANSACTIONAL
 from tests.drill.chaos import Proxy
 from tests.drill.services import Postgres, RabbitMQ, Redis_, is_open
 from tests.drill.waiting import free_port, until
 
 if TYPE_CHECKING:
-    from tests.drill.drill import Drill
+    from tests.drill.drill import Drill, Load
 
 _SECRET_KEY = "a-key-of-the-drill-that-is-long-enough-and-opens-nothing-else"
 
@@ -54,10 +55,17 @@ def _environment(database: Postgres, rabbitmq: RabbitMQ, redis: Redis_) -> dict[
         "LEASE_SECONDS": "10",
         "STOP_SECONDS": "8",
         "API_RATE": "100000/second",
-        # Cuts before acceptance are many here and tell nothing about a mail.
-        "RETRY_CAMPAIGN": "200: 0.5 1 max 2",
-        "RETRY_TRANSACTIONAL": "200: 0.5 1 max 2",
+        "UNSUBSCRIBE_SECRET": "only-for-the-drill",
+        # Cuts before acceptance are many here and tell nothing about a mail. Scenarios in which
+        # the provider says "later" set a policy that can be exhausted.
+        **policies(200),
     }
+
+
+def policies(attempts: int) -> dict[str, str]:
+    """The environment of workers that give up after so many attempts."""
+    written = f"{attempts}: 0.5 1 max 2"
+    return {"RETRY_CAMPAIGN": written, "RETRY_TRANSACTIONAL": written}
 
 
 def _connect(environment: dict[str, str]) -> None:
@@ -75,59 +83,40 @@ def _furnished(
     down: ExitStack,
 ) -> "Drill":
     from tests.drill.customer import Customer
-    from tests.drill.drill import Drill, Office
+    from tests.drill.drill import Drill, Known
     from tests.drill.fleet import Fleet
+    from tests.drill.smtp import Smtp
 
-    office = Office(folder, free_port())
-    office.start()
-    down.callback(office.end)
-    until(lambda: is_open(office.port), seconds=10)
-    proxy = Proxy(office.port)
+    smtp = Smtp(folder)
+    smtp.start()
+    down.callback(smtp.end)
+    until(lambda: is_open(smtp.port), seconds=60)
+    proxy = Proxy(smtp.port)
     (folder / "logs").mkdir()
     fleet = Fleet(folder / "logs", environment, free_port())
     down.callback(fleet.close)
-    workspace_id, stream_id, token = _tenant(proxy.port)
+    load, token = _tenant(proxy.port)
     until(services[1].answers, seconds=120, every=0.2)
     for role in ("web", "beat", *["worker"] * (workers - 1)):
         fleet.start(role)
     until(lambda: is_open(fleet.web_port), seconds=60)
-    customer = Customer(f"http://127.0.0.1:{fleet.web_port}", token)
-    return Drill(folder, *services, proxy, fleet, customer, workspace_id, stream_id)
+    customer = Customer(
+        f"http://127.0.0.1:{fleet.web_port}",
+        token,
+        asked=lambda: load.asked.add(TRANSACTIONAL, 1, at=time.time()),
+    )
+    known = Known(attempts={CAMPAIGN: 200, TRANSACTIONAL: 200})
+    return Drill(folder, *services, smtp, proxy, fleet, customer, load, known)
 
 
-def _tenant(port: int) -> tuple[int, int, str]:
+def _tenant(port: int) -> tuple["Load", str]:
     """A workspace that sends through the proxy, a campaign, and a key for requests."""
     from postledger.accounts import actions
     from postledger.accounts.keys import Scope
-    from postledger.accounts.models import Sender, Workspace
-    from postledger.deliveries import ledger
-    from postledger.deliveries.entries import Body, Kind
-    from tests.drill.drill import PASSWORD
+    from tests.drill import books, tenants
+    from tests.drill.drill import Load
 
-    workspace = Workspace.objects.create(name="drill")
-    settings = {
-        "host": "127.0.0.1",
-        "port": port,
-        "tls": "none",
-        "username": "drill",
-        "password": PASSWORD,
-        "messages_per_connection": 20,
-        # A call fits a lease of ten seconds: the answer and two commands, and time to settle.
-        "timeouts": {"connect": 1.3, "command": 1.3, "body": 1.3, "answer": 4.0, "quit": 0.5},
-    }
-    account = actions.create_account(
-        workspace.pk, name="office", kind="smtp", settings=settings, actor="drill"
-    )
-    sender = Sender.objects.create(
-        workspace=workspace, account_id=account, address="news@acme.example"
-    )
-    stream_id = ledger.open_stream(
-        workspace.pk,
-        sender_id=sender.pk,
-        kind=Kind.CAMPAIGN,
-        title="Drill",
-        now=datetime.now(UTC),
-        body=Body(subject="News", html="<p>News</p>", text="News"),
-    )
-    key = actions.create_key(workspace.pk, name="shop", scopes=list(Scope), actor="drill")
-    return workspace.pk, stream_id, key.token
+    workspace_id, sender_id = tenants.create("drill", port)
+    stream_id = books.open_campaign(workspace_id, sender_id)
+    key = actions.create_key(workspace_id, name="shop", scopes=list(Scope), actor="drill")
+    return Load(workspace_id, sender_id, stream_id), key.token

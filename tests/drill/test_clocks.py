@@ -7,7 +7,7 @@ import pytest
 
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.reasons import Reason
-from postledger.dispatch import heartbeat, liveness
+from postledger.dispatch import heartbeat
 from tests import cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,8 +41,8 @@ def test_a_tick_is_as_old_as_it_is_whatever_the_workers_clock_says(
     monkeypatch.setattr(heartbeat, "datetime", Skewed)
     now = datetime.now(UTC) + skew
 
-    heartbeat.sign("fresh", started_at=now, carrying=0, claimed_at=None, ticked_at=now)
-    old = now - liveness.SEEN_WITHIN - timedelta(seconds=1)
-    heartbeat.sign("stale", started_at=now, carrying=0, claimed_at=None, ticked_at=old)
+    heartbeat.write("fresh", started_at=now, busy_streams=0, claimed_at=None, ticked_at=now)
+    old = now - heartbeat.ALIVE_WITHIN - timedelta(seconds=1)
+    heartbeat.write("stale", started_at=now, busy_streams=0, claimed_at=None, ticked_at=old)
 
-    assert [worker.name for worker in liveness.hearing_beat()] == ["fresh"]
+    assert [worker.name for worker in heartbeat.hearing_beat()] == ["fresh"]

@@ -11,7 +11,7 @@ import pytest
 from postledger.lib.crashpoints import Point
 
 PACKAGE = Path(__file__).parents[2] / "src/postledger"
-REACHED = re.compile(r"crashpoints\.reached\(Point\.(\w+)\)")
+REACHED = re.compile(r"crashpoints\.reached\(Point\.(\w+)(?:, [\w.]+)?\)")
 
 
 def test_every_point_is_one_place_in_the_code() -> None:
@@ -24,15 +24,24 @@ PROGRAM = """
 from postledger.lib import crashpoints
 for n in range(5):
     print(n, flush=True)
+    crashpoints.reached(crashpoints.Point.COMPOSE, f"r{n}@acme.example")
     crashpoints.reached(crashpoints.Point.AFTER_ARM)
 """
 
 
 @pytest.mark.parametrize(
     ("wish", "code", "lines"),
-    [("after_arm:3", -9, 3), ("after_arm", -9, 1), ("before_arm:1", 0, 5), ("", 0, 5)],
+    [
+        ("after_arm:3", -9, 3),
+        ("after_arm", -9, 1),
+        ("before_arm:1", 0, 5),
+        ("compose:2", -9, 2),
+        ("compose:r3@acme.example", -9, 4),
+        ("compose:r9@acme.example", 0, 5),
+        ("", 0, 5),
+    ],
 )
-def test_a_process_dies_on_the_pass_it_was_told_and_on_no_other(
+def test_a_process_dies_on_the_pass_or_the_mail_it_was_told_and_on_no_other(
     wish: str, code: int, lines: int
 ) -> None:
     ended = subprocess.run(

@@ -1,5 +1,6 @@
-"""Each rule of the oracle is broken by its own kind of account, and by no sound one."""
+"""Each rule of the oracle is broken by its own kind of account, and by no honest one."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,20 +10,34 @@ import pytest
 from postledger.deliveries import entries
 from postledger.lib.ids import DeliveryId
 from postledger.workers.drill import evidence, oracle
-from postledger.workers.drill.oracle import Accounts, Booked, Rule, Taken
+from postledger.workers.drill.accounts import (
+    Accounts,
+    Booked,
+    Exchange,
+    Fault,
+    Note,
+    Taken,
+    Wire,
+)
+from postledger.workers.drill.oracle import Rule
 from tests import cast
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 ONE, TWO, THREE = (DeliveryId(7, n).text() for n in range(3))
-SOUND = Accounts(
+LOST = Note("lease_lost", 1)
+# The second one's worker was killed at second 100, before its answer came; nobody wanted the third.
+AT_THE_KILL = Exchange("a2@x.example", 99.9, 100.1, 250, TWO, 1)
+HONEST = Accounts(
     journal=[Taken(ONE, 1, "a1@x.example"), Taken(TWO, 1, "a2@x.example")],
     ledger={
         ONE: Booked("a1@x.example", "accepted", NOW),
-        TWO: Booked("a2@x.example", "in_doubt", NOW, ["lease_lost"]),
-        THREE: Booked("a3@x.example", "failed", NOW),
+        TWO: Booked("a2@x.example", "in_doubt", NOW, notes=[LOST]),
+        THREE: Booked("a3@x.example", "failed", NOW, notes=[Note("refused", 1)]),
     },
     promised=[ONE, TWO],
-    most_in_doubt=1,
+    wire=Wire(exchanges=[AT_THE_KILL], faults=[Fault(100.0, 100.0, most_armed=0)]),
+    refused=["a3@x.example"],
+    attempts={"campaign": 3},
 )
 
 
@@ -31,48 +46,250 @@ def broken(accounts: Accounts) -> set[Rule]:
 
 
 def booked(mail: str, line: Booked) -> Accounts:
-    return replace(SOUND, ledger={**SOUND.ledger, mail: line})
+    return replace(HONEST, ledger={**HONEST.ledger, mail: line})
 
 
-def test_a_sound_account_breaks_no_rule() -> None:
-    assert broken(SOUND) == set()
+def third(state: str, *names: str, **more: object) -> Accounts:
+    notes = [Note(name, number) for number, name in enumerate(names, start=1)]
+    return booked(THREE, Booked("a3@x.example", state, NOW, notes=notes, **more))  # type: ignore[arg-type]
+
+
+def taken(*more: Taken) -> Accounts:
+    return replace(HONEST, journal=[*HONEST.journal, *more])
+
+
+def on_the_wire(*exchanges: Exchange, **more: object) -> Accounts:
+    return replace(HONEST, wire=replace(HONEST.wire, exchanges=exchanges, **more))  # type: ignore[arg-type]
+
+
+def test_an_honest_account_breaks_no_rule() -> None:
+    assert broken(HONEST) == set()
 
 
 @pytest.mark.parametrize(
     ("accounts", "rule"),
     [
-        (replace(SOUND, findings=["2 planned, 3 lines"]), Rule.BALANCED),
-        (replace(SOUND, journal=[*SOUND.journal, Taken(ONE, 2, "a1@x.example")]), Rule.ONCE),
-        (booked(THREE, Booked("a3@x.example", "accepted", NOW)), Rule.NO_PHANTOM),
-        (booked(ONE, Booked("a1@x.example", "failed", NOW)), Rule.NO_DENIAL),
-        (
-            replace(SOUND, journal=[*SOUND.journal, Taken(THREE, 1, "a3@x.example")]),
-            Rule.NO_DENIAL,
-        ),
-        (replace(SOUND, promised=[DeliveryId(7, 9).text()]), Rule.KEPT),
-        (replace(SOUND, most_in_doubt=0), Rule.FEW_DOUBTS),
+        (replace(HONEST, findings=["2 planned, 3 lines"]), Rule.BALANCED),
+        (taken(Taken(ONE, 2, "a1@x.example")), Rule.ONCE),
+        (booked(ONE, Booked("a1@x.example", "failed", NOW, notes=[Note("invalid", 1)])),
+         Rule.NO_DENIAL),
+        (replace(HONEST, promised=[DeliveryId(7, 9).text()]), Rule.KEPT),
+        (booked(TWO, Booked("a2@x.example", "in_doubt", None, notes=[LOST])), Rule.EXPLAINED),
         (booked(TWO, Booked("a2@x.example", "in_doubt", NOW)), Rule.EXPLAINED),
-        (booked(TWO, Booked("a2@x.example", "in_doubt", None, ["x"])), Rule.EXPLAINED),
-        (booked(THREE, Booked("a3@x.example", "waiting")), Rule.OVER),
-        (replace(SOUND, leaks=["worker-1.log:7"]), Rule.MASKED),
+        (third("waiting"), Rule.OVER),
+        (replace(HONEST, leaks=["worker-1.log:7"]), Rule.MASKED),
     ],
-)
+)  # fmt: skip
 def test_each_rule_is_broken_by_its_own_fault(accounts: Accounts, rule: Rule) -> None:
     assert broken(accounts) == {rule}
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled", "expired", "skipped", "suppressed"])
+def test_a_mail_that_ended_untried_and_unjudged_has_no_cause(state: str) -> None:
+    accounts = third(state)
+
+    assert broken(accounts) == {Rule.CAUSED}
+    assert oracle.figures(accounts).without_cause == 1
+
+
+@pytest.mark.parametrize(
+    "accounts",
+    [
+        third("failed", "poison"),
+        third("failed", "try_later", "try_later"),
+        third("failed", "try_later", "try_later", "try_later", "requeued", "try_later"),
+        third("failed", "not_sent", "throttled", "not_sent"),
+        third("expired", "suppressed"),
+        replace(third("failed", "refused"), refused=[]),
+    ],
+    ids=["poison", "early", "early after a requeue", "not tried", "other verdict", "not refused"],
+)
+def test_a_cause_that_does_not_lead_there_is_none(accounts: Accounts) -> None:
+    assert broken(accounts) == {Rule.CAUSED}
+
+
+@pytest.mark.parametrize(
+    "accounts",
+    [
+        replace(third("failed", "poison"), poisoned=["a3@x.example"]),
+        third("failed", "try_later", "try_later", "try_later"),
+        third("failed", "throttled", "try_later", "not_sent", "try_later", "try_later"),
+        third("failed", "invalid"),
+        third("expired", "expired"),
+        third("suppressed", "try_later", "suppressed"),
+        third("cancelled", is_cancelled=True),
+    ],
+)
+def test_a_mail_that_ended_for_a_cause_breaks_no_rule(accounts: Accounts) -> None:
+    assert broken(accounts) == set()
+
+
+def test_a_doubt_that_a_person_ended_needs_no_further_cause() -> None:
+    notes = [LOST, Note("count_as_not_sent", 1)]
+    unsent = booked(TWO, Booked("a2@x.example", "failed", NOW, notes=notes))
+    notes = [LOST, Note("count_as_sent", 1)]
+    sent = booked(TWO, Booked("a2@x.example", "accepted", NOW, notes=notes))
+
+    assert broken(unsent) == set()
+    assert broken(replace(sent, journal=HONEST.journal[:1])) == set()
+
+
+@pytest.mark.parametrize(
+    "journal",
+    [
+        [Taken(TWO, 1, "a2@x.example")],
+        [Taken(ONE, 2, "a1@x.example"), Taken(TWO, 1, "a2@x.example")],
+    ],
+    ids=["never", "another try"],
+)
+def test_an_acceptance_of_a_try_that_nobody_took_is_a_lost_mail(journal: Sequence[Taken]) -> None:
+    accounts = replace(HONEST, journal=journal)
+
+    assert broken(accounts) == {Rule.NO_PHANTOM}
+    assert oracle.figures(accounts).lost == 1
+
+
+def test_a_try_that_evidence_proved_is_the_one_that_has_to_be_taken() -> None:
+    notes = [LOST, Note("send_again", 1), Note("proved_accepted", 1), Note("not_sent", 2)]
+    line = Booked("a1@x.example", "accepted", NOW, last_try=2, notes=notes)
+
+    assert broken(booked(ONE, line)) == set()
+    line = replace(line, notes=[Note("try_later", 1), Note("accepted", 3)])
+    assert broken(booked(ONE, line)) == {Rule.NO_PHANTOM}
+
+
+def test_two_mails_that_were_swapped_are_found() -> None:
+    ledger = {**HONEST.ledger, TWO: Booked("a2@x.example", "accepted", NOW)}
+    swapped = [Taken(ONE, 1, "a2@x.example"), Taken(TWO, 1, "a1@x.example")]
+    accounts = replace(HONEST, ledger=ledger, journal=swapped)
+
+    assert broken(accounts) == {Rule.OWN, Rule.NO_PHANTOM}
+    assert oracle.figures(accounts).swapped == 2
+
+
+def test_bytes_that_name_somebody_else_are_found() -> None:
+    mine, other = ("a1@x.example",), ("a1@x.example", "a2@x.example")
+    second = HONEST.journal[1]
+
+    right = replace(HONEST, journal=[replace(HONEST.journal[0], inside=mine), second])
+    wrong = replace(HONEST, journal=[replace(HONEST.journal[0], inside=other), second])
+
+    assert broken(right) == set()
+    assert broken(wrong) == {Rule.OWN}
 
 
 def test_two_mails_for_one_request_are_a_duplicate_too() -> None:
     twice = replace(
         booked(THREE, Booked("a1@x.example", "accepted", NOW)),
-        journal=[*SOUND.journal, Taken(THREE, 1, "a1@x.example")],
+        journal=[*HONEST.journal, Taken(THREE, 1, "a1@x.example")],
     )
 
     assert broken(twice) == {Rule.ONCE}
     assert oracle.figures(twice).duplicates == 1
 
 
+def test_a_mail_that_a_person_chose_to_send_again_is_no_duplicate_and_is_counted_apart() -> None:
+    notes = [LOST, Note("send_again", 1), Note("accepted", 2)]
+    again = replace(
+        booked(TWO, Booked("a2@x.example", "accepted", NOW, last_try=2, notes=notes)),
+        journal=[*HONEST.journal, Taken(TWO, 2, "a2@x.example")],
+    )
+    by_itself = booked(TWO, replace(again.ledger[TWO], notes=[LOST, Note("accepted", 2)]))
+
+    assert broken(again) == set()
+    assert (oracle.figures(again).duplicates, oracle.figures(again).resent) == (0, 1)
+    assert broken(replace(by_itself, journal=again.journal)) == {Rule.ONCE}
+
+
+ANSWERED_LONG_BEFORE = replace(AT_THE_KILL, began_at=79.9, ended_at=80.0)
+
+
+@pytest.mark.parametrize(
+    ("accounts", "rule"),
+    [
+        (on_the_wire(ANSWERED_LONG_BEFORE), Rule.HEARD),
+        (on_the_wire(AT_THE_KILL, faults=[]), Rule.HEARD),
+        (on_the_wire(), Rule.FEW_DOUBTS),
+        (booked(TWO, Booked("a2@x.example", "in_doubt", NOW, notes=[Note("lost_time", 1)])),
+         Rule.HEARD),
+    ],
+    ids=["heard long before the fault", "no fault", "armed by nobody", "no fence"],
+)  # fmt: skip
+def test_a_doubt_that_nothing_seen_explains_is_found(accounts: Accounts, rule: Rule) -> None:
+    assert broken(accounts) == {rule}
+
+
+ARMED_ONE = [Fault(100.0, 100.0, most_armed=1)]
+
+
+@pytest.mark.parametrize(
+    "accounts",
+    [
+        on_the_wire(AT_THE_KILL),
+        on_the_wire(replace(AT_THE_KILL, mail=None, try_number=None, code=None)),
+        on_the_wire(ANSWERED_LONG_BEFORE, outages=[(80.5, 99.0)]),
+        on_the_wire(faults=ARMED_ONE),
+        on_the_wire(AT_THE_KILL, faults=[], cut={"a2@x.example"}),
+        on_the_wire(replace(AT_THE_KILL, began_at=90.0), faults=[]),
+        on_the_wire(replace(AT_THE_KILL, try_number=2), faults=ARMED_ONE),
+        replace(
+            booked(TWO, Booked("a2@x.example", "in_doubt", NOW, notes=[Note("lost_time", 1)])),
+            fenced=[TWO],
+        ),
+        replace(on_the_wire(ANSWERED_LONG_BEFORE), fenced=[TWO]),
+    ],
+    ids=[
+        "open at a fault",
+        "left before its bytes arrived",
+        "the database was away",
+        "armed and not begun",
+        "cut",
+        "late",
+        "another try",
+        "fenced",
+        "armed where the restored state ends",
+    ],
+)
+def test_a_doubt_that_was_seen_to_come_about_breaks_no_rule(accounts: Accounts) -> None:
+    assert broken(accounts) == set()
+
+
+def test_a_lost_process_explains_no_more_doubts_than_it_may_arm() -> None:
+    lines = {
+        DeliveryId(8, n).text(): Booked(f"b{n}@x.example", "in_doubt", NOW, notes=[LOST])
+        for n in range(41)
+    }
+    faults = [Fault(100.0, 100.0, most_armed=40)]
+    accounts = Accounts(journal=[], ledger=lines, wire=Wire(faults=faults))
+    lines.popitem()
+    fewer = replace(accounts, ledger=dict(lines))
+
+    assert broken(fewer) == set()
+    assert oracle.figures(fewer).explained == 40
+    lines[DeliveryId(8, 40).text()] = Booked("b40@x.example", "in_doubt", NOW, notes=[LOST])
+    assert broken(replace(accounts, ledger=lines)) == {Rule.FEW_DOUBTS}
+
+
+def test_what_a_lost_time_took_away_is_counted_apart() -> None:
+    gone = DeliveryId(7, 9).text()
+    lost = replace(taken(Taken(gone, 1, "a9@x.example")), promised=[ONE, TWO, gone])
+
+    assert broken(lost) == {Rule.KEPT, Rule.NO_DENIAL}
+    assert broken(replace(lost, in_gap=[gone])) == set()
+    assert oracle.figures(replace(lost, in_gap=[gone])).lost_in_gap == 1
+
+
+def test_a_window_of_an_earlier_epoch_that_is_settled_is_found() -> None:
+    """Its answer closes the new try unsent, or lets the next one go beside it."""
+    closed = booked(ONE, Booked("a1@x.example", "accepted", NOW, last_try=4097))
+    beside = replace(closed, journal=[*HONEST.journal, Taken(ONE, 4097, "a1@x.example")])
+
+    assert broken(closed) == {Rule.NO_PHANTOM}
+    assert broken(beside) == {Rule.ONCE}
+
+
 def test_the_figures_count_what_is_lost_once() -> None:
-    lost = replace(booked(THREE, Booked("a3@x.example", "waiting")), promised=[THREE])
+    lost = replace(third("waiting"), promised=[THREE])
 
     figures = oracle.figures(lost)
 
@@ -82,9 +299,30 @@ def test_the_figures_count_what_is_lost_once() -> None:
 def test_a_half_written_line_of_the_journal_counts_as_nothing() -> None:
     try_ = DeliveryId(7, 0, 2).text()
 
-    taken = evidence.journal([f"{try_} a1@x.example 12.5\n", "nonsense x 1\n", f"{try_} a1@x"])
+    found = evidence.journal([f"{try_} a1@x.example 12.5\n", "nonsense x 1\n", f"{try_} a1@x"])
 
-    assert taken == [Taken(ONE, 2, "a1@x.example", datetime.fromtimestamp(12.5, UTC))]
+    assert found == [Taken(ONE, 2, "a1@x.example", datetime.fromtimestamp(12.5, UTC))]
+
+
+def test_a_line_of_the_server_says_who_is_named_inside_and_what_was_answered() -> None:
+    reference = f"{DeliveryId(7, 0, 2).text()}_3_abcdefghijklmnop"
+    lines = [
+        f"{reference} a1@x.example 12.5 12.25 250 a1@x.example,a2@x.example\n",
+        "- a2@x.example 13.5 13.25 550\n",
+        "- a3@x.example 14.5 14.25 -\n",
+    ]
+
+    [one] = evidence.journal(lines)
+    seen = evidence.exchanges(lines)
+
+    assert (one.mail, one.try_number) == (ONE, 2)
+    assert one.inside == ["a1@x.example", "a2@x.example"]
+    assert seen == [
+        Exchange("a1@x.example", 12.25, 12.5, 250, ONE, 2),
+        Exchange("a2@x.example", 13.25, 13.5, 550),
+        Exchange("a3@x.example", 14.25, 14.5, None),
+    ]
+    assert evidence.refused(seen) == {"a2@x.example"}
 
 
 def test_a_secret_or_a_whole_address_in_a_log_is_found_and_not_repeated(tmp_path: Path) -> None:
@@ -94,6 +332,18 @@ def test_a_secret_or_a_whole_address_in_a_log_is_found_and_not_repeated(tmp_path
     found = evidence.leaks([log], secrets=["hunter2", ""], domain="x.example")
 
     assert found == [f"worker.log:{n} has a secret or a full address" for n in (2, 3)]
+
+
+@pytest.mark.django_db
+def test_the_ledger_is_read_with_every_mails_history() -> None:
+    stream_id = cast.stream(mails=2)
+    cast.book(stream_id, lambda position: entries.refused(position, code="550"))
+
+    lines = evidence.ledger(cast.sender().workspace_id)
+
+    assert [line.state for line in lines.values()] == ["failed", "failed"]
+    assert all(line.notes == [Note("refused", 1)] for line in lines.values())
+    assert {line.kind for line in lines.values()} == {"campaign"}
 
 
 @pytest.mark.django_db

@@ -18,6 +18,7 @@ from django.conf import settings
 from kombu import Connection, Exchange, Queue
 
 from postledger.dispatch.models import Worker
+from tests import children
 
 RABBITMQ = os.environ.get("BROKER_URL", "amqp://guest:guest@127.0.0.1:5672//")
 REDIS = "redis://127.0.0.1:6379/15"
@@ -44,7 +45,10 @@ class Process:
 
     def shows_life(self) -> bool:
         assert self.popen.poll() is None, self.log.read_text()[-3000:]
-        return Worker.objects.filter(name__endswith=f":{self.popen.pid}").exists()
+        return any(
+            Worker.objects.filter(name__endswith=f":{pid}").exists()
+            for pid in children.pids(self.popen.pid)
+        )
 
     def stop(self, number: int = signal.SIGTERM, *, patience: float = PATIENCE) -> int:
         self.popen.send_signal(number)

@@ -1,7 +1,6 @@
 """What journeys begin with: a sender on a sandbox that keeps a journal, and mail for it."""
 
 from collections import Counter
-from datetime import UTC, datetime
 from pathlib import Path
 
 from django.db import connection
@@ -38,7 +37,6 @@ def stream(owner: Sender, kind: Kind, *, body: Body | None = None) -> int:
         sender_id=owner.pk,
         kind=kind,
         title="News",
-        now=datetime.now(UTC),
         body=body,
     )
 

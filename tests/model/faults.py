@@ -2,33 +2,65 @@
 
 from collections.abc import Iterator
 
-from tests.model import ledger
+from tests.model import epochs, ledger, poison
 from tests.model.moves import has_holder, run_out, settle
 from tests.model.windows import Step
-from tests.model.world import Phase, Worker, World, with_delivery, with_truth, with_worker
+from tests.model.world import (
+    ALWAYS,
+    Fence,
+    Phase,
+    State,
+    World,
+    with_budget,
+    with_delivery,
+    with_truth,
+)
 
 
 def faults(rules: ledger.Rules, world: World) -> Iterator[Step]:
-    yield from _kills(rules, world)
+    may_ask = epochs.may_ask(rules, world)
+    yield from _kills(world)
+    if may_ask:
+        yield from _lost_answers(rules, world)
     yield from _pauses(world)
     for position in range(len(world.truths)):
         yield from _late_bytes(world, position)
         yield from _grace(world, position)
-        yield from _events(rules, world, position)
+        if may_ask:
+            yield from _events(rules, world, position)
+    if world.budget.backups or world.era is not ALWAYS:
+        yield from epochs.faults(rules, world)
 
 
-def _kills(rules: ledger.Rules, world: World) -> Iterator[Step]:
+def _kills(world: World) -> Iterator[Step]:
     if not world.budget.kills:
         return
     budget = world.budget._replace(kills=world.budget.kills - 1)
     for worker in dict.fromkeys(world.workers):
         if worker.phase is not Phase.IDLE:
-            after = with_worker(world, worker, Worker())._replace(budget=budget)
+            after = with_budget(poison.die(world, worker), budget)
             yield f"kill -9 of the worker of lease {worker.lease}", after
-        if worker.phase is Phase.ARMED and len(worker.answers) < len(worker.sends):
-            # Only what it was doing dies, not the process: the rest of the window has no answer.
-            label, after = settle(rules, world, worker)
-            yield f"{label} without every answer", after._replace(budget=budget)
+
+
+def _lost_answers(rules: ledger.Rules, world: World) -> Iterator[Step]:
+    """What a call or a settle would have told its worker never reaches it."""
+    budget = world.budget
+    if not (budget.kills or budget.repeats):
+        return
+    fewer_kills = budget._replace(kills=budget.kills - 1)
+    fewer_repeats = budget._replace(repeats=budget.repeats - 1)
+    for worker in dict.fromkeys(world.workers):
+        for part in worker.parts if worker.phase is Phase.ARMED else ():
+            is_answered = len(part.answers) == len(part.sends)
+            if budget.kills and not is_answered:
+                # Only what it was doing dies: the rest of the window has no answer.
+                label, after = settle(rules, world, worker, part)
+                yield f"{label} without every answer", with_budget(after, fewer_kills)
+            if budget.repeats and is_answered and part.lo < part.to:
+                # The settle commits, and its worker will settle once more.
+                label, _ = settle(rules, world, worker, part)
+                after = ledger.settle(rules, world, worker, part)
+                yield f"{label}, unheard", with_budget(after, fewer_repeats)
 
 
 def _pauses(world: World) -> Iterator[Step]:
@@ -36,10 +68,14 @@ def _pauses(world: World) -> Iterator[Step]:
     if not world.budget.pauses:
         return
     budget = world.budget._replace(pauses=world.budget.pauses - 1)
-    for batch in world.batches:
-        if batch.is_fresh and has_holder(world, batch):
-            label = f"lease {batch.lease} runs out while its worker stands still"
-            yield label, run_out(world, batch)._replace(budget=budget)
+    for lease in dict.fromkeys(batch.lease for batch in world.batches):
+        after = world
+        for batch in world.batches:
+            if batch.lease == lease and batch.is_fresh and has_holder(world, batch):
+                after = run_out(after, batch)
+        if after is not world:
+            label = f"lease {lease} runs out while its worker stands still"
+            yield label, with_budget(after, budget)
 
 
 def _late_bytes(world: World, position: int) -> Iterator[Step]:
@@ -60,6 +96,10 @@ def _grace(world: World, position: int) -> Iterator[Step]:
 
 
 def _events(rules: ledger.Rules, world: World, position: int) -> Iterator[Step]:
-    for try_no in sorted(world.truths[position].taken):
-        after = ledger.accept(rules, world, position, try_no)
+    truth, is_seen = world.truths[position], world.era.fence is not Fence.UNSEEN
+    if truth.is_heard and world.deliveries[position].state is State.ACCEPTED:
+        return  # nothing would change
+    for try_no in sorted(truth.taken):
+        is_early = is_seen and try_no in truth.early
+        after = ledger.accept(rules, world, position, try_no, is_early=is_early)
         yield f"an event says {position} try {try_no} was accepted", after

@@ -6,6 +6,7 @@ from tests.model.world import (
     Answer,
     Batch,
     Delivery,
+    Part,
     State,
     Truth,
     Worker,
@@ -22,29 +23,35 @@ Rules = frozenset[Rule]
 MAX_ATTEMPTS = 2
 
 
-def settle(rules: Rules, world: World, worker: Worker) -> World:
+def settle(rules: Rules, world: World, worker: Worker, part: Part) -> World:
     """Write the window's answers; without the batch they are only evidence."""
-    batch = _held_batch(rules, world, worker)
+    batch = _held_batch(rules, world, worker, part)
     if batch is None:
-        return _late_truth(rules, world, worker)
+        return _late_truth(rules, world, worker, part)
     retries: list[int] = []
-    for position, answer in zip(worker.sends, worker.answers, strict=False):
-        world, again = _settle_one(rules, world, position, worker.key.try_no, answer)
+    for position, answer in zip(part.sends, part.answers, strict=False):
+        world, again = _settle_one(rules, world, position, part.key.try_no, answer)
         if again:
             retries.append(position)
     # A line that was handed over and has no answer is in doubt.
-    world = _doubt_rest(world, worker.lo, worker.to, worker.key.try_no)
-    moved = batch._replace(lo=worker.to, armed_to=None)
+    world = _doubt_rest(world, part.lo, part.to, part.key.try_no)
+    moved = batch._replace(lo=part.to, armed_to=None)
     world = with_batch(world, batch, moved if moved.lo < moved.hi else None)
     for lo, hi in _runs(retries):
-        world = with_new_batch(world, lo, hi, next_try(rules, world, lo))
+        world = with_new_batch(world, lo, hi, next_try(rules, world, lo), is_retry=True)
     return world
 
 
-def accept(rules: Rules, world: World, position: int, try_no: int) -> World:
+def accept(
+    rules: Rules, world: World, position: int, try_no: int, *, is_early: bool = False
+) -> World:
     """Record that the provider took this try, told by an event or by a lease that is gone."""
     line, truth = world.deliveries[position], world.truths[position]
+    if line.state is State.ABSENT or (is_early and _is_unmatched(rules, world, line)):
+        return world
     truth = truth._replace(is_heard=True)
+    if is_early and line.state is not State.IN_DOUBT and Rule.EPOCH_ACCEPTED not in rules:
+        return with_truth(world, position, truth)
     if line.state is State.ACCEPTED:
         return with_truth(world, position, truth)
     if line.state is not State.IN_DOUBT and Rule.LATE_ACCEPTED not in rules:
@@ -60,7 +67,7 @@ def accept(rules: Rules, world: World, position: int, try_no: int) -> World:
 
 def sweep(rules: Rules, world: World, batch: Batch) -> World:
     """Take back a lease that has run out; nobody knows what became of its armed window."""
-    free = batch._replace(armed_to=None, lease=0, is_fresh=False)
+    free = batch._replace(armed_to=None, lease=0, is_fresh=False, is_alone=False)
     if batch.armed_to is None or Rule.SWEEP not in rules:
         return with_batch(world, batch, free)
     world = _doubt_rest(world, batch.lo, batch.armed_to, batch.key.try_no)
@@ -73,7 +80,7 @@ def drain(rules: Rules, world: World, batch: Batch) -> World:
     for position in range(batch.lo, batch.hi):
         line = world.deliveries[position]
         if line.state is State.WAITING:
-            world = _ended(rules, world, position, line, State.CANCELLED)
+            world = end(rules, world, position, line, State.CANCELLED)
     return with_batch(world, batch, None)
 
 
@@ -84,8 +91,22 @@ def bar(rules: Rules, world: World, try_no: int, verdicts: tuple[tuple[int, Stat
         if line.state is State.WAITING and line.last_try < try_no:
             line, truth = _counted(line, world.truths[position], try_no)
             world = with_truth(world, position, truth)
-            world = _ended(rules, world, position, line, verdict)
+            world = end(rules, world, position, line, verdict)
     return world
+
+
+def end(rules: Rules, world: World, position: int, line: Delivery, state: State) -> World:
+    """Give a line its result, unless an older try of it is still in doubt."""
+    if line.doubts and Rule.STICKY in rules:
+        state = State.IN_DOUBT
+    return with_delivery(world, position, line._replace(state=state), world.truths[position])
+
+
+def doubt(world: World, position: int, try_no: int) -> World:
+    """Put a line in doubt about one try; that counts as an attempt."""
+    line, truth = _counted(world.deliveries[position], world.truths[position], try_no)
+    line = line._replace(state=State.IN_DOUBT, doubts=line.doubts | {try_no}, in_grace=True)
+    return with_delivery(world, position, line, truth)
 
 
 def is_covered(world: World, position: int) -> bool:
@@ -97,13 +118,15 @@ def next_try(rules: Rules, world: World, position: int) -> int:
     return (line.last_try if Rule.TRY in rules else line.attempts) + 1
 
 
-def _held_batch(rules: Rules, world: World, worker: Worker) -> Batch | None:
+def _held_batch(rules: Rules, world: World, worker: Worker, part: Part) -> Batch | None:
+    if Rule.EPOCH_SETTLE in rules and worker.epoch != world.era.epoch:
+        return None
     for batch in world.batches:
-        if batch.key != worker.key:
+        if batch.key != part.key:
             continue
         if Rule.SETTLE_BATCH not in rules:
             return batch
-        is_window = (batch.lo, batch.armed_to) == (worker.lo, worker.to)
+        is_window = (batch.lo, batch.armed_to) == (part.lo, part.to)
         if batch.lease == worker.lease and (is_window or Rule.WINDOW not in rules):
             return batch
     return None
@@ -124,7 +147,7 @@ def _settle_one(
         case Answer.ACCEPTED:
             return _accepted(world, position, try_no, truth, counts=True), False
         case Answer.IN_DOUBT:
-            return _doubted(world, position, try_no), False
+            return doubt(world, position, try_no), False
         case Answer.THROTTLED | Answer.NOT_SENT:
             line = line._replace(state=State.WAITING, last_try=try_no)
             return with_delivery(world, position, line, truth), True
@@ -134,15 +157,21 @@ def _settle_one(
                 line = line._replace(state=State.WAITING)
                 return with_delivery(world, position, line, truth), True
             world = with_truth(world, position, truth)
-            return _ended(rules, world, position, line, State.FAILED), False
+            return end(rules, world, position, line, State.FAILED), False
 
 
-def _late_truth(rules: Rules, world: World, worker: Worker) -> World:
-    for position, answer in zip(worker.sends, worker.answers, strict=False):
+def _is_unmatched(rules: Rules, world: World, line: Delivery) -> bool:
+    """Whether evidence of an earlier epoch finds a line here that was planned since."""
+    return line.epoch >= world.era.epoch and Rule.EPOCH_EVIDENCE in rules
+
+
+def _late_truth(rules: Rules, world: World, worker: Worker, part: Part) -> World:
+    is_early = worker.epoch != world.era.epoch
+    for position, answer in zip(part.sends, part.answers, strict=False):
         if answer is Answer.ACCEPTED:
-            world = accept(rules, world, position, worker.key.try_no)
-        elif answer is not Answer.IN_DOUBT:
-            world = _deny(rules, world, position, worker.key.try_no, answer)
+            world = accept(rules, world, position, part.key.try_no, is_early=is_early)
+        elif answer is not Answer.IN_DOUBT and not (is_early and Rule.EPOCH_DENIED in rules):
+            world = _deny(rules, world, position, part.key.try_no, answer)
     return world
 
 
@@ -170,7 +199,8 @@ def _deny(rules: Rules, world: World, position: int, try_no: int, answer: Answer
     world = with_delivery(world, position, line, truth)
     if state is State.FAILED:
         return world
-    return with_new_batch(world, position, position + 1, next_try(rules, world, position))
+    try_after = next_try(rules, world, position)
+    return with_new_batch(world, position, position + 1, try_after, is_retry=True)
 
 
 def _accepted(world: World, position: int, try_no: int, truth: Truth, *, counts: bool) -> World:
@@ -181,25 +211,12 @@ def _accepted(world: World, position: int, try_no: int, truth: Truth, *, counts:
     return with_delivery(world, position, line, truth._replace(by_word=False))
 
 
-def _doubted(world: World, position: int, try_no: int) -> World:
-    line, truth = _counted(world.deliveries[position], world.truths[position], try_no)
-    line = line._replace(state=State.IN_DOUBT, doubts=line.doubts | {try_no}, in_grace=True)
-    return with_delivery(world, position, line, truth)
-
-
 def _doubt_rest(world: World, lo: int, to: int, try_no: int) -> World:
     for position in range(lo, to):
         line = world.deliveries[position]
         if line.state is State.WAITING and line.last_try < try_no:
-            world = _doubted(world, position, try_no)
+            world = doubt(world, position, try_no)
     return world
-
-
-def _ended(rules: Rules, world: World, position: int, line: Delivery, state: State) -> World:
-    """Give a line its result, unless an older try of it is still in doubt."""
-    if line.doubts and Rule.STICKY in rules:
-        state = State.IN_DOUBT
-    return with_delivery(world, position, line._replace(state=state), world.truths[position])
 
 
 def _counted(line: Delivery, truth: Truth, try_no: int) -> tuple[Delivery, Truth]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from tests.model import ledger
+from tests.model import epochs, ledger
 from tests.model.moves import name
 from tests.model.rules import Rule
 from tests.model.windows import Step
 from tests.model.world import (
+    ALWAYS,
     NONE,
     Delivery,
     Page,
@@ -20,8 +21,12 @@ from tests.model.world import (
 
 
 def people(rules: ledger.Rules, world: World) -> Iterator[Step]:
+    if not epochs.may_ask(rules, world):
+        return
     yield from _stream(world)
     yield from _split(rules, world)
+    if world.era is not ALWAYS or world.budget.releases:
+        yield from epochs.people(world)
     if world.budget.clicks:
         yield from _draw(world)
         if world.page is not None:
@@ -70,24 +75,34 @@ def _click(rules: ledger.Rules, world: World, page: Page) -> Iterator[Step]:
         return
     budget = world.budget._replace(clicks=world.budget.clicks - 1)
     is_covered = Rule.COVERED in rules and ledger.is_covered(world, page.position)
+    is_too_soon = Rule.EPOCH_GRACE in rules and world.era.in_grace
     for button, line_after, truth_after in _buttons(rules, page, line, truth):
-        if is_covered and line_after.state is State.WAITING:
+        if line_after.state is State.WAITING and (is_covered or is_too_soon):
             continue
         after = with_delivery(world, page.position, line_after, truth_after)
         if line_after.state is State.WAITING:
+            after = _inform(after, line.recipient)
             try_no = ledger.next_try(rules, after, page.position)
             after = with_new_batch(after, page.position, page.position + 1, try_no)
         yield f"someone clicks {button} for {page.position}", after._replace(budget=budget)
+
+
+def _inform(world: World, recipient: int) -> World:
+    """Who lets a mail go again asks for it whatever the recipient got at another position."""
+    truths = tuple(
+        truth._replace(known=truth.known | truth.taken) if truth.recipient == recipient else truth
+        for truth in world.truths
+    )
+    return world._replace(truths=truths)
 
 
 def _buttons(
     rules: ledger.Rules, page: Page, line: Delivery, truth: Truth
 ) -> Iterator[tuple[str, Delivery, Truth]]:
     again = line._replace(state=State.WAITING, in_grace=False)
-    informed = truth._replace(known=truth.known | truth.taken)
     if page.state is State.FAILED:
         if not line.in_grace or Rule.ORPHANS_NOT_SENT not in rules:
-            reset = informed._replace(ended=NONE, by_word=False)
+            reset = truth._replace(ended=NONE, by_word=False)
             yield "requeue", again._replace(attempts=0), reset
         return
     sent = line._replace(state=State.ACCEPTED, doubts=NONE, in_grace=False)
@@ -95,6 +110,8 @@ def _buttons(
     # Its bytes may still leave, so the grace stays: requeue asks for it.
     failed = line._replace(state=State.FAILED, doubts=NONE)
     disowned = truth.disowned | frozenset(range(1, line.last_try + 1))
-    yield "count as not sent", failed, truth._replace(disowned=disowned, by_word=True)
+    # The word is about the lost time too, and whatever an old process still sends.
+    unsent = truth._replace(disowned=disowned, by_word=True, is_excused=True)
+    yield "count as not sent", failed, unsent
     if not line.in_grace or Rule.ORPHANS not in rules:
-        yield "send again", again, informed
+        yield "send again", again, truth

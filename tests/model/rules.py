@@ -31,6 +31,34 @@ class Rule(StrEnum):
     TOKEN = "token"  # fencing tokens come from a sequence, so no two leases are alike
     SWEEP = "sweep"  # an armed window without an answer is in doubt, never waiting
 
+    ALONE = "alone"  # 13: a batch that lost a worker is claimed alone
+    COMPOSE_ALONE = "compose-alone"  # 13: while nothing else of its process is being composed
+    ROUNDS_ALONE = "rounds-alone"  # 13: and no round of another claim begins until it is armed
+    ALONE_COUNTS = "alone-counts"  # 13: only what was lost alone counts as the batch's own fault
+    ALONE_ENDS = "alone-ends"  # 13: the first arm ends the lone claim, whatever is left of it
+    ARM_RESETS = "arm-resets"  # 13: an arm forgets what was lost before it
+    HALVE = "halve"  # 13: a batch of several is halved, only a batch of one fails
+    ONE_STARTS_ANEW = "one-starts-anew"  # 13: a half of one mail has lost nothing yet
+    EPOCH_NOTICE = "epoch-notice"  # 14: no verb before the process compared its new connection
+    EPOCH_GATE = "epoch-gate"  # 14: nothing is claimed or armed until a person lifts the fence
+    EPOCH_FENCE = "epoch-fence"  # 14: what was due in the lost time is in doubt before that
+    EPOCH_GAP = "epoch-gap"  # 14: the lost time ends when the fence falls, not before
+    EPOCH_FORWARD = "epoch-forward"  # 14: what a release may have brought forward was due too
+    EPOCH_UPKEEP = "epoch-upkeep"  # 14: sweep and drain wait until that is done
+    EPOCH_ARM = "epoch-arm"  # 14: arm only with a claim of this epoch
+    EPOCH_SETTLE = "epoch-settle"  # 14: a settle of another epoch is evidence only
+    EPOCH_WAIT = "epoch-wait"  # 14: nor does another epoch's claim give work back
+    EPOCH_TOKEN = "epoch-token"  # 14: lease tokens leap
+    EPOCH_TRY = "epoch-try"  # 14: tries of lines put in doubt leap
+    EPOCH_TRY_ENDED = "epoch-try-ended"  # 14: so do those of lines restored failed or in doubt
+    EPOCH_POSITION = "epoch-position"  # 14: positions leap
+    EPOCH_NUMBER = "epoch-number"  # 14: no epoch number is used twice, nor its leaps
+    EPOCH_EVIDENCE = "epoch-evidence"  # 14: earlier evidence finds no line planned since
+    EPOCH_ACCEPTED = "epoch-accepted"  # 14: an earlier acceptance beats every other state
+    EPOCH_DENIED = "epoch-denied"  # 14: an earlier denial ends no doubt
+    EPOCH_GRACE = "epoch-grace"  # 14: send again and requeue wait for the earlier epoch's bytes
+    PLANNED_AFTER = "planned-after"  # 14: whom a restored run plans then starts in doubt
+
 
 ALL = frozenset(Rule)
 
@@ -44,8 +72,22 @@ ALL = frozenset(Rule)
 # - A late denial finds no such line under a live batch: only send again makes a line wait with a
 #   doubt, in a batch of its own, and a verdict leaves nothing of that window, so it is passed over.
 # - A window that is armed with nothing left to send does no harm while denials spare its lines.
-# The last stands beside the twelve: two leases with one token are told apart by what the sweep
+# The token stands beside the twelve: two leases with one token are told apart by what the sweep
 # has changed, as arm asks for the lo it composed from, settle for the lo and armed_to it armed.
+# Three stand behind the fence:
+# - Old claims find nothing to arm, and tokens that come again nothing to settle: the fence deletes
+#   every batch that may have been claimed in the lost time, and batch numbers leap as well.
+# - Evidence of an earlier epoch finds no line of a later one while positions leap. Without both a
+#   mail is accepted that never went, sooner than without the leap alone.
 BACKSTOPS = frozenset(
-    {Rule.ARM_LEASE, Rule.ARM_FRESH, Rule.PASS_OVER, Rule.COVERED_DENIED, Rule.TOKEN}
+    {
+        Rule.ARM_LEASE,
+        Rule.ARM_FRESH,
+        Rule.PASS_OVER,
+        Rule.COVERED_DENIED,
+        Rule.TOKEN,
+        Rule.EPOCH_ARM,
+        Rule.EPOCH_TOKEN,
+        Rule.EPOCH_EVIDENCE,
+    }
 )

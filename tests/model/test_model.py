@@ -27,6 +27,30 @@ HARM = {
     Rule.COVERED: (6, "waits in two batches"),
     Rule.SPLIT: (1, "waits in two batches"),
     Rule.SWEEP: (9, "cancelled, yet the provider took it"),
+    Rule.ALONE: (0, "the machine cannot finish what waits"),
+    Rule.COMPOSE_ALONE: (17, "failed as poison that had not killed often alone"),
+    Rule.ROUNDS_ALONE: (30, "failed as poison that had not killed often alone"),
+    Rule.ALONE_COUNTS: (9, "failed as poison that had not killed often alone"),
+    Rule.ALONE_ENDS: (31, "failed as poison that had not killed often alone"),
+    Rule.ARM_RESETS: (22, "failed as poison that had not killed often alone"),
+    Rule.HALVE: (14, "failed as poison that had not killed often alone"),
+    Rule.ONE_STARTS_ANEW: (19, "failed as poison that had not killed often alone"),
+    Rule.EPOCH_NOTICE: (10, "accepted, yet the provider never took it"),
+    Rule.EPOCH_GATE: (13, "outside id was used for two sends"),
+    Rule.EPOCH_FENCE: (11, "cancelled, yet the provider took it"),
+    Rule.EPOCH_GAP: (16, "outside id was used for two sends"),
+    Rule.EPOCH_FORWARD: (17, "outside id was used for two sends"),
+    Rule.EPOCH_UPKEEP: (10, "cancelled, yet the provider took it"),
+    Rule.EPOCH_SETTLE: (22, "outside id was used for two sends"),
+    Rule.EPOCH_WAIT: (16, "outside id was used for two sends"),
+    Rule.EPOCH_TRY: (24, "outside id was used for two sends"),
+    Rule.EPOCH_TRY_ENDED: (25, "outside id was used for two sends"),
+    Rule.EPOCH_POSITION: (18, "outside id was used for two sends"),
+    Rule.EPOCH_NUMBER: (15, "accepted, yet the provider never took it"),
+    Rule.EPOCH_ACCEPTED: (9, "acceptance was heard, yet it is waiting"),
+    Rule.EPOCH_DENIED: (22, "took it twice and nobody asked"),
+    Rule.EPOCH_GRACE: (17, "took it twice and nobody asked"),
+    Rule.PLANNED_AFTER: (17, "took it twice and nobody asked"),
 }
 
 # How many worlds there are; pinned, so that a move nobody makes any more is noticed.
@@ -46,6 +70,23 @@ SIZES = {
     "two mails, clicked": 14_488,
     "three mails": 17_402,
     "three mails, killed, halved": 10_263,
+    "two batches, killed, paused": 10_813,
+    "two batches, killed, cancelled": 2_984,
+    "two batches of three mails, killed": 9_740,
+    "two batches, one poisoned, killed": 2_118,
+    "two mails, one poisoned, killed": 691,
+    "three mails, one poisoned, killed": 23_920,
+    "restored, paused": 3_147,
+    "restored, try later, settled twice": 1_484,
+    "restored, try later, clicked": 3_399,
+    "restored, refused, clicked twice": 3_828,
+    "restored, clicked": 3_167,
+    "restored, cancelled": 664,
+    "restored, due later": 129,
+    "restored, throttled": 396,
+    "two mails, restored": 2_674,
+    "a run of one, restored, clicked": 4_334,
+    "two requests, restored twice": 13_174,
 }
 
 
@@ -53,7 +94,7 @@ def _story(result: checker.Result) -> str:
     return "\n".join((*result.trace, f"=> {result.violation or 'no claim is broken'}"))
 
 
-@pytest.mark.parametrize("configuration", configurations.SMALL, ids=lambda it: it.name)
+@pytest.mark.parametrize("configuration", configurations.EVERY, ids=lambda it: it.name)
 def test_no_claim_breaks_in_any_reachable_world(
     configuration: configurations.Configuration,
 ) -> None:
@@ -67,17 +108,19 @@ def test_no_claim_breaks_in_any_reachable_world(
 def test_without_the_rule_a_claim_breaks(rule: Rule) -> None:
     length, claim = HARM[rule]
 
-    result = checker.explore([it.start() for it in configurations.SMALL], ALL - {rule})
+    result = checker.explore([it.start() for it in configurations.about(rule)], ALL - {rule})
 
     assert claim in result.violation, _story(result)
     assert len(result.trace) == length, _story(result)
 
 
-# The whole of SMALL was explored without each of them too; here it would cost a minute.
+# Every configuration was explored without each of them too; here it would cost minutes.
 @pytest.mark.parametrize("rule", sorted(BACKSTOPS))
 def test_without_one_backstop_no_claim_breaks(rule: Rule) -> None:
     is_of_verdicts = rule in {Rule.PASS_OVER, Rule.COVERED_DENIED}
-    chosen = configurations.BARRED if is_of_verdicts else configurations.LEASES
+    chosen = configurations.about(rule)
+    if chosen is configurations.SMALL:
+        chosen = configurations.BARRED if is_of_verdicts else configurations.LEASES
 
     result = checker.explore([it.start() for it in chosen], ALL - {rule})
 
@@ -89,16 +132,28 @@ def test_without_one_backstop_no_claim_breaks(rule: Rule) -> None:
     [
         ({Rule.ARM_LEASE, Rule.ARM_FRESH}, 9, "cancelled, yet the provider took it"),
         ({Rule.PASS_OVER, Rule.COVERED_DENIED}, 15, "waits in two batches"),
+        (
+            {Rule.EPOCH_EVIDENCE, Rule.EPOCH_POSITION},
+            11,
+            "accepted, yet the provider never took it",
+        ),
     ],
-    ids=["arm", "verdicts"],
+    ids=["arm", "verdicts", "evidence"],
 )
 def test_without_both_backstops_a_claim_breaks(
     left_out: set[Rule], length: int, claim: str
 ) -> None:
-    result = checker.explore([it.start() for it in configurations.SMALL], ALL - left_out)
+    chosen = configurations.about(min(left_out))
+    result = checker.explore([it.start() for it in chosen], ALL - left_out)
 
     assert claim in result.violation, _story(result)
     assert len(result.trace) == length, _story(result)
+
+
+def test_chance_kills_too_seldom_to_fail_a_mail_that_kills_nobody() -> None:
+    for it in configurations.EVERY + configurations.LARGE:
+        if it.poison is not None and it.poison.spares_others:
+            assert it.budget.kills + it.budget.pauses < it.poison.fail_after
 
 
 def test_every_rule_is_needed_or_is_a_backstop() -> None:

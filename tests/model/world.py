@@ -13,6 +13,10 @@ class State(StrEnum):
     CANCELLED = "cancelled"
     SUPPRESSED = "suppressed"
     IN_DOUBT = "in_doubt"
+    ABSENT = "absent"  # no line has this position
+
+
+UNSENT = (State.FAILED, State.CANCELLED, State.SUPPRESSED)
 
 
 class Answer(StrEnum):
@@ -41,6 +45,21 @@ class Phase(StrEnum):
     ARMED = "armed"
 
 
+class Due(StrEnum):
+    """When a batch may be claimed, seen from the moment of the backup."""
+
+    NOW = "now"
+    LATER = "later"
+    THROTTLED = "throttled"  # later too, but a release brings it forward
+
+
+class Fence(StrEnum):
+    LIFTED = "lifted"
+    UNSEEN = "unseen"  # the database has gone back in time and nobody has noticed
+    FALLEN = "fallen"  # a new epoch has begun, the lines of the lost time are as they were restored
+    JUDGED = "judged"  # whatever may have gone in the lost time is in doubt
+
+
 class Delivery(NamedTuple):
     """One line of the books."""
 
@@ -49,6 +68,8 @@ class Delivery(NamedTuple):
     attempts: int = 0
     doubts: frozenset[int] = NONE
     in_grace: bool = False  # resend_after lies ahead: bytes of a doubtful try may still leave
+    recipient: int = 0
+    epoch: int = 1  # in which it was planned
 
 
 class Key(NamedTuple):
@@ -67,21 +88,35 @@ class Batch(NamedTuple):
     lease: int = 0  # 0: nobody has it
     is_fresh: bool = False  # lease_until lies in the future of the database's clock
     version: int = 0
+    has_losses: bool = False  # a lease was lost before it was armed
+    lone_losses: int = 0  # those lost while it was alone with its process
+    is_alone: bool = False  # the lease was taken for this batch alone
+    due: Due = Due.NOW
+    epoch: int = 1  # in which due_at lies: what an earlier one made due may have gone
 
 
-class Worker(NamedTuple):
-    """The memory of one process; killing it leaves an idle one."""
+class Part(NamedTuple):
+    """One batch of a claim, and the window of it that goes in this round."""
 
-    phase: Phase = Phase.IDLE
-    key: Key = Key(0, 0)
-    lease: int = 0
-    in_time: bool = False  # by its own clock a call may still start
+    key: Key
+    in_time: bool = True  # by the worker's own clock a call may still start
     version: int = 0
     lo: int = 0
-    to: int = 0
+    to: int = 0  # lo: it has no window
     sends: tuple[int, ...] = ()
     barred: tuple[tuple[int, State], ...] = ()  # the gates' verdicts, to be committed by the arm
     answers: tuple[Answer, ...] = ()
+
+
+class Worker(NamedTuple):
+    """The memory of one stream worker, with its claim; killing its process leaves an idle one."""
+
+    phase: Phase = Phase.IDLE
+    lease: int = 0
+    parts: tuple[Part, ...] = ()
+    is_alone: bool = False
+    epoch: int = 1
+    process: int = 0  # those with the same number die together; 0: a process of its own
 
 
 class Truth(NamedTuple):
@@ -91,10 +126,14 @@ class Truth(NamedTuple):
     wire: frozenset[int] = NONE  # tries whose bytes may still arrive
     taken: frozenset[int] = NONE  # tries in the provider's journal
     known: frozenset[int] = NONE  # tries in that journal when a person let the mail go again
+    early: frozenset[int] = NONE  # tries of an earlier epoch
     disowned: frozenset[int] = NONE  # tries a person has counted as not sent
     ended: frozenset[int] = NONE  # attempts completed since the last requeue, doubts among them
     is_heard: bool = False  # an acceptance has reached the ledger
     by_word: bool = False  # the result is a person's word
+    recipient: int = 0  # whom the first mail of this position went to, or is to go to
+    is_excused: bool = False  # it is past knowing whether a try of an earlier epoch went
+    lone_deaths: int = 0  # processes that died while they composed this mail and nothing else
 
 
 class Page(NamedTuple):
@@ -116,6 +155,56 @@ class Budget(NamedTuple):
     splits: int = 0
     verdicts: int = 0
     answers: tuple[Answer, ...] = EVERY_ANSWER  # what the provider may say
+    batches: int = 1  # that one claim may take
+    repeats: int = 0  # settles that commit and are done again, as nobody heard that they did
+    waits: int = 0  # claims that are given back until later
+    releases: int = 0  # throttled batches that are brought forward
+    backups: int = 0
+    restores: int = 0
+
+
+class Poison(NamedTuple):
+    """Which mails kill the process that composes them, and when the ledger acts on it."""
+
+    positions: frozenset[int]
+    halve_after: int = 2
+    fail_after: int = 2
+    spares_others: bool = True  # kills by chance are too few to fail a mail that kills nobody
+
+
+class Plan(NamedTuple):
+    """Who has no line yet, in a run or as requests that are still to come."""
+
+    recipients: frozenset[int] = NONE
+    next_position: int = 0
+    is_run: bool = False
+
+
+class Backup(NamedTuple):
+    """The ledger's part of a world, and what it had heard and been told until then."""
+
+    deliveries: tuple[Delivery, ...]
+    batches: tuple[Batch, ...]
+    told: tuple[Truth, ...]
+    is_held: bool
+    is_cancelled: bool
+    plan: Plan
+    epoch: int
+
+
+class Era(NamedTuple):
+    """Where the ledger stands in time."""
+
+    epoch: int = 1
+    fence: Fence = Fence.LIFTED
+    backup: Backup | None = None
+    last_epoch: int = 1  # the highest there ever was; a witness outside the database knows it
+    in_grace: bool = False  # bytes of an earlier epoch may still leave
+    has_come: bool = False  # the time for which later batches wait
+    leaps: int = 0  # how many epochs the numbers leapt over when this one began
+
+
+ALWAYS = Era()  # of a ledger that was never copied
 
 
 class World(NamedTuple):
@@ -128,12 +217,19 @@ class World(NamedTuple):
     is_cancelled: bool = False
     page: Page | None = None
     wrong: str = ""  # a step that must never be taken, named by the move that took it
+    era: Era = ALWAYS
+    plan: Plan = Plan()
+    poison: Poison | None = None
 
 
 # These make nearly every world there is; _replace takes nearly twice as long.
 def with_delivery(world: World, position: int, delivery: Delivery, truth: Truth) -> World:
     deliveries = _put(world.deliveries, position, delivery)
     return World(deliveries, _put(world.truths, position, truth), *world[2:])
+
+
+def with_budget(world: World, budget: Budget) -> World:
+    return World(world[0], world[1], world[2], world[3], budget, *world[5:])
 
 
 def with_truth(world: World, position: int, truth: Truth) -> World:
@@ -149,13 +245,18 @@ def with_batch(world: World, old: Batch, new: Batch | None) -> World:
     return World(world[0], world[1], tuple(sorted(rows, key=_order)), *world[3:])
 
 
-def with_new_batch(world: World, lo: int, hi: int, try_no: int) -> World:
+def with_new_batch(world: World, lo: int, hi: int, try_no: int, *, is_retry: bool = False) -> World:
     key = Key(lo, try_no)
     # Twins exist only where a rule was left out; live memory must not mistake one for another.
-    used = {row.key for row in world.batches} | {worker.key for worker in world.workers}
+    used = {row.key for row in world.batches}
+    used |= {part.key for worker in world.workers for part in worker.parts}
     while key in used:
         key = key._replace(serial=key.serial + 1)
-    return world._replace(batches=tuple(sorted((*world.batches, Batch(key, lo, hi)), key=_order)))
+    era = world.era
+    # A retry waits for a while, perhaps until after the fence that is about to fall.
+    epoch = era.epoch + (is_retry and era.fence is Fence.UNSEEN)
+    added = Batch(key, lo, hi, epoch=epoch)
+    return world._replace(batches=tuple(sorted((*world.batches, added), key=_order)))
 
 
 def with_worker(world: World, old: Worker, new: Worker) -> World:
@@ -163,6 +264,18 @@ def with_worker(world: World, old: Worker, new: Worker) -> World:
     rest = list(world.workers)
     rest.remove(old)
     return World(world[0], world[1], world[2], tuple(sorted((*rest, new))), *world[4:])
+
+
+def with_part(worker: Worker, old: Part, new: Part | None) -> Worker:
+    """Replace one part of a claim; None drops it, and a claim without parts is over."""
+    index = worker.parts.index(old)
+    middle = () if new is None else (new,)
+    parts = (*worker.parts[:index], *middle, *worker.parts[index + 1 :])
+    return worker._replace(parts=parts) if parts else idle(worker)
+
+
+def idle(worker: Worker) -> Worker:
+    return Worker(process=worker.process)
 
 
 def _order(batch: Batch) -> Key:

@@ -67,6 +67,20 @@ def test_mail_to_an_earlier_address_is_forgotten() -> None:
     assert ALICE not in left
 
 
+def test_an_address_that_a_contact_had_before_is_exported_and_forgotten_by_itself() -> None:
+    workspace_id = moved()
+
+    def former() -> object:
+        document = json.loads(export.export(workspace_id, address=ALICE, now=NOW))
+        return [found["former_addresses"] for found in document["contacts"]]
+
+    assert former() == [[OLD]]
+    erasure.erase(workspace_id, address=OLD.upper(), actor="bob", now=NOW)
+
+    assert former() == [None]
+    assert OLD not in everything()
+
+
 def test_an_export_holds_mail_to_an_earlier_address() -> None:
     assert [mail["address"] for mail in mails(moved())] == [OLD, OLD, ALICE]
 

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-import psycopg
 import pytest
 from pytest_django import Settings
 
@@ -12,14 +11,14 @@ from postledger.contacts.models import Contact
 from postledger.deliveries import audit, entries, ledger
 from postledger.deliveries.entries import Body, Claim, Decision, Kind, Line, Seen
 from postledger.deliveries.states import State
-from postledger.lib.advisory import Lock
+from postledger.lib import work_leases
+from postledger.lib.work_leases import Work
 from postledger.privacy import erasure, pending
 from postledger.privacy.models import Pending
 from postledger.workers import tasks
 from tests import cast
 from tests.campaigns import mailing, press
 from tests.fakes import notion
-from tests.journeys import stage
 from tests.privacy.test_privacy import everything
 from tests.races import collide
 from tests.web import callers
@@ -222,10 +221,8 @@ def test_two_never_look_at_once(acme: int) -> None:
     launched(acme)
     erase(acme)
 
-    with psycopg.connect(stage.database(), autocommit=True) as other:
-        other.execute("SELECT pg_advisory_lock(%s, 0)", [Lock.FORGETTING.value])
+    with work_leases.alone(Work.FORGETTING):
         meanwhile = later()
-        other.execute("SELECT pg_advisory_unlock(%s, 0)", [Lock.FORGETTING.value])
 
     assert (meanwhile, later()) == (0, 1)
 

@@ -62,6 +62,10 @@ BY_ADDRESS: Mapping[str, tuple[Phase, str]] = {
     "broken": (Phase.RCPT, Fault.CLOSE),
     "vanish": (Phase.TAKEN, Fault.CLOSE),
     "hang": (Phase.TAKEN, Fault.STALL),
+    # What the sandbox never does, so it takes these as any other address.
+    "twice": (Phase.TAKEN, "250 2.0.0 Ok: queued as Q\r\n250 2.0.0 Ok: queued as Q"),
+    "garbage": (Phase.TAKEN, "\0\udcff{garbage}"),
+    "nul": (Phase.RCPT, "550 5.1.1 no \0 such \udced\udca0\udc80 user \udcff"),
 }
 
 
@@ -200,7 +204,7 @@ class Conversation:
             self.writer.transport.abort()
         if fault in set(Fault):
             raise GoneError
-        self.writer.write(f"{fault}\r\n".encode())
+        self.writer.write(f"{fault}\r\n".encode("utf-8", "surrogateescape"))
         if fault.startswith("421"):
             await self.writer.drain()
             raise GoneError

@@ -1,20 +1,26 @@
 """Messages for tests, and the ways to hand them over."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 
+from postledger.lib import references
+from postledger.lib.clock import boottime
 from postledger.lib.ids import DeliveryId
 from postledger.providers.base import Mailbox, Outcome, OutgoingMessage, Parts, Provider
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 SENDER = "news@acme.example"
+[KEY] = references.derive_keys(["a secret of the tests"])
 WIRE = b"From: news@acme.example\r\nSubject: Hello\r\n\r\nGood morning.\r\n"
 
 
 def an_id(position: int, try_number: int = 1) -> str:
     return str(DeliveryId(1_382_979_469_313, position, try_number).uuid())
+
+
+def a_reference(position: int, try_number: int = 1) -> str:
+    return references.write(an_id(position, try_number), 3, KEY)
 
 
 def a_message(
@@ -23,7 +29,7 @@ def a_message(
     content: Parts | bytes = WIRE,
     sender: str = SENDER,
 ) -> OutgoingMessage:
-    return OutgoingMessage(an_id(position), sender, recipient, content)
+    return OutgoingMessage(an_id(position), a_reference(position), sender, recipient, content)
 
 
 def a_window(*recipients: str) -> list[OutgoingMessage]:
@@ -45,8 +51,7 @@ async def send(
     provider: Provider, window: Sequence[OutgoingMessage], within: float = 60.0
 ) -> list[Outcome]:
     """Every outcome in the window's order; fails when a message has none or two."""
-    deadline = asyncio.get_running_loop().time() + within
-    outcomes = [pair async for pair in provider.send(window, deadline)]
+    outcomes = [pair async for pair in provider.send(window, boottime() + within)]
     assert sorted(index for index, _ in outcomes) == list(range(len(window)))
     return [outcome for _, outcome in sorted(outcomes, key=lambda pair: pair[0])]
 
@@ -54,4 +59,4 @@ async def send(
 def closing(
     provider: Provider, window: Sequence[OutgoingMessage], within: float = 60.0
 ) -> aclosing[AsyncGenerator[tuple[int, Outcome]]]:
-    return aclosing(provider.send(window, asyncio.get_running_loop().time() + within))
+    return aclosing(provider.send(window, boottime() + within))

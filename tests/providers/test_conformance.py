@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from postledger.lib.clock import boottime
 from postledger.providers import registry
 from postledger.providers.base import (
     Accepted,
@@ -115,6 +116,38 @@ def test_an_empty_window_has_no_outcomes(stands: Stands) -> None:
     at(stands, story)
 
 
+@pytest.mark.parametrize("word", ["twice", "garbage", "nul"])
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_a_service_that_talks_nonsense_about_one_mail_gets_the_others(
+    stands: Stands, word: str, lanes: int
+) -> None:
+    async def story(stand: Stand) -> None:
+        others = [f"r{n}@example.com" for n in range(6)]
+        window = a_window(*others[:3], f"{word}@example.com", *others[3:])
+
+        outcomes = await send(stand.provider, window)
+
+        nonsense = outcomes.pop(3)
+        assert {type(outcome) for outcome in outcomes} == {Accepted}
+        assert isinstance(nonsense, (Accepted, InDoubt, Refused))
+        assert (f"{word}@example.com" in stand.taken()) == isinstance(nonsense, MAYBE_TAKEN)
+        assert sorted(set(stand.taken()) - {f"{word}@example.com"}) == others
+
+    at(stands, story, lanes=lanes)
+
+
+@pytest.mark.parametrize("word", [*OUTCOMES, "twice", "garbage", "nul"])
+def test_every_text_of_an_outcome_can_be_stored(stands: Stands, word: str) -> None:
+    async def story(stand: Stand) -> None:
+        [outcome] = await send(stand.provider, a_window(f"{word}@example.com"))
+
+        texts = [getattr(outcome, name, "") for name in ("id", "code", "detail")]
+        assert any(texts)
+        assert all(text.isprintable() and text.encode() for text in texts if text)
+
+    at(stands, story)
+
+
 def test_two_windows_at_once_get_their_own_outcomes(stands: Stands) -> None:
     async def story(stand: Stand) -> None:
         one = a_window(*(f"r{n}@example.com" for n in range(10)))
@@ -155,8 +188,7 @@ def test_nothing_is_started_after_the_deadline(stands: Stands) -> None:
 
 def test_the_deadline_ends_a_window(stands: Stands) -> None:
     async def story(stand: Stand) -> None:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + stand.provider.call_time + 0.2
+        deadline = boottime() + stand.provider.call_time + 0.2
         window = a_window("alice@example.com", "hang@example.com")
 
         outcomes = dict([pair async for pair in stand.provider.send(window, deadline)])
@@ -165,9 +197,26 @@ def test_the_deadline_ends_a_window(stands: Stands) -> None:
             0: Accepted,
             1: InDoubt,
         }
-        assert loop.time() < deadline + 5
+        assert boottime() < deadline + 5
 
     at(stands, story, patience=1)
+
+
+def test_a_machine_that_slept_through_the_deadline_takes_up_nothing_more(stands: Stands) -> None:
+    """Its timers did not run: only the clock, read directly before each hand-over, tells."""
+
+    async def story(stand: Stand) -> None:
+        window = a_window("alice@example.com", *(f"slow+{n}@example.com" for n in range(5)))
+        sending = asyncio.ensure_future(send(stand.provider, window, within=600))
+        await until(lambda: bool(stand.taken()))
+        stand.clock.sleep(3600.0)
+
+        outcomes = await sending
+
+        assert [type(outcome) for outcome in outcomes] == [Accepted, *[NotSent] * 5]
+        assert stand.taken() == ["alice@example.com"]
+
+    at(stands, story, lanes=2)
 
 
 class Collector:
@@ -179,8 +228,7 @@ class Collector:
         self.task = asyncio.ensure_future(self._collect(stand))
 
     async def _collect(self, stand: Stand) -> None:
-        deadline = asyncio.get_running_loop().time() + 60
-        async for index, outcome in stand.provider.send(self.window, deadline):
+        async for index, outcome in stand.provider.send(self.window, boottime() + 60):
             assert index not in self.outcomes
             self.outcomes[index] = outcome
 

@@ -117,7 +117,7 @@ def test_no_field_adds_a_header(field: str, evil: str) -> None:
     message = FIELDS[field](evil)
     assert isinstance(message.content, Parts)
     try:
-        wire = mime.compose(message.content, delivery_id=an_id(7))
+        wire = mime.compose(message.content, reference=an_id(7))
     except RefusedError:
         return
 
@@ -162,6 +162,6 @@ def test_no_field_adds_a_message_or_a_recipient_on_the_wire() -> None:
 def test_what_only_looks_like_a_line_end_arrives_as_it_was(name: str) -> None:
     subject = f"innocent{BREAKS[name]}Bcc: mallory@evil.example"
 
-    wire = mime.compose(replace(a_letter(), subject=subject), delivery_id=an_id(7))
+    wire = mime.compose(replace(a_letter(), subject=subject), reference=an_id(7))
 
     assert strict.parsed(wire)["Subject"] == subject

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postledger.lib import references
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
+from postledger.lib.references import Reference
 from postledger.providers import addresses, mime
 from postledger.providers.base import Attachment, Mailbox, Parts
 from tests.providers import strict
-from tests.providers.messages import a_letter, an_id
+from tests.providers.messages import KEY, a_letter, a_reference, an_id
 
 # Everything a header may hold: no controls, no Unicode line ends, no half characters.
 speakable = st.text(
@@ -25,7 +27,7 @@ anything = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\
 
 
 def wire(letter: Parts) -> bytes:
-    return mime.compose(letter, delivery_id=an_id(7))
+    return mime.compose(letter, reference=a_reference(7))
 
 
 def read(letter: Parts) -> EmailMessage:
@@ -58,7 +60,7 @@ def test_a_letter_in_full() -> None:
         "Subject: Hello\r\n"
         "Date: Sun, 15 Nov 2026 12:00:00 +0000\r\n"
         "Message-ID: <01420000-0001-8000-8000-000000000007@acme.example>\r\n"
-        "X-Postledger-Id: 01420000-0001-8001-8000-000000000007\r\n"
+        "X-Postledger-Id: 01420000-0001-8001-8000-000000000007_3_l2enkqucvdq2lips\r\n"
         "MIME-Version: 1.0\r\n"
         "List-Unsubscribe: <https://acme.example/u?t=1>\r\n"
         "Content-Type: multipart/alternative;\r\n"
@@ -83,20 +85,30 @@ def test_the_same_letter_gives_the_same_bytes() -> None:
 
 
 def test_every_try_of_a_mail_bears_the_same_message_id() -> None:
-    first = mime.compose(a_letter(), delivery_id=an_id(7, try_number=1))
-    second = mime.compose(a_letter(), delivery_id=an_id(7, try_number=2))
-    other = mime.compose(a_letter(), delivery_id=an_id(8, try_number=1))
+    first = mime.compose(a_letter(), reference=a_reference(7, try_number=1))
+    second = mime.compose(a_letter(), reference=a_reference(7, try_number=2))
+    other = mime.compose(a_letter(), reference=a_reference(8, try_number=1))
 
     assert strict.parsed(first)["Message-ID"] == strict.parsed(second)["Message-ID"]
     assert strict.parsed(first)["Message-ID"] != strict.parsed(other)["Message-ID"]
-    assert DeliveryId.parse(strict.parsed(second)["X-Postledger-Id"]) == DeliveryId(
-        1_382_979_469_313, 7, 2
+    assert references.read(strict.parsed(second)["X-Postledger-Id"], [KEY]) == Reference(
+        DeliveryId(1_382_979_469_313, 7, 2), 3
     )
 
 
-def test_an_id_that_is_not_ours_is_a_bug() -> None:
-    with pytest.raises(ValueError, match="not an id"):
-        mime.compose(a_letter(), delivery_id="17\r\nBcc: x@y.example")
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "17",
+        "17\r\nBcc: x@y.example",
+        f"{an_id(7)}_3_x\r\nBcc: x@y.example",
+        f"{an_id(7)}_3 x",
+        "_3",
+    ],
+)
+def test_a_reference_that_is_not_ours_is_a_bug(reference: str) -> None:
+    with pytest.raises(ValueError, match="not a reference"):
+        mime.compose(a_letter(), reference=reference)
 
 
 @given(speakable)

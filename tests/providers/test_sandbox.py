@@ -18,7 +18,7 @@ def sent(*recipients: str, settings: Settings | None = None) -> list[ProviderEve
     told: list[ProviderEvent] = []
 
     async def play() -> None:
-        made = Sandbox(settings or Settings(slow=0.01), emit=told.extend, clock=lambda: NOON)
+        made = Sandbox(settings or Settings(slow=0.01), emit=told.extend, now=lambda: NOON)
         async with opened(made) as sandbox:
             await send(sandbox, a_window(*recipients), within=0.2)
 

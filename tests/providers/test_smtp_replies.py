@@ -171,6 +171,19 @@ def test_what_is_no_reply_is_noticed(garbage: bytes) -> None:
         list(ReplyParser().feed(garbage))
 
 
+@given(st.sampled_from([b"250", b"451", b"550"]), st.binary(max_size=100))
+def test_whatever_bytes_a_server_says_every_text_can_be_stored(code: bytes, said: bytes) -> None:
+    line = code + b" " + said.replace(b"\n", b"") + b"\r\n"
+
+    [reply] = ReplyParser().feed(line)
+
+    outcome = replies.answer(reply, "ours")
+    assert all(
+        text.isascii() and text.isprintable()
+        for text in (getattr(outcome, name, "") for name in ("id", "code", "detail"))
+    )
+
+
 @given(st.lists(st.integers(0, 70), max_size=8))
 def test_replies_are_read_however_they_are_cut(cuts: list[int]) -> None:
     stream = b"220 hi\r\n250-one\r\n250-two\r\n250 three\r\n354\r\n550 5.1.1 no\n"

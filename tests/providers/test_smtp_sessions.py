@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from postledger.lib.clock import Deadline, boottime
 from postledger.providers.base import (
     Accepted,
     InDoubt,
@@ -441,8 +442,7 @@ def test_a_cancellation_is_not_sent_before_the_dot_and_in_doubt_after_it(
     told: list[Outcome] = []
 
     async def collect(provider: Smtp) -> None:
-        deadline = asyncio.get_running_loop().time() + 60
-        async for _, outcome in provider.send([a_message(content=content)], deadline):
+        async for _, outcome in provider.send([a_message(content=content)], boottime() + 60):
             told.append(outcome)
 
     async def story(provider: Smtp) -> None:
@@ -476,7 +476,9 @@ def test_an_answer_that_comes_together_with_the_cancellation_counts(
         session = Session(settings, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         frame = framing.frame(a_message())
         assert isinstance(frame, Frame)
-        transaction = Transaction(session, frame, "ours", timeouts=settings.timeouts, dot_by=1.0)
+        transaction = Transaction(
+            session, frame, "ours", timeouts=settings.timeouts, dot_by=Deadline(1.0)
+        )
         session.stage = stage
         session.line.data_received(said)
 

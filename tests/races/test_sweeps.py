@@ -6,7 +6,7 @@ import pytest
 
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Claim, Kind, Window
-from postledger.deliveries.ledger import Swept, sql
+from postledger.deliveries.ledger import Swept, sql, upkeep
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from tests import cast
@@ -94,9 +94,10 @@ def test_two_sweeps_at_once_halve_a_batch_that_kills_its_workers_once() -> None:
 
     for _ in range(6):
         stream = cast.stream(mails=16)
-        for _ in range(2):
+        for _ in range(upkeep.HALVE_AFTER):
             cast.run_out(cast.claim(stream).lease)
             assert ledger.sweep().given_back == 1
+            cast.bring_forward(stream)
         cast.run_out(cast.claim(stream).lease)
         swept = collide.together([ledger.sweep] * 2)
 

@@ -5,10 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import F
 
 from postledger.accounts.models import Sender
 from postledger.contacts.models import Contact
-from postledger.deliveries import ledger, queries
+from postledger.deliveries import ledger, partitions, queries
+from postledger.deliveries.entries import Kind
 from postledger.deliveries.reasons import Reason
 from postledger.lib import ids, wake
 from postledger.lib.ids import DeliveryId
@@ -16,6 +18,7 @@ from postledger.observability import metrics
 from postledger.providers.base import Attachment
 from postledger.transactional import actions, flows
 from postledger.transactional.idempotency import KeyReusedError
+from postledger.transactional.models import Flow
 from postledger.transactional.values import (
     Answer,
     InvalidMailError,
@@ -49,6 +52,11 @@ def accept(
         is_test=is_test,
         now=now,
     )
+
+
+def end_month() -> None:
+    """Makes what is this month's flow the last month's."""
+    Flow.objects.update(month=F("month") - 1)
 
 
 def named(id_: str) -> DeliveryId:
@@ -148,13 +156,17 @@ def test_keys_of_two_workspaces_do_not_meet() -> None:
 
 
 def test_a_key_stays_taken_across_a_months_end() -> None:
-    last = datetime(2026, 11, 30, 23, 59, 59, tzinfo=UTC)
-    first = accept(key="order-5", now=last)
+    this, last = partitions.this_month(), NOW.replace(day=1) - timedelta(days=1)
+    stream_id = cast.stream(Kind.TRANSACTIONAL, now=last)
+    Flow.objects.create(sender=cast.sender(), month=this, is_test=False, stream_id=stream_id)
+    first = accept(key="order-5")
+    end_month()
 
-    again = accept(key="order-5", now=last + timedelta(seconds=2))
+    again, other = (accept(key=key, now=NOW + flows.KEPT_FOR) for key in ("order-5", "order-6"))
 
     assert again == first
-    assert ids.month_of_stream(named(first.ids[0]).stream_id) == ids.month_of(last)
+    months = [ids.month_of_stream(named(answer.ids[0]).stream_id) for answer in (first, other)]
+    assert months == [this - 1, this]
 
 
 def test_a_repeat_is_answered_even_when_it_would_be_refused_today() -> None:
@@ -276,17 +288,24 @@ def test_a_bell_that_breaks_does_not_refuse_the_mail() -> None:
 
 
 def test_a_month_and_a_test_have_streams_of_their_own() -> None:
-    may, june = datetime(2026, 12, 5, tzinfo=UTC), datetime(2027, 1, 5, tzinfo=UTC)
-
-    streams = [
-        named(accept(now=now, is_test=is_test).ids[0]).stream_id
-        for now in (may, june)
-        for is_test in (False, True, False)
-    ]
+    streams: list[int] = []
+    for now in (NOW, NOW + flows.KEPT_FOR):
+        answers = [accept(now=now, is_test=is_test) for is_test in (False, True, False)]
+        streams += [named(answer.ids[0]).stream_id for answer in answers]
+        end_month()
 
     assert len(set(streams)) == 4
     assert streams[0] == streams[2]
     assert streams[3] == streams[5]
+
+
+@pytest.mark.parametrize("wrong", [timedelta(days=-100), timedelta(days=100)])
+def test_a_process_with_a_wrong_clock_writes_into_the_month_of_the_database(
+    wrong: timedelta,
+) -> None:
+    streams = {named(accept(now=now).ids[0]).stream_id for now in (NOW, NOW + wrong)}
+
+    assert [ids.month_of_stream(stream_id) for stream_id in streams] == [partitions.this_month()]
 
 
 def test_a_cancelled_stream_is_replaced() -> None:

@@ -171,7 +171,7 @@ def test_what_the_door_takes_the_composer_never_refuses(asked: MailRequest) -> N
         attachments=asked.attachments,
     )
 
-    assert mime.compose(letter, delivery_id=DeliveryId(1, 1).text())
+    assert mime.compose(letter, reference=DeliveryId(1, 1).text())
 
 
 @pytest.mark.parametrize(

@@ -84,4 +84,4 @@ def composed(id_: str) -> bytes:
         headers=body.headers or {},
         attachments=tuple(body.attachments),
     )
-    return mime.compose(letter, delivery_id=found.text())
+    return mime.compose(letter, reference=found.text())

@@ -501,8 +501,8 @@ def start_setup(address: str) -> subprocess.Popen[str]:
 @contextmanager
 def setting_up(address: str) -> Iterator[psycopg.Connection]:
     """Somebody else who is in the middle of it."""
-    with psycopg.connect(address, autocommit=True) as other:
-        other.execute("SELECT pg_advisory_lock(hashtext('postledger_setup'))")
+    with psycopg.connect(address) as other:
+        other.execute("SELECT pg_advisory_xact_lock(hashtext('postledger_setup'))")
         yield other
 
 

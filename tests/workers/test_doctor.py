@@ -14,6 +14,7 @@ from postledger.accounts.keys import Scope
 from postledger.workers.doctor import clock, database
 from postledger.workers.doctor.findings import Level
 from tests import cast
+from tests.fakes.pooler import TransactionPooler
 from tests.providers.fake_smtp import FakeSmtp
 from tests.workers import patients
 from tests.workers.patients import DEAD, doctor, doctor_elsewhere
@@ -101,6 +102,7 @@ def test_a_missing_database_is_to_be_created(django_db_setup: None) -> None:
         ("fe_sendauth: no password supplied", "Correct them in DATABASE_URL."),
         ('FATAL:  role "p" does not exist', "Correct it in DATABASE_URL."),
         ('FATAL:  no pg_hba.conf entry for host "10.0.0.1"', "Allow it in pg_hba.conf."),
+        ("FATAL:  unsupported startup parameter: options", "Give PostgreSQL's own port"),
         ("FATAL:  remaining connection slots are reserved", "Raise max_connections"),
         ("timeout expired", "Start PostgreSQL"),
     ],
@@ -154,7 +156,6 @@ def test_a_missing_next_month_is_a_warning(django_db_setup: None) -> None:
 @pytest.mark.parametrize(
     ("setting", "remedy"),
     [
-        ("synchronous_commit = off", "ALTER SYSTEM SET synchronous_commit = on"),
         (
             "default_transaction_isolation = 'repeatable read'",
             "RESET default_transaction_isolation",
@@ -172,15 +173,75 @@ def test_a_database_that_keeps_less_than_the_ledger_needs_is_a_problem(
     assert report.level("migrations") == "ok"  # it is reachable, so the rest is examined
 
 
-@pytest.mark.parametrize("name", ["fsync", "full_page_writes"])
-def test_a_server_that_forgets_is_a_problem(name: str) -> None:
-    on = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
-    settings = {**on, "default_transaction_isolation": "read committed", name: "off"}
+def test_a_database_that_is_set_to_forget_does_not_for_us(unmade: str) -> None:
+    with altered(unmade, "SET synchronous_commit = off", "RESET synchronous_commit"):
+        report = doctor_elsewhere(DATABASE_URL=unmade)
 
-    [finding] = database.durability(settings)
+    assert report.level("server") == "ok"
+
+
+SOUND = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "synchronous_commit": "on",
+    "default_transaction_isolation": "read committed",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("fsync", "off", "ALTER SYSTEM SET fsync = on"),
+        ("full_page_writes", "off", "ALTER SYSTEM SET full_page_writes = on"),
+        ("synchronous_commit", "off", "SET synchronous_commit = on"),
+        ("synchronous_commit", "local", "SET synchronous_commit = on"),
+        ("synchronous_commit", "remote_write", "SET synchronous_commit = on"),
+    ],
+)
+def test_a_server_that_forgets_is_a_problem(name: str, value: str, remedy: str) -> None:
+    [finding] = database.durability({**SOUND, name: value})
 
     assert finding.level is Level.PROBLEM
-    assert f"ALTER SYSTEM SET {name} = on" in finding.remedy
+    assert name in finding.found
+    assert remedy in finding.remedy
+
+
+def test_a_server_that_waits_for_more_than_is_asked_for_is_none() -> None:
+    assert list(database.durability({**SOUND, "synchronous_commit": "remote_apply"})) == []
+
+
+@pytest.mark.parametrize(
+    ("states", "names"),
+    [(["async"], ""), (["async", "potential"], "a"), ([None], ""), ([None, None], "")],
+)
+def test_standbys_that_no_commit_waits_for_are_a_problem(
+    states: list[str | None], names: str
+) -> None:
+    [finding] = database.standbys(states, names=names)
+
+    assert finding.level is Level.PROBLEM
+    assert f"of which there are {len(states)}" in finding.found
+    assert "synchronous_standby_names" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("states", "names"),
+    [([], ""), (["async", "sync"], "a"), (["quorum", "quorum"], "ANY 1 (*)"), ([None], "a")],
+)
+def test_without_standbys_or_with_one_that_commits_wait_for_there_is_no_problem(
+    states: list[str | None], names: str
+) -> None:
+    assert list(database.standbys(states, names=names)) == []
+
+
+@pytest.mark.parametrize("most", [1, 5])
+def test_a_transaction_pooler_is_a_warning(most: int, unmade: str) -> None:
+    with TransactionPooler(unmade, most=most) as pooler:
+        report = doctor_elsewhere(DATABASE_URL=pooler.url)
+
+    assert report.level("pooler") == "warning"
+    assert "PostgreSQL's own port" in report.told("pooler")
+    assert report.level("server") == "ok"
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Kind
@@ -21,52 +18,9 @@ from postledger.workers import tasks
 from tests import cast
 from tests.dispatch import office
 from tests.workers import brokers, patients
+from tests.workers.worker_processes import ended, within, worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@contextmanager
-def worker(
-    log: Path, *flags: str, prefix: str = "postledger-test-none", broker: str = ""
-) -> Iterator["subprocess.Popen[bytes]"]:
-    """`postledger worker`; what is left of it at the end is killed."""
-    environment = {
-        "DATABASE_URL": patients.database_url(),
-        "SECRET_KEY": settings.SECRET_KEY,
-        "BROKER_URL": broker or settings.CELERY_BROKER_URL,
-        "QUEUE_PREFIX": prefix,
-        "STOP_SECONDS": "10",
-        "RETRY_CAMPAIGN": "2: 1",
-    }
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [patients.POSTLEDGER, "worker", *flags],
-            env={**os.environ, **environment},
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            office.until(
-                lambda: process.poll() is not None or Worker.objects.exists(), patience=120
-            )
-            yield process
-        finally:
-            process.kill()
-            process.wait(10)
-
-
-def ended(process: "subprocess.Popen[bytes]", how: signal.Signals = signal.SIGTERM) -> int:
-    process.send_signal(how)
-    return process.wait(60)
-
-
-def within(seconds: float, holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.03)
-    return False
 
 
 def test_a_worker_answers_bells_and_ends_when_it_is_told_to(tmp_path: Path) -> None:
@@ -193,10 +147,10 @@ def test_a_worker_whose_line_to_the_broker_is_cut_goes_on_and_hears_bells_again(
 # A worker in whose dispatcher is a bug that nobody caught.
 _BROKEN = """
 from postledger.config.celery import app
-from postledger.dispatch import loop
+from postledger.dispatch import dispatcher
 from postledger.workers import engine
 
-class Broken(loop.Dispatcher):
+class Broken(dispatcher.Dispatcher):
     async def run(self):
         raise RuntimeError("nobody caught this")
 

@@ -16,7 +16,7 @@ from postledger.contacts.models import Contact, Subscription
 from tests.contacts import people
 from tests.contacts.importing import files
 from tests.workers import brokers, patients
-from tests.workers.test_engine import within
+from tests.workers.worker_processes import within
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 

@@ -343,12 +343,6 @@ def _invalid(stream_id: int) -> None:
     cast.judge(stream_id, lambda n: entries.invalid(n, code="INVALID_TEMPLATE"))
 
 
-def _poisonous(stream_id: int) -> None:
-    for _ in range(3):
-        cast.run_out(cast.claim(stream_id).lease)
-        ledger.sweep()
-
-
 def _counted_as_not_sent(stream_id: int) -> None:
     cast.lose(stream_id)
     ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.COUNT_AS_NOT_SENT, actor="bob")
@@ -360,7 +354,7 @@ def _disproved(stream_id: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "fail", [_refused, _given_up, _invalid, _poisonous, _counted_as_not_sent, _disproved]
+    "fail", [_refused, _given_up, _invalid, cast.poison, _counted_as_not_sent, _disproved]
 )
 def test_a_failure_is_found_however_it_failed(fail: object) -> None:
     stream_id = cast.stream(mails=1)

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from django.conf import settings as installation
 from django.utils.encoding import force_str
 
-from postledger.lib import secrets
+from postledger.lib import references, secrets
+from postledger.lib.references import Key
 
 PROVIDER = "provider settings"
 INTEGRATION = "integration settings"
@@ -26,6 +28,16 @@ def unseal(workspace_id: int, sealed: bytes, *, purpose: str = PROVIDER) -> dict
     )
     opened: dict[str, object] = json.loads(data)
     return opened
+
+
+def reference_keys() -> Sequence[Key]:
+    """The keys of references: the first one signs, every one verifies."""
+    return _derived(tuple(_secrets()))
+
+
+@cache
+def _derived(installation_secrets: tuple[str, ...]) -> Sequence[Key]:
+    return references.derive_keys(installation_secrets)
 
 
 def _secrets() -> Sequence[str]:

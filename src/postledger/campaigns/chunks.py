@@ -22,6 +22,7 @@ class Chunk:
     people: Source
     chosen: Frozen
     scopes: Sequence[str]  # the places that slices tell apart
+    stream_id: int  # of the run
     lineage: Sequence[int]  # the streams whose recipients are left out
 
     @property
@@ -47,7 +48,7 @@ def variants(chunk: Chunk) -> set[str]:
 # letter yet, and whoever plans must look again.
 _LINES = pg.SQL("""
 SELECT roll.address, roll.place AS dedupe_key, roll.contact_id, {variables} AS variables,
-       {letter} AS letter, coalesce(roll.kept_back, {tried}, {unserved}) AS kept_back
+       {letter} AS letter, coalesce(roll.kept_back, {tried}, {moved}, {unserved}) AS kept_back
 FROM ({people}) AS roll {served}
 ORDER BY roll.place
 """)
@@ -69,6 +70,7 @@ def lines(chunk: Chunk, run_id: UUID) -> Source:
         variables=_variables(chunk.chosen),
         letter=pg.SQL("0" if is_one else "variant.letter"),
         tried=_tried(chunk.lineage),
+        moved=_already(_MOVED),
         unserved=pg.SQL("NULL" if is_one else _UNSERVED),
         served=pg.SQL("" if is_one else _SERVED).format(variant=_variant(chunk.chosen)),
         people=chunk.people.sql,
@@ -78,7 +80,8 @@ def lines(chunk: Chunk, run_id: UUID) -> Source:
 
 def _params(chunk: Chunk) -> dict[str, Any]:
     lists = {"scopes": list(chunk.scopes), "lineage": list(chunk.lineage)}
-    return {**chunk.people.params, **lists}
+    mailed_in = [chunk.stream_id, *chunk.lineage]
+    return {**chunk.people.params, **lists, "mailed_in": mailed_in}
 
 
 # What fills a letter in: the name, who it comes from, and those attributes that it uses.
@@ -112,9 +115,16 @@ def _variant(chosen: Frozen) -> Composable:
             return pg.SQL(_PLACES)
 
 
+_TRIED = pg.SQL(lineages.TRIED).format(place=pg.SQL("roll.place"))
+_MOVED = pg.SQL(lineages.MAILED_BEFORE_MOVING).format(
+    former=pg.SQL("roll.former_addresses"), contact=pg.SQL("roll.contact_id")
+)
+
+
 def _tried(lineage: Sequence[int]) -> Composable:
-    if not lineage:
-        return pg.SQL("NULL")
-    condition = pg.SQL(lineages.TRIED).format(place=pg.SQL("roll.place"))
+    return _already(_TRIED) if lineage else pg.SQL("NULL")
+
+
+def _already(condition: Composable) -> Composable:
     word = pg.Literal(Exclusion.ALREADY_MAILED.value)
     return pg.SQL("CASE WHEN {} THEN {} END").format(condition, word)

@@ -7,21 +7,18 @@ from django.db.models import F, Q, QuerySet
 
 from postledger.campaigns.models import Run
 from postledger.deliveries import lineage
+from postledger.deliveries.partitions import MonthDroppedError
 from postledger.lib import ids
 from postledger.lib.errors import RefusedError
 
 _NUMBER = (1 << ids.NUMBER_BITS) - 1
 # The number of a stream is drawn under the campaign's lock, so that of two launches at one moment
-# one is before the other; its month is by the clock of whoever asked, and may be wrong.
+# one is before the other; its month is by the database's clock, which may have been set back.
 ORDER = F("stream_id").bitand(_NUMBER)
 
 
 class EarlierRunBusyError(RefusedError):
     code: ClassVar[str] = "earlier_run_busy"
-
-
-class MonthDroppedError(RefusedError):
-    code: ClassVar[str] = "month_dropped"
 
 
 def streams(run: Run) -> list[int]:
@@ -42,6 +39,14 @@ def check(run: Run) -> None:
             "What was cancelled of a run before this one is still being booked."
             " When it is, this one goes on by itself."
         )
+
+
+def is_interrupted(run: Run) -> bool:
+    """Whether a restore interrupted the planning of a run whose rest this is."""
+    return any(
+        lineage.was_interrupted(stream_id, planned_at=planned_at)
+        for stream_id, planned_at in _of(run).values_list("stream_id", "planned_at")
+    )
 
 
 def check_root(root_id: UUID) -> None:

@@ -18,16 +18,16 @@ from postledger.campaigns.models import Mailout
 from postledger.content import mailouts
 from postledger.content.notion.properties import Value
 from postledger.content.notion.writing import Writer
-from postledger.lib import advisory
-from postledger.lib.advisory import Lock
+from postledger.lib import work_leases
 from postledger.lib.errors import RefusedError
+from postledger.lib.work_leases import Work
 
 _log = structlog.get_logger(__name__)
 
 
 def tell_all(now: datetime) -> None:
     """Tells what there is to tell, for some seconds; what is left is told at the next call."""
-    with advisory.alone(Lock.TELLING) as is_ours:
+    with work_leases.alone(Work.TELLING) as is_ours:
         for workspace_id in integrations.workspaces(Kind.NOTION) if is_ours else []:
             try:
                 _tell(workspace_id, now)

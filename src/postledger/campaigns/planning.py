@@ -25,8 +25,7 @@ from postledger.contacts.roll import Roll
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.ledger import Planned
 from postledger.deliveries.reasons import Reason
-from postledger.lib import advisory, wake
-from postledger.lib.advisory import Lock
+from postledger.lib import wake
 from postledger.lib.errors import RefusedError
 
 CHUNK = 10_000
@@ -42,19 +41,13 @@ def plan_all() -> None:
 
 
 def plan(run_id: UUID) -> None:
-    """Plans what is left of a run, unless another process is at it."""
-    stream_id = Run.objects.values_list("stream_id", flat=True).get(pk=run_id)
-    with advisory.alone(Lock.PLANNING, stream_id) as is_ours:
-        if is_ours:
-            _plan(run_id, stream_id)
+    """Plans what is left of a run, until another process is at it.
 
-
-def _plan(run_id: UUID, stream_id: int) -> None:
-    """A database that is away is away for every run; all else is the trouble of this one.
-
-    That is also what the database refused: a row that is too large, a full disk, a statement that
-    somebody cancelled.
+    A database that is away is away for every run; all else is the trouble of this one. That is
+    also what the database refused: a row that is too large, a full disk, a statement that somebody
+    cancelled.
     """
+    stream_id = Run.objects.values_list("stream_id", flat=True).get(pk=run_id)
     try:
         while step(run_id):
             wake.ring(stream_id)
@@ -68,10 +61,14 @@ def _plan(run_id: UUID, stream_id: int) -> None:
 
 
 def step(run_id: UUID, *, size: int = CHUNK) -> bool:
-    """Plans one chunk, all of it or nothing; False when there is nothing to go on with now."""
+    """Plans one chunk, all of it or nothing; False when there is nothing to go on with now.
+
+    The run's row is locked meanwhile. Where another process has it, that one goes on.
+    """
     with transaction.atomic():
-        run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
-        if run.planned_at is not None:
+        free = Run.objects.select_for_update(no_key=True, skip_locked=True)
+        run = free.filter(pk=run_id).first()
+        if run is None or run.planned_at is not None:
             return False
         is_cancelled = queries.is_cancelled(queries.stream(run.stream_id))
         if run.cursor_wave == len(run.waves) or is_cancelled:
@@ -122,6 +119,7 @@ def _plan_chunk(run: Run, size: int) -> None:
         params=lines.params,
         due_at=wave.due_at,
         reason=Reason.READY if wave.due_at is None else Reason.SCHEDULED,
+        is_interrupted=earlier.is_interrupted(run),
     )
     if chunks.UNKNOWN_VARIANT in planned.kept_back:
         raise _ChangedMeanwhileError
@@ -140,6 +138,7 @@ def _chunk(run: Run, wave: _Wave, size: int) -> Chunk:
         people=rolls.chunk(run.workspace_id, _roll(run, wave), after=run.cursor_place, limit=size),
         chosen=chosen,
         scopes=frozen.scopes(chosen, now=run.launched_at) if isinstance(chosen, ByPlaces) else (),
+        stream_id=run.stream_id,
         lineage=earlier.streams(run),
     )
 

@@ -68,7 +68,6 @@ def make(campaign: Campaign, wanted: Launch, said: Said) -> UUID:
         sender_id=campaign.sender_id,
         kind=Kind.CAMPAIGN,
         title=f"{campaign.name}, test" if wanted.is_test else campaign.name,
-        now=wanted.now,
         is_test=wanted.is_sandboxed,
     )
     run = Run.objects.create(

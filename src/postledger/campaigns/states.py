@@ -27,7 +27,7 @@ class Ending(StrEnum):
 class Exclusion(StrEnum):
     """Why somebody of an audience is not planned; beside these, there are the words of the roll."""
 
-    ALREADY_MAILED = "already_mailed"  # an earlier run of the campaign has them
+    ALREADY_MAILED = "already_mailed"  # an earlier run has them, or this one by an address they had
     SUBJECT_REQUIRED = "subject_required"  # no slice that they would get has a title or a dek
     MISSING_LOCALE = "template_missing_locale"  # the template has no text for them
     INVALID_TEMPLATE = "invalid_template"  # their letter could not be made

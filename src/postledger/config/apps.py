@@ -17,3 +17,16 @@ class ConfigApp(AppConfig):
         register(checks.engine)
         register(checks.addresses)
         register(checks.database_server, Tags.database)
+        _check_connections()
+
+
+def _check_connections() -> None:
+    """Has every process notice a restored database before it uses it."""
+    from django.conf import settings
+
+    from postledger.dispatch.fence import ConnectionCheck, Fence
+    from postledger.dispatch.witness import TokenWitness
+
+    options = settings.DISPATCH_OPTIONS
+    witness = TokenWitness(redis_url=options.redis_url, folder=options.state_folder)
+    ConnectionCheck(Fence(witness, is_telling=False)).start()

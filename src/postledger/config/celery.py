@@ -12,7 +12,7 @@ django.setup()
 from django.conf import settings  # noqa: E402  settings are there once Django is set up
 
 from postledger.lib import wake  # noqa: E402
-from postledger.workers import bell, engine, importer, queues, schedule  # noqa: E402
+from postledger.workers import beat, bell, engine, importer, queues, schedule, upkeep  # noqa: E402
 
 app = Celery("postledger", fixups=[])
 app.conf.update(
@@ -22,6 +22,8 @@ app.conf.update(
 app.autodiscover_tasks(["postledger.workers"])
 app.steps["worker"].add(engine.DispatchStep)
 app.steps["worker"].add(importer.ImportStep)
+app.steps["worker"].add(upkeep.UpkeepStep)
+app.steps["worker"].add(beat.BeatStep)
 app.set_default()
 wake.install(bell.Bell().ring)
 

@@ -73,6 +73,16 @@ class Env(BaseSettings):
         default="100/second",
         description="How many requests one API key may make, per second, minute, hour or day.",
     )
+    sending: Literal["on", "off"] = Field(
+        default="on",
+        description="`off` keeps every worker from sending; set it before a copy of a disk is"
+        " started elsewhere.",
+    )
+    state_folder: str = Field(
+        default="",
+        description="Where a worker writes down how far its database has come; by default the"
+        " folder that systemd names in `STATE_DIRECTORY`, or `~/.local/state/postledger`.",
+    )
     queue_prefix: str = Field(
         default="postledger",
         pattern=r"[A-Za-z0-9._-]{1,64}",

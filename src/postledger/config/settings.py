@@ -1,5 +1,6 @@
 """Django's settings: one file for every installation, fed by the environment alone."""
 
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,21 @@ from psycopg import IsolationLevel
 from postledger.config import database_url, env
 from postledger.deliveries.entries import Kind
 from postledger.dispatch import retry
-from postledger.dispatch.rules import Rules
+from postledger.dispatch.options import Options
 from postledger.observability import logging
 
 _env = env.load()
 _database = database_url.parse(_env.database_url.get_secret_value())
+
+
+def _state_folder(given: str) -> Path:
+    """Where a worker keeps what must outlive the database: the place systemd or XDG names."""
+    if given:
+        return Path(given)
+    home = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
+    return Path(os.environ.get("STATE_DIRECTORY") or Path(home) / "postledger")
+
+
 _DEVELOPMENT_KEY = "development-only-and-known-to-everyone-who-reads-this-file"
 
 DEBUG = _env.debug
@@ -26,6 +37,7 @@ ALLOWED_HOSTS = list(_env.allowed_hosts)
 INSTALLED_APPS = [
     "django.contrib.postgres",
     "postledger.config",
+    "postledger.lib",
     "postledger.observability",
     "postledger.accounts",
     "postledger.contacts",
@@ -65,6 +77,9 @@ _database_options: dict[str, Any] = {
     "keepalives_interval": 5,
     "keepalives_count": 4,
     **_database.options,
+    # A role or a database may be set to forget its last commits after a power cut, which would send
+    # their mail again. The last word of these options wins.
+    "options": f"{_database.options.get('options', '')} -c synchronous_commit=on".strip(),
 }
 if _env.database_pool_size:
     # Who waits longer than this for a connection is told so: a request gets a 503.
@@ -102,10 +117,13 @@ REDIS_URL = _env.redis_url.get_secret_value()
 CELERY_BROKER_URL = _env.broker_url.get_secret_value()
 QUEUE_PREFIX = _env.queue_prefix
 
-DISPATCH_RULES = Rules(
+DISPATCH_OPTIONS = Options(
     shortest_lease=timedelta(seconds=_env.lease_seconds),
     largest_window=_env.batch_size,
-    grace=timedelta(seconds=_env.stop_seconds),
+    is_sending=_env.sending == "on",
+    redis_url=REDIS_URL,
+    state_folder=_state_folder(_env.state_folder),
+    stop_within=timedelta(seconds=_env.stop_seconds),
     policies={
         Kind.TRANSACTIONAL: retry.read(_env.retry_transactional),
         Kind.TOPIC: retry.read(_env.retry_topic),

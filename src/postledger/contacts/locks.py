@@ -9,9 +9,9 @@ Both take it first and keep it to the end of a short transaction: an import work
 from typing import LiteralString
 
 from postledger.contacts import sql
-from postledger.lib import advisory
-from postledger.lib.advisory import Lock
 
+# The kind of the advisory lock; 1 to 3 are the ledger's (deliveries/ledger/sql.py).
+_CONSENT = 4
 _JOIN: LiteralString = "SELECT pg_advisory_xact_lock_shared(%(lock)s, %(workspace)s::integer)"
 _LEAVE: LiteralString = "SELECT pg_advisory_xact_lock(%(lock)s, %(workspace)s::integer)"
 
@@ -28,5 +28,5 @@ def leaving(workspace_id: int) -> None:
 
 def _take(statement: LiteralString, workspace_id: int) -> None:
     # A statement of its own: the next one then sees what was committed while this one waited.
-    params = {"lock": Lock.CONSENT.value, "workspace": advisory.number(workspace_id)}
+    params = {"lock": _CONSENT, "workspace": workspace_id & 2**31 - 1}
     sql.rows(statement, params)

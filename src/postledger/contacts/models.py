@@ -40,6 +40,8 @@ class Contact(models.Model):
         Workspace, on_delete=models.PROTECT, db_index=False, db_constraint=False
     )
     address = models.TextField()
+    # The lower-case addresses it had before, written by a trigger of migration 0006; None: none.
+    former_addresses = ArrayField(models.TextField(), null=True)
     external_id = models.TextField(null=True)  # the workspace's own name for this person
     name = models.TextField(db_default="")
     from_name = models.TextField(null=True)  # who mail to this person comes from; None: the sender
@@ -86,6 +88,12 @@ class Contact(models.Model):
             _one_of("state", ContactState, name="contacts_contact_state"),
         )
         indexes = (
+            # Serves the erasing of an address that a contact had before; of few rows.
+            GinIndex(
+                fields=["former_addresses"],
+                condition=models.Q(former_addresses__isnull=False),
+                name="contacts_contact_by_former",
+            ),
             # Serves filters for what an attribute is or has.
             GinIndex(
                 fields=["attributes"],

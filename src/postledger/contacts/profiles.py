@@ -47,6 +47,7 @@ class Event:
 class Profile:
     id: int
     address: str
+    former_addresses: Sequence[str] | None
     external_id: str | None
     name: str
     from_name: str | None
@@ -70,6 +71,7 @@ class Profile:
 _COLUMNS = (
     "id",
     "address",
+    "former_addresses",
     "external_id",
     "name",
     "from_name",

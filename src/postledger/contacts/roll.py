@@ -36,13 +36,13 @@ class Roll:
 # contacts_contact_once lies in this order and has each address once, whatever its capitals. The
 # look-ups stay look-ups (OFFSET 0), and are made for the rows of one chunk only.
 _CHUNK: LiteralString = """
-SELECT contact.id AS contact_id, contact.address, contact.place, contact.name, contact.from_name,
-       coalesce({locale}, '') AS locale, contact.attributes,
+SELECT contact.id AS contact_id, contact.address, contact.place, contact.former_addresses,
+       contact.name, contact.from_name, coalesce({locale}, '') AS locale, contact.attributes,
        contact.ocd_ids, {kept_back} AS kept_back
 FROM (
-    SELECT contact.id, contact.address, lower(contact.address) COLLATE "C" AS place, contact.name,
-           contact.from_name, contact.locale, contact.attributes, contact.ocd_ids, contact.state,
-           contact.is_unconfirmed
+    SELECT contact.id, contact.address, lower(contact.address) COLLATE "C" AS place,
+           contact.former_addresses, contact.name, contact.from_name, contact.locale,
+           contact.attributes, contact.ocd_ids, contact.state, contact.is_unconfirmed
     FROM contacts_contact AS contact
     WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL
       AND lower(contact.address) COLLATE "C" > %(after)s::text
@@ -97,8 +97,9 @@ SELECT EXISTS (
 def chunk(workspace_id: int, roll: Roll, *, after: str, limit: int) -> Source:
     """The next `limit` people of a roll, after the place of the last one, which is empty at first.
 
-    Yields contact_id, address, place, name, from_name, locale, attributes, ocd_ids and kept_back,
-    in the order of places; `kept_back` says why somebody gets no mail, and is NULL for the others.
+    Yields contact_id, address, place, former_addresses, name, from_name, locale, attributes,
+    ocd_ids and kept_back, in the order of places; `kept_back` says why somebody gets no mail, and
+    is NULL for the others.
     """
     meant = roll.audience
     if roll.list_key is not None:

@@ -19,7 +19,10 @@ class Holds:
 
 
 # Every stream with work has a lane, and in each the index ends the search at the first free batch.
-_DUE_OLDEST: LiteralString = """
+_DUE_OLDEST: LiteralString = (
+    "WITH "
+    + sql.EPOCH
+    + """
 SELECT extract(epoch FROM statement_timestamp() - min(due.due_at))::float8
 FROM deliveries_lane l
 JOIN deliveries_stream s ON s.id = l.stream_id
@@ -29,12 +32,16 @@ CROSS JOIN LATERAL (
     ORDER BY b.due_at LIMIT 1
 ) AS due
 WHERE s.cancelled_at IS NULL
+  AND """
+    + sql.IS_UNFENCED
+    + """
   AND (s.held_reason IS NULL OR s.held_until <= statement_timestamp())
   AND NOT EXISTS (
     SELECT FROM deliveries_senderhold h
     WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
   )
 """
+)
 
 
 def due_oldest_seconds() -> float | None:

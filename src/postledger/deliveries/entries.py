@@ -28,6 +28,7 @@ class Outcome(StrEnum):
     SENDER_BLOCKED = "sender_blocked"  # the sender is refused, not the message; does not count
     NOT_SENT = "not_sent"  # the call was never started; does not count
     IN_DOUBT = "in_doubt"  # the line broke after hand-over
+    LOST_TIME = "lost_time"  # it was due in a time that a restore has lost
     LEASE_LOST = "lease_lost"  # its worker was lost while the window was armed
     INVALID = "invalid"  # failed a validation
     SKIPPED = "skipped"  # the recipient's settings say no
@@ -86,6 +87,7 @@ class Batch:
     hi: int
     try_number: int
     version: int
+    body_size: int = 0  # bytes of a single mail's own content
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,9 @@ class Claim:
 
     lease: int
     batches: Sequence[Batch]
+    epoch: int = 1
+    is_alone: bool = False  # one suspect, composed with nothing beside it
+    has_suspects: bool = False  # other due batches of the stream lost a worker before arming
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ class Entry:
     reason: Reason | None = None
 
 
-def accepted(position: int, *, message_id: str, duration_ms: int | None = None) -> Entry:
+def accepted(position: int, *, message_id: str | None, duration_ms: int | None = None) -> Entry:
     return Entry(
         position,
         Outcome.ACCEPTED,
@@ -208,6 +213,8 @@ class Evidence:
     try_number: int
     entry: Entry
     source: str
+    epoch: int | None = None  # in which that try was made; None is the current one
+    address: str | None = None  # to which the provider says it went
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,3 +255,4 @@ class Held:
     until: datetime | None
     actor: str
     detail: str
+    is_account: bool = False  # every sender of the account is held

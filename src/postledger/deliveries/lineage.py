@@ -1,5 +1,6 @@
 """Who is in the books of some streams already, as a condition for statements that plan more."""
 
+from datetime import datetime
 from typing import LiteralString
 
 from postledger.deliveries import partitions
@@ -14,6 +15,21 @@ EXISTS (
     SELECT FROM unnest(%(lineage)s::bigint[]) AS earlier (stream_id)
     JOIN deliveries_delivery AS line USING (stream_id)
     WHERE line.dedupe_key = {place} AND NOT (line.state = 'cancelled' AND line.last_try = 0)
+)
+"""
+
+# Whether a contact has mail of these streams under an address that it had before: it was accepted,
+# or may have been, or is about to be handed over. Mail that failed there, as all that was not
+# handed over before the contact moved does, keeps nobody from the mail to the new address.
+# By the same unique key, for the few contacts that ever moved; the address may be somebody else's
+# by now, so the line says whose it was.
+MAILED_BEFORE_MOVING: LiteralString = """
+{former} IS NOT NULL AND EXISTS (
+    SELECT FROM unnest(%(mailed_in)s::bigint[]) AS known (stream_id)
+    CROSS JOIN unnest({former}) AS former (address)
+    JOIN deliveries_delivery AS line
+      ON line.stream_id = known.stream_id AND line.dedupe_key = former.address COLLATE "C"
+    WHERE line.contact_id = {contact} AND line.state IN ('waiting', 'accepted', 'in_doubt')
 )
 """
 
@@ -53,4 +69,22 @@ def is_left_out(stream_ids: list[int]) -> bool:
 def is_forgotten(stream_ids: list[int]) -> bool:
     """Whether lines of these streams were dropped with their month: nobody knows who had mail."""
     months = {ids.month_of_stream(stream_id) for stream_id in stream_ids}
-    return not all(map(partitions.exists, months))
+    return partitions.is_dropped(months) or not all(map(partitions.exists, months))
+
+
+_INTERRUPTED: LiteralString = """
+SELECT EXISTS (
+    SELECT FROM deliveries_stream s, deliveries_epoch e
+    WHERE s.id = %(stream)s AND e.number > s.epoch
+      AND (%(planned_at)s::timestamptz IS NULL OR e.began_at < %(planned_at)s)
+)
+"""
+
+
+def was_interrupted(stream_id: int, *, planned_at: datetime | None) -> bool:
+    """Whether a restore came before a stream was planned to its end: the lost time may have planned
+    and sent more of it than is known.
+    """
+    params = {"stream": stream_id, "planned_at": planned_at}
+    [(found,)] = sql.rows(_INTERRUPTED, params)
+    return bool(found)

@@ -20,6 +20,8 @@ class Stream(models.Model):
     kind = models.TextField()
     title = models.TextField()
     is_test = models.BooleanField(db_default=False)
+    epoch = models.IntegerField(db_default=1)  # in which it was opened
+    lifted_epoch = models.IntegerField(null=True)  # in which the fence was lifted for it alone
     next_position = models.BigIntegerField(db_default=0)
     held_reason = models.TextField(null=True)
     held_since = models.DateTimeField(null=True)
@@ -48,6 +50,8 @@ class SenderHold(models.Model):
     until = models.DateTimeField(null=True)
     actor = models.TextField()
     detail = models.TextField()
+    is_account = models.BooleanField()  # every sender of the account is held, each by its own row
+    times = models.SmallIntegerField()  # how often in a row the provider was found broken
 
 
 class Lane(models.Model):
@@ -67,14 +71,15 @@ class Batch(models.Model):
     hi = models.BigIntegerField()
     armed_to = models.BigIntegerField(null=True)
     is_single = models.BooleanField()
-    try_number = models.SmallIntegerField()
+    try_number = models.IntegerField()
     due_at = models.DateTimeField()
     reason = models.TextField()
     since = models.DateTimeField()
     lease = models.BigIntegerField(null=True)
     lease_until = models.DateTimeField(null=True)
     version = models.IntegerField(db_default=0)
-    losses = models.SmallIntegerField(db_default=0)
+    losses = models.SmallIntegerField(db_default=0)  # leases lost before arming
+    lone_losses = models.SmallIntegerField(db_default=0)  # of these, while it was claimed alone
     planned = models.IntegerField(db_default=0)
     accepted = models.IntegerField(db_default=0)
     failed = models.IntegerField(db_default=0)
@@ -92,6 +97,7 @@ class Lease(models.Model):
     holder = models.TextField()
     taken_at = models.DateTimeField()
     check_at = models.DateTimeField()
+    is_alone = models.BooleanField()
     batch_ids = ArrayField(models.BigIntegerField())
 
 
@@ -123,14 +129,21 @@ class Delivery(models.Model):
     variables = models.JSONField(null=True)
     letter = models.SmallIntegerField(db_default=0)
     state = models.TextField(db_default="waiting")
-    last_try = models.SmallIntegerField(db_default=0)
-    attempts = models.SmallIntegerField(db_default=0)
+    last_try = models.IntegerField(db_default=0)
+    attempts = models.IntegerField(db_default=0)
     code = models.TextField(null=True)
     message_id = models.TextField(null=True)
     duration_ms = models.IntegerField(null=True)
     settled_at = models.DateTimeField(null=True)
-    doubts = ArrayField(models.SmallIntegerField(), null=True)
+    doubts = ArrayField(models.IntegerField(), null=True)
     resend_after = models.DateTimeField(null=True)
+
+
+class DroppedMonth(models.Model):
+    """A month whose lines were dropped; its partitions are never made again."""
+
+    month = models.IntegerField(primary_key=True)
+    dropped_at = models.DateTimeField()
 
 
 class Body(models.Model):
@@ -144,6 +157,7 @@ class Body(models.Model):
     html = models.TextField()
     text = models.TextField()
     headers = models.JSONField(null=True)
+    size = models.IntegerField(db_default=0)  # bytes, as it was stored
     to_name = models.TextField(db_default="")
     reply_to = models.TextField(db_default="")
     tags = models.JSONField(null=True)
@@ -168,7 +182,7 @@ class Attempt(models.Model):
     id = models.BigIntegerField()
     stream_id = models.BigIntegerField()
     position = models.BigIntegerField()
-    try_number = models.SmallIntegerField()
+    try_number = models.IntegerField()
     at = models.DateTimeField()
     outcome = models.TextField()
     state = models.TextField()
@@ -198,4 +212,4 @@ class ProviderMessage(models.Model):
     stream_id = models.BigIntegerField()
     message_id = models.TextField()
     position = models.BigIntegerField()
-    try_number = models.SmallIntegerField()
+    try_number = models.IntegerField()

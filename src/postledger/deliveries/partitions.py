@@ -1,12 +1,13 @@
 """Which months the ledger has room for, how much they hold, and the making of their partitions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from typing import ClassVar
 
 from django.db import connection, transaction
 
 from postledger.lib import ids
+from postledger.lib.errors import RefusedError
 
 MONTHS_AHEAD = 3
 
@@ -20,6 +21,10 @@ _OPTIONS = {
     "providermessage": "",
 }
 TABLES = tuple(f"deliveries_{table}" for table in _OPTIONS)
+
+
+class MonthDroppedError(RefusedError):
+    code: ClassVar[str] = "month_dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +41,17 @@ class Month:
         return ids.month_name(self.number)
 
 
-def ensure(now: datetime, *, ahead: int = MONTHS_AHEAD) -> list[str]:
+def this_month() -> int:
+    """The month by the database's clock: no process with a wrong clock makes or drops a month."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT deliveries_month(clock_timestamp())")
+        [(month,)] = cursor.fetchall()
+    return int(month)
+
+
+def ensure(*, ahead: int = MONTHS_AHEAD) -> list[str]:
     """Makes the missing partitions of this month and the next ones; returns the months made."""
-    first = ids.month_of(now)
+    first = this_month()
     wanted = range(first, first + ahead + 1)
     missing = sorted(set(wanted) - set(_existing()))
     for month in missing:
@@ -49,13 +62,16 @@ def ensure(now: datetime, *, ahead: int = MONTHS_AHEAD) -> list[str]:
 def make(month: int) -> None:
     """Makes one month's partitions; does nothing where they exist.
 
+    Refused for a month that was dropped: it would come back empty, and say of everybody who had
+    mail in it that they had none.
     Made apart and then attached: CREATE TABLE … PARTITION OF would wait for everyone who reads
     the ledger, and everyone who comes later would wait behind it.
     """
     bounds = f"({ids.first_stream_of(month)}) TO ({ids.first_stream_of(month + 1)})"
     with transaction.atomic(), connection.cursor() as cursor:
-        # Two makers of one month would meet in CREATE TABLE and one would fail.
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('deliveries_partitions'))")
+        lock_months()
+        if is_dropped([month]):
+            raise _dropped(month)
         for table, options in _OPTIONS.items():
             parent = f"deliveries_{table}"
             name = partition(parent, month)
@@ -69,6 +85,35 @@ def make(month: int) -> None:
                 f" CREATE POLICY service_only ON {name} USING (false);"
                 f" ALTER TABLE {parent} ATTACH PARTITION {name} FOR VALUES FROM {bounds}"
             )
+
+
+def lock_months() -> None:
+    """Keeps others from making or dropping months until the transaction ends.
+
+    Two makers of one month would meet in CREATE TABLE and one would fail; a maker that overtook
+    a drop would make an empty month.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('deliveries_partitions'))")
+
+
+def is_dropped(months: Iterable[int]) -> bool:
+    """Whether any of these months was dropped."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM deliveries_droppedmonth WHERE month = ANY(%s))",
+            [list(months)],
+        )
+        [(found,)] = cursor.fetchall()
+    return bool(found)
+
+
+def _dropped(month: int) -> MonthDroppedError:
+    return MonthDroppedError(
+        f"{ids.month_name(month)} was dropped from the ledger, and is not made again."
+        f" By the database's clock it is {ids.month_name(this_month())} now:"
+        " if that is wrong, set the clock right and try again."
+    )
 
 
 def partition(table: str, month: int) -> str:

@@ -22,6 +22,10 @@ class Reason(StrEnum):
     QUOTA_EXHAUSTED = "quota_exhausted"  # the provider's quota is used up
     OUTSIDE_HOURS = "outside_hours"  # outside the working hours
     PROVIDER_DOWN = "provider_down"  # the provider does not answer; the whole batch waits
+    NO_MEMORY = "no_memory"  # large mails use all the memory its worker may take
+    WORK_FAILED = "work_failed"  # an error that nobody foresaw, before it was handed over
+    CONTENT_BROKEN = "content_broken"  # no mail can be composed from its content
+    PROVIDER_BROKEN = "provider_broken"  # the provider raises, or takes mail and never answers
     PAUSED = "paused"  # a person paused it
     SENDER_BLOCKED = "sender_blocked"  # the provider refuses this sender: key, domain, account
 
@@ -52,6 +56,22 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.QUOTA_EXHAUSTED: Explanation("the provider's quota is used up", "a sync shows more"),
     Reason.OUTSIDE_HOURS: Explanation("it is outside the working hours", "the next opening comes"),
     Reason.PROVIDER_DOWN: Explanation("the provider does not answer", "the next try reaches it"),
+    Reason.NO_MEMORY: Explanation(
+        "other large mails use the worker's memory", "they are sent, and a worker takes it"
+    ),
+    Reason.WORK_FAILED: Explanation(
+        "the worker met an error that nobody foresaw; its log says which",
+        "it is tried again, alone",
+    ),
+    Reason.CONTENT_BROKEN: Explanation(
+        "no mail can be composed from its content",
+        "a person mends it and releases the stream (postledger stream release)",
+    ),
+    Reason.PROVIDER_BROKEN: Explanation(
+        "the provider takes mail and does not answer, or breaks down",
+        "it is tried again after a while; after three times a person releases the sender"
+        " (postledger sender release)",
+    ),
     Reason.PAUSED: Explanation("a person paused it", "a person releases it"),
     Reason.SENDER_BLOCKED: Explanation(
         "the provider refuses this sender",

@@ -25,6 +25,7 @@ _OUTCOMES: dict[Outcome, str] = {
     Outcome.SENDER_BLOCKED: "the provider refused the sender, not the mail; not counted",
     Outcome.NOT_SENT: "it was not handed over; not counted",
     Outcome.IN_DOUBT: "the line broke after hand-over",
+    Outcome.LOST_TIME: "it was due in a time that a restore of the database has lost",
     Outcome.LEASE_LOST: "its worker was lost while the mail was with the provider",
     Outcome.INVALID: "it did not pass validation",
     Outcome.SKIPPED: "the recipient's settings say no",
@@ -34,7 +35,7 @@ _OUTCOMES: dict[Outcome, str] = {
 }
 
 # Outcomes that are about doubt themselves; any other one that leaves a doubt leaves an older one.
-_DOUBTFUL = frozenset({Outcome.IN_DOUBT, Outcome.LEASE_LOST})
+_DOUBTFUL = frozenset({Outcome.IN_DOUBT, Outcome.LEASE_LOST, Outcome.LOST_TIME})
 
 _EVENTS: dict[str, str] = {
     "proved_accepted": "evidence came that the provider took it ({actor})",
@@ -161,19 +162,28 @@ def _overruled(stream: StreamFacts, now: datetime) -> str:
     """What will move the stream's work while something wide stops it; empty when nothing does."""
     if stream.cancelled_at:
         return "it will be booked as cancelled"
+    if stream.fenced_since:
+        return "it goes on when the fence is lifted"
     return "it goes on when the hold ends" if list(_holds(stream, now)) else ""
 
 
 def _stops(facts: StreamFacts, now: datetime) -> Iterator[str]:
     if facts.cancelled_at:
         yield f"The stream was cancelled {_time(facts.cancelled_at)} by {facts.cancelled_by}."
-    else:
-        yield from _holds(facts, now)
+        return
+    if facts.fenced_since:
+        yield (
+            f"The fence has been down since {_time(facts.fenced_since)}: this database was"
+            " restored, promoted or copied. A person lifts it (postledger fence)."
+        )
+    yield from _holds(facts, now)
 
 
 def _holds(facts: StreamFacts, now: datetime) -> Iterator[str]:
     """The holds in force, the widest first."""
-    for scope, held in (("sender", facts.sender_hold), ("stream", facts.stream_hold)):
+    is_account = facts.sender_hold is not None and facts.sender_hold.is_account
+    widest = "account" if is_account else "sender"
+    for scope, held in ((widest, facts.sender_hold), ("stream", facts.stream_hold)):
         if held and (held.until is None or held.until > now):
             yield _hold(scope, held)
 

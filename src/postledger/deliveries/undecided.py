@@ -15,7 +15,7 @@ from postledger.deliveries.states import State
 
 # What a mail in one of these states has gone through, at least once. A failure may have been a
 # doubt that a person or evidence ended.
-_DOUBTFUL = (Outcome.IN_DOUBT, Outcome.LEASE_LOST)
+_DOUBTFUL = (Outcome.IN_DOUBT, Outcome.LEASE_LOST, Outcome.LOST_TIME)
 _TRIED: dict[State, Sequence[Outcome]] = {
     State.IN_DOUBT: _DOUBTFUL,
     State.FAILED: (

@@ -1,28 +1,31 @@
-"""A worker's sign of life, written every few seconds and taken back at its end."""
+"""A worker's heartbeat in the database, and which workers are alive by it."""
 
 from datetime import UTC, datetime, timedelta
 
+from django.db.models import F, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
 from postledger.dispatch.models import Worker
 
-# A worker that was killed leaves its last sign behind.
+# Several times as long as a worker takes from one heartbeat to the next.
+ALIVE_WITHIN = timedelta(seconds=30)
+# A killed worker leaves its last heartbeat behind.
 FORGOTTEN_AFTER = timedelta(hours=1)
 
 
-def sign(
+def write(
     name: str,
     *,
     started_at: datetime,
-    carrying: int,
+    busy_streams: int,
     claimed_at: datetime | None,
     ticked_at: datetime | None,
 ) -> None:
     values = {
-        "carrying": carrying,
-        "claimed_at": _by_the_database(claimed_at),
-        "ticked_at": _by_the_database(ticked_at),
+        "carrying": busy_streams,
+        "claimed_at": _by_database_clock(claimed_at),
+        "ticked_at": _by_database_clock(ticked_at),
         "seen_at": Now(),
     }
     if not Worker.objects.filter(name=name).update(**values):
@@ -30,10 +33,19 @@ def sign(
         Worker.objects.filter(seen_at__lt=Now() - FORGOTTEN_AFTER).delete()
 
 
-def gone(name: str) -> None:
+def remove(name: str) -> None:
     Worker.objects.filter(name=name).delete()
 
 
-def _by_the_database(moment: datetime | None) -> CombinedExpression | None:
-    """A moment of this process's clock on the database's: others compare it with their own."""
+def alive() -> QuerySet[Worker]:
+    return Worker.objects.filter(seen_at__gt=Now() - ALIVE_WITHIN)
+
+
+def hearing_beat() -> QuerySet[Worker]:
+    """The workers that heard a tick of Celery beat a moment ago."""
+    return alive().filter(ticked_at__gt=F("seen_at") - ALIVE_WITHIN)
+
+
+def _by_database_clock(moment: datetime | None) -> CombinedExpression | None:
+    """A moment of this process's clock on the database's: others compare it with theirs."""
     return None if moment is None else Now() - (datetime.now(UTC) - moment)

@@ -1,8 +1,7 @@
-"""Stops a sender, or a test stream, when the provider, not one mail, is the trouble."""
+"""Holds a sender, an account or a test stream when the provider is the trouble, not one mail."""
 
 import time
 from collections import Counter
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import assert_never
 
@@ -11,96 +10,164 @@ import structlog
 from postledger.deliveries import ledger
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
-from postledger.dispatch import answers, retry
-from postledger.dispatch.desk import Desk
-from postledger.dispatch.routes import Blocked
-from postledger.providers.base import Accepted, Outcome, SenderBlocked, Throttled, TryLater
+from postledger.dispatch import retry
+from postledger.dispatch.db_threads import DbThreads
+from postledger.dispatch.provider_pool import Blocked
+from postledger.dispatch.rounds import answers
+from postledger.dispatch.rounds.answers import CallReport, Trouble
+from postledger.providers.base import SenderBlocked, Throttled, TryLater
 
 _log = structlog.get_logger(__name__)
 _ACTOR = "dispatcher"
-# A sender that cannot be opened is looked at again: a person may have mended it meanwhile.
-LOOK_AGAIN = timedelta(seconds=30)
+# A sender that cannot be opened is tried again: a person may have mended it meanwhile.
+TRY_AGAIN_AFTER = timedelta(seconds=30)
+# What a provider asks for is not believed for longer, unless it is the reset of a quota.
+LONGEST_HOLD = timedelta(hours=1)
+# So many calls in a row that leave doubts and no acceptance mean that the provider is broken.
+MOST_DOUBTFUL_CALLS = 3
+FORGET_EVERY = 60.0
 
 
 class Holds:
-    """Holds of a sender bind every process at once, and `postledger why` tells them.
+    """A hold binds every process at once, and `postledger why` tells it.
 
-    A test stream's answers come from the sandbox and say nothing of the sender's own provider:
-    there the stream is held, and always with an end.
+    Limits and credentials belong to an account, so all its senders are held together. A test
+    stream's answers come from the sandbox and say nothing of the sender's own provider: there the
+    stream is held, and always with an end.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._troubles: Counter[_Who] = Counter()  # in a row
-        self._resting: dict[_Who, float] = {}
+    def __init__(self, db: DbThreads) -> None:
+        self._db = db
+        self._troubles: Counter[_Holder] = Counter()  # in a row
+        self._doubtful_calls: Counter[_Holder] = Counter()  # in a row
+        self._resting: dict[_Holder, float] = {}
+        self._forgotten: dict[int, float] = {}
 
-    async def blocked(self, sender_id: int, found: Blocked) -> None:
-        await self._hold_sender(sender_id, Reason.SENDER_BLOCKED, LOOK_AGAIN, found.detail)
+    async def hold_blocked(self, sender_id: int, blocked: Blocked) -> None:
+        """Holds a sender whose provider cannot be opened."""
+        held = await self._db.run(
+            ledger.hold_sender,
+            sender_id,
+            reason=Reason.SENDER_BLOCKED,
+            actor=_ACTOR,
+            length=TRY_AGAIN_AFTER,
+            detail=blocked.detail,
+        )
+        if held:
+            _log.warning("sender held", sender_id=sender_id, detail=blocked.detail)
 
-    async def heed(self, stream: StreamFacts, outcomes: Sequence[Outcome]) -> None:
-        """Acts on what the outcomes of one window say of the sender as a whole."""
-        trouble = answers.trouble(outcomes)
-        if trouble is None:
-            if any(isinstance(outcome, Accepted) for outcome in outcomes):
-                self._troubles.pop(_who(stream), None)
+    async def hold_broken_content(self, stream: StreamFacts, error: str) -> None:
+        """Holds a stream of which no mail can be composed: failing everybody would be worse."""
+        await self._db.run(
+            ledger.hold,
+            stream.id,
+            reason=Reason.CONTENT_BROKEN,
+            actor=_ACTOR,
+            detail=f"{error}. The worker's log says where.",
+        )
+
+    async def react(self, stream: StreamFacts, call: CallReport) -> None:
+        """Acts on what one call says of the sender as a whole. Any acceptance ends a back-off."""
+        holder = _holder(stream)
+        if call.has_acceptance:
+            self._troubles.pop(holder, None)
+            await self._forget_broken(stream)
+        self._doubtful_calls[holder] += 1 if call.leaves_only_doubt else 0
+        if not call.leaves_only_doubt:
+            self._doubtful_calls.pop(holder, None)
+        trouble = answers.trouble(call.outcomes)
+        if call.error or self._doubtful_calls[holder] >= MOST_DOUBTFUL_CALLS:
+            self._doubtful_calls.pop(holder, None)
+            await self._hold_broken_provider(
+                stream, call.error or "It took mail and did not answer."
+            )
+        elif trouble is not None:
+            await self._hold_for(stream, trouble)
+
+    async def _forget_broken(self, stream: StreamFacts) -> None:
+        """A provider that accepts is broken no more, whichever process had found it so."""
+        now = time.monotonic()
+        if not stream.is_test and now >= self._forgotten.get(stream.sender_id, 0.0):
+            self._forgotten[stream.sender_id] = now + FORGET_EVERY
+            await self._db.run(ledger.forget_broken_provider, stream.sender_id)
+
+    async def _hold_broken_provider(self, stream: StreamFacts, detail: str) -> None:
+        if stream.is_test:
+            await self._hold(stream, Reason.PROVIDER_BROKEN, TRY_AGAIN_AFTER, detail)
             return
+        held = await self._db.run(
+            ledger.hold_broken_provider, stream.sender_id, actor=_ACTOR, detail=detail
+        )
+        if held:
+            _log.error("provider broken; its senders are held", detail=detail)
+
+    async def _hold_for(self, stream: StreamFacts, trouble: Trouble) -> None:
         match trouble:
-            case SenderBlocked(code=code, detail=detail):
+            case SenderBlocked(code=code, detail=detail, is_account=is_account):
                 # Without an end: only a person can mend a password or a paused account.
-                await self._hold(stream, Reason.SENDER_BLOCKED, None, f"{code}: {detail}")
-            case Throttled(detail=detail, retry_after=retry_after):
-                rest = self._rest(stream, retry_after)
-                await self._hold(stream, Reason.THROTTLED, rest, detail)
+                reason, detail = Reason.SENDER_BLOCKED, f"{code}: {detail}"
+                await self._hold(stream, reason, None, detail, is_account=is_account)
+            case Throttled(detail=detail, retry_after=retry_after, is_quota=is_quota):
+                longest = None if is_quota else LONGEST_HOLD
+                length = self._next_length(stream, retry_after, longest)
+                await self._hold(stream, Reason.THROTTLED, length, detail)
             case TryLater(detail=detail, retry_after=retry_after):
-                rest = self._rest(stream, retry_after)
-                await self._hold(stream, Reason.PROVIDER_DOWN, rest, detail)
+                length = self._next_length(stream, retry_after, LONGEST_HOLD)
+                await self._hold(stream, Reason.PROVIDER_DOWN, length, detail)
             case _:
                 assert_never(trouble)
 
-    def _rest(self, stream: StreamFacts, retry_after: timedelta | None) -> timedelta:
-        """Longer each time. Calls that end during a rest are of the trouble that began it: several
-        carriers meet one outage at once, and it has happened once.
+    def _next_length(
+        self, stream: StreamFacts, asked: timedelta | None, longest: timedelta | None
+    ) -> timedelta:
+        """Longer each time. Calls that end during a hold are of the trouble that began it: several
+        stream workers meet one outage at once, and it has happened once.
         """
-        who, now = _who(stream), time.monotonic()
-        if now >= self._resting.get(who, 0.0):
-            self._troubles[who] += 1
-        rest = retry_after or retry.backoff(self._troubles[who])
-        self._resting[who] = now + rest.total_seconds()
-        return rest
+        holder, now = _holder(stream), time.monotonic()
+        if now >= self._resting.get(holder, 0.0):
+            self._troubles[holder] += 1
+        length = asked or retry.backoff(max(self._troubles[holder], 1))
+        length = length if longest is None else min(length, longest)
+        self._resting[holder] = now + length.total_seconds()
+        return length
 
     async def _hold(
-        self, stream: StreamFacts, reason: Reason, length: timedelta | None, detail: str
+        self,
+        stream: StreamFacts,
+        reason: Reason,
+        length: timedelta | None,
+        detail: str,
+        *,
+        is_account: bool = True,
     ) -> None:
-        if not stream.is_test:
-            await self._hold_sender(stream.sender_id, reason, length, detail)
+        if stream.is_test:
+            length = length or TRY_AGAIN_AFTER
+            await self._db.run(
+                ledger.hold, stream.id, reason=reason, actor=_ACTOR, length=length, detail=detail
+            )
             return
-        await self._desk.do(
-            ledger.hold,
-            stream.id,
-            reason=reason,
-            actor=_ACTOR,
-            length=length or LOOK_AGAIN,
-            detail=detail,
-        )
-
-    async def _hold_sender(
-        self, sender_id: int, reason: Reason, length: timedelta | None, detail: str
-    ) -> None:
-        held = await self._desk.do(
+        held = await self._db.run(
             ledger.hold_sender,
-            sender_id,
+            stream.sender_id,
             reason=reason,
             actor=_ACTOR,
             length=length,
             detail=detail,
+            is_account=is_account,
         )
         if held:
             level = _log.error if length is None else _log.warning
-            level("sender held", sender_id=sender_id, reason=reason, length=length, detail=detail)
+            level(
+                "sender held",
+                sender_id=stream.sender_id,
+                reason=reason,
+                length=length,
+                detail=detail,
+            )
 
 
-type _Who = tuple[bool, int]  # whether it is a test stream, and its id or the sender's
+type _Holder = tuple[bool, int]  # whether it is a test stream, and its id or the sender's
 
 
-def _who(stream: StreamFacts) -> _Who:
+def _holder(stream: StreamFacts) -> _Holder:
     return stream.is_test, stream.id if stream.is_test else stream.sender_id

@@ -1,4 +1,4 @@
-"""What operators see of the way out: log lines and metrics, from values the carriers have."""
+"""What operators see of the way out: log lines and metrics, from values the rounds have."""
 
 from collections import Counter
 
@@ -7,8 +7,8 @@ import structlog
 from postledger.deliveries.entries import Entry, Kind, Outcome, Settled
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.states import State
-from postledger.dispatch.compose import Draft, Mail
-from postledger.dispatch.sending import Part
+from postledger.dispatch.rounds.compose import Draft, Mail
+from postledger.dispatch.rounds.in_flight import Part
 from postledger.lib.ids import DeliveryId
 from postledger.observability import metrics
 
@@ -44,6 +44,16 @@ def drafted(stream: StreamFacts, draft: Draft) -> None:
         )
 
 
+def not_composed(stream: StreamFacts, position: int | None, error: Exception) -> None:
+    _log.error(
+        "composing a mail failed",
+        exc_info=error,
+        outbox_id=None if position is None else DeliveryId(stream.id, position).text(),
+        stream_id=stream.id,
+        workspace_id=stream.workspace_id,
+    )
+
+
 def answered(stream: StreamFacts, mail: Mail, entry: Entry) -> None:
     """One line for each mail that somebody waits for or that was not taken."""
     if stream.kind is Kind.CAMPAIGN and entry.state is State.ACCEPTED:
@@ -71,6 +81,7 @@ def settled(stream: StreamFacts, part: Part, result: Settled) -> None:
     )
     for (duration_ms, name), count in durations.items():
         metrics.PROCESSING_DURATION.observe(duration_ms / 1000, count=count, state=name)
+    metrics.NEW_DOUBTS.add(result.counts.get(State.IN_DOUBT, 0), cause="no_answer")
     for state, count in result.counts.items():
         name = _NAMES.get(state, state.value.upper())
         metrics.STATE_TRANSITIONS.add(count, state=name)
@@ -88,6 +99,28 @@ def settled(stream: StreamFacts, part: Part, result: Settled) -> None:
             workspace_id=stream.workspace_id,
             windows=len(result.lost),
         )
+
+
+def settle_failed(stream: StreamFacts, part: Part, error: Exception, *, is_last: bool) -> None:
+    level = _log.critical if is_last else _log.error
+    level(
+        "answers could not be booked; they become doubts"
+        if is_last
+        else "answers could not be booked together; each is booked by itself",
+        exc_info=error,
+        stream_id=stream.id,
+        workspace_id=stream.workspace_id,
+        mails=len(part.results),
+    )
+
+
+def provider_raised(stream: StreamFacts, error: BaseException) -> None:
+    _log.error(
+        "the provider raised an error; its senders are held",
+        exc_info=error,
+        stream_id=stream.id,
+        workspace_id=stream.workspace_id,
+    )
 
 
 def overdue(stream: StreamFacts) -> None:

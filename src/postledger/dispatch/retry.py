@@ -27,9 +27,6 @@ class Policy:
             raise ValueError("the jitter of a retry policy is a share between 0 and 1")
 
 
-# A provider that asks for more than this is misunderstood, or wants to get rid of us.
-LONGEST_WISH = timedelta(days=1)
-
 _WRITTEN = re.compile(
     r"(?P<attempts>\d{1,4}):(?P<delays>(?: \d{1,6}(?:\.\d+)?)+)"
     r"(?: \+-(?P<jitter>\d{1,3})%)?(?: max (?P<longest>\d{1,6}))?"
@@ -73,7 +70,7 @@ def delay(
     seconds *= 1 + policy.jitter * (2 * chance - 1)
     if policy.longest is not None:
         seconds = min(seconds, policy.longest)
-    return max(timedelta(seconds=seconds), min(retry_after or timedelta(), LONGEST_WISH))
+    return max(timedelta(seconds=seconds), retry_after or timedelta())
 
 
 def backoff(times: int) -> timedelta:

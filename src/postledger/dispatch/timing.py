@@ -22,10 +22,8 @@ def margin(lease: timedelta) -> timedelta:
     return min(_MARGIN, lease / 6)
 
 
-def time_left(lease: timedelta, elapsed: float) -> float:
-    """Seconds from now by which every call has to be over; negative when none may begin.
-
-    `elapsed` is counted from before the arm was sent, on a clock that also runs while the
-    machine sleeps: the lease has been running at least that long.
+def time_for_calls(lease: timedelta) -> float:
+    """Seconds by which every call has to be over, counted from before the arm was sent, on a clock
+    that also runs while the machine sleeps: the lease has been running at least that long.
     """
-    return (lease - margin(lease)).total_seconds() - elapsed
+    return (lease - margin(lease)).total_seconds()

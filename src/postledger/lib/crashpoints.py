@@ -1,11 +1,13 @@
 """Named places on a mail's way at which a drill may kill the process; nothing happens elsewhere.
 
 `CRASH_AT=after_arm:3` in the environment sends this process SIGKILL on its third pass of that
-place, as a power cut would: no handler runs, nothing is flushed.
+place, as a power cut would: no handler runs, nothing is flushed. With a recipient in place of the
+number, as in `CRASH_AT=compose:ann@acme.example`, it dies whenever that mail comes there.
 """
 
 import os
 import signal
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
 
@@ -14,6 +16,7 @@ class Point(StrEnum):
     BEFORE_CLAIM = "before_claim"  # a carrier has its route and is about to take work
     AFTER_CLAIM = "after_claim"  # the lease is committed
     AFTER_READ = "after_read"  # recipients and contents are in memory
+    COMPOSE = "compose"  # one recipient's mail is about to be composed
     AFTER_COMPOSE = "after_compose"  # the bytes of every mail are there
     BEFORE_ARM = "before_arm"  # the statement that arms is about to be sent
     AFTER_ARM = "after_arm"  # the arm is committed, nothing was sent
@@ -32,18 +35,30 @@ class Point(StrEnum):
     ON_BELL = "on_bell"  # a worker heard the bell and did nothing yet
 
 
-def _wanted(text: str) -> tuple[Point, int] | None:
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    point: Point
+    passes: int
+    recipient: str
+
+
+def _wanted(text: str) -> _Wish | None:
     if not text:
         return None
-    name, _, passes = text.partition(":")
-    return Point(name), int(passes or 1)
+    name, _, rest = text.partition(":")
+    if "@" in rest:
+        return _Wish(Point(name), 0, rest)
+    return _Wish(Point(name), int(rest or 1), "")
 
 
 _wish = _wanted(os.environ.get("CRASH_AT", ""))
 _passes = count(1)
 
 
-def reached(point: Point) -> None:
-    """Says that the process has come to this place."""
-    if _wish is not None and point is _wish[0] and next(_passes) == _wish[1]:
+def reached(point: Point, recipient: str = "") -> None:
+    """Says that the process has come to this place, with the mail of this recipient if of one."""
+    if _wish is None or point is not _wish.point:
+        return
+    is_now = recipient == _wish.recipient if _wish.recipient else next(_passes) == _wish.passes
+    if is_now:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,6 +1,7 @@
 """Turns (stream, position, try) into one UUID and back: an id seen outside leads to its row.
 
-Layout of a version 8 UUID: 48 bits stream, 12 bits try, 62 bits position.
+Layout of a version 8 UUID: 48 bits stream, 24 bits try, 50 bits position. The low 12 bits of the
+try follow the version, its high 12 bits the variant.
 A stream id is (months since January 2000) << 32 | number, so every id names its partition.
 Try 0 is the delivery; try n is its n-th hand-over to a provider.
 """
@@ -13,11 +14,10 @@ from uuid import UUID
 NUMBER_BITS = 32
 EPOCH_YEAR = 2000
 
-MOST_TRIES = 4000  # the bits end at 4095
-
 _MAX_STREAM = 1 << 48
-_MAX_TRY = 1 << 12
-_MAX_POSITION = 1 << 62
+_MAX_TRY = 1 << 24
+_MAX_POSITION = 1 << 50
+_LOW_TRY = (1 << 12) - 1
 _VERSION = 8 << 76
 _VARIANT = 2 << 62
 
@@ -37,14 +37,17 @@ class DeliveryId:
         if not 0 <= self.try_number < _MAX_TRY:
             msg = f"try {self.try_number} does not fit an id"
             raise ValueError(msg)
-        head = self.stream_id << 80 | _VERSION | self.try_number << 64
-        return UUID(int=head | _VARIANT | self.position)
+        head = self.stream_id << 80 | _VERSION | (self.try_number & _LOW_TRY) << 64
+        return UUID(int=head | self._tail())
 
     def text(self) -> str:
         """The UUID as text; several times faster than making a UUID first."""
         head = f"{self.stream_id:012x}"
-        tail = f"{_VARIANT | self.position:016x}"
-        return f"{head[:8]}-{head[8:]}-8{self.try_number:03x}-{tail[:4]}-{tail[4:]}"
+        tail = f"{self._tail():016x}"
+        return f"{head[:8]}-{head[8:]}-8{self.try_number & _LOW_TRY:03x}-{tail[:4]}-{tail[4:]}"
+
+    def _tail(self) -> int:
+        return _VARIANT | self.try_number >> 12 << 50 | self.position
 
     @classmethod
     def parse(cls, value: str | UUID) -> "DeliveryId | None":
@@ -58,7 +61,7 @@ class DeliveryId:
         return cls(
             stream_id=number >> 80,
             position=number & (_MAX_POSITION - 1),
-            try_number=number >> 64 & (_MAX_TRY - 1),
+            try_number=(number >> 64 & _LOW_TRY) | (number >> 50 & _LOW_TRY) << 12,
         )
 
 
@@ -67,7 +70,10 @@ _TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9
 
 def without_try(text: str) -> str | None:
     """The delivery's own id, from any of its tries' as `text` writes them; None for others."""
-    return f"{text[:15]}000{text[18:]}" if _TEXT.fullmatch(text) else None
+    if not _TEXT.fullmatch(text):
+        return None
+    # The digit at 22 is shared: two bits of the try, two of the position.
+    return f"{text[:15]}000-800{int(text[22], 16) & 0b11}{text[23:]}"
 
 
 def month_of(moment: datetime) -> int:

@@ -27,7 +27,9 @@ def seal(data: bytes, *, secrets: Sequence[str], purpose: str, bound_to: str) ->
     so a value that is copied to another place does not open there.
     """
     nonce = urandom(_NONCE_BYTES)
-    sealed = AESGCM(_key(secrets[0], purpose)).encrypt(nonce, data, _VERSION + bound_to.encode())
+    sealed = AESGCM(derive_key(secrets[0], purpose)).encrypt(
+        nonce, data, _VERSION + bound_to.encode()
+    )
     return _VERSION + nonce + sealed
 
 
@@ -38,14 +40,15 @@ def unseal(sealed: bytes, *, secrets: Sequence[str], purpose: str, bound_to: str
         raise _unsealable(purpose)
     for secret in secrets:
         try:
-            key = AESGCM(_key(secret, purpose))
+            key = AESGCM(derive_key(secret, purpose))
             return key.decrypt(nonce, sealed[1 + _NONCE_BYTES :], _VERSION + bound_to.encode())
         except InvalidTag:
             continue
     raise _unsealable(purpose)
 
 
-def _key(secret: str, purpose: str) -> bytes:
+def derive_key(secret: str, purpose: str) -> bytes:
+    """Makes the key of one purpose: a key that became known tells nothing about the others."""
     if not secret:
         raise ValueError("an empty secret would seal nothing")
     derived = HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose.encode())

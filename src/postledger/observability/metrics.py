@@ -19,15 +19,18 @@ STATES = (
 )
 VALIDATION_CODES = (
     *("INVALID_PAYLOAD", "OUTBOX_NOT_FOUND", "RECIPIENT_NOT_FOUND"),
-    *("INVALID_EMAIL", "INVALID_TEMPLATE", "TOO_MANY_TRIES"),
+    *("INVALID_EMAIL", "INVALID_TEMPLATE"),
     *("template_missing_locale", "template_missing_variable"),
 )
 REASONS = (
     *("ready", "scheduled", "retry", "throttled", "not_sent", "handed_back", "lease_lost"),
     *("requeued", "sent_again", "disproved", "rate_per_hour", "daily_limit", "quota_exhausted"),
-    *("outside_hours", "provider_down", "paused", "sender_blocked"),
+    *("outside_hours", "provider_down", "provider_broken", "no_memory", "work_failed"),
+    *("content_broken",),
+    *("paused", "sender_blocked"),
 )
 # An SMTP server may take ten minutes for its answer; nothing that is handed over takes longer.
+DOUBT_CAUSES = ("no_answer", "worker_lost", "lost_time")
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0)
 
 type Series = tuple[str, tuple[str, ...]]  # a sample's name and the values of its labels
@@ -156,6 +159,9 @@ RETRIES = Counter(
 FINAL_STATES = Counter(
     "pipeline_final_state_total", "Mails that came to an end, by the end.", state=STATES
 )
+NEW_DOUBTS = Counter(
+    "postledger_new_doubts_total", "Mails that became in doubt, by cause.", cause=DOUBT_CAUSES
+)
 
 DUE_OLDEST = Gauge(
     "postledger_due_oldest_seconds",
@@ -171,7 +177,7 @@ WORKERS_ALIVE = Gauge(
 )
 IN_DOUBT = Gauge("postledger_in_doubt", "Mails in doubt that nothing has ended.")
 
-COUNTERS = (STATE_TRANSITIONS, VALIDATION_FAILURES, RETRIES, FINAL_STATES)
+COUNTERS = (STATE_TRANSITIONS, VALIDATION_FAILURES, RETRIES, FINAL_STATES, NEW_DOUBTS)
 HISTOGRAMS = (PROCESSING_DURATION,)
 GAUGES = (DUE_OLDEST, WAITING_BATCHES, HELD_STREAMS, HELD_SENDERS, WORKERS_ALIVE, IN_DOUBT)
 CATALOGUE: tuple[Metric, ...] = (*COUNTERS, *HISTOGRAMS, *GAUGES)

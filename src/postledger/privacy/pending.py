@@ -12,8 +12,8 @@ from typing import LiteralString
 
 from postledger.contacts import sql
 from postledger.deliveries import ledger
-from postledger.lib import advisory
-from postledger.lib.advisory import Lock
+from postledger.lib import work_leases
+from postledger.lib.work_leases import Work
 from postledger.privacy.models import Pending
 
 # Longer than a chunk is planned, and than nearly all workers have a mail.
@@ -47,7 +47,7 @@ def look_again(now: datetime) -> int:
     """
     due = Pending.objects.filter(look_at__lte=now).order_by("look_at")
     end = time.monotonic() + _SHIFT
-    with advisory.alone(Lock.FORGETTING) as is_ours:
+    with work_leases.alone(Work.FORGETTING) as is_ours:
         in_time = takewhile(lambda _: time.monotonic() < end, due if is_ours else ())
         return sum(_is_done(one, now) for one in in_time)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 from postledger.deliveries import ledger, mailed, partitions
 from postledger.lib import ids
@@ -22,9 +21,12 @@ class Due:
         return ids.month_name(self.month)
 
 
-def due(now: datetime, *, months: int) -> Iterator[Due]:
-    """The months before the last `months` ones, this one not counted; nothing is changed."""
-    first_kept = ids.month_of(now) - months
+def due(*, months: int) -> Iterator[Due]:
+    """The months before the last `months` ones, this one not counted; nothing is changed.
+
+    Which month this one is says the database's clock.
+    """
+    first_kept = partitions.this_month() - months
     for month in partitions.overview():
         if month.number < first_kept:
             kept = ""
@@ -33,11 +35,11 @@ def due(now: datetime, *, months: int) -> Iterator[Due]:
             yield Due(month.number, mailed.lines_of_month(month.number), kept)
 
 
-def apply(now: datetime, *, months: int) -> Iterator[Due]:
+def apply(*, months: int) -> Iterator[Due]:
     """Drops them, each by itself; what still has work or doubts stays, and says so."""
-    for found in due(now, months=months):
+    for found in due(months=months):
         try:
-            ledger.drop_month(found.month, now=now)
+            ledger.drop_month(found.month)
         except RefusedError as refused:
             yield Due(found.month, found.lines, str(refused))
         else:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from postledger.contacts import links
 from postledger.content import letters
 from postledger.deliveries.mailed import Mailed
-from postledger.dispatch import compose
+from postledger.dispatch.rounds import compose
 from postledger.lib.errors import RefusedError
 
 

@@ -52,6 +52,7 @@ class OutgoingMessage:
     """
 
     id: str  # the outside id with its try, as lib.ids writes it
+    reference: str  # the same with epoch and MAC, as lib.references writes it: what events prove
     sender: str  # envelope sender: where bounces go
     recipient: str
     content: Parts | bytes
@@ -85,18 +86,27 @@ class TryLater:
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """Certainly not taken, because of the sender's rate or quota."""
+    """Certainly not taken, because of the sender's rate or quota.
+
+    `is_quota` says that `retry_after` is the moment, known from the service's own figures, at
+    which a used-up quota is reset: it is believed as it is. Any other wish is bounded.
+    """
 
     detail: str
     retry_after: timedelta | None = None
+    is_quota: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SenderBlocked:
-    """Certainly not taken, and no other message of this sender would be: a person must act."""
+    """Certainly not taken, and no other message of this sender would be: a person must act.
+
+    `is_account` says that the account is refused, and with it every sender that uses it.
+    """
 
     code: str
     detail: str
+    is_account: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +152,10 @@ class Provider(Protocol):
         """Hands the window over, without retries, and yields (index, outcome) as each is known.
 
         Guarantees exactly one outcome for each message before the iterator ends.
-        `deadline` is a moment of the event loop's clock by which the iterator has ended: what was
-        not handed over by then is NotSent, what may have been is InDoubt.
+        `deadline` is a moment of lib.clock.boottime by which the iterator has ended: what was not
+        handed over by then is NotSent, what may have been is InDoubt. The clock is read directly
+        before each hand-over: after a suspension of the machine or a stop of the process nothing
+        more is begun. The answer to an earlier hand-over is still read: it ends a doubt.
         The same holds when the iterating task is cancelled: the remaining outcomes are still
         yielded, and then CancelledError is raised.
         Whoever leaves earlier closes the generator (contextlib.aclosing), which ends the calls.

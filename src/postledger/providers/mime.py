@@ -1,4 +1,4 @@
-"""Makes the bytes of one mail: the same letter and id always give the same bytes.
+"""Makes the bytes of one mail: the same letter and reference always give the same bytes.
 
 Lines end with CRLF and nothing else; bodies are quoted-printable or base64, so every line is short
 and ASCII. Only an address whose local part is not ASCII puts UTF-8 into the headers, because there
@@ -15,12 +15,13 @@ from postledger.providers import addresses, headers
 from postledger.providers.base import Attachment, Mailbox, Parts
 from postledger.providers.patterns import InvalidContentError, Pattern, Ready, base64
 
+_REFERENCE = re.compile(r"([0-9a-f-]{36})(?:_[0-9a-z]+)*")
 _CONTENT_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
 
 
-def compose(parts: Parts, *, delivery_id: str) -> bytes:
+def compose(parts: Parts, *, reference: str) -> bytes:
     """The whole mail; raises RefusedError for what must not be put on a wire."""
-    return Stencil(parts, boundary=delivery_id).fill(parts.to, delivery_id)
+    return Stencil(parts, boundary=reference.partition("_")[0]).fill(parts.to, reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Filling:
 
 
 class Stencil:
-    """A mail made once for many: only the recipient, the ids and the values are left to fill in."""
+    """A mail made once for many: recipient, reference and values are left to fill in."""
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class Stencil:
     def fill(
         self,
         to: Mailbox,
-        delivery_id: str,
+        reference: str,
         filling: Filling | None = None,
         *,
         lines: str = "",
@@ -74,7 +75,7 @@ class Stencil:
         head = (
             f"{origin}{headers.mailboxes('To', (to,))}{self._reply_to}"
             f"{subject}{self._date}"
-            f"{identity(delivery_id, self._domain)}{lines}{self._rest}"
+            f"{identity(reference, self._domain)}{lines}{self._rest}"
         )
         ready: Ready = {}
         return b"".join(
@@ -100,17 +101,18 @@ class Stencil:
         return before, between, after
 
 
-def identity(delivery_id: str, domain: str) -> str:
+def identity(reference: str, domain: str) -> str:
     """The two headers by which a mail is known again: one for the mail, one for this try of it.
 
     Message-ID leaves the try out: a mail that is sent again after a doubt bears the same one, so
-    whoever receives both can see that they are one.
+    whoever receives both can see that they are one. The reference proves that we wrote it.
     """
-    mail = ids.without_try(delivery_id)
+    form = _REFERENCE.fullmatch(reference)
+    mail = ids.without_try(form[1]) if form else None
     if mail is None:
-        msg = f"{delivery_id!r} is not an id of a delivery"
+        msg = f"{reference!r} is not a reference to a delivery"
         raise ValueError(msg)
-    return f"Message-ID: <{mail}@{domain}>\r\nX-Postledger-Id: {delivery_id}\r\n"
+    return f"Message-ID: <{mail}@{domain}>\r\nX-Postledger-Id: {reference}\r\n"
 
 
 def _multipart(kind: str, name: str) -> tuple[bytes, bytes, bytes]:

@@ -95,7 +95,7 @@ def _ring_after_commit(stream_id: int) -> None:
 
 
 def _reopened(asking: _Asking, flow: Flow) -> Flow:
-    return flows.reopened(asking.workspace_id, flow, is_test=asking.is_test, now=asking.now)
+    return flows.reopened(asking.workspace_id, flow, is_test=asking.is_test)
 
 
 def _posts(asking: _Asking, mails: Sequence[MailRequest]) -> list[_Post]:

@@ -7,17 +7,17 @@ from typing import ClassVar
 from django.db import connection, transaction
 
 from postledger.accounts.models import Sender
-from postledger.deliveries import ledger, queries
+from postledger.deliveries import ledger, partitions, queries
 from postledger.deliveries.entries import Kind
-from postledger.lib import ids
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
 from postledger.transactional import models
 
 # How long a process relies on what it read. Nothing can go wrong meanwhile: a stream that was
-# cancelled refuses the mail and is looked for anew, a month's end is another key, and a sender
-# that has a stream cannot be removed. Only a request that names no sender is understood for this
-# long as before, when a workspace has just got its second one.
+# cancelled refuses the mail and is looked for anew, the first seconds of a month may use the
+# stream of the last one, and a sender that has a stream cannot be removed. Only a request that
+# names no sender is understood for this long as before, when a workspace has just got its second
+# one.
 KEPT_FOR = timedelta(seconds=5)
 _MOST_KEPT = 10_000
 
@@ -39,7 +39,7 @@ class Flow:
     stream_id: int
 
 
-type _Key = tuple[int, str | None, int, bool]
+type _Key = tuple[int, str | None, bool]
 _kept: dict[_Key, tuple[datetime, Flow]] = {}
 
 
@@ -48,30 +48,31 @@ def find(workspace_id: int, *, sender: str | None, is_test: bool, now: datetime)
 
     At most one statement, except for the first mail of a month, which opens the stream.
     """
-    key = (workspace_id, sender and sender.lower(), ids.month_of(now), is_test)
+    key = (workspace_id, sender and sender.lower(), is_test)
     read_at, flow = _kept.get(key, (now, None))
     if flow is None or not now - KEPT_FOR < read_at <= now:
-        flow = _read(workspace_id, sender=sender, is_test=is_test, now=now)
+        flow = _read(workspace_id, sender=sender, is_test=is_test)
         if len(_kept) >= _MOST_KEPT:
             _kept.clear()
         _kept[key] = (now, flow)
     return flow
 
 
-def reopened(workspace_id: int, flow: Flow, *, is_test: bool, now: datetime) -> Flow:
+def reopened(workspace_id: int, flow: Flow, *, is_test: bool) -> Flow:
     """The flow with a stream that takes mail, after one of a request's streams took none."""
     _kept.clear()
     stream = queries.stream(flow.stream_id)
     if stream is not None and stream.cancelled_at is None:
         return flow
-    return _opened(workspace_id, flow, is_test=is_test, now=now)
+    return _opened(workspace_id, flow, is_test=is_test)
 
 
 _SENDERS = """
 SELECT s.id, s.address, f.stream_id
 FROM accounts_sender s
 LEFT JOIN transactional_flow f
-  ON f.sender_id = s.id AND f.month = %(month)s AND f.is_test = %(is_test)s
+  ON f.sender_id = s.id AND f.is_test = %(is_test)s
+  AND f.month = deliveries_month(clock_timestamp())
 WHERE s.workspace_id = %(workspace)s
   AND (%(address)s IS NULL OR lower(s.address) = lower(%(address)s))
 ORDER BY s.id
@@ -80,11 +81,10 @@ LIMIT 2
 _NO_STREAM = 0
 
 
-def _read(workspace_id: int, *, sender: str | None, is_test: bool, now: datetime) -> Flow:
+def _read(workspace_id: int, *, sender: str | None, is_test: bool) -> Flow:
     params = {
         "workspace": workspace_id,
         "address": None if sender is None else _canonical(sender),
-        "month": ids.month_of(now),
         "is_test": is_test,
     }
     with connection.cursor() as cursor:
@@ -93,7 +93,7 @@ def _read(workspace_id: int, *, sender: str | None, is_test: bool, now: datetime
     match found, sender:
         case [flow], _:
             is_open = flow.stream_id != _NO_STREAM
-            return flow if is_open else _opened(workspace_id, flow, is_test=is_test, now=now)
+            return flow if is_open else _opened(workspace_id, flow, is_test=is_test)
         case [], None:
             raise UnknownSenderError("This workspace has no sender yet. Add one, then send again.")
         case [], _:
@@ -119,14 +119,13 @@ def _unknown(sender: str | None) -> UnknownSenderError:
     )
 
 
-def _opened(workspace_id: int, flow: Flow, *, is_test: bool, now: datetime) -> Flow:
+def _opened(workspace_id: int, flow: Flow, *, is_test: bool) -> Flow:
     """Opens a stream unless somebody else just did: of many at once, one finds the old one."""
     with transaction.atomic():
         # Whoever opens a stream of this sender waits here for the one before.
         list(Sender.objects.select_for_update(no_key=True).order_by("pk").filter(pk=flow.sender_id))
-        place = models.Flow.objects.filter(
-            sender_id=flow.sender_id, month=ids.month_of(now), is_test=is_test
-        )
+        month = partitions.this_month()
+        place = models.Flow.objects.filter(sender_id=flow.sender_id, month=month, is_test=is_test)
         stored = place.values_list("stream_id", flat=True).first()
         if stored is not None and stored != flow.stream_id:
             return replace(flow, stream_id=stored)
@@ -135,13 +134,13 @@ def _opened(workspace_id: int, flow: Flow, *, is_test: bool, now: datetime) -> F
             sender_id=flow.sender_id,
             kind=Kind.TRANSACTIONAL,
             title=f"Mail from {flow.address}{', test' if is_test else ''}",
-            now=now,
             is_test=is_test,
+            month=month,
         )
         if not place.update(stream_id=stream_id):
             models.Flow.objects.create(
                 sender_id=flow.sender_id,
-                month=ids.month_of(now),
+                month=month,
                 is_test=is_test,
                 stream_id=stream_id,
             )

@@ -162,7 +162,7 @@ def _wire(mail: MailRequest) -> Iterator[Flaw]:
         list(headers.custom(mail.headers))
         place = "attachments"
         if mail.attachments:
-            mime.compose(_letter_around(mail), delivery_id=_SOME_ID)
+            mime.compose(_letter_around(mail), reference=_SOME_ID)
     except RefusedError as error:
         yield _flaw(place, str(error))
 

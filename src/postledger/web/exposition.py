@@ -15,7 +15,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from postledger.deliveries import backlog
-from postledger.dispatch import liveness
+from postledger.dispatch import heartbeat
 from postledger.observability import metrics, metrics_store
 from postledger.observability.metrics import Counter, Gauge, Histogram, Series
 
@@ -54,7 +54,7 @@ def _readings() -> dict[Gauge, Values]:
         metrics.WAITING_BATCHES: _zeros(metrics.WAITING_BATCHES) | waiting,
         metrics.HELD_STREAMS: {(): holds.stream_count},
         metrics.HELD_SENDERS: {(): holds.sender_count},
-        metrics.WORKERS_ALIVE: {(): liveness.alive().count()},
+        metrics.WORKERS_ALIVE: {(): heartbeat.alive().count()},
         metrics.IN_DOUBT: {(): backlog.in_doubt()},
     }
 

@@ -2,7 +2,6 @@
 
 import hmac
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 import structlog
 from django.conf import settings
@@ -30,18 +29,18 @@ def live(_request: HttpRequest) -> JsonResponse:
 @never_cache
 def ready(_request: HttpRequest) -> JsonResponse:
     """Requests can be served; if not, 503 with what is missing and what to do about it."""
-    missing = list(_missing(datetime.now(UTC)))
+    missing = list(_missing())
     body = {"ready": not missing, "missing": [{"what": what, "do": do} for what, do in missing]}
     return JsonResponse(body, status=503 if missing else 200)
 
 
-def _missing(now: datetime) -> Iterator[tuple[str, str]]:
+def _missing() -> Iterator[tuple[str, str]]:
     try:
         unapplied = schema.unapplied()
         if unapplied:
             yield f"the migration {unapplied[0]} was not run", "Run postledger migrate."
-        elif not partitions.exists(ids.month_of(now)):
-            month = ids.month_name(ids.month_of(now))
+        elif not partitions.exists(this := partitions.this_month()):
+            month = ids.month_name(this)
             yield f"the ledger has no partitions for {month}", "Run postledger partitions."
     except Error as error:
         _log.warning("not ready", error=error)

@@ -1,8 +1,11 @@
 """The dispatcher inside a Celery worker: one event loop in a thread of its own."""
 
+import asyncio
 import os
 import socket
 import threading
+import time
+from collections.abc import Callable
 from typing import Any, override
 
 import structlog
@@ -12,26 +15,35 @@ from celery.worker import WorkController
 from django.conf import settings
 
 from postledger.deliveries.ledger import Swept
-from postledger.dispatch.loop import Dispatcher
-from postledger.workers import watch
+from postledger.dispatch.dispatcher import Dispatcher
+from postledger.observability import metrics
+from postledger.workers import supervisor
 
 _log = structlog.get_logger(__name__)
 _dispatcher: Dispatcher | None = None
+_ticked_at = time.monotonic()
 
 
 def ring(stream_id: int) -> None:
     if _dispatcher is not None:
-        _dispatcher.ring(stream_id)
+        _dispatcher.wake(stream_id)
 
 
 def tick() -> None:
+    global _ticked_at  # noqa: PLW0603  what this process heard, whichever thread asks
+    _ticked_at = time.monotonic()
     if _dispatcher is not None:
         _dispatcher.tick()
 
 
+def seconds_since_tick() -> float:
+    """Since this process last heard a tick; counted from its start when it never did."""
+    return time.monotonic() - _ticked_at
+
+
 def look() -> None:
     if _dispatcher is not None:
-        _dispatcher.look()
+        _dispatcher.poll()
 
 
 def swept(found: Swept) -> None:
@@ -42,6 +54,7 @@ def swept(found: Swept) -> None:
         halved=found.halved,
         poisoned=found.poisoned,
     )
+    metrics.NEW_DOUBTS.add(found.in_doubt, cause="worker_lost")
     look()
 
 
@@ -61,11 +74,10 @@ class DispatchStep(StartStopStep):
     def start(self, parent: WorkController) -> None:
         global _dispatcher  # noqa: PLW0603  one dispatcher for each process, rung by its tasks
         name = f"{socket.gethostname()}:{os.getpid()}"
-        _dispatcher = Dispatcher(name, settings.DISPATCH_RULES)
+        _dispatcher = Dispatcher(name, settings.DISPATCH_OPTIONS)
         # Not a daemon: an interpreter that ends waits for the calls under way.
         self._thread = threading.Thread(target=_run, args=(_dispatcher,), name="dispatcher")
         self._thread.start()
-        watch.start(_dispatcher)
         _log.info("dispatcher started", worker=name)
 
     @override
@@ -83,7 +95,19 @@ class DispatchStep(StartStopStep):
 
 def _run(dispatcher: Dispatcher) -> None:
     try:
-        uvloop.run(dispatcher.run())
+        uvloop.run(_run_beating(dispatcher, supervisor.heartbeat()))
     except Exception:  # noqa: BLE001  the task's edge: a worker without its heart must not live on
         _log.exception("the dispatcher broke down; the worker ends, for its supervisor to restart")
         os._exit(1)  # not through Celery, whose end would count as a success
+
+
+async def _run_beating(dispatcher: Dispatcher, beat: Callable[[], None]) -> None:
+    """Beats from the dispatcher's own loop: also while the dispatcher waits for the database."""
+    loop = asyncio.get_running_loop()
+
+    def beat_again() -> None:
+        beat()
+        loop.call_later(supervisor.BEAT_EVERY, beat_again)
+
+    beat_again()
+    await dispatcher.run()

@@ -11,7 +11,7 @@ from celery.bootsteps import StartStopStep
 from celery.worker import WorkController
 
 from postledger.contacts.importing import working
-from postledger.dispatch.desk import called
+from postledger.dispatch.db_threads import call_on_thread
 
 _log = structlog.get_logger(__name__)
 
@@ -45,7 +45,8 @@ class ImportStep(StartStopStep):
     def _work(self) -> None:
         while not self._stopping.wait(EVERY):
             try:
-                while called(working.do_next, self._stopping.is_set):
-                    pass
+                while not self._stopping.is_set():
+                    if not call_on_thread(working.do_next, self._stopping.is_set):
+                        break
             except Exception as error:  # noqa: BLE001  the thread's edge: the database may be away
                 _log.warning("the importer looks again in a moment", error=type(error).__name__)

@@ -31,6 +31,8 @@ def settings(broker_url: str, prefix: str) -> dict[str, object]:
     return {
         "broker_url": broker_url,
         "broker_connection_retry_on_startup": True,
+        # For ever: after a hundred tries, 50 minutes, Celery would end the worker.
+        "broker_connection_max_retries": None,
         "broker_connection_timeout": 4,
         "broker_transport_options": (
             {"visibility_timeout": 600, "socket_timeout": 10, "socket_connect_timeout": 4}

@@ -8,7 +8,7 @@ from postledger.campaigns import ending, mailout_telling, planning
 from postledger.contacts.importing import uploads
 from postledger.contacts.supabase import syncing
 from postledger.deliveries import ledger, partitions, queries
-from postledger.dispatch.desk import called
+from postledger.dispatch.db_threads import call_on_thread
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
 from postledger.privacy import pending
@@ -37,7 +37,7 @@ def tick() -> None:
 def sweep() -> None:
     """Takes lost leases away, all of them, and has what they gave back looked for."""
     for _ in range(_SWEPT_AT_ONCE):
-        found = called(ledger.sweep)
+        found = call_on_thread(ledger.sweep)
         if not found.given_back:
             break
         engine.swept(found)
@@ -46,41 +46,42 @@ def sweep() -> None:
 @shared_task(name="postledger.drain")
 def drain() -> None:
     """Books the waiting rest of cancelled streams."""
-    for stream_id in called(queries.cancelled_with_work):
+    for stream_id in call_on_thread(queries.cancelled_with_work):
         for _ in range(_DRAINED_AT_ONCE):
-            if not called(ledger.drain, stream_id):
+            if not call_on_thread(ledger.drain, stream_id):
                 break
 
 
 @shared_task(name="postledger.fold")
 def fold() -> None:
     """Adds finished batches' counters to their streams."""
-    called(ledger.fold)
+    call_on_thread(ledger.fold)
 
 
 @shared_task(name="postledger.plan")
 def plan() -> None:
     """Writes the audiences of launched campaigns into the ledger, and ends runs that are over."""
-    called(planning.plan_all)
-    called(ending.end_all)
+    call_on_thread(planning.plan_all)
+    call_on_thread(ending.end_all)
 
 
 @shared_task(name="postledger.notion")
 def notion() -> None:
     """Tells Notion what became of its pages."""
-    called(mailout_telling.tell_all, datetime.now(UTC))
+    call_on_thread(mailout_telling.tell_all, datetime.now(UTC))
 
 
 @shared_task(name="postledger.supabase")
 def supabase() -> None:
     """Syncs contacts with the subscribers of a Supabase project."""
-    called(syncing.sync_due, datetime.now(UTC))
+    call_on_thread(syncing.sync_due, datetime.now(UTC))
 
 
 @shared_task(name="postledger.tidy")
 def tidy() -> None:
     """Makes the coming months' room, takes idle streams off the walk, and forgets what is to be."""
-    called(partitions.ensure, datetime.now(UTC))
-    called(ledger.retire_lanes, idle=_LANE_IDLE)
-    called(uploads.abandon_old, datetime.now(UTC))
-    called(pending.look_again, datetime.now(UTC))
+    call_on_thread(partitions.ensure)
+    call_on_thread(ledger.retire_lanes, idle=_LANE_IDLE)
+    call_on_thread(ledger.retire_marks)
+    call_on_thread(uploads.abandon_old, datetime.now(UTC))
+    call_on_thread(pending.look_again, datetime.now(UTC))

@@ -8,7 +8,7 @@ import pytest
 
 from postledger.contacts.models import ConsentEvent, Contact
 from postledger.contacts.supabase import syncing
-from tests import locks
+from tests import work_leases
 from tests.contacts import people
 from tests.fakes.postgrest import FakePostgrest, Seen
 from tests.journeys import stage
@@ -55,7 +55,7 @@ def test_a_killed_sync_is_gone_on_with_exactly(acme: int, fake: FakePostgrest, m
 
         fake.before_answer = kill
         assert process.wait(timeout=60) == -9
-        locks.wait_until_free()
+        work_leases.run_out()
     fake.before_answer = lambda _: None
 
     done = syncing.sync_all()

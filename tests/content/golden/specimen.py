@@ -14,8 +14,8 @@ from postledger.content.letter import Letter, Script
 from postledger.deliveries.entries import Batch, Body, Kind, Recipient, Window
 from postledger.deliveries.ledger import SHARED
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch.compose import Composer, Draft
-from postledger.dispatch.page import Page
+from postledger.dispatch.rounds.compose import Composer, Draft
+from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.providers.base import Mailbox
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -104,12 +104,12 @@ def draft(specimen: Specimen) -> Draft:
 def _to_many(specimen: Specimen, kind: Kind) -> Draft:
     made = letter(specimen.script)
     body = Body(letter=made.digest.hex(), list_key=specimen.list_key, reply_to=specimen.reply_to)
-    page = Page(
+    page = RoundInput(
         [Recipient(0, specimen.address, None, specimen.values, 0)],
         {SHARED: body},
         Standings({}, {}),
         letters={SHARED: made},
-        leaving=specimen.leaving,
+        unsubscribe=specimen.leaving,
     )
     return _composed(specimen, kind, page)
 
@@ -124,10 +124,12 @@ def _alone(specimen: Specimen) -> Draft:
         reply_to=specimen.reply_to,
     )
     recipient = Recipient(0, specimen.address, None, None, 0)
-    return _composed(specimen, Kind.TRANSACTIONAL, Page([recipient], {0: body}, Standings({}, {})))
+    return _composed(
+        specimen, Kind.TRANSACTIONAL, RoundInput([recipient], {0: body}, Standings({}, {}))
+    )
 
 
-def _composed(specimen: Specimen, kind: Kind, page: Page) -> Draft:
+def _composed(specimen: Specimen, kind: Kind, page: RoundInput) -> Draft:
     facts = StreamFacts(
         id=STREAM,
         workspace_id=WORKSPACE,
@@ -142,4 +144,4 @@ def _composed(specimen: Specimen, kind: Kind, page: Page) -> Draft:
         sender_hold=None,
     )
     window = Window(Batch(1, STREAM, 0, 1, 1, 0), 1)
-    return Composer(facts, specimen.sender, NOON).draft([window], page)
+    return Composer(facts, specimen.sender, NOON, sign=str).draft([window], page)

@@ -28,6 +28,11 @@ UPDATE contacts_suppression SET address = NULL
 WHERE workspace_id = %(workspace)s
   AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
 """
+_FORGET_FORMER = """
+UPDATE contacts_contact
+SET former_addresses = nullif(array_remove(former_addresses, lower(%(address)s)), '{}')
+WHERE workspace_id = %(workspace)s AND former_addresses @> ARRAY[lower(%(address)s)]
+"""
 
 
 def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Erased:
@@ -48,6 +53,7 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
         [(nameless,)] = sql.rows(_CONSENTS_OF_ADDRESS, params)
         consents += nameless
         sql.changed(_UNNAME, params)
+        sql.changed(_FORGET_FORMER, params)
         trail.note(
             workspace_id,
             actor=actor,
@@ -65,6 +71,7 @@ def _emptied(workspace_id: int, contact_id: int, now: datetime) -> int:
     SupabaseSubscriber.objects.filter(contact_id=contact_id).delete()
     Contact.objects.filter(pk=contact_id).update(
         address=f"erased-{contact_id}",
+        former_addresses=None,
         external_id=None,
         name="",
         from_name=None,

@@ -9,7 +9,6 @@ from typing import Any
 from postledger.contacts.importing import columns, holding, records, running, uploads
 from postledger.contacts.importing.models import Import, ImportState
 from postledger.contacts.importing.running import Progress
-from postledger.lib import advisory
 
 # Of fewer rows a rate says nothing.
 _FEWEST = 1_000
@@ -75,7 +74,7 @@ def _overview(found: Import, held: frozenset[int]) -> Overview:
         waiting=waiting(
             progress.state,
             trouble=found.trouble,
-            is_worked_on=advisory.number(found.pk) in held,
+            is_worked_on=found.pk in held,
             resume=None if found.upload else _resume(found),
         ),
         pace=pace(progress, since=found.started_at, until=found.changed_at),

@@ -20,9 +20,9 @@ from postledger.contacts.supabase import client, deciding, missing, refusals, so
 from postledger.contacts.supabase.client import Subscribers
 from postledger.contacts.supabase.models import SupabaseProblem, SupabaseSync, Way
 from postledger.contacts.supabase.taking import Problem
-from postledger.lib import advisory
-from postledger.lib.advisory import Lock
+from postledger.lib import work_leases
 from postledger.lib.errors import RefusedError
+from postledger.lib.work_leases import Work
 
 EVERY = timedelta(minutes=5)  # between the end of a pass and the begin of the next
 _SHIFT = timedelta(seconds=45)  # of a scheduled call, before it makes room for others
@@ -35,7 +35,7 @@ def sync_due(now: datetime) -> None:
     workspace_id = _connected()
     if workspace_id is None:
         return
-    with advisory.alone(Lock.SYNC) as is_ours:
+    with work_leases.alone(Work.SYNC) as is_ours:
         if is_ours and _is_due(_begun(workspace_id), now):
             try:
                 _pass(workspace_id, now=now, until=now + _SHIFT)
@@ -51,7 +51,7 @@ def sync_all(*, accepts_missing: bool = False) -> SupabaseSync:
     workspace_id = _connected()
     if workspace_id is None:
         raise refusals.not_set_up()
-    with advisory.alone(Lock.SYNC) as is_ours:
+    with work_leases.alone(Work.SYNC) as is_ours:
         if not is_ours:
             raise refusals.BusyError(
                 "A worker syncs right now; postledger supabase status shows how far it is."

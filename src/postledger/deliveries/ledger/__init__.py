@@ -1,15 +1,39 @@
 """The only writer of the ledger's tables: every change of a delivery is one of these verbs."""
 
-from postledger.deliveries.ledger.arming import arm
+from postledger.deliveries.ledger.arming import Armed, arm
 from postledger.deliveries.ledger.bodies import SHARED, add_letters, shared
-from postledger.deliveries.ledger.claiming import claim, wait
+from postledger.deliveries.ledger.claiming import (
+    claim,
+    claim_suspect,
+    end_alone,
+    has_suspects,
+    wait,
+)
 from postledger.deliveries.ledger.decisions import requeue, resolve
 from postledger.deliveries.ledger.enqueueing import enqueue
-from postledger.deliveries.ledger.evidence import record
+from postledger.deliveries.ledger.evidence import record, record_log
+from postledger.deliveries.ledger.fence import (
+    Epoch,
+    FellAgainError,
+    Identity,
+    Witness,
+    check_epoch,
+    current_epoch,
+    fenced_streams,
+    first_identity,
+    identity,
+    lift_all,
+    lift_stream,
+    note_consent_restored,
+    put_in_doubt,
+    retire_marks,
+)
 from postledger.deliveries.ledger.forgetting import ERASED, Forgotten, forget, forget_again
 from postledger.deliveries.ledger.holds import (
     cancel,
+    forget_broken_provider,
     hold,
+    hold_broken_provider,
     hold_sender,
     release,
     release_sender,
@@ -24,31 +48,52 @@ from postledger.deliveries.ledger.upkeep import Swept, drain, fold, sweep
 __all__ = [
     "ERASED",
     "SHARED",
+    "Armed",
+    "Epoch",
+    "FellAgainError",
     "Forgotten",
+    "Identity",
     "MonthInUseError",
     "Planned",
     "StreamClosedError",
     "Swept",
+    "Witness",
     "add_letters",
     "arm",
     "cancel",
+    "check_epoch",
     "claim",
+    "claim_suspect",
+    "current_epoch",
     "drain",
     "drop_month",
+    "end_alone",
     "enqueue",
+    "fenced_streams",
+    "first_identity",
     "fold",
     "forget",
     "forget_again",
+    "forget_broken_provider",
+    "has_suspects",
     "hold",
+    "hold_broken_provider",
     "hold_sender",
+    "identity",
+    "lift_all",
+    "lift_stream",
+    "note_consent_restored",
     "open_stream",
     "plan",
+    "put_in_doubt",
     "record",
+    "record_log",
     "release",
     "release_sender",
     "requeue",
     "resolve",
     "retire_lanes",
+    "retire_marks",
     "settle",
     "shared",
     "sweep",

@@ -19,7 +19,7 @@ MOST_POSITIONS = 1_000
 # The gate is asked first and once; the batch's own conditions are checked on the locked row.
 _WINDOWS: LiteralString = """
 WITH gate AS MATERIALIZED (
-    SELECT deliveries_gate(%(stream)s) AS is_open
+    SELECT deliveries_gate(%(stream)s, %(epoch)s) AS is_open
 ), want AS (
     SELECT * FROM unnest(
         %(ids)s::bigint[], %(versions)s::integer[], %(los)s::bigint[], %(tos)s::bigint[]
@@ -41,6 +41,16 @@ WITH gate AS MATERIALIZED (
 )
 """
 
+# How far the ledger has come, for the witness outside to be compared with.
+_MARK: LiteralString = """
+mark AS (
+    INSERT INTO deliveries_tokenmark (backend, token)
+    SELECT pg_backend_pid(), nextval('deliveries_lease_token')
+    ON CONFLICT (backend) DO UPDATE SET token = excluded.token
+    RETURNING token
+)
+"""
+
 _ARM: LiteralString = (
     _WINDOWS
     + """
@@ -50,7 +60,10 @@ _ARM: LiteralString = (
     FROM taken WHERE b.id = taken.id
     RETURNING b.id
 )
-SELECT id FROM armed
+, """
+    + _MARK
+    + """
+SELECT id, (SELECT token FROM mark) FROM armed
 """
 )
 
@@ -78,13 +91,21 @@ _ARM_WITH_VERDICTS: LiteralString = ", ".join(
         books.ATTEMPTS,
         books.counters(
             moved="armed_to = CASE WHEN win.sends THEN win.line_to END,"
-            " lease_until = clock_timestamp() + %(lease_time)s"
+            " lease_until = clock_timestamp() + %(lease_time)s, losses = 0, lone_losses = 0"
         )
-        + "SELECT id FROM win WHERE sends AND (SELECT"
+        + ", "
+        + _MARK
+        + "SELECT id, (SELECT token FROM mark) FROM win WHERE sends AND (SELECT"
         + books.FOUND_ALL
         + ")",
     ]
 )
+
+
+class Armed(list[Window]):
+    """The windows that may be sent, and a token that no earlier claim or arm was given."""
+
+    token: int = 0
 
 
 def arm(
@@ -93,23 +114,25 @@ def arm(
     *,
     lease_time: timedelta,
     verdicts: Sequence[Entry] | None = None,
-) -> list[Window]:
+) -> Armed:
     """Declares windows of one stream as being with the provider; returns those that may be sent.
 
     A window is armed only if the lease is mine and still runs, nothing changed since it was
-    composed (version, lo), nothing is armed in its batch, and neither stream nor sender is held;
-    arming renews the lease. The gates' verdicts commit with it or not at all. Where verdicts are
-    given, even none, a window with nothing left to send is passed over and not returned.
+    composed (version, lo), nothing is armed in its batch, neither stream nor sender is held, and
+    the epoch is that of the claim; arming renews the lease. The gates' verdicts commit with it or
+    not at all. Where verdicts are given, even none, a window with nothing left to send is passed
+    over and not returned.
     Never call this inside a longer transaction: the commit is what allows the sending.
     """
     if not windows:
-        return []
+        return Armed()
     if any(window.to - window.batch.lo > MOST_POSITIONS for window in windows):
         msg = f"a window has at most {MOST_POSITIONS} positions"
         raise ValueError(msg)
     params: dict[str, object] = {
         "stream": books.stream_of(windows),
         "lease": claim.lease,
+        "epoch": claim.epoch,
         "lease_time": lease_time,
         "ids": sql.Bigints(window.batch.id for window in windows),
         "versions": sql.Bigints(window.batch.version for window in windows),
@@ -121,8 +144,12 @@ def arm(
         statement = _ARM_WITH_VERDICTS
         params |= {**books.entry_columns(_checked(verdicts)), "grace": ORPHAN_GRACE}
     crashpoints.reached(Point.BEFORE_ARM)
-    armed = {id_ for (id_,) in sql.repeated(statement, params)}
-    return [window for window in windows if window.batch.id in armed]
+    rows = sql.repeated(statement, params)
+    ids = {id_ for id_, _ in rows}
+    armed = Armed(window for window in windows if window.batch.id in ids)
+    if rows:
+        armed.token = rows[0][1]
+    return armed
 
 
 def _checked(verdicts: Sequence[Entry]) -> Sequence[Entry]:

@@ -45,9 +45,9 @@ def written(body: Body) -> str:
 _STORE: LiteralString = """
 INSERT INTO deliveries_body (
     stream_id, position, request_id, subject, html, text, headers, to_name, reply_to, tags,
-    attachments, letter, list_key
+    attachments, letter, list_key, size
 )
-SELECT %(stream)s, given.position, b.*
+SELECT %(stream)s, given.position, b.*, octet_length(given.body)
 FROM unnest(%(positions)s::bigint[], %(bodies)s::text[]) AS given (position, body),
      jsonb_to_record(given.body::jsonb) AS b (
          request_id text, subject text, html text, text text, headers jsonb, to_name text,

@@ -8,14 +8,25 @@ from postledger.deliveries.entries import Batch, Claim
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 
-_CLAIM: LiteralString = (
-    """
-WITH due AS MATERIALIZED (
+# A suspect lost a worker before it was armed; perhaps the worker died of it.
+_SUSPECTS: LiteralString = """
+SELECT FROM deliveries_batch
+WHERE stream_id = %(stream)s AND losses > 0 AND lease IS NULL AND due_at <= statement_timestamp()
+"""
+
+
+def _claim(losses: LiteralString) -> LiteralString:
+    return (
+        """
+WITH stream AS MATERIALIZED (
+    SELECT deliveries_open_epoch(%(stream)s) AS epoch
+), due AS MATERIALIZED (
     SELECT b.id FROM deliveries_batch b
     WHERE b.stream_id = %(stream)s AND b.due_at <= statement_timestamp() AND b.lease IS NULL
-      AND """
-    + sql.STREAM_IS_OPEN
-    + """
+      AND b.losses """
+        + losses
+        + """
+      AND (SELECT epoch FROM stream) IS NOT NULL
     ORDER BY b.due_at
     LIMIT %(limit)s
     FOR NO KEY UPDATE OF b SKIP LOCKED
@@ -25,56 +36,121 @@ WITH due AS MATERIALIZED (
     UPDATE deliveries_batch b
     SET lease = token.lease, lease_until = clock_timestamp() + %(lease_time)s
     FROM due, token WHERE b.id = due.id
-    RETURNING b.lease, b.id, b.lo, b.hi, b.try_number, b.version, b.lease_until
+    RETURNING b.lease, b.id, b.lo, b.hi, b.try_number, b.version, b.lease_until, b.is_single
 ), directory AS (
-    INSERT INTO deliveries_lease (token, holder, taken_at, check_at, batch_ids)
-    SELECT lease, %(holder)s, statement_timestamp(), max(lease_until), array_agg(id)
+    INSERT INTO deliveries_lease (token, holder, taken_at, check_at, is_alone, batch_ids)
+    SELECT lease, %(holder)s, statement_timestamp(), max(lease_until), %(alone)s, array_agg(id)
     FROM claimed GROUP BY lease
 )
-SELECT lease, id, lo, hi, try_number, version FROM claimed ORDER BY lo
+SELECT lease, (SELECT epoch FROM stream), EXISTS ("""
+        + _SUSPECTS
+        + """), id, %(stream)s, lo, hi, try_number, version,
+       CASE WHEN is_single THEN coalesce((
+           SELECT size FROM deliveries_body WHERE stream_id = %(stream)s AND position = lo
+       ), 0) ELSE 0 END
+FROM claimed ORDER BY lo
 """
-)
+    )
+
+
+_CLAIM: LiteralString = _claim("= 0")
+_CLAIM_SUSPECT: LiteralString = _claim("> 0")
 
 
 def claim(stream_id: int, *, holder: str, limit: int, lease_time: timedelta) -> Claim | None:
     """Leases due batches of one stream that is not held, in the order they are due.
 
     At most one holder has a batch: rows are taken with SKIP LOCKED, the token comes from a
-    sequence and ends by the database's clock. None when there is nothing to take.
+    sequence and ends by the database's clock. None when there is nothing to take. Suspects are
+    left to `claim_suspect`.
     """
-    params = {"stream": stream_id, "limit": limit, "lease_time": lease_time, "holder": holder}
-    found = sql.rows(_CLAIM, params)
-    if not found:
+    return _run_claim(_CLAIM, stream_id, holder, limit, lease_time)
+
+
+def claim_suspect(stream_id: int, *, holder: str, lease_time: timedelta) -> Claim | None:
+    """Leases one batch that lost a worker before it was armed, and nothing beside it.
+
+    Call it only while this process composes nothing else: a death from here until the batch is
+    armed is counted against it.
+    """
+    return _run_claim(_CLAIM_SUSPECT, stream_id, holder, 1, lease_time)
+
+
+def _run_claim(
+    statement: LiteralString, stream_id: int, holder: str, limit: int, lease_time: timedelta
+) -> Claim | None:
+    params = {
+        "stream": stream_id,
+        "limit": limit,
+        "lease_time": lease_time,
+        "holder": holder,
+        "alone": statement is _CLAIM_SUSPECT,
+    }
+    rows = sql.rows(statement, params)
+    if not rows:
         return None
-    batches = [
-        Batch(id=id_, stream_id=stream_id, lo=lo, hi=hi, try_number=number, version=version)
-        for _, id_, lo, hi, number, version in found
-    ]
-    return Claim(lease=found[0][0], batches=batches)
+    lease, epoch, has_suspects, *_ = rows[0]
+    batches = [Batch(*columns) for _, _, _, *columns in rows]
+    return Claim(
+        lease=lease,
+        batches=batches,
+        epoch=epoch,
+        has_suspects=has_suspects,
+        is_alone=statement is _CLAIM_SUSPECT,
+    )
+
+
+_END_ALONE: LiteralString = """
+UPDATE deliveries_lease SET is_alone = false WHERE token = %(lease)s
+"""
+
+
+def end_alone(claim: Claim) -> None:
+    """Ends a suspect's being alone, once it was armed: others compose beside its rest."""
+    sql.rows(_END_ALONE, {"lease": claim.lease})
+
+
+_HAS_SUSPECTS: LiteralString = "SELECT EXISTS (" + _SUSPECTS + ")"
+
+
+def has_suspects(stream_id: int) -> bool:
+    """Whether the stream has a due batch for `claim_suspect`."""
+    [(found,)] = sql.rows(_HAS_SUSPECTS, {"stream": stream_id})
+    return bool(found)
 
 
 _WAIT: LiteralString = """
 UPDATE deliveries_batch
 SET due_at = coalesce(statement_timestamp() + %(delay)s, due_at), reason = %(reason)s,
+    losses = CASE WHEN %(suspect)s THEN greatest(losses, 1) ELSE losses END,
     lease = NULL, lease_until = NULL,
     since = CASE WHEN reason = %(reason)s THEN since ELSE statement_timestamp() END
 WHERE id = ANY(%(ids)s::bigint[]) AND lease = %(lease)s AND armed_to IS NULL
+  AND %(epoch)s = (SELECT max(number) FROM deliveries_epoch)
 RETURNING id
 """
 
 
 def wait(
-    claim: Claim, batches: Sequence[Batch], *, reason: Reason, delay: timedelta | None = None
+    claim: Claim,
+    batches: Sequence[Batch],
+    *,
+    reason: Reason,
+    delay: timedelta | None = None,
+    is_suspect: bool = False,
 ) -> list[int]:
     """Gives leased, unarmed batches back with the reason they wait and the time they go on.
 
     The one way to defer. Attempts are not counted; waiting on for the same reason keeps `since`.
-    The delay runs by the database's clock; without one, the batches keep their place in the line.
+    The delay runs by the database's clock; without one, the batches keep their place in the queue.
+    `is_suspect` has them claimed alone from now on, without counting anything against them.
     """
     params = {
         "ids": sql.Bigints(batch.id for batch in batches),
         "lease": claim.lease,
+        "epoch": claim.epoch,
         "delay": delay,
+        "suspect": is_suspect,
         "reason": reason.value,
     }
     return [id_ for (id_,) in sql.rows(_WAIT, params)]

@@ -16,10 +16,10 @@ from postledger.deliveries.states import State
 _DECIDE: LiteralString = (
     """
 WITH seen AS (
-    SELECT * FROM unnest(%(positions)s::bigint[], %(tries)s::smallint[]) AS s (position, last_try)
+    SELECT * FROM unnest(%(positions)s::bigint[], %(tries)s::integer[]) AS s (position, last_try)
 ), locked AS MATERIALIZED (
     -- In one order, whatever order was clicked in.
-    SELECT d.position FROM deliveries_delivery d JOIN seen USING (position)
+    SELECT d.position, d.settled_at FROM deliveries_delivery d JOIN seen USING (position)
     WHERE d.stream_id = %(stream)s
     ORDER BY d.position
     FOR NO KEY UPDATE OF d
@@ -39,6 +39,9 @@ WITH seen AS (
       AND d.last_try = seen.last_try
       AND (%(after)s <> 'waiting' OR (
         coalesce(d.resend_after <= clock_timestamp(), true)
+        AND NOT """
+    + sql.BYTES_OF_LOST_TIME
+    + """
         AND EXISTS (
             SELECT FROM deliveries_stream s
             WHERE s.id = %(stream)s AND s.cancelled_at IS NULL
@@ -47,7 +50,7 @@ WITH seen AS (
     + sql.covered("seen.position")
     + """
       ))
-    RETURNING d.position, d.last_try, d.doubts
+    RETURNING d.position, d.last_try, d.doubts, locked.settled_at
 ), event AS (
     INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
     SELECT %(stream)s, position, statement_timestamp(), %(kind)s, %(actor)s,
@@ -66,7 +69,11 @@ WITH seen AS (
         stream_id, lo, hi, is_single, try_number, due_at, reason, since
     )
     SELECT %(stream)s, line.position, line.position + 1, s.kind = 'transactional',
-           line.last_try + 1, statement_timestamp(), %(reason)s, statement_timestamp()
+           """
+    + sql.next_try("line.last_try", "line.settled_at")
+    + ", "
+    + sql.due_after("line.last_try", "interval '0'")
+    + """, %(reason)s, statement_timestamp()
     FROM line JOIN deliveries_stream s ON s.id = %(stream)s
     WHERE %(after)s = 'waiting'
 )

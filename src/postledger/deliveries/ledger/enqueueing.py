@@ -55,9 +55,9 @@ WITH lane AS MATERIALIZED (
 ), body AS (
     INSERT INTO deliveries_body (
         stream_id, position, request_id, subject, html, text, headers, to_name, reply_to, tags,
-        attachments, letter, list_key
+        attachments, letter, list_key, size
     )
-    SELECT %(stream)s, position, b.*
+    SELECT %(stream)s, position, b.*, octet_length(given.body)
     FROM given JOIN line USING (position),
          jsonb_to_record(given.body::jsonb) AS b (
              request_id text, subject text, html text, text text, headers jsonb, to_name text,

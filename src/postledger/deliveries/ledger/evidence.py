@@ -6,7 +6,7 @@ from typing import LiteralString
 from django.db import transaction
 
 from postledger.deliveries.entries import Entry, Evidence
-from postledger.deliveries.ledger import lanes, sql
+from postledger.deliveries.ledger import fence, lanes, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 
@@ -18,14 +18,27 @@ def record(stream_id: int, evidence: Sequence[Evidence]) -> int:
     answer acts only on a delivery that is in doubt about that same try: the doubt ends, and when
     none is left a refusal fails the delivery and everything else puts it back to waiting.
     An answer of "in doubt" says nothing and changes nothing.
+
+    Evidence of an earlier epoch may be about a time that this database has lost, in which numbers
+    were given out that it never gave. Only an acceptance counts, and only for a line that was
+    planned before the fence fell, to the same address. Everything else is kept as unmatched: what
+    an earlier epoch denies, the lost time may have tried again.
     """
-    accepted = [said for said in evidence if said.entry.state is State.ACCEPTED]
+    number = fence.current_epoch().number
+    earlier = [said for said in evidence if said.epoch is not None and said.epoch < number]
+    later = [said for said in evidence if said.epoch is not None and said.epoch > number]
+    current = [said for said in evidence if said.epoch is None or said.epoch == number]
+    accepted = [said for said in current if said.entry.state is State.ACCEPTED]
     disproved = [
-        said for said in evidence if said.entry.state not in {State.ACCEPTED, State.IN_DOUBT}
+        said for said in current if said.entry.state not in {State.ACCEPTED, State.IN_DOUBT}
     ]
+    if earlier:
+        _judge(stream_id)
     with transaction.atomic():
+        _keep_unmatched(stream_id, later)
         changed = sum(_accept(stream_id, rounds) for rounds in _once_each(accepted))
         changed += sum(_disprove(stream_id, rounds) for rounds in _once_each(disproved))
+        changed += sum(_accept_earlier(stream_id, rounds) for rounds in _once_each(earlier))
     return changed
 
 
@@ -82,14 +95,15 @@ def outdate(stream_id: int, positions: Sequence[int]) -> set[int]:
 _ACCEPT: LiteralString = """
 WITH said AS MATERIALIZED (
     SELECT * FROM unnest(
-        %(positions)s::bigint[], %(tries)s::smallint[], %(message_ids)s::text[],
-        %(sources)s::text[]
-    ) AS s (position, try_number, message_id, source)
+        %(positions)s::bigint[], %(tries)s::integer[], %(message_ids)s::text[],
+        %(sources)s::text[], %(addresses)s::text[]
+    ) AS s (position, try_number, message_id, source, address)
 ), old AS MATERIALIZED (
     SELECT d.position, d.state AS before, said.try_number, said.message_id, said.source
     FROM said JOIN deliveries_delivery d
       ON d.stream_id = %(stream)s AND d.position = said.position
     WHERE d.state <> 'accepted'
+      AND (said.address IS NULL OR lower(said.address) = lower(d.address))
     ORDER BY d.position
     FOR NO KEY UPDATE OF d
 ), line AS (
@@ -140,6 +154,7 @@ def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
         "tries": sql.Bigints(said.try_number for said in evidence),
         "message_ids": sql.Texts(said.entry.message_id for said in evidence),
         "sources": sql.Texts(said.source for said in evidence),
+        "addresses": sql.Texts(said.address for said in evidence),
     }
     while True:
         locked = outdate(stream_id, positions)
@@ -152,16 +167,93 @@ def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
         transaction.savepoint_rollback(before)
 
 
+_MATCHING: LiteralString = """
+SELECT d.position FROM unnest(
+    %(positions)s::bigint[], %(tries)s::integer[], %(addresses)s::text[]
+) AS said (position, try_number, address)
+JOIN deliveries_delivery d ON d.stream_id = %(stream)s AND d.position = said.position
+JOIN deliveries_epoch e ON e.number = (SELECT max(number) FROM deliveries_epoch)
+WHERE d.state <> 'accepted' AND d.planned_at < e.began_at
+  AND (said.address IS NULL OR lower(said.address) = lower(d.address))
+"""
+
+_UNMATCHED: LiteralString = """
+INSERT INTO deliveries_unmatched (
+    stream_id, position, try_number, epoch, outcome, source, message_id
+)
+SELECT %(stream)s, * FROM unnest(
+    %(positions)s::bigint[], %(tries)s::integer[], %(epochs)s::integer[], %(outcomes)s::text[],
+    %(sources)s::text[], %(message_ids)s::text[]
+)
+"""
+
+
+def _judge(stream_id: int) -> None:
+    """Puts a fenced stream's lines in doubt, some batches at a time, before evidence ends any."""
+    while fence.put_in_doubt(stream_id):
+        pass
+
+
+def record_log(stream_id: int, evidence: Sequence[Evidence]) -> int:
+    """Applies what a provider's log says of an earlier epoch's mails; returns how many changed.
+
+    A log mentions all mail, also what is accepted long since: what matches nothing is not kept.
+    """
+    number = fence.current_epoch().number
+    earlier = [said for said in evidence if said.epoch is not None and said.epoch < number]
+    _judge(stream_id)
+    with transaction.atomic():
+        return sum(
+            _accept_earlier(stream_id, rounds, keeps_unmatched=False)
+            for rounds in _once_each(earlier)
+        )
+
+
+def _accept_earlier(
+    stream_id: int, evidence: Sequence[Evidence], *, keeps_unmatched: bool = True
+) -> int:
+    """Accepts what an earlier epoch's evidence may speak for, and keeps the rest as unmatched."""
+    params = {
+        "stream": stream_id,
+        "positions": sql.Bigints(said.entry.position for said in evidence),
+        "tries": sql.Bigints(said.try_number for said in evidence),
+        "addresses": sql.Texts(said.address for said in evidence),
+    }
+    positions = {position for (position,) in sql.rows(_MATCHING, params)}
+    matched = [
+        said
+        for said in evidence
+        if said.entry.position in positions and said.entry.state is State.ACCEPTED
+    ]
+    if keeps_unmatched:
+        _keep_unmatched(stream_id, [said for said in evidence if said not in matched])
+    return _accept(stream_id, matched) if matched else 0
+
+
+def _keep_unmatched(stream_id: int, evidence: Sequence[Evidence]) -> None:
+    if evidence:
+        params = {
+            "stream": stream_id,
+            "positions": sql.Bigints(said.entry.position for said in evidence),
+            "tries": sql.Bigints(said.try_number for said in evidence),
+            "epochs": sql.Bigints(said.epoch for said in evidence),
+            "outcomes": sql.Texts(said.entry.outcome.value for said in evidence),
+            "sources": sql.Texts(said.source for said in evidence),
+            "message_ids": sql.Texts(said.entry.message_id for said in evidence),
+        }
+        sql.rows(_UNMATCHED, params)
+
+
 _DISPROVE: LiteralString = (
     """
 WITH said AS MATERIALIZED (
     SELECT * FROM unnest(
-        %(positions)s::bigint[], %(tries)s::smallint[], %(refusals)s::boolean[],
+        %(positions)s::bigint[], %(tries)s::integer[], %(refusals)s::boolean[],
         %(counts)s::boolean[], %(delays)s::interval[], %(outcomes)s::text[], %(codes)s::text[],
         %(details)s::text[], %(sources)s::text[]
     ) AS s (position, try_number, is_refusal, counts, delay, outcome, code, detail, source)
 ), locked AS MATERIALIZED (
-    SELECT d.position FROM deliveries_delivery d JOIN said USING (position)
+    SELECT d.position, d.settled_at FROM deliveries_delivery d JOIN said USING (position)
     WHERE d.stream_id = %(stream)s
     ORDER BY d.position
     FOR NO KEY UPDATE OF d
@@ -191,7 +283,7 @@ WITH said AS MATERIALIZED (
     + sql.covered("said.position")
     + """
     RETURNING d.position, d.state, d.last_try, said.try_number, said.delay, said.outcome,
-        said.code, said.detail, said.source
+        said.code, said.detail, said.source, locked.settled_at
 ), event AS (
     INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
     SELECT %(stream)s, position, statement_timestamp(), 'proved_not_accepted', source,
@@ -209,8 +301,11 @@ WITH said AS MATERIALIZED (
         stream_id, lo, hi, is_single, try_number, due_at, reason, since
     )
     SELECT %(stream)s, line.position, line.position + 1, s.kind = 'transactional',
-           line.last_try + 1, statement_timestamp() + line.delay, %(reason)s,
-           statement_timestamp()
+           """
+    + sql.next_try("line.last_try", "line.settled_at")
+    + ", "
+    + sql.due_after("line.last_try", "line.delay")
+    + """, %(reason)s, statement_timestamp()
     FROM line JOIN deliveries_stream s ON s.id = %(stream)s
     WHERE line.state = 'waiting'
 )

@@ -1,7 +1,7 @@
 """Takes a person out of their lines: what waits for them ends; the lines stay, and so do the books.
 
-A mail that one person needs is left to go, and what a worker has in its hands to come back: both
-are emptied once they have ended, when they are looked for again.
+A mail that one person needs is left to go, what a worker has in its hands to come back, and what
+is fenced to be judged: they are emptied once they have ended, when they are looked for again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -92,8 +92,11 @@ JOIN deliveries_batch b ON b.id = nearest.id
 WHERE nearest.hi > c.position AND b.lease IS NULL
 """
 )
+# What a restore has lost may have sent the mail: it is in doubt before it ends in any other way.
 _LOCK: LiteralString = (
-    "SELECT b.id FROM" + _COVERING + "ORDER BY b.id FOR NO KEY UPDATE OF b SKIP LOCKED"
+    "SELECT b.id FROM"
+    + _COVERING
+    + "  AND deliveries_is_judged(b.stream_id) ORDER BY b.id FOR NO KEY UPDATE OF b SKIP LOCKED"
 )
 # With a snapshot from after the lock: whatever covers a line then covers it until the commit, and
 # nobody claims it. What is booked is booked as the gates would, with the try that will not be.

@@ -1,5 +1,6 @@
 """Stops and starts whole streams and senders: one short statement, whatever their size."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import LiteralString
 
@@ -72,21 +73,50 @@ WHERE id = %(stream)s AND held_reason IS NOT NULL
 RETURNING id
 """
 
+# Whoever releases has seen to the provider: nothing waits for what it asked for any more.
+_BRING_FORWARD: LiteralString = """
+UPDATE deliveries_batch SET due_at = statement_timestamp()
+WHERE stream_id = ANY(%(streams)s::bigint[]) AND reason = %(throttled)s
+  AND due_at > statement_timestamp() AND lease IS NULL
+"""
+
 
 def release(stream_id: int) -> bool:
-    """Ends a stream's hold; False when there was none."""
-    return bool(sql.rows(_RELEASE, {"stream": stream_id}))
+    """Ends a stream's hold and brings its throttled batches forward; False when there was none."""
+    with transaction.atomic():
+        released = sql.rows(_RELEASE, {"stream": stream_id})
+        _bring_forward([stream_id])
+    return bool(released)
 
 
-_HOLD_SENDER: LiteralString = (
+def _bring_forward(stream_ids: Sequence[int]) -> None:
+    params = {"streams": sql.Bigints(stream_ids), "throttled": Reason.THROTTLED.value}
+    sql.rows(_BRING_FORWARD, params)
+
+
+# The sender, and with its account every other sender that uses it.
+_SENDERS: LiteralString = """
+SELECT id FROM accounts_sender
+WHERE id = %(sender)s
+   OR (%(is_account)s
+       AND account_id = (SELECT account_id FROM accounts_sender WHERE id = %(sender)s))
+ORDER BY id
+"""
+
+_HOLD_SENDERS: LiteralString = (
     """
-INSERT INTO deliveries_senderhold (sender_id, reason, since, until, actor, detail)
-VALUES (%(sender)s, %(reason)s, statement_timestamp(), """
+INSERT INTO deliveries_senderhold (
+    sender_id, reason, since, until, actor, detail, is_account, times
+)
+SELECT id, %(reason)s, statement_timestamp(), """
     + _UNTIL
-    + """, %(actor)s, %(detail)s)
+    + """, %(actor)s, %(detail)s, %(is_account)s, 1
+FROM ("""
+    + _SENDERS
+    + """) AS sender
 ON CONFLICT (sender_id) DO UPDATE SET
     reason = excluded.reason, since = excluded.since, until = excluded.until,
-    actor = excluded.actor, detail = excluded.detail
+    actor = excluded.actor, detail = excluded.detail, is_account = excluded.is_account, times = 1
 WHERE deliveries_senderhold.until < excluded.until
    OR (deliveries_senderhold.until IS NOT NULL AND excluded.until IS NULL)
 RETURNING sender_id
@@ -102,30 +132,126 @@ def hold_sender(  # noqa: PLR0913  what a hold is, each part by its name
     until: datetime | None = None,
     length: timedelta | None = None,
     detail: str = "",
+    is_account: bool = False,
 ) -> bool:
-    """Holds every stream of a sender at once; the same promise and the same answer as `hold`."""
+    """Holds every stream of a sender at once; the same promise and the same answer as `hold`.
+
+    With `is_account` every sender of its account is held with it.
+    """
     params = {
-        "sender": sender_id,
         "reason": reason.value,
         "until": until,
         "length": length,
         "actor": actor,
         "detail": detail,
     }
+    return _hold_senders(_HOLD_SENDERS, sender_id, params, is_account=is_account)
+
+
+# How long an account is held whose provider was found broken for the first time, and after how
+# many times in a row only a person ends the hold.
+BROKEN_FOR = timedelta(seconds=15)
+MOST_TIMES_BROKEN = 3
+
+_HOLD_BROKEN: LiteralString = (
+    """
+INSERT INTO deliveries_senderhold AS held (
+    sender_id, reason, since, until, actor, detail, is_account, times
+)
+SELECT id, %(reason)s, statement_timestamp(), statement_timestamp() + %(length)s::interval,
+       %(actor)s, %(detail)s, true, 1
+FROM ("""
+    + _SENDERS
+    + """) AS sender
+ON CONFLICT (sender_id) DO UPDATE SET
+    reason = excluded.reason, since = excluded.since, actor = excluded.actor,
+    detail = excluded.detail, is_account = true,
+    times = CASE
+        WHEN held.reason = excluded.reason AND held.until > excluded.since - interval '1 hour'
+        THEN held.times + 1 ELSE 1
+    END,
+    until = CASE
+        WHEN held.reason <> excluded.reason OR held.until <= excluded.since - interval '1 hour'
+        THEN excluded.until
+        WHEN held.times < %(most)s THEN excluded.since + %(length)s::interval * 2 ^ held.times
+    END
+WHERE held.until <= excluded.since
+   OR (held.reason <> excluded.reason AND held.until < excluded.until)
+RETURNING sender_id
+"""
+)
+
+
+def hold_broken_provider(sender_id: int, *, actor: str, detail: str) -> bool:
+    """Holds all senders of an account whose provider broke down; False when they are held already.
+
+    Twice as long each time it is found broken within an hour, and after three times until a
+    person releases it.
+    """
+    params = {
+        "reason": Reason.PROVIDER_BROKEN.value,
+        "length": BROKEN_FOR,
+        "most": MOST_TIMES_BROKEN,
+        "actor": actor,
+        "detail": detail,
+    }
+    return _hold_senders(_HOLD_BROKEN, sender_id, params, is_account=True)
+
+
+_FORGET_BROKEN: LiteralString = (
+    """
+DELETE FROM deliveries_senderhold
+WHERE reason = %(reason)s AND until <= statement_timestamp() AND sender_id IN ("""
+    + _SENDERS
+    + ")"
+)
+
+
+def forget_broken_provider(sender_id: int) -> None:
+    """Lets an account start afresh whose provider has accepted mail since it was found broken."""
+    params = {
+        "reason": Reason.PROVIDER_BROKEN.value,
+        "sender": sender_id,
+        "is_account": True,
+    }
+    sql.rows(_FORGET_BROKEN, params)
+
+
+def _hold_senders(
+    statement: LiteralString, sender_id: int, params: Mapping[str, object], *, is_account: bool
+) -> bool:
+    senders = {"sender": sender_id, "is_account": is_account}
     with transaction.atomic():
-        held = sql.rows(_HOLD_SENDER, params)
-        _take_gate(sql.GATE_OF_SENDER, sender_id)
-    return bool(held)
+        held = sql.rows(statement, {**params, **senders})
+        for (id_,) in sql.rows(_SENDERS, senders):
+            _take_gate(sql.GATE_OF_SENDER, id_)
+    return (sender_id,) in held
 
 
-_RELEASE_SENDER: LiteralString = """
-DELETE FROM deliveries_senderhold WHERE sender_id = %(sender)s RETURNING sender_id
+_RELEASE_SENDERS: LiteralString = """
+DELETE FROM deliveries_senderhold h
+USING accounts_sender s, accounts_sender mine, deliveries_senderhold own
+WHERE mine.id = %(sender)s AND own.sender_id = mine.id AND s.id = h.sender_id
+  AND (s.id = mine.id OR (own.is_account AND h.is_account AND s.account_id = mine.account_id))
+RETURNING h.sender_id
+"""
+
+_STREAMS_WITH_WORK: LiteralString = """
+SELECT s.id FROM deliveries_stream s JOIN deliveries_lane l ON l.stream_id = s.id
+WHERE s.sender_id = ANY(%(senders)s::bigint[])
 """
 
 
 def release_sender(sender_id: int) -> bool:
-    """Ends a sender's hold; False when there was none."""
-    return bool(sql.rows(_RELEASE_SENDER, {"sender": sender_id}))
+    """Ends a sender's hold, and with it that of its account; False when there was none.
+
+    What the provider throttled goes at once.
+    """
+    with transaction.atomic():
+        released = [id_ for (id_,) in sql.rows(_RELEASE_SENDERS, {"sender": sender_id})]
+        streams = sql.rows(_STREAMS_WITH_WORK, {"senders": sql.Bigints({sender_id, *released})})
+        _bring_forward([id_ for (id_,) in streams])
+    return bool(released)
 
 
 _CANCEL: LiteralString = """

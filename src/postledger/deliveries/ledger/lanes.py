@@ -11,8 +11,11 @@ from postledger.deliveries.ledger import sql
 
 # The workspace whose last turn is longest ago comes first, then its stream whose last turn is:
 # a workspace with a hundred streams gets no more turns than one with a single stream.
-_TURNS: LiteralString = """
-WITH workspace AS (
+_TURNS: LiteralString = (
+    "WITH "
+    + sql.EPOCH
+    + """
+, workspace AS (
     SELECT l.priority, s.workspace_id, max(l.turn_at) AS turn_at
     FROM deliveries_lane l JOIN deliveries_stream s ON s.id = l.stream_id
     WHERE s.kind = ANY(%(kinds)s::text[])
@@ -23,6 +26,9 @@ WITH workspace AS (
     FROM deliveries_lane l
     JOIN deliveries_stream s ON s.id = l.stream_id
     WHERE s.cancelled_at IS NULL
+      AND """
+    + sql.IS_UNFENCED
+    + """
       AND s.kind = ANY(%(kinds)s::text[])
       AND l.stream_id <> ALL(%(but_streams)s::bigint[])
       AND s.workspace_id <> ALL(%(but_workspaces)s::bigint[])
@@ -50,6 +56,7 @@ WITH workspace AS (
 )
 SELECT stream_id FROM turned JOIN next USING (stream_id) ORDER BY priority, n, workspace_turn_at
 """
+)
 
 
 def turns(

@@ -1,6 +1,5 @@
 """Takes one month's lines out of the ledger; the streams stay, and their totals with them."""
 
-from datetime import datetime
 from typing import ClassVar, LiteralString
 
 from django.db import OperationalError, connection, transaction
@@ -38,24 +37,32 @@ class MonthInUseError(RefusedError):
     code: ClassVar[str] = "month_in_use"
 
 
-def drop_month(month: int, *, now: datetime) -> None:
+_REMEMBER: LiteralString = """
+INSERT INTO deliveries_droppedmonth (month, dropped_at) VALUES (%(month)s, clock_timestamp())
+"""
+
+
+def drop_month(month: int) -> None:
     """Drops one month's lines for good; its streams keep their totals.
 
-    All or nothing. Refused before the month is over, while it has live batches or doubts, and
+    All or nothing; the month is never made again. Refused before the month is over by the
+    database's clock, while it has live batches or doubts, and
     while others hold its tables: the mail of other months never waits for more than a moment.
     """
     name = ids.month_name(month)
-    if month >= ids.month_of(now):
+    if month >= partitions.this_month():
         msg = f"{name} stays: it is not over, so mail may still be planned in it. Drop it later."
         raise MonthInUseError(msg)
     _refuse_if_used(month)
     _refuse_if_open(month)
     with transaction.atomic():
+        partitions.lock_months()
         _lock(month)
         _refuse_if_used(month)
         bounds = {"first": ids.first_stream_of(month), "end": ids.first_stream_of(month + 1)}
         sql.rows(_FOLD_MONTH, bounds)
         sql.rows(_FORGET_LANES, bounds)
+        sql.rows(_REMEMBER, {"month": month})
         with connection.cursor() as cursor:
             for table in partitions.TABLES:
                 cursor.execute(f"DROP TABLE {partitions.partition(table, month)}")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import ClassVar, LiteralString
 
 from django.db import IntegrityError, transaction
@@ -23,11 +22,10 @@ class StreamClosedError(RefusedError):
 
 _OPEN: LiteralString = """
 WITH stream AS (
-    INSERT INTO deliveries_stream (id, workspace_id, sender_id, kind, title, is_test, created_at)
-    VALUES (
-        %(first)s + nextval('deliveries_stream_number'),
-        %(workspace)s, %(sender)s, %(kind)s, %(title)s, %(is_test)s, %(now)s
-    )
+    INSERT INTO deliveries_stream (id, workspace_id, sender_id, kind, title, is_test, epoch)
+    SELECT %(first)s + nextval('deliveries_stream_number'), %(workspace)s, %(sender)s, %(kind)s,
+           %(title)s, %(is_test)s, max(number)
+    FROM deliveries_epoch
     RETURNING id
 )
 INSERT INTO deliveries_lane (stream_id, priority, turn_at)
@@ -42,15 +40,17 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
     sender_id: int,
     kind: Kind,
     title: str,
-    now: datetime,
     is_test: bool = False,
     body: Body | None = None,
+    month: int | None = None,
 ) -> int:
-    """Opens a stream in the month of `now`; it stays in that month's partition for ever.
+    """Opens a stream in this month, by the database's clock, or in another one that is named.
 
+    It stays in that month's partition for ever. A month that was dropped takes no stream.
     `body` is the content that all its lines share; a test stream's mails go to the sandbox.
     """
-    month = ids.month_of(now)
+    if month is None:
+        month = partitions.this_month()
     if not partitions.exists(month):
         partitions.make(month)
     params = {
@@ -59,7 +59,6 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
         "sender": sender_id,
         "kind": kind.value,
         "title": title,
-        "now": now,
         "is_test": is_test,
         "priority": _PRIORITIES[kind],
     }

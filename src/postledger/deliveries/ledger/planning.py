@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from psycopg import sql as pg
 from psycopg.errors import UniqueViolation
 
-from postledger.deliveries.ledger import opening, sql
+from postledger.deliveries.ledger import fence, opening, sql
 from postledger.deliveries.reasons import Reason
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
@@ -82,18 +82,20 @@ FROM size
 REPEATED = pg.SQL("ON CONFLICT (stream_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING")
 
 
-def plan(
+def plan(  # noqa: PLR0913  what a chunk is, each part by its name
     stream_id: int,
     *,
     source: pg.Composable,
     params: Mapping[str, object],
     due_at: datetime | None = None,
     reason: Reason = Reason.READY,
+    is_interrupted: bool = False,
 ) -> Planned:
     """Plans one chunk from a query inside the database, up to 10,000 rows at a time.
 
     `source` yields address, dedupe_key, contact_id, variables (as text), letter and kept_back, in
     the order of sending; who is kept back is counted by why, and gets no line.
+    `is_interrupted` says that it takes up planning that a restore interrupted elsewhere.
     Idempotent by (stream, dedupe_key): a repeated chunk adds nothing. Commits with the caller's
     transaction, so a cursor stored there moves together with the rows.
     """
@@ -106,7 +108,11 @@ def plan(
     }
     with transaction.atomic(), opening.refusing_dropped_months(stream_id):
         opening.kept_open(stream_id)
-        [(_, meant, added, last_key, kept_back)] = _planned(source, everything)
+        [(lo, meant, added, last_key, kept_back)] = _planned(source, everything)
+        if added:
+            fence.doubt_planned_again(
+                stream_id, lo=lo, due_at=due_at, is_interrupted=is_interrupted
+            )
         crashpoints.reached(Point.IN_PLAN_CHUNK)
     reasons = json.loads(kept_back) if kept_back else {}
     return Planned(added, repeated=meant - added, kept_back=reasons, last_key=last_key)

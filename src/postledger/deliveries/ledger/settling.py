@@ -18,7 +18,8 @@ WITH want AS (
     SELECT b.id, b.stream_id, b.lo, b.hi, b.armed_to, b.try_number, b.lease_until, b.is_single,
            w.moved_to, w.moved_to AS line_to
     FROM want w JOIN deliveries_batch b ON b.id = w.id
-    WHERE b.lease = %(lease)s AND b.lo = w.lo AND b.armed_to = w.armed_to
+    WHERE %(epoch)s = (SELECT max(number) FROM deliveries_epoch)
+      AND b.lease = %(lease)s AND b.lo = w.lo AND b.armed_to = w.armed_to
       AND b.stream_id = %(stream)s AND w.moved_to BETWEEN w.lo AND w.armed_to
     ORDER BY b.id
     FOR NO KEY UPDATE OF b
@@ -28,7 +29,7 @@ WITH want AS (
 """
 
 _COUNTERS: LiteralString = books.counters(
-    moved="armed_to = NULLIF(win.armed_to, win.moved_to), losses = 0"
+    moved="armed_to = NULLIF(win.armed_to, win.moved_to), losses = 0, lone_losses = 0"
 )
 
 _MESSAGES: LiteralString = """
@@ -40,7 +41,8 @@ message AS (
 
 # Runs of retries that are due together become one batch. It may span accepted mails, which never
 # come back, but nothing else. The join with the shrunk parents makes them shrink first.
-_RETRIES: LiteralString = """
+_RETRIES: LiteralString = (
+    """
 spaced AS (
     SELECT batch_id, position, state, try_number, delay, reason,
            position - row_number() OVER (PARTITION BY batch_id ORDER BY position) AS run
@@ -57,7 +59,9 @@ spaced AS (
         stream_id, lo, hi, is_single, try_number, due_at, reason, since
     )
     SELECT %(stream)s, min(g.position), max(g.position) + 1, bool_and(win.is_single),
-           g.try_number + 1, statement_timestamp() + g.delay, g.reason, statement_timestamp()
+           g.try_number + 1, """
+    + sql.due_after("g.try_number", "g.delay")
+    + """, g.reason, statement_timestamp()
     FROM grouped g
     JOIN (SELECT id FROM moved UNION ALL SELECT id FROM ended) AS shrunk ON shrunk.id = g.batch_id
     JOIN win ON win.id = g.batch_id
@@ -65,6 +69,7 @@ spaced AS (
     GROUP BY g.batch_id, g.run, g.island, g.try_number, g.delay, g.reason
 )
 """
+)
 
 _RESULT: LiteralString = (
     """
@@ -145,6 +150,7 @@ def settle(
     params: dict[str, object] = {
         "stream": books.stream_of(windows),
         "lease": claim.lease,
+        "epoch": claim.epoch,
         "grace": ORPHAN_GRACE,
         "ids": sql.Bigints(window.batch.id for window in windows),
         "los": sql.Bigints(window.batch.lo for window in windows),
@@ -155,7 +161,7 @@ def settle(
     [(matched, booked, _)] = sql.repeated(statement, {**params, **columns})
     lost = [window for window in windows if window.batch.id not in set(matched)]
     for window in lost:
-        _record_late(window, results)
+        _record_late(window, results, claim.epoch)
     counts = Counter(State(state) for state in booked)
     return Settled(counts=counts, retried=counts.pop(State.WAITING, 0), lost=lost)
 
@@ -177,10 +183,10 @@ def _statement_for(
     }
 
 
-def _record_late(window: Window, results: Sequence[Entry]) -> None:
+def _record_late(window: Window, results: Sequence[Entry], epoch: int) -> None:
     batch = window.batch
     answers = [
-        Evidence(batch.try_number, entry, "late answer")
+        Evidence(batch.try_number, entry, "late answer", epoch)
         for entry in results
         if batch.lo <= entry.position < window.to
     ]

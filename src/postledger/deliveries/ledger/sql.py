@@ -139,15 +139,65 @@ def covered(position: LiteralString) -> LiteralString:
     )
 
 
-# Whether work of a stream may be claimed: nothing wide holds it.
-STREAM_IS_OPEN: LiteralString = """
+def due_after(try_number: LiteralString, delay: LiteralString) -> LiteralString:
+    """When the batch that follows a try is due: after its delay.
+
+    After a million tries that is an hour at the least. An id has room for 16,777,216 tries, so no
+    mail ever runs out of numbers, and none fails for how often it was tried.
+    """
+    return (
+        "statement_timestamp() + greatest("
+        + delay
+        + ", CASE WHEN "
+        + try_number
+        + " >= 1000000 THEN interval '1 hour' END)"
+    )
+
+
+# Whether a stream `s` may be sent in the current epoch. One row at most: nothing is sent where the
+# database is not the one that its epoch names.
+EPOCH: LiteralString = """
+epoch AS MATERIALIZED (
+    SELECT e.number, e.lifted_at IS NOT NULL AS is_lifted,
+           e.campaigns_lifted_at IS NOT NULL AS is_lifted_for_campaigns
+    FROM deliveries_epoch e, deliveries_identity() AS here
+    WHERE e.number = (SELECT max(number) FROM deliveries_epoch)
+      AND e.system_identifier = here.system_identifier
+      AND e.timeline = here.timeline
+      AND e.database_oid = here.database_oid
+)
+"""
+IS_UNFENCED: LiteralString = """
 EXISTS (
-    SELECT FROM deliveries_stream s
-    WHERE s.id = %(stream)s
-      AND s.cancelled_at IS NULL
-      AND (s.held_reason IS NULL OR s.held_until <= clock_timestamp())
-      AND NOT EXISTS (
-        SELECT FROM deliveries_senderhold h
-        WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > clock_timestamp())
-      )
-)"""
+    SELECT FROM epoch WHERE s.lifted_epoch = epoch.number
+    OR CASE s.kind WHEN 'campaign' THEN is_lifted_for_campaigns ELSE is_lifted END
+)
+"""
+
+
+# Tries of a time that a restore has lost had numbers too: of a line that was settled before, none
+# of them comes again, and nothing is sent while their bytes may still leave. A restored ledger
+# tells neither apart from a line that the lost time left alone.
+TRY_LEAP = 2**16
+LOST_TIME_GRACE: LiteralString = (
+    "interval '30 minutes'"  # the longest lease, and the orphans' grace
+)
+
+
+def next_try(last_try: LiteralString, settled_at: LiteralString) -> LiteralString:
+    """The number of a line's next try, given when it was settled: one leap for each epoch since.
+
+    By their numbers: a second restore forgets the rows of epochs that gave out tries too.
+    """
+    return (
+        last_try
+        + " + 1 + 65536 * (SELECT max(number) - coalesce(max(number) FILTER (WHERE began_at <= "
+        + settled_at
+        + "), 1) FROM deliveries_epoch)"
+    )
+
+
+BYTES_OF_LOST_TIME: LiteralString = (
+    "EXISTS (SELECT FROM deliveries_epoch WHERE cause <> 'setup' AND began_at > locked.settled_at"
+    " AND began_at + " + LOST_TIME_GRACE + " > clock_timestamp())"
+)

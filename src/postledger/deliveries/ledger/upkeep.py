@@ -11,8 +11,11 @@ from postledger.deliveries.reasons import Reason
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
 
-# A batch that lost its worker this often, without progress, is halved; a batch of one fails.
-MOST_LOSSES = 3
+# Deaths of workers that had claimed a batch alone: after so many a batch of several positions is
+# halved, and a batch of one fails. A half of several needs one death more to be halved again, a
+# half of one all of its own: nobody fails for what killed its neighbour.
+HALVE_AFTER = 3
+FAIL_AFTER = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +32,14 @@ class Swept:
 _SWEEP: LiteralString = (
     """
 WITH stale AS (
-    SELECT token, unnest(batch_ids) AS id FROM deliveries_lease
+    SELECT token, is_alone, unnest(batch_ids) AS id FROM deliveries_lease
     WHERE check_at <= statement_timestamp()
 ), win AS MATERIALIZED (
     SELECT b.id, b.stream_id, b.lo, b.hi, b.try_number, b.lease_until, b.armed_to,
-           coalesce(b.armed_to, b.lo) AS moved_to
+           coalesce(b.armed_to, b.lo) AS moved_to,
+           stale.is_alone AND b.armed_to IS NULL AS is_lone_loss
     FROM stale JOIN deliveries_batch b ON b.id = stale.id AND b.lease = stale.token
-    WHERE b.lease_until <= clock_timestamp()
+    WHERE b.lease_until <= clock_timestamp() AND deliveries_is_judged(b.stream_id)
     ORDER BY b.id
     LIMIT %(limit)s
     FOR NO KEY UPDATE OF b SKIP LOCKED
@@ -59,7 +63,12 @@ WITH stale AS (
     + books.counters(
         moved="armed_to = NULL, lease = NULL, lease_until = NULL, reason = %(reason)s,"
         " since = statement_timestamp(),"
-        " losses = CASE WHEN win.armed_to IS NULL THEN b.losses + 1 ELSE 0 END"
+        " losses = CASE WHEN win.armed_to IS NULL THEN least(b.losses + 1, 1000) ELSE 0 END,"
+        " lone_losses = CASE WHEN win.armed_to IS NULL"
+        " THEN b.lone_losses + win.is_lone_loss::int ELSE 0 END,"
+        # Deaths of one cause come close together: a suspect waits for the next one's end.
+        " due_at = CASE WHEN win.is_lone_loss THEN"
+        " statement_timestamp() + interval '10 seconds' * (b.lone_losses + 1) ELSE b.due_at END"
     )
     + """
 SELECT (SELECT count(*) FROM win), (SELECT count(*) FROM line)
@@ -69,18 +78,22 @@ SELECT (SELECT count(*) FROM win), (SELECT count(*) FROM line)
 _HALVE: LiteralString = """
 WITH sick AS MATERIALIZED (
     SELECT id, hi FROM deliveries_batch
-    WHERE losses >= %(most)s AND lease IS NULL AND hi - lo > 1 AND id = ANY(%(ids)s::bigint[])
+    WHERE lone_losses >= %(halve_after)s AND lease IS NULL AND hi - lo > 1
+      AND id = ANY(%(ids)s::bigint[])
     ORDER BY id FOR NO KEY UPDATE
 ), parent AS (
     UPDATE deliveries_batch b
-    SET hi = b.lo + (b.hi - b.lo) / 2, losses = %(most)s - 1, version = b.version + 1
+    SET hi = b.lo + (b.hi - b.lo) / 2, version = b.version + 1,
+        lone_losses = CASE WHEN (b.hi - b.lo) / 2 > 1 THEN %(halve_after)s - 1 ELSE 0 END
     FROM sick WHERE b.id = sick.id
     RETURNING b.stream_id, b.hi AS lo, sick.hi, b.try_number, b.due_at, b.reason, b.since, b.losses
 )
 INSERT INTO deliveries_batch (
-    stream_id, lo, hi, is_single, try_number, due_at, reason, since, losses
+    stream_id, lo, hi, is_single, try_number, due_at, reason, since, losses, lone_losses
 )
-SELECT stream_id, lo, hi, false, try_number, due_at, reason, since, losses FROM parent
+SELECT stream_id, lo, hi, false, try_number, due_at, reason, since, losses,
+       CASE WHEN hi - lo > 1 THEN %(halve_after)s - 1 ELSE 0 END
+FROM parent
 RETURNING id
 """
 
@@ -89,7 +102,8 @@ SELECT b.id, b.hi - b.lo = 1
 FROM (
     SELECT unnest(batch_ids) AS id FROM deliveries_lease WHERE check_at <= statement_timestamp()
 ) AS stale JOIN deliveries_batch b USING (id)
-WHERE b.losses >= %(most)s AND b.lease IS NULL
+WHERE b.lease IS NULL
+  AND b.lone_losses >= CASE WHEN b.hi - b.lo = 1 THEN %(fail_after)s ELSE %(halve_after)s END
 """
 
 # Leases whose batches all moved on are forgotten; renewed ones are looked at again at their end.
@@ -118,16 +132,18 @@ def sweep(*, limit: int = 100) -> Swept:
     """Takes expired leases away: armed positions without a result become in_doubt, the rest waits.
 
     From waiting only. A settle that comes later finds its lease gone and counts as evidence.
-    Batches that keep losing their workers are halved until the one poisonous mail fails alone.
+    Batches whose workers keep dying while they have nothing else are halved until the one
+    poisonous mail fails alone.
     """
     with transaction.atomic():
         params = {"limit": limit, "grace": ORPHAN_GRACE, "reason": Reason.LEASE_LOST.value}
         [(given_back, in_doubt)] = sql.rows(_SWEEP, params)
         if given_back:
             crashpoints.reached(Point.IN_SWEEP)
-        sick = sql.rows(_SICK, {"most": MOST_LOSSES})
+        limits = {"halve_after": HALVE_AFTER, "fail_after": FAIL_AFTER}
+        sick = sql.rows(_SICK, limits)
         large = [id_ for id_, is_one in sick if not is_one]
-        halved = sql.rows(_HALVE, {"most": MOST_LOSSES, "ids": sql.Bigints(large)}) if large else []
+        halved = sql.rows(_HALVE, {**limits, "ids": sql.Bigints(large)}) if large else []
         ones = [id_ for id_, is_one in sick if is_one]
         poisoned = _close(ones, state="failed", outcome="poison", code="poison")
         sql.rows(_TIDY, {})
@@ -173,7 +189,7 @@ def _close(ids: list[int], *, state: str, outcome: str | None, code: str | None)
 _TO_DRAIN: LiteralString = """
 SELECT b.id FROM deliveries_batch b
 JOIN deliveries_stream s ON s.id = b.stream_id AND s.cancelled_at IS NOT NULL
-WHERE b.stream_id = %(stream)s AND b.lease IS NULL
+WHERE b.stream_id = %(stream)s AND b.lease IS NULL AND deliveries_is_judged(%(stream)s)
 ORDER BY b.due_at
 LIMIT %(limit)s
 FOR NO KEY UPDATE OF b SKIP LOCKED

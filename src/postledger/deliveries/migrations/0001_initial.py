@@ -42,7 +42,7 @@ class Migration(migrations.Migration):
                         ("id", models.BigIntegerField()),
                         ("stream_id", models.BigIntegerField()),
                         ("position", models.BigIntegerField()),
-                        ("try_number", models.SmallIntegerField()),
+                        ("try_number", models.IntegerField()),
                         ("at", models.DateTimeField()),
                         ("outcome", models.TextField()),
                         ("state", models.TextField()),
@@ -61,7 +61,7 @@ class Migration(migrations.Migration):
                         ("hi", models.BigIntegerField()),
                         ("armed_to", models.BigIntegerField(null=True)),
                         ("is_single", models.BooleanField()),
-                        ("try_number", models.SmallIntegerField()),
+                        ("try_number", models.IntegerField()),
                         ("due_at", models.DateTimeField()),
                         ("reason", models.TextField()),
                         ("since", models.DateTimeField()),
@@ -69,6 +69,7 @@ class Migration(migrations.Migration):
                         ("lease_until", models.DateTimeField(null=True)),
                         ("version", models.IntegerField(db_default=0)),
                         ("losses", models.SmallIntegerField(db_default=0)),
+                        ("lone_losses", models.SmallIntegerField(db_default=0)),
                         ("planned", models.IntegerField(db_default=0)),
                         ("accepted", models.IntegerField(db_default=0)),
                         ("failed", models.IntegerField(db_default=0)),
@@ -100,6 +101,7 @@ class Migration(migrations.Migration):
                         ("html", models.TextField()),
                         ("text", models.TextField()),
                         ("headers", models.JSONField(null=True)),
+                        ("size", models.IntegerField(db_default=0)),
                     ],
                 ),
                 migrations.CreateModel(
@@ -124,8 +126,8 @@ class Migration(migrations.Migration):
                         ("dedupe_key", models.TextField(db_collation="C", null=True)),
                         ("variables", models.JSONField(null=True)),
                         ("state", models.TextField(db_default="waiting")),
-                        ("last_try", models.SmallIntegerField(db_default=0)),
-                        ("attempts", models.SmallIntegerField(db_default=0)),
+                        ("last_try", models.IntegerField(db_default=0)),
+                        ("attempts", models.IntegerField(db_default=0)),
                         ("code", models.TextField(null=True)),
                         ("message_id", models.TextField(null=True)),
                         ("duration_ms", models.IntegerField(null=True)),
@@ -133,7 +135,7 @@ class Migration(migrations.Migration):
                         (
                             "doubts",
                             django.contrib.postgres.fields.ArrayField(
-                                base_field=models.SmallIntegerField(), null=True, size=None
+                                base_field=models.IntegerField(), null=True, size=None
                             ),
                         ),
                         ("resend_after", models.DateTimeField(null=True)),
@@ -164,6 +166,13 @@ class Migration(migrations.Migration):
                     ],
                 ),
                 migrations.CreateModel(
+                    name="DroppedMonth",
+                    fields=[
+                        ("month", models.IntegerField(primary_key=True, serialize=False)),
+                        ("dropped_at", models.DateTimeField()),
+                    ],
+                ),
+                migrations.CreateModel(
                     name="Lane",
                     fields=[
                         ("stream_id", models.BigIntegerField(primary_key=True, serialize=False)),
@@ -178,6 +187,7 @@ class Migration(migrations.Migration):
                         ("holder", models.TextField()),
                         ("taken_at", models.DateTimeField()),
                         ("check_at", models.DateTimeField()),
+                        ("is_alone", models.BooleanField()),
                         (
                             "batch_ids",
                             django.contrib.postgres.fields.ArrayField(
@@ -203,7 +213,7 @@ class Migration(migrations.Migration):
                         ("stream_id", models.BigIntegerField()),
                         ("message_id", models.TextField()),
                         ("position", models.BigIntegerField()),
-                        ("try_number", models.SmallIntegerField()),
+                        ("try_number", models.IntegerField()),
                     ],
                 ),
                 migrations.CreateModel(
@@ -223,6 +233,8 @@ class Migration(migrations.Migration):
                         ("until", models.DateTimeField(null=True)),
                         ("actor", models.TextField()),
                         ("detail", models.TextField()),
+                        ("is_account", models.BooleanField()),
+                        ("times", models.SmallIntegerField()),
                     ],
                 ),
                 migrations.CreateModel(
@@ -244,6 +256,8 @@ class Migration(migrations.Migration):
                     name="Stream",
                     fields=[
                         ("id", models.BigIntegerField(primary_key=True, serialize=False)),
+                        ("epoch", models.IntegerField(db_default=1)),
+                        ("lifted_epoch", models.IntegerField(null=True)),
                         ("kind", models.TextField()),
                         ("title", models.TextField()),
                         ("next_position", models.BigIntegerField(db_default=0)),

@@ -4,7 +4,7 @@ from django.db import migrations
 
 _BACK = """
 DROP VIEW dead_letters, delivery_events, email_events, send_logs, email_outbox, email_logs;
-DROP FUNCTION delivery_status(text, smallint);
+DROP FUNCTION delivery_status(text, integer);
 DROP FUNCTION delivery_position(uuid);
 DROP FUNCTION delivery_stream(uuid);
 """

@@ -17,10 +17,10 @@ $$;
 
 CREATE FUNCTION delivery_position(id uuid)
 RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-    SELECT ('x' || right(replace(id::text, '-', ''), 16))::bit(64)::bigint & 4611686018427387903
+    SELECT ('x' || right(replace(id::text, '-', ''), 16))::bit(64)::bigint & 1125899906842623
 $$;
 
-CREATE FUNCTION delivery_status(state text, last_try smallint)
+CREATE FUNCTION delivery_status(state text, last_try integer)
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE
         WHEN state = 'waiting' AND last_try = 0 THEN 'RECEIVED'

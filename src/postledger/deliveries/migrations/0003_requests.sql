@@ -48,6 +48,12 @@ DECLARE
     stream_kind text;
     takes_mail boolean;
 BEGIN
+    -- A pooler keeps a client's connection through a failover. What is added to a promoted standby
+    -- before its fence has fallen would get numbers that the lost time has given out.
+    IF (SELECT timeline FROM deliveries_epoch ORDER BY number DESC LIMIT 1)
+       <> ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer THEN
+        RAISE cannot_connect_now USING MESSAGE = 'this database was promoted; connect again';
+    END IF;
     PERFORM pg_advisory_xact_lock_shared(3, (stream & 2147483647)::integer);
     SELECT kind, cancelled_at IS NULL INTO stream_kind, takes_mail
     FROM deliveries_stream WHERE id = stream;

@@ -12,6 +12,7 @@ from postledger.deliveries.queries.deliveries import (
     delivery,
     find_by_message_id,
 )
+from postledger.deliveries.queries.fences import FencedStream, fenced_streams, unmatched_count
 from postledger.deliveries.queries.streams import (
     StreamFacts,
     Waits,
@@ -25,6 +26,7 @@ from postledger.deliveries.queries.streams import (
 )
 from postledger.deliveries.queries.work import (
     bodies,
+    has_time,
     leased,
     waiting,
 )
@@ -34,6 +36,7 @@ __all__ = [
     "Books",
     "DeliveryFacts",
     "EventFacts",
+    "FencedStream",
     "StreamFacts",
     "Waits",
     "WorkFacts",
@@ -41,13 +44,16 @@ __all__ = [
     "books_of",
     "cancelled_with_work",
     "delivery",
+    "fenced_streams",
     "find_by_message_id",
+    "has_time",
     "is_cancelled",
     "leased",
     "stream",
     "stream_ids",
     "streams",
     "streams_of",
+    "unmatched_count",
     "waiting",
     "waits",
 ]

@@ -25,6 +25,7 @@ class StreamFacts:
     cancelled_by: str | None
     stream_hold: Held | None
     sender_hold: Held | None
+    fenced_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,13 @@ _FACTS: LiteralString = """
 SELECT s.id, s.workspace_id, s.sender_id, s.kind, s.title, s.is_test, s.created_at,
        s.cancelled_at, s.cancelled_by,
        s.held_reason, s.held_since, s.held_until, s.held_by, s.held_detail,
-       h.reason, h.since, h.until, h.actor, h.detail
+       h.reason, h.since, h.until, h.actor, h.detail, h.is_account,
+       CASE WHEN s.lifted_epoch IS DISTINCT FROM e.number
+             AND CASE s.kind WHEN 'campaign' THEN e.campaigns_lifted_at ELSE e.lifted_at END
+                 IS NULL
+            THEN e.began_at END
 FROM deliveries_stream s
+LEFT JOIN deliveries_epoch e ON e.number = (SELECT max(number) FROM deliveries_epoch)
 LEFT JOIN deliveries_senderhold h
   ON h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
 """
@@ -82,7 +88,7 @@ def streams(*, workspace_id: int | None = None, limit: int = 50) -> list[StreamF
 
 def _stream(row: sql.Row) -> StreamFacts:
     id_, workspace_id, sender_id, kind, title, is_test, *rest = row
-    created_at, cancelled_at, cancelled_by, *holds = rest
+    created_at, cancelled_at, cancelled_by, *holds, fenced_since = rest
     return StreamFacts(
         id=id_,
         workspace_id=workspace_id,
@@ -95,14 +101,16 @@ def _stream(row: sql.Row) -> StreamFacts:
         cancelled_by=cancelled_by,
         stream_hold=_held(holds[:5]),
         sender_hold=_held(holds[5:]),
+        fenced_since=fenced_since,
     )
 
 
 def _held(columns: Sequence[object]) -> Held | None:
-    reason, since, until, actor, detail = columns
+    reason, since, until, actor, detail, *is_account = columns
     if reason is None:
         return None
-    return Held(Reason(str(reason)), since, until, str(actor), str(detail or ""))  # type: ignore[arg-type]
+    whole = bool(is_account and is_account[0])
+    return Held(Reason(str(reason)), since, until, str(actor), str(detail or ""), whole)  # type: ignore[arg-type]
 
 
 _STREAM_IDS: LiteralString = """

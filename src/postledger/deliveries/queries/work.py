@@ -2,6 +2,7 @@
 
 from base64 import b64decode
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import LiteralString
 
 from postledger.deliveries.entries import Batch, Body, Claim, Recipient, Window
@@ -64,6 +65,20 @@ def _body(row: sql.Row) -> Body:
             for found in attachments or ()
         ),
     )
+
+
+_HAS_TIME: LiteralString = """
+SELECT count(*) = cardinality(%(ids)s::bigint[]) FROM deliveries_batch
+WHERE id = ANY(%(ids)s::bigint[]) AND lease = %(lease)s
+  AND lease_until - clock_timestamp() > %(needed)s
+"""
+
+
+def has_time(claim: Claim, windows: Sequence[Window], needed: timedelta) -> bool:
+    """Whether the leases of armed windows still have so much time, by the database's clock."""
+    ids = sql.Bigints(window.batch.id for window in windows)
+    [(found,)] = sql.rows(_HAS_TIME, {"ids": ids, "lease": claim.lease, "needed": needed})
+    return bool(found)
 
 
 _LEASED: LiteralString = """

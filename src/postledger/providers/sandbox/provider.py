@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from postledger.lib.clock import Clock, Deadline, boottime
 from postledger.providers import windows
 from postledger.providers.base import (
     Accepted,
@@ -65,12 +66,14 @@ class Sandbox:
         *,
         sink: journal.Sink | None = None,
         emit: Emit | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Clock = boottime,
     ) -> None:
         self._settings = settings
         self._sink = sink or journal.nowhere
         self._file: journal.FileJournal | None = None
         self._emit = emit
+        self._now = now
         self._clock = clock
         self._unsaid: list[OutgoingMessage] = []
         self._outcomes = _outcomes(timedelta(seconds=settings.retry_after))
@@ -97,7 +100,8 @@ class Sandbox:
     async def send(
         self, window: Sequence[OutgoingMessage], deadline: float
     ) -> AsyncGenerator[tuple[int, Outcome]]:
-        if asyncio.get_running_loop().time() >= deadline:
+        end = Deadline(deadline, self._clock)
+        if end.has_passed():
             for index in range(len(window)):
                 yield index, NotSent("the deadline had passed")
             return
@@ -108,7 +112,7 @@ class Sandbox:
             return
 
         late = [window[index] for index in waiting]
-        lane = partial(self._answer_late, late=late, deadline=deadline)
+        lane = partial(self._answer_late, late=late, end=end)
         async with aclosing(windows.carry(Turns(len(late)), lane, len(late))) as outcomes:
             async for turn, outcome in outcomes:
                 yield waiting[turn], outcome
@@ -135,22 +139,22 @@ class Sandbox:
         return answers, waiting
 
     async def _answer_late(
-        self, turns: Turns, *, late: Sequence[OutgoingMessage], deadline: float
+        self, turns: Turns, *, late: Sequence[OutgoingMessage], end: Deadline
     ) -> None:
         index = turns.take()
         if index is None:
             return
         message = late[index]
-        rest = deadline - asyncio.get_running_loop().time()
-        outcome: Outcome
-        if addresses.behaviour(message.recipient) is Behaviour.HANG:
+        rest = end.seconds_left()
+        outcome: Outcome = NotSent("its time ended first")
+        is_hanging = addresses.behaviour(message.recipient) is Behaviour.HANG
+        if is_hanging and rest > 0:
             self._take([message])
-            outcome, wait = _UNANSWERED, rest
-        else:
-            outcome, wait = NotSent("its time ended first"), min(rest, self._settings.slow)
+            outcome = _UNANSWERED
+        wait = rest if is_hanging else min(rest, self._settings.slow)
         try:
             await asyncio.sleep(wait)
-            if wait < rest:
+            if wait < rest and not end.has_passed():
                 self._take([message])
                 outcome = Accepted(events.message_id(message))
         finally:
@@ -167,5 +171,5 @@ class Sandbox:
     def _emit_all(self) -> None:
         unsaid, self._unsaid = self._unsaid, []
         if unsaid and self._emit is not None:
-            payloads = events.reports(unsaid, at=self._clock())
+            payloads = events.reports(unsaid, at=self._now())
             self._emit([events.parse(payload) for payload in payloads])

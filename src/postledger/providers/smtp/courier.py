@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
+from postledger.lib.clock import Deadline
 from postledger.providers.base import NotSent, Outcome, OutgoingMessage, Refused
 from postledger.providers.smtp import framing
 from postledger.providers.smtp.framing import Frame
@@ -22,8 +23,8 @@ class Trip:
         pool: Pool,
         window: Sequence[OutgoingMessage],
         *,
-        start_by: float,
-        dot_by: float,
+        start_by: Deadline,
+        dot_by: Deadline,
     ) -> None:
         self.settings = settings
         self.pool = pool
@@ -43,17 +44,17 @@ class Courier:
         self._transaction: Transaction | None = None
 
     async def run(self) -> None:
-        if not await self._trip.pool.enter(self._trip.start_by):
+        trip = self._trip
+        if not await trip.pool.enter(trip.start_by.loop_time()):
             self._turns.why_not = "no connection became free in time"
             return
         try:
             await self._take_turns()
         finally:
-            self._trip.pool.leave(self._session)
+            trip.pool.leave(self._session)
 
     async def _take_turns(self) -> None:
-        loop = asyncio.get_running_loop()
-        while loop.time() <= self._trip.start_by:
+        while not self._trip.start_by.has_passed():
             index = self._turns.take()
             if index is None:
                 return
@@ -88,6 +89,8 @@ class Courier:
         self._transaction = None
         trip = self._trip
         session = await self._ready(fresh=fresh)
+        if trip.dot_by.has_passed():
+            return NotSent("the deadline came while its connection was made ready")
         self._transaction = Transaction(
             session, frame, delivery_id, timeouts=trip.settings.timeouts, dot_by=trip.dot_by
         )
@@ -96,9 +99,12 @@ class Courier:
     async def _ready(self, *, fresh: bool) -> Session:
         trip, session = self._trip, self._session
         if session is not None and not session.is_over:
-            if session.message_count < trip.settings.messages_per_connection:
+            if not session.line.is_quiet:
+                session.give_up()  # what it says unasked would be taken for the next answer
+            elif session.message_count < trip.settings.messages_per_connection:
                 return session
-            await session.quit()
+            else:
+                await session.quit()
         self._session = None
-        self._session = await trip.pool.session(trip.dot_by, fresh=fresh)
+        self._session = await trip.pool.session(trip.dot_by.loop_time(), fresh=fresh)
         return self._session

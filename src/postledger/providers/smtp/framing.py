@@ -53,7 +53,9 @@ def frame(message: OutgoingMessage) -> Frame | Refused:
         recipient = addresses.canonical(message.recipient)
         content = message.content
         wire = (
-            content if isinstance(content, bytes) else mime.compose(content, delivery_id=message.id)
+            content
+            if isinstance(content, bytes)
+            else mime.compose(content, reference=message.reference)
         )
     except RefusedError as error:
         return Refused(error.code, str(error))

@@ -1,11 +1,15 @@
 """One connection: bytes out, replies in, every wait with an end."""
 
 import asyncio
+import select
 import socket
 from collections import deque
 from typing import cast, override
 
 from postledger.providers.smtp.grammar import GarbledError, Reply, ReplyParser
+from postledger.providers.timeouts import GRACE, LATE
+
+_POLL_SECONDS = 0.01
 
 
 class LineBrokenError(Exception):
@@ -15,6 +19,7 @@ class LineBrokenError(Exception):
     RESET = "reset"  # the connection was torn down, or could not be made
     TIMEOUT = "timeout"  # nothing came in time
     GARBLED = "garbled"  # what came is no answer to what was said
+    STUCK = "stuck"  # the kernel did not take the end of a message at once
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -32,6 +37,8 @@ class Line(asyncio.Protocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.transport: asyncio.Transport | None = None
+        self._socket_transport: asyncio.Transport | None = None  # below TLS, where there is TLS
+        self._sure_size = 0
         self._loop = loop
         self._parser = ReplyParser()
         self._replies: deque[Reply] = deque()
@@ -39,7 +46,8 @@ class Line(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._is_paused = False
         self._timer: asyncio.TimerHandle | None = None
-        self._expires_at = 0.0
+        self._until = 0.0
+        self._expires_at = 0.0  # later than `_until` once the timer was late
 
     @property
     def is_quiet(self) -> bool:
@@ -71,9 +79,34 @@ class Line(asyncio.Protocol):
         return self._replies.popleft()
 
     async def drained(self, until: float) -> None:
-        """Returns when the kernel has taken everything that was written, or a reply came first."""
+        """Returns when the transport has passed on what was written, or a reply came first."""
         while self._is_paused and not self._replies:
             await self._wait(until)
+
+    async def ready_to_end(self, until: float) -> None:
+        """Returns when the kernel has taken every byte and has room for more, or a reply came.
+
+        Asks again and again: TLS tells nobody when the socket below it has taken everything, and
+        no event loop tells when a socket to which nothing is to be written has room.
+        """
+        await self.drained(until)
+        while not (self._replies or (self.has_written_all() and self._has_room())):
+            poll = self._loop.call_later(_POLL_SECONDS, self._wake)
+            try:
+                await self._wait(until)
+            finally:
+                poll.cancel()
+
+    def has_written_all(self) -> bool:
+        """Whether the kernel has taken every byte: none waits in this process, encrypted or not."""
+        return not any(
+            transport is not None and transport.get_write_buffer_size()
+            for transport in (self.transport, self._socket_transport)
+        )
+
+    def takes_at_once(self, size: int) -> bool:
+        """Whether a kernel that holds nothing of ours is sure to take so many bytes in one go."""
+        return size <= self._sure_size
 
     def abort(self) -> None:
         self._break(LineBrokenError.CLOSED, "given up by this side")
@@ -96,11 +129,30 @@ class Line(asyncio.Protocol):
         if sock is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
 
+    def measure_buffer(self) -> None:
+        """Reads how much the kernel keeps for this connection; it may allow more later, not less.
+
+        A quarter of that is sure to fit: the kernel counts its own overhead, too.
+        """
+        sock = None if self.transport is None else self.transport.get_extra_info("socket")
+        if sock is not None:
+            self._sure_size = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 4
+
+    def _has_room(self) -> bool:
+        transport = self._socket_transport
+        if transport is None or transport.is_closing():
+            return False
+        poll = select.poll()
+        poll.register(transport.get_extra_info("socket").fileno(), select.POLLOUT)
+        # An error of the socket comes beside POLLOUT: the loop is about to read and tell it.
+        return [event for _, event in poll.poll(0)] == [select.POLLOUT]
+
     async def _wait(self, until: float) -> None:
         if self._broken is not None:
             raise self._broken
-        self._expires_at = until
-        if self._timer is None or self._timer.when() > until:
+        if until != self._until:
+            self._until = self._expires_at = until
+        if self._timer is None or self._timer.when() > self._expires_at:
             self._set_timer()
         self._waiter = self._loop.create_future()
         try:
@@ -117,7 +169,10 @@ class Line(asyncio.Protocol):
         self._timer = None
         if self._waiter is None:
             return
-        if self._loop.time() < self._expires_at:
+        now = self._loop.time()
+        if now - self._until > LATE and self._expires_at == self._until:
+            self._expires_at = now + GRACE
+        if now < self._expires_at:
             self._set_timer()
         else:
             self._break(LineBrokenError.TIMEOUT, "no answer in time")
@@ -136,7 +191,8 @@ class Line(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.attach(cast("asyncio.Transport", transport))
+        self._socket_transport = cast("asyncio.Transport", transport)
+        self.attach(self._socket_transport)
 
     @override
     def data_received(self, data: bytes) -> None:

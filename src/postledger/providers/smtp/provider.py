@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 
+from postledger.lib.clock import Clock, Deadline, boottime
 from postledger.providers import windows
 from postledger.providers.base import Outcome, OutgoingMessage
 from postledger.providers.smtp.courier import Trip
@@ -18,8 +19,9 @@ def build(settings: Mapping[str, object]) -> "Smtp":
 class Smtp:
     """One recipient for each transaction, and no retries: that is the caller's business."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock = boottime) -> None:
         self._settings = settings
+        self._clock = clock
         self._pool: Pool | None = None
 
     @property
@@ -49,8 +51,8 @@ class Smtp:
             self._settings,
             self._pool,
             window,
-            start_by=deadline - self.call_time,
-            dot_by=deadline - self._settings.timeouts.answer,
+            start_by=Deadline(deadline - self.call_time, self._clock),
+            dot_by=Deadline(deadline - self._settings.timeouts.answer, self._clock),
         )
         lanes = min(len(window), self._settings.connections)
         async with aclosing(windows.carry(Turns(len(window)), trip.lane, lanes)) as outcomes:

@@ -76,7 +76,7 @@ def refusal(stage: Stage, reply: Reply) -> Failure:
     if reply.code // 100 != _PERMANENT:
         return TryLater(code, detail, _retry_after(reply.text))
     if _is_about_sender(stage, reply):
-        return SenderBlocked(code, detail)
+        return SenderBlocked(code, detail, is_account=stage < Stage.MAIL)
     return Refused(code, detail)
 
 

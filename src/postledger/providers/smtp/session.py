@@ -14,6 +14,7 @@ from postledger.providers.smtp.grammar import Features, Reply
 from postledger.providers.smtp.line import Line, LineBrokenError
 from postledger.providers.smtp.replies import Stage
 from postledger.providers.smtp.settings import Settings, Tls
+from postledger.providers.timeouts import timeout_at
 
 _CONTINUE = 3
 
@@ -45,7 +46,7 @@ class Session:
 
     async def open(self, until: float) -> None:
         try:
-            async with asyncio.timeout_at(min(until, self.limit(self._settings.timeouts.connect))):
+            async with timeout_at(min(until, self.limit(self._settings.timeouts.connect))):
                 await self._connect()
             await self._greet(until)
             if self._settings.username:
@@ -94,17 +95,15 @@ class Session:
             self.line.close()
 
     async def _connect(self) -> None:
-        implicit = self._settings.tls is Tls.IMPLICIT
         crashpoints.reached(Point.BEFORE_CONNECT)
-        await self.loop.create_connection(
-            lambda: self.line,
-            self._settings.host,
-            self._settings.actual_port,
-            ssl=self._context if implicit else None,
-            server_hostname=self._settings.host if implicit else None,
-        )
-        crashpoints.reached(Point.AFTER_CONNECT)
+        host, port = self._settings.host, self._settings.actual_port
+        transport, _ = await self.loop.create_connection(lambda: self.line, host, port)
         self.line.limit_unacknowledged(self._settings.timeouts.answer)
+        self.line.measure_buffer()
+        if self._settings.tls is Tls.IMPLICIT:
+            # Not left to create_connection, which would hide the socket's own buffer from the line.
+            await self._encrypt(transport)
+        crashpoints.reached(Point.AFTER_CONNECT)
 
     async def _greet(self, until: float) -> None:
         self.stage = Stage.GREETING
@@ -129,10 +128,13 @@ class Session:
         if not self.line.is_quiet or transport is None:
             # Said in the open, it would be read as if it had come over the encrypted line.
             self._block("tls_injection", "the server spoke between its consent and TLS")
-        async with asyncio.timeout_at(min(until, self.limit(self._settings.timeouts.connect))):
-            encrypted = await self.loop.start_tls(
-                transport, self.line, self._context, server_hostname=self._settings.host
-            )
+        async with timeout_at(min(until, self.limit(self._settings.timeouts.connect))):
+            await self._encrypt(transport)
+
+    async def _encrypt(self, transport: asyncio.Transport) -> None:
+        encrypted = await self.loop.start_tls(
+            transport, self.line, self._context, server_hostname=self._settings.host
+        )
         if encrypted is None:
             raise LineBrokenError(LineBrokenError.CLOSED, "closed during the TLS handshake")
         self.line.attach(encrypted)
@@ -159,7 +161,7 @@ class Session:
 
     def _block(self, code: str, detail: str) -> NoReturn:
         self.give_up()
-        raise NoSessionError(SenderBlocked(code, f"{self.stage.name}: {detail}"))
+        raise NoSessionError(SenderBlocked(code, f"{self.stage.name}: {detail}", is_account=True))
 
 
 def _said(error: OSError) -> str:

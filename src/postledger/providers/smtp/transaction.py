@@ -1,6 +1,7 @@
 """Hands one message over on an open session, and knows at every moment who has it."""
 
 from postledger.lib import crashpoints
+from postledger.lib.clock import Deadline
 from postledger.lib.crashpoints import Point
 from postledger.providers.base import InDoubt, NotSent, Outcome
 from postledger.providers.smtp import framing, line, replies
@@ -25,6 +26,7 @@ class Transaction:
     """One hand-over; the order of its steps is the whole point of this module.
 
     Until the session's stage is ANSWER the server cannot have the message.
+    After `dot_by` no final dot is written: its answer could not be waited for in full.
     """
 
     def __init__(
@@ -34,13 +36,14 @@ class Transaction:
         delivery_id: str,
         *,
         timeouts: Timeouts,
-        dot_by: float,
+        dot_by: Deadline,
     ) -> None:
         self._session = session
         self._frame = frame
         self._delivery_id = delivery_id
         self._timeouts = timeouts
-        self._dot_by = dot_by  # later than this the answer could not be waited for in full
+        self._dot_by = dot_by
+        self._end = framing.DOT
         self._is_reused = session.message_count > 0
         self._is_heard = False
         session.stage = Stage.MAIL
@@ -132,15 +135,23 @@ class Transaction:
         return refusal
 
     async def _body(self) -> Outcome | None:
-        """Writes all but the last piece; returns the refusal if the server speaks meanwhile."""
+        """Writes all but the end; returns the refusal if the server speaks meanwhile.
+
+        The end is the final dot, or the whole of a message that is small for the kernel. A large
+        message has left this process when its dot is written.
+        """
         session, data = self._session, self._frame.data
         session.stage = Stage.BODY
-        for at in range(0, _start_of_last_piece(data), _PIECE):
+        if session.line.takes_at_once(len(data) + len(framing.DOT)):
+            self._end = data + framing.DOT
+            return self._unasked()
+        for at in range(0, len(data), _PIECE):
             session.line.write(data[at : at + _PIECE])
-            await session.line.drained(min(self._dot_by, session.limit(self._timeouts.body)))
+            await session.line.drained(self._limit(self._timeouts.body))
             refusal = self._unasked()
             if refusal is not None:
                 return refusal
+        await session.line.ready_to_end(self._limit(self._timeouts.body))
         return self._unasked()
 
     def _unasked(self) -> Outcome | None:
@@ -154,18 +165,32 @@ class Transaction:
         return replies.refusal(Stage.BODY, reply)
 
     async def _answer(self) -> Reply:
-        session, data = self._session, self._frame.data
-        if session.loop.time() >= self._dot_by:
-            raise LineBrokenError(LineBrokenError.TIMEOUT, "too late for the final dot")
-        # From here on the message may be the server's: the mark comes before the write.
-        session.stage = Stage.ANSWER
-        crashpoints.reached(Point.BEFORE_DOT)
-        session.line.write(data[_start_of_last_piece(data) :] + framing.DOT)
+        session = self._session
+        self._write_end()
         crashpoints.reached(Point.AFTER_DOT)
         reply = await session.line.reply(session.limit(self._timeouts.answer))
         crashpoints.reached(Point.AFTER_REPLY)
         session.is_dirty = False
         return reply
+
+    def _write_end(self) -> None:
+        """Gives the final dot to the kernel before `dot_by`, or gives the line up without it.
+
+        No dot waits in this process, where a stop (SIGSTOP, a suspended machine) would let it leave
+        hours later: the clock is read directly before the write, and the write is one call to the
+        kernel, which takes the end at once. What no code can close is a stop between these two
+        instructions. What the kernel has leaves without this process, within TCP_USER_TIMEOUT.
+        """
+        session = self._session
+        crashpoints.reached(Point.BEFORE_DOT)
+        if self._dot_by.has_passed():
+            raise LineBrokenError(LineBrokenError.TIMEOUT, "too late for the final dot")
+        # From here on the message may be the server's: the mark comes before the write.
+        session.stage = Stage.ANSWER
+        session.line.write(self._end)
+        if not session.line.has_written_all():
+            session.stage = Stage.BODY  # its last bytes are still here, and will go nowhere
+            raise LineBrokenError(LineBrokenError.STUCK, "the kernel did not take the final dot")
 
     def _settled(self, reply: Reply) -> Outcome:
         outcome = replies.answer(reply, self._delivery_id)
@@ -186,7 +211,7 @@ class Transaction:
         has_hung_up = error.code in {LineBrokenError.CLOSED, LineBrokenError.RESET}
         if has_hung_up and stage is Stage.MAIL and self._is_reused and not self._is_heard:
             raise StaleError
-        is_out_of_time = self._session.loop.time() >= self._dot_by
+        is_out_of_time = self._dot_by.has_passed()
         if error.code == LineBrokenError.TIMEOUT and is_out_of_time and stage is not Stage.ANSWER:
             return NotSent(f"the deadline came at {stage.name}")
         return replies.broken(stage, error.code, error.detail)
@@ -196,10 +221,9 @@ class Transaction:
         return await self._hear()
 
     async def _hear(self) -> Reply:
-        reply = await self._session.reply(self._dot_by)
+        reply = await self._session.reply(self._dot_by.loop_time())
         self._is_heard = True
         return reply
 
-
-def _start_of_last_piece(data: bytes) -> int:
-    return max(0, len(data) - 1) // _PIECE * _PIECE
+    def _limit(self, seconds: float) -> float:
+        return min(self._dot_by.loop_time(), self._session.limit(seconds))

@@ -1,7 +1,6 @@
 """Whether the database has the tables of this version, and room for this month and the next."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from postledger.deliveries import partitions
 from postledger.lib import ids
@@ -19,7 +18,7 @@ def migrations() -> Iterator[Finding]:
 
 
 def months() -> Iterator[Finding]:
-    this = ids.month_of(datetime.now(UTC))
+    this = partitions.this_month()
     remedy = "Run postledger partitions, and again every month."
     if not partitions.exists(this):
         found = f"The ledger has no partitions for {ids.month_name(this)}: nothing can be planned."

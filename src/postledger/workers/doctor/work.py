@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from postledger.deliveries import backlog
-from postledger.dispatch import liveness
+from postledger.dispatch import heartbeat
 from postledger.workers.doctor.findings import Finding, ok, problem, warning
 
 SOON_SECONDS = 60.0
@@ -12,7 +12,7 @@ _START = "Start a worker: postledger worker."
 
 
 def workers() -> Iterator[Finding]:
-    yield crew(liveness.alive().count(), backlog.due_oldest_seconds())
+    yield crew(heartbeat.alive().count(), backlog.due_oldest_seconds())
 
 
 def crew(alive_count: int, due_seconds: float | None) -> Finding:
@@ -37,7 +37,7 @@ def upkeep() -> Iterator[Finding]:
 
 
 def beat() -> Iterator[Finding]:
-    yield ticking(liveness.alive().count(), liveness.hearing_beat().count())
+    yield ticking(heartbeat.alive().count(), heartbeat.hearing_beat().count())
 
 
 def ticking(alive_count: int, hearing_count: int) -> Finding:

@@ -1,15 +1,15 @@
-"""`postledger worker`: a Celery worker with the dispatcher in it."""
+"""`postledger worker`: a supervisor, and under it a Celery worker with the dispatcher in it."""
 
-import os
-import socket
 import sys
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser
 from typing import override
 
-from celery.concurrency import get_implementation
 from django.core.management.base import BaseCommand
 
-from postledger.config.celery import app
+from postledger.workers.supervisor import MOST_SILENCE, Program, Supervisor
+
+# -P: what lies in the current folder is not imported.
+_PROCESS = (sys.executable, "-P", "-m", "postledger.config.worker_process")
 
 
 class Command(BaseCommand):
@@ -22,18 +22,16 @@ class Command(BaseCommand):
         parser.add_argument(
             "--beat", action="store_true", help="also ring for upkeep; one worker has to"
         )
+        # For tests: nobody waits a minute for a hanging worker there.
+        parser.add_argument("--most-silence", type=float, default=MOST_SILENCE, help=SUPPRESS)
 
     @override
-    def handle(self, *args: object, beat: bool = False, **options: object) -> None:
-        worker = app.Worker(
-            # A name of its own: several run on one machine.
-            hostname=f"worker-{os.getpid()}@{socket.gethostname()}",
-            pool_cls=get_implementation(app.conf.worker_pool),
-            beat=beat,
-            # Workers never talk to one another: what they share is in the database.
-            without_mingle=True,
-            without_gossip=True,
-            quiet=True,
-        )
-        worker.start()
-        sys.exit(worker.exitcode or 0)
+    def handle(
+        self,
+        *args: object,
+        beat: bool = False,
+        most_silence: float = MOST_SILENCE,
+        **options: object,
+    ) -> None:
+        command = [*_PROCESS, "--beat"] if beat else _PROCESS
+        sys.exit(Supervisor([Program("worker", command, most_silence)]).run())

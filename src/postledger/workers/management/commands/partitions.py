@@ -30,7 +30,7 @@ class Command(BaseCommand):
         if drop is not None:
             self._drop(drop)
         else:
-            for name in partitions.ensure(datetime.now(UTC), ahead=ahead):
+            for name in partitions.ensure(ahead=ahead):
                 self.stdout.write(f"made {name}")
         for month in partitions.overview():
             self.stdout.write(
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             msg = f"There is no month {name} to drop."
             raise CommandError(msg)
         try:
-            ledger.drop_month(month, now=datetime.now(UTC))
+            ledger.drop_month(month)
         except RefusedError as refused:
             raise CommandError(str(refused)) from None
         self.stdout.write(f"dropped {name}")

@@ -46,10 +46,7 @@ class Command(nouns.NounCommand):
     def _retain(self, *, months: int, dry_run: bool, **_: object) -> None:
         if months < 1:
             raise CommandError("Keep at least 1 month: mail of this one may still be sent.")
-        now = datetime.now(UTC)
-        found = (
-            retention.due(now, months=months) if dry_run else retention.apply(now, months=months)
-        )
+        found = retention.due(months=months) if dry_run else retention.apply(months=months)
         is_any = False
         for due in found:
             is_any = True

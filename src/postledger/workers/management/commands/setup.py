@@ -3,13 +3,12 @@
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import override
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from postledger.accounts import actions, queries
@@ -35,14 +34,19 @@ class Command(BaseCommand):
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Containers that start together all run this; migrations bear one at a time."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(hashtext('postledger_setup'))")
+    """Containers that start together all run this; migrations bear one at a time.
+
+    The lock is that of a transaction on a connection of its own, which does nothing else: behind
+    a pooler, nothing but a transaction stays with its connection.
+    """
+    waiting = connections.create_connection(DEFAULT_DB_ALIAS)
     try:
+        waiting.set_autocommit(False)
+        with waiting.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('postledger_setup'))")
         yield
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(hashtext('postledger_setup'))")
+        waiting.close()
 
 
 def _migrate() -> str:
@@ -55,7 +59,7 @@ def _migrate() -> str:
 
 
 def _make_room() -> str:
-    made = partitions.ensure(datetime.now(UTC))
+    made = partitions.ensure()
     return f"Made room for {', '.join(made)}." if made else "There was room for the coming months."
 
 

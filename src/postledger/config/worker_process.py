@@ -1,0 +1,47 @@
+"""A worker without its supervisor: `python -m postledger.config.worker_process`.
+
+`postledger worker` starts it, and replaces it when it hangs.
+"""
+
+import os
+import signal
+import socket
+import sys
+from argparse import ArgumentParser
+from typing import override
+
+from celery.apps.worker import Worker
+from celery.concurrency import get_implementation
+from celery.worker import WorkController
+
+from postledger.config.celery import app
+
+
+class _Worker(Worker):
+    @override
+    def install_platform_tweaks(self, worker: WorkController) -> None:
+        super().install_platform_tweaks(worker)
+        # Celery would start itself anew in this process; that is the supervisor's part.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def main() -> None:
+    parser = ArgumentParser()
+    parser.add_argument("--beat", action="store_true")
+    worker = _Worker(
+        app=app,
+        # A name of its own: several run on one machine.
+        hostname=f"worker-{os.getpid()}@{socket.gethostname()}",
+        pool_cls=get_implementation(app.conf.worker_pool),
+        with_beat=parser.parse_args().beat,
+        # Workers never talk to one another: what they share is in the database.
+        without_mingle=True,
+        without_gossip=True,
+        quiet=True,
+    )
+    worker.start()
+    sys.exit(worker.exitcode or 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""The providers that are open, one for each account, kept between rounds."""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import structlog
+from pydantic import ValidationError
+
+from postledger.accounts import queries as accounts
+from postledger.accounts.queries import Outgoing
+from postledger.deliveries.queries import StreamFacts
+from postledger.dispatch import timing
+from postledger.dispatch.db_threads import DbThreads
+from postledger.lib.errors import RefusedError
+from postledger.providers import registry
+from postledger.providers.base import Mailbox, Provider
+
+_log = structlog.get_logger(__name__)
+
+# How long a sender's settings are believed before they are read again.
+FRESH_SECONDS = 5.0
+# How long a provider may take to close its connections when the process ends.
+CLOSE_WITHIN = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """No provider can be opened; a person has to change the sender or its account."""
+
+    code: str
+    detail: str
+
+
+_NO_SENDER = Blocked("sender_gone", "The sender does not exist any more.")
+_NO_ACCOUNT = Blocked(
+    "no_account",
+    "The sender has no provider account. Attach one to it: postledger sender attach.",
+)
+
+
+@dataclass(slots=True)
+class OpenProvider:
+    """An open provider, and the lease that its calls need."""
+
+    provider: Provider
+    lease: timedelta
+    revision: datetime | None
+    users: int = 0
+    is_replaced: bool = False
+
+
+@dataclass(slots=True)
+class _KnownSender:
+    sender: Outgoing | None
+    until: float
+
+
+@dataclass(slots=True)
+class ProviderPool:
+    db: DbThreads
+    shortest_lease: timedelta
+    _senders: dict[int, _KnownSender] = field(default_factory=dict)
+    _open: dict[int | None, OpenProvider] = field(default_factory=dict)  # None: the sandbox
+    # One for each account: a provider that is slow to open holds up no other.
+    _opening: defaultdict[int | None, asyncio.Lock] = field(
+        default_factory=lambda: defaultdict(asyncio.Lock)
+    )
+    _closing: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @asynccontextmanager
+    async def use(
+        self, stream: StreamFacts
+    ) -> AsyncIterator[tuple[Mailbox, OpenProvider] | Blocked]:
+        """The stream's From and its provider, open at least until the block ends."""
+        try:
+            sender = await self._sender(stream.sender_id)
+            opened = await self._provider(sender, is_test=stream.is_test)
+        except RefusedError as refused:
+            yield Blocked(refused.code, str(refused))
+            return
+        if sender is None or isinstance(opened, Blocked):
+            yield opened if isinstance(opened, Blocked) else _NO_SENDER
+            return
+        opened.users += 1
+        try:
+            yield Mailbox(sender.address, sender.name), opened
+        finally:
+            opened.users -= 1
+            self._close_if_replaced(opened)
+
+    async def close(self) -> None:
+        for opened in self._open.values():
+            self._close(opened)
+        self._open.clear()
+        if self._closing:
+            await asyncio.wait(self._closing, timeout=CLOSE_WITHIN)
+
+    async def _sender(self, sender_id: int) -> Outgoing | None:
+        known = self._senders.get(sender_id)
+        if known is None or known.until < time.monotonic():
+            sender = await self.db.run(accounts.outgoing, sender_id)
+            known = self._senders[sender_id] = _KnownSender(
+                sender, time.monotonic() + FRESH_SECONDS
+            )
+        return known.sender
+
+    async def _provider(self, sender: Outgoing | None, *, is_test: bool) -> OpenProvider | Blocked:
+        if sender is None:
+            return _NO_SENDER
+        if is_test:
+            return await self._open_once(None, "sandbox", {}, None)
+        if sender.account_id is None or sender.kind is None:
+            return _NO_ACCOUNT
+        return await self._open_once(
+            sender.account_id, sender.kind, sender.settings, sender.revision
+        )
+
+    async def _open_once(
+        self,
+        account_id: int | None,
+        kind: str,
+        settings: Mapping[str, object],
+        revision: datetime | None,
+    ) -> OpenProvider | Blocked:
+        async with self._opening[account_id]:
+            opened = self._open.get(account_id)
+            if opened is not None and not _is_newer(revision, opened.revision):
+                return opened
+            try:
+                provider = registry.build(kind, settings)
+            except ValidationError as error:
+                wrong = ", ".join(str(item["loc"][0]) for item in error.errors() if item["loc"])
+                return Blocked("bad_settings", f"The account's settings are wrong: {wrong}.")
+            try:
+                await provider.open()
+            except OSError as error:
+                return Blocked("not_opened", f"The provider cannot be opened: {error.strerror}.")
+            lease = timing.lease_time(self.shortest_lease, provider.call_time)
+            self._open[account_id] = fresh = OpenProvider(provider, lease, revision)
+        if opened is not None:
+            opened.is_replaced = True
+            self._close_if_replaced(opened)
+        return fresh
+
+    def _close_if_replaced(self, opened: OpenProvider) -> None:
+        if opened.is_replaced and not opened.users:
+            self._close(opened)
+
+    def _close(self, opened: OpenProvider) -> None:
+        """Closes in a task of its own: nobody waits for it, and what it raises harms nobody."""
+        closing = asyncio.create_task(_close_quietly(opened.provider))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+
+async def _close_quietly(provider: Provider) -> None:
+    try:
+        await provider.close()
+    except Exception:  # noqa: BLE001  the task's edge: all its mails are settled already
+        _log.exception("a provider could not be closed")
+
+
+def _is_newer(revision: datetime | None, known: datetime | None) -> bool:
+    """Of two senders of one account, one may have read its settings before they were changed."""
+    return revision is not None and known is not None and revision > known

@@ -1,0 +1,129 @@
+"""Which mails must not go, decided at the last moment before they would."""
+
+from collections.abc import Sequence
+
+from postledger.contacts import states
+from postledger.contacts.queries import Standings
+from postledger.contacts.states import (
+    ContactState,
+    Purpose,
+    SubscriptionState,
+    SuppressionReason,
+)
+from postledger.deliveries import entries, ledger
+from postledger.deliveries.entries import Entry, Recipient
+from postledger.providers import addresses
+from postledger.providers.addresses import InvalidAddressError
+
+INVALID_EMAIL = "INVALID_EMAIL"
+INVALID_PAYLOAD = "INVALID_PAYLOAD"
+INVALID_TEMPLATE = "INVALID_TEMPLATE"
+OUTBOX_NOT_FOUND = "OUTBOX_NOT_FOUND"
+RECIPIENT_NOT_FOUND = "RECIPIENT_NOT_FOUND"
+# Of the list alone, where the words without `list_` speak of all mail.
+LIST_UNSUBSCRIBED = "list_unsubscribed"
+LIST_SUPPRESSED = "list_suppressed"
+LIST_PENDING = "list_pending"
+LIST_PAUSED = "list_paused"
+
+
+def verdict(recipient: Recipient, standings: Standings) -> Entry | None:
+    """Why this recipient gets no mail; None when nothing speaks against it."""
+    position = recipient.position
+    address = recipient.address.lower()
+    if not _is_address(recipient.address):
+        return _without_address(recipient)
+    # Before the contact: who was forgotten has none any more, and is no failure of the run.
+    reason = _kept_back(address, standings)
+    if reason is not None:
+        return entries.suppressed(position, code=reason)
+    if recipient.contact_id is not None and standings.contacts.get(recipient.contact_id) != address:
+        detail = "The contact was deleted, or has another address now."
+        return entries.invalid(position, code=RECIPIENT_NOT_FOUND, detail=detail)
+    match standings.purpose:
+        case Purpose.SERVICE:
+            return _of_service(recipient, standings)
+        case Purpose.NEWS:
+            return _of_news(recipient, address, standings)
+
+
+def _without_address(recipient: Recipient) -> Entry:
+    if recipient.address == ledger.ERASED:
+        # Its person was forgotten after it had failed, and now somebody gave it another chance.
+        return entries.suppressed(recipient.position, code=ledger.ERASED)
+    detail = "This is not an address that mail can be sent to."
+    return entries.invalid(recipient.position, code=INVALID_EMAIL, detail=detail)
+
+
+def withdrawn_since(recipients: Sequence[Recipient], then: Standings, now: Standings) -> set[int]:
+    """The positions of recipients who might be mailed then and may not be now."""
+    if then == now:
+        return set()
+    return {one.position for one in recipients if verdict(one, now) is not None}
+
+
+def _kept_back(address: str, standings: Standings) -> str | None:
+    """Why an address gets no mail of this kind, whoever has it.
+
+    Who left the newsletter still gets a way into the account. What says that the address is dead,
+    that our mail is called spam there, or that a member forbade it stops this mail as well.
+    """
+    reason = standings.suppressed.get(address)
+    if standings.purpose is Purpose.SERVICE and reason not in states.STOPS_EVERYTHING:
+        return None
+    return reason
+
+
+def _of_service(recipient: Recipient, standings: Standings) -> Entry | None:
+    """A mail that one person needs."""
+    if _state(recipient, standings) is ContactState.BOUNCED:
+        return entries.suppressed(recipient.position, code=ContactState.BOUNCED.value)
+    return None
+
+
+def _of_news(recipient: Recipient, address: str, standings: Standings) -> Entry | None:
+    """A mail to many goes to those who want it: every no counts, of all mail and of its list."""
+    position = recipient.position
+    state = _state(recipient, standings)
+    if state is not ContactState.ACTIVE:
+        return entries.suppressed(position, code=state.value)
+    left = standings.left.get(address)
+    if left is not None:
+        is_own_wish = left == SuppressionReason.UNSUBSCRIBED
+        return entries.suppressed(
+            position, code=LIST_UNSUBSCRIBED if is_own_wish else LIST_SUPPRESSED
+        )
+    return _of_list(recipient, standings)
+
+
+def _of_list(recipient: Recipient, standings: Standings) -> Entry | None:
+    """Who has no subscription was chosen for the list in another way, and may leave it."""
+    position = recipient.position
+    match standings.subscriptions.get(recipient.contact_id or 0):
+        case SubscriptionState.UNSUBSCRIBED:
+            return entries.suppressed(position, code=LIST_UNSUBSCRIBED)
+        case SubscriptionState.SUPPRESSED:
+            return entries.suppressed(position, code=LIST_SUPPRESSED)
+        case SubscriptionState.PENDING:
+            return entries.skipped(position, code=LIST_PENDING)
+        case SubscriptionState.PAUSED:
+            return entries.skipped(position, code=LIST_PAUSED)
+        case SubscriptionState.ACTIVE | None:
+            return None
+
+
+def _state(recipient: Recipient, standings: Standings) -> ContactState:
+    return standings.states.get(recipient.contact_id or 0, ContactState.ACTIVE)
+
+
+def faults(position: int, found: Sequence[str]) -> Entry:
+    """The verdict on content that must not be sent."""
+    return entries.invalid(position, code=INVALID_TEMPLATE, detail=" ".join(found))
+
+
+def _is_address(address: str) -> bool:
+    try:
+        addresses.canonical(address)
+    except InvalidAddressError:
+        return False
+    return True

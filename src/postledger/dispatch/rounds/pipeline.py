@@ -1,0 +1,248 @@
+"""One round of a claim, step by step: read → permit → compose → arm → hand over → settle."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from postledger.accounts import sealing
+from postledger.deliveries import ledger, queries
+from postledger.deliveries.entries import Batch, Body, Claim, Entry, Kind, Window
+from postledger.deliveries.queries import StreamFacts
+from postledger.deliveries.reasons import Reason
+from postledger.dispatch import report
+from postledger.dispatch.context import Context
+from postledger.dispatch.db_threads import CONNECTION_LOST
+from postledger.dispatch.provider_pool import Blocked, OpenProvider
+from postledger.dispatch.rounds import round_input
+from postledger.dispatch.rounds.compose import BrokenContentError, Composer, Draft, Mail
+from postledger.dispatch.rounds.hand_over import HandOver
+from postledger.dispatch.rounds.round_input import RoundInput
+from postledger.lib import crashpoints, references
+from postledger.lib.clock import boottime
+from postledger.lib.crashpoints import Point
+from postledger.providers.base import Mailbox
+
+_NO_UNSUBSCRIBE_PAGE = Blocked(
+    "footer_env_missing",
+    "Recipients may unsubscribe from its mail, and there is no page for it. Set"
+    " UNSUBSCRIBE_SECRET, and the page with postledger workspace footer; then postledger sender"
+    " release.",
+)
+_ERROR_WAIT = timedelta(seconds=30)
+_MEMORY_WAIT = timedelta(seconds=1)
+_NOT_ARMED = "The database was lost while the window was being armed."
+
+
+@dataclass(frozen=True, slots=True)
+class Armed:
+    """What was asked for in one round, and the windows that may be sent."""
+
+    windows: ledger.Armed
+    asked: Sequence[Window]
+    draft: Draft
+    input: RoundInput
+    asked_at: float  # before the arm was sent, by `boottime`
+
+    @property
+    def mails(self) -> Sequence[Mail]:
+        if len(self.windows) == len(self.asked):
+            return self.draft.mails
+        return [mail for mail in self.draft.mails if _covers(self.windows, mail.position)]
+
+
+class Pipeline:
+    """Takes windows of one claim from the database to the provider and back."""
+
+    def __init__(  # noqa: PLR0913, PLR0917  what one claim is worked on with
+        self,
+        stream: StreamFacts,
+        context: Context,
+        claim: Claim,
+        sender: Mailbox,
+        opened: OpenProvider,
+        shared_bodies: Mapping[int, Body],
+    ) -> None:
+        self.shared_bodies = shared_bodies
+        self.is_blocked = False  # no further round makes sense before a person acts
+        self._stream = stream
+        self._context = context
+        self._claim = claim
+        self._lease_time = opened.lease
+        key, *_ = sealing.reference_keys()
+        sign = partial(references.write, epoch=claim.epoch, key=key)
+        self._composer = Composer(stream, sender, datetime.now(UTC), sign)
+        self._hand_over = HandOver(stream, context, claim, opened)
+        self._window_size = min(opened.provider.window_size, context.options.largest_window)
+
+    async def run_round(
+        self, batches: Sequence[Batch], composing: AbstractAsyncContextManager[object]
+    ) -> Sequence[Batch]:
+        """Takes one window of each batch all the way; returns what is left of the batches.
+
+        `composing` is entered until the windows are armed.
+        """
+        # Of single mails no more are armed than the provider carries at once: those behind them
+        # would be in doubt, should the process die.
+        most = self._window_size if self._stream.kind is Kind.TRANSACTIONAL else len(batches)
+        sizes = [batch.body_size for batch in batches[:most]]
+        count, taken = self._context.body_memory.take(sizes)
+        if not count:
+            await self._wait_for_memory(batches)
+            return ()
+        try:
+            return [*await self._run_steps(batches[:count], composing), *batches[count:]]
+        finally:
+            self._context.body_memory.give_back(taken)
+
+    async def _run_steps(
+        self, batches: Sequence[Batch], composing: AbstractAsyncContextManager[object]
+    ) -> Sequence[Batch]:
+        windows = [Window(b, min(b.lo + self._window_size, b.hi)) for b in batches]
+        async with composing:
+            read = await self._read(windows)
+            draft = await self._compose(windows, read) if await self._permit(read) else None
+            if draft is None:
+                return batches
+            armed = await self._arm(windows, draft, read)
+        with self._context.compose_lock.in_flight():
+            return await self._send(armed, read)
+
+    async def _send(self, armed: Armed, read: RoundInput) -> Sequence[Batch]:
+        try:
+            return await self._sort_out_refused(armed)
+        finally:
+            # What is armed is sent, whatever becomes of the rest: nobody else may touch it.
+            if armed.windows:
+                crashpoints.reached(Point.AFTER_ARM)
+                await self._hand_over.run(armed.windows, armed.mails, read, armed.asked_at)
+                self.is_blocked |= self._hand_over.is_broken
+
+    async def _wait_for_memory(self, batches: Sequence[Batch]) -> None:
+        await self._hand_over.persist(
+            ledger.wait, self._claim, batches, reason=Reason.NO_MEMORY, delay=_MEMORY_WAIT
+        )
+
+    async def give_back(self, batches: Sequence[Batch]) -> None:
+        """Gives up the lease of what was not armed, however long the database is away."""
+        if batches:
+            reason = Reason.HANDED_BACK if self._context.stop.is_set() else Reason.READY
+            crashpoints.reached(Point.BEFORE_GIVE_BACK)
+            await self._hand_over.persist(ledger.wait, self._claim, batches, reason=reason)
+
+    async def give_back_suspects(self, batches: Sequence[Batch]) -> None:
+        """Gives back what met an error that nobody foresaw, to be tried alone after a while."""
+        await self._hand_over.persist(
+            ledger.wait,
+            self._claim,
+            batches,
+            reason=Reason.WORK_FAILED,
+            delay=_ERROR_WAIT,
+            is_suspect=True,
+        )
+
+    # The steps ---------------------------------------------------------------------------------
+
+    async def _read(self, windows: Sequence[Window]) -> RoundInput:
+        read = await self._context.db.run(
+            round_input.read, self._stream, windows, self.shared_bodies
+        )
+        crashpoints.reached(Point.AFTER_READ)
+        self.shared_bodies = {at: body for at, body in read.bodies.items() if at < 0}
+        return read
+
+    async def _permit(self, read: RoundInput) -> bool:
+        """Whether this round may go on; if not, the sender is held and says why."""
+        if read.unsubscribe is not None and not read.unsubscribe.is_complete:
+            await self._context.holds.hold_blocked(self._stream.sender_id, _NO_UNSUBSCRIBE_PAGE)
+            self.is_blocked = True
+        return not self.is_blocked
+
+    async def _compose(self, windows: Sequence[Window], read: RoundInput) -> Draft | None:
+        """The mails and verdicts; None, with the stream held, when no mail of it can be made."""
+        try:
+            draft = self._composer.draft(windows, read)
+        except BrokenContentError as broken:
+            report.not_composed(self._stream, None, broken)
+            await self._context.holds.hold_broken_content(self._stream, str(broken))
+            self.is_blocked = True
+            return None
+        for position, error in draft.errors:
+            report.not_composed(self._stream, position, error)
+        crashpoints.reached(Point.AFTER_COMPOSE)
+        return draft
+
+    async def _arm(self, windows: Sequence[Window], draft: Draft, read: RoundInput) -> Armed:
+        asked_at = boottime()
+        self._context.bookings.add(booking := object())
+        try:
+            armed = await self._context.db.run(
+                ledger.arm,
+                self._claim,
+                windows,
+                lease_time=self._lease_time,
+                verdicts=_verdicts(draft, windows),
+            )
+        except CONNECTION_LOST:
+            # Perhaps it was committed, or still will be unless the lease is given back first.
+            # Nothing was sent, and only this process knows that.
+            await self.give_back([window.batch for window in windows])
+            await self._hand_over.settle_unsent(windows, draft.mails, _NOT_ARMED)
+            raise
+        else:
+            if self._claim.is_alone and armed:
+                await self._hand_over.persist(ledger.end_alone, self._claim)
+        finally:
+            self._context.bookings.discard(booking)
+        return Armed(armed, windows, draft, read, asked_at)
+
+    async def _sort_out_refused(self, armed: Armed) -> Sequence[Batch]:
+        """Gives back the batches whose arm was refused; returns those with positions left."""
+        left = [_rest(window) for window in armed.windows if window.to < window.batch.hi]
+        refused: Sequence[Batch] = ()
+        if len(armed.windows) < len(armed.asked):
+            refused, passed_over = await self._not_armed(armed)
+            await self.give_back(refused)
+            left += passed_over
+        report.drafted(self._stream, _booked(armed, refused))
+        return left
+
+    async def _not_armed(self, armed: Armed) -> tuple[list[Batch], list[Batch]]:
+        """The batches that were refused, and those passed over with nothing to send."""
+        starts = {window.batch.id: window.batch.lo for window in armed.asked}
+        sent = {window.batch.id for window in armed.windows}
+        leased = await self._context.db.run(queries.leased, self._claim)
+        refused = [b for b in leased if b.lo == starts.get(b.id) and b.id not in sent]
+        return refused, [b for b in leased if b.lo > starts.get(b.id, b.lo)]
+
+
+def _verdicts(draft: Draft, windows: Sequence[Window]) -> Sequence[Entry] | None:
+    """None, which is cheaper, when every window has a mail to send and no verdict fell."""
+    if draft.verdicts:
+        return draft.verdicts
+    positions = [mail.position for mail in draft.mails]
+    if len(positions) == sum(window.to - window.batch.lo for window in windows):
+        return None
+    has_mail = all(any(window.batch.lo <= at < window.to for at in positions) for window in windows)
+    return None if has_mail else []
+
+
+def _booked(armed: Armed, refused: Sequence[Batch]) -> Draft:
+    """The draft without the refused windows: nothing of them was written."""
+    if not refused:
+        return armed.draft
+    ids = {batch.id for batch in refused}
+    windows = [window for window in armed.asked if window.batch.id not in ids]
+    return Draft(
+        [mail for mail in armed.draft.mails if _covers(windows, mail.position)],
+        [entry for entry in armed.draft.verdicts if _covers(windows, entry.position)],
+    )
+
+
+def _covers(windows: Sequence[Window], position: int) -> bool:
+    return any(window.batch.lo <= position < window.to for window in windows)
+
+
+def _rest(window: Window) -> Batch:
+    return replace(window.batch, lo=window.to)

@@ -1,0 +1,111 @@
+"""Serves one stream for one turn: claims due batches and takes them through rounds."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
+
+from postledger.deliveries import ledger
+from postledger.deliveries.entries import Batch, Body, Claim, Kind
+from postledger.deliveries.queries import StreamFacts
+from postledger.dispatch import report
+from postledger.dispatch.context import Context
+from postledger.dispatch.db_threads import CONNECTION_LOST
+from postledger.dispatch.provider_pool import Blocked, OpenProvider
+from postledger.dispatch.rounds.pipeline import Pipeline
+from postledger.lib import crashpoints
+from postledger.lib.crashpoints import Point
+from postledger.providers.base import Mailbox
+
+# A turn takes this many batches, and begins no round after this many seconds.
+SINGLES_OF_A_TURN = 50
+BATCHES_OF_A_TURN = 4
+LENGTH_OF_A_TURN = 2.0
+
+
+@dataclass(slots=True)
+class StreamWorker:
+    stream: StreamFacts
+    context: Context
+    shared_bodies: Mapping[int, Body] = field(default_factory=dict)
+    on_claim: Callable[[], None] = lambda: None
+    is_claiming: bool = True
+    has_worked: bool = False
+
+    async def run(self) -> None:
+        async with self.context.providers.use(self.stream) as found:
+            if isinstance(found, Blocked):
+                await self.context.holds.hold_blocked(self.stream.sender_id, found)
+                return
+            sender, opened = found
+            claim = await self._claim(opened)
+            if claim is not None:
+                await self._work(claim, sender, opened, self.context.compose_lock.shared())
+            if not self.context.stop.is_set() and await self._has_suspects(claim):
+                await self._serve_suspect(sender, opened)
+
+    async def _claim(self, opened: OpenProvider) -> Claim | None:
+        crashpoints.reached(Point.BEFORE_CLAIM)
+        is_single = self.stream.kind is Kind.TRANSACTIONAL
+        claim = await self.context.db.run(
+            ledger.claim,
+            self.stream.id,
+            holder=self.context.name,
+            limit=SINGLES_OF_A_TURN if is_single else BATCHES_OF_A_TURN,
+            lease_time=opened.lease,
+        )
+        self.is_claiming = False
+        self.on_claim()
+        return claim
+
+    async def _has_suspects(self, claim: Claim | None) -> bool:
+        if claim is not None:
+            return claim.has_suspects
+        return await self.context.db.run(ledger.has_suspects, self.stream.id)
+
+    async def _serve_suspect(self, sender: Mailbox, opened: OpenProvider) -> None:
+        """Claims one suspect, and composes nothing else in this process until it is armed."""
+        async with AsyncExitStack() as alone:
+            await alone.enter_async_context(self.context.compose_lock.alone())
+            claim = await self.context.db.run(
+                ledger.claim_suspect,
+                self.stream.id,
+                holder=self.context.name,
+                lease_time=opened.lease,
+            )
+            if claim is not None:
+                await self._work(claim, sender, opened, alone)
+
+    async def _work(
+        self,
+        claim: Claim,
+        sender: Mailbox,
+        opened: OpenProvider,
+        composing: AbstractAsyncContextManager[object],
+    ) -> None:
+        """Takes a window of each batch through a round, again and again until the turn is over.
+
+        `composing` is how the first round composes: beside others, or alone.
+        """
+        self.has_worked = True
+        crashpoints.reached(Point.AFTER_CLAIM)
+        pipeline = Pipeline(self.stream, self.context, claim, sender, opened, self.shared_bodies)
+        batches: Sequence[Batch] = claim.batches
+        report.received(sum(batch.hi - batch.lo for batch in batches))
+        ends_at = time.monotonic() + LENGTH_OF_A_TURN
+        try:
+            while batches and not pipeline.is_blocked and not self._is_over(ends_at):
+                batches = await pipeline.run_round(batches, composing)
+                composing = self.context.compose_lock.shared()
+        except CONNECTION_LOST:
+            await pipeline.give_back(batches)
+            raise
+        except Exception:
+            # Nobody died, so nothing counts against a mail; alone, those that can be sent are.
+            await pipeline.give_back_suspects(batches)
+            raise
+        self.shared_bodies = pipeline.shared_bodies
+        await pipeline.give_back(batches)
+
+    def _is_over(self, ends_at: float) -> bool:
+        return self.context.stop.is_set() or time.monotonic() >= ends_at

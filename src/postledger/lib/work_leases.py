@@ -1,0 +1,134 @@
+"""Leases of work that one process does at a time, and for which nobody waits.
+
+A lease is a row with an end by the database's clock. It does not belong to a connection: behind a
+pooler a connection is another one from statement to statement. Who works renews the lease; who
+dies leaves it to run out, and the next one that asks goes on.
+
+A process that stood still for longer than its lease may find that another one works beside it. So
+a lease spares work, and guards nothing: every piece of work here can be done twice without harm.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from enum import StrEnum, unique
+from typing import Any, LiteralString
+from uuid import UUID, uuid4
+
+import structlog
+from django.db import DEFAULT_DB_ALIAS, Error, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+DURATION = timedelta(seconds=30)
+
+_log = structlog.get_logger(__name__)
+
+
+@unique
+class Work(StrEnum):
+    IMPORT = "import"  # of one file of contacts
+    TELLING = "telling"  # Notion what became of its pages: two would be faster than it allows
+    SYNC = "sync"  # with Supabase: two would ask for the same pages
+    FORGETTING = "forgetting"  # the mail of the erased once more, which reads all lines
+
+
+_TAKE: LiteralString = """
+INSERT INTO lib_worklease AS lease (work, number, holder, until)
+VALUES (%(work)s, %(number)s, %(holder)s, clock_timestamp() + %(duration)s)
+ON CONFLICT (work, number) DO UPDATE SET holder = excluded.holder, until = excluded.until
+WHERE lease.until <= clock_timestamp()
+"""
+_RENEW: LiteralString = """
+UPDATE lib_worklease SET until = clock_timestamp() + %(duration)s
+WHERE work = %(work)s AND number = %(number)s AND holder = %(holder)s
+"""
+_GIVE_BACK: LiteralString = """
+DELETE FROM lib_worklease
+WHERE work = %(work)s AND number = %(number)s AND holder = %(holder)s
+"""
+_HELD: LiteralString = """
+SELECT number FROM lib_worklease WHERE work = %(work)s AND until > clock_timestamp()
+"""
+
+
+@contextmanager
+def alone(work: Work, number: int = 0, *, duration: timedelta = DURATION) -> Iterator[bool]:
+    """Whether nobody else does this work; then nobody else begins it while this lasts.
+
+    Waits for nobody. To be called outside of a transaction, or others wait for its end.
+    """
+    lease = _Lease(work, number, duration)
+    if not lease.take():
+        yield False
+        return
+    try:
+        with lease.renewed():
+            yield True
+    finally:
+        lease.give_back()
+
+
+def held(work: Work) -> frozenset[int]:
+    """The numbers of the work that somebody does right now."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HELD, {"work": work.value})
+        return frozenset(number for (number,) in cursor.fetchall())
+
+
+class _Lease:
+    def __init__(self, work: Work, number: int, duration: timedelta) -> None:
+        self._work = work
+        self._number = number
+        self._duration = duration
+        self._holder: UUID = uuid4()
+
+    def take(self) -> bool:
+        return self._write(_TAKE)
+
+    def give_back(self) -> None:
+        """Also where the work ended because its connection was lost, which serves no more.
+
+        A database that is away is told nothing: the lease runs out by itself.
+        """
+        try:
+            self._write(_GIVE_BACK)
+        except Error:
+            own = connections.create_connection(DEFAULT_DB_ALIAS)
+            with suppress(Error):
+                self._write(_GIVE_BACK, own)
+            own.close()
+
+    @contextmanager
+    def renewed(self) -> Iterator[None]:
+        """Renews it from a thread with a connection of its own: one statement may take minutes."""
+        ended = threading.Event()
+        thread = threading.Thread(target=self._renew_until, args=(ended,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _renew_until(self, ended: threading.Event) -> None:
+        while not ended.wait(self._duration.total_seconds() / 3):
+            try:
+                if not self._write(_RENEW):
+                    _log.warning("a lease of work was lost", work=self._work, number=self._number)
+                    return
+            except Error as error:
+                _log.warning("a lease of work was not renewed", work=self._work, error=str(error))
+            finally:
+                connection.close()
+
+    def _write(self, statement: LiteralString, by: BaseDatabaseWrapper | None = None) -> bool:
+        params: dict[str, Any] = {
+            "work": self._work.value,
+            "number": self._number,
+            "holder": self._holder,
+            "duration": self._duration,
+        }
+        with (by or connection).cursor() as cursor:
+            cursor.execute(statement, params)
+            return bool(cursor.rowcount)

@@ -1,0 +1,240 @@
+"""Keeps programs running: starts them, listens to their heartbeats, and replaces those that hang.
+
+A program runs as a child process and writes a byte into a pipe every second, from the event loop
+that does its work. The heartbeat proves that this loop turns and nothing else: a loop that waits
+for a database goes on beating, and one whose interpreter is held by a long call does not.
+Children die with their parent, also with one that was killed. Linux only.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+
+_log = structlog.get_logger(__name__)
+
+BEAT_EVERY = 1.0
+# A loop that turns beats every second; a minute without a beat means that it hangs.
+MOST_SILENCE = 60.0
+# A program beats once it is loaded, which takes its time on a busy machine.
+FIRST_BEAT_WITHIN = 300.0
+# A child that lived so long did not die of its start; the next one is started after the shortest
+# pause.
+LONG_LIFE = 60.0
+SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+
+_CHECK_EVERY = 0.5
+_HEARTBEAT_FD = "HEARTBEAT_FD"
+# A terminal that closes says SIGHUP; it asks for the end like all the others.
+_END = {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP}
+_AWAITED = {*_END, signal.SIGCHLD}
+_SI_KERNEL = 0x80
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A command that beats by `heartbeat`, and for how long it may be silent."""
+
+    name: str
+    command: Sequence[str]
+    most_silence: float = MOST_SILENCE
+
+
+def heartbeat() -> Callable[[], None]:
+    """The child's side: returns what writes one beat; without a supervisor it does nothing."""
+    number = os.environ.pop(_HEARTBEAT_FD, None)
+    if number is None:
+        return lambda: None
+    return partial(_beat, int(number))
+
+
+def _beat(fd: int) -> None:
+    # A full pipe belongs to a parent that stands still, a broken one to a parent that just died.
+    with suppress(BlockingIOError, BrokenPipeError):
+        os.write(fd, b".")
+
+
+def counted_silence(elapsed: float) -> float:
+    """How much of the time between two checks counts as silence.
+
+    A parent that was stopped, or whose machine slept, comes back after a long time in which its
+    child may have been stopped too; such a gap counts as two checks.
+    """
+    return min(elapsed, 2 * _CHECK_EVERY)
+
+
+def next_pause(pause: float, *, lived: float) -> float:
+    """How long to wait before the next start: twice as long for each child that died young."""
+    return SHORTEST_PAUSE if lived >= LONG_LIFE else min(pause * 2, LONGEST_PAUSE)
+
+
+class _Child:
+    """One program: its process, or the time at which the next process is started."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe = -1
+        self._started_at = 0.0
+        self._restart_at = 0.0
+        self._pause = SHORTEST_PAUSE / 2
+        self._silence = 0.0
+        self._has_beaten = False
+        self._has_ever_beaten = False
+        self._was_killed = False
+        self.exit_code = 0  # of the last process
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
+    @property
+    def has_failed_to_start(self) -> bool:
+        """Whether the program gave up before it ever worked: a mistake, not an accident."""
+        is_over = self._process is None and not self._has_ever_beaten
+        return is_over and not self._was_killed
+
+    def start(self) -> None:
+        self._pipe, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  our own command
+                self._program.command,
+                env={**os.environ, _HEARTBEAT_FD: str(write_end)},
+                pass_fds=(write_end,),
+                preexec_fn=partial(_become_child, os.getpid()),  # noqa: PLW1509  we have one thread
+            )
+        finally:
+            os.close(write_end)
+        self._started_at = time.monotonic()
+        self._silence, self._has_beaten = 0.0, False
+        _log.info("started", program=self._program.name, pid=self._process.pid)
+
+    def send(self, number: int) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def check(self, elapsed: float) -> None:
+        """Notices a child that ended, and kills one that hangs."""
+        if self._process is None:
+            return
+        if self._process.poll() is not None:
+            self._note_end(self._process)
+        elif self._is_beating():
+            self._silence, self._has_beaten, self._has_ever_beaten = 0.0, True, True
+        else:
+            self._silence += counted_silence(elapsed)
+            most = self._program.most_silence if self._has_beaten else FIRST_BEAT_WITHIN
+            if self._silence > most:
+                _log.critical(
+                    "the event loop hangs; the process is killed",
+                    program=self._program.name,
+                    pid=self._process.pid,
+                    silent_seconds=round(self._silence),
+                )
+                self._process.kill()
+                self._silence = 0.0
+
+    def restart_if_due(self) -> None:
+        if self._process is None and time.monotonic() >= self._restart_at:
+            self.start()
+
+    def _is_beating(self) -> bool:
+        with suppress(BlockingIOError):
+            return bool(os.read(self._pipe, 65536))
+        return False
+
+    def _note_end(self, process: subprocess.Popen[bytes]) -> None:
+        # The last beats may be unread: a process that worked and ended at once did start.
+        self._has_ever_beaten |= self._is_beating()
+        os.close(self._pipe)
+        now = time.monotonic()
+        self._pause = next_pause(self._pause, lived=now - self._started_at)
+        self._restart_at = now + self._pause
+        self._process, self._was_killed = None, process.returncode < 0
+        self.exit_code = _exit_code(process.returncode)
+        (_log.warning if process.returncode else _log.info)(
+            "ended", program=self._program.name, pid=process.pid, exit_code=process.returncode
+        )
+
+
+class Supervisor:
+    """Runs programs until a signal asks for their end. Needs the main thread, and no other.
+
+    Every signal that asks for the end is passed on, and the children are waited for: they finish
+    what they have in hand. A first start that fails ends the supervisor, so that whoever started
+    it learns of it; a process that ends later, however it ends, is replaced.
+    """
+
+    def __init__(self, programs: Sequence[Program]) -> None:
+        self._children = [_Child(program) for program in programs]
+        self._is_ending = False
+
+    def run(self) -> int:
+        """Returns the exit code: that of the first program that failed, or 0."""
+        # Blocked for good: signals are waited for, and none of them interrupts anything.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+        try:
+            for child in self._children:
+                child.start()
+            self._watch()
+        except BaseException:
+            # Children that died with a parent that broke would leave mail in doubt.
+            _log.critical("the supervisor broke down; its children are told to end", exc_info=True)
+            self._end(signal.SIGTERM)
+            self._watch()
+            raise
+        return next((child.exit_code for child in self._children if child.exit_code), 0)
+
+    def _watch(self) -> None:
+        checked_at = time.monotonic()
+        while not self._is_ending or any(child.is_running for child in self._children):
+            self._handle(signal.sigtimedwait(_AWAITED, _CHECK_EVERY))
+            now = time.monotonic()
+            for child in self._children:
+                child.check(now - checked_at)
+                if self._is_ending:
+                    continue
+                if child.has_failed_to_start:
+                    self._end(signal.SIGTERM)
+                else:
+                    child.restart_if_due()
+            checked_at = now
+
+    def _handle(self, info: signal.struct_siginfo | None) -> None:
+        if info is None or info.si_signo == signal.SIGCHLD:
+            return
+        if info.si_code == _SI_KERNEL and info.si_signo != signal.SIGHUP:
+            self._is_ending = True  # typed at a terminal, which told the children as well
+        else:
+            self._end(signal.SIGTERM if info.si_signo == signal.SIGHUP else info.si_signo)
+
+    def _end(self, number: int) -> None:
+        self._is_ending = True
+        for child in self._children:
+            child.send(number)
+
+
+def _become_child(parent: int) -> None:
+    """Runs in the child between fork and exec; both settings outlive exec."""
+    # SIGKILL and not SIGTERM: a child that hangs would outlive its parent for ever.
+    if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):
+        raise OSError(ctypes.get_errno(), "prctl")
+    if os.getppid() != parent:  # it died before it could be followed
+        os._exit(1)
+    # The parent hears a terminal that closes, and tells its children to end.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
+
+
+def _exit_code(returncode: int) -> int:
+    """As a shell says it: 128 and the number of the signal that killed the process."""
+    return 128 - returncode if returncode < 0 else returncode

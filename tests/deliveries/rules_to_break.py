@@ -1,0 +1,424 @@
+"""How each rule of the ledger is switched off: a text of the code, and what replaces it."""
+
+from typing import NamedTuple
+
+SQL = "migrations/0001_ledger.sql"
+
+
+class Change(NamedTuple):
+    """In `file`, below deliveries/, `old` becomes `new`; it must occur exactly once."""
+
+    file: str
+    old: str
+    new: str
+
+
+class Break:
+    """One rule switched off, by every change that it takes."""
+
+    def __init__(self, rule: str, *changes: tuple[str, str, str]) -> None:
+        self.rule = rule
+        self.changes = [Change(*change) for change in changes]
+
+    @property
+    def is_backstop(self) -> bool:
+        """Whether other rules stand before it: without it alone nothing goes wrong."""
+        return self.rule.endswith("(backstop)")
+
+
+WORK = [
+    Break(
+        "1 arm needs my lease (backstop)",
+        ("ledger/arming.py", "      AND b.lease = %(lease)s\n", ""),
+    ),
+    Break(
+        "1 arm needs a running lease (backstop)",
+        ("ledger/arming.py", "AND b.lease_until > clock_timestamp()", ""),
+    ),
+    Break(
+        "1 arm needs a lease",
+        ("ledger/arming.py", "      AND b.lease = %(lease)s\n", ""),
+        ("ledger/arming.py", "AND b.lease_until > clock_timestamp()", ""),
+    ),
+    Break(
+        "1 arm starts at lo",
+        ("ledger/arming.py", "AND b.lo = w.lo\n      AND b.armed_to IS NULL", ""),
+    ),
+    Break("1 arm respects holds", (SQL, "AND (s.held_reason IS NULL", "AND (true")),
+    Break("1 arm respects sender holds", (SQL, "AND NOT EXISTS (", "OR EXISTS (")),
+    Break(
+        "2 evidence outdates",
+        ("ledger/evidence.py", "SET version = version + 1", "SET version = version"),
+    ),
+    Break("2 arm needs the version", ("ledger/arming.py", "AND b.version = w.version", "")),
+    Break(
+        "3 settle needs the lease",
+        ("ledger/settling.py", "AND b.lease = %(lease)s AND b.lo", "AND b.lo"),
+    ),
+    Break(
+        "3 only waiting lines settle",
+        ("ledger/books.py", "AND state = 'waiting' AND last_try", "AND last_try"),
+        ("ledger/books.py", "      AND d.state = 'waiting'\n", ""),
+    ),
+    Break(
+        "3 only newer tries settle (backstop)",
+        (
+            "ledger/books.py",
+            "state = 'waiting' AND last_try < taken.try_number",
+            "state = 'waiting'",
+        ),
+        ("ledger/books.py", "      AND d.last_try < span.try_number\n", ""),
+    ),
+    Break(
+        "4 cursor and results move together",
+        ("ledger/settling.py", "w.moved_to, w.moved_to AS", "b.hi AS moved_to, w.moved_to AS"),
+    ),
+    Break("5 a retry is a new try", ("ledger/settling.py", "g.try_number + 1, ", "g.try_number, ")),
+    Break(
+        "5 send again is a new try",
+        (
+            "ledger/decisions.py",
+            'sql.next_try("line.last_try", "line.settled_at")',
+            '"line.last_try"',
+        ),
+    ),
+    Break(
+        "5 attempts count once",
+        ("ledger/evidence.py", "(d.last_try < old.try_number)::int", "1"),
+    ),
+    Break(
+        "6 late acceptance counts",
+        (
+            "ledger/evidence.py",
+            "WHERE d.state <> 'accepted'\n      AND (said.address IS NULL",
+            "WHERE d.state = 'x'\n      AND (said.address IS NULL",
+        ),
+    ),
+    Break(
+        "6 late refusal needs the doubt",
+        ("ledger/evidence.py", "      AND d.state = 'in_doubt'\n", ""),
+        ("ledger/evidence.py", "      AND said.try_number = ANY(d.doubts)\n", ""),
+    ),
+    Break(
+        "6 late refusal is of its try",
+        ("ledger/evidence.py", "AND said.try_number = ANY(d.doubts)", ""),
+    ),
+    Break(
+        "7 doubt is sticky in settle",
+        ("ledger/books.py", "d.doubts IS NOT NULL AND e.state", "false AND e.state"),
+    ),
+    Break(
+        "7 doubt is sticky in drain",
+        ("ledger/upkeep.py", "WHEN d.doubts IS NULL THEN", "WHEN true THEN"),
+    ),
+    Break(
+        "7 armed becomes doubt",
+        ("ledger/upkeep.py", "d.position < win.armed_to", "d.position < win.lo"),
+    ),
+    Break("9 orphans", ("ledger/decisions.py", "d.resend_after <= clock_timestamp()", "true")),
+    Break(
+        "10 drain leaves leases",
+        (
+            "ledger/upkeep.py",
+            "WHERE b.stream_id = %(stream)s AND b.lease IS NULL AND",
+            "WHERE b.stream_id = %(stream)s AND",
+        ),
+        (
+            "ledger/upkeep.py",
+            "WHERE id = ANY(%(ids)s::bigint[]) AND lease IS NULL\n    ORDER BY id\n",
+            "WHERE id = ANY(%(ids)s::bigint[])\n    ORDER BY id\n",
+        ),
+    ),
+    Break("10 cancel stops arming", (SQL, "AND s.cancelled_at IS NULL", "")),
+    Break("11 a click needs the state", ("ledger/decisions.py", "AND d.state = %(before)s", "")),
+    Break(
+        "11 a click needs the try", ("ledger/decisions.py", "AND d.last_try = seen.last_try", "")
+    ),
+    Break(
+        "11 a click needs it uncovered",
+        ("ledger/decisions.py", 'sql.covered("seen.position")', '"false"'),
+    ),
+    Break(
+        "12 the parent shrinks",
+        ("ledger/upkeep.py", "SET hi = b.lo + (b.hi - b.lo) / 2,", "SET"),
+    ),
+    Break(
+        "claim takes unleased work",
+        ("ledger/claiming.py", "AND b.lease IS NULL\n      AND b.losses", "AND b.losses"),
+    ),
+    Break(
+        "counters come from RETURNING",
+        (
+            "ledger/books.py",
+            "count(*) FILTER (WHERE state = '",
+            "1 + count(*) FILTER (WHERE state = '",
+        ),
+    ),
+    Break(
+        "a retry batch spans no doubt",
+        (
+            "ledger/settling.py",
+            "FROM spaced WHERE state <> 'accepted'",
+            "FROM spaced WHERE state = 'waiting'",
+        ),
+    ),
+    Break(
+        "a mail without an answer",
+        (
+            "ledger/settling.py",
+            "FROM span WHERE NOT EXISTS",
+            "FROM span WHERE false AND NOT EXISTS",
+        ),
+    ),
+]
+
+POISON = [
+    Break("13 claim leaves suspects", ("ledger/claiming.py", '_claim("= 0")', '_claim(">= 0")')),
+    Break(
+        "13 a suspect is claimed alone",
+        ("ledger/claiming.py", "holder, 1, lease_time", "holder, 9, lease_time"),
+    ),
+    Break(
+        "13 every loss makes a suspect",
+        ("ledger/upkeep.py", "least(b.losses + 1, 1000)", "b.losses + win.is_lone_loss::int"),
+    ),
+    Break(
+        "13 only losses alone count",
+        ("ledger/upkeep.py", "stale.is_alone AND b.armed_to IS NULL AS", "b.armed_to IS NULL AS"),
+    ),
+    Break(
+        "13 arming ends being alone",
+        ("ledger/claiming.py", "SET is_alone = false", "SET is_alone = true"),
+    ),
+    Break(
+        "13 a settle forgives",
+        ("ledger/settling.py", "win.moved_to), losses = 0, lone_losses = 0", "win.moved_to)"),
+    ),
+    Break(
+        "13 a window passed over forgives",
+        ("ledger/arming.py", "%(lease_time)s, losses = 0, lone_losses = 0", "%(lease_time)s"),
+    ),
+    Break(
+        "13 a window swept armed forgives",
+        (
+            "ledger/upkeep.py",
+            "least(b.losses + 1, 1000) ELSE 0 END",
+            "least(b.losses + 1, 1000) ELSE b.losses END",
+        ),
+        (
+            "ledger/upkeep.py",
+            "win.is_lone_loss::int ELSE 0 END",
+            "win.is_lone_loss::int ELSE b.lone_losses END",
+        ),
+    ),
+    Break(
+        "13 the first half of one starts anew",
+        ("ledger/upkeep.py", "- 1 ELSE 0 END\n    FROM sick", "- 1 ELSE 2 END\n    FROM sick"),
+    ),
+    Break(
+        "13 the second half of one starts anew",
+        ("ledger/upkeep.py", "- 1 ELSE 0 END\nFROM parent", "- 1 ELSE 2 END\nFROM parent"),
+    ),
+    Break(
+        "13 only a batch of one fails",
+        ("ledger/upkeep.py", "SELECT b.id, b.hi - b.lo = 1\n", "SELECT b.id, true\n"),
+    ),
+    Break(
+        "13 a batch of one needs more losses",
+        ("ledger/upkeep.py", "THEN %(fail_after)s ELSE", "THEN %(fail_after)s - 1 ELSE"),
+    ),
+]
+
+FENCE = [
+    Break(
+        "14a a database that is not the epoch's sends nothing",
+        (SQL, "      AND e.timeline = here.timeline\n", ""),
+    ),
+    Break(
+        "14a a fenced stream sends nothing", (SQL, "AND (s.lifted_epoch = e.number", "AND (true")
+    ),
+    Break(
+        "14a a database below its witness is noticed",
+        ("ledger/fence.py", "epoch.token < witness.token", "False"),
+    ),
+    Break(
+        "14b what was due is in doubt",
+        (
+            "ledger/fence.py",
+            "WHERE d.stream_id = %(stream)s AND d.position >= win.lo",
+            "WHERE false AND d.position >= win.lo",
+        ),
+    ),
+    Break(
+        "14b the lift puts in doubt first",
+        ("ledger/fence.py", "    while put_in_doubt(stream_id):\n        pass\n", ""),
+    ),
+    Break(
+        "14b what was leased is in doubt",
+        (
+            "ledger/fence.py",
+            "AND (b.due_at < e.gap_to",
+            "AND b.lease IS NULL AND (b.due_at < e.gap_to",
+        ),
+    ),
+    Break(
+        "14b what was throttled is in doubt",
+        (
+            "ledger/fence.py",
+            "(b.due_at < e.gap_to OR b.reason = 'throttled')",
+            "b.due_at < e.gap_to",
+        ),
+    ),
+    Break(
+        "14b the lost time ends no earlier than the witness",
+        ("ledger/fence.py", "e.seen_at, %(witnessed_at)s)", "e.seen_at, NULL::timestamptz)"),
+        ("ledger/fence.py", '            "witnessed_at": witness.at,\n', ""),
+    ),
+    Break(
+        "14b the sweep waits for the judgement",
+        ("ledger/upkeep.py", "AND deliveries_is_judged(b.stream_id)", ""),
+    ),
+    Break(
+        "14b the drain waits for the judgement",
+        ("ledger/upkeep.py", "AND deliveries_is_judged(%(stream)s)", ""),
+    ),
+    Break(
+        "14b a run plans on in doubt",
+        ("ledger/planning.py", "        if added:\n", "        if False:\n"),
+    ),
+    Break(
+        "14c arm needs the epoch of its claim (backstop)",
+        (
+            SQL,
+            "coalesce(deliveries_open_epoch(stream) = epoch, false)",
+            "deliveries_open_epoch(stream) IS NOT NULL",
+        ),
+    ),
+    Break(
+        "14c settle needs the epoch of its claim",
+        (
+            "ledger/settling.py",
+            "WHERE %(epoch)s = (SELECT max(number) FROM deliveries_epoch)",
+            "WHERE %(epoch)s::int IS NOT NULL",
+        ),
+    ),
+    Break(
+        "14c wait needs the epoch of its claim",
+        (
+            "ledger/claiming.py",
+            "AND %(epoch)s = (SELECT max(number) FROM deliveries_epoch)",
+            "AND %(epoch)s::int IS NOT NULL",
+        ),
+    ),
+    Break(
+        "14d tokens leap",
+        (
+            "ledger/fence.py",
+            "token = max(token, witness.token) + times * NUMBER_LEAP",
+            "token = max(token, times)",
+        ),
+    ),
+    Break(
+        "14d positions of requests leap",
+        (
+            "ledger/fence.py",
+            "(SELECT last_value FROM deliveries_single_position) + %(leap)s",
+            "(SELECT last_value FROM deliveries_single_position)",
+        ),
+    ),
+    Break(
+        "14d batch numbers leap",
+        (
+            "ledger/fence.py",
+            "(SELECT last_value FROM deliveries_batch_id_seq) + %(leap)s",
+            "(SELECT last_value FROM deliveries_batch_id_seq)",
+        ),
+    ),
+    Break(
+        "14d positions of a stream leap",
+        (
+            "ledger/fence.py",
+            "next_position = next_position + %(leap)s",
+            "next_position = next_position + 0 * %(leap)s",
+        ),
+    ),
+    Break(
+        "14d tries of what is put in doubt leap",
+        (
+            "ledger/fence.py",
+            "last_try = win.try_number + %(leap)s *",
+            "last_try = win.try_number + %(leap)s * 0 *",
+        ),
+    ),
+    Break(
+        "14d tries of what a person decides leap",
+        (
+            "ledger/decisions.py",
+            'sql.next_try("line.last_try", "line.settled_at")',
+            '"line.last_try + 1"',
+        ),
+    ),
+    Break(
+        "14d tries of what evidence denies leap",
+        (
+            "ledger/evidence.py",
+            'sql.next_try("line.last_try", "line.settled_at")',
+            '"line.last_try + 1"',
+        ),
+    ),
+    Break(
+        "14d no epoch's number comes again",
+        ("ledger/fence.py", "max(seen, witness.epoch) + 1", "seen + 1"),
+    ),
+    Break(
+        "14e an earlier acceptance counts",
+        ("ledger/evidence.py", "return _accept(stream_id, matched) if matched else 0", "return 0"),
+    ),
+    Break(
+        "14e an earlier acceptance beats a failure",
+        (
+            "ledger/evidence.py",
+            "WHERE d.state <> 'accepted' AND d.planned_at",
+            "WHERE d.state = 'in_doubt' AND d.planned_at",
+        ),
+    ),
+    Break(
+        "14e an earlier denial ends no doubt",
+        (
+            "ledger/evidence.py",
+            "said for said in current if said.entry.state not in",
+            "said for said in evidence if said.entry.state not in",
+        ),
+    ),
+    Break(
+        "14e earlier evidence finds no later line (backstop)",
+        ("ledger/evidence.py", " AND d.planned_at < e.began_at", ""),
+    ),
+    Break(
+        "14e earlier evidence finds no later line, nor its number",
+        ("ledger/evidence.py", " AND d.planned_at < e.began_at", ""),
+        (
+            "ledger/fence.py",
+            "(SELECT last_value FROM deliveries_single_position) + %(leap)s",
+            "(SELECT last_value FROM deliveries_single_position)",
+        ),
+    ),
+    Break(
+        "14f a decision waits for bytes of the lost time",
+        (
+            "ledger/decisions.py",
+            'AND NOT """\n    + sql.BYTES_OF_LOST_TIME\n    + """',
+            '"""\n    + """',
+        ),
+    ),
+    Break(
+        "14f so does one about a doubt of the lost time",
+        (
+            "ledger/fence.py",
+            "resend_after = win.began_at + ",
+            "resend_after = win.began_at - interval '1 day' + ",
+        ),
+    ),
+]
+
+BREAKS = [*WORK, *POISON, *FENCE]

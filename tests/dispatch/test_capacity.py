@@ -1,0 +1,156 @@
+"""For whom there is room: nobody may take every place."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postledger.deliveries.entries import Kind
+from postledger.dispatch.capacity import Capacity, Limits, Slot
+
+LIMITS = Limits()
+ACME, GLOBEX = 1, 2
+
+
+def single(stream: int, workspace: int = ACME) -> Slot:
+    return Slot(stream, workspace, Kind.TRANSACTIONAL)
+
+
+def topic(stream: int, workspace: int = ACME) -> Slot:
+    return Slot(stream, workspace, Kind.TOPIC)
+
+
+def bulk(stream: int, workspace: int = ACME) -> Slot:
+    return Slot(stream, workspace, Kind.CAMPAIGN)
+
+
+def each_its_own(slot: Slot, count: int) -> list[Slot]:
+    """As many slots of the same kind, every one of another workspace and stream."""
+    return [Slot(1000 + n, 1000 + n, slot.kind) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("taken", "asked", "is_admitted"),
+    [
+        ([], single(1), True),
+        ([], bulk(1), True),
+        # A stream of single mails may have six workers, any other two.
+        ([single(1)] * 5, single(1), True),
+        ([single(1)] * 6, single(1), False),
+        ([single(1)] * 6, single(2), True),
+        ([bulk(1)], bulk(1), True),
+        ([bulk(1)] * 2, bulk(1), False),
+        ([topic(1)] * 2, topic(1), False),
+        # A workspace may have eight, whatever they are.
+        ([bulk(n) for n in range(7)], bulk(9), True),
+        ([bulk(n) for n in range(8)], bulk(9), False),
+        ([bulk(n) for n in range(8)], single(9), False),
+        ([bulk(n) for n in range(8)], bulk(9, GLOBEX), True),
+        # Bulk mail leaves places for urgent mail, and the other way round.
+        (each_its_own(bulk(0), 11), bulk(1), True),
+        (each_its_own(bulk(0), 12), bulk(1), False),
+        (each_its_own(bulk(0), 12), single(1), True),
+        (each_its_own(bulk(0), 12), topic(1), True),
+        # Single mails leave two of the urgent slots to topics.
+        (each_its_own(single(0), 9), single(1), True),
+        (each_its_own(single(0), 10), single(1), False),
+        (each_its_own(single(0), 10), topic(1), True),
+        ([*each_its_own(single(0), 10), topic(1)], topic(1), True),
+        ([*each_its_own(single(0), 10), topic(1), topic(2)], topic(3), False),
+        (each_its_own(topic(0), 12), single(1), False),
+        (each_its_own(topic(0), 12), bulk(1), True),
+        # And all together have sixteen.
+        (each_its_own(bulk(0), 12) + [single(1)] * 3, single(1), True),
+        (each_its_own(bulk(0), 12) + [single(1)] * 4, single(1), False),
+    ],
+)
+def test_there_is_room_up_to_each_limit(taken: list[Slot], asked: Slot, is_admitted: bool) -> None:  # noqa: FBT001  a column
+    assert Capacity(taken, LIMITS).admits(asked) is is_admitted
+
+
+@pytest.mark.parametrize(
+    ("taken", "singles", "topics", "campaigns"),
+    [
+        ([], 10, 12, 12),
+        (each_its_own(bulk(0), 5), 10, 11, 7),
+        (each_its_own(bulk(0), 12), 4, 4, 0),
+        (each_its_own(single(0), 10), 0, 2, 6),
+        (each_its_own(bulk(0), 16), 0, 0, 0),
+    ],
+)
+def test_free_slots_are_those_of_the_kind(
+    taken: list[Slot], singles: int, topics: int, campaigns: int
+) -> None:
+    free = Capacity(taken, LIMITS).free
+
+    assert (free(Kind.TRANSACTIONAL), free(Kind.TOPIC), free(Kind.CAMPAIGN)) == (
+        singles,
+        topics,
+        campaigns,
+    )
+
+
+def test_who_is_full_is_named() -> None:
+    taken = [*[single(1)] * 6, bulk(2), bulk(2), bulk(3, GLOBEX), topic(4, GLOBEX)]
+
+    places = Capacity(taken, LIMITS)
+
+    assert sorted(places.full_streams()) == [1, 2]
+    assert places.full_workspaces() == [ACME]
+
+
+slots = st.builds(
+    lambda workspace, number, kind: Slot(workspace * 10 + number * 3 + kind[0], workspace, kind[1]),
+    st.integers(1, 4),
+    st.integers(0, 2),
+    st.sampled_from(list(enumerate(Kind))),
+)
+limits = st.builds(
+    Limits,
+    slots=st.integers(1, 16),
+    urgent=st.integers(1, 12),
+    single=st.integers(1, 12),
+    bulk=st.integers(1, 12),
+    workspace=st.integers(1, 8),
+    single_stream=st.integers(1, 6),
+    bulk_stream=st.integers(1, 3),
+)
+
+
+@given(st.lists(slots, max_size=60), limits)
+def test_who_admits_one_after_the_other_never_exceeds_a_limit(
+    asked: list[Slot], allowed: Limits
+) -> None:
+    taken: list[Slot] = []
+    for slot in asked:
+        if Capacity(taken, allowed).admits(slot):
+            taken.append(slot)
+
+    urgent = sum(slot.kind is not Kind.CAMPAIGN for slot in taken)
+    singles = sum(slot.kind is Kind.TRANSACTIONAL for slot in taken)
+    streams = Counter((slot.stream_id, slot.kind) for slot in taken)
+    assert len(taken) <= allowed.slots
+    assert urgent <= allowed.urgent
+    assert singles <= allowed.single
+    assert len(taken) - urgent <= allowed.bulk
+    assert all(n <= allowed.workspace for n in Counter(p.workspace_id for p in taken).values())
+    assert all(
+        count <= (allowed.single_stream if kind is Kind.TRANSACTIONAL else allowed.bulk_stream)
+        for (_, kind), count in streams.items()
+    )
+
+
+@given(st.lists(slots, max_size=30), slots, limits)
+def test_there_is_no_room_where_something_is_named_full(
+    taken: list[Slot], asked: Slot, allowed: Limits
+) -> None:
+    places = Capacity(taken, allowed)
+
+    is_full = (
+        asked.stream_id in places.full_streams()
+        or asked.workspace_id in places.full_workspaces()
+        or not places.free(asked.kind)
+    )
+
+    assert places.admits(asked) is not is_full

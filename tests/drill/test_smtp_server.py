@@ -1,0 +1,99 @@
+"""The drill's SMTP server says what the address and the mood ask for, and writes it down."""
+
+import smtplib
+import subprocess
+import sys
+from collections.abc import Iterator
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from postledger.lib.ids import DeliveryId
+from postledger.workers.drill import evidence, smtp_server
+from tests.drill.services import is_open
+from tests.drill.waiting import free_port, until
+
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[smtplib.SMTP]:
+    port = free_port()
+    command = [sys.executable, "-m", "postledger.workers.drill.smtp_server", str(port)]
+    process = subprocess.Popen([*command, str(tmp_path / "journal"), "0", str(tmp_path / "mood")])
+    until(lambda: is_open(port), seconds=PATIENCE)
+    client = smtplib.SMTP("127.0.0.1", port)
+    yield client
+    client.close()
+    process.kill()
+    process.wait()
+
+
+def lines(folder: Path) -> list[str]:
+    return (folder / "journal").read_text().splitlines(keepends=True)
+
+
+def send(client: smtplib.SMTP, address: str) -> int:
+    """The code of the last thing that was said."""
+    message = EmailMessage()
+    message["To"], message["From"] = f"Ann <{address}>", "news@acme.example"
+    message["X-Postledger-Id"] = DeliveryId(7, 1, 2).text()
+    message.set_content(f"News {smtp_server.mark(address)}")
+    try:
+        client.send_message(message, to_addrs=[address])
+    except smtplib.SMTPRecipientsRefused as refused:
+        [(code, _)] = refused.recipients.values()
+        return code
+    except smtplib.SMTPResponseException as refused:
+        return refused.smtp_code
+    return 250
+
+
+def test_what_is_taken_is_written_down_with_the_recipients_that_its_bytes_name(
+    client: smtplib.SMTP, tmp_path: Path
+) -> None:
+    assert send(client, "r1@drill.example") == 250
+
+    [taken] = evidence.journal(lines(tmp_path))
+    assert (taken.mail, taken.try_number) == (DeliveryId(7, 1).text(), 2)
+    assert taken.inside == ["r1@drill.example"]
+    named = b"To: a@x\r\n\r\n" + smtp_server.mark("b@x").encode()
+    assert smtp_server.inside(named) == "a@x,b@x"
+
+
+def test_an_address_decides_what_is_said_to_it(client: smtplib.SMTP, tmp_path: Path) -> None:
+    told = ["refuse+r1", "later+r2", "soon+2+r3", "soon+2+r3", "soon+2+r3", "hide+r4"]
+
+    codes = [send(client, f"{word}@drill.example") for word in told]
+
+    assert codes == [550, 451, 451, 451, 250, 550]
+    seen = evidence.exchanges(lines(tmp_path))
+    assert [exchange.code for exchange in seen] == codes
+    assert len(evidence.journal(lines(tmp_path))) == 1
+    assert evidence.refused(seen) == {"refuse+r1@drill.example", "hide+r4@drill.example"}
+
+
+@pytest.mark.parametrize(("mood", "code"), [("throttle", 450), ("busy", 421), ("block", 554)])
+def test_a_mood_is_said_to_everybody_until_it_ends(
+    mood: str, code: int, client: smtplib.SMTP, tmp_path: Path
+) -> None:
+    (tmp_path / "mood").write_text(mood)
+    assert send(client, "r1@drill.example") == code
+
+    (tmp_path / "mood").write_text("")
+    if mood != "busy":  # then it has hung up
+        assert send(client, "r1@drill.example") == 250
+
+
+def test_a_client_that_leaves_in_the_middle_is_written_down(
+    client: smtplib.SMTP, tmp_path: Path
+) -> None:
+    client.ehlo()
+    client.mail("news@acme.example")
+    client.rcpt("r1@drill.example")
+    client.close()
+
+    until((tmp_path / "journal").read_text, seconds=PATIENCE)
+    [exchange] = evidence.exchanges(lines(tmp_path))
+    assert (exchange.address, exchange.code, exchange.mail) == ("r1@drill.example", None, None)

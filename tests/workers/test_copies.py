@@ -1,0 +1,101 @@
+"""A copy of a database, with the same secrets, sends nothing; the original goes on."""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection
+from psycopg import sql as pg
+
+from postledger.deliveries.states import State
+from tests.dispatch import office
+from tests.workers import brokers, patients
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+
+def by_template(source: str, copy: str) -> None:
+    connection.close()  # a database is a template only while nobody uses it
+    _on_server(
+        pg.SQL("CREATE DATABASE {} TEMPLATE {}").format(pg.Identifier(copy), pg.Identifier(source))
+    )
+
+
+def by_dump(source: str, copy: str) -> None:
+    _on_server(pg.SQL("CREATE DATABASE {}").format(pg.Identifier(copy)))
+    with subprocess.Popen(
+        ["pg_dump", patients.database_url(source)], stdout=subprocess.PIPE
+    ) as dump:
+        subprocess.run(
+            ["psql", "-q", "-X", "-d", patients.database_url(copy)],
+            stdin=dump.stdout,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+
+
+def _on_server(statement: pg.Composed) -> None:
+    with psycopg.connect(patients.database_url("postgres"), autocommit=True) as server:
+        server.execute(statement)
+
+
+@contextmanager
+def copied(copy: Callable[[str, str], None]) -> Iterator[str]:
+    source = str(connection.settings_dict["NAME"])
+    name = f"{source}_copy"
+    drop = pg.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(pg.Identifier(name))
+    _on_server(drop)
+    copy(source, name)
+    try:
+        yield patients.database_url(name)
+    finally:
+        _on_server(drop)
+
+
+def asked(url: str, statement: str) -> object:
+    with psycopg.connect(url) as database:
+        row = database.execute(statement.encode()).fetchone()
+    return row and row[0]
+
+
+@pytest.mark.parametrize("copy", [by_template, by_dump])
+def test_a_copy_sends_nothing(copy: Callable[[str, str], None], tmp_path: Path) -> None:
+    acme = office.open_office(tmp_path)
+    stream = office.stream(acme, office.people(20))
+
+    with copied(copy) as url, brokers.own_queues() as prefix:
+        environment = {
+            **os.environ,
+            "DATABASE_URL": url,
+            "SECRET_KEY": settings.SECRET_KEY,
+            "QUEUE_PREFIX": prefix,
+            "STATE_FOLDER": str(tmp_path / "state"),
+        }
+        log = tmp_path / "log"
+        with log.open("wb") as out:
+            command = [str(patients.POSTLEDGER), "worker", "--beat"]
+            worker = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
+        try:
+            office.until(
+                lambda: bool(asked(url, "SELECT count(*) > 0 FROM dispatch_worker")), patience=120
+            )
+            time.sleep(3)  # of polling, in which a mail would go
+            epoch = asked(url, "SELECT max(number) FROM deliveries_epoch")
+            states = asked(url, "SELECT array_agg(DISTINCT state) FROM deliveries_delivery")
+        finally:
+            worker.kill()
+            worker.wait(30)
+
+    assert acme.taken() == []
+    assert isinstance(epoch, int)
+    assert epoch > 1  # copies of one ledger share the numbers of their epochs
+    assert states == ["waiting"]
+    assert b"the fence is down" in log.read_bytes()
+    office.send_all(stream)
+    assert office.counts(stream) == {State.ACCEPTED: 20}
