@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import cache
 from typing import LiteralString
+
+from psycopg.sql import SQL, Composed
 
 from postledger.deliveries.entries import Batch, Claim
 from postledger.deliveries.ledger import sql
@@ -15,20 +18,17 @@ WHERE stream_id = %(stream)s AND losses > 0 AND lease IS NULL AND due_at <= stat
 """
 
 
-def _claim(losses: LiteralString) -> LiteralString:
-    return (
-        """
+# The limit is written out: with a parameter for it, PostgreSQL plans the claim anew each time.
+_CLAIM: LiteralString = """
 WITH stream AS MATERIALIZED (
     SELECT deliveries_open_epoch(%(stream)s) AS epoch
 ), due AS MATERIALIZED (
     SELECT b.id FROM deliveries_batch b
     WHERE b.stream_id = %(stream)s AND b.due_at <= statement_timestamp() AND b.lease IS NULL
-      AND b.losses """
-        + losses
-        + """
+      AND b.losses {losses}
       AND (SELECT epoch FROM stream) IS NOT NULL
     ORDER BY b.due_at
-    LIMIT %(limit)s
+    LIMIT {limit}
     FOR NO KEY UPDATE OF b SKIP LOCKED
 ), token AS MATERIALIZED (
     SELECT nextval('deliveries_lease_token') AS lease WHERE EXISTS (SELECT FROM due)
@@ -39,22 +39,22 @@ WITH stream AS MATERIALIZED (
     RETURNING b.lease, b.id, b.lo, b.hi, b.try_number, b.version, b.lease_until, b.is_single
 ), directory AS (
     INSERT INTO deliveries_lease (token, holder, taken_at, check_at, is_alone, batch_ids)
-    SELECT lease, %(holder)s, statement_timestamp(), max(lease_until), %(alone)s, array_agg(id)
+    SELECT lease, %(holder)s, statement_timestamp(), max(lease_until), {alone}, array_agg(id)
     FROM claimed GROUP BY lease
 )
-SELECT lease, (SELECT epoch FROM stream), EXISTS ("""
-        + _SUSPECTS
-        + """), id, %(stream)s, lo, hi, try_number, version,
+SELECT lease, (SELECT epoch FROM stream), EXISTS ({suspects}),
+       id, %(stream)s, lo, hi, try_number, version,
        CASE WHEN is_single THEN coalesce((
            SELECT size FROM deliveries_body WHERE stream_id = %(stream)s AND position = lo
        ), 0) ELSE 0 END
 FROM claimed ORDER BY lo
 """
-    )
 
 
-_CLAIM: LiteralString = _claim("= 0")
-_CLAIM_SUSPECT: LiteralString = _claim("> 0")
+@cache
+def _claim(*, limit: int, is_alone: bool) -> Composed:
+    losses = SQL("> 0") if is_alone else SQL("= 0")
+    return SQL(_CLAIM).format(losses=losses, suspects=SQL(_SUSPECTS), limit=limit, alone=is_alone)
 
 
 def claim(stream_id: int, *, holder: str, limit: int, lease_time: timedelta) -> Claim | None:
@@ -64,7 +64,7 @@ def claim(stream_id: int, *, holder: str, limit: int, lease_time: timedelta) -> 
     sequence and ends by the database's clock. None when there is nothing to take. Suspects are
     left to `claim_suspect`.
     """
-    return _run_claim(_CLAIM, stream_id, holder, limit, lease_time)
+    return _run_claim(stream_id, holder=holder, limit=limit, lease_time=lease_time, is_alone=False)
 
 
 def claim_suspect(stream_id: int, *, holder: str, lease_time: timedelta) -> Claim | None:
@@ -73,19 +73,14 @@ def claim_suspect(stream_id: int, *, holder: str, lease_time: timedelta) -> Clai
     Call it only while this process composes nothing else: a death from here until the batch is
     armed is counted against it.
     """
-    return _run_claim(_CLAIM_SUSPECT, stream_id, holder, 1, lease_time)
+    return _run_claim(stream_id, holder=holder, limit=1, lease_time=lease_time, is_alone=True)
 
 
 def _run_claim(
-    statement: LiteralString, stream_id: int, holder: str, limit: int, lease_time: timedelta
+    stream_id: int, *, holder: str, limit: int, lease_time: timedelta, is_alone: bool
 ) -> Claim | None:
-    params = {
-        "stream": stream_id,
-        "limit": limit,
-        "lease_time": lease_time,
-        "holder": holder,
-        "alone": statement is _CLAIM_SUSPECT,
-    }
+    statement = _claim(limit=limit, is_alone=is_alone)
+    params = {"stream": stream_id, "lease_time": lease_time, "holder": holder}
     rows = sql.rows(statement, params)
     if not rows:
         return None
@@ -96,7 +91,7 @@ def _run_claim(
         batches=batches,
         epoch=epoch,
         has_suspects=has_suspects,
-        is_alone=statement is _CLAIM_SUSPECT,
+        is_alone=is_alone,
     )
 
 
