@@ -28,6 +28,7 @@ class Verb(StrEnum):
     RECORD = "record"  # evidence from outside the lease: events and late answers
     RESOLVE = "resolve"  # a person's word on a doubt
     REQUEUE = "requeue"  # a person's second chance for a failure
+    FENCE = "fence"  # a restored database: what the lost time may have sent is in doubt
 
 
 _REFUSALS = frozenset({State.FAILED, State.SKIPPED, State.SUPPRESSED, State.EXPIRED})
@@ -43,7 +44,7 @@ TRANSITIONS: Mapping[tuple[State, State], frozenset[Verb]] = {
     (State.WAITING, State.EXPIRED): frozenset({Verb.ARM}),
     (State.WAITING, State.CANCELLED): frozenset({Verb.DRAIN}),
     (State.WAITING, State.IN_DOUBT): frozenset(
-        {Verb.SETTLE, Verb.SWEEP, Verb.ARM, Verb.DRAIN, Verb.FORGET}
+        {Verb.SETTLE, Verb.SWEEP, Verb.ARM, Verb.DRAIN, Verb.FORGET, Verb.FENCE}
     ),
     (State.IN_DOUBT, State.ACCEPTED): frozenset({Verb.RECORD, Verb.RESOLVE}),
     (State.IN_DOUBT, State.FAILED): frozenset({Verb.RECORD, Verb.RESOLVE}),

@@ -1,0 +1,53 @@
+"""What providers say outside a lease."""
+
+from postledger.deliveries import entries, ledger, queries
+from postledger.deliveries.entries import Evidence
+from postledger.deliveries.states import State, Verb
+from tests.deliveries.machine.rows import Attempt
+from tests.deliveries.machine.world import World
+
+
+def an_event_proves_acceptance(world: World) -> None:
+    """Of a mail that was taken in this epoch or in an earlier one; perhaps its line is lost."""
+    attempt = world.random.choice(sorted(world.outside.tries_taken))
+    place, address = attempt[:2], world.outside.addresses[attempt[:2]]
+    said = _acceptance(world, attempt, world.random.choice([None, address, address.upper()]))
+    is_earlier = said.epoch is not None and said.epoch < world.fence.epoch
+    if is_earlier and place not in world.inside.facts:
+        _check_kept(world, place[0], said)
+        return
+    with world.step(*((Verb.RECORD, Verb.FENCE) if is_earlier else (Verb.RECORD,))):
+        if is_earlier and world.coin():
+            ledger.record_log(place[0], [said])
+        else:
+            ledger.record(place[0], [said] * world.random.randint(1, 2))
+    fact = world.inside.facts[place]
+    assert fact.state is State.ACCEPTED, f"{said} left {place} as {fact}"
+
+
+def _check_kept(world: World, stream_id: int, said: Evidence) -> None:
+    """What names a line that a restore has lost is kept for people, and changes nothing."""
+    before = queries.unmatched_count()
+    with world.step(Verb.FENCE):
+        assert ledger.record(stream_id, [said]) == 0
+    assert queries.unmatched_count() == before + 1
+
+
+def an_event_names_another_address(world: World) -> None:
+    """It changes nothing, whichever epoch it is of."""
+    attempt = world.random.choice(sorted(world.outside.tries_taken))
+    said = _acceptance(world, attempt, "somebody@example.com")
+    before = world.inside.facts.get(attempt[:2])
+    with world.step(Verb.RECORD, Verb.FENCE):
+        ledger.record(attempt[0], [said])
+    after = world.inside.facts.get(attempt[:2])
+    assert after == before or (after and after.state is State.IN_DOUBT)
+
+
+def _acceptance(world: World, attempt: Attempt, address: str | None) -> Evidence:
+    _, position, number = attempt
+    epoch: int | None = world.outside.tries[attempt]
+    if epoch == world.fence.epoch and world.coin():
+        epoch = None
+    entry = entries.accepted(position, message_id="e")
+    return Evidence(number, entry, "event", epoch, address)

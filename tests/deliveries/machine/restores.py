@@ -1,0 +1,118 @@
+"""A database that goes back in time, the fence that falls, and the person who lifts it."""
+
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from postledger.deliveries import ledger
+from postledger.deliveries.ledger import Epoch, Witness
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State, Verb
+from tests import cast, epochs
+from tests.deliveries.machine import rows, work
+from tests.deliveries.machine.fence import Fence
+from tests.deliveries.machine.rows import Place
+from tests.deliveries.machine.world import Saved, Worker, World
+
+
+def take_a_backup(world: World) -> None:
+    tables = epochs.Backup(world.streams)
+    outside = world.outside
+    world.backup = Saved(tables, deepcopy(world.inside), outside.minutes, len(outside.tries))
+
+
+def restore_the_backup(world: World) -> None:
+    """Takes the database back, by another one or by a copy of its disk; some workers live on."""
+    assert world.backup is not None
+    world.backup.tables.restore()
+    world.inside = deepcopy(world.backup.inside)
+    facts = {place: fact for place, fact, _ in rows.read_lines(world.streams)}
+    assert facts == world.inside.facts
+    world.workers = [Worker() if world.coin() else worker for worker in world.workers]
+    is_below_witness = ledger.current_epoch().token < world.outside.token
+    if not is_below_witness or world.coin():
+        epochs.pretend_restored()
+        _nothing_goes_unnoticed(world)
+    _fall(world)
+
+
+def _nothing_goes_unnoticed(world: World) -> None:
+    """Nobody claims or arms in a database that its epoch does not name."""
+    for stream_id in world.streams:
+        assert ledger.claim(stream_id, holder="w", limit=1, lease_time=cast.LEASE) is None
+    for worker in work.composed(world):
+        assert worker.claim is not None
+        windows = [window for window, _ in worker.composed]
+        assert ledger.arm(worker.claim, windows, lease_time=cast.LEASE) == []
+
+
+def _fall(world: World) -> None:
+    """The first process that looks lets the fence fall, once."""
+    outside = world.outside
+    assert world.backup is not None
+    lost_time = timedelta(minutes=outside.minutes - world.backup.minutes)
+    lost_until = datetime.now(UTC) + lost_time
+    witness = Witness(outside.token, outside.epoch, lost_until)
+    epoch = ledger.check_epoch(witness)
+    assert epoch.number > outside.epoch, f"epoch {epoch.number} began twice"
+    assert ledger.check_epoch(witness) == epoch
+    outside.epoch = epoch.number
+    if epoch.cause == "identity":
+        outside.token = epoch.token
+    world.fence = _fenced(world, epoch, lost_until)
+
+
+def _fenced(world: World, epoch: Epoch, lost_until: datetime) -> Fence:
+    facts = world.inside.facts
+    ended = {State.FAILED, State.IN_DOUBT}
+    return Fence(
+        epoch=epoch.number,
+        closed=set(world.streams),
+        due=_due(world, max(lost_until, epoch.began_at)),
+        failed={place for place, fact in facts.items() if fact.state is State.FAILED},
+        is_grace_over=False,
+        with_late_bytes={place for place, fact in facts.items() if fact.state in ended},
+    )
+
+
+def _due(world: World, lost_until: datetime) -> set[Place]:
+    """The waiting lines that the lost time may have sent: due, or brought forward by a release."""
+    return {
+        place
+        for batch in rows.read_batches(world.streams)
+        if batch.due_at < lost_until or batch.reason == Reason.THROTTLED
+        for place in batch.places()
+        if place in world.inside.facts and world.inside.facts[place].state is State.WAITING
+    }
+
+
+def judge(world: World) -> None:
+    """What the lost time may have sent becomes in doubt, before anybody lifts the fence."""
+    with world.step(Verb.FENCE):
+        ledger.put_in_doubt(world.stream())
+
+
+def lift_a_stream(world: World) -> None:
+    stream_id = world.random.choice(sorted(world.fence.closed))
+    with world.step(Verb.FENCE):
+        with pytest.raises(ledger.FellAgainError):
+            ledger.lift_stream(stream_id, epoch=world.fence.epoch - 1)
+        ledger.lift_stream(stream_id, epoch=world.fence.epoch)
+    _note_lifted(world, stream_id)
+
+
+def lift_all(world: World) -> None:
+    campaigns = world.coin()
+    with world.step(Verb.FENCE):
+        ledger.lift_all(campaigns=campaigns, epoch=world.fence.epoch)
+    _note_lifted(world, world.transactional)
+    if campaigns:
+        _note_lifted(world, world.campaign)
+
+
+def _note_lifted(world: World, stream_id: int) -> None:
+    """Before a stream sends again, nothing waits that the lost time may have sent."""
+    due = {place for place in world.fence.due if place[0] == stream_id}
+    assert not due, f"{due} may have been sent, and are not in doubt"
+    world.fence.closed.discard(stream_id)

@@ -1,0 +1,148 @@
+"""What happens when workers die, and what the ledger does by itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from postledger.deliveries import ledger
+from postledger.deliveries.ledger import sql
+from postledger.deliveries.states import State, Verb
+from tests import cast
+from tests.deliveries.machine import rows, work
+from tests.deliveries.machine.rows import LiveBatch, Place
+from tests.deliveries.machine.world import World
+
+# Deaths of workers that had a batch alone, as the decision says (0023).
+DEATHS_TO_HALVE = 3
+DEATHS_TO_FAIL = 5
+
+type Part = tuple[int, int, int]  # a stream, and the positions from lo to hi
+
+
+@dataclass
+class Expected:
+    """What a sweep has to leave: each batch with its lone deaths, and who fails as poison."""
+
+    suspects: dict[Part, int] = field(default_factory=dict)
+    others: set[Part] = field(default_factory=set)
+    poisoned: set[Place] = field(default_factory=set)
+
+
+def a_lease_runs_out(world: World) -> None:
+    leases = [worker.claim.lease for worker in world.workers if worker.claim]
+    cast.run_out(world.random.choice(leases))
+    if world.coin():
+        sweep(world)
+
+
+def all_leases_run_out_and_are_swept(world: World) -> None:
+    for (token,) in sql.rows("SELECT token FROM deliveries_lease", {}):
+        cast.run_out(token)
+    sweep(world)
+
+
+def workers_die_of_a_batch(world: World) -> None:
+    """A worker dies with several batches, then one after the other dies of one of them alone."""
+    stream_id = world.random.choice(world.ready_streams())
+    for _ in range(world.random.choice([1, 1 + DEATHS_TO_HALVE, 1 + DEATHS_TO_FAIL])):
+        suspects = [
+            batch.id
+            for batch in rows.read_batches([stream_id])
+            if batch.id in world.inside.suspects and batch.lease is None
+        ]
+        if suspects:
+            world.outside.minutes += 1
+            # The one that most workers died of: the others were dealt with enough elsewhere.
+            rows.hasten(max(suspects, key=lambda id_: (world.inside.lone_deaths[id_], -id_)))
+        claim = work.take(world, stream_id, is_alone=bool(suspects))
+        if claim is None:
+            return
+        cast.run_out(claim.lease)
+        sweep(world)
+
+
+def sweep(world: World) -> None:
+    """Sweeps, and holds what it did with every lost batch against the rules."""
+    expected = _expect(world, rows.read_batches(world.streams))
+    before = world.inside.facts
+    with world.step(Verb.SWEEP):
+        ledger.sweep()
+    left = rows.read_batches(world.streams)
+    _compare(world, expected, left)
+    failed = {
+        place
+        for place, fact in world.inside.facts.items()
+        if fact.state is State.FAILED and before[place].state is State.WAITING
+    }
+    assert failed <= expected.poisoned, f"{failed} failed, but {expected.poisoned} are poison"
+    for place in expected.poisoned:
+        assert world.inside.facts[place].state is not State.WAITING, f"{place} kills for ever"
+
+
+def _expect(world: World, batches: Sequence[LiveBatch]) -> Expected:
+    expected, inside = Expected(), world.inside
+    for batch in batches:
+        is_swept = batch.has_run_out and batch.stream_id not in world.fence.closed
+        deaths = inside.lone_deaths[batch.id]
+        part = (batch.stream_id, batch.lo, batch.hi)
+        if is_swept and batch.armed_to is not None:
+            if batch.armed_to < batch.hi:
+                expected.others.add((batch.stream_id, batch.armed_to, batch.hi))
+        elif is_swept:
+            _expect_loss(expected, part, deaths + (batch.lease in inside.lone_leases))
+        elif batch.id in inside.suspects:
+            expected.suspects[part] = deaths
+        else:
+            expected.others.add(part)
+    return expected
+
+
+def _expect_loss(expected: Expected, part: Part, deaths: int) -> None:
+    """A batch of several is halved, and a batch of one fails, when enough died of it alone."""
+    stream_id, lo, hi = part
+    if hi - lo == 1 and deaths >= DEATHS_TO_FAIL:
+        expected.poisoned.add((stream_id, lo))
+    elif hi - lo > 1 and deaths >= DEATHS_TO_HALVE:
+        middle = lo + (hi - lo) // 2
+        for first, last in ((lo, middle), (middle, hi)):
+            # A half of several is halved by the next death; nobody fails for a neighbour's.
+            known = DEATHS_TO_HALVE - 1 if last - first > 1 else 0
+            expected.suspects[stream_id, first, last] = known
+    else:
+        expected.suspects[part] = deaths
+
+
+def _compare(world: World, expected: Expected, left: Sequence[LiveBatch]) -> None:
+    """The ledger counts as the machine does; from now on the machine knows the new halves."""
+    suspects: dict[Part, int] = {}
+    others: set[Part] = set()
+    inside = world.inside
+    for batch in left:
+        part = (batch.stream_id, batch.lo, batch.hi)
+        if batch.losses:
+            suspects[part] = batch.lone_losses
+            inside.suspects.add(batch.id)
+            inside.lone_deaths[batch.id] = batch.lone_losses
+        else:
+            others.add(part)
+            inside.forgive(batch.id)
+    assert suspects == expected.suspects, f"{suspects} and not {expected.suspects}"
+    assert others == expected.others, f"{others} and not {expected.others}"
+
+
+def drain(world: World) -> None:
+    with world.step(Verb.DRAIN):
+        ledger.drain(world.stream())
+
+
+def keep_house(world: World) -> None:
+    with world.step():
+        ledger.fold(limit=3)
+        ledger.retire_lanes(idle=timedelta())
+        ledger.retire_marks()
+
+
+def time_passes(world: World) -> None:
+    """What waits for its time is due: an hour is the longest that a mail here waits."""
+    world.outside.minutes += 61
+    rows.let_time_pass(world.streams)
