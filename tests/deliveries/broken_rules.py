@@ -14,7 +14,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.deliveries.rules_to_break import BREAKS, Break, Change
+from tests.deliveries.breaks import Break, Change
+from tests.deliveries.rules_to_break import BREAKS
 
 ROOT = Path(__file__).parents[2]
 LEDGER = Path("src/postledger/deliveries")

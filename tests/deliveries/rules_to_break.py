@@ -1,30 +1,7 @@
 """How each rule of the ledger is switched off: a text of the code, and what replaces it."""
 
-from typing import NamedTuple
-
-SQL = "migrations/0001_ledger.sql"
-
-
-class Change(NamedTuple):
-    """In `file`, below deliveries/, `old` becomes `new`; it must occur exactly once."""
-
-    file: str
-    old: str
-    new: str
-
-
-class Break:
-    """One rule switched off, by every change that it takes."""
-
-    def __init__(self, rule: str, *changes: tuple[str, str, str]) -> None:
-        self.rule = rule
-        self.changes = [Change(*change) for change in changes]
-
-    @property
-    def is_backstop(self) -> bool:
-        """Whether other rules stand before it: without it alone nothing goes wrong."""
-        return self.rule.endswith("(backstop)")
-
+from tests.deliveries.breaks import SQL, Break
+from tests.deliveries.fence_rules_to_break import FENCE
 
 WORK = [
     Break(
@@ -147,6 +124,22 @@ WORK = [
         ("ledger/claiming.py", "AND b.lease IS NULL\n      AND b.losses", "AND b.losses"),
     ),
     Break(
+        "a lease ends for all its batches",
+        (
+            "ledger/upkeep.py",
+            "SELECT token, is_alone, unnest(batch_ids) AS id FROM",
+            "SELECT token, is_alone, batch_ids[1] AS id FROM",
+        ),
+    ),
+    Break(
+        "a lease is kept for all its batches",
+        (
+            "ledger/upkeep.py",
+            "WHERE id = ANY(l.batch_ids) AND lease = l.token",
+            "WHERE id = l.batch_ids[1] AND lease = l.token",
+        ),
+    ),
+    Break(
         "counters come from RETURNING",
         (
             "ledger/books.py",
@@ -224,200 +217,16 @@ POISON = [
         ("ledger/upkeep.py", "SELECT b.id, b.hi - b.lo = 1\n", "SELECT b.id, true\n"),
     ),
     Break(
+        "13 a batch of several needs three losses",
+        ("ledger/upkeep.py", "HALVE_AFTER = 3", "HALVE_AFTER = 2"),
+    ),
+    Break(
+        "13 what is given back as a suspect is one",
+        ("ledger/claiming.py", "THEN greatest(losses, 1) ELSE", "THEN losses ELSE"),
+    ),
+    Break(
         "13 a batch of one needs more losses",
         ("ledger/upkeep.py", "THEN %(fail_after)s ELSE", "THEN %(fail_after)s - 1 ELSE"),
-    ),
-]
-
-FENCE = [
-    Break(
-        "14a a database that is not the epoch's sends nothing",
-        (SQL, "      AND e.timeline = here.timeline\n", ""),
-    ),
-    Break(
-        "14a a fenced stream sends nothing", (SQL, "AND (s.lifted_epoch = e.number", "AND (true")
-    ),
-    Break(
-        "14a a database below its witness is noticed",
-        ("ledger/fence.py", "epoch.token < witness.token", "False"),
-    ),
-    Break(
-        "14b what was due is in doubt",
-        (
-            "ledger/fence.py",
-            "WHERE d.stream_id = %(stream)s AND d.position >= win.lo",
-            "WHERE false AND d.position >= win.lo",
-        ),
-    ),
-    Break(
-        "14b the lift puts in doubt first",
-        ("ledger/fence.py", "    while put_in_doubt(stream_id):\n        pass\n", ""),
-    ),
-    Break(
-        "14b what was leased is in doubt",
-        (
-            "ledger/fence.py",
-            "AND (b.due_at < e.gap_to",
-            "AND b.lease IS NULL AND (b.due_at < e.gap_to",
-        ),
-    ),
-    Break(
-        "14b what was throttled is in doubt",
-        (
-            "ledger/fence.py",
-            "(b.due_at < e.gap_to OR b.reason = 'throttled')",
-            "b.due_at < e.gap_to",
-        ),
-    ),
-    Break(
-        "14b the lost time ends no earlier than the witness",
-        ("ledger/fence.py", "e.seen_at, %(witnessed_at)s)", "e.seen_at, NULL::timestamptz)"),
-        ("ledger/fence.py", '            "witnessed_at": witness.at,\n', ""),
-    ),
-    Break(
-        "14b the sweep waits for the judgement",
-        ("ledger/upkeep.py", "AND deliveries_is_judged(b.stream_id)", ""),
-    ),
-    Break(
-        "14b the drain waits for the judgement",
-        ("ledger/upkeep.py", "AND deliveries_is_judged(%(stream)s)", ""),
-    ),
-    Break(
-        "14b a run plans on in doubt",
-        ("ledger/planning.py", "        if added:\n", "        if False:\n"),
-    ),
-    Break(
-        "14c arm needs the epoch of its claim (backstop)",
-        (
-            SQL,
-            "coalesce(deliveries_open_epoch(stream) = epoch, false)",
-            "deliveries_open_epoch(stream) IS NOT NULL",
-        ),
-    ),
-    Break(
-        "14c settle needs the epoch of its claim",
-        (
-            "ledger/settling.py",
-            "WHERE %(epoch)s = (SELECT max(number) FROM deliveries_epoch)",
-            "WHERE %(epoch)s::int IS NOT NULL",
-        ),
-    ),
-    Break(
-        "14c wait needs the epoch of its claim",
-        (
-            "ledger/claiming.py",
-            "AND %(epoch)s = (SELECT max(number) FROM deliveries_epoch)",
-            "AND %(epoch)s::int IS NOT NULL",
-        ),
-    ),
-    Break(
-        "14d tokens leap",
-        (
-            "ledger/fence.py",
-            "token = max(token, witness.token) + times * NUMBER_LEAP",
-            "token = max(token, times)",
-        ),
-    ),
-    Break(
-        "14d positions of requests leap",
-        (
-            "ledger/fence.py",
-            "(SELECT last_value FROM deliveries_single_position) + %(leap)s",
-            "(SELECT last_value FROM deliveries_single_position)",
-        ),
-    ),
-    Break(
-        "14d batch numbers leap",
-        (
-            "ledger/fence.py",
-            "(SELECT last_value FROM deliveries_batch_id_seq) + %(leap)s",
-            "(SELECT last_value FROM deliveries_batch_id_seq)",
-        ),
-    ),
-    Break(
-        "14d positions of a stream leap",
-        (
-            "ledger/fence.py",
-            "next_position = next_position + %(leap)s",
-            "next_position = next_position + 0 * %(leap)s",
-        ),
-    ),
-    Break(
-        "14d tries of what is put in doubt leap",
-        (
-            "ledger/fence.py",
-            "last_try = win.try_number + %(leap)s *",
-            "last_try = win.try_number + %(leap)s * 0 *",
-        ),
-    ),
-    Break(
-        "14d tries of what a person decides leap",
-        (
-            "ledger/decisions.py",
-            'sql.next_try("line.last_try", "line.settled_at")',
-            '"line.last_try + 1"',
-        ),
-    ),
-    Break(
-        "14d tries of what evidence denies leap",
-        (
-            "ledger/evidence.py",
-            'sql.next_try("line.last_try", "line.settled_at")',
-            '"line.last_try + 1"',
-        ),
-    ),
-    Break(
-        "14d no epoch's number comes again",
-        ("ledger/fence.py", "max(seen, witness.epoch) + 1", "seen + 1"),
-    ),
-    Break(
-        "14e an earlier acceptance counts",
-        ("ledger/evidence.py", "return _accept(stream_id, matched) if matched else 0", "return 0"),
-    ),
-    Break(
-        "14e an earlier acceptance beats a failure",
-        (
-            "ledger/evidence.py",
-            "WHERE d.state <> 'accepted' AND d.planned_at",
-            "WHERE d.state = 'in_doubt' AND d.planned_at",
-        ),
-    ),
-    Break(
-        "14e an earlier denial ends no doubt",
-        (
-            "ledger/evidence.py",
-            "said for said in current if said.entry.state not in",
-            "said for said in evidence if said.entry.state not in",
-        ),
-    ),
-    Break(
-        "14e earlier evidence finds no later line (backstop)",
-        ("ledger/evidence.py", " AND d.planned_at < e.began_at", ""),
-    ),
-    Break(
-        "14e earlier evidence finds no later line, nor its number",
-        ("ledger/evidence.py", " AND d.planned_at < e.began_at", ""),
-        (
-            "ledger/fence.py",
-            "(SELECT last_value FROM deliveries_single_position) + %(leap)s",
-            "(SELECT last_value FROM deliveries_single_position)",
-        ),
-    ),
-    Break(
-        "14f a decision waits for bytes of the lost time",
-        (
-            "ledger/decisions.py",
-            'AND NOT """\n    + sql.BYTES_OF_LOST_TIME\n    + """',
-            '"""\n    + """',
-        ),
-    ),
-    Break(
-        "14f so does one about a doubt of the lost time",
-        (
-            "ledger/fence.py",
-            "resend_after = win.began_at + ",
-            "resend_after = win.began_at - interval '1 day' + ",
-        ),
     ),
 ]
 
