@@ -67,7 +67,7 @@ FENCE = [
         ("ledger/fence.py", "AND b.id < e.first_batch_id", ""),
     ),
     Break(
-        "14b what was lifted is judged no more",
+        "14b what was lifted is judged no more (backstop)",
         ("ledger/fence.py", "      AND s.lifted_epoch IS DISTINCT FROM e.number\n", ""),
     ),
     Break(
@@ -199,13 +199,13 @@ FENCE = [
         "14e earlier evidence is for its address",
         (
             "ledger/evidence.py",
-            "      AND (said.address IS NULL OR lower(said.address) = lower(d.address))\n",
-            "",
+            "      AND (said.address IS NULL OR",
+            "      AND (true OR",
         ),
         (
             "ledger/evidence.py",
-            "began_at\n  AND (said.address IS NULL OR lower(said.address) = lower(d.address))\n",
-            "began_at\n",
+            "began_at\n  AND (said.address IS NULL OR",
+            "began_at\n  AND (true OR",
         ),
     ),
     Break(

@@ -1,5 +1,6 @@
 """Claims about what comes after or beside the work: sweep, cancel, evidence, people, counters."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,7 @@ from postledger.deliveries import audit, entries, ledger, queries
 from postledger.deliveries.entries import Decision, Entry, Evidence, Kind, Seen, Window
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from tests import cast
+from tests import cast, epochs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -244,6 +245,27 @@ def test_a_last_attempt_that_came_late_is_a_dead_letter() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT error FROM dead_letters WHERE stream_id = %s", [stream_id])
         assert cursor.fetchall() == [("BUSY",)]
+
+
+@pytest.fixture
+def _own_epoch() -> Iterator[None]:
+    yield from epochs.kept()
+
+
+@pytest.mark.usefixtures("_own_epoch")
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_an_acceptance_finds_the_line_of_somebody_who_was_forgotten(*, is_restored: bool) -> None:
+    """The line has no address any more that the provider's could differ from."""
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+    ledger.forget(cast.sender().workspace_id, address="r0@example.com")
+    if is_restored:
+        epochs.fall()
+
+    changed = ledger.record(stream_id, [Evidence(1, sent(0), "event", 1, "r0@example.com")])
+
+    assert changed == 1
+    assert cast.states(stream_id) == {0: State.ACCEPTED}
 
 
 def test_folding_keeps_the_sums() -> None:

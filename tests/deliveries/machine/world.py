@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
-from postledger.deliveries import audit, states
+from postledger.deliveries import audit, ledger, states
 from postledger.deliveries.entries import Claim, Entry, Kind, Window
 from postledger.deliveries.states import State, Verb
 from tests import cast
@@ -92,6 +92,8 @@ class World:
         before, after = self.inside.facts, {}
         for place, fact, address in rows.read_lines(self.streams):
             after[place] = fact
+            if address == ledger.ERASED:
+                self.inside.erased.add(place)
             old = before.get(place)
             if old is None:
                 self._check_new(place, fact, address)

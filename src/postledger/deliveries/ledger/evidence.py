@@ -7,6 +7,7 @@ from django.db import transaction
 
 from postledger.deliveries.entries import Entry, Evidence
 from postledger.deliveries.ledger import fence, lanes, sql
+from postledger.deliveries.ledger.forgetting import ERASED
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 
@@ -14,10 +15,11 @@ from postledger.deliveries.states import State
 def record(stream_id: int, evidence: Sequence[Evidence]) -> int:
     """Applies evidence about one stream's tries; returns how many deliveries changed.
 
-    Idempotent, in any order. Accepted(try) turns any state but accepted into accepted. Any other
-    answer acts only on a delivery that is in doubt about that same try: the doubt ends, and when
-    none is left a refusal fails the delivery and everything else puts it back to waiting.
-    An answer of "in doubt" says nothing and changes nothing.
+    Idempotent, in any order. Accepted(try) turns any state but accepted into accepted; an address
+    that it names must be the line's, unless that was erased. Any other answer acts only on a
+    delivery that is in doubt about that same try: the doubt ends, and when none is left a refusal
+    fails the delivery and everything else puts it back to waiting. An answer of "in doubt" says
+    nothing and changes nothing.
 
     Evidence of an earlier epoch may be about a time that this database has lost, in which numbers
     were given out that it never gave. Only an acceptance counts, and only for a line that was
@@ -103,7 +105,7 @@ WITH said AS MATERIALIZED (
     FROM said JOIN deliveries_delivery d
       ON d.stream_id = %(stream)s AND d.position = said.position
     WHERE d.state <> 'accepted'
-      AND (said.address IS NULL OR lower(said.address) = lower(d.address))
+      AND (said.address IS NULL OR lower(d.address) IN (lower(said.address), %(erased)s))
     ORDER BY d.position
     FOR NO KEY UPDATE OF d
 ), line AS (
@@ -155,6 +157,7 @@ def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
         "message_ids": sql.Texts(said.entry.message_id for said in evidence),
         "sources": sql.Texts(said.source for said in evidence),
         "addresses": sql.Texts(said.address for said in evidence),
+        "erased": ERASED,
     }
     while True:
         locked = outdate(stream_id, positions)
@@ -174,7 +177,7 @@ SELECT d.position FROM unnest(
 JOIN deliveries_delivery d ON d.stream_id = %(stream)s AND d.position = said.position
 JOIN deliveries_epoch e ON e.number = (SELECT max(number) FROM deliveries_epoch)
 WHERE d.state <> 'accepted' AND d.planned_at < e.began_at
-  AND (said.address IS NULL OR lower(said.address) = lower(d.address))
+  AND (said.address IS NULL OR lower(d.address) IN (lower(said.address), %(erased)s))
 """
 
 _UNMATCHED: LiteralString = """
@@ -218,6 +221,7 @@ def _accept_earlier(
         "positions": sql.Bigints(said.entry.position for said in evidence),
         "tries": sql.Bigints(said.try_number for said in evidence),
         "addresses": sql.Texts(said.address for said in evidence),
+        "erased": ERASED,
     }
     positions = {position for (position,) in sql.rows(_MATCHING, params)}
     matched = [
