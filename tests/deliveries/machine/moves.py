@@ -26,7 +26,7 @@ def act(world: World) -> None:
 
 def _work(world: World) -> list[Choice]:
     return [
-        (12, work.claim_and_compose, world.ready_streams()),
+        (20, work.claim_and_compose, world.ready_streams()),
         (1, work.claim_and_compose, True),
         (4, work.compose_the_next_windows, work.idle(world)),
         (20, work.arm, work.composed(world)),
@@ -62,7 +62,7 @@ def _restores(world: World) -> list[Choice]:
     is_behind = world.backup is not None and world.backup.tries < len(world.outside.tries)
     return [
         (0.5 if world.backup else 8, restores.take_a_backup, True),
-        (5, restores.restore_the_backup, is_behind and not is_fenced),
+        (3, restores.restore_the_backup, is_behind and not is_fenced),
         (0.3, restores.restore_the_backup, world.backup),
         (2, restores.judge, is_fenced),
         (16, restores.lift_a_stream, is_fenced),

@@ -14,7 +14,7 @@ from tests.deliveries.machine.world import World
 
 def plan_all(world: World) -> None:
     """The first mails of both streams, the run's in two chunks: it has two batches."""
-    first, second = world.random.randint(2, 4), world.random.randint(1, 4)
+    first, second = world.random.randint(2, 8), world.random.randint(1, 4)
     with world.step():
         cast.plan(world.campaign, range(first))
         cast.plan(world.campaign, range(first, first + second))

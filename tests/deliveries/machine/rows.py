@@ -74,6 +74,17 @@ def hasten(batch_id: int) -> None:
     )
 
 
+def run_out_unarmed(lease: int) -> None:
+    """Lets a lease run out for the batches of which its worker has armed nothing, and renewed."""
+    params = {"lease": lease}
+    sql.rows(
+        "UPDATE deliveries_batch SET lease_until = clock_timestamp() - interval '1 second'"
+        " WHERE lease = %(lease)s AND armed_to IS NULL",
+        params,
+    )
+    sql.rows("UPDATE deliveries_lease SET check_at = now() WHERE token = %(lease)s", params)
+
+
 def let_time_pass(stream_ids: Sequence[int]) -> None:
     """Makes everything due that waits for its time, now and no earlier."""
     sql.rows(

@@ -30,7 +30,8 @@ class Expected:
 
 def a_lease_runs_out(world: World) -> None:
     leases = [worker.claim.lease for worker in world.workers if worker.claim]
-    cast.run_out(world.random.choice(leases))
+    run_out = world.random.choice([cast.run_out, rows.run_out_unarmed])
+    run_out(world.random.choice(leases))
     if world.coin():
         sweep(world)
 

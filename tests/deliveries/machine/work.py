@@ -92,7 +92,7 @@ def compose_the_next_windows(world: World) -> None:
 
 def _compose(world: World, worker: Worker, *, is_fresh: bool) -> None:
     assert worker.claim is not None
-    size = world.random.randint(1, 4)
+    size = world.random.choice([1, 2, 3, 8])
     batches = queries.leased(worker.claim) if is_fresh else worker.claim.batches
     windows = [Window(batch, min(batch.lo + size, batch.hi)) for batch in batches]
     waiting = [recipient.position for recipient in queries.waiting(windows)]
