@@ -13,6 +13,8 @@ class Fence:
     closed: set[int] = field(default_factory=set)  # streams for which it was not lifted
     due: set[Place] = field(default_factory=set)  # waiting lines that must become in doubt
     failed: set[Place] = field(default_factory=set)  # as before the fall; perhaps sent since
+    # Numbers that the lost time may have given to tries of a line, by the highest of them.
+    lost_tries: dict[Place, int] = field(default_factory=dict)
     is_grace_over: bool = True
     with_late_bytes: set[Place] = field(default_factory=set)  # which may still leave
 

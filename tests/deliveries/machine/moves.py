@@ -34,7 +34,7 @@ def _work(world: World) -> list[Choice]:
         (2, work.give_back, work.idle(world)),
         (3, upkeep.a_lease_runs_out, any(worker.claim for worker in world.workers)),
         (1, upkeep.all_leases_run_out_and_are_swept, True),
-        (1, upkeep.workers_die_of_a_batch, world.ready_streams()),
+        (2, upkeep.workers_die_of_a_batch, world.ready_streams()),
         (1, upkeep.time_passes, True),
         (6, upkeep.drain, world.inside.cancelled),
         (1, upkeep.keep_house, True),
@@ -49,7 +49,7 @@ def _people(world: World) -> list[Choice]:
         (8 if inside.held else 1, people.hold_or_release, True),
         (8 if inside.is_sender_held else 1, people.hold_or_release_the_sender, True),
         (0.3, people.cancel, True),
-        (1, people.forget_somebody, True),
+        (4 if world.fence.closed else 1, people.forget_somebody, True),
         (2, people.open_the_page, people.open_cases(world)),
         (6, people.decide, people.cases(world)),
         (3, people.requeue, people.cases(world)),
@@ -59,12 +59,14 @@ def _people(world: World) -> list[Choice]:
 
 def _restores(world: World) -> list[Choice]:
     is_fenced = bool(world.fence.closed)
+    # A window that is armed in the backup is what an earlier worker could settle after a restore.
+    backups = 3 if work.armed(world) else 0.5
     is_behind = world.backup is not None and world.backup.tries < len(world.outside.tries)
     return [
-        (0.5 if world.backup else 8, restores.take_a_backup, True),
-        (3, restores.restore_the_backup, is_behind and not is_fenced),
+        (backups if world.backup else 8, restores.take_a_backup, True),
+        (5, restores.restore_the_backup, is_behind and not is_fenced),
         (0.3, restores.restore_the_backup, world.backup),
         (2, restores.judge, is_fenced),
-        (16, restores.lift_a_stream, is_fenced),
+        (10, restores.lift_a_stream, is_fenced),
         (4, restores.lift_all, is_fenced),
     ]

@@ -5,15 +5,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from postledger.deliveries import ledger
-from postledger.deliveries.ledger import Epoch, Witness
+from postledger.deliveries import ledger, queries
+from postledger.deliveries.ledger import Epoch, Witness, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State, Verb
 from tests import cast, epochs
 from tests.deliveries.machine import rows, work
 from tests.deliveries.machine.fence import Fence
 from tests.deliveries.machine.rows import Place
-from tests.deliveries.machine.world import Saved, Worker, World
+from tests.deliveries.machine.world import Saved, World
 
 
 def take_a_backup(world: World) -> None:
@@ -23,18 +23,20 @@ def take_a_backup(world: World) -> None:
 
 
 def restore_the_backup(world: World) -> None:
-    """Takes the database back, by another one or by a copy of its disk; some workers live on."""
+    """Takes the database back, by another one or by a copy of its disk; its workers live on."""
     assert world.backup is not None
     world.backup.tables.restore()
     world.inside = deepcopy(world.backup.inside)
     facts = {place: fact for place, fact, _ in rows.read_lines(world.streams)}
     assert facts == world.inside.facts
-    world.workers = [Worker() if world.coin() else worker for worker in world.workers]
     is_below_witness = ledger.current_epoch().token < world.outside.token
     if not is_below_witness or world.coin():
         epochs.pretend_restored()
         _nothing_goes_unnoticed(world)
     _fall(world)
+    for worker in world.workers:
+        if worker.claim and world.coin():
+            work.go_on_after_a_restore(world, worker)
 
 
 def _nothing_goes_unnoticed(world: World) -> None:
@@ -65,14 +67,19 @@ def _fall(world: World) -> None:
 
 def _fenced(world: World, epoch: Epoch, lost_until: datetime) -> Fence:
     facts = world.inside.facts
-    ended = {State.FAILED, State.IN_DOUBT}
+    due = _due(world, max(lost_until, epoch.began_at))
+    failed = {place for place, fact in facts.items() if fact.state is State.FAILED}
+    doubtful = {place for place, fact in facts.items() if fact.state is State.IN_DOUBT}
     return Fence(
         epoch=epoch.number,
         closed=set(world.streams),
-        due=_due(world, max(lost_until, epoch.began_at)),
-        failed={place for place, fact in facts.items() if fact.state is State.FAILED},
+        due=due,
+        failed=failed,
+        lost_tries={
+            place: facts[place].last_try + sql.TRY_LEAP for place in due | failed | doubtful
+        },
         is_grace_over=False,
-        with_late_bytes={place for place, fact in facts.items() if fact.state in ended},
+        with_late_bytes=failed | doubtful,
     )
 
 
@@ -100,6 +107,7 @@ def lift_a_stream(world: World) -> None:
             ledger.lift_stream(stream_id, epoch=world.fence.epoch - 1)
         ledger.lift_stream(stream_id, epoch=world.fence.epoch)
     _note_lifted(world, stream_id)
+    _check_lifted(world)
 
 
 def lift_all(world: World) -> None:
@@ -109,6 +117,7 @@ def lift_all(world: World) -> None:
     _note_lifted(world, world.transactional)
     if campaigns:
         _note_lifted(world, world.campaign)
+    _check_lifted(world)
 
 
 def _note_lifted(world: World, stream_id: int) -> None:
@@ -116,3 +125,10 @@ def _note_lifted(world: World, stream_id: int) -> None:
     due = {place for place in world.fence.due if place[0] == stream_id}
     assert not due, f"{due} may have been sent, and are not in doubt"
     world.fence.closed.discard(stream_id)
+
+
+def _check_lifted(world: World) -> None:
+    """The fence was lifted for no other stream."""
+    facts = queries.streams_of(world.streams)
+    fenced = {stream_id for stream_id, stream in facts.items() if stream.fenced_since is not None}
+    assert fenced == world.fence.closed, f"{fenced} are fenced, and not {world.fence.closed}"

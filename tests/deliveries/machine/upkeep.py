@@ -58,6 +58,8 @@ def workers_die_of_a_batch(world: World) -> None:
         claim = work.take(world, stream_id, is_alone=bool(suspects))
         if claim is None:
             return
+        if world.random.randint(0, 3) == 0:
+            work.work_a_little(world, claim)
         cast.run_out(claim.lease)
         sweep(world)
 
@@ -144,6 +146,9 @@ def keep_house(world: World) -> None:
 
 
 def time_passes(world: World) -> None:
-    """What waits for its time is due: an hour is the longest that a mail here waits."""
+    """What waits for its time is due: an hour is the longest that a mail here waits.
+
+    Not behind the fence: the due times that the lost time is compared with stay as they were.
+    """
     world.outside.minutes += 61
-    rows.let_time_pass(world.streams)
+    rows.let_time_pass([each for each in world.streams if each not in world.fence.closed])

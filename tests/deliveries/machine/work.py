@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from postledger.deliveries import entries, ledger, queries, states
-from postledger.deliveries.entries import Claim, Entry, Window
+from postledger.deliveries.entries import Batch, Claim, Entry, Window
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State, Verb
 from tests import cast
@@ -47,16 +47,26 @@ def armed(world: World) -> list[Worker]:
 
 def claim_and_compose(world: World) -> None:
     is_alone = bool(world.inside.suspects) and world.coin()
-    claim = take(
-        world, world.random.choice(world.ready_streams() or world.streams), is_alone=is_alone
-    )
+    # Also of streams that must not send.
+    ready = world.ready_streams() if world.random.randint(0, 3) else world.streams
+    claim = take(world, world.random.choice(ready or world.streams), is_alone=is_alone)
     if claim:
         # Whoever had this worker's place before is killed: it forgets, its lease does not.
         number = world.random.randint(0, len(world.workers) - 1)
-        world.workers[number] = Worker(claim)
-        _compose(world, world.workers[number], is_fresh=False)
+        worker = world.workers[number] = Worker(claim)
+        _compose(world, worker, is_fresh=False)
         if world.coin():
-            _arm(world, world.workers[number])
+            _arm(world, worker)
+
+
+def work_a_little(world: World, claim: Claim) -> None:
+    """A worker gets as far as it does before it dies."""
+    worker = Worker(claim)
+    if world.coin():
+        _compose(world, worker, is_fresh=False)
+        _arm(world, worker)
+    if worker.armed and world.coin():
+        _settle(world, worker)
 
 
 def take(world: World, stream_id: int, *, is_alone: bool) -> Claim | None:
@@ -76,6 +86,8 @@ def _check_claim(world: World, stream_id: int, claim: Claim, *, is_alone: bool) 
     assert world.may_send(stream_id), "work was claimed although its stream is held or fenced"
     assert claim.epoch == world.fence.epoch
     world.outside.note_token(claim.lease)
+    for batch in claim.batches:
+        _check_tries(world, batch)
     taken = {batch.id for batch in claim.batches}
     suspects = taken & world.inside.suspects
     if is_alone:
@@ -84,6 +96,16 @@ def _check_claim(world: World, stream_id: int, claim: Claim, *, is_alone: bool) 
         world.inside.lone_leases.add(claim.lease)
     else:
         assert not suspects, "a suspect was claimed among others"
+
+
+def _check_tries(world: World, batch: Batch) -> None:
+    """Numbers of tries start after all those that a lost time may have given out."""
+    for position in range(batch.lo, batch.hi):
+        place = (batch.stream_id, position)
+        fact = world.inside.facts.get(place)
+        if fact is not None and fact.state is State.WAITING:
+            lost = world.fence.lost_tries.get(place, 0)
+            assert batch.try_number > lost, f"try {batch.try_number} of {place} may come again"
 
 
 def compose_the_next_windows(world: World) -> None:
@@ -270,9 +292,22 @@ def _go_on(
     worker.armed = rest
 
 
+def go_on_after_a_restore(world: World, worker: Worker) -> None:
+    """A worker of an earlier epoch does what it was about to do; none of it changes work."""
+    if worker.armed:
+        _settle(world, worker)
+    elif worker.composed and world.coin():
+        _arm(world, worker)
+    else:
+        _give_back(world, worker)
+
+
 def give_back(world: World) -> None:
+    _give_back(world, world.random.choice(idle(world)))
+
+
+def _give_back(world: World, worker: Worker) -> None:
     """Gives some batches back, sometimes as suspects."""
-    worker = world.random.choice(idle(world))
     claim = worker.claim
     assert claim is not None
     if not claim.batches:
