@@ -8,6 +8,7 @@ from django.db import connection
 
 from postledger.deliveries import audit, entries, ledger, queries
 from postledger.deliveries.entries import Decision, Entry, Evidence, Kind, Seen, Window
+from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from tests import cast, epochs
@@ -266,6 +267,19 @@ def test_an_acceptance_finds_the_line_of_somebody_who_was_forgotten(*, is_restor
 
     assert changed == 1
     assert cast.states(stream_id) == {0: State.ACCEPTED}
+
+
+@pytest.mark.usefixtures("_own_epoch")
+def test_a_doubt_of_before_a_restore_that_is_disproved_goes_on_under_a_new_number() -> None:
+    """The lost time may have tried it again, under the numbers that come next."""
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+    epochs.fall()
+    epochs.lift()
+
+    ledger.record(stream_id, [Evidence(1, entries.not_sent(0), "event")])
+
+    assert cast.claim(stream_id).batches[0].try_number == 2 + sql.TRY_LEAP
 
 
 def test_folding_keeps_the_sums() -> None:
