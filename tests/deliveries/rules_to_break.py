@@ -166,10 +166,10 @@ WORK = [
 ]
 
 POISON = [
-    Break("13 claim leaves suspects", ("ledger/claiming.py", '_claim("= 0")', '_claim(">= 0")')),
+    Break("13 claim leaves suspects", ("ledger/claiming.py", 'SQL("= 0")', 'SQL(">= 0")')),
     Break(
         "13 a suspect is claimed alone",
-        ("ledger/claiming.py", "holder, 1, lease_time", "holder, 9, lease_time"),
+        ("ledger/claiming.py", "limit=1,", "limit=9,"),
     ),
     Break(
         "13 every loss makes a suspect",
