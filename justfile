@@ -1,6 +1,8 @@
 # `just` is in the virtual environment: `uv run just check`, or `.venv/bin/just check`.
 
 export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
+# Hundreds of processes are started: none of them should compile everything again.
+export PYTHONDONTWRITEBYTECODE := ""
 
 _default:
     @just --list
