@@ -41,6 +41,10 @@ fmt:
 bench name *args:
     python -m tests.bench.{{ name }} {{ args }}
 
+# A measurement in this checkout beside another one, in turn: `just pairs send ../before`.
+pairs name before *args:
+    python -m tests.bench.pairs {{ name }} {{ before }} {{ args }}
+
 # Explore the model of the ledger's protocol.
 model *args:
     python -m tests.model {{ args }}

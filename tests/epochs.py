@@ -1,8 +1,11 @@
 """Lets the fence fall in a test's database, and puts everything back afterwards."""
 
+import shutil
 from collections.abc import Iterator, Sequence
 
+from django.conf import settings
 from django.db import connection
+from redis import Redis
 
 from postledger.deliveries import ledger
 from postledger.deliveries.ledger import Witness, sql
@@ -27,7 +30,8 @@ def kept() -> Iterator[None]:
 
 
 def begin_anew() -> None:
-    """The first epoch, in this database, and not fenced."""
+    """The first epoch, in this database, not fenced and without a witness."""
+    _forget_witness()
     sql.rows("DELETE FROM deliveries_epoch WHERE number > 1", {})
     sql.rows("TRUNCATE deliveries_unmatched, deliveries_tokenmark", {})
     sql.rows(
@@ -36,6 +40,16 @@ def begin_anew() -> None:
         " FROM deliveries_identity() AS here",
         {},
     )
+
+
+def _forget_witness() -> None:
+    """A test's numbers are taken back: below the witness of them, the database would be fenced."""
+    options, here = settings.DISPATCH_OPTIONS, ledger.identity()
+    database = f"{here.system_identifier}-{here.database_oid}"
+    with Redis.from_url(options.redis_url) as redis:
+        redis.delete(f"postledger:witness:{database}", f"postledger:epochs:{database}")
+    shutil.rmtree(options.state_folder / database, ignore_errors=True)
+    (options.state_folder / f"{database}.epoch").unlink(missing_ok=True)
 
 
 def _set_sequences(values: Sequence[tuple[str, int]]) -> None:

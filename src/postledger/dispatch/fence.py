@@ -1,15 +1,13 @@
 """Keeps every process from using a database that went back in time, or is another one."""
 
 import asyncio
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from threading import Lock
 from weakref import WeakSet
 
 import psycopg
 import structlog
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
@@ -105,23 +103,11 @@ class ConnectionCheck:
         if connection.alias != DEFAULT_DB_ALIAS or raw in self._checked or not _has_tables(raw):
             return
         try:
-            with _used(connection):
-                self._fence.check()
+            self._fence.check()
         except BaseException:
             connection.close()  # a standby, or a database that is going away: nobody may use it
             raise
         self._checked.add(raw)
-
-
-@contextmanager
-def _used(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """Has this thread use it: one beside the thread's own may be open because that one is lost."""
-    own = connections[connection.alias]
-    connections[connection.alias] = connection
-    try:
-        yield
-    finally:
-        connections[connection.alias] = own
 
 
 def _tell(epoch: Epoch) -> None:

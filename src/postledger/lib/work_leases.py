@@ -17,8 +17,7 @@ from typing import Any, LiteralString
 from uuid import UUID, uuid4
 
 import structlog
-from django.db import DEFAULT_DB_ALIAS, Error, connection, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import Error, connection
 
 DURATION = timedelta(seconds=30)
 
@@ -94,10 +93,9 @@ class _Lease:
         try:
             self._write(_GIVE_BACK)
         except Error:
-            own = connections.create_connection(DEFAULT_DB_ALIAS)
+            connection.close()
             with suppress(Error):
-                self._write(_GIVE_BACK, own)
-            own.close()
+                self._write(_GIVE_BACK)
 
     @contextmanager
     def renewed(self) -> Iterator[None]:
@@ -122,13 +120,13 @@ class _Lease:
             finally:
                 connection.close()
 
-    def _write(self, statement: LiteralString, by: BaseDatabaseWrapper | None = None) -> bool:
+    def _write(self, statement: LiteralString) -> bool:
         params: dict[str, Any] = {
             "work": self._work.value,
             "number": self._number,
             "holder": self._holder,
             "duration": self._duration,
         }
-        with (by or connection).cursor() as cursor:
+        with connection.cursor() as cursor:
             cursor.execute(statement, params)
             return bool(cursor.rowcount)
