@@ -48,6 +48,7 @@ def _forget_witness() -> None:
     database = f"{here.system_identifier}-{here.database_oid}"
     with Redis.from_url(options.redis_url) as redis:
         redis.delete(f"postledger:witness:{database}", f"postledger:epochs:{database}")
+    assert options.state_folder
     shutil.rmtree(options.state_folder / database, ignore_errors=True)
     (options.state_folder / f"{database}.epoch").unlink(missing_ok=True)
 

@@ -172,7 +172,11 @@ def test_a_mail_of_one_part_ends_with_a_line_end_of_its_own(text: str) -> None:
     assert body(message, "plain") in {with_crlf(f"x{text}"), with_crlf(f"x{text}") + "\r\n"}
 
 
-@given(st.binary(max_size=300), speakable.map(str.strip).filter(bool))
+# Python's parser takes brackets around a name away, as it does with quotes.
+names = speakable.map(str.strip).filter(lambda name: name and not name.startswith("<"))
+
+
+@given(st.binary(max_size=300), names)
 def test_any_attachment_arrives_as_it_was(content: bytes, filename: str) -> None:
     attachment = Attachment(filename, "application/pdf", content)
 
