@@ -41,8 +41,9 @@ WAITS = {
 class Server:
     """Speaks SMTP step by step with one client, and stops that client's process at its moment."""
 
-    def __init__(self, moment: Moment, context: ssl.SSLContext | None) -> None:
+    def __init__(self, moment: Moment, context: ssl.SSLContext | None, after: float) -> None:
         self.moment = moment
+        self.after = after  # how many seconds after the end of the wait the stop ends
         self.context = context
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(LONG)
@@ -100,12 +101,13 @@ class Server:
     @contextmanager
     def client_stopped(self) -> Iterator[None]:
         """The answer that is said in this block is read after the wait for it has run out."""
+        began = time.monotonic()
         self.wait_for_state("S")  # it waits for the answer
         time.sleep(0.1)
         os.kill(self.pid, signal.SIGSTOP)
         self.wait_for_state("T")
         yield
-        time.sleep(SHORT + 0.3)
+        time.sleep(max(0, began + SHORT + self.after - time.monotonic()))
         os.kill(self.pid, signal.SIGCONT)
 
     def wait_for_state(self, state: str) -> None:
@@ -116,6 +118,7 @@ class Server:
             time.sleep(0.01)
 
 
+@pytest.mark.parametrize("after", [0.05, 0.4])
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize(
     ("moment", "tls"),
@@ -128,9 +131,9 @@ class Server:
     ],
 )
 def test_an_answer_that_came_while_the_process_was_stopped_counts(
-    moment: Moment, tls: str, loop: str, authority: Authority
+    moment: Moment, tls: str, loop: str, after: float, authority: Authority
 ) -> None:
-    server = Server(moment, authority.context if tls == "implicit" else None)
+    server = Server(moment, authority.context if tls == "implicit" else None, after)
     timeouts = dict.fromkeys(["connect", "command", "body", "answer", "quit"], LONG)
     settings = {
         "host": "127.0.0.1",

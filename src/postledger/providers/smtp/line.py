@@ -7,7 +7,7 @@ from collections import deque
 from typing import cast, override
 
 from postledger.providers.smtp.grammar import GarbledError, Reply, ReplyParser
-from postledger.providers.timeouts import GRACE, LATE
+from postledger.providers.timeouts import GRACE
 
 _POLL_SECONDS = 0.01
 
@@ -47,7 +47,7 @@ class Line(asyncio.Protocol):
         self._is_paused = False
         self._timer: asyncio.TimerHandle | None = None
         self._until = 0.0
-        self._expires_at = 0.0  # later than `_until` once the timer was late
+        self._expires_at = 0.0  # later than `_until` once the timer has fired
 
     @property
     def is_quiet(self) -> bool:
@@ -170,7 +170,7 @@ class Line(asyncio.Protocol):
         if self._waiter is None:
             return
         now = self._loop.time()
-        if now - self._until > LATE and self._expires_at == self._until:
+        if self._expires_at == self._until <= now:
             self._expires_at = now + GRACE
         if now < self._expires_at:
             self._set_timer()
