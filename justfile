@@ -39,24 +39,24 @@ fmt:
 
 # One measurement by its name: `just bench ledger`, `send`, `growth`, `holds`, `planning`, `importing`, `filters` or `render`.
 bench name *args:
-    python -m tests.bench.{{ name }} {{ args }}
+    python -m tools.bench.{{ name }} {{ args }}
 
 # A measurement in this checkout beside another one, in turn: `just pairs send ../before`.
 pairs name before *args:
-    python -m tests.bench.pairs {{ name }} {{ before }} {{ args }}
+    python -m tools.bench.pairs {{ name }} {{ before }} {{ args }}
 
 # Explore the model of the ledger's protocol.
 model *args:
-    python -m tests.model {{ args }}
+    python -m tools.model {{ args }}
 
 # Break everything a mail depends on, a little: the books must balance. Under four minutes.
 drill-quick *args:
-    python -m tests.drill quick {{ args }}
+    python -m tools.drill quick {{ args }}
 
 # The same at length, or some scenarios of it: `just drill stops cuts --seed 1 --record runs.jsonl`.
 drill *args:
-    python -m tests.drill full {{ args }}
+    python -m tools.drill full {{ args }}
 
 # Add up the recorded drills of one commit: the figures that the README states.
 drill-sum file:
-    python -m tests.drill sum {{ file }}
+    python -m tools.drill sum {{ file }}

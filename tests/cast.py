@@ -8,7 +8,7 @@ from psycopg import sql as pg
 
 from postledger.accounts.models import Sender, Workspace
 from postledger.deliveries import ledger
-from postledger.deliveries.entries import Batch, Claim, Entry, Kind, Line, Window
+from postledger.deliveries.entries import Batch, Claim, Entry, NewDelivery, StreamKind, Window
 from postledger.deliveries.ledger import upkeep
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -24,7 +24,7 @@ def sender(workspace: str = "acme") -> Sender:
 
 
 def stream(
-    kind: Kind = Kind.CAMPAIGN,
+    kind: StreamKind = StreamKind.CAMPAIGN,
     *,
     mails: int = 0,
     workspace: str = "acme",
@@ -48,7 +48,7 @@ def stream(
 
 
 def enqueue(stream_id: int, numbers: Sequence[int]) -> list[int]:
-    lines = [Line(f"r{number}@example.com", dedupe_key=f"r{number}") for number in numbers]
+    lines = [NewDelivery(f"r{number}@example.com", dedupe_key=f"r{number}") for number in numbers]
     return ledger.enqueue(stream_id, lines, due_at=datetime.now(UTC))
 
 

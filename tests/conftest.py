@@ -25,4 +25,4 @@ def pytest_configure() -> None:
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
     """Makes the months once: a test that opens a stream would make them again and again."""
     with django_db_blocker.unblock():
-        partitions.ensure()
+        partitions.create_missing()

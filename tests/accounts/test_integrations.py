@@ -7,15 +7,16 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from pytest_django import Settings
 
-from postledger.accounts import actions, integrations
-from postledger.accounts.actions import (
-    Filled,
+from postledger.accounts import integrations, sealing, workspaces
+from postledger.accounts.integrations import (
     FirstWorkspaceOnlyError,
     IntegrationChangedError,
-    InvalidSettingsError,
+    IntegrationKind,
+    NotionSettings,
+    SupabaseSettings,
 )
-from postledger.accounts.integrations import Kind, Notion, Supabase
 from postledger.accounts.models import AuditEntry, Integration
+from postledger.accounts.provider_accounts import InvalidSettingsError
 from postledger.lib.secrets import UnsealableError
 from tests.races import collide
 
@@ -26,20 +27,20 @@ SUPABASE = {"url": "https://acme.supabase.example", "api_key": "swordfish"}
 
 @pytest.fixture
 def acme(db: None) -> int:
-    return actions.create_workspace("acme", actor="alice")
+    return workspaces.create_workspace("acme", actor="alice")
 
 
 @pytest.fixture
 def globex(acme: int) -> int:
-    return actions.create_workspace("globex", actor="charlie")
+    return workspaces.create_workspace("globex", actor="charlie")
 
 
-def put(workspace_id: int, kind: Kind, **changes: object) -> None:
-    actions.set_integration(workspace_id, kind, changes=changes, actor="alice")
+def put(workspace_id: int, kind: IntegrationKind, **changes: object) -> None:
+    integrations.set_integration(workspace_id, kind, changes=changes, actor="alice")
 
 
-def fill(workspace_id: int, kind: Kind, **offered: object) -> Filled:
-    return actions.fill_integration(workspace_id, kind, offered=offered, actor="setup")
+def fill(workspace_id: int, kind: IntegrationKind, **offered: object) -> tuple[str, ...] | None:
+    return integrations.fill_integration(workspace_id, kind, settings=offered, actor="setup")
 
 
 def everything_stored() -> str:
@@ -57,46 +58,48 @@ def test_where_there_is_no_row_there_is_no_integration(acme: int) -> None:
 def test_settings_are_read_as_they_were_set_by_their_own_workspace_only(
     acme: int, globex: int
 ) -> None:
-    put(acme, Kind.SUPABASE, **SUPABASE)
-    put(globex, Kind.NOTION, **NOTION)
+    put(acme, IntegrationKind.SUPABASE, **SUPABASE)
+    put(globex, IntegrationKind.NOTION, **NOTION)
 
-    assert integrations.notion(globex) == Notion(token="ntn_hunter2", mailouts=MAILOUTS, errors="")
-    assert integrations.supabase(acme) == Supabase.model_validate(SUPABASE)
+    assert integrations.notion(globex) == NotionSettings(
+        token="ntn_hunter2", mailouts=MAILOUTS, errors=""
+    )
+    assert integrations.supabase(acme) == SupabaseSettings.model_validate(SUPABASE)
     assert integrations.notion(acme) is None
     assert integrations.supabase(globex) is None
 
 
 def test_workspaces_are_found_by_what_they_are_connected_to(acme: int, globex: int) -> None:
     for workspace_id in (globex, acme):
-        put(workspace_id, Kind.NOTION, **NOTION)
-    put(acme, Kind.SUPABASE, **SUPABASE)
-    before = integrations.workspaces(Kind.NOTION)
-    actions.remove_integration(acme, Kind.NOTION, actor="alice")
+        put(workspace_id, IntegrationKind.NOTION, **NOTION)
+    put(acme, IntegrationKind.SUPABASE, **SUPABASE)
+    before = integrations.workspaces(IntegrationKind.NOTION)
+    integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
 
     assert before == [acme, globex]
-    assert integrations.workspaces(Kind.NOTION) == [globex]
-    assert integrations.workspaces(Kind.SUPABASE) == [acme]
+    assert integrations.workspaces(IntegrationKind.NOTION) == [globex]
+    assert integrations.workspaces(IntegrationKind.SUPABASE) == [acme]
 
 
 def test_the_id_of_a_database_may_be_written_without_hyphens(acme: int) -> None:
-    put(acme, Kind.NOTION, token="ntn_hunter2", errors=MAILOUTS.replace("-", "").upper())
+    put(acme, IntegrationKind.NOTION, token="ntn_hunter2", errors=MAILOUTS.replace("-", "").upper())
 
-    found = integrations.notion(acme)
+    notion = integrations.notion(acme)
 
-    assert found
-    assert found.errors == MAILOUTS
+    assert notion
+    assert notion.errors == MAILOUTS
 
 
 def test_a_change_keeps_what_it_does_not_name(acme: int) -> None:
-    put(acme, Kind.NOTION, **NOTION)
+    put(acme, IntegrationKind.NOTION, **NOTION)
 
-    put(acme, Kind.NOTION, errors=MAILOUTS, mailouts=None)
+    put(acme, IntegrationKind.NOTION, errors=MAILOUTS, mailouts=None)
 
-    assert integrations.notion(acme) == Notion(token="ntn_hunter2", errors=MAILOUTS)
+    assert integrations.notion(acme) == NotionSettings(token="ntn_hunter2", errors=MAILOUTS)
 
 
 def test_the_admins_password_admits_itself_and_nothing_else(acme: int) -> None:
-    put(acme, Kind.ADMIN, password="correct horse")
+    put(acme, IntegrationKind.ADMIN, password="correct horse")
 
     admin = integrations.admin(acme)
 
@@ -110,10 +113,10 @@ def test_the_admins_password_admits_itself_and_nothing_else(acme: int) -> None:
 def test_a_password_is_neither_unset_nor_given_as_anything_else(
     change: dict[str, object], acme: int
 ) -> None:
-    put(acme, Kind.ADMIN, password="hunter2")
+    put(acme, IntegrationKind.ADMIN, password="hunter2")
 
     with pytest.raises(InvalidSettingsError):
-        put(acme, Kind.ADMIN, **change)
+        put(acme, IntegrationKind.ADMIN, **change)
 
     admin = integrations.admin(acme)
     assert admin is not None
@@ -121,8 +124,8 @@ def test_a_password_is_neither_unset_nor_given_as_anything_else(
 
 
 def test_another_password_replaces_the_one_before(acme: int) -> None:
-    put(acme, Kind.ADMIN, password="correct horse")
-    put(acme, Kind.ADMIN, password="battery staple")
+    put(acme, IntegrationKind.ADMIN, password="correct horse")
+    put(acme, IntegrationKind.ADMIN, password="battery staple")
 
     admin = integrations.admin(acme)
 
@@ -132,21 +135,22 @@ def test_another_password_replaces_the_one_before(acme: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "given"), [(Kind.ADMIN, {"password": "correct horse"}), (Kind.SUPABASE, SUPABASE)]
+    ("kind", "given"),
+    [(IntegrationKind.ADMIN, {"password": "correct horse"}), (IntegrationKind.SUPABASE, SUPABASE)],
 )
 def test_some_kinds_are_the_first_workspaces_alone(
-    acme: int, globex: int, kind: Kind, given: dict[str, str]
+    acme: int, globex: int, kind: IntegrationKind, given: dict[str, str]
 ) -> None:
-    with pytest.raises(FirstWorkspaceOnlyError, match="first workspace, and this is another one"):
+    with pytest.raises(FirstWorkspaceOnlyError, match="Only the installation's first"):
         put(globex, kind, **given)
 
     assert not Integration.objects.exists()
 
 
 def test_no_secret_stands_readable_in_the_database_or_is_shown(acme: int) -> None:
-    put(acme, Kind.NOTION, **NOTION)
-    put(acme, Kind.SUPABASE, **SUPABASE)
-    put(acme, Kind.ADMIN, password="correct horse")
+    put(acme, IntegrationKind.NOTION, **NOTION)
+    put(acme, IntegrationKind.SUPABASE, **SUPABASE)
+    put(acme, IntegrationKind.ADMIN, password="correct horse")
 
     kept = everything_stored()
     admin = integrations.admin(acme)
@@ -161,44 +165,60 @@ def test_no_secret_stands_readable_in_the_database_or_is_shown(acme: int) -> Non
 
 
 def test_the_password_itself_is_not_kept_even_sealed(acme: int) -> None:
-    put(acme, Kind.ADMIN, password="correct horse")
+    put(acme, IntegrationKind.ADMIN, password="correct horse")
 
-    stored = integrations.stored_settings(Integration.objects.get())
+    stored = sealing.unseal_settings(Integration.objects.get())
 
     assert stored
     assert "correct horse" not in json.dumps(stored)
 
 
 def test_a_row_copied_to_another_workspace_does_not_open(acme: int, globex: int) -> None:
-    put(acme, Kind.NOTION, **NOTION)
+    put(acme, IntegrationKind.NOTION, **NOTION)
     sealed = Integration.objects.get().sealed_settings
     Integration.objects.create(workspace_id=globex, kind="notion", sealed_settings=sealed)
 
-    with pytest.raises(UnsealableError, match="The integration settings cannot be opened"):
+    with pytest.raises(UnsealableError, match="The integration settings cannot be unsealed"):
         integrations.notion(globex)
 
 
 @pytest.mark.parametrize(
-    ("kind", "wrong", "said"),
+    ("kind", "wrong", "message"),
     [
-        (Kind.NOTION, {}, "integration notion: token: Field required"),
-        (Kind.NOTION, {"token": ""}, "token: String should have at least 1 character"),
-        (Kind.NOTION, {"token": "t", "errors": "zz-99"}, "errors: is no id of a database"),
-        (Kind.NOTION, {"token": "t", "tokn": "zz-99"}, "tokn: Extra inputs are not permitted"),
-        (Kind.SUPABASE, {"url": "https://acme.example"}, "api_key: Field required"),
-        (Kind.SUPABASE, {"url": "ftp://zz-99", "api_key": "k"}, "url: String should match"),
-        (Kind.ADMIN, {}, "password: write one of at least one character"),
-        (Kind.ADMIN, {"password": ""}, "password: write one of at least one character"),
-        (Kind.ADMIN, {"password": "p", "name": "zz-99"}, "name: Extra inputs are not permitted"),
+        (IntegrationKind.NOTION, {}, "integration notion: token: Field required"),
+        (IntegrationKind.NOTION, {"token": ""}, "token: String should have at least 1 character"),
+        (
+            IntegrationKind.NOTION,
+            {"token": "t", "errors": "zz-99"},
+            "errors: is not the id of a database",
+        ),
+        (
+            IntegrationKind.NOTION,
+            {"token": "t", "tokn": "zz-99"},
+            "tokn: Extra inputs are not permitted",
+        ),
+        (IntegrationKind.SUPABASE, {"url": "https://acme.example"}, "api_key: Field required"),
+        (
+            IntegrationKind.SUPABASE,
+            {"url": "ftp://zz-99", "api_key": "k"},
+            "url: String should match",
+        ),
+        (IntegrationKind.ADMIN, {}, "password: at least one character is required"),
+        (IntegrationKind.ADMIN, {"password": ""}, "password: at least one character is required"),
+        (
+            IntegrationKind.ADMIN,
+            {"password": "p", "name": "zz-99"},
+            "name: Extra inputs are not permitted",
+        ),
     ],
 )
 def test_settings_that_cannot_work_are_named_and_not_repeated(
-    acme: int, kind: Kind, wrong: dict[str, object], said: str
+    acme: int, kind: IntegrationKind, wrong: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InvalidSettingsError) as refused:
         put(acme, kind, **wrong)
 
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "zz-99" not in str(refused.value)
     assert refused.value.__cause__ is None
     assert refused.value.__context__ is None
@@ -206,84 +226,82 @@ def test_settings_that_cannot_work_are_named_and_not_repeated(
 
 
 def test_what_has_no_row_is_taken_from_the_environment(acme: int) -> None:
-    assert fill(acme, Kind.NOTION, **NOTION) == Filled(is_taken=True)
+    assert fill(acme, IntegrationKind.NOTION, **NOTION) is None
 
-    assert integrations.notion(acme) == Notion.model_validate(NOTION)
+    assert integrations.notion(acme) == NotionSettings.model_validate(NOTION)
 
 
 def test_afterwards_the_row_wins_and_what_differs_is_named(acme: int) -> None:
-    fill(acme, Kind.NOTION, **NOTION)
+    fill(acme, IntegrationKind.NOTION, **NOTION)
 
-    same = fill(acme, Kind.NOTION, **NOTION)
-    other = fill(acme, Kind.NOTION, token="ntn_hunter2", mailouts="", errors=MAILOUTS)
+    same = fill(acme, IntegrationKind.NOTION, **NOTION)
+    other = fill(acme, IntegrationKind.NOTION, token="ntn_hunter2", mailouts="", errors=MAILOUTS)
 
-    assert same == Filled(is_taken=False)
-    assert other == Filled(is_taken=False, differing=("mailouts", "errors"))
-    assert integrations.notion(acme) == Notion.model_validate(NOTION)
+    assert same == ()
+    assert other == ("mailouts", "errors")
+    assert integrations.notion(acme) == NotionSettings.model_validate(NOTION)
 
 
 def test_a_password_is_known_to_differ_by_its_hash(acme: int) -> None:
-    fill(acme, Kind.ADMIN, password="correct horse")
+    fill(acme, IntegrationKind.ADMIN, password="correct horse")
 
-    assert fill(acme, Kind.ADMIN, password="correct horse").differing == ()
-    assert fill(acme, Kind.ADMIN, password="battery staple").differing == ("password",)
+    assert fill(acme, IntegrationKind.ADMIN, password="correct horse") == ()
+    assert fill(acme, IntegrationKind.ADMIN, password="battery staple") == ("password",)
 
 
 def test_what_was_taken_away_is_not_brought_back_by_the_environment(acme: int) -> None:
-    fill(acme, Kind.NOTION, **NOTION)
+    fill(acme, IntegrationKind.NOTION, **NOTION)
 
-    assert actions.remove_integration(acme, Kind.NOTION, actor="alice")
+    assert integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
 
-    assert fill(acme, Kind.NOTION, **NOTION) == Filled(
-        is_taken=False, differing=("token", "mailouts")
-    )
+    assert fill(acme, IntegrationKind.NOTION, **NOTION) == ("token", "mailouts")
     assert integrations.notion(acme) is None
     assert Integration.objects.get().sealed_settings is None
 
 
 def test_what_was_taken_away_can_be_set_again_and_keeps_nothing_of_before(acme: int) -> None:
-    put(acme, Kind.NOTION, **NOTION)
-    actions.remove_integration(acme, Kind.NOTION, actor="alice")
+    put(acme, IntegrationKind.NOTION, **NOTION)
+    integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
 
-    put(acme, Kind.NOTION, token="ntn_new")
+    put(acme, IntegrationKind.NOTION, token="ntn_new")
 
-    assert integrations.notion(acme) == Notion(token="ntn_new")
+    assert integrations.notion(acme) == NotionSettings(token="ntn_new")
 
 
 def test_what_is_not_there_is_not_taken_away(acme: int, globex: int) -> None:
-    put(globex, Kind.NOTION, **NOTION)
+    put(globex, IntegrationKind.NOTION, **NOTION)
 
-    assert not actions.remove_integration(acme, Kind.NOTION, actor="alice")
+    assert not integrations.remove_integration(acme, IntegrationKind.NOTION, actor="alice")
 
     assert integrations.notion(globex)
     assert not AuditEntry.objects.filter(action="integration.removed").exists()
 
 
 def test_settings_whose_key_is_lost_are_entered_anew(acme: int, settings: Settings) -> None:
-    put(acme, Kind.NOTION, **NOTION)
+    put(acme, IntegrationKind.NOTION, **NOTION)
     settings.SECRET_KEY = "new" * 20
 
     with pytest.raises(UnsealableError):
-        put(acme, Kind.NOTION, token="ntn_new")
-    actions.set_integration(
-        acme, Kind.NOTION, changes={"token": "ntn_new"}, is_anew=True, actor="bob"
+        put(acme, IntegrationKind.NOTION, token="ntn_new")
+    integrations.set_integration(
+        acme, IntegrationKind.NOTION, changes={"token": "ntn_new"}, is_anew=True, actor="bob"
     )
 
-    assert integrations.notion(acme) == Notion(token="ntn_new")
+    assert integrations.notion(acme) == NotionSettings(token="ntn_new")
 
 
 def test_resealing_takes_integrations_along(acme: int, globex: int, settings: Settings) -> None:
-    put(acme, Kind.NOTION, **NOTION)
-    put(acme, Kind.ADMIN, password="correct horse")
-    put(globex, Kind.NOTION, **NOTION)
-    actions.remove_integration(globex, Kind.NOTION, actor="charlie")
+    put(acme, IntegrationKind.NOTION, **NOTION)
+    put(acme, IntegrationKind.ADMIN, password="correct horse")
+    put(globex, IntegrationKind.NOTION, **NOTION)
+    integrations.remove_integration(globex, IntegrationKind.NOTION, actor="charlie")
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "new" * 20, [settings.SECRET_KEY]
 
-    assert actions.reseal_accounts(actor="bob") == 2
+    assert sealing.reseal_all(actor="bob") == 2
 
     settings.SECRET_KEY_FALLBACKS = []
     admin = integrations.admin(acme)
-    assert integrations.notion(acme) == Notion.model_validate(NOTION)
+    assert integrations.notion(acme) == NotionSettings.model_validate(NOTION)
     assert admin
     assert admin.admits("correct horse")
     assert integrations.notion(globex) is None
@@ -293,24 +311,24 @@ def test_resealing_with_a_key_missing_changes_nothing_and_names_the_integration(
     acme: int, globex: int, settings: Settings
 ) -> None:
     old = settings.SECRET_KEY
-    put(acme, Kind.SUPABASE, **SUPABASE)
+    put(acme, IntegrationKind.SUPABASE, **SUPABASE)
     settings.SECRET_KEY = "lost" * 20
-    put(globex, Kind.NOTION, **NOTION)
+    put(globex, IntegrationKind.NOTION, **NOTION)
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "new" * 20, [old]
 
     with pytest.raises(UnsealableError, match=r"Nothing was resealed: notion of globex\. The"):
-        actions.reseal_accounts(actor="bob")
+        sealing.reseal_all(actor="bob")
 
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = old, []
-    assert integrations.supabase(acme) == Supabase.model_validate(SUPABASE)
+    assert integrations.supabase(acme) == SupabaseSettings.model_validate(SUPABASE)
 
 
 def test_the_trail_names_settings_and_holds_no_value(acme: int) -> None:
-    fill(acme, Kind.NOTION, **NOTION)
-    put(acme, Kind.NOTION, token="ntn_new")
-    put(acme, Kind.ADMIN, password="correct horse")
-    actions.remove_integration(acme, Kind.ADMIN, actor="bob")
-    actions.reseal_accounts(actor="bob")
+    fill(acme, IntegrationKind.NOTION, **NOTION)
+    put(acme, IntegrationKind.NOTION, token="ntn_new")
+    put(acme, IntegrationKind.ADMIN, password="correct horse")
+    integrations.remove_integration(acme, IntegrationKind.ADMIN, actor="bob")
+    sealing.reseal_all(actor="bob")
 
     entries = AuditEntry.objects.exclude(action="workspace.created").order_by("pk")
 
@@ -332,7 +350,7 @@ def test_the_table_lets_in_no_other_kind(acme: int) -> None:
     with pytest.raises(IntegrityError, match="accounts_integration_kind"), transaction.atomic():
         Integration.objects.create(workspace_id=acme, kind="pigeon")
 
-    for kind in Kind:
+    for kind in IntegrationKind:
         Integration.objects.create(workspace_id=acme, kind=kind.value)
 
 
@@ -345,35 +363,35 @@ def test_the_table_is_closed_to_everyone_but_its_owner(acme: int) -> None:
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
 def test_of_two_changes_at_once_the_second_is_refused() -> None:
-    acme = actions.create_workspace("acme", actor="alice")
-    put(acme, Kind.NOTION, **NOTION)
+    acme = workspaces.create_workspace("acme", actor="alice")
+    put(acme, IntegrationKind.NOTION, **NOTION)
 
-    with collide.uncommitted(partial(put, acme, Kind.NOTION, token="first")) as first:
-        second = collide.start(partial(put, acme, Kind.NOTION, token="second"))
+    with collide.uncommitted(partial(put, acme, IntegrationKind.NOTION, token="first")) as first:
+        second = collide.start(partial(put, acme, IntegrationKind.NOTION, token="second"))
         second.must_wait()
         first.answer()
 
-        with pytest.raises(IntegrationChangedError, match="changed the integration notion at the"):
+        with pytest.raises(IntegrationChangedError, match="integration notion was changed at the"):
             second.answer()
 
-    found = integrations.notion(acme)
-    assert found
-    assert found.token == "first"
+    notion = integrations.notion(acme)
+    assert notion
+    assert notion.token == "first"
 
 
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
 def test_what_a_person_sets_while_the_environment_is_looked_at_stays() -> None:
-    acme = actions.create_workspace("acme", actor="alice")
+    acme = workspaces.create_workspace("acme", actor="alice")
 
-    with collide.uncommitted(partial(put, acme, Kind.NOTION, token="typed")) as person:
-        environment = collide.start(partial(fill, acme, Kind.NOTION, token="offered"))
+    with collide.uncommitted(partial(put, acme, IntegrationKind.NOTION, token="typed")) as person:
+        environment = collide.start(partial(fill, acme, IntegrationKind.NOTION, token="offered"))
         environment.must_wait()
         person.answer()
 
         with pytest.raises(IntegrationChangedError):
             environment.answer()
 
-    found = integrations.notion(acme)
-    assert found
-    assert found.token == "typed"
+    notion = integrations.notion(acme)
+    assert notion
+    assert notion.token == "typed"

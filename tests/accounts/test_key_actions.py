@@ -4,11 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from postledger.accounts import actions, keys
-from postledger.accounts.actions import InvalidKeyError, KeyEndedError, KeyUnknownError, NewKey
-from postledger.accounts.keys import Scope
+from postledger.accounts import keys, workspaces
+from postledger.accounts.constraints import InvalidNameError
+from postledger.accounts.keys import InvalidKeyError, KeyEndedError, KeyUnknownError, NewKey, Scope
 from postledger.accounts.models import ApiKey, AuditEntry
-from postledger.accounts.names import InvalidNameError
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -17,16 +16,16 @@ MOMENT = timedelta(microseconds=1)
 
 @pytest.fixture
 def acme(db: None) -> int:
-    return actions.create_workspace("acme", actor="alice")
+    return workspaces.create_workspace("acme", actor="alice")
 
 
 @pytest.fixture
 def globex(db: None) -> int:
-    return actions.create_workspace("globex", actor="charlie")
+    return workspaces.create_workspace("globex", actor="charlie")
 
 
 def make(workspace_id: int) -> NewKey:
-    return actions.create_key(
+    return keys.create_key(
         workspace_id, name="shop", scopes=[Scope.SEND], is_test=True, actor="alice"
     )
 
@@ -34,7 +33,7 @@ def make(workspace_id: int) -> NewKey:
 def test_both_keys_work_during_the_overlap_and_the_new_one_after_it(acme: int) -> None:
     old = make(acme)
 
-    new = actions.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="alice", now=NOW)
+    new = keys.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="alice", now=NOW)
 
     end = NOW + DAY
     assert keys.recognise(old.token, now=end - MOMENT)
@@ -46,7 +45,7 @@ def test_both_keys_work_during_the_overlap_and_the_new_one_after_it(acme: int) -
 def test_without_an_overlap_the_old_key_ends_at_once(acme: int) -> None:
     old = make(acme)
 
-    actions.rotate_key(acme, prefix=old.prefix, overlap=timedelta(0), actor="alice", now=NOW)
+    keys.rotate_key(acme, prefix=old.prefix, overlap=timedelta(0), actor="alice", now=NOW)
 
     assert keys.recognise(old.token, now=NOW) is None
 
@@ -54,7 +53,7 @@ def test_without_an_overlap_the_old_key_ends_at_once(acme: int) -> None:
 def test_the_successor_may_do_the_same_and_no_more(acme: int) -> None:
     old = make(acme)
 
-    new = actions.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="alice", now=NOW)
+    new = keys.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="alice", now=NOW)
 
     before, after = (keys.recognise(key.token, now=NOW) for key in (old, new))
     assert before
@@ -65,10 +64,10 @@ def test_the_successor_may_do_the_same_and_no_more(acme: int) -> None:
 
 def test_a_rotated_key_is_not_rotated_again(acme: int) -> None:
     old = make(acme)
-    actions.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="alice", now=NOW)
+    keys.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="alice", now=NOW)
 
-    with pytest.raises(KeyEndedError, match="rotated or revoked already: rotate its successor"):
-        actions.rotate_key(acme, prefix=old.prefix, overlap=7 * DAY, actor="alice", now=NOW)
+    with pytest.raises(KeyEndedError, match="already rotated or revoked: rotate its successor"):
+        keys.rotate_key(acme, prefix=old.prefix, overlap=7 * DAY, actor="alice", now=NOW)
 
     assert ApiKey.objects.get(pk=old.key_id).expires_at == NOW + DAY
     assert ApiKey.objects.count() == 2
@@ -76,26 +75,26 @@ def test_a_rotated_key_is_not_rotated_again(acme: int) -> None:
 
 def test_a_rotated_key_can_be_revoked_before_its_end(acme: int) -> None:
     old = make(acme)
-    actions.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="alice", now=NOW)
+    keys.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="alice", now=NOW)
 
-    assert actions.revoke_key(acme, prefix=old.prefix, actor="alice", now=NOW)
+    assert keys.revoke_key(acme, prefix=old.prefix, actor="alice", now=NOW)
 
     assert keys.recognise(old.token, now=NOW) is None
 
 
 def test_a_revoked_key_has_no_successor(acme: int) -> None:
     key = make(acme)
-    actions.revoke_key(acme, prefix=key.prefix, actor="alice", now=NOW)
+    keys.revoke_key(acme, prefix=key.prefix, actor="alice", now=NOW)
 
     with pytest.raises(KeyEndedError):
-        actions.rotate_key(acme, prefix=key.prefix, overlap=DAY, actor="alice", now=NOW)
+        keys.rotate_key(acme, prefix=key.prefix, overlap=DAY, actor="alice", now=NOW)
 
 
 def test_a_second_revocation_changes_nothing(acme: int) -> None:
     key = make(acme)
-    actions.revoke_key(acme, prefix=key.prefix, actor="alice", now=NOW)
+    keys.revoke_key(acme, prefix=key.prefix, actor="alice", now=NOW)
 
-    assert not actions.revoke_key(acme, prefix=key.prefix, actor="bob", now=NOW + DAY)
+    assert not keys.revoke_key(acme, prefix=key.prefix, actor="bob", now=NOW + DAY)
 
     assert ApiKey.objects.get(pk=key.key_id).revoked_at == NOW
     assert AuditEntry.objects.filter(action="key.revoked").count() == 1
@@ -104,10 +103,10 @@ def test_a_second_revocation_changes_nothing(acme: int) -> None:
 def test_another_workspaces_key_is_out_of_reach(acme: int, globex: int) -> None:
     key = make(acme)
 
-    with pytest.raises(KeyUnknownError, match=r"has no key 'pl_test_.{8}': give the part of"):
-        actions.revoke_key(globex, prefix=key.prefix, actor="charlie", now=NOW)
+    with pytest.raises(KeyUnknownError, match=r"has no key 'pl_test_.{8}': use the part of"):
+        keys.revoke_key(globex, prefix=key.prefix, actor="charlie", now=NOW)
     with pytest.raises(KeyUnknownError):
-        actions.rotate_key(globex, prefix=key.prefix, overlap=DAY, actor="charlie", now=NOW)
+        keys.rotate_key(globex, prefix=key.prefix, overlap=DAY, actor="charlie", now=NOW)
 
     assert keys.recognise(key.token, now=NOW)
 
@@ -116,24 +115,24 @@ def test_another_workspaces_key_is_out_of_reach(acme: int, globex: int) -> None:
 def test_an_overlap_without_measure_is_refused(acme: int, overlap: timedelta) -> None:
     key = make(acme)
 
-    with pytest.raises(InvalidKeyError, match="overlap between 0 and 365 days"):
-        actions.rotate_key(acme, prefix=key.prefix, overlap=overlap, actor="alice", now=NOW)
+    with pytest.raises(InvalidKeyError, match="overlap must be between 0 and 365 days"):
+        keys.rotate_key(acme, prefix=key.prefix, overlap=overlap, actor="alice", now=NOW)
 
 
 def test_a_key_without_a_scope_is_refused(acme: int) -> None:
-    with pytest.raises(InvalidKeyError, match="give it one of mail:send, mail:read"):
-        actions.create_key(acme, name="shop", scopes=[], actor="alice")
+    with pytest.raises(InvalidKeyError, match="at least one scope: mail:send, mail:read"):
+        keys.create_key(acme, name="shop", scopes=[], actor="alice")
 
 
 def test_a_key_without_a_name_is_refused(acme: int) -> None:
-    with pytest.raises(InvalidNameError, match="cannot be the name of a key: write 1 to 100"):
-        actions.create_key(acme, name="", scopes=[Scope.SEND], actor="alice")
+    with pytest.raises(InvalidNameError, match="cannot be the name of a key: use 1 to 100"):
+        keys.create_key(acme, name="", scopes=[Scope.SEND], actor="alice")
 
 
 def test_the_trail_of_a_key_names_it_and_holds_no_secret(acme: int) -> None:
     old = make(acme)
-    new = actions.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="bob", now=NOW)
-    actions.revoke_key(acme, prefix=old.prefix, actor="alice", now=NOW)
+    new = keys.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="bob", now=NOW)
+    keys.revoke_key(acme, prefix=old.prefix, actor="alice", now=NOW)
 
     entries = AuditEntry.objects.filter(action__startswith="key.").order_by("pk")
 

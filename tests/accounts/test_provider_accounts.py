@@ -7,14 +7,14 @@ import pytest
 from django.db import IntegrityError, connection
 from pytest_django import Settings
 
-from postledger.accounts import actions, queries
-from postledger.accounts.actions import (
+from postledger.accounts import provider_accounts, queries, sealing, senders, workspaces
+from postledger.accounts.models import AuditEntry, ProviderAccount, Sender
+from postledger.accounts.provider_accounts import (
     AccountChangedError,
     AccountExistsError,
     AccountUnknownError,
     InvalidSettingsError,
 )
-from postledger.accounts.models import AuditEntry, ProviderAccount, Sender
 from postledger.accounts.queries import Outgoing
 from postledger.lib.secrets import UnsealableError
 from postledger.providers.registry import UnknownKindError
@@ -25,26 +25,26 @@ SMTP = {"host": "smtp.acme.example", "username": "alice", "password": "hunter2"}
 
 @pytest.fixture
 def acme(db: None) -> int:
-    return actions.create_workspace("acme", actor="alice")
+    return workspaces.create_workspace("acme", actor="alice")
 
 
 @pytest.fixture
 def globex(db: None) -> int:
-    return actions.create_workspace("globex", actor="charlie")
+    return workspaces.create_workspace("globex", actor="charlie")
 
 
 def make(workspace_id: int, **settings: object) -> int:
-    return actions.create_account(
+    return provider_accounts.create_account(
         workspace_id, name="relay", kind="smtp", settings={**SMTP, **settings}, actor="alice"
     )
 
 
 def stored(account_id: int) -> dict[str, object]:
-    return queries.provider_settings(ProviderAccount.objects.get(pk=account_id))
+    return sealing.unseal_settings(ProviderAccount.objects.get(pk=account_id))
 
 
 def send_through(workspace_id: int, account_id: int | None) -> int:
-    return actions.create_sender(
+    return senders.create_sender(
         workspace_id, address="news@acme.example", account_id=account_id, actor="alice"
     )
 
@@ -72,18 +72,18 @@ def test_a_row_copied_to_another_workspace_does_not_open(acme: int, globex: int)
     )
 
     with pytest.raises(UnsealableError):
-        queries.provider_settings(copy)
+        sealing.unseal_settings(copy)
 
 
 def test_the_dispatcher_gets_a_sender_with_all_it_needs(acme: int) -> None:
     account_id = make(acme)
-    sender_id = actions.create_sender(
+    sender_id = senders.create_sender(
         acme, address="news@acme.example", name="Acme", account_id=account_id, actor="alice"
     )
 
-    found = queries.outgoing(sender_id)
+    outgoing = queries.outgoing(sender_id)
 
-    assert found == Outgoing(
+    assert outgoing == Outgoing(
         sender_id=sender_id,
         workspace_id=acme,
         address="news@acme.example",
@@ -93,14 +93,19 @@ def test_the_dispatcher_gets_a_sender_with_all_it_needs(acme: int) -> None:
         settings=SMTP,
         revision=ProviderAccount.objects.get(pk=account_id).updated_at,
     )
-    assert "hunter2" not in repr(found)
+    assert "hunter2" not in repr(outgoing)
 
 
 def test_a_sender_without_an_account_goes_nowhere(acme: int) -> None:
-    found = queries.outgoing(send_through(acme, None))
+    outgoing = queries.outgoing(send_through(acme, None))
 
-    assert found
-    assert (found.account_id, found.kind, found.settings, found.revision) == (None, None, {}, None)
+    assert outgoing
+    assert (outgoing.account_id, outgoing.kind, outgoing.settings, outgoing.revision) == (
+        None,
+        None,
+        {},
+        None,
+    )
 
 
 @pytest.mark.django_db
@@ -113,7 +118,7 @@ def test_an_update_changes_what_it_names_and_the_revision(acme: int) -> None:
     sender_id = send_through(acme, account_id)
     before = queries.outgoing(sender_id)
 
-    actions.update_account(
+    provider_accounts.update_account(
         acme,
         account_id=account_id,
         changes={"password": "swordfish", "username": "bob", "timeouts": {"quit": 2}},
@@ -135,7 +140,7 @@ def test_an_update_changes_what_it_names_and_the_revision(acme: int) -> None:
 def test_an_update_takes_away_what_it_names_as_none(acme: int) -> None:
     account_id = make(acme, timeouts={"answer": 300, "quit": 1})
 
-    actions.update_account(
+    provider_accounts.update_account(
         acme,
         account_id=account_id,
         changes={"username": None, "password": None, "port": None, "timeouts": {"quit": None}},
@@ -150,7 +155,9 @@ def test_a_wrong_update_leaves_all_as_it_was(acme: int) -> None:
     before = ProviderAccount.objects.get(pk=account_id).updated_at
 
     with pytest.raises(InvalidSettingsError, match="host: Field required"):
-        actions.update_account(acme, account_id=account_id, changes={"host": None}, actor="bob")
+        provider_accounts.update_account(
+            acme, account_id=account_id, changes={"host": None}, actor="bob"
+        )
 
     assert stored(account_id) == SMTP
     assert ProviderAccount.objects.get(pk=account_id).updated_at == before
@@ -160,23 +167,23 @@ def test_a_wrong_update_leaves_all_as_it_was(acme: int) -> None:
 def test_another_workspaces_account_is_out_of_reach(acme: int, globex: int) -> None:
     account_id = make(acme)
 
-    with pytest.raises(AccountUnknownError, match=f"has no account {account_id}: choose one"):
-        actions.update_account(globex, account_id=account_id, changes={}, actor="charlie")
+    with pytest.raises(AccountUnknownError, match=f"has no account {account_id}: use one"):
+        provider_accounts.update_account(globex, account_id=account_id, changes={}, actor="charlie")
 
 
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
 def test_of_two_updates_at_once_the_second_is_refused() -> None:
-    acme = actions.create_workspace("acme", actor="alice")
+    acme = workspaces.create_workspace("acme", actor="alice")
     account_id = make(acme)
-    update = partial(actions.update_account, acme, account_id=account_id)
+    update = partial(provider_accounts.update_account, acme, account_id=account_id)
 
     with collide.uncommitted(lambda: update(changes={"username": "first"}, actor="alice")) as first:
         second = collide.start(lambda: update(changes={"username": "second"}, actor="bob"))
         second.must_wait()
         first.answer()
 
-        with pytest.raises(AccountChangedError, match="changed the account “relay” at the same"):
+        with pytest.raises(AccountChangedError, match="account “relay” was changed at the same"):
             second.answer()
 
     assert stored(account_id)["username"] == "first"
@@ -193,15 +200,17 @@ def test_a_refusal_names_every_wrong_setting_and_repeats_no_value(acme: int) -> 
     }
 
     with pytest.raises(InvalidSettingsError) as refused:
-        actions.create_account(acme, name="relay", kind="smtp", settings=wrong, actor="alice")
+        provider_accounts.create_account(
+            acme, name="relay", kind="smtp", settings=wrong, actor="alice"
+        )
 
-    said = str(refused.value)
-    assert said.startswith("These settings do not make an account of kind smtp: host: is not the")
-    assert said.endswith("Correct them and try again.")
+    message = str(refused.value)
+    assert message.startswith("Invalid settings for an account of kind smtp: host: is not the")
+    assert message.endswith("Correct them and try again.")
     for name in ("host", "port", "tls", "connections", "timeouts.answer", "passwort"):
-        assert f"{name}: " in said
+        assert f"{name}: " in message
     for value in ("two words", "65536x", "perhaps-tls", "-77", "never-ever", "hunter2"):
-        assert value not in said
+        assert value not in message
     assert refused.value.__cause__ is None
     assert refused.value.__context__ is None
     assert not ProviderAccount.objects.exists()
@@ -214,14 +223,16 @@ def test_settings_that_contradict_one_another_are_refused(acme: int) -> None:
 
 def test_an_unknown_kind_is_refused(acme: int) -> None:
     with pytest.raises(UnknownKindError, match="no provider “pigeon”; choose one of"):
-        actions.create_account(acme, name="relay", kind="pigeon", settings={}, actor="alice")
+        provider_accounts.create_account(
+            acme, name="relay", kind="pigeon", settings={}, actor="alice"
+        )
 
 
 def test_a_name_is_given_once_in_a_workspace(acme: int, globex: int) -> None:
     make(acme)
     make(globex)
 
-    with pytest.raises(AccountExistsError, match="has an account “relay” already: update that one"):
+    with pytest.raises(AccountExistsError, match="already has an account “relay”: update it"):
         make(acme)
 
 
@@ -229,10 +240,10 @@ def test_no_sender_gets_another_workspaces_account(acme: int, globex: int) -> No
     account_id = make(acme)
     sender_id = send_through(globex, None)
 
-    with pytest.raises(AccountUnknownError, match="no such account: create it here first"):
-        actions.attach_sender(globex, sender_id=sender_id, account_id=account_id, actor="charlie")
+    with pytest.raises(AccountUnknownError, match="no such account: create it first"):
+        senders.attach_sender(globex, sender_id=sender_id, account_id=account_id, actor="charlie")
     with pytest.raises(AccountUnknownError):
-        actions.create_sender(
+        senders.create_sender(
             globex, address="more@globex.example", account_id=account_id, actor="charlie"
         )
 
@@ -265,17 +276,19 @@ def test_after_a_change_of_the_secret_key_nothing_opens_without_the_previous_one
 
     settings.SECRET_KEY = "new" * 20
 
-    with pytest.raises(UnsealableError, match="Add the key they were sealed under"):
+    with pytest.raises(UnsealableError, match="Add the old key to"):
         stored(account_id)
     with pytest.raises(UnsealableError):
-        actions.update_account(acme, account_id=account_id, changes={"port": 25}, actor="bob")
+        provider_accounts.update_account(
+            acme, account_id=account_id, changes={"port": 25}, actor="bob"
+        )
 
 
 def test_settings_whose_key_is_lost_are_entered_anew(acme: int, settings: Settings) -> None:
     account_id = make(acme)
     settings.SECRET_KEY = "new" * 20
 
-    actions.update_account(
+    provider_accounts.update_account(
         acme, account_id=account_id, changes={"host": "new.example"}, is_anew=True, actor="bob"
     )
 
@@ -289,7 +302,7 @@ def test_once_resealed_the_previous_key_is_not_needed_and_nothing_is_opened_agai
     revision = ProviderAccount.objects.get(pk=account_id).updated_at
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "new" * 20, [settings.SECRET_KEY]
 
-    assert actions.reseal_accounts(actor="bob") == 1
+    assert sealing.reseal_all(actor="bob") == 1
 
     settings.SECRET_KEY_FALLBACKS = []
     assert stored(account_id) == SMTP
@@ -306,7 +319,7 @@ def test_resealing_with_a_key_missing_changes_nothing_and_names_the_account(
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "new" * 20, [old]
 
     with pytest.raises(UnsealableError, match=r"Nothing was resealed: “relay” of globex\. The"):
-        actions.reseal_accounts(actor="bob")
+        sealing.reseal_all(actor="bob")
 
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = old, []
     assert stored(first) == SMTP
@@ -314,12 +327,12 @@ def test_resealing_with_a_key_missing_changes_nothing_and_names_the_account(
 
 def test_the_trail_of_an_account_names_settings_and_holds_no_value(acme: int) -> None:
     account_id = make(acme)
-    actions.update_account(
+    provider_accounts.update_account(
         acme, account_id=account_id, changes={"password": "swordfish"}, actor="bob"
     )
-    actions.reseal_accounts(actor="bob")
+    sealing.reseal_all(actor="bob")
     sender_id = send_through(acme, None)
-    actions.attach_sender(acme, sender_id=sender_id, account_id=account_id, actor="bob")
+    senders.attach_sender(acme, sender_id=sender_id, account_id=account_id, actor="bob")
 
     entries = AuditEntry.objects.exclude(action="workspace.created").order_by("pk")
 

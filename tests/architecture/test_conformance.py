@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.model.rules import Rule
+from tools.model.rules import Rule
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"

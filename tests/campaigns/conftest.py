@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import Settings
 
-from tests.campaigns import mailing, press
+from tests.campaigns import mailouts, press
 from tests.fakes import notion
 from tests.fakes.notion import FakeNotion
 from tests.web import callers
@@ -15,7 +15,7 @@ def fake(db: None, settings: Settings) -> Iterator[FakeNotion]:
     """A Notion that acme, which can send campaigns, is connected to."""
     workspace_id = press.found(settings)
     with notion.running() as running:
-        mailing.connect(settings, running, workspace_id)
+        mailouts.connect(settings, running, workspace_id)
         yield running
 
 

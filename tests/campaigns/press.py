@@ -9,33 +9,34 @@ from uuid import UUID
 from django.db import connection
 from pytest_django import Settings
 
-from postledger.accounts import actions
+from postledger.accounts import provider_accounts, senders, workspaces
 from postledger.accounts.queries import Organisation
 from postledger.campaigns import drafts, launching, planning
 from postledger.campaigns.drafts import Draft
-from postledger.campaigns.material import Material, Words
 from postledger.campaigns.models import Run
-from postledger.content.source import Format
+from postledger.content.rendering.source import Format
 from postledger.deliveries import ledger
-from postledger.deliveries.entries import Kind
+from postledger.deliveries.entries import StreamKind
+from postledger.mailing.content_source import ContentSource, InlineSource
+from postledger.mailing.send_times import SendTime
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-WORDS = Words("News", "Hello, {{ name }}.", Format.MARKDOWN)
+WORDS = InlineSource("News", "Hello, {{ name }}.", Format.MARKDOWN)
 
 
 def found(settings: Settings, name: str = "acme") -> int:
     """A workspace with a footer and one sender, whose provider is the sandbox."""
     settings.UNSUBSCRIBE_SECRET = "only-for-tests"
-    workspace_id = actions.create_workspace(name, actor="alice")
-    actions.set_organisation(
+    workspace_id = workspaces.create_workspace(name, actor="alice")
+    workspaces.set_organisation(
         workspace_id,
         Organisation("Acme", "1 Main St", "https://acme.example/unsubscribe"),
         actor="alice",
     )
-    account_id = actions.create_account(
+    account_id = provider_accounts.create_account(
         workspace_id, name="main", kind="sandbox", settings={}, actor="alice"
     )
-    actions.create_sender(
+    senders.create_sender(
         workspace_id,
         address=f"news@{name}.example",
         name="Acme",
@@ -60,20 +61,18 @@ def campaign(
     workspace_id: int,
     *,
     tag: str = "news-1",
-    material: Material = WORDS,
+    content: ContentSource = WORDS,
     list_key: str | None = None,
     audience: Mapping[str, Any] | None = None,
-    when: Any = None,
+    timing: SendTime | None = None,
 ) -> int:
-    draft = Draft(tag, "News", material, list_key=list_key, audience=audience)
-    if when is not None:
-        draft = Draft(tag, "News", material, list_key=list_key, audience=audience, when=when)
-    return drafts.create(workspace_id, draft, actor="alice", now=NOW)
+    draft = Draft(tag, "News", content, None, list_key, audience, timing or SendTime())
+    return drafts.create_campaign(workspace_id, draft, actor="alice", now=NOW)
 
 
 def launched(workspace_id: int, campaign_id: int, *, now: datetime = NOW) -> Run:
     """A run whose audience is planned."""
-    run_id = launching.launch(workspace_id, campaign_id, actor="alice", now=now)
+    run_id = launching.launch_campaign(workspace_id, campaign_id, actor="alice", now=now)
     return planned(run_id)
 
 
@@ -83,7 +82,7 @@ def put_into_month(run_id: UUID, month: int) -> None:
     run.stream_id = ledger.open_stream(
         run.workspace_id,
         sender_id=run.campaign.sender_id,
-        kind=Kind.CAMPAIGN,
+        kind=StreamKind.CAMPAIGN,
         title="News",
         month=month,
     )
@@ -91,7 +90,7 @@ def put_into_month(run_id: UUID, month: int) -> None:
 
 
 def planned(run_id: UUID) -> Run:
-    planning.plan(run_id)
+    planning.plan_run(run_id)
     return Run.objects.get(pk=run_id)
 
 

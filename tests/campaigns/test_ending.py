@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from postledger.campaigns import ending
+from postledger.campaigns import run_control
 from postledger.campaigns.models import Run
 from postledger.deliveries import entries
 from tests import cast
@@ -46,7 +46,7 @@ def test_runs_that_stay_open_are_looked_at_together(acme: int) -> None:
     for tags in (["a"], ["b", "c", "d", "e"]):
         for tag in tags:
             cast.book(run_of(acme, tag).stream_id, refused)
-        counts.append(statements(ending.end_all))
+        counts.append(statements(run_control.end_finished_runs))
 
     assert counts[0] > 0
     assert counts[1] == counts[0]
@@ -58,5 +58,5 @@ def test_among_runs_that_stay_open_those_that_are_done_end(acme: int) -> None:
     cast.book(stuck.stream_id, refused)
     cast.book(done.stream_id, lambda at: entries.accepted(at, message_id="m"))
 
-    assert ending.end_all() == 1
+    assert run_control.end_finished_runs() == 1
     assert Run.objects.get(ended_at=None) == stuck

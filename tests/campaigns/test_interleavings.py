@@ -20,7 +20,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from postledger.campaigns import drafts, launching, progress, steering
+from postledger.campaigns import drafts, launching, progress, run_control
 from postledger.campaigns.models import Run
 from postledger.campaigns.progress import Progress
 from postledger.campaigns.states import RunState
@@ -29,9 +29,9 @@ from postledger.deliveries.states import State
 from postledger.lib.errors import RefusedError
 from tests.campaigns import press
 from tests.dispatch import office
-from tests.drill.saying import say
 from tests.journeys import rig, stage
-from tests.proof import crews
+from tools.drill.saying import say
+from tools.proof import crews
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,7 +59,10 @@ class Desk:
         return list(there.values_list("pk", flat=True))
 
     def seen(self) -> list[Progress]:
-        return [progress.of(self.workspace_id, id_, now=datetime.now(UTC)) for id_ in self.runs()]
+        return [
+            progress.find_progress(self.workspace_id, id_, now=datetime.now(UTC))
+            for id_ in self.runs()
+        ]
 
 
 def set_up(seed: int, folder: Path) -> Desk:
@@ -80,34 +83,34 @@ def set_up(seed: int, folder: Path) -> Desk:
 
 
 def pause(desk: Desk, run_id: UUID) -> None:
-    steering.pause(desk.workspace_id, run_id, actor="alice")
+    run_control.pause_run(desk.workspace_id, run_id, actor="alice")
 
 
 def resume(desk: Desk, run_id: UUID) -> None:
-    steering.resume(desk.workspace_id, run_id, actor="alice")
+    run_control.resume_run(desk.workspace_id, run_id, actor="alice")
 
 
 def cancel(desk: Desk, run_id: UUID) -> None:
-    steering.cancel(desk.workspace_id, run_id, actor="alice")
+    run_control.cancel_run(desk.workspace_id, run_id, actor="alice")
 
 
 def edit(desk: Desk, _: UUID) -> None:
     words = replace(press.WORDS, subject=f"News at {time.monotonic()}")
-    changes = {"material": words}
+    changes = {"content": words}
     now = datetime.now(UTC)
-    drafts.change(desk.workspace_id, desk.campaign_id, changes, actor="bob", now=now)
+    drafts.change_campaign(desk.workspace_id, desk.campaign_id, changes, actor="bob", now=now)
 
 
 def retry(desk: Desk, run_id: UUID) -> None:
-    steering.retry_failed(desk.workspace_id, run_id, actor="bob")
+    run_control.retry_failed(desk.workspace_id, run_id, actor="bob")
 
 
 def rest(desk: Desk, run_id: UUID) -> None:
-    launching.rest(desk.workspace_id, run_id, actor="bob", now=datetime.now(UTC))
+    launching.launch_remaining(desk.workspace_id, run_id, actor="bob", now=datetime.now(UTC))
 
 
 def close(desk: Desk, run_id: UUID) -> None:
-    steering.close(desk.workspace_id, run_id, actor="bob", now=datetime.now(UTC))
+    run_control.close_run(desk.workspace_id, run_id, actor="bob", now=datetime.now(UTC))
 
 
 # Some come oftener: they are refused most of the time, or keep something going.
@@ -129,7 +132,9 @@ def steer(desk: Desk, chance: random.Random) -> None:
 
 def interleave(desk: Desk) -> None:
     """Two people act while mail goes, and again once all is at rest; then nothing stays paused."""
-    launching.launch(desk.workspace_id, desk.campaign_id, actor="alice", now=datetime.now(UTC))
+    launching.launch_campaign(
+        desk.workspace_id, desk.campaign_id, actor="alice", now=datetime.now(UTC)
+    )
     for act in ("while it is sent", "at rest"):
         chances = [random.Random(f"{desk.seed} {act} {name}") for name in ("alice", "bob")]
         with ThreadPoolExecutor(len(chances)) as people:
@@ -165,7 +170,7 @@ WHERE run.campaign_id = %s GROUP BY line.address
 def faults(desk: Desk) -> list[str]:
     """What must not be, in words."""
     mailed = taken(desk)
-    found = [str(one) for seen in desk.seen() for one in audit.audit(seen.number).findings]
+    found = [str(one) for seen in desk.seen() for one in audit.audit(seen.number).discrepancies]
     found += [f"{who} was mailed {times} times" for who, times in mailed.items() if times > 1]
     with connection.cursor() as cursor:
         cursor.execute(_BY_READER, [desk.campaign_id])

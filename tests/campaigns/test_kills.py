@@ -27,7 +27,8 @@ from postledger.campaigns import planning
 from postledger.campaigns.models import Run
 run_id = UUID(sys.argv[1])
 # The database may need a moment to notice that the planner before was killed.
-while Run.objects.filter(pk=run_id, planned_at=None).exists(): planning.step(run_id, size={CHUNK})
+while Run.objects.filter(pk=run_id, planned_at=None).exists():
+    planning.plan_next_chunk(run_id, size={CHUNK})
 """
 
 
@@ -47,7 +48,7 @@ def planner(run_id: UUID, **extra: str) -> int:
 def test_a_planner_killed_in_each_chunk_plans_everybody_once(settings: Settings) -> None:
     acme = press.found(settings)
     press.people(acme, PEOPLE)
-    run_id = launching.launch(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
     places = []
 
     for passes in (1, 1, 2, 2):
@@ -60,20 +61,20 @@ def test_a_planner_killed_in_each_chunk_plans_everybody_once(settings: Settings)
     assert run.planned_at is not None
     assert len({address.lower() for address in press.addresses(run)}) == PEOPLE
     assert len(press.addresses(run)) == PEOPLE
-    assert audit.audit(run.stream_id).findings == []
+    assert audit.audit(run.stream_id).discrepancies == []
 
 
 def test_a_run_that_another_process_plans_is_left_to_it(settings: Settings) -> None:
     acme = press.found(settings)
     press.people(acme, 3)
-    run_id = launching.launch(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
 
-    with collide.uncommitted(lambda: planning.step(run_id, size=1)) as other:
-        beside = collide.start(lambda: planning.plan(run_id))
+    with collide.uncommitted(lambda: planning.plan_next_chunk(run_id, size=1)) as other:
+        beside = collide.start(lambda: planning.plan_run(run_id))
         assert not beside.comes_to_rest(), "it waits for the other"
         beside.answer()
         assert not other.is_done()
         assert press.addresses(Run.objects.get(pk=run_id)) == []
-    planning.plan(run_id)
+    planning.plan_run(run_id)
 
     assert len(press.addresses(Run.objects.get(pk=run_id))) == 3

@@ -7,22 +7,23 @@ from uuid import UUID, uuid4
 import pytest
 from pytest_django import Settings
 
-from postledger.accounts import actions as accounts
+from postledger.accounts import workspaces
 from postledger.accounts.queries import Organisation
-from postledger.campaigns import batches, drafts, launching
+from postledger.campaigns import drafts, launching
 from postledger.campaigns.drafts import Draft
-from postledger.campaigns.freezing import EmptyBodyError
 from postledger.campaigns.launching import AlreadyLaunchedError, BatchTakenError
-from postledger.campaigns.material import OfArticle, OfTemplate, Words
 from postledger.campaigns.models import Run
 from postledger.contacts.details import Details
 from postledger.content import articles, templates
-from postledger.content.articles import Draft as Slice
-from postledger.content.footer import FooterEnvMissingError
+from postledger.content.rendering.footer import FooterEnvMissingError
+from postledger.content.rendering.source import Format, Source
+from postledger.content.slices import SliceFields as Slice
 from postledger.content.slices import SubjectRequiredError
-from postledger.content.source import Format, Source
+from postledger.content.versions import Version
 from postledger.deliveries import queries
 from postledger.lib.errors import RefusedError
+from postledger.mailing.content_source import ArticleSource, InlineSource, TemplateSource
+from postledger.mailing.snapshot import EmptyBodyError
 from tests.campaigns import press
 from tests.contacts import people
 
@@ -42,7 +43,7 @@ def test_a_campaign_is_launched_once(acme: int) -> None:
     press.launched(acme, campaign_id)
 
     with pytest.raises(AlreadyLaunchedError):
-        launching.launch(acme, campaign_id, actor="alice", now=press.NOW)
+        launching.launch_campaign(acme, campaign_id, actor="alice", now=press.NOW)
     assert Run.objects.count() == 1
 
 
@@ -55,12 +56,12 @@ def test_a_campaign_is_launched_once(acme: int) -> None:
     ],
 )
 def test_what_cannot_be_sent_is_not_launched(
-    acme: int, words: Words, error: type[RefusedError], code: str
+    acme: int, words: InlineSource, error: type[RefusedError], code: str
 ) -> None:
-    campaign_id = press.campaign(acme, material=words)
+    campaign_id = press.campaign(acme, content=words)
 
     with pytest.raises(error) as refused:
-        launching.launch(acme, campaign_id, actor="alice", now=press.NOW)
+        launching.launch_campaign(acme, campaign_id, actor="alice", now=press.NOW)
 
     assert refused.value.code == code
     assert not Run.objects.exists()
@@ -70,28 +71,29 @@ def test_what_cannot_be_sent_is_not_launched(
 def test_without_a_footer_nothing_is_launched(acme: int, missing: str) -> None:
     whole = Organisation("Acme", "1 Main St", "https://acme.example/unsubscribe")
     fields = {field: getattr(whole, field) for field in ("name", "address", "unsubscribe_base_url")}
-    accounts.set_organisation(acme, Organisation(**{**fields, missing: ""}), actor="alice")
+    workspaces.set_organisation(acme, Organisation(**{**fields, missing: ""}), actor="alice")
 
     with pytest.raises(FooterEnvMissingError):
-        launching.launch(acme, press.campaign(acme), actor="alice", now=press.NOW)
+        launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
 
 
 def test_a_later_edit_does_not_change_what_was_launched(acme: int) -> None:
     people.contact(acme)
     campaign_id = press.campaign(acme)
-    run_id = launching.launch(acme, campaign_id, actor="alice", now=press.NOW)
-    changed = Draft("news-1", "Other", replace(press.WORDS, subject="Other"), audience={"a": "b"})
-    drafts.update(acme, campaign_id, changed, actor="alice", now=press.NOW)
+    run_id = launching.launch_campaign(acme, campaign_id, actor="alice", now=press.NOW)
+    other = replace(press.WORDS, subject="Other")
+    changes = {"name": "Other", "content": other, "audience": {"a": "b"}}
+    drafts.change_campaign(acme, campaign_id, changes, actor="alice", now=press.NOW)
 
     run = press.planned(run_id)
 
     assert press.addresses(run) == [people.R1]
-    assert queries.bodies(run.stream_id, [-1])[-1].subject == "News"
+    assert queries.read_bodies(run.stream_id, [-1])[-1].subject == "News"
 
 
 def batch(acme: int, draft: Draft, batch_id: UUID) -> UUID:
-    put = batches.put(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
-    return launching.send_batch(put, batch_id=batch_id, actor="alice", now=press.NOW)
+    put = drafts.put_campaign(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
+    return launching.launch_batch(put, batch_id=batch_id, actor="alice", now=press.NOW)
 
 
 def test_a_repeated_batch_is_the_same_run_and_changes_no_row(acme: int) -> None:
@@ -115,7 +117,7 @@ def test_a_batch_with_other_input_is_refused_and_the_campaign_stays_as_it_was(ac
     with pytest.raises(BatchTakenError):
         batch(acme, Draft("news", "News", press.WORDS, audience={"state": "OH"}), batch_id)
 
-    [facts] = drafts.listing(acme)
+    [facts] = drafts.list_campaigns(acme)
     assert facts.audience == {}
 
 
@@ -137,19 +139,16 @@ def test_each_gets_the_template_in_a_language_of_theirs_or_the_fallback(acme: in
     templates.add_version(
         acme,
         key="hello",
-        required=[],
-        optional=[],
-        fallback_locale="en",
-        texts=texts,
+        version=Version((), (), "en", tuple(texts)),
         actor="alice",
     )
     for name, locale in (("a", "pt-BR"), ("b", "ru"), ("c", ""), ("d", "en")):
         people.contact(acme, f"{name}@example.com", Details(locale=locale))
 
-    run = press.launched(acme, press.campaign(acme, material=OfTemplate("hello")))
+    run = press.launched(acme, press.campaign(acme, content=TemplateSource("hello")))
 
     subjects = {
-        number: queries.bodies(run.stream_id, [-1 - number])[-1 - number].subject
+        number: queries.read_bodies(run.stream_id, [-1 - number])[-1 - number].subject
         for number in (0, 1)
     }
     assert [subjects[line[3]] for line in press.lines(run)] == [
@@ -167,12 +166,12 @@ def test_without_a_fallback_who_reads_another_language_is_counted_and_not_mailed
         for locale in ("en", "pt")
     ]
     templates.add_version(
-        acme, key="hello", required=[], optional=[], fallback_locale="", texts=texts, actor="alice"
+        acme, key="hello", version=Version((), (), "", tuple(texts)), actor="alice"
     )
     people.contact(acme, "a@example.com", Details(locale="ru"))
     people.contact(acme, "b@example.com", Details(locale="pt"))
 
-    run = press.launched(acme, press.campaign(acme, material=OfTemplate("hello")))
+    run = press.launched(acme, press.campaign(acme, content=TemplateSource("hello")))
 
     assert press.addresses(run) == ["b@example.com"]
     assert run.excluded == {"template_missing_locale": 1}
@@ -190,7 +189,7 @@ def article(acme: int) -> None:
             published_from=press.NOW + timedelta(hours=1),
         ),
     ):
-        articles.add_slice(acme, article_key="may", draft=slice_, actor="alice")
+        articles.add_slice(acme, article_key="may", fields=slice_, actor="alice")
 
 
 def test_recipients_whose_places_meet_the_same_slices_share_a_letter(acme: int) -> None:
@@ -199,7 +198,7 @@ def test_recipients_whose_places_meet_the_same_slices_share_a_letter(acme: int) 
     for name, ids in places.items():
         people.contact(acme, f"{name}@example.com", Details(ocd_ids=ids))
 
-    run = press.launched(acme, press.campaign(acme, material=OfArticle("may")))
+    run = press.launched(acme, press.campaign(acme, content=ArticleSource("may")))
 
     letters = [line[3] for line in press.lines(run)]
     assert letters[0] == letters[3] != letters[1] == letters[2]
@@ -209,6 +208,6 @@ def test_an_article_without_a_slice_for_now_is_not_launched(acme: int) -> None:
     articles.create(acme, key="may", title="May", actor="alice")
 
     with pytest.raises(EmptyBodyError):
-        launching.launch(
-            acme, press.campaign(acme, material=OfArticle("may")), actor="alice", now=press.NOW
+        launching.launch_campaign(
+            acme, press.campaign(acme, content=ArticleSource("may")), actor="alice", now=press.NOW
         )

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns import launching, planning, steering
+from postledger.campaigns import launching, planning, run_control
 from postledger.campaigns.models import Run
-from postledger.contacts import actions
+from postledger.contacts.actions import contacts
 from postledger.contacts.details import Changes
 from postledger.contacts.models import Contact
 from postledger.deliveries import entries, ledger
@@ -36,14 +36,16 @@ def refused(position: int) -> Entry:
 
 def move(acme: int, contact_id: int, address: str) -> None:
     changes = Changes(address=address)
-    actions.update_contact(acme, contact_id=contact_id, changes=changes, actor="bob", now=press.NOW)
+    contacts.update_contact(
+        acme, contact_id=contact_id, changes=changes, actor="bob", now=press.NOW
+    )
 
 
 def begun(acme: int) -> tuple[Run, int]:
     """A run to alice and bob of which alice's mail is planned; and alice."""
     alice, _ = people.contact(acme, ALICE), people.contact(acme, BOB)
-    run_id = launching.launch(acme, press.campaign(acme), actor="alice", now=press.NOW)
-    planning.step(run_id, size=1)
+    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    planning.plan_next_chunk(run_id, size=1)
     run = Run.objects.get(pk=run_id)
     assert press.addresses(run) == [ALICE]
     return run, alice
@@ -51,11 +53,11 @@ def begun(acme: int) -> tuple[Run, int]:
 
 def rest_of(acme: int, run: Run) -> Run:
     """What a rest mails, after all that waited of the run was cancelled."""
-    steering.cancel(acme, run.pk, actor="alice")
+    run_control.cancel_run(acme, run.pk, actor="alice")
     while ledger.drain(run.stream_id):
         pass
-    planning.plan(run.pk)
-    return press.planned(launching.rest(acme, run.pk, actor="alice", now=press.NOW))
+    planning.plan_run(run.pk)
+    return press.planned(launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW))
 
 
 def test_who_moves_after_a_mail_and_ahead_of_planning_gets_no_second_one(acme: int) -> None:

@@ -14,19 +14,20 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from postledger.campaigns.models import Run, Variant
+from postledger.campaigns.models import Run
 from postledger.content import articles
-from postledger.content.articles import Draft
+from postledger.content.slices import SliceFields
 from postledger.deliveries import audit, ledger, queries
 from postledger.deliveries.entries import Window
 from postledger.deliveries.states import State
 from postledger.dispatch.rounds import round_input
+from postledger.mailing.models import Variant
 from tests import cast
 from tests.campaigns import press
-from tests.drill.saying import say
 from tests.journeys import post, rig
-from tests.proof import crews
 from tests.web import callers
+from tools.drill.saying import say
+from tools.proof import crews
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,7 +51,7 @@ def write(workspace_id: int) -> None:
     pieces = {None: "The week in Ohio"} | {place(name): f"News of {name}" for name in COUNTIES}
     for scope, title in pieces.items():
         name = "everybody" if scope is None else scope.rpartition(":")[2]
-        draft = Draft(
+        draft = SliceFields(
             scope_ocd_id=scope,
             section_order=0 if scope is None else 1,
             is_headline=True,
@@ -58,7 +59,7 @@ def write(workspace_id: int) -> None:
             body_md=f"## {title}\n\nA story for {name}.",
             is_published=True,
         )
-        articles.add_slice(workspace_id, article_key="week", draft=draft, actor="alice")
+        articles.add_slice(workspace_id, article_key="week", fields=draft, actor="alice")
 
 
 def readers() -> dict[str, Counties]:
@@ -130,7 +131,7 @@ def test_each_reader_of_a_newsletter_gets_the_letter_of_their_places(tmp_path: P
 
     mails = box.mails()
     audited = audit.audit(run.stream_id)
-    letters = Variant.objects.filter(run=run).values("letter").distinct().count()
+    letters = Variant.objects.filter(stream_id=run.stream_id).values("letter").distinct().count()
     say(
         f"{READERS:,} readers, {letters} letters: planned after {planned:.1f} s,"
         f" sent {seconds:.1f} s later"
@@ -145,7 +146,7 @@ def test_each_reader_of_a_newsletter_gets_the_letter_of_their_places(tmp_path: P
     assert got == {address: due(counties) for address, counties in of_address.items()}
     assert len(set(got.values())) == letters == SETS
     assert audited.books.counts[State.ACCEPTED] == READERS
-    assert audited.findings == []
+    assert audited.discrepancies == []
 
 
 def test_a_round_makes_only_the_letters_that_its_mails_use() -> None:
@@ -153,13 +154,15 @@ def test_a_round_makes_only_the_letters_that_its_mails_use() -> None:
     write(acme)
     people(acme, {"r1@example.com": ("adams",), "r2@example.com": ("allen",)})
     stream_id = press.planned(send().pk).stream_id
-    stream = queries.stream(stream_id)
+    stream = queries.find_stream(stream_id)
     assert stream is not None
-    everything = queries.bodies(stream_id, [ledger.shared(0), ledger.shared(1)])
+    everything = queries.read_bodies(
+        stream_id, [ledger.shared_position(0), ledger.shared_position(1)]
+    )
     [batch] = cast.claim(stream_id).batches
 
     found = round_input.read(stream, [Window(batch, batch.lo + 1)], everything)
 
     [recipient] = found.recipients
     assert len(everything) == 2
-    assert list(found.letters) == [ledger.shared(recipient.letter)]
+    assert list(found.letters) == [ledger.shared_position(recipient.letter)]

@@ -7,17 +7,18 @@ import pytest
 from django.db.models.functions import Now
 from pytest_django import Settings
 
-from postledger.accounts import actions as accounts
+from postledger.accounts import workspaces
 from postledger.campaigns import launching, planning
-from postledger.campaigns.material import Words
 from postledger.campaigns.models import Run
-from postledger.campaigns.timing import At, Local
-from postledger.contacts import actions
+from postledger.contacts import states
+from postledger.contacts.actions import subscriptions, suppression
 from postledger.contacts.details import Details
 from postledger.contacts.models import Contact, Subscription
-from postledger.contacts.unsubscribe import Wish
-from postledger.content.source import Format
+from postledger.contacts.unsubscribe_links import UnsubscribeRequest
+from postledger.content.rendering.source import Format
 from postledger.deliveries import queries
+from postledger.mailing.content_source import InlineSource
+from postledger.mailing.send_times import SendTime
 from tests.campaigns import press
 from tests.contacts import people
 
@@ -54,12 +55,12 @@ def test_who_must_not_be_mailed_is_counted_by_why_and_not_planned(acme: int) -> 
     people.leave(acme, "left@example.com", "news")
     people.contact(acme, "elsewhere@example.com")
     by_name = {c.address.partition("@")[0]: c.pk for c in Contact.objects.all()}
-    people.act(actions.pause, acme, by_name["paused"])
+    people.act(subscriptions.pause, acme, by_name["paused"])
     Subscription.objects.filter(contact_id=by_name["asked"]).update(state="pending")
-    actions.suppress(
+    suppression.suppress(
         acme,
         address="kept@example.com",
-        reason=actions.SuppressionReason.BY_HAND,
+        reason=states.SuppressionReason.BY_HAND,
         actor="alice",
     )
 
@@ -86,7 +87,7 @@ def test_a_mail_without_a_list_does_not_go_to_whom_a_form_made_and_who_never_con
         contact_id = people.unconfirmed(acme, f"{name}@example.com")
         people.ask(acme, contact_id)
         if name == "confirmed":
-            people.act(actions.confirm, acme, contact_id)
+            people.act(subscriptions.confirm, acme, contact_id)
     people.leave(acme, "left@example.com", "news")
 
     run = press.launched(acme, press.campaign(acme))
@@ -113,7 +114,7 @@ def test_a_snooze_that_ends_before_a_mail_is_due_does_not_keep_it_back(acme: int
     people.news(acme)
     due = datetime.now(UTC) + timedelta(days=7)
     for name, end in (("awake", due - timedelta(days=6)), ("asleep", due + timedelta(days=1))):
-        actions.snooze(
+        subscriptions.snooze(
             acme,
             contact_id=people.member(acme, f"{name}@example.com"),
             list_key="news",
@@ -122,7 +123,7 @@ def test_a_snooze_that_ends_before_a_mail_is_due_does_not_keep_it_back(acme: int
             now=press.NOW,
         )
 
-    later = press.launched(acme, press.campaign(acme, list_key="news", when=At(due)))
+    later = press.launched(acme, press.campaign(acme, list_key="news", timing=SendTime(at=due)))
     now = press.launched(acme, press.campaign(acme, tag="news-2", list_key="news"))
 
     assert press.addresses(later) == ["awake@example.com"]
@@ -133,9 +134,9 @@ def test_a_snooze_that_ends_before_a_mail_is_due_does_not_keep_it_back(acme: int
 def test_a_letter_gets_the_name_and_the_attributes_it_uses_and_no_others(acme: int) -> None:
     known = Details(name="Ann", attributes={"plan": "pro", "secret": "x"}, from_name="Bob at Acme")
     contact_id = people.contact(acme, "ann@example.com", known)
-    words = Words("News", "{{ name }} has {{ plan }}.", Format.MARKDOWN, required=("plan",))
+    words = InlineSource("News", "{{ name }} has {{ plan }}.", Format.MARKDOWN, required=("plan",))
 
-    run = press.launched(acme, press.campaign(acme, material=words))
+    run = press.launched(acme, press.campaign(acme, content=words))
 
     [(_, planned, variables, letter)] = press.lines(run)
     assert planned == contact_id
@@ -155,14 +156,14 @@ def test_who_comes_after_the_launch_is_not_part_of_the_run(acme: int) -> None:
 
 
 def planning_of(acme: int, campaign_id: int) -> UUID:
-    return launching.launch(acme, campaign_id, actor="alice", now=press.NOW)
+    return launching.launch_campaign(acme, campaign_id, actor="alice", now=press.NOW)
 
 
 def test_a_run_goes_on_after_the_chunk_that_was_committed(acme: int) -> None:
     press.people(acme, 35)
     run_id = planning_of(acme, press.campaign(acme))
-    assert planning.step(run_id, size=10)
-    assert planning.step(run_id, size=10)
+    assert planning.plan_next_chunk(run_id, size=10)
+    assert planning.plan_next_chunk(run_id, size=10)
     middle = Run.objects.get(pk=run_id)
 
     run = press.planned(run_id)
@@ -170,15 +171,14 @@ def test_a_run_goes_on_after_the_chunk_that_was_committed(acme: int) -> None:
     assert middle.cursor_place != ""
     assert len(press.addresses(run)) == 35
     assert len(set(map(str.lower, press.addresses(run)))) == 35
-    assert queries.books_of([run.stream_id])[run.stream_id].planned == 35
+    assert queries.read_books([run.stream_id])[run.stream_id].planned == 35
 
 
 def test_who_leaves_while_a_run_is_planned_gets_nothing(acme: int) -> None:
     press.people(acme, 5)
     run_id = planning_of(acme, press.campaign(acme))
-    actions.unsubscribe(
-        acme, wish=Wish("r4@example.com", "general"), origin=people.LINK, now=press.NOW
-    )
+    request = UnsubscribeRequest("r4@example.com", "general")
+    suppression.unsubscribe(acme, request=request, origin=people.LINK, now=press.NOW)
 
     run = press.planned(run_id)
 
@@ -186,7 +186,7 @@ def test_who_leaves_while_a_run_is_planned_gets_nothing(acme: int) -> None:
     assert run.excluded == {"unsubscribed": 1}
 
 
-NINE = Local(datetime(2026, 11, 16, 9))  # noqa: DTZ001  a time on everybody's own clock
+NINE = SendTime(local_time=datetime(2026, 11, 16, 9))  # noqa: DTZ001  in everybody's own zone
 
 
 def test_whose_zone_is_unknown_is_in_the_zone_that_the_workspace_had_at_the_launch(
@@ -195,10 +195,10 @@ def test_whose_zone_is_unknown_is_in_the_zone_that_the_workspace_had_at_the_laun
     people.contact(acme, "a@example.com", Details(time_zone="Asia/Tokyo"))
     people.contact(acme, "b@example.com")
     Contact.objects.update(updated_at=Now() - timedelta(days=1))
-    run_id = planning_of(acme, press.campaign(acme, when=NINE))
-    assert planning.step(run_id)
+    run_id = planning_of(acme, press.campaign(acme, timing=NINE))
+    assert planning.plan_next_chunk(run_id)
 
-    accounts.set_time_zone(acme, "Asia/Tokyo", actor="alice")
+    workspaces.set_time_zone(acme, "Asia/Tokyo", actor="alice")
 
     assert press.addresses(press.planned(run_id)) == ["a@example.com", "b@example.com"]
 
@@ -206,7 +206,7 @@ def test_whose_zone_is_unknown_is_in_the_zone_that_the_workspace_had_at_the_laun
 def test_who_leaves_during_a_launch_by_local_time_is_counted_once(acme: int) -> None:
     for name in ("a", "b"):
         people.contact(acme, f"{name}@example.com", Details(time_zone="Asia/Tokyo"))
-    run_id = planning_of(acme, press.campaign(acme, when=NINE))
+    run_id = planning_of(acme, press.campaign(acme, timing=NINE))
     people.leave(acme, "b@example.com")
 
     run = press.planned(run_id)

@@ -19,10 +19,10 @@ from django.db import connection
 from postledger.deliveries import audit
 from postledger.deliveries.states import State
 from tests.campaigns import press
-from tests.drill.saying import say
 from tests.journeys import rig
-from tests.proof import crews
 from tests.races import collide
+from tools.drill.saying import say
+from tools.proof import crews
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -111,7 +111,7 @@ def test_one_poisoned_recipient_of_each_window_leaves_the_others_their_mail(
         account = {"host": "127.0.0.1", "port": port, "tls": "none", "connections": WINDOW}
         acme = crews.workspace("acme", "smtp", **account)
         addresses = people(acme, poisoned)
-        run = press.launched(acme, press.campaign(acme, material=WORDS))
+        run = press.launched(acme, press.campaign(acme, content=WORDS))
         assert press.addresses(run) == addresses
         with crews.at_work(tmp_path) as beat:
             seconds = crews.wait(beat, run.stream_id, seconds=600)
@@ -125,4 +125,4 @@ def test_one_poisoned_recipient_of_each_window_leaves_the_others_their_mail(
     assert postmaster.taken == Counter(to for at, to in enumerate(addresses) if at not in poisoned)
     assert {at: code for at, code in codes.items() if code is not None} == poisoned
     assert counts == {State.ACCEPTED: READERS - WINDOWS, State.FAILED: WINDOWS}
-    assert audited.findings == []
+    assert audited.discrepancies == []

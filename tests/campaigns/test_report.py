@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns import report, steering
+from postledger.campaigns import report, run_control
 from postledger.campaigns.launching import CampaignUnknownError
 from postledger.campaigns.models import Run
 from postledger.deliveries import entries, ledger, reporting
@@ -38,7 +38,7 @@ def run_to(acme: int, count: int) -> Run:
 
 
 def read(acme: int, run: Run) -> list[dict[str, str]]:
-    return list(csv.DictReader(report.rows(acme, run.pk)))
+    return list(csv.DictReader(report.write_csv(acme, run.pk)))
 
 
 def test_a_report_says_of_each_mail_what_became_of_it(acme: int) -> None:
@@ -63,16 +63,16 @@ def test_a_report_says_of_each_mail_what_became_of_it(acme: int) -> None:
     assert {line["sent_at"] for line in rest} == {""}
 
 
-def test_every_state_has_a_word_and_only_what_was_accepted_is_sent() -> None:
-    words = {state: report._word(state) for state in State}
+def test_every_state_has_a_status_and_only_accepted_mail_is_sent() -> None:
+    statuses = {state: report._status(state) for state in State}
 
-    assert words == {**{state: state.value for state in State}, State.ACCEPTED: "sent"}
+    assert statuses == {**{state: state.value for state in State}, State.ACCEPTED: "sent"}
 
 
 def test_what_failed_and_then_went_has_no_error(acme: int) -> None:
     run = run_to(acme, 1)
     cast.book(run.stream_id, refused)
-    steering.retry_failed(acme, run.pk, actor="alice")
+    run_control.retry_failed(acme, run.pk, actor="alice")
     requeued = read(acme, run)
     cast.book(run.stream_id, taken)
 
@@ -92,10 +92,10 @@ def test_a_spreadsheet_executes_nothing_of_a_report(acme: int) -> None:
 
 def test_a_report_is_read_page_by_page_and_never_as_a_whole(acme: int) -> None:
     run = run_to(acme, reporting._AT_ONCE * 2 + 1)
-    lines = report.rows(acme, run.pk)
+    lines = report.write_csv(acme, run.pk)
 
     first = list(islice(lines, reporting._AT_ONCE))
-    steering.cancel(acme, run.pk, actor="alice")
+    run_control.cancel_run(acme, run.pk, actor="alice")
     while ledger.drain(run.stream_id):
         pass
     rest = list(lines)
@@ -113,7 +113,7 @@ def test_failures_are_grouped_by_cause_with_an_example_and_what_to_do(acme: int)
     cast.book(run.stream_id, entries.in_doubt, size=1)
     cast.book(run.stream_id, taken, size=2)
 
-    found = report.failures(acme, run.pk)
+    found = report.list_failures(acme, run.pk)
 
     assert [(one.state, one.code, one.count, one.example) for one in found] == [
         (State.FAILED, "550 5.1.1", 3, "No such user."),
@@ -128,16 +128,16 @@ def test_failures_are_grouped_by_cause_with_an_example_and_what_to_do(acme: int)
 def test_what_was_retried_is_no_failure_any_more(acme: int) -> None:
     run = run_to(acme, 2)
     cast.book(run.stream_id, refused)
-    assert report.failures(acme, run.pk)[0].count == 2
+    assert report.list_failures(acme, run.pk)[0].count == 2
 
-    steering.retry_failed(acme, run.pk, actor="alice")
+    run_control.retry_failed(acme, run.pk, actor="alice")
 
-    assert report.failures(acme, run.pk) == []
+    assert report.list_failures(acme, run.pk) == []
 
 
 def test_what_was_cancelled_has_no_error(acme: int) -> None:
     run = run_to(acme, 1)
-    steering.cancel(acme, run.pk, actor="alice")
+    run_control.cancel_run(acme, run.pk, actor="alice")
     while ledger.drain(run.stream_id):
         pass
 
@@ -152,6 +152,6 @@ def test_another_workspace_has_no_such_run(acme: int, settings: Settings) -> Non
 
     for workspace_id, run_id in ((globex, run.pk), (acme, uuid4())):
         with pytest.raises(CampaignUnknownError):
-            report.rows(workspace_id, run_id)
+            report.write_csv(workspace_id, run_id)
         with pytest.raises(CampaignUnknownError):
-            report.failures(workspace_id, run_id)
+            report.list_failures(workspace_id, run_id)

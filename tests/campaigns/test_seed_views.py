@@ -7,14 +7,14 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from postledger.campaigns import batches, drafts, launching
+from postledger.campaigns import drafts, launching
 from postledger.campaigns.drafts import Draft
-from postledger.campaigns.material import OfArticle, Words
 from postledger.campaigns.models import Run
 from postledger.content import articles
-from postledger.content.articles import Draft as Slice
-from postledger.content.source import Format
+from postledger.content.rendering.source import Format
+from postledger.content.slices import SliceFields as Slice
 from postledger.deliveries import entries
+from postledger.mailing.content_source import ArticleSource, InlineSource
 from tests import cast
 from tests.campaigns import press
 from tests.deliveries import views
@@ -79,8 +79,8 @@ def test_a_repeated_batch_adds_no_history_and_no_run(acme: int) -> None:
 
     def send() -> Run:
         draft = Draft("news-1", "News", press.WORDS)
-        campaign = batches.put(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
-        run_id = launching.send_batch(campaign, batch_id=batch_id, actor="alice", now=press.NOW)
+        campaign = drafts.put_campaign(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
+        run_id = launching.launch_batch(campaign, batch_id=batch_id, actor="alice", now=press.NOW)
         return press.planned(run_id)
 
     run = send()
@@ -104,12 +104,11 @@ def test_a_run_is_told_with_its_article_as_it_was_launched(acme: int) -> None:
     press.people(acme, 1)
     articles.create(acme, key="budget", title="Budget", actor="alice")
     words = Slice(title="Budget", body_md="Hello.", is_headline=True, is_published=True)
-    articles.add_slice(acme, article_key="budget", draft=words, actor="alice")
-    campaign_id = press.campaign(acme, material=OfArticle("budget"))
+    articles.add_slice(acme, article_key="budget", fields=words, actor="alice")
+    campaign_id = press.campaign(acme, content=ArticleSource("budget"))
     run = press.launched(acme, campaign_id)
-    drafts.update(
-        acme, campaign_id, Draft("news-1", "News", press.WORDS), actor="bob", now=press.NOW
-    )
+    changes = {"content": press.WORDS}
+    drafts.change_campaign(acme, campaign_id, changes, actor="bob", now=press.NOW)
 
     assert runs() == [
         {
@@ -124,7 +123,7 @@ def test_a_run_is_told_with_its_article_as_it_was_launched(acme: int) -> None:
 
 
 def test_a_test_is_a_run_without_history(acme: int) -> None:
-    run_id = launching.test(
+    run_id = launching.send_test(
         acme, press.campaign(acme), addresses="a@example.com", actor="alice", now=press.NOW
     )
     run = press.planned(run_id)
@@ -136,8 +135,8 @@ def test_a_test_is_a_run_without_history(acme: int) -> None:
 
 def test_the_log_and_the_outbox_tell_what_a_campaign_said(acme: int) -> None:
     press.people(acme, 2)
-    words = Words("Good news", "Hello, {{ name }}.", Format.MARKDOWN)
-    run = press.launched(acme, press.campaign(acme, material=words))
+    words = InlineSource("Good news", "Hello, {{ name }}.", Format.MARKDOWN)
+    run = press.launched(acme, press.campaign(acme, content=words))
 
     for row in views.read("email_logs", run.stream_id) + views.read("email_outbox", run.stream_id):
         assert (row["subject"], row["requestId"]) == ("Good news", str(run.pk))

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from postledger.campaigns import states
-from postledger.campaigns.states import Ending, Facts, RunState
+from postledger.campaigns.states import Ending, RunFacts, RunState
 
-DONE = Facts(
+DONE = RunFacts(
     is_planned=True,
     is_held=False,
     is_cancelled=False,
@@ -35,6 +35,8 @@ DONE = Facts(
         (replace(DONE, ended_as=Ending.CLOSED, failed=3), RunState.CLOSED, None),
     ],
 )
-def test_a_run_stands_as_its_books_say(run: Facts, state: RunState, ending: Ending | None) -> None:
+def test_a_run_stands_as_its_books_say(
+    run: RunFacts, state: RunState, ending: Ending | None
+) -> None:
     assert states.state_of(run) is state
     assert states.ending_of(run) is ending

@@ -11,11 +11,12 @@ from django.db import OperationalError, connection
 from pytest_django import Settings
 
 from postledger.campaigns import launching, planning
-from postledger.campaigns.material import OfArticle
-from postledger.campaigns.models import Run, Variant
+from postledger.campaigns.models import Run
 from postledger.contacts.details import Details
 from postledger.content import articles
-from postledger.content.articles import Draft
+from postledger.content.slices import SliceFields
+from postledger.mailing.content_source import ArticleSource
+from postledger.mailing.models import Variant
 from tests.campaigns import press
 from tests.contacts import people
 from tests.journeys import stage
@@ -46,7 +47,7 @@ def two(workspace_id: int) -> list[UUID]:
     """Two launches, in the order in which they are planned."""
     press.people(workspace_id, 3)
     return [
-        launching.launch(
+        launching.launch_campaign(
             workspace_id, press.campaign(workspace_id, tag=tag), actor="alice", now=press.NOW
         )
         for tag in ("first", "second")
@@ -124,16 +125,16 @@ def test_readers_of_very_many_places_with_long_names_get_their_letter(acme: int)
     places = [f"ocd-division/{secrets.token_urlsafe(180)}" for _ in range(100)]
     articles.create(acme, key="week", title="The week", actor="alice")
     for place in places:
-        draft = Draft(scope_ocd_id=place, title="News", body_md="A story.", is_published=True)
-        articles.add_slice(acme, article_key="week", draft=draft, actor="alice")
+        draft = SliceFields(scope_ocd_id=place, title="News", body_md="A story.", is_published=True)
+        articles.add_slice(acme, article_key="week", fields=draft, actor="alice")
     people.contact(acme, "all@example.com", Details(ocd_ids=places))
     people.contact(acme, "most@example.com", Details(ocd_ids=places[1:]))
     people.contact(acme, "most-too@example.com", Details(ocd_ids=places[1:]))
 
-    run = press.launched(acme, press.campaign(acme, material=OfArticle("week")))
+    run = press.launched(acme, press.campaign(acme, content=ArticleSource("week")))
 
     letters = {address: letter for address, _, _, letter in press.lines(run)}
     assert run.trouble == ""
     assert letters["all@example.com"] != letters["most@example.com"]
     assert letters["most@example.com"] == letters["most-too@example.com"]
-    assert Variant.objects.filter(run=run).count() == 2
+    assert Variant.objects.filter(stream_id=run.stream_id).count() == 2

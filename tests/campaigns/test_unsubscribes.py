@@ -21,10 +21,10 @@ from pytest_django import Settings
 from postledger.deliveries import audit, queries
 from postledger.deliveries.states import State
 from tests.campaigns import press
-from tests.drill.saying import say
 from tests.journeys import stage
-from tests.proof import crews
 from tests.web.public import visiting
+from tools.drill.saying import say
+from tools.proof import crews
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,7 +90,7 @@ def leave_one_by_one(
 
 
 def _settled(stream_id: int) -> int:
-    return sum(queries.books_of([stream_id])[stream_id].counts.values())
+    return sum(queries.read_books([stream_id])[stream_id].counts.values())
 
 
 def test_who_left_is_mailed_nothing_that_was_not_on_its_way(
@@ -123,7 +123,7 @@ def test_who_left_is_mailed_nothing_that_was_not_on_its_way(
     say(f"{READERS:,} readers in {seconds:.0f} s, {LEAVERS:,} left meanwhile: {counts}")
     assert places[Place.WAITING] >= LEAVERS / 5, "nearly nobody left in time: this proves nothing"
     assert mailed[Place.WAITING] == mailed[Place.COMPOSED] == 0
-    assert audited.findings == []
+    assert audited.discrepancies == []
     assert max(taken.values()) == 1
     assert audited.books.counts[State.SUPPRESSED] == LEAVERS - mailed.total()
     assert len(taken) == audited.books.counts[State.ACCEPTED] == READERS - LEAVERS + mailed.total()

@@ -2,11 +2,11 @@
 
 import pytest
 
-from postledger.config import database_url
+from postledger.config import env
 
 
 def test_every_part_of_an_address_is_read() -> None:
-    address = database_url.parse(
+    address = env.parse_database_url(
         "postgresql://alice:pass@db.example.com:6432/books?sslmode=require"
     )
 
@@ -17,19 +17,19 @@ def test_every_part_of_an_address_is_read() -> None:
 
 
 def test_missing_parts_are_left_to_libpq() -> None:
-    address = database_url.parse("postgres:///books")
+    address = env.parse_database_url("postgres:///books")
 
     assert (address.user, address.password, address.host, address.port) == ("", "", "", "")
 
 
 def test_encoded_characters_are_decoded() -> None:
-    address = database_url.parse("postgresql://a%40b:p%2Fw%3A@h/my%20books")
+    address = env.parse_database_url("postgresql://a%40b:p%2Fw%3A@h/my%20books")
 
     assert (address.user, address.password, address.name) == ("a@b", "p/w:", "my books")
 
 
 def test_a_socket_folder_comes_from_the_query() -> None:
-    address = database_url.parse("postgresql://alice@/books?host=/run/postgresql")
+    address = env.parse_database_url("postgresql://alice@/books?host=/run/postgresql")
 
     assert address.host == "/run/postgresql"
     assert address.options == {}
@@ -45,19 +45,19 @@ def test_a_socket_folder_comes_from_the_query() -> None:
         ("postgresql://h", "database name"),
         ("postgresql://h/", "database name"),
         ("postgresql://h/books/more", "database name"),
-        ("postgresql://h:port/books", "no readable address"),
-        ("postgresql://h:99999/books", "no readable address"),
-        ("postgresql://[::1/books", "no readable address"),
+        ("postgresql://h:port/books", "not a valid address"),
+        ("postgresql://h:99999/books", "not a valid address"),
+        ("postgresql://[::1/books", "not a valid address"),
     ],
 )
 def test_an_unusable_address_is_refused_with_its_reason(url: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        database_url.parse(url)
+        env.parse_database_url(url)
 
 
 def test_neither_refusal_nor_repr_shows_the_password() -> None:
     with pytest.raises(ValueError, match="database name") as caught:
-        database_url.parse("postgresql://alice:hunter2@h/")
+        env.parse_database_url("postgresql://alice:hunter2@h/")
 
     assert "hunter2" not in str(caught.value)
-    assert "hunter2" not in repr(database_url.parse("postgresql://alice:hunter2@h/books"))
+    assert "hunter2" not in repr(env.parse_database_url("postgresql://alice:hunter2@h/books"))

@@ -6,10 +6,10 @@ from datetime import datetime
 from operator import ge, gt, le, lt
 from typing import Any
 
-from postledger.contacts.filters import (
+from postledger.contacts.filters.expressions import (
     All,
     AnyOf,
-    Attribute,
+    AttributeField,
     Column,
     Comparison,
     Filter,
@@ -48,9 +48,9 @@ def matches(audience: Filter, traits: Traits) -> bool:
             return _holds(op, _value(name, traits), value)
 
 
-def _value(name: Column | Attribute, traits: Traits) -> object:
+def _value(name: Column | AttributeField, traits: Traits) -> object:
     match name:
-        case Attribute(key):
+        case AttributeField(key):
             return traits.attributes.get(key)
         case Column.OCD_IDS:
             # Nobody lives nowhere: without a place, there is no value.

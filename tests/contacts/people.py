@@ -3,13 +3,20 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from postledger.accounts import actions as accounts
-from postledger.contacts import actions, consent, queries
-from postledger.contacts.consent import Incoming, Origin
+from postledger.accounts import workspaces
+from postledger.contacts import consent, lists, suppressions
+from postledger.contacts.actions import (
+    apply_feedback,
+    contacts,
+    restoration,
+    subscriptions,
+    suppression,
+)
+from postledger.contacts.consent import Origin, StateReport
 from postledger.contacts.details import Details
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
-from postledger.contacts.states import ContactState, Kept, SubscriptionState
-from postledger.contacts.unsubscribe import GENERAL, Wish
+from postledger.contacts.states import ContactState, SubscriptionState, SuppressionStatus
+from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeRequest
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -21,25 +28,25 @@ R1 = "r1@example.com"
 
 
 def workspace(name: str = "acme") -> int:
-    return accounts.create_workspace(name, actor="alice")
+    return workspaces.create_workspace(name, actor="alice")
 
 
 def contact(workspace_id: int, address: str = R1, details: Details | None = None) -> int:
-    return actions.create_contact(
+    return contacts.create_contact(
         workspace_id, address=address, details=details or Details(), actor="alice"
     )
 
 
 def unconfirmed(workspace_id: int, address: str = R1) -> int:
     """A contact that is known by a form alone."""
-    return actions.create_contact(
+    return contacts.create_contact(
         workspace_id, address=address, is_unconfirmed=True, actor="recipient"
     )
 
 
 def ask(workspace_id: int, contact_id: int, key: str = "news") -> SubscriptionState:
     """Asks for a list, as anybody can do by a form."""
-    return actions.subscribe(
+    return subscriptions.subscribe(
         workspace_id, contact_id=contact_id, list_key=key, origin=FORM, now=NOW
     )
 
@@ -49,19 +56,27 @@ def is_unconfirmed(contact_id: int) -> bool:
 
 
 def news(workspace_id: int, key: str = "news") -> str:
-    actions.create_list(workspace_id, key=key, name="News", actor="alice")
+    lists.create_list(workspace_id, key=key, name="News", actor="alice")
     return key
 
 
 def member(workspace_id: int, address: str = R1, key: str = "news") -> int:
     """A contact with an active subscription to a list that is there."""
     contact_id = contact(workspace_id, address)
-    enrol(workspace_id, contact_id, key)
+    subscribe(workspace_id, contact_id, key)
     return contact_id
 
 
-def enrol(workspace_id: int, contact_id: int, key: str = "news") -> int:
-    return actions.enrol(workspace_id, [contact_id], list_key=key, origin=IMPORT, now=NOW)
+def subscribe(workspace_id: int, contact_id: int, key: str = "news") -> SubscriptionState:
+    """Subscribes a contact whose confirmation is known."""
+    return subscriptions.subscribe(
+        workspace_id,
+        contact_id=contact_id,
+        list_key=key,
+        is_confirmed=True,
+        origin=IMPORT,
+        now=NOW,
+    )
 
 
 def act(verb: Callable[..., bool], workspace_id: int, contact_id: int, key: str = "news") -> bool:
@@ -70,43 +85,45 @@ def act(verb: Callable[..., bool], workspace_id: int, contact_id: int, key: str 
 
 
 def leave(workspace_id: int, address: str = R1, key: str = GENERAL) -> bool:
-    wish = Wish(address, key)
-    return actions.unsubscribe(workspace_id, wish=wish, origin=LINK, now=NOW)
+    request = UnsubscribeRequest(address, key)
+    return suppression.unsubscribe(workspace_id, request=request, origin=LINK, now=NOW)
 
 
 def undo(workspace_id: int, address: str = R1, key: str = GENERAL) -> bool:
-    return actions.undo(workspace_id, wish=Wish(address, key), origin=LINK, now=LATER)
+    return restoration.undo(
+        workspace_id, request=UnsubscribeRequest(address, key), origin=LINK, now=LATER
+    )
 
 
 def restore(
     workspace_id: int, address: str = R1, key: str = GENERAL, reason: str = "wrote to us"
 ) -> bool:
-    return actions.restore(
+    return restoration.restore(
         workspace_id, address=address, list_key=key, reason=reason, actor="bob", now=LATER
     )
 
 
-def apply(workspace_id: int, *incoming: Incoming) -> list[consent.Applied]:
-    return actions.apply_state(workspace_id, incoming, origin=FEEDBACK)
+def apply(workspace_id: int, *reports: StateReport) -> list[consent.StateChange]:
+    return apply_feedback.apply_reports(workspace_id, reports, origin=FEEDBACK)
 
 
 def bounce(
     workspace_id: int, address: str = R1, kind: str = "Permanent", subtype: str = "General"
-) -> list[consent.Applied]:
-    told = consent.bounced(address, bounce_type=kind, bounce_subtype=subtype, at=NOW)
-    return apply(workspace_id, told)
+) -> list[consent.StateChange]:
+    report = consent.bounce_report(address, bounce_type=kind, bounce_subtype=subtype, at=NOW)
+    return apply(workspace_id, report)
 
 
-def complain(workspace_id: int, address: str = R1) -> list[consent.Applied]:
-    return apply(workspace_id, consent.complained(address, at=NOW))
+def complain(workspace_id: int, address: str = R1) -> list[consent.StateChange]:
+    return apply(workspace_id, consent.complaint_report(address, at=NOW))
 
 
 def state(contact_id: int) -> ContactState:
     return ContactState(Contact.objects.get(pk=contact_id).state)
 
 
-def kept(workspace_id: int, address: str = R1, list_id: int | None = None) -> Kept:
-    return queries.suppression(workspace_id, address=address, list_id=list_id)
+def kept(workspace_id: int, address: str = R1, list_id: int | None = None) -> SuppressionStatus:
+    return suppressions.find_status(workspace_id, address=address, list_id=list_id)
 
 
 def subscription(contact_id: int, key: str = "news") -> SubscriptionState:

@@ -7,9 +7,11 @@ import pytest
 from django.db import connection
 from psycopg import sql as pg
 
-from postledger.contacts import actions, advice, audience, filter_parsing, roll, sql
-from postledger.contacts.filters import EVERYBODY, Filter
-from postledger.contacts.roll import Roll
+from postledger.contacts import audience, index_advice, sql
+from postledger.contacts.actions import contacts
+from postledger.contacts.audience import FrozenAudience
+from postledger.contacts.filters import parsing
+from postledger.contacts.filters.expressions import EVERYBODY, Filter
 from postledger.contacts.states import ContactState
 from postledger.deliveries.ledger import sql as prepared
 from tests.contacts import people
@@ -17,17 +19,17 @@ from tests.contacts.people import NOW
 
 
 def parse(data: object) -> Filter:
-    return filter_parsing.parse(data, now=datetime(2026, 11, 15, tzinfo=UTC))
+    return parsing.parse(data, now=datetime(2026, 11, 15, tzinfo=UTC))
 
 
-def called(meant: Filter) -> Roll:
-    return Roll(meant, None, frozen_at=datetime.now(UTC) + timedelta(days=1))
+def called(meant: Filter) -> FrozenAudience:
+    return FrozenAudience(meant, None, frozen_at=datetime.now(UTC) + timedelta(days=1))
 
 
 def walked(workspace_id: int, meant: Filter, *, size: int) -> Iterator[list[str]]:
     place = ""
     for _ in range(100):
-        source = roll.chunk(workspace_id, called(meant), after=place, limit=size)
+        source = audience.compile_chunk(workspace_id, called(meant), after=place, limit=size)
         rows = sql.rows(source.sql, source.params)
         if not rows:
             return
@@ -60,7 +62,7 @@ def test_an_audience_is_walked_by_lower_case_address_in_byte_order(acme: int, si
 
 def test_an_address_is_walked_once_whatever_became_of_its_earlier_contact(acme: int) -> None:
     gone = people.contact(acme, "R1@example.com")
-    actions.delete_contact(acme, contact_id=gone, actor="alice", now=NOW)
+    contacts.delete_contact(acme, contact_id=gone, actor="alice", now=NOW)
     people.contact(acme, "r1@example.com")
 
     assert list(walked(acme, EVERYBODY, size=10)) == [["r1@example.com"]]
@@ -75,7 +77,7 @@ def test_only_active_contacts_are_walked_and_all_are_counted(acme: int, globex: 
 
     assert list(walked(acme, EVERYBODY, size=10)) == [["r0@example.com", "r3@example.com"]]
     assert audience.count(acme, EVERYBODY) == 4
-    assert audience.count(acme, audience.active(EVERYBODY)) == 2
+    assert audience.count(acme, audience.only_active(EVERYBODY)) == 2
 
 
 def test_a_sample_shows_some_with_their_state(acme: int) -> None:
@@ -93,7 +95,7 @@ def test_an_audience_can_be_walked_inside_a_statement_that_the_server_prepares(a
     for name in ("carol", "Alice", "bob"):
         people.member(acme, f"{name}@example.com")
     meant = parse({"all": [{"list": "news"}, {"not": {"field": "attributes.age", "over": 3}}]})
-    source = roll.chunk(acme, called(meant), after="", limit=10_000)
+    source = audience.compile_chunk(acme, called(meant), after="", limit=10_000)
     statement = pg.SQL(
         "WITH chosen AS (SELECT address, contact_id::text FROM ({}) AS audience)"
         " SELECT address FROM chosen WHERE %(other)s::text IS NOT NULL"
@@ -128,7 +130,7 @@ def many(acme: int) -> int:
 
 
 def explained(workspace_id: int, data: object) -> str:
-    source = audience.counting(workspace_id, parse(data))
+    source = audience.compile_query(audience.COUNT, workspace_id, parse(data))
     explain = pg.SQL("EXPLAIN {}").format(source.sql)
     return "\n".join(line for (line,) in sql.rows(explain, source.params))
 
@@ -156,14 +158,14 @@ def test_conditions_that_choose_few_are_served_by_an_index(many: int, data: obje
     "data", [{"city": "City 5"}, {"list": "news"}, {"field": "locale", "is": "l7"}]
 )
 def test_advice_is_silent_about_a_filter_that_is_fast(many: int, data: object) -> None:
-    assert advice.advice(many, parse(data)) is None
+    assert index_advice.advise(many, parse(data)) is None
 
 
 def test_advice_is_given_on_whatever_took_long(many: int) -> None:
     meant = parse({"city": "City 5"})
 
-    assert advice.advice(many, meant, took=advice.PROMISED) is None
-    assert advice.advice(many, meant, took=advice.PROMISED * 1.01) is not None
+    assert index_advice.advise(many, meant, took=index_advice.PROMISED) is None
+    assert index_advice.advise(many, meant, took=index_advice.PROMISED * 1.01) is not None
 
 
 @pytest.mark.parametrize(
@@ -196,7 +198,7 @@ def test_advice_is_given_on_whatever_took_long(many: int) -> None:
 def test_advice_names_an_index_that_is_missing_and_would_be_used(
     many: int, data: object, index: str
 ) -> None:
-    said = advice.advice(many, parse(data))
+    said = index_advice.advise(many, parse(data))
 
     assert said is not None
     assert index in said
@@ -208,7 +210,7 @@ def test_advice_names_an_index_that_is_missing_and_would_be_used(
         cursor.execute(statement)
         cursor.execute("ANALYZE contacts_contact")
     assert name in explained(many, data)
-    assert name not in (advice.advice(many, parse(data)) or "")
+    assert name not in (index_advice.advise(many, parse(data)) or "")
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,7 @@ def test_advice_names_an_index_that_is_missing_and_would_be_used(
     ],
 )
 def test_advice_says_where_no_index_would_help(many: int, data: object) -> None:
-    said = advice.advice(many, parse(data))
+    said = index_advice.advise(many, parse(data))
 
     assert said is not None
-    assert "no index would change that" in said
+    assert "No index would help" in said

@@ -5,10 +5,16 @@ from itertools import cycle, islice
 
 import pytest
 
-from postledger.contacts import actions, consent
+from postledger.contacts import consent
+from postledger.contacts.actions import contacts
 from postledger.contacts.details import Changes
-from postledger.contacts.models import ConsentEvent, Contact, Subscription, Suppression
-from postledger.contacts.states import ContactState, Kept, SubscriptionState, SuppressionReason
+from postledger.contacts.models import ConsentEvent, Contact, Suppression
+from postledger.contacts.states import (
+    ContactState,
+    SubscriptionState,
+    SuppressionReason,
+    SuppressionStatus,
+)
 from tests.contacts import people
 from tests.contacts.people import NOW, R1
 from tests.races import collide
@@ -21,8 +27,8 @@ def acme() -> int:
     return people.workspace("acme")
 
 
-def told(workspace_id: int, state: ContactState) -> list[consent.Applied]:
-    return people.apply(workspace_id, consent.told(R1, state=state, at=NOW))
+def told(workspace_id: int, state: ContactState) -> list[consent.StateChange]:
+    return people.apply(workspace_id, consent.import_report(R1, state=state, at=NOW))
 
 
 def test_a_leaving_that_waits_for_a_bounce_does_not_lower_it(acme: int) -> None:
@@ -34,7 +40,7 @@ def test_a_leaving_that_waits_for_a_bounce_does_not_lower_it(acme: int) -> None:
 
     assert leaving.answer()
     assert people.state(contact_id) is ContactState.BOUNCED
-    assert people.kept(acme) == Kept(SuppressionReason.BOUNCED, has_left=True)
+    assert people.kept(acme) == SuppressionStatus(SuppressionReason.BOUNCED, has_left=True)
 
 
 def test_an_import_that_waits_for_a_leaving_revives_nobody(acme: int) -> None:
@@ -80,11 +86,11 @@ def test_an_address_that_leaves_while_its_contact_is_made_takes_it_along(acme: i
     assert people.state(contact_id) is ContactState.UNSUBSCRIBED
 
 
-def test_who_leaves_a_list_while_being_enrolled_is_not_on_it(acme: int) -> None:
+def test_who_leaves_a_list_while_being_subscribed_is_not_on_it(acme: int) -> None:
     people.news(acme)
     contact_id = people.contact(acme)
 
-    with collide.uncommitted(partial(people.enrol, acme, contact_id)):
+    with collide.uncommitted(partial(people.subscribe, acme, contact_id)):
         leaving = collide.start(partial(people.leave, acme, key="news"))
         leaving.must_wait()
 
@@ -92,16 +98,15 @@ def test_who_leaves_a_list_while_being_enrolled_is_not_on_it(acme: int) -> None:
     assert people.subscription(contact_id) is SubscriptionState.UNSUBSCRIBED
 
 
-def test_who_is_enrolled_while_leaving_a_list_is_not_on_it(acme: int) -> None:
+def test_who_is_subscribed_while_leaving_a_list_is_not_on_it(acme: int) -> None:
     people.news(acme)
     contact_id = people.contact(acme)
 
     with collide.uncommitted(partial(people.leave, acme, key="news")):
-        enrolling = collide.start(partial(people.enrol, acme, contact_id))
-        enrolling.must_wait()
+        subscribing = collide.start(partial(people.subscribe, acme, contact_id))
+        subscribing.must_wait()
 
-    assert enrolling.answer() == 0
-    assert not Subscription.objects.exists()
+    assert subscribing.answer() is SubscriptionState.PENDING
 
 
 def test_those_who_join_do_not_wait_for_one_another(acme: int) -> None:
@@ -109,7 +114,10 @@ def test_those_who_join_do_not_wait_for_one_another(acme: int) -> None:
     contact_id = people.contact(acme)
 
     with collide.uncommitted(partial(people.contact, acme, "r2@example.com")):
-        assert collide.start(partial(people.enrol, acme, contact_id)).answer() == 1
+        assert (
+            collide.start(partial(people.subscribe, acme, contact_id)).answer()
+            is SubscriptionState.ACTIVE
+        )
 
 
 def test_another_workspace_is_not_made_to_wait(acme: int) -> None:
@@ -136,7 +144,7 @@ def test_bulk_words_in_any_order_neither_hang_nor_lose_one(acme: int) -> None:
 
     def words(turn: int) -> int:
         given = list(islice(cycle(addresses), turn * 50, turn * 50 + 200))
-        one = consent.complained if turn % 2 else _bounced
+        one = consent.complaint_report if turn % 2 else _bounced
         return len(people.apply(acme, *(one(address, at=NOW) for address in given)))
 
     collide.together([partial(words, turn) for turn in range(6)])
@@ -145,15 +153,15 @@ def test_bulk_words_in_any_order_neither_hang_nor_lose_one(acme: int) -> None:
     assert Suppression.objects.filter(reason="bounced").count() == 200
 
 
-def _bounced(address: str, *, at: object) -> consent.Incoming:
-    return consent.bounced(address, bounce_type="Permanent", bounce_subtype="General", at=NOW)
+def _bounced(address: str, *, at: object) -> consent.StateReport:
+    return consent.bounce_report(address, bounce_type="Permanent", bounce_subtype="General", at=NOW)
 
 
 def test_two_who_change_different_attributes_both_succeed(acme: int) -> None:
     contact_id = people.contact(acme)
 
     def set_one(number: int) -> None:
-        actions.update_contact(
+        contacts.update_contact(
             acme,
             contact_id=contact_id,
             changes=Changes(attributes={f"k{number}": number}),

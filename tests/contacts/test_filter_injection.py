@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from postledger.contacts import advice, audience, filter_parsing, roll, sql
+from postledger.contacts import audience, index_advice, sql
+from postledger.contacts.audience import FrozenAudience
 from postledger.contacts.details import Details
-from postledger.contacts.filter_values import InvalidFilterError
+from postledger.contacts.filters import parsing
+from postledger.contacts.filters.parsing import InvalidFilterError
 from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.models import Contact
-from postledger.contacts.roll import Roll
 from tests.contacts import people
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -113,11 +114,13 @@ def test_hostile_texts_are_refused_or_find_nobody(shape: str, acme: int, crowd: 
 
     for text in CORPUS:
         try:
-            meant = filter_parsing.parse(SHAPES[shape](text), now=NOW)
+            meant = parsing.parse(SHAPES[shape](text), now=NOW)
             assert audience.count(acme, meant) == 0, text
             assert audience.sample(acme, meant) == [], text
-            advice.advice(acme, meant)
-            called = roll.chunk(acme, Roll(meant, None, NOW), after=text, limit=10)
+            index_advice.advise(acme, meant)
+            called = audience.compile_chunk(
+                acme, FrozenAudience(meant, None, NOW), after=text, limit=10
+            )
             assert sql.rows(called.sql, called.params) == [], text
         except (InvalidFilterError, ListUnknownError):
             continue
@@ -137,8 +140,8 @@ def test_a_hostile_text_that_is_somebodys_attribute_finds_just_them(acme: int, t
         {"field": f"attributes.{text}", "contains": text},
         {"field": f"attributes.{text}", "exists": True},
     ):
-        found = audience.sample(acme, filter_parsing.parse(data, now=NOW))
-        assert [member.contact_id for member in found] == [one], data
+        found = audience.sample(acme, parsing.parse(data, now=NOW))
+        assert [member.pk for member in found] == [one], data
 
 
 def test_the_statement_of_a_filter_has_none_of_its_texts(acme: int) -> None:
@@ -154,7 +157,9 @@ def test_the_statement_of_a_filter_has_none_of_its_texts(acme: int) -> None:
         ]
     }
 
-    statement = audience.counting(acme, filter_parsing.parse(data, now=NOW)).sql.as_string()
+    statement = audience.compile_query(
+        audience.COUNT, acme, parsing.parse(data, now=NOW)
+    ).sql.as_string()
 
     assert marker not in statement
     assert "7654321" not in statement
@@ -164,11 +169,11 @@ def test_another_workspaces_list_and_contacts_are_not_found(acme: int, globex: i
     people.news(globex, "theirs")
     people.member(globex, key="theirs")
 
-    with pytest.raises(ListUnknownError, match="has no list 'theirs'"):
-        audience.count(acme, filter_parsing.parse({"list": "theirs"}, now=NOW))
-    with pytest.raises(ListUnknownError, match="has no list 'nobodys'"):
-        audience.count(acme, filter_parsing.parse({"list": "nobodys"}, now=NOW))
+    with pytest.raises(ListUnknownError, match="no list 'theirs'"):
+        audience.count(acme, parsing.parse({"list": "theirs"}, now=NOW))
+    with pytest.raises(ListUnknownError, match="no list 'nobodys'"):
+        audience.count(acme, parsing.parse({"list": "nobodys"}, now=NOW))
 
-    anybody = filter_parsing.parse({"not": {"plan": "x"}}, now=NOW)
+    anybody = parsing.parse({"not": {"plan": "x"}}, now=NOW)
     assert audience.count(acme, anybody) == 0
     assert audience.count(globex, anybody) == 1

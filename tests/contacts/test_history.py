@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from postledger.contacts import profiles
+from postledger.contacts import queries
 from postledger.contacts.models import ConsentEvent
 from tests.contacts import people
 from tests.contacts.people import NOW
@@ -134,9 +134,9 @@ def test_a_history_tells_of_the_time_before_the_contact(acme: int, globex: int) 
     contact_id = people.contact(acme)
     people.undo(acme)
 
-    found = profiles.history(acme, contact_id=contact_id)
+    found = queries.list_history(acme, contact_id=contact_id)
 
-    assert [(event.action.value, event.before, event.after) for event in found] == [
+    assert [(event.action, event.before, event.after) for event in found] == [
         ("undone", "unsubscribed", "active"),
         ("unsubscribed", None, None),
     ]
@@ -149,15 +149,16 @@ def test_a_history_is_read_page_by_page_newest_first(acme: int) -> None:
         people.leave(acme)
         people.undo(acme)
 
-    pages = [profiles.history(acme, contact_id=contact_id, limit=4)]
+    pages = [queries.list_history(acme, contact_id=contact_id, limit=4)]
     while pages[-1]:
         last = pages[-1][-1].id
-        pages.append(profiles.history(acme, contact_id=contact_id, limit=4, before=last))
+        pages.append(queries.list_history(acme, contact_id=contact_id, limit=4, before=last))
 
     events = [event for page in pages for event in page]
     assert [len(page) for page in pages] == [4, 3, 0]
-    assert [event.action.value for event in events] == ["undone", "unsubscribed"] * 3 + ["imported"]
-    assert events[-1].list_key == "news"
+    assert [event.action for event in events] == ["undone", "unsubscribed"] * 3 + ["subscribed"]
+    assert events[-1].list
+    assert events[-1].list.key == "news"
     assert events[-1].at == NOW
 
 
@@ -166,12 +167,11 @@ def test_a_profile_has_everything_and_is_the_workspaces_own(acme: int, globex: i
     contact_id = people.member(acme)
     people.leave(acme, key="news")
 
-    found = profiles.find(acme, contact_id=contact_id)
+    [subscription] = queries.list_subscriptions(acme, contact_id=contact_id)
+    history = queries.list_history(acme, contact_id=contact_id)
 
-    assert found is not None
-    assert [(one.list_key, one.state.value) for one in found.subscriptions] == [
-        ("news", "unsubscribed")
-    ]
-    assert [event.action.value for event in found.history] == ["unsubscribed", "imported"]
-    assert found.suppression.reason is None
-    assert profiles.find(globex, contact_id=contact_id) is None
+    assert (subscription.list.key, subscription.state) == ("news", "unsubscribed")
+    assert [event.action for event in history] == ["unsubscribed", "subscribed"]
+    assert people.kept(acme).reason is None
+    assert not queries.list_subscriptions(globex, contact_id=contact_id)
+    assert queries.find_contact(globex, contact_id=contact_id) is None

@@ -3,8 +3,9 @@
 import pytest
 
 from postledger.accounts.models import AuditEntry
-from postledger.contacts import actions, profiles, queries
-from postledger.contacts.actions import RestoreReasonMissingError
+from postledger.contacts import queries, standings, unsubscribe_links
+from postledger.contacts.actions import contacts, subscriptions, suppression
+from postledger.contacts.actions.restoration import RestoreReasonMissingError
 from postledger.contacts.models import (
     ConsentEvent,
     Contact,
@@ -14,15 +15,15 @@ from postledger.contacts.models import (
 )
 from postledger.contacts.states import (
     ContactState,
-    Kept,
     SubscriptionState,
     SuppressionReason,
+    SuppressionStatus,
 )
-from postledger.contacts.unsubscribe import Wish
+from postledger.contacts.unsubscribe_links import UnsubscribeRequest
 from tests.contacts import people
 from tests.contacts.people import NOW, R1
 
-LEFT = Kept(SuppressionReason.UNSUBSCRIBED, has_left=True)
+LEFT = SuppressionStatus(SuppressionReason.UNSUBSCRIBED, has_left=True)
 
 
 def list_id(workspace_id: int, key: str = "news") -> int:
@@ -59,7 +60,7 @@ def test_who_left_before_being_known_is_made_as_one_who_left(acme: int) -> None:
 def test_a_deleted_contact_that_is_made_again_has_still_left(acme: int) -> None:
     gone = people.contact(acme)
     people.leave(acme)
-    actions.delete_contact(acme, contact_id=gone, actor="alice", now=NOW)
+    contacts.delete_contact(acme, contact_id=gone, actor="alice", now=NOW)
 
     assert people.state(people.contact(acme)) is ContactState.UNSUBSCRIBED
 
@@ -71,14 +72,14 @@ def test_who_bounced_and_leaves_stays_bounced_and_the_wish_is_remembered(acme: i
     assert people.leave(acme)
 
     assert people.state(contact_id) is ContactState.BOUNCED
-    assert people.kept(acme) == Kept(SuppressionReason.BOUNCED, has_left=True)
+    assert people.kept(acme) == SuppressionStatus(SuppressionReason.BOUNCED, has_left=True)
 
 
 def test_leaving_a_list_ends_that_subscription_only(acme: int) -> None:
     people.news(acme)
     people.news(acme, "offers")
     contact_id = people.member(acme)
-    people.enrol(acme, contact_id, "offers")
+    people.subscribe(acme, contact_id, "offers")
 
     assert people.leave(acme, key="news")
     assert not people.leave(acme, key="news")
@@ -86,17 +87,18 @@ def test_leaving_a_list_ends_that_subscription_only(acme: int) -> None:
     assert people.subscription(contact_id) is SubscriptionState.UNSUBSCRIBED
     assert people.subscription(contact_id, "offers") is SubscriptionState.ACTIVE
     assert people.state(contact_id) is ContactState.ACTIVE
-    assert people.kept(acme) == Kept()
+    assert people.kept(acme) == SuppressionStatus()
     assert people.told(acme)[-1] == ("unsubscribed", "news", "active", "unsubscribed")
 
 
-def test_an_import_does_not_revive_who_left_a_list(acme: int) -> None:
+def test_a_program_does_not_revive_who_left_a_list(acme: int) -> None:
     people.news(acme)
     people.leave(acme, key="news")
     late = people.contact(acme)
 
-    assert people.enrol(acme, late) == 0
-    assert not queries.standings(acme, [], [late], list_key="news").subscriptions
+    assert people.subscribe(acme, late) is SubscriptionState.PENDING
+    read = standings.read_standings(acme, [], [late], list_key="news")
+    assert read.subscriptions == {late: SubscriptionState.PENDING}
 
 
 def test_a_link_to_a_list_that_was_never_made_works(acme: int) -> None:
@@ -104,7 +106,7 @@ def test_a_link_to_a_list_that_was_never_made_works(acme: int) -> None:
     assert not people.leave(acme, key="forgotten")
 
     assert people.kept(acme, list_id=list_id(acme, "forgotten")) == LEFT
-    assert people.kept(acme) == Kept()
+    assert people.kept(acme) == SuppressionStatus()
 
 
 @pytest.mark.parametrize("key", ["", "No Such Key", "x" * 65, "news'; DROP TABLE x", "-a"])
@@ -139,7 +141,7 @@ def test_a_leaving_is_written_into_no_other_workspaces_history(acme: int, globex
     people.leave(acme, key="news")
 
     assert set(ConsentEvent.objects.values_list("contact_id", flat=True)) == {None}
-    assert profiles.history(globex, contact_id=theirs) == []
+    assert queries.list_history(globex, contact_id=theirs) == []
 
 
 def test_a_recipient_takes_the_leaving_of_everything_back(acme: int) -> None:
@@ -175,7 +177,7 @@ def test_a_recipient_lowers_no_bounce_and_no_complaint(acme: int) -> None:
     assert not people.undo(acme, "r2@example.com")
 
     assert people.state(bounced) is ContactState.BOUNCED
-    assert people.kept(acme) == Kept(SuppressionReason.BOUNCED)
+    assert people.kept(acme) == SuppressionStatus(SuppressionReason.BOUNCED)
     assert people.state(complained) is ContactState.UNSUBSCRIBED
 
 
@@ -199,36 +201,38 @@ def test_a_recipient_lowers_nothing_that_came_with_an_old_table(acme: int) -> No
 def test_a_word_by_hand_outlives_a_recipients_undo(acme: int) -> None:
     contact_id = people.contact(acme)
     people.leave(acme)
-    actions.suppress(acme, address=R1, reason=SuppressionReason.BY_HAND, actor="bob")
+    suppression.suppress(acme, address=R1, reason=SuppressionReason.BY_HAND, actor="bob")
 
     assert people.undo(acme)
 
     assert people.state(contact_id) is ContactState.ACTIVE
-    assert people.kept(acme) == Kept(SuppressionReason.BY_HAND)
+    assert people.kept(acme) == SuppressionStatus(SuppressionReason.BY_HAND)
 
 
 @pytest.mark.parametrize("before", ["pending", "active", "paused"])
 def test_an_undone_subscription_is_what_it_was_before(acme: int, before: str) -> None:
     people.news(acme)
     contact_id = people.contact(acme)
-    actions.subscribe(acme, contact_id=contact_id, list_key="news", origin=people.FORM, now=NOW)
+    subscriptions.subscribe(
+        acme, contact_id=contact_id, list_key="news", origin=people.FORM, now=NOW
+    )
     if before != "pending":
-        people.act(actions.confirm, acme, contact_id)
+        people.act(subscriptions.confirm, acme, contact_id)
     if before == "paused":
-        people.act(actions.pause, acme, contact_id)
+        people.act(subscriptions.pause, acme, contact_id)
     people.leave(acme, key="news")
 
     assert people.undo(acme, key="news")
 
     assert people.subscription(contact_id) == before
-    assert people.kept(acme, list_id=list_id(acme)) == Kept()
+    assert people.kept(acme, list_id=list_id(acme)) == SuppressionStatus()
 
 
 def test_a_restoring_needs_a_reason_and_keeps_it(acme: int) -> None:
     contact_id = people.contact(acme)
     people.bounce(acme)
 
-    with pytest.raises(RestoreReasonMissingError, match="for a reason"):
+    with pytest.raises(RestoreReasonMissingError, match="Give a reason"):
         people.restore(acme, reason=" ")
     assert people.state(contact_id) is ContactState.BOUNCED
 
@@ -264,7 +268,7 @@ def test_an_operator_restores_what_was_told_before_what_was_wished(acme: int) ->
 def test_an_operator_restores_a_suppressed_subscription(acme: int) -> None:
     people.news(acme)
     contact_id = people.member(acme)
-    actions.suppress(
+    suppression.suppress(
         acme, address=R1, reason=SuppressionReason.BY_HAND, actor="bob", list_key="news"
     )
     assert people.subscription(contact_id) is SubscriptionState.SUPPRESSED
@@ -279,15 +283,17 @@ def test_a_forgotten_address_is_still_kept_back(acme: int) -> None:
     people.leave(acme)
     Suppression.objects.update(address=None)
 
-    assert queries.standings(acme, ["R1@example.com"], []).suppressed == {R1: "unsubscribed"}
+    assert standings.read_standings(acme, ["R1@example.com"], []).suppressed == {R1: "unsubscribed"}
     assert not people.leave(acme)
     assert people.state(people.contact(acme)) is ContactState.UNSUBSCRIBED
     assert Suppression.objects.get().address is None
 
 
 def test_a_wish_names_its_workspace_or_means_the_first(acme: int, globex: int) -> None:
-    assert queries.workspace_of(Wish(R1)) == min(acme, globex)
-    assert queries.workspace_of(Wish(R1, workspace_id=globex)) == globex
-    assert queries.workspace_of(Wish(R1, workspace_id=globex + 1000)) is None
-    assert queries.workspace_of(Wish(R1, workspace_id=2**70)) is None
-    assert queries.workspace_of(Wish(R1, workspace_id=-1)) is None
+    assert unsubscribe_links.find_workspace(UnsubscribeRequest(R1)) == min(acme, globex)
+    assert unsubscribe_links.find_workspace(UnsubscribeRequest(R1, workspace_id=globex)) == globex
+    assert (
+        unsubscribe_links.find_workspace(UnsubscribeRequest(R1, workspace_id=globex + 1000)) is None
+    )
+    assert unsubscribe_links.find_workspace(UnsubscribeRequest(R1, workspace_id=2**70)) is None
+    assert unsubscribe_links.find_workspace(UnsubscribeRequest(R1, workspace_id=-1)) is None

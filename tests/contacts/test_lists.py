@@ -3,9 +3,14 @@
 import pytest
 from django.db import connection
 
-from postledger.contacts import actions, lists
-from postledger.contacts.actions import InvalidListKeyError, ListExistsError, ListUnknownError
-from postledger.contacts.lists import Count
+from postledger.contacts import lists
+from postledger.contacts.actions import contacts
+from postledger.contacts.lists import (
+    ContactCount,
+    InvalidListKeyError,
+    ListExistsError,
+    ListUnknownError,
+)
 from postledger.contacts.states import ListKind, SubscriptionState
 from tests.contacts import people
 from tests.contacts.people import NOW
@@ -21,44 +26,44 @@ def test_a_key_is_taken_once_in_each_workspace(acme: int, globex: int) -> None:
     people.news(acme)
     people.news(globex)
 
-    with pytest.raises(ListExistsError, match="has a list 'news' already"):
+    with pytest.raises(ListExistsError, match="list 'news' exists already"):
         people.news(acme)
 
 
 def test_lists_are_shown_by_key_and_to_people_only_the_public_ones(acme: int, globex: int) -> None:
-    actions.create_list(
+    lists.create_list(
         acme, key="seats", name="Seats", kind=ListKind.TOPIC, is_public=True, actor="alice"
     )
-    actions.create_list(acme, key="old", name="Old", is_public=True, actor="alice")
+    lists.create_list(acme, key="old", name="Old", is_public=True, actor="alice")
     people.news(acme)
     people.news(globex, "theirs")
-    actions.archive_list(acme, key="old", actor="alice")
+    lists.archive_list(acme, key="old", actor="alice")
 
-    shown = lists.shown(acme)
+    shown = lists.list_all(acme)
 
-    assert [(one.key, one.kind.value) for one in shown] == [
+    assert [(one.key, one.kind) for one in shown] == [
         ("news", "list"),
         ("old", "list"),
         ("seats", "topic"),
     ]
-    assert [one.key for one in lists.shown(acme, only_public=True)] == ["seats"]
+    assert [one.key for one in lists.list_public(acme)] == ["seats"]
 
 
 def test_a_list_is_changed_archived_and_taken_back(acme: int, globex: int) -> None:
     people.news(acme)
 
-    actions.update_list(acme, key="news", name="The News", is_public=True, actor="bob")
-    actions.update_list(acme, key="news", actor="bob")
-    [found] = lists.shown(acme)
+    lists.update_list(acme, key="news", name="The News", is_public=True, actor="bob")
+    lists.update_list(acme, key="news", actor="bob")
+    [found] = lists.list_all(acme)
     assert (found.name, found.is_public) == ("The News", True)
 
-    actions.archive_list(acme, key="news", actor="bob")
+    lists.archive_list(acme, key="news", actor="bob")
     with pytest.raises(ListUnknownError):
-        actions.archive_list(acme, key="news", actor="bob")
-    actions.unarchive_list(acme, key="news", actor="bob")
+        lists.archive_list(acme, key="news", actor="bob")
+    lists.unarchive_list(acme, key="news", actor="bob")
     with pytest.raises(ListUnknownError):
-        actions.unarchive_list(acme, key="news", actor="bob")
-    for verb in (actions.update_list, actions.archive_list, actions.unarchive_list):
+        lists.unarchive_list(acme, key="news", actor="bob")
+    for verb in (lists.update_list, lists.archive_list, lists.unarchive_list):
         with pytest.raises(ListUnknownError):
             verb(globex, key="news", actor="charlie")
 
@@ -69,14 +74,14 @@ def test_a_small_list_is_counted_exactly_without_the_deleted(acme: int, globex: 
     _, gone, left = (people.member(acme, f"r{n}@example.com") for n in range(3))
     people.member(globex)
     people.leave(acme, "r2@example.com", "news")
-    actions.delete_contact(acme, contact_id=gone, actor="alice", now=NOW)
+    contacts.delete_contact(acme, contact_id=gone, actor="alice", now=NOW)
 
-    assert lists.count(acme, key="news") == Count(1, is_exact=True)
-    ended = lists.count(acme, key="news", state=SubscriptionState.UNSUBSCRIBED)
-    assert ended == Count(1, is_exact=True)
+    assert lists.count_contacts(acme, key="news") == ContactCount(1, is_exact=True)
+    ended = lists.count_contacts(acme, key="news", state=SubscriptionState.UNSUBSCRIBED)
+    assert ended == ContactCount(1, is_exact=True)
     assert people.subscription(left) is SubscriptionState.UNSUBSCRIBED
     with pytest.raises(ListUnknownError):
-        lists.count(acme, key="theirs")
+        lists.count_contacts(acme, key="theirs")
 
 
 def test_a_large_list_is_estimated_and_says_so(acme: int) -> None:
@@ -93,7 +98,7 @@ def test_a_large_list_is_estimated_and_says_so(acme: int) -> None:
         )
         cursor.execute("ANALYZE contacts_subscription")
 
-    found = lists.count(acme, key="news")
+    found = lists.count_contacts(acme, key="news")
 
     assert not found.is_exact
     assert 10_001 <= found.number <= 13_000

@@ -130,7 +130,7 @@ def test_what_is_about_to_be_referred_to_cannot_be_deleted(table: str) -> None:
     people.news(acme)
     contact_id = people.contact(acme)
 
-    with collide.uncommitted(partial(people.enrol, acme, contact_id)):
+    with collide.uncommitted(partial(people.subscribe, acme, contact_id)):
         deleting = collide.start(partial(execute, f"DELETE FROM {table}"))
         deleting.must_wait()
 

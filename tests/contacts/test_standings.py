@@ -8,32 +8,33 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
-from postledger.contacts import actions, queries
-from postledger.contacts.actions import SuppressionReason
-from postledger.contacts.queries import Standings
-from postledger.contacts.states import ContactState, SubscriptionState
+from postledger.contacts import standings
+from postledger.contacts.actions import contacts as contact_actions
+from postledger.contacts.actions import subscriptions, suppression
+from postledger.contacts.standings import Standings
+from postledger.contacts.states import ContactState, SubscriptionState, SuppressionReason
 from tests.contacts import people
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
 def make(workspace_id: int, address: str) -> int:
-    return actions.create_contact(workspace_id, address=address, actor="alice")
+    return contact_actions.create_contact(workspace_id, address=address, actor="alice")
 
 
 def suppress(workspace_id: int, address: str, reason: SuppressionReason) -> None:
-    assert actions.suppress(workspace_id, address=address, reason=reason, actor="alice")
+    assert suppression.suppress(workspace_id, address=address, reason=reason, actor="alice")
 
 
 def test_nobody_stands_anywhere_in_an_empty_window(acme: int) -> None:
-    assert queries.standings(acme, [], []) == Standings({}, {})
+    assert standings.read_standings(acme, [], []) == Standings({}, {})
 
 
 def test_a_suppressed_address_is_told_with_its_reason_whatever_its_capitals(acme: int) -> None:
     suppress(acme, "Bounced@example.com", SuppressionReason.BOUNCED)
     suppress(acme, "tired@example.com", SuppressionReason.UNSUBSCRIBED)
 
-    found = queries.standings(
+    found = standings.read_standings(
         acme, ["bounced@example.com", "fine@example.com", "TIRED@example.com"], []
     )
 
@@ -48,7 +49,7 @@ def test_an_answer_is_told_under_the_address_that_was_asked_for(acme: int, store
     """Python and PostgreSQL make small letters of some signs differently."""
     suppress(acme, stored, SuppressionReason.BY_HAND)
 
-    found = queries.standings(acme, [stored], [])
+    found = standings.read_standings(acme, [stored], [])
 
     assert found.suppressed == {stored.lower(): "by_hand"}
 
@@ -56,15 +57,15 @@ def test_an_answer_is_told_under_the_address_that_was_asked_for(acme: int, store
 def test_another_workspaces_suppression_suppresses_nothing_here(acme: int, globex: int) -> None:
     suppress(globex, "r1@example.com", SuppressionReason.BOUNCED)
 
-    assert queries.standings(acme, ["r1@example.com"], []).suppressed == {}
+    assert standings.read_standings(acme, ["r1@example.com"], []).suppressed == {}
 
 
 def test_only_the_workspaces_own_undeleted_contacts_stand(acme: int, globex: int) -> None:
     there, deleted = make(acme, "R1@example.com"), make(acme, "r2@example.com")
     strange = make(globex, "r3@example.com")
-    actions.delete_contact(acme, contact_id=deleted, actor="alice", now=NOW)
+    contact_actions.delete_contact(acme, contact_id=deleted, actor="alice", now=NOW)
 
-    found = queries.standings(acme, [], [there, deleted, strange, strange + 1000])
+    found = standings.read_standings(acme, [], [there, deleted, strange, strange + 1000])
 
     assert found.contacts == {there: "r1@example.com"}
 
@@ -72,7 +73,7 @@ def test_only_the_workspaces_own_undeleted_contacts_stand(acme: int, globex: int
 def test_a_contact_that_moved_is_told_with_its_own_address(acme: int) -> None:
     contact_id = make(acme, "new@example.com")
 
-    found = queries.standings(acme, ["old@example.com"], [contact_id])
+    found = standings.read_standings(acme, ["old@example.com"], [contact_id])
 
     assert found.contacts[contact_id] != "old@example.com"
 
@@ -80,7 +81,9 @@ def test_a_contact_that_moved_is_told_with_its_own_address(acme: int) -> None:
 def test_an_address_asked_for_twice_is_told(acme: int) -> None:
     suppress(acme, "r1@example.com", SuppressionReason.BOUNCED)
 
-    found = queries.standings(acme, ["r1@example.com", "R1@example.com", "r1@example.com"], [])
+    found = standings.read_standings(
+        acme, ["r1@example.com", "R1@example.com", "r1@example.com"], []
+    )
 
     assert found.suppressed == {"r1@example.com": "bounced"}
 
@@ -92,7 +95,7 @@ def test_a_window_of_a_thousand_is_one_statement(
     suppress(acme, "r999@example.com", SuppressionReason.BOUNCED)
 
     with django_assert_num_queries(1):
-        found = queries.standings(acme, [f"r{n}@example.com" for n in range(1000)], contacts)
+        found = standings.read_standings(acme, [f"r{n}@example.com" for n in range(1000)], contacts)
 
     assert found.suppressed == {"r999@example.com": "bounced"}
     assert list(found.contacts) == contacts
@@ -116,7 +119,7 @@ def test_a_window_is_looked_up_by_index_in_tables_that_are_large(acme: int) -> N
         cursor.execute("ANALYZE contacts_suppression, contacts_contact, contacts_subscription")
 
     with CaptureQueriesContext(connection) as captured:
-        found = queries.standings(
+        found = standings.read_standings(
             acme, [f"R{n}@example.com" for n in range(1, 1001)], range(1, 1001), list_key="news"
         )
     with connection.cursor() as cursor:
@@ -144,12 +147,12 @@ def test_a_leaving_of_one_list_is_told_of_that_list_alone(acme: int) -> None:
     people.leave(acme, "r2@example.com")
     asked = ["R1@example.com", "r2@example.com"]
 
-    found = queries.standings(acme, asked, [], list_key="news")
+    found = standings.read_standings(acme, asked, [], list_key="news")
 
     assert found.left == {"r1@example.com": "unsubscribed"}
     assert found.suppressed == {"r2@example.com": "unsubscribed"}
-    assert queries.standings(acme, asked, [], list_key="offers").left == {}
-    assert queries.standings(acme, asked, []).left == {}
+    assert standings.read_standings(acme, asked, [], list_key="offers").left == {}
+    assert standings.read_standings(acme, asked, []).left == {}
 
 
 def test_states_and_subscriptions_are_told_of_those_who_differ(acme: int) -> None:
@@ -159,14 +162,14 @@ def test_states_and_subscriptions_are_told_of_those_who_differ(acme: int) -> Non
     people.leave(acme, "left@example.com", "news")
     people.bounce(acme, "bounced@example.com")
 
-    found = queries.standings(acme, [], [plain, active, left, bounced], list_key="news")
+    found = standings.read_standings(acme, [], [plain, active, left, bounced], list_key="news")
 
     assert found.states == {bounced: ContactState.BOUNCED}
     assert found.subscriptions == {
         active: SubscriptionState.ACTIVE,
         left: SubscriptionState.UNSUBSCRIBED,
     }
-    assert queries.standings(acme, [], [left]).subscriptions == {}
+    assert standings.read_standings(acme, [], [left]).subscriptions == {}
 
 
 def test_who_wants_a_break_from_a_list_has_paused_it_until_then(acme: int) -> None:
@@ -174,7 +177,7 @@ def test_who_wants_a_break_from_a_list_has_paused_it_until_then(acme: int) -> No
     members = [people.member(acme, f"r{number}@example.com") for number in range(2)]
     now = datetime.now(UTC)
     for contact_id, until in zip(members, (timedelta(days=1), timedelta(days=-1)), strict=True):
-        actions.snooze(
+        subscriptions.snooze(
             acme,
             contact_id=contact_id,
             list_key="news",
@@ -183,7 +186,7 @@ def test_who_wants_a_break_from_a_list_has_paused_it_until_then(acme: int) -> No
             now=now,
         )
 
-    found = queries.standings(acme, [], members, list_key="news")
+    found = standings.read_standings(acme, [], members, list_key="news")
 
     assert [*found.subscriptions.values()] == [SubscriptionState.PAUSED, SubscriptionState.ACTIVE]
 
@@ -194,7 +197,7 @@ def test_another_workspaces_list_of_the_same_key_tells_nothing_here(acme: int, g
     theirs, ours = people.member(globex), people.member(acme)
     people.leave(globex, key="news")
 
-    found = queries.standings(acme, ["r1@example.com"], [theirs, ours], list_key="news")
+    found = standings.read_standings(acme, ["r1@example.com"], [theirs, ours], list_key="news")
 
     assert found == Standings(
         {}, {ours: "r1@example.com"}, subscriptions={ours: SubscriptionState.ACTIVE}
@@ -204,6 +207,8 @@ def test_another_workspaces_list_of_the_same_key_tells_nothing_here(acme: int, g
 def test_a_key_that_is_no_list_tells_nothing(acme: int) -> None:
     contact_id = make(acme, "r1@example.com")
 
-    found = queries.standings(acme, ["r1@example.com"], [contact_id], list_key="'; DROP TABLE x")
+    found = standings.read_standings(
+        acme, ["r1@example.com"], [contact_id], list_key="'; DROP TABLE x"
+    )
 
     assert (found.left, found.subscriptions) == ({}, {})

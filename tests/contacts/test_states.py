@@ -4,19 +4,19 @@ import pytest
 
 from postledger.contacts import states
 from postledger.contacts.states import (
-    NOTHING,
+    NOT_SUPPRESSED,
     ContactState,
-    Kept,
     SubscriptionState,
     SuppressionReason,
+    SuppressionStatus,
 )
 
-LEFT = Kept(SuppressionReason.UNSUBSCRIBED, has_left=True)
-BOUNCED = Kept(SuppressionReason.BOUNCED)
-BOUNCED_AND_LEFT = Kept(SuppressionReason.BOUNCED, has_left=True)
-COMPLAINED = Kept(SuppressionReason.COMPLAINED)
-BY_HAND = Kept(SuppressionReason.BY_HAND)
-BY_HAND_AND_LEFT = Kept(SuppressionReason.BY_HAND, has_left=True)
+LEFT = SuppressionStatus(SuppressionReason.UNSUBSCRIBED, has_left=True)
+BOUNCED = SuppressionStatus(SuppressionReason.BOUNCED)
+BOUNCED_AND_LEFT = SuppressionStatus(SuppressionReason.BOUNCED, has_left=True)
+COMPLAINED = SuppressionStatus(SuppressionReason.COMPLAINED)
+BY_HAND = SuppressionStatus(SuppressionReason.BY_HAND)
+BY_HAND_AND_LEFT = SuppressionStatus(SuppressionReason.BY_HAND, has_left=True)
 
 
 def test_a_bounce_outranks_a_leaving_and_a_leaving_being_active() -> None:
@@ -28,7 +28,7 @@ def test_a_bounce_outranks_a_leaving_and_a_leaving_being_active() -> None:
 @pytest.mark.parametrize(
     ("kept", "state"),
     [
-        (NOTHING, ContactState.ACTIVE),
+        (NOT_SUPPRESSED, ContactState.ACTIVE),
         (LEFT, ContactState.UNSUBSCRIBED),
         (COMPLAINED, ContactState.UNSUBSCRIBED),
         (BOUNCED, ContactState.BOUNCED),
@@ -37,30 +37,32 @@ def test_a_bounce_outranks_a_leaving_and_a_leaving_being_active() -> None:
         (BY_HAND_AND_LEFT, ContactState.UNSUBSCRIBED),
     ],
 )
-def test_a_contact_stands_as_its_address_is_kept_back(kept: Kept, state: ContactState) -> None:
-    assert states.state_under(kept) is state
+def test_a_contact_stands_as_its_address_is_kept_back(
+    kept: SuppressionStatus, state: ContactState
+) -> None:
+    assert states.implied_state(kept) is state
 
 
 @pytest.mark.parametrize(
     ("kept", "undone", "restored"),
     [
-        (NOTHING, NOTHING, NOTHING),
-        (LEFT, NOTHING, NOTHING),
-        (BOUNCED, BOUNCED, NOTHING),
+        (NOT_SUPPRESSED, NOT_SUPPRESSED, NOT_SUPPRESSED),
+        (LEFT, NOT_SUPPRESSED, NOT_SUPPRESSED),
+        (BOUNCED, BOUNCED, NOT_SUPPRESSED),
         (BOUNCED_AND_LEFT, BOUNCED, LEFT),
-        (COMPLAINED, COMPLAINED, NOTHING),
+        (COMPLAINED, COMPLAINED, NOT_SUPPRESSED),
         (BY_HAND_AND_LEFT, BY_HAND, LEFT),
     ],
 )
 def test_a_recipient_takes_back_a_leaving_and_an_operator_everything_else(
-    kept: Kept, undone: Kept, restored: Kept
+    kept: SuppressionStatus, undone: SuppressionStatus, restored: SuppressionStatus
 ) -> None:
-    assert states.undone(kept) == undone
-    assert states.restored(kept) == restored
+    assert states.after_undo(kept) == undone
+    assert states.after_restore(kept) == restored
 
 
 @pytest.mark.parametrize("kept", [BOUNCED, COMPLAINED, BY_HAND, LEFT])
-def test_only_a_leaving_lets_service_mail_pass(kept: Kept) -> None:
+def test_only_a_leaving_lets_service_mail_pass(kept: SuppressionStatus) -> None:
     assert (kept.reason in states.STOPS_EVERYTHING) is (kept is not LEFT)
 
 
@@ -70,24 +72,24 @@ PENDING, ACTIVE, PAUSED, UNSUBSCRIBED, SUPPRESSED = SubscriptionState
 @pytest.mark.parametrize(
     ("current", "kept", "unconfirmed", "confirmed"),
     [
-        (None, NOTHING, PENDING, ACTIVE),
-        (PENDING, NOTHING, PENDING, ACTIVE),
-        (ACTIVE, NOTHING, ACTIVE, ACTIVE),
-        (PAUSED, NOTHING, PAUSED, PAUSED),
+        (None, NOT_SUPPRESSED, PENDING, ACTIVE),
+        (PENDING, NOT_SUPPRESSED, PENDING, ACTIVE),
+        (ACTIVE, NOT_SUPPRESSED, ACTIVE, ACTIVE),
+        (PAUSED, NOT_SUPPRESSED, PAUSED, PAUSED),
         # Who left confirms in person, whatever a form or a program says.
-        (UNSUBSCRIBED, NOTHING, PENDING, PENDING),
+        (UNSUBSCRIBED, NOT_SUPPRESSED, PENDING, PENDING),
         (UNSUBSCRIBED, LEFT, PENDING, PENDING),
         (None, LEFT, PENDING, PENDING),
-        (SUPPRESSED, NOTHING, None, None),
+        (SUPPRESSED, NOT_SUPPRESSED, None, None),
         (None, COMPLAINED, None, None),
         (None, BY_HAND_AND_LEFT, None, None),
     ],
 )
 def test_asking_for_a_list_makes_no_consent_that_was_ended(
     current: SubscriptionState | None,
-    kept: Kept,
+    kept: SuppressionStatus,
     unconfirmed: SubscriptionState | None,
     confirmed: SubscriptionState | None,
 ) -> None:
-    assert states.asked(current, kept, is_confirmed=False) is unconfirmed
-    assert states.asked(current, kept, is_confirmed=True) is confirmed
+    assert states.requested_state(current, kept, is_confirmed=False) is unconfirmed
+    assert states.requested_state(current, kept, is_confirmed=True) is confirmed

@@ -1,26 +1,32 @@
 """Subscriptions: asked for and confirmed, brought by an import, paused, and tuned."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import timedelta
 
 import pytest
 
-from postledger.contacts import actions, consent, profiles
-from postledger.contacts.actions import (
-    ContactUnknownError,
+from postledger.contacts import consent, lists, queries
+from postledger.contacts.actions import desired_state, subscriptions, suppression
+from postledger.contacts.actions.desired_state import DesiredState
+from postledger.contacts.actions.subscriptions import (
     InvalidPreferencesError,
-    ListUnknownError,
     SubscriptionSuppressedError,
     SubscriptionUnknownError,
-    SuppressionReason,
-    Wanted,
 )
 from postledger.contacts.consent import Preferences
 from postledger.contacts.details import InvalidContactError
+from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.models import ConsentEvent, Subscription
-from postledger.contacts.states import ContactState, Kept, SubscriptionState
+from postledger.contacts.queries import ContactUnknownError
+from postledger.contacts.states import (
+    ContactState,
+    SubscriptionState,
+    SuppressionReason,
+    SuppressionStatus,
+)
 from tests.contacts import people
-from tests.contacts.people import FORM, IMPORT, LATER, NOW, R1
+from tests.contacts.people import FORM, LATER, NOW, R1
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +35,7 @@ def news(acme: int) -> str:
 
 
 def ask(workspace_id: int, contact_id: int, *, is_confirmed: bool = False) -> SubscriptionState:
-    return actions.subscribe(
+    return subscriptions.subscribe(
         workspace_id,
         contact_id=contact_id,
         list_key="news",
@@ -40,7 +46,7 @@ def ask(workspace_id: int, contact_id: int, *, is_confirmed: bool = False) -> Su
 
 
 def confirm(workspace_id: int, contact_id: int) -> bool:
-    return people.act(actions.confirm, workspace_id, contact_id)
+    return people.act(subscriptions.confirm, workspace_id, contact_id)
 
 
 def test_a_subscription_is_pending_until_it_is_confirmed(acme: int) -> None:
@@ -84,20 +90,20 @@ def test_who_left_a_list_comes_back_by_confirming_only(acme: int) -> None:
 
     assert people.subscription(contact_id) is SubscriptionState.ACTIVE
     list_id = Subscription.objects.get().list_id
-    assert people.kept(acme, list_id=list_id) == Kept()
+    assert people.kept(acme, list_id=list_id) == SuppressionStatus()
 
 
 def test_who_left_everything_comes_back_for_the_confirmed_list_alone(acme: int) -> None:
     people.news(acme, "offers")
     contact_id = people.contact(acme)
-    people.enrol(acme, contact_id, "offers")
+    people.subscribe(acme, contact_id, "offers")
     people.leave(acme)
 
     ask(acme, contact_id)
     confirm(acme, contact_id)
 
     assert people.state(contact_id) is ContactState.ACTIVE
-    assert people.kept(acme) == Kept()
+    assert people.kept(acme) == SuppressionStatus()
     assert people.subscription(contact_id) is SubscriptionState.ACTIVE
     assert people.subscription(contact_id, "offers") is SubscriptionState.UNSUBSCRIBED
     assert people.told(acme)[-2:] == [
@@ -119,43 +125,14 @@ def test_a_confirmation_lifts_no_complaint(acme: int) -> None:
 
 def test_who_is_kept_back_from_a_list_cannot_ask_for_it(acme: int) -> None:
     contact_id = people.contact(acme)
-    actions.suppress(
+    suppression.suppress(
         acme, address=R1, reason=SuppressionReason.BY_HAND, actor="bob", list_key="news"
     )
 
-    with pytest.raises(SubscriptionSuppressedError, match="restore it first"):
+    with pytest.raises(SubscriptionSuppressedError, match="Restore it first"):
         ask(acme, contact_id)
 
     assert not Subscription.objects.exists()
-
-
-def test_an_import_subscribes_those_who_never_said_no(acme: int) -> None:
-    fresh = people.contact(acme, "fresh@example.com")
-    left = people.contact(acme, "left@example.com")
-    left_all = people.contact(acme, "left-all@example.com")
-    bounced = people.contact(acme, "bounced@example.com")
-    by_hand = people.contact(acme, "by-hand@example.com")
-    pending = people.contact(acme, "pending@example.com")
-    deleted = people.contact(acme, "deleted@example.com")
-    people.leave(acme, "left@example.com", "news")
-    people.leave(acme, "left-all@example.com")
-    people.bounce(acme, "bounced@example.com")
-    actions.suppress(
-        acme, address="by-hand@example.com", reason=SuppressionReason.BY_HAND, actor="bob"
-    )
-    ask(acme, pending)
-    actions.delete_contact(acme, contact_id=deleted, actor="alice", now=NOW)
-    everybody = [fresh, fresh, left, left_all, bounced, by_hand, pending, deleted, 2**40]
-
-    def enrol() -> int:
-        return actions.enrol(acme, everybody, list_key="news", origin=IMPORT, now=NOW)
-
-    assert enrol() == 1
-    assert enrol() == 0
-
-    found = dict(Subscription.objects.values_list("contact_id", "state"))
-    assert found == {fresh: "active", pending: "pending"}
-    assert people.told(acme).count(("imported", "news", None, "active")) == 1
 
 
 def by_confirming(acme: int, contact_id: int) -> None:
@@ -167,18 +144,14 @@ def by_a_program(acme: int, contact_id: int) -> None:
 
 
 def by_a_program_on_another_list(acme: int, contact_id: int) -> None:
-    actions.bring(
+    desired_state.update_subscription(
         acme,
         contact_id=contact_id,
         list_key="offers",
-        wanted=Wanted.ACTIVE,
+        state=DesiredState.ACTIVE,
         origin=FORM,
         now=NOW,
     )
-
-
-def by_enrolling(acme: int, contact_id: int) -> None:
-    people.enrol(acme, contact_id, "offers")
 
 
 def by_an_operator(acme: int, contact_id: int) -> None:
@@ -193,7 +166,6 @@ def by_an_operator(acme: int, contact_id: int) -> None:
         by_confirming,
         by_a_program,
         by_a_program_on_another_list,
-        by_enrolling,
         by_an_operator,
     ],
 )
@@ -211,10 +183,9 @@ def test_whoever_gets_a_list_is_no_longer_unconfirmed(
     assert people.is_unconfirmed(other)
 
 
-def test_who_asks_leaves_or_is_enrolled_where_they_asked_stays_unconfirmed(acme: int) -> None:
+def test_who_asks_or_leaves_stays_unconfirmed(acme: int) -> None:
     contact_id = people.unconfirmed(acme)
     ask(acme, contact_id)
-    people.enrol(acme, contact_id)
     people.leave(acme, key="news")
     ask(acme, contact_id, is_confirmed=True)
     people.undo(acme, key="news")
@@ -223,23 +194,15 @@ def test_who_asks_leaves_or_is_enrolled_where_they_asked_stays_unconfirmed(acme:
     assert people.is_unconfirmed(contact_id)
 
 
-def test_an_import_enrols_no_contact_of_another_workspace(acme: int, globex: int) -> None:
-    theirs = people.contact(globex)
-
-    assert people.enrol(acme, theirs) == 0
-    with pytest.raises(ListUnknownError):
-        people.enrol(globex, theirs)
-
-
 def test_a_break_is_taken_and_ended(acme: int) -> None:
     contact_id = people.member(acme)
 
-    assert not people.act(actions.resume, acme, contact_id)
-    assert people.act(actions.pause, acme, contact_id)
-    assert not people.act(actions.pause, acme, contact_id)
+    assert not people.act(subscriptions.resume, acme, contact_id)
+    assert people.act(subscriptions.pause, acme, contact_id)
+    assert not people.act(subscriptions.pause, acme, contact_id)
     assert people.subscription(contact_id) is SubscriptionState.PAUSED
 
-    assert people.act(actions.resume, acme, contact_id)
+    assert people.act(subscriptions.resume, acme, contact_id)
     assert people.subscription(contact_id) is SubscriptionState.ACTIVE
 
 
@@ -254,7 +217,7 @@ WISHES = Preferences(
 
 
 def prefer(workspace_id: int, contact_id: int, wishes: Preferences) -> bool:
-    return actions.set_preferences(
+    return subscriptions.set_preferences(
         workspace_id,
         contact_id=contact_id,
         list_key="news",
@@ -270,11 +233,11 @@ def test_preferences_are_kept_and_read_back(acme: int) -> None:
     assert prefer(acme, contact_id, WISHES)
     assert not prefer(acme, contact_id, WISHES)
 
-    profile = profiles.find(acme, contact_id=contact_id)
-    assert profile is not None
-    assert profile.subscriptions[0].preferences == WISHES
+    subscription = queries.list_subscriptions(acme, contact_id=contact_id).get()
+    kept = {field.name: getattr(subscription, field.name) for field in fields(Preferences)}
+    assert Preferences(**kept | {"notify_on": tuple(kept["notify_on"])}) == WISHES
     assert people.told(acme)[-1] == ("preferences_changed", "news", "active", "active")
-    assert profile.history[0].detail == (
+    assert queries.list_history(acme, contact_id=contact_id)[0].detail == (
         "notify_on, max_notifications, window_from, window_until, snooze_until, locale"
     )
 
@@ -285,7 +248,7 @@ def test_a_snooze_leaves_the_other_preferences_alone(acme: int) -> None:
     until = LATER + timedelta(days=7)
 
     def snooze() -> bool:
-        return actions.snooze(
+        return subscriptions.snooze(
             acme, contact_id=contact_id, list_key="news", until=until, origin=FORM, now=NOW
         )
 
@@ -323,7 +286,7 @@ def test_nothing_is_done_to_another_workspaces_subscription(acme: int, globex: i
     people.news(globex)
     ours = people.member(acme)
 
-    for verb in (actions.pause, actions.resume):
+    for verb in (subscriptions.pause, subscriptions.resume):
         with pytest.raises(SubscriptionUnknownError):
             people.act(verb, globex, ours)
     with pytest.raises(SubscriptionUnknownError):
@@ -331,23 +294,21 @@ def test_nothing_is_done_to_another_workspaces_subscription(acme: int, globex: i
     with pytest.raises(ContactUnknownError):
         ask(globex, ours)
     with pytest.raises(ContactUnknownError):
-        people.act(actions.confirm, globex, ours)
+        people.act(subscriptions.confirm, globex, ours)
 
     assert people.subscription(ours) is SubscriptionState.ACTIVE
-    assert profiles.find(globex, contact_id=ours) is None
-    assert profiles.history(globex, contact_id=ours) == []
+    assert queries.find_contact(globex, contact_id=ours) is None
+    assert queries.list_history(globex, contact_id=ours) == []
 
 
 def test_nobody_joins_an_archived_list(acme: int) -> None:
     contact_id = people.contact(acme)
-    actions.archive_list(acme, key="news", actor="alice")
+    lists.archive_list(acme, key="news", actor="alice")
 
     with pytest.raises(ListUnknownError, match="or it is archived"):
         ask(acme, contact_id)
 
 
-def test_more_than_ten_thousand_are_not_enrolled_at_once(acme: int) -> None:
+def test_more_than_ten_thousand_reports_are_not_applied_at_once(acme: int) -> None:
     with pytest.raises(ValueError, match="at most"):
-        actions.enrol(acme, range(10_001), list_key="news", origin=IMPORT, now=NOW)
-    with pytest.raises(ValueError, match="at most"):
-        people.apply(acme, *[consent.complained(R1, at=NOW)] * 10_001)
+        people.apply(acme, *[consent.complaint_report(R1, at=NOW)] * 10_001)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from postledger.content import builtin, scripts
-from postledger.content.letter import Letter
+from postledger.content import versions
 from postledger.content.locales import MissingLocaleError
-from postledger.content.program import MissingVariableError, Program
-from postledger.content.source import Format, Source
+from postledger.content.rendering.compiled_template import CompiledTemplate, MissingVariableError
+from postledger.content.rendering.letter import Letter
+from postledger.content.rendering.source import Format, Source, make_script
 
-FILES = Path(builtin.__file__).parent / "builtin"
+FILES = Path(versions.__file__).parent / "builtin"
 REQUIRED = {
     "courseTitle": "Data Structures",
     "courseString": "01:198:112",
@@ -32,22 +32,20 @@ each_locale = pytest.mark.parametrize("locale", ["en", "pt", "ru"])
 
 
 def open_seat(locale: str) -> Source:
-    return builtin.templates()["open-seat"].versions[0].text(locale)
+    return versions.builtin_templates()["open-seat"].versions[0].text(locale)
 
 
 def written(locale: str, values: Mapping[str, str | None]) -> tuple[str, str, str]:
     """The subject, the HTML and the text of the mail that somebody gets."""
-    version = builtin.templates()["open-seat"].versions[0]
-    script = scripts.of_source(
-        version.text(locale), required=version.required, optional=version.optional
-    )
+    version = versions.builtin_templates()["open-seat"].versions[0]
+    script = make_script(version.text(locale), required=version.required, optional=version.optional)
     letter = Letter(script)
     filled = letter.fill(values)
-    return filled.subject, *letter.whole(filled)
+    return filled.subject, *letter.join(filled)
 
 
 def test_open_seat_declares_the_variables_of_the_notification_contract() -> None:
-    template = builtin.templates()["open-seat"]
+    template = versions.builtin_templates()["open-seat"]
     version = template.versions[0]
 
     assert template.name == "Open seat"
@@ -65,7 +63,10 @@ def test_a_language_open_seat_does_not_speak_is_missing() -> None:
 def test_every_declared_variable_is_used_and_no_other(locale: str) -> None:
     source = open_seat(locale)
 
-    used = Program(source.subject, is_html=False).names | Program(source.body, is_html=False).names
+    used = (
+        CompiledTemplate(source.subject, is_html=False).names
+        | CompiledTemplate(source.body, is_html=False).names
+    )
 
     assert source.format is Format.MARKDOWN
     assert used == {*REQUIRED, *OPTIONAL}
@@ -134,4 +135,4 @@ def test_every_file_belongs_to_a_template() -> None:
 
 
 def test_they_are_read_once() -> None:
-    assert builtin.templates() is builtin.templates()
+    assert versions.builtin_templates() is versions.builtin_templates()

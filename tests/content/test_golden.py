@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from postledger.content import layout
+from postledger.content.rendering import styles
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses
 from tests.content.golden import corpus, files, markup, specimen
@@ -62,7 +62,7 @@ def test_the_corpus_is_large_and_varied() -> None:
 
     assert len(letters) >= 40
     assert {letter.way for letter in letters} == set(Way)
-    assert {layout.direction(letter.locale) for letter in letters} == {"ltr", "rtl"}
+    assert {styles.direction(letter.locale) for letter in letters} == {"ltr", "rtl"}
     languages = {letter.locale.partition("-")[0] for letter in letters}
     assert languages >= {"en", "ru", "pt", "ar", "he", "zh", "ja"}
     assert 150 in {len(each.subject) for each in said if not each.subject.isascii()}
@@ -234,7 +234,7 @@ def test_the_html_names_its_language_and_the_way_it_is_written(name: str) -> Non
     root = markup.read(specimen.said(letter).html).root()
 
     assert root["lang"] == letter.locale
-    assert root.get("dir", "ltr") == layout.direction(letter.locale)
+    assert root.get("dir", "ltr") == styles.direction(letter.locale)
 
 
 @each

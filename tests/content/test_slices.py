@@ -77,7 +77,7 @@ def test_a_reader_in_cleveland_gets_the_slices_of_country_and_state_only() -> No
 
 
 def test_a_reader_of_no_place_gets_what_is_for_everybody() -> None:
-    assert slices.relevant(EDITION, ocd_ids=NOWHERE, now=NOW) == EDITION[:1]
+    assert slices.choose(EDITION, ocd_ids=NOWHERE, now=NOW) == EDITION[:1]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_slice_is_open_from_its_first_moment_and_before_its_last(
 ) -> None:
     timed = replace(headline(1), published_from=begins, published_until=ends)
 
-    assert bool(slices.relevant([timed], ocd_ids=NOWHERE, now=NOW)) is is_open
+    assert bool(slices.choose([timed], ocd_ids=NOWHERE, now=NOW)) is is_open
 
 
 def test_what_is_not_published_is_in_no_letter() -> None:
@@ -209,7 +209,7 @@ def test_one_blank_line_stands_between_two_bodies_and_none_for_an_empty_one() ->
 def test_only_places_of_open_slices_make_a_difference() -> None:
     over = replace(news(6, CLEVELAND, "Over."), published_until=NOW)
 
-    assert slices.scopes([*EDITION, over], now=NOW) == {US, OHIO, FRANKLIN, UPPER_ARLINGTON}
+    assert slices.open_scopes([*EDITION, over], now=NOW) == {US, OHIO, FRANKLIN, UPPER_ARLINGTON}
 
 
 SCOPES = st.none() | st.sampled_from([US, OHIO, FRANKLIN, CUYAHOGA, UPPER_ARLINGTON, CLEVELAND])
@@ -255,7 +255,7 @@ def test_the_order_in_which_slices_are_given_makes_no_difference(
 def test_readers_with_equal_keys_get_the_same_letter(
     edition: list[Slice], one: frozenset[str], other: frozenset[str]
 ) -> None:
-    keys = [slices.key(edition, ocd_ids=places, now=NOW) for places in (one, other)]
+    keys = [slices.letter_key(edition, ocd_ids=places, now=NOW) for places in (one, other)]
     letters = [letter_of(edition, places) for places in (one, other)]
 
     assert keys[0] != keys[1] or letters[0] == letters[1]
@@ -265,9 +265,9 @@ def test_readers_with_equal_keys_get_the_same_letter(
 def test_a_readers_places_matter_only_where_there_are_slices(
     edition: list[Slice], ocd_ids: frozenset[str]
 ) -> None:
-    few = ocd_ids & slices.scopes(edition, now=NOW)
+    few = ocd_ids & slices.open_scopes(edition, now=NOW)
 
-    assert slices.key(edition, ocd_ids=few, now=NOW) == slices.key(
+    assert slices.letter_key(edition, ocd_ids=few, now=NOW) == slices.letter_key(
         edition, ocd_ids=ocd_ids, now=NOW
     )
     assert letter_of(edition, few) == letter_of(edition, ocd_ids)
@@ -280,6 +280,6 @@ def test_ten_thousand_readers_in_few_places_share_few_keys() -> None:
         for number in range(10_000)
     ]
 
-    keys = {slices.key(EDITION, ocd_ids=places, now=NOW) for places in readers}
+    keys = {slices.letter_key(EDITION, ocd_ids=places, now=NOW) for places in readers}
 
     assert len(keys) == 5

@@ -3,24 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import pytest
 from django.db import IntegrityError, transaction
 
-from postledger.accounts import actions as accounts
+from postledger.accounts import workspaces
+from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.models import AuditEntry
-from postledger.accounts.names import InvalidNameError
 from postledger.content import models, templates
+from postledger.content.checks import UnstorableTextError
 from postledger.content.locales import InvalidLocaleError, MissingLocaleError
-from postledger.content.source import Format, Source
-from postledger.content.storable import UnstorableTextError
+from postledger.content.rendering.source import Format, Source
 from postledger.content.templates import (
-    Found,
     InvalidTemplateKeyError,
     TemplateExistsError,
     TemplateUnknownError,
 )
-from postledger.content.wording import InvalidVersionError
+from postledger.content.versions import InvalidVersionError, Version
 from tests import round_trips
 from tests.races import collide
 
@@ -30,12 +30,12 @@ BRAZILIAN = Source("Olá {{ name }}", "<p>Olá, {{ name }}.</p>", Format.HTML, "
 
 @pytest.fixture
 def acme(db: None) -> int:
-    return accounts.create_workspace("acme", actor="alice")
+    return workspaces.create_workspace("acme", actor="alice")
 
 
 @pytest.fixture
 def globex(db: None) -> int:
-    return accounts.create_workspace("globex", actor="charlie")
+    return workspaces.create_workspace("globex", actor="charlie")
 
 
 def make(workspace_id: int, key: str = "welcome") -> int:
@@ -53,25 +53,30 @@ def add(
     return templates.add_version(
         workspace_id,
         key=key,
-        required=required,
-        optional=optional,
-        fallback_locale=fallback,
-        texts=texts or (ENGLISH,),
+        version=Version(tuple(required), tuple(optional), fallback, texts or (ENGLISH,)),
         actor="bob",
     )
 
 
+class Chosen(NamedTuple):
+    version: int
+    text: Source
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+
+
 def find(
     workspace_id: int, key: str = "welcome", version: int | None = None, locale: str = "en"
-) -> Found:
-    return templates.find(workspace_id, key=key, version=version, locale=locale)
+) -> Chosen:
+    found = templates.find_version(workspace_id, key=key, number=version)
+    return Chosen(found.number, found.text(locale), found.required, found.optional)
 
 
 def test_a_text_is_found_as_it_was_written(acme: int) -> None:
     make(acme)
     add(acme, ENGLISH, BRAZILIAN, optional=("notes",))
 
-    assert find(acme, locale="pt_br") == Found("welcome", 1, BRAZILIAN, ("name",), ("notes",))
+    assert find(acme, locale="pt_br") == Chosen(1, BRAZILIAN, ("name",), ("notes",))
     assert find(acme, locale="en-GB").text == ENGLISH
 
 
@@ -122,7 +127,7 @@ def test_a_template_without_a_version_has_nothing_to_send(acme: int) -> None:
 
     with pytest.raises(TemplateUnknownError, match="has no version yet: add one"):
         find(acme)
-    assert templates.versions(acme, key="welcome") == []
+    assert templates.list_versions(acme, key="welcome") == []
 
 
 def test_an_archived_template_is_found_no_more_until_it_is_restored(acme: int) -> None:
@@ -131,7 +136,7 @@ def test_an_archived_template_is_found_no_more_until_it_is_restored(acme: int) -
 
     templates.archive(acme, key="welcome", actor="bob")
 
-    with pytest.raises(TemplateUnknownError, match="'welcome' here, or it is archived"):
+    with pytest.raises(TemplateUnknownError, match="'welcome' not found, or archived"):
         find(acme)
     with pytest.raises(TemplateUnknownError, match="restore it if it is archived"):
         add(acme)
@@ -154,7 +159,7 @@ def test_charlie_meets_acmes_template_as_one_that_does_not_exist(acme: int, glob
     for attempt in (
         lambda: find(globex),
         lambda: find(globex, version=1),
-        lambda: templates.versions(globex, key="welcome"),
+        lambda: templates.list_versions(globex, key="welcome"),
         lambda: add(globex),
         lambda: templates.archive(globex, key="welcome", actor="charlie"),
         lambda: templates.restore(globex, key="welcome", actor="charlie"),
@@ -163,7 +168,7 @@ def test_charlie_meets_acmes_template_as_one_that_does_not_exist(acme: int, glob
             attempt()
         assert told.value.code == "template_unknown"
 
-    assert "welcome" not in [facts.key for facts in templates.listing(globex)]
+    assert "welcome" not in [facts.key for facts in templates.list_templates(globex)]
     assert find(acme).version == 1
 
 
@@ -222,7 +227,7 @@ def test_a_list_shows_what_can_be_found_and_what_was_archived(acme: int) -> None
     def shown() -> list[tuple[str, int | None, bool, bool]]:
         return [
             (facts.key, facts.newest, facts.is_builtin, facts.archived_at is not None)
-            for facts in templates.listing(acme)
+            for facts in templates.list_templates(acme)
         ]
 
     assert shown() == [("open-seat", None, False, False), ("welcome", 2, False, False)]
@@ -241,24 +246,24 @@ def test_versions_are_listed_the_newest_first(acme: int) -> None:
     add(acme)
     add(acme, BRAZILIAN, ENGLISH, optional=("notes",), fallback="en")
 
-    newest, oldest = templates.versions(acme, key="welcome")
+    newest, oldest = templates.list_versions(acme, key="welcome")
 
-    assert (newest.number, newest.locales) == (2, ("en", "pt-BR"))
-    assert (newest.required, newest.optional) == (("name",), ("notes",))
+    assert (newest.number, newest.locales) == (2, ["en", "pt-BR"])
+    assert (newest.required, newest.optional) == (["name"], ["notes"])
     assert (newest.fallback_locale, oldest.fallback_locale) == ("en", "")
-    assert (oldest.number, oldest.locales) == (1, ("en",))
+    assert (oldest.number, oldest.locales) == (1, ["en"])
     assert oldest.created_at is not None
 
 
 def test_a_built_in_templates_versions_are_listed_too(acme: int) -> None:
-    (version,) = templates.versions(acme, key="open-seat")
+    (version,) = templates.list_versions(acme, key="open-seat")
 
-    assert (version.number, version.locales) == (1, ("en", "pt", "ru"))
+    assert (version.number, version.locales) == (1, ["en", "pt", "ru"])
 
 
 @pytest.mark.parametrize("key", ["", "-a", "Welcome", "a_b", "a\n", "é", "a" * 65])
 def test_what_is_no_key_is_refused(acme: int, key: str) -> None:
-    with pytest.raises(InvalidTemplateKeyError, match="write up to 64 small letters, digits"):
+    with pytest.raises(InvalidTemplateKeyError, match="use up to 64 lowercase letters, digits"):
         make(acme, key)
 
 
@@ -301,15 +306,7 @@ def test_a_version_has_a_text(acme: int) -> None:
     make(acme)
 
     with pytest.raises(InvalidVersionError, match="it has no text"):
-        templates.add_version(
-            acme,
-            key="welcome",
-            required=[],
-            optional=[],
-            fallback_locale="",
-            texts=[],
-            actor="bob",
-        )
+        templates.add_version(acme, key="welcome", version=Version((), (), "", ()), actor="bob")
 
 
 def test_a_fallback_is_one_of_the_texts(acme: int) -> None:
@@ -402,7 +399,7 @@ def test_the_trail_says_who_changed_what(acme: int) -> None:
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
 def test_versions_added_at_the_same_time_are_numbered_without_a_gap() -> None:
-    acme = accounts.create_workspace("acme", actor="alice")
+    acme = workspaces.create_workspace("acme", actor="alice")
     make(acme)
 
     numbers = collide.together([partial(add, acme)] * 8)
@@ -413,7 +410,7 @@ def test_versions_added_at_the_same_time_are_numbered_without_a_gap() -> None:
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
 def test_a_version_that_is_given_up_leaves_its_number_to_the_one_that_waits() -> None:
-    acme = accounts.create_workspace("acme", actor="alice")
+    acme = workspaces.create_workspace("acme", actor="alice")
     make(acme)
 
     with transaction.atomic():

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-SQL = "migrations/0001_ledger.sql"
+SQL = "migrations/ledger.sql"
 
 
 class Change(NamedTuple):

@@ -20,7 +20,7 @@ FENCE = [
     ),
     Break(
         "14a campaigns are lifted apart",
-        ("ledger/fence.py", "if campaigns or not _is_campaign(stream_id):", "if True:"),
+        ("ledger/fence.py", "if campaigns or kind != StreamKind.CAMPAIGN:", "if True:"),
     ),
     Break(
         "14a only the epoch that was looked at is lifted",
@@ -44,7 +44,7 @@ FENCE = [
     ),
     Break(
         "14b the lift puts in doubt first",
-        ("ledger/fence.py", "    while put_in_doubt(stream_id):\n        pass\n", ""),
+        ("ledger/fence.py", "    put_all_in_doubt(stream_id)\n    if not", "    if not"),
     ),
     Break(
         "14b what was leased is in doubt",
@@ -167,16 +167,16 @@ FENCE = [
         "14d tries of what a person decides leap",
         (
             "ledger/decisions.py",
-            'sql.next_try("line.last_try", "line.settled_at")',
-            '"line.last_try + 1"',
+            '{sql.next_try("decided.last_try", "decided.settled_at")}',
+            "decided.last_try + 1",
         ),
     ),
     Break(
         "14d tries of what evidence denies leap",
         (
             "ledger/evidence.py",
-            'sql.next_try("line.last_try", "line.settled_at")',
-            '"line.last_try + 1"',
+            '{sql.next_try("disproved.last_try", "disproved.settled_at")}',
+            "disproved.last_try + 1",
         ),
     ),
     Break(
@@ -199,12 +199,12 @@ FENCE = [
         "14e earlier evidence is for its address",
         (
             "ledger/evidence.py",
-            "      AND (said.address IS NULL OR",
+            "      AND (item.address IS NULL OR",
             "      AND (true OR",
         ),
         (
             "ledger/evidence.py",
-            "began_at\n  AND (said.address IS NULL OR",
+            "began_at\n  AND (item.address IS NULL OR",
             "began_at\n  AND (true OR",
         ),
     ),
@@ -216,8 +216,8 @@ FENCE = [
         "14e an earlier denial ends no doubt",
         (
             "ledger/evidence.py",
-            "said for said in current if said.entry.state not in",
-            "said for said in evidence if said.entry.state not in",
+            "item for item in current if item.entry.state not in",
+            "item for item in evidence if item.entry.state not in",
         ),
     ),
     Break(
@@ -237,8 +237,8 @@ FENCE = [
         "14f a decision waits for bytes of the lost time",
         (
             "ledger/decisions.py",
-            'AND NOT """\n    + sql.BYTES_OF_LOST_TIME\n    + """',
-            '"""\n    + """',
+            "        AND NOT {sql.BYTES_OF_LOST_TIME}\n",
+            "",
         ),
     ),
     Break(

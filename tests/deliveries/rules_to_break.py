@@ -22,7 +22,14 @@ WORK = [
         ("ledger/arming.py", "AND b.lo = w.lo\n      AND b.armed_to IS NULL", ""),
     ),
     Break("1 arm respects holds", (SQL, "AND (s.held_reason IS NULL", "AND (true")),
-    Break("1 arm respects sender holds", (SQL, "AND NOT EXISTS (", "OR EXISTS (")),
+    Break(
+        "1 arm respects sender holds",
+        (
+            SQL,
+            "AND NOT EXISTS (\n        SELECT FROM deliveries_senderhold",
+            "OR EXISTS (\n        SELECT FROM deliveries_senderhold",
+        ),
+    ),
     Break(
         "2 evidence outdates",
         ("ledger/evidence.py", "SET version = version + 1", "SET version = version"),
@@ -55,8 +62,8 @@ WORK = [
         "5 send again is a new try",
         (
             "ledger/decisions.py",
-            'sql.next_try("line.last_try", "line.settled_at")',
-            '"line.last_try"',
+            '{sql.next_try("decided.last_try", "decided.settled_at")}',
+            "decided.last_try",
         ),
     ),
     Break(
@@ -67,18 +74,18 @@ WORK = [
         "6 late acceptance counts",
         (
             "ledger/evidence.py",
-            "WHERE d.state <> 'accepted'\n      AND (said.address IS NULL",
-            "WHERE d.state = 'x'\n      AND (said.address IS NULL",
+            "WHERE d.state <> 'accepted'\n      AND (item.address IS NULL",
+            "WHERE d.state = 'x'\n      AND (item.address IS NULL",
         ),
     ),
     Break(
         "6 late refusal needs the doubt",
         ("ledger/evidence.py", "      AND d.state = 'in_doubt'\n", ""),
-        ("ledger/evidence.py", "      AND said.try_number = ANY(d.doubts)\n", ""),
+        ("ledger/evidence.py", "      AND item.try_number = ANY(d.doubts)\n", ""),
     ),
     Break(
         "6 late refusal is of its try",
-        ("ledger/evidence.py", "AND said.try_number = ANY(d.doubts)", ""),
+        ("ledger/evidence.py", "AND item.try_number = ANY(d.doubts)", ""),
     ),
     Break(
         "7 doubt is sticky in settle",
@@ -113,7 +120,7 @@ WORK = [
     ),
     Break(
         "11 a click needs it uncovered",
-        ("ledger/decisions.py", 'sql.covered("seen.position")', '"false"'),
+        ("ledger/decisions.py", '{sql.covered("seen.position")}', "false"),
     ),
     Break(
         "12 the parent shrinks",

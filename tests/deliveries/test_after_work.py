@@ -7,7 +7,14 @@ import pytest
 from django.db import connection
 
 from postledger.deliveries import audit, entries, ledger, queries
-from postledger.deliveries.entries import Decision, Entry, Evidence, Kind, Seen, Window
+from postledger.deliveries.entries import (
+    Decision,
+    Entry,
+    Evidence,
+    SeenDelivery,
+    StreamKind,
+    Window,
+)
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -25,7 +32,7 @@ def refused(position: int) -> Entry:
 
 
 def attempts(stream_id: int, position: int = 0) -> int:
-    facts = queries.delivery(stream_id, position)
+    facts = queries.find_delivery(stream_id, position)
     assert facts is not None
     return facts.attempts
 
@@ -39,7 +46,7 @@ def test_a_lost_lease_gives_back_what_was_not_armed_and_doubts_the_rest() -> Non
 
     assert (swept.given_back, swept.in_doubt) == (1, 4)
     assert cast.batches(stream_id) == [(4, 10, 1, "lease_lost")]
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_a_running_lease_is_not_swept() -> None:
@@ -72,7 +79,7 @@ def test_a_poisonous_mail_fails_alone() -> None:
     states = cast.states(stream_id)
     assert states.pop(poison) is State.FAILED
     assert set(states.values()) == {State.ACCEPTED}
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_draining_books_the_rest_as_cancelled_and_leaves_armed_windows() -> None:
@@ -91,31 +98,31 @@ def test_draining_books_the_rest_as_cancelled_and_leaves_armed_windows() -> None
 
     assert settled.counts == {State.ACCEPTED: 5}
     assert drained == 995
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_doubt_survives_a_cancel() -> None:
     stream_id = cast.stream(mails=1)
     cast.lose(stream_id)
     cast.pass_grace(stream_id)
-    ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.SEND_AGAIN, actor="bob")
+    ledger.resolve(stream_id, [SeenDelivery(0, 1)], decision=Decision.SEND_AGAIN, actor="bob")
 
     ledger.cancel(stream_id, actor="bob")
     ledger.drain(stream_id)
 
     assert cast.states(stream_id) == {0: State.IN_DOUBT}
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_a_refusal_of_the_second_try_does_not_end_the_doubt_of_the_first() -> None:
     stream_id = cast.stream(mails=1)
     cast.lose(stream_id)
     cast.pass_grace(stream_id)
-    ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.SEND_AGAIN, actor="bob")
+    ledger.resolve(stream_id, [SeenDelivery(0, 1)], decision=Decision.SEND_AGAIN, actor="bob")
 
     cast.book(stream_id, refused)
 
-    facts = queries.delivery(stream_id, 0)
+    facts = queries.find_delivery(stream_id, 0)
     assert facts is not None
     assert (facts.state, list(facts.doubts)) == (State.IN_DOUBT, [1])
 
@@ -134,19 +141,20 @@ def test_a_person_ends_a_doubt_once(decision: Decision, state: State) -> None:
     cast.pass_grace(stream_id)
 
     clicks = [
-        ledger.resolve(stream_id, [Seen(0, 1)], decision=decision, actor="bob") for _ in range(2)
+        ledger.resolve(stream_id, [SeenDelivery(0, 1)], decision=decision, actor="bob")
+        for _ in range(2)
     ]
 
     assert clicks == [[0], []]
     assert cast.states(stream_id) == {0: state}
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_a_click_on_an_old_page_changes_nothing() -> None:
     stream_id = cast.stream(mails=1)
     cast.lose(stream_id)
     cast.pass_grace(stream_id)
-    old_page = [Seen(0, 1)]
+    old_page = [SeenDelivery(0, 1)]
     ledger.resolve(stream_id, old_page, decision=Decision.SEND_AGAIN, actor="bob")
     cast.lose(stream_id)
 
@@ -160,11 +168,15 @@ def test_nothing_is_sent_again_while_bytes_may_still_leave() -> None:
     stream_id = cast.stream(mails=1)
     cast.lose(stream_id)
 
-    again = ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.SEND_AGAIN, actor="bob")
-    ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.COUNT_AS_NOT_SENT, actor="bob")
-    requeued = ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+    again = ledger.resolve(
+        stream_id, [SeenDelivery(0, 1)], decision=Decision.SEND_AGAIN, actor="bob"
+    )
+    ledger.resolve(
+        stream_id, [SeenDelivery(0, 1)], decision=Decision.COUNT_AS_NOT_SENT, actor="bob"
+    )
+    requeued = ledger.requeue(stream_id, [SeenDelivery(0, 1)], actor="bob")
     cast.pass_grace(stream_id)
-    requeued_later = ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+    requeued_later = ledger.requeue(stream_id, [SeenDelivery(0, 1)], actor="bob")
 
     assert (again, requeued, requeued_later) == ([], [], [0])
 
@@ -173,7 +185,7 @@ def test_a_requeue_resets_the_attempts_and_goes_on_counting_tries() -> None:
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, refused)
 
-    ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+    ledger.requeue(stream_id, [SeenDelivery(0, 1)], actor="bob")
 
     assert attempts(stream_id) == 0
     assert cast.batches(stream_id) == [(0, 1, 2, "requeued")]
@@ -182,12 +194,12 @@ def test_a_requeue_resets_the_attempts_and_goes_on_counting_tries() -> None:
 def test_a_requeued_mail_whose_first_try_proves_accepted_has_an_attempt() -> None:
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, refused)
-    ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+    ledger.requeue(stream_id, [SeenDelivery(0, 1)], actor="bob")
 
     ledger.record(stream_id, [Evidence(1, sent(0), "event")])
 
     assert attempts(stream_id) == 1
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_an_accepted_mail_changes_no_more() -> None:
@@ -225,7 +237,12 @@ def test_a_verdict_on_a_doubtful_mail_leaves_it_open_to_evidence() -> None:
     stream_id = cast.stream(mails=2)
     cast.lose(stream_id)
     cast.pass_grace(stream_id)
-    ledger.resolve(stream_id, [Seen(0, 1), Seen(1, 1)], decision=Decision.SEND_AGAIN, actor="bob")
+    ledger.resolve(
+        stream_id,
+        [SeenDelivery(0, 1), SeenDelivery(1, 1)],
+        decision=Decision.SEND_AGAIN,
+        actor="bob",
+    )
     taken = cast.claim(stream_id)
     window = Window(taken.batches[0], taken.batches[0].hi)
     assert not ledger.arm(taken, [window], lease_time=cast.LEASE, verdicts=[entries.expired(0)])
@@ -233,11 +250,11 @@ def test_a_verdict_on_a_doubtful_mail_leaves_it_open_to_evidence() -> None:
     ledger.record(stream_id, [Evidence(1, entries.not_sent(0), "late answer")])
 
     assert (0, 1, 3, "disproved") in cast.batches(stream_id)
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_a_last_attempt_that_came_late_is_a_dead_letter() -> None:
-    stream_id = cast.stream(Kind.TRANSACTIONAL, mails=1)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL, mails=1)
     window = cast.lose(stream_id)
     answer = entries.exhausted(window.batch.lo, code="BUSY")
 
@@ -285,21 +302,21 @@ def test_a_doubt_of_before_a_restore_that_is_disproved_goes_on_under_a_new_numbe
 def test_folding_keeps_the_sums() -> None:
     stream_id = cast.stream(mails=3)
     cast.book(stream_id, sent)
-    before = queries.books_of([stream_id])
+    before = queries.read_books([stream_id])
 
     folded = ledger.fold()
 
     assert folded == 1
-    assert queries.books_of([stream_id]) == before
-    assert audit.audit(stream_id).findings == []
+    assert queries.read_books([stream_id]) == before
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_a_stream_without_work_leaves_the_walk_and_returns_with_new_work() -> None:
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, sent)
 
-    retired = ledger.retire_lanes(idle=timedelta())
+    retired = ledger.retire_idle_streams(idle=timedelta())
     cast.enqueue(stream_id, [2])
 
     assert retired == 1
-    assert ledger.turns(limit=1) == [stream_id]
+    assert ledger.next_streams(limit=1) == [stream_id]

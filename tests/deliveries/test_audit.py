@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from postledger.deliveries import audit, entries, ledger, partitions
-from postledger.deliveries.entries import Decision, Evidence, Kind, Seen
+from postledger.deliveries.entries import Decision, Evidence, SeenDelivery, StreamKind
 from postledger.deliveries.states import State
 from postledger.lib import ids
 from postledger.lib.ids import DeliveryId
@@ -22,7 +22,7 @@ def execute(statement: str, *params: int | str) -> None:
 
 
 def findings(stream_id: int) -> list[tuple[str, int | None]]:
-    return [(found.sentence, found.position) for found in audit.audit(stream_id).findings]
+    return [(found.sentence, found.position) for found in audit.audit(stream_id).discrepancies]
 
 
 def sent(position: int) -> entries.Entry:
@@ -57,8 +57,10 @@ def test_the_books_balance_after_a_mixed_story() -> None:
     cast.judge(stream_id, lambda position: entries.skipped(position, code="paused"), size=2)
     cast.judge(stream_id, entries.expired, size=1)
     in_doubt = [place for place, state in cast.states(stream_id).items() if state == "in_doubt"]
-    ledger.requeue(stream_id, [Seen(10, 1), Seen(11, 1)], actor="bob")
-    ledger.resolve(stream_id, [Seen(in_doubt[0], 1)], decision=Decision.COUNT_AS_SENT, actor="bob")
+    ledger.requeue(stream_id, [SeenDelivery(10, 1), SeenDelivery(11, 1)], actor="bob")
+    ledger.resolve(
+        stream_id, [SeenDelivery(in_doubt[0], 1)], decision=Decision.COUNT_AS_SENT, actor="bob"
+    )
     ledger.record(stream_id, [Evidence(1, sent(in_doubt[1]), "event")])
     ledger.fold()
     ledger.cancel(stream_id, actor="bob")
@@ -67,14 +69,14 @@ def test_the_books_balance_after_a_mixed_story() -> None:
 
     audited = audit.audit(stream_id)
 
-    assert audited.findings == []
+    assert audited.discrepancies == []
     assert audited.books.planned == 60
     assert audited.books.waiting == 0
     assert all(audited.books.counts.values())
 
 
 def test_the_books_of_one_mail_batches_balance_too() -> None:
-    stream_id = cast.stream(Kind.TRANSACTIONAL, mails=5)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL, mails=5)
     cast.book(stream_id, sent)
     cast.book(stream_id, busy)
     cast.lose(stream_id)
@@ -98,7 +100,7 @@ def test_the_totals_of_a_dropped_month_are_history_not_a_miscount() -> None:
 
     assert not partitions.exists(ids.month_of(past))
     assert audited.books.counts[State.ACCEPTED] == 3
-    assert audited.findings == []
+    assert audited.discrepancies == []
 
 
 SPOILED = [
@@ -148,7 +150,7 @@ SPOILED = [
         4,
     ),
     (
-        "it has work, but the stream is not walked",
+        "it has work, but its stream is not in the rotation",
         "DELETE FROM deliveries_lane WHERE stream_id = %s",
         4,
     ),
@@ -247,8 +249,8 @@ def test_a_miscounted_state_is_found(stream: int, state: State, table: str) -> N
     # What is booked as a result is not left to wait, so the rest is off by as much.
     assert sorted(findings(stream)) == sorted(
         [
-            (f"{lines + 1} booked as {state}, but the lines say {lines}", None),
-            (f"{waiting - 1} booked as waiting, but the lines say {waiting}", None),
+            (f"{lines + 1} booked as {state}, but {lines} are", None),
+            (f"{waiting - 1} booked as waiting, but {waiting} are", None),
         ]
     )
 
@@ -257,8 +259,8 @@ def test_a_line_too_many_planned_is_found(stream: int) -> None:
     execute("UPDATE deliveries_stream SET planned = planned + 1 WHERE id = %s", stream)
 
     assert findings(stream) == [
-        ("11 planned, but the lines are 10", None),
-        ("7 booked as waiting, but the lines say 6", None),
+        ("11 planned, but it has 10 deliveries", None),
+        ("7 booked as waiting, but 6 are", None),
     ]
 
 
@@ -266,13 +268,13 @@ def test_a_lost_line_is_found(stream: int) -> None:
     execute("DELETE FROM deliveries_delivery WHERE stream_id = %s AND position = 0", stream)
 
     assert findings(stream) == [
-        ("10 planned, but the lines are 9", None),
-        ("2 booked as accepted, but the lines say 1", None),
+        ("10 planned, but it has 9 deliveries", None),
+        ("2 booked as accepted, but 1 are", None),
     ]
 
 
 def test_a_finding_names_the_delivery_as_people_know_it() -> None:
-    finding = audit.Finding(7, "it is wrong", position=3)
+    finding = audit.Discrepancy(7, "it is wrong", position=3)
 
     assert str(finding) == f"stream 7, delivery {DeliveryId(7, 3).uuid()}: it is wrong"
-    assert str(audit.Finding(7, "it is wrong")) == "stream 7: it is wrong"
+    assert str(audit.Discrepancy(7, "it is wrong")) == "stream 7: it is wrong"

@@ -9,7 +9,7 @@ from django.db import connection
 
 from postledger.campaigns.models import Campaign, Run
 from postledger.deliveries import entries, ledger, partitions
-from postledger.deliveries.entries import Body, Kind, Line, Seen
+from postledger.deliveries.entries import Body, NewDelivery, SeenDelivery, StreamKind
 from postledger.deliveries.reasons import Reason
 from postledger.lib import ids
 from tests import cast
@@ -48,13 +48,13 @@ def without(where: str, kinds: tuple[str, ...]) -> list[str]:
 def story() -> None:
     """Mail with something in every table of the ledger."""
     now = datetime.now(UTC)
-    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL)
     body = Body(subject="Hi", html="<p>Hi</p>")
-    lines = [Line(f"r{number}@example.com", body=body) for number in range(4)]
+    lines = [NewDelivery(f"r{number}@example.com", body=body) for number in range(4)]
     positions = ledger.enqueue(stream_id, lines, due_at=now)
     cast.book(stream_id, lambda place: entries.accepted(place, message_id="m"))
     cast.book(stream_id, lambda place: entries.refused(place, code="NO"))
-    ledger.requeue(stream_id, [Seen(positions[1], 1)], actor="bob")
+    ledger.requeue(stream_id, [SeenDelivery(positions[1], 1)], actor="bob")
     cast.book(stream_id, lambda place: entries.exhausted(place, code="BUSY"))
     with connection.cursor() as cursor:
         cursor.execute(
@@ -104,14 +104,14 @@ def stranger() -> Iterator[str]:
 
 
 def test_every_table_and_partition_has_row_level_security() -> None:
-    partitions.make(LATER)
+    partitions.create(LATER)
 
     assert f"deliveries_delivery_{ids.month_name(LATER).replace('-', '_')}" in relations("r")
     assert without("c.relrowsecurity", ("r", "p")) == []
 
 
 def test_every_table_and_partition_has_one_policy_and_it_lets_nobody_in() -> None:
-    partitions.make(LATER)
+    partitions.create(LATER)
 
     only_closed = """
         1 = (SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid)

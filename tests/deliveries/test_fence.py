@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from postledger.deliveries import audit, entries, ledger, queries, undecided
-from postledger.deliveries.entries import Evidence, Kind, Seen, Window
+from postledger.deliveries.entries import Evidence, SeenDelivery, StreamKind, Window
 from postledger.deliveries.ledger import Forgotten, Witness, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -37,7 +37,7 @@ def test_a_database_that_its_epoch_does_not_name_claims_nothing_and_the_fence_fa
     assert before is None
     assert after is None
     assert (epoch.number, epoch.cause, epoch.is_fenced) == (2, "identity", True)
-    assert ledger.turns(limit=10) == []
+    assert ledger.next_streams(limit=10) == []
     assert ledger.check_epoch(Witness()).number == 2  # it falls once
 
 
@@ -71,7 +71,7 @@ def test_every_arm_gives_a_token_that_no_claim_or_arm_had() -> None:
 
 
 def test_no_number_comes_again_after_the_fall() -> None:
-    campaign, single = cast.stream(mails=3), cast.stream(Kind.TRANSACTIONAL, mails=1)
+    campaign, single = cast.stream(mails=3), cast.stream(StreamKind.TRANSACTIONAL, mails=1)
     lease = cast.claim(single).lease
     epochs.fall()
     epochs.lift()
@@ -88,7 +88,7 @@ def test_no_number_comes_again_after_the_fall() -> None:
 
 def test_what_was_due_becomes_in_doubt_and_what_is_due_later_goes_on() -> None:
     due, later = cast.stream(mails=3), cast.stream()
-    ledger.enqueue(later, [entries.Line("r@example.com")], due_at=datetime.now(UTC) + SOON)
+    ledger.enqueue(later, [entries.NewDelivery("r@example.com")], due_at=datetime.now(UTC) + SOON)
     throttled = cast.stream(mails=1)
     cast.book(throttled, lambda at: entries.throttled(at, delay=SOON))
     epochs.fall()
@@ -101,8 +101,8 @@ def test_what_was_due_becomes_in_doubt_and_what_is_due_later_goes_on() -> None:
     assert set(cast.states(later).values()) == {State.WAITING}
     # A release would have brought it forward.
     assert set(cast.states(throttled).values()) == {State.IN_DOUBT}
-    assert [audit.audit(one).findings for one in (due, later, throttled)] == [[], [], []]
-    assert len(undecided.undecided(due, State.IN_DOUBT)) == 3
+    assert [audit.audit(one).discrepancies for one in (due, later, throttled)] == [[], [], []]
+    assert len(undecided.find_undecided(due, State.IN_DOUBT)) == 3
 
 
 def test_a_doubt_of_the_lost_time_is_sent_again_under_a_number_that_was_never_used() -> None:
@@ -110,11 +110,11 @@ def test_a_doubt_of_the_lost_time_is_sent_again_under_a_number_that_was_never_us
     epochs.fall()
     epochs.lift()
     cast.pass_grace(stream_id)
-    [doubt] = undecided.undecided(stream_id, State.IN_DOUBT)
+    [doubt] = undecided.find_undecided(stream_id, State.IN_DOUBT)
 
     again = ledger.resolve(
         stream_id,
-        [Seen(0, doubt.last_try)],
+        [SeenDelivery(0, doubt.last_try)],
         decision=entries.Decision.SEND_AGAIN,
         actor="bob",
     )
@@ -124,7 +124,7 @@ def test_a_doubt_of_the_lost_time_is_sent_again_under_a_number_that_was_never_us
 
 
 def test_mail_that_is_accepted_after_the_fall_waits_and_is_not_in_doubt() -> None:
-    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL)
     epochs.fall()
     [position] = cast.enqueue(stream_id, [1])
 
@@ -137,13 +137,14 @@ def test_mail_that_is_accepted_after_the_fall_waits_and_is_not_in_doubt() -> Non
 
 
 def test_campaigns_stay_fenced_until_somebody_speaks_for_consent() -> None:
-    campaign, single = cast.stream(), cast.stream(Kind.TRANSACTIONAL)
+    campaign, single = cast.stream(), cast.stream(StreamKind.TRANSACTIONAL)
     epochs.fall()
 
     epochs.lift(campaigns=False)
     later = cast.stream(mails=1)
     cast.enqueue(single, [1])
-    states = [queries.stream(one).fenced_since is not None for one in (campaign, single, later)]  # type: ignore[union-attr]
+    facts = queries.find_streams([campaign, single, later])
+    states = [facts[stream_id].fenced_since is not None for stream_id in (campaign, single, later)]
     fenced = ledger.claim(later, holder="w", limit=1, lease_time=cast.LEASE)
     epochs.lift()
 
@@ -174,13 +175,13 @@ def test_an_old_worker_settles_nothing_but_its_acceptances_end_doubts_of_the_los
         1: State.IN_DOUBT,
         2: State.IN_DOUBT,
     }
-    assert queries.unmatched_count() == 1  # the second answer ends no doubt
-    assert audit.audit(stream_id).findings == []
+    assert queries.count_unmatched() == 1  # the second answer ends no doubt
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_evidence_of_an_earlier_epoch_accepts_nothing_that_was_planned_after_the_restore() -> None:
     """H3: an event about a mail of the lost time closed another mail that was never sent."""
-    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL)
     epochs.fall()
     epochs.lift()
     [position] = cast.enqueue(stream_id, [1])
@@ -189,7 +190,7 @@ def test_evidence_of_an_earlier_epoch_accepts_nothing_that_was_planned_after_the
 
     assert changed == 0
     assert cast.states(stream_id) == {position: State.WAITING}
-    assert queries.unmatched_count() == 1
+    assert queries.count_unmatched() == 1
 
 
 def test_evidence_of_an_earlier_epoch_needs_the_same_address() -> None:
@@ -213,7 +214,7 @@ def test_a_run_that_was_being_planned_plans_on_in_doubt() -> None:
 
     assert list(cast.states(campaign).values()).count(State.IN_DOUBT) == 10
     assert set(cast.states(later).values()) == {State.WAITING}
-    assert [audit.audit(one).findings for one in (campaign, later)] == [[], []]
+    assert [audit.audit(one).discrepancies for one in (campaign, later)] == [[], []]
 
 
 def test_a_run_of_the_new_epoch_is_planned_as_ever() -> None:
@@ -230,7 +231,7 @@ def test_a_stream_that_is_fenced_says_so() -> None:
     ledger.hold(stream_id, reason=Reason.PAUSED, actor="bob")
     epochs.fall()
 
-    facts = queries.stream(stream_id)
+    facts = queries.find_stream(stream_id)
 
     assert facts is not None
     assert facts.fenced_since == ledger.current_epoch().began_at
@@ -265,15 +266,15 @@ def test_a_backup_that_is_restored_twice_gives_out_no_try_twice() -> None:
     epochs.lift()
     cast.pass_grace(waiting)
     epochs.pass_grace([waiting, failed])
-    [doubt] = undecided.undecided(waiting, State.IN_DOUBT)
+    [doubt] = undecided.find_undecided(waiting, State.IN_DOUBT)
 
     ledger.resolve(
         waiting,
-        [Seen(0, doubt.last_try)],
+        [SeenDelivery(0, doubt.last_try)],
         decision=entries.Decision.SEND_AGAIN,
         actor="bob",
     )
-    ledger.requeue(failed, [Seen(0, 1)], actor="bob")
+    ledger.requeue(failed, [SeenDelivery(0, 1)], actor="bob")
 
     tries = [cast.claim(one).batches[0].try_number for one in (waiting, failed)]
     assert tries == [2 + 7 * sql.TRY_LEAP] * 2
@@ -286,7 +287,7 @@ def test_a_fence_that_falls_again_before_the_judgement_leaps_over_both_epochs() 
 
     epochs.lift()
 
-    [doubt] = undecided.undecided(stream_id, State.IN_DOUBT)
+    [doubt] = undecided.find_undecided(stream_id, State.IN_DOUBT)
     assert doubt.last_try == 1 + 2 * sql.TRY_LEAP
 
 
@@ -296,9 +297,9 @@ def test_a_failure_of_before_the_restore_is_requeued_late_and_under_a_new_number
     epochs.fall()
     epochs.lift()
 
-    early = ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+    early = ledger.requeue(stream_id, [SeenDelivery(0, 1)], actor="bob")
     epochs.pass_grace([stream_id])
-    late = ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+    late = ledger.requeue(stream_id, [SeenDelivery(0, 1)], actor="bob")
 
     assert (early, late) == ([], [0])
     assert cast.claim(stream_id).batches[0].try_number == 2 + sql.TRY_LEAP
@@ -357,7 +358,7 @@ def test_evidence_of_a_later_epoch_is_kept_as_unmatched() -> None:
     stream_id = cast.stream(mails=1)
 
     assert ledger.record(stream_id, [sent(0, epoch=9)]) == 0
-    assert queries.unmatched_count() == 1
+    assert queries.count_unmatched() == 1
 
 
 def test_evidence_for_another_address_ends_nothing() -> None:
@@ -388,5 +389,5 @@ def test_a_mail_that_the_lost_time_may_have_sent_is_in_doubt_before_its_person_i
     epochs.lift()
     late = ledger.forget(workspace_id, address="r0@example.com")
 
-    assert (early, before) == (Forgotten(lines=0, waiting=1), {0: State.WAITING})
-    assert (late, cast.states(stream_id)) == (Forgotten(lines=1, waiting=0), {0: State.IN_DOUBT})
+    assert (early, before) == (Forgotten(emptied=0, waiting=1), {0: State.WAITING})
+    assert (late, cast.states(stream_id)) == (Forgotten(emptied=1, waiting=0), {0: State.IN_DOUBT})

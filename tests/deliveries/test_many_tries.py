@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postledger.deliveries import entries, ledger, undecided
-from postledger.deliveries.entries import Decision, Entry, Evidence, Seen
+from postledger.deliveries.entries import Decision, Entry, Evidence, SeenDelivery
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from tests import cast
@@ -78,10 +78,10 @@ def test_a_failed_mail_goes_after_a_requeue_however_often_it_was_tried(acme: Off
     stream_id = office.stream(acme, ["one@example.com"])
     tried(stream_id, 4_095)
     cast.book(stream_id, refused)
-    failed = undecided.undecided(stream_id, State.FAILED, after=-1, code=None, limit=5)
+    failed = undecided.find_undecided(stream_id, State.FAILED, after=-1, code=None, limit=5)
 
     requeued = ledger.requeue(
-        stream_id, [Seen(mail.position, mail.last_try) for mail in failed], actor="alice"
+        stream_id, [SeenDelivery(mail.position, mail.last_try) for mail in failed], actor="alice"
     )
     office.send_all(stream_id)
 
@@ -112,13 +112,13 @@ def disprove(stream_id: int) -> None:
 
 def requeue(stream_id: int) -> None:
     window = cast.book(stream_id, refused)
-    ledger.requeue(stream_id, [Seen(0, window.batch.try_number)], actor="alice")
+    ledger.requeue(stream_id, [SeenDelivery(0, window.batch.try_number)], actor="alice")
 
 
 def send_again(stream_id: int) -> None:
     window = cast.lose(stream_id)
     cast.pass_grace(stream_id)
-    seen = [Seen(0, window.batch.try_number)]
+    seen = [SeenDelivery(0, window.batch.try_number)]
     ledger.resolve(stream_id, seen, decision=Decision.SEND_AGAIN, actor="alice")
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 
 from postledger.deliveries import entries, ledger, lineage, partitions, queries
-from postledger.deliveries.entries import Body, Decision, Kind, Line, Seen
+from postledger.deliveries.entries import Body, Decision, NewDelivery, SeenDelivery, StreamKind
 from postledger.deliveries.partitions import MonthDroppedError
 from postledger.deliveries.states import State
 from postledger.lib import ids
@@ -62,11 +62,11 @@ def test_streams_of_next_month_land_in_its_partition() -> None:
 
 @pytest.mark.django_db
 def test_everything_said_of_a_delivery_lies_in_its_month() -> None:
-    stream_id = cast.stream(Kind.TRANSACTIONAL, now=NEXT_MONTH)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL, now=NEXT_MONTH)
     body = Body(subject="Hi", html="<p>Hi</p>")
-    [position] = ledger.enqueue(stream_id, [Line("a@example.com", body=body)], due_at=NOW)
+    [position] = ledger.enqueue(stream_id, [NewDelivery("a@example.com", body=body)], due_at=NOW)
     cast.book(stream_id, lambda place: entries.refused(place, code="NO"))
-    ledger.requeue(stream_id, [Seen(position, 1)], actor="bob")
+    ledger.requeue(stream_id, [SeenDelivery(position, 1)], actor="bob")
     cast.book(stream_id, sent)
 
     found = {partition_of(stream_id, table) for table in partitions.TABLES}
@@ -102,15 +102,15 @@ def test_a_stream_of_a_months_last_second_stays_in_its_month() -> None:
 def test_the_coming_months_are_made_once() -> None:
     last = partitions.this_month() + partitions.MONTHS_AHEAD
 
-    made = partitions.ensure(ahead=partitions.MONTHS_AHEAD + 2)
+    made = partitions.create_missing(ahead=partitions.MONTHS_AHEAD + 2)
 
     assert made == [ids.month_name(last + 1), ids.month_name(last + 2)]
-    assert partitions.ensure(ahead=partitions.MONTHS_AHEAD + 2) == []
+    assert partitions.create_missing(ahead=partitions.MONTHS_AHEAD + 2) == []
 
 
 @pytest.mark.django_db
 def test_a_partition_has_its_parents_keys_and_room_to_settle_in_place() -> None:
-    partitions.make(PAST_MONTH)
+    partitions.create(PAST_MONTH)
 
     [(options,)] = query(
         "SELECT reloptions FROM pg_class WHERE relname = 'deliveries_delivery_2019_05'"
@@ -134,7 +134,7 @@ def test_a_month_is_made_while_others_read_and_write() -> None:
         )
         with transaction.atomic():
             query("SET LOCAL lock_timeout = '2s'")
-            partitions.make(PAST_MONTH)
+            partitions.create(PAST_MONTH)
 
     assert partitions.exists(PAST_MONTH)
     ledger.drop_month(PAST_MONTH)
@@ -148,18 +148,18 @@ def test_the_overview_counts_what_keeps_a_month() -> None:
     ledger.fold()
     cast.lose(stream_id, size=1)
 
-    month = partitions.look(PAST_MONTH)
+    month = partitions.describe(PAST_MONTH)
 
     assert month.name == "2019-05"
     assert month.live_batch_count == 1
     assert month.doubt_count == 4
     assert month.bytes > 0
-    assert month in list(partitions.overview())
+    assert month in list(partitions.list_months())
 
 
 @pytest.mark.django_db
 def test_the_overview_reads_no_lines() -> None:
-    partitions.make(PAST_MONTH)
+    partitions.create(PAST_MONTH)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         bounds = {"first": 0, "end": 1}
@@ -176,18 +176,18 @@ def test_dropping_a_month_keeps_its_streams_and_their_totals() -> None:
     cast.book(stream_id, sent, size=3)
     ledger.fold()
     cast.book(stream_id, lambda place: entries.refused(place, code="NO"))
-    before = queries.books_of([stream_id, kept])
+    before = queries.read_books([stream_id, kept])
 
     ledger.drop_month(PAST_MONTH)
 
     assert not partitions.exists(PAST_MONTH)
-    assert queries.books_of([stream_id, kept]) == before
+    assert queries.read_books([stream_id, kept]) == before
     assert before[stream_id].counts[State.ACCEPTED] == 3
     assert before[stream_id].counts[State.FAILED] == 2
-    assert queries.stream(stream_id) is not None
+    assert queries.find_stream(stream_id) is not None
     assert query("SELECT FROM deliveries_streamdelta WHERE stream_id = %s", stream_id) == []
     assert query("SELECT FROM deliveries_lane WHERE stream_id = %s", stream_id) == []
-    assert queries.delivery(stream_id, 0) is None
+    assert queries.find_delivery(stream_id, 0) is None
     assert len(cast.states(kept)) == 2
 
 
@@ -208,11 +208,13 @@ def test_a_month_with_doubts_is_dropped_only_after_they_are_resolved() -> None:
 
     with pytest.raises(ledger.MonthInUseError, match="0 live batches and 1 deliveries in doubt"):
         ledger.drop_month(PAST_MONTH)
-    ledger.resolve(stream_id, [Seen(0, 1)], decision=Decision.COUNT_AS_NOT_SENT, actor="bob")
+    ledger.resolve(
+        stream_id, [SeenDelivery(0, 1)], decision=Decision.COUNT_AS_NOT_SENT, actor="bob"
+    )
     ledger.drop_month(PAST_MONTH)
 
     assert not partitions.exists(PAST_MONTH)
-    assert queries.books_of([stream_id])[stream_id].counts[State.FAILED] == 1
+    assert queries.read_books([stream_id])[stream_id].counts[State.FAILED] == 1
 
 
 @pytest.mark.django_db
@@ -220,7 +222,9 @@ def test_a_month_whose_counters_hide_an_open_line_is_not_dropped() -> None:
     stream_id = cast.stream(mails=1, now=PAST)
     query("DELETE FROM deliveries_batch WHERE stream_id = %s RETURNING 1", stream_id)
 
-    with pytest.raises(ledger.MonthInUseError, match=r"1 of its lines wait.* postledger audit"):
+    with pytest.raises(
+        ledger.MonthInUseError, match=r"1 of its deliveries wait.* postledger audit"
+    ):
         ledger.drop_month(PAST_MONTH)
 
     assert partitions.exists(PAST_MONTH)
@@ -242,7 +246,7 @@ def test_a_month_that_was_dropped_is_never_made_again() -> None:
     ledger.drop_month(PAST_MONTH)
 
     with pytest.raises(MonthDroppedError, match="2019-05 was dropped from the ledger"):
-        partitions.make(PAST_MONTH)
+        partitions.create(PAST_MONTH)
     with pytest.raises(MonthDroppedError, match="set the clock right"):
         cast.stream(now=PAST)
 
@@ -259,9 +263,9 @@ def test_a_database_whose_clock_fell_back_into_a_dropped_month_makes_it_no_more(
         " VALUES (deliveries_month(now()), now())"
     )
 
-    with pytest.raises(MonthDroppedError, match="not made again"):
-        partitions.ensure()
-    with pytest.raises(MonthDroppedError, match="not made again"):
+    with pytest.raises(MonthDroppedError, match="not created again"):
+        partitions.create_missing()
+    with pytest.raises(MonthDroppedError, match="not created again"):
         cast.stream()
 
 
@@ -291,7 +295,7 @@ def test_a_month_is_not_made_again_behind_the_back_of_its_drop() -> None:
     cast.stream(now=PAST)
 
     with collide.uncommitted(lambda: ledger.drop_month(PAST_MONTH)):
-        making = collide.start(lambda: partitions.make(PAST_MONTH))
+        making = collide.start(lambda: partitions.create(PAST_MONTH))
         making.must_wait()
     with pytest.raises(MonthDroppedError):
         making.answer()

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from psycopg import sql as pg
 
 from postledger.deliveries import audit, ledger
-from postledger.deliveries.entries import Body, Kind, Line
+from postledger.deliveries.entries import Body, NewDelivery, StreamKind
 from postledger.lib import ids
 from tests import cast
 
@@ -22,8 +22,8 @@ SOURCE = pg.SQL(
 )
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_a_repeated_key_adds_nothing_and_gets_its_position(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", StreamKind)
+def test_a_repeated_key_adds_nothing_and_gets_its_position(kind: StreamKind) -> None:
     stream_id = cast.stream(kind)
 
     first = cast.enqueue(stream_id, [1, 2, 3])
@@ -32,11 +32,11 @@ def test_a_repeated_key_adds_nothing_and_gets_its_position(kind: Kind) -> None:
     assert second[0] == first[2]
     assert second[2] == first[0]
     assert len(cast.states(stream_id)) == 4
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_a_key_repeated_in_one_call_is_one_line() -> None:
-    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL)
 
     positions = cast.enqueue(stream_id, [7, 7])
 
@@ -45,18 +45,18 @@ def test_a_key_repeated_in_one_call_is_one_line() -> None:
 
 
 def test_mails_without_a_key_are_all_planned() -> None:
-    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL)
 
-    positions = ledger.enqueue(stream_id, [Line("a@example.com")] * 3, due_at=NOW)
+    positions = ledger.enqueue(stream_id, [NewDelivery("a@example.com")] * 3, due_at=NOW)
 
     assert len(set(positions)) == 3
 
 
 def test_a_transactional_mail_has_a_batch_and_a_body_of_its_own() -> None:
-    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL)
     body = Body(subject="Hi", html="<p>Hi</p>", headers={"X-A": "1"}, request_id="req-1")
 
-    [position] = ledger.enqueue(stream_id, [Line("a@example.com", body=body)], due_at=NOW)
+    [position] = ledger.enqueue(stream_id, [NewDelivery("a@example.com", body=body)], due_at=NOW)
 
     assert [(lo, hi) for lo, hi, *_ in cast.batches(stream_id)] == [(position, position + 1)]
     with connection.cursor() as cursor:
@@ -94,7 +94,7 @@ def test_a_replayed_chunk_changes_no_line() -> None:
     again = ledger.plan(stream_id, source=SOURCE, params={"upto": 40}, due_at=NOW)
 
     assert (again.added, again.repeated) == (10, 30)
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_a_cancelled_stream_takes_no_mail() -> None:

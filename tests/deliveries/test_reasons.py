@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from postledger.deliveries.entries import Outcome
+from postledger.deliveries.entries import AttemptOutcome
 from postledger.deliveries.reasons import EXPLANATIONS, Reason
 from postledger.deliveries.states import State
 
@@ -35,7 +35,8 @@ def test_an_explanation_fits_into_a_sentence(reason: Reason) -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "vocabulary"), [("States", State), ("Outcomes", Outcome), ("Reasons", Reason)]
+    ("heading", "vocabulary"),
+    [("States", State), ("Outcomes", AttemptOutcome), ("Reasons", Reason)],
 )
 def test_the_page_lists_exactly_the_vocabulary(heading: str, vocabulary: type[StrEnum]) -> None:
     assert list(rows(heading)) == [word.value for word in vocabulary]

@@ -6,7 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from postledger.deliveries import entries, ledger
-from postledger.deliveries.entries import Decision, Entry, Evidence, Kind, Line, Seen
+from postledger.deliveries.entries import (
+    Decision,
+    Entry,
+    Evidence,
+    NewDelivery,
+    SeenDelivery,
+    StreamKind,
+)
 from postledger.lib.ids import DeliveryId
 from tests import cast
 from tests.deliveries import views
@@ -83,7 +90,7 @@ def test_a_poisonous_mail_was_received_and_given_up() -> None:
 def test_a_mail_that_was_poison_and_then_went_has_both_stories() -> None:
     stream_id = cast.stream(mails=1)
     cast.poison(stream_id)
-    ledger.requeue(stream_id, [Seen(0, 0)], actor="bob")
+    ledger.requeue(stream_id, [SeenDelivery(0, 0)], actor="bob")
 
     cast.book(stream_id, views.sent)
 
@@ -108,7 +115,7 @@ def test_a_persons_word_on_a_doubt_is_an_event(decision: Decision) -> None:
     cast.lose(stream_id)
     cast.pass_grace(stream_id)
 
-    ledger.resolve(stream_id, [Seen(0, 1)], decision=decision, actor="bob")
+    ledger.resolve(stream_id, [SeenDelivery(0, 1)], decision=decision, actor="bob")
 
     *steps, last = views.read("email_events", stream_id, order='"createdAt"')
     assert [row["type"] for row in steps] == ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "IN_DOUBT"]
@@ -193,7 +200,7 @@ def test_an_event_about_an_older_message_keeps_that_messages_id() -> None:
 def test_what_people_decide_is_no_provider_event() -> None:
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, views.refused)
-    ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+    ledger.requeue(stream_id, [SeenDelivery(0, 1)], actor="bob")
 
     assert views.read("delivery_events", stream_id) == []
 
@@ -201,19 +208,19 @@ def test_what_people_decide_is_no_provider_event() -> None:
 @pytest.mark.parametrize(
     ("kind", "result", "is_letter"),
     [
-        (Kind.CAMPAIGN, views.refused, True),
-        (Kind.TOPIC, views.refused, True),
-        (Kind.TRANSACTIONAL, views.refused, False),
-        (Kind.CAMPAIGN, views.exhausted, True),
-        (Kind.TOPIC, views.exhausted, True),
-        (Kind.TRANSACTIONAL, views.exhausted, True),
-        (Kind.CAMPAIGN, views.busy, False),
-        (Kind.CAMPAIGN, views.sent, False),
-        (Kind.CAMPAIGN, entries.in_doubt, False),
+        (StreamKind.CAMPAIGN, views.refused, True),
+        (StreamKind.TOPIC, views.refused, True),
+        (StreamKind.TRANSACTIONAL, views.refused, False),
+        (StreamKind.CAMPAIGN, views.exhausted, True),
+        (StreamKind.TOPIC, views.exhausted, True),
+        (StreamKind.TRANSACTIONAL, views.exhausted, True),
+        (StreamKind.CAMPAIGN, views.busy, False),
+        (StreamKind.CAMPAIGN, views.sent, False),
+        (StreamKind.CAMPAIGN, entries.in_doubt, False),
     ],
 )
 def test_giving_up_writes_a_dead_letter(
-    kind: Kind, result: Callable[[int], Entry], *, is_letter: bool
+    kind: StreamKind, result: Callable[[int], Entry], *, is_letter: bool
 ) -> None:
     stream_id = cast.stream(kind, mails=1)
 
@@ -222,8 +229,8 @@ def test_giving_up_writes_a_dead_letter(
     assert [row["topic"] for row in views.read("dead_letters", stream_id)] == [kind] * is_letter
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_poison_is_a_dead_letter_everywhere(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", StreamKind)
+def test_poison_is_a_dead_letter_everywhere(kind: StreamKind) -> None:
     stream_id = cast.stream(kind, mails=1)
 
     cast.poison(stream_id)
@@ -250,7 +257,7 @@ def test_a_refusal_that_came_late_is_a_dead_letter() -> None:
 
 def test_a_dead_letter_has_what_is_needed_to_look_into_it() -> None:
     stream_id = cast.stream()
-    line = Line("alice@example.com", variables={"state": "OH"})
+    line = NewDelivery("alice@example.com", variables={"state": "OH"})
     [position] = ledger.enqueue(stream_id, [line], due_at=datetime.now(UTC))
     cast.book(stream_id, views.exhausted)
 
@@ -274,7 +281,7 @@ def test_a_dead_letter_has_what_is_needed_to_look_into_it() -> None:
 def test_a_requeued_letter_is_gone_and_its_next_failure_is_one_letter() -> None:
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, views.refused)
-    ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+    ledger.requeue(stream_id, [SeenDelivery(0, 1)], actor="bob")
     requeued = views.read("dead_letters", stream_id)
 
     cast.book(stream_id, views.exhausted)

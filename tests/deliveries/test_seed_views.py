@@ -7,7 +7,14 @@ import pytest
 from django.db import connection
 
 from postledger.deliveries import entries, ledger, partitions
-from postledger.deliveries.entries import Body, Entry, Evidence, Kind, Line, Seen
+from postledger.deliveries.entries import (
+    Body,
+    Entry,
+    Evidence,
+    NewDelivery,
+    SeenDelivery,
+    StreamKind,
+)
 from postledger.deliveries.states import State
 from postledger.lib import ids
 from tests import cast
@@ -44,9 +51,9 @@ def test_a_view_has_the_columns_it_stands_for_and_then_its_key(view: str) -> Non
 
 
 def test_a_transactional_mail_is_told_from_its_own_body() -> None:
-    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL)
     body = Body(subject="Your order", html="<p>Thanks</p>", request_id="req-1")
-    line = Line("alice@example.com", contact_id=9, body=body)
+    line = NewDelivery("alice@example.com", contact_id=9, body=body)
     [position] = ledger.enqueue(stream_id, [line], due_at=datetime.now(UTC))
     cast.book(stream_id, views.sent)
 
@@ -81,7 +88,7 @@ def test_mail_to_many_is_told_from_the_body_of_its_letter() -> None:
         Body(subject=word, html=f"<p>{word}</p>", request_id="run-1") for word in ("Hello", "Hallo")
     ]
     ledger.add_letters(stream_id, dict(enumerate(bodies)))
-    lines = [Line(f"r{number}@example.com", letter=number) for number in (0, 1)]
+    lines = [NewDelivery(f"r{number}@example.com", letter=number) for number in (0, 1)]
     ledger.enqueue(stream_id, lines, due_at=datetime.now(UTC))
 
     logs, outbox = views.read("email_logs", stream_id), views.read("email_outbox", stream_id)
@@ -164,7 +171,7 @@ def test_every_state_has_a_status() -> None:
 def test_a_requeue_takes_the_error_away() -> None:
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, views.refused)
-    ledger.requeue(stream_id, [Seen(0, 1)], actor="bob")
+    ledger.requeue(stream_id, [SeenDelivery(0, 1)], actor="bob")
 
     log = views.only("email_logs", stream_id)
 
@@ -216,10 +223,10 @@ def test_a_view_answers_by_the_key_that_an_id_holds(view: str) -> None:
 
 @pytest.mark.parametrize("view", ["email_logs", "email_outbox"])
 def test_some_lines_are_told_without_reading_every_body(view: str) -> None:
-    stream_id = cast.stream(Kind.TRANSACTIONAL)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL)
     body = Body(subject="Hello")
     for first in range(0, 5000, 1000):
-        lines = [Line(f"r{first + n}@example.com", body=body) for n in range(1000)]
+        lines = [NewDelivery(f"r{first + n}@example.com", body=body) for n in range(1000)]
         ledger.enqueue(stream_id, lines)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE deliveries_delivery, deliveries_body")

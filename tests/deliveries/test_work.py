@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from postledger.deliveries import audit, entries, ledger, queries
-from postledger.deliveries.entries import Entry, Evidence, Kind, Window
+from postledger.deliveries.entries import Entry, Evidence, StreamKind, Window
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from tests import cast
@@ -27,7 +27,7 @@ def later(position: int, minutes: int = 5) -> Entry:
 def settle(stream_id: int, results: list[Entry]) -> None:
     taken, window = cast.armed(stream_id, size=len(results))
     ledger.settle(taken, [window], results=results)
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_a_claim_takes_batches_in_the_order_of_positions() -> None:
@@ -50,10 +50,10 @@ def test_a_claimed_batch_is_not_claimed_again() -> None:
 def test_work_that_is_not_due_is_left() -> None:
     stream_id = cast.stream()
     tomorrow = datetime.now(UTC) + timedelta(days=1)
-    ledger.enqueue(stream_id, [entries.Line("a@example.com")], due_at=tomorrow)
+    ledger.enqueue(stream_id, [entries.NewDelivery("a@example.com")], due_at=tomorrow)
 
     assert ledger.claim(stream_id, holder="w", limit=1, lease_time=cast.LEASE) is None
-    assert ledger.turns(limit=9) == []
+    assert ledger.next_streams(limit=9) == []
 
 
 def test_a_held_stream_or_sender_is_not_claimed_until_released() -> None:
@@ -88,7 +88,7 @@ def test_a_persons_hold_is_not_replaced_by_a_timed_one() -> None:
         stream_id, reason=Reason.RATE_PER_HOUR, actor="machine", until=datetime.now(UTC)
     )
 
-    facts = queries.stream(stream_id)
+    facts = queries.find_stream(stream_id)
     assert not replaced
     assert facts is not None
     assert facts.stream_hold is not None
@@ -108,7 +108,7 @@ def test_of_two_holds_with_an_end_the_longer_one_stays() -> None:
         for until in (soon, evening, soon)
     ]
 
-    facts = queries.stream(stream_id)
+    facts = queries.find_stream(stream_id)
     assert lengths == [(True, True), (True, True), (False, False)]
     assert facts is not None
     assert facts.stream_hold is not None
@@ -118,9 +118,9 @@ def test_of_two_holds_with_an_end_the_longer_one_stays() -> None:
 
 def test_streams_take_turns_and_transactional_mail_goes_first() -> None:
     campaigns = [cast.stream(mails=1), cast.stream(mails=1, workspace="globex")]
-    urgent = cast.stream(Kind.TRANSACTIONAL, mails=1)
+    urgent = cast.stream(StreamKind.TRANSACTIONAL, mails=1)
 
-    first, second = ledger.turns(limit=2), ledger.turns(limit=2)
+    first, second = ledger.next_streams(limit=2), ledger.next_streams(limit=2)
 
     assert first == [urgent, campaigns[0]]
     assert second == [urgent, campaigns[1]]
@@ -130,19 +130,19 @@ def test_a_workspace_with_many_streams_gets_no_more_turns_than_one_with_a_single
     many = {cast.stream(mails=1) for _ in range(5)}
     single = cast.stream(mails=1, workspace="globex")
 
-    chosen = [ledger.turns(limit=1) for _ in range(10)]
+    chosen = [ledger.next_streams(limit=1) for _ in range(10)]
 
     assert sum(turn == [single] for turn in chosen) == 5
     assert {stream_id for turn in chosen for stream_id in turn} == {*many, single}
 
 
 def test_a_turn_can_be_asked_for_some_kinds_and_without_some_streams_and_workspaces() -> None:
-    campaign, urgent = cast.stream(mails=1), cast.stream(Kind.TRANSACTIONAL, mails=1)
+    campaign, urgent = cast.stream(mails=1), cast.stream(StreamKind.TRANSACTIONAL, mails=1)
     other = cast.stream(mails=1, workspace="globex")
 
-    assert ledger.turns(limit=9, kinds=[Kind.TRANSACTIONAL]) == [urgent]
-    assert ledger.turns(limit=9, but_streams=[urgent, campaign]) == [other]
-    assert ledger.turns(limit=9, but_workspaces=[cast.sender().workspace_id]) == [other]
+    assert ledger.next_streams(limit=9, kinds=[StreamKind.TRANSACTIONAL]) == [urgent]
+    assert ledger.next_streams(limit=9, but_streams=[urgent, campaign]) == [other]
+    assert ledger.next_streams(limit=9, but_workspaces=[cast.sender().workspace_id]) == [other]
 
 
 def test_an_armed_window_is_not_armed_again() -> None:
@@ -160,7 +160,7 @@ def test_a_window_composed_before_an_event_is_not_armed() -> None:
     ledger.record(stream_id, [Evidence(1, sent(3), "event")])
 
     assert ledger.arm(taken, [window], lease_time=cast.LEASE) == []
-    [fresh] = queries.leased(taken)
+    [fresh] = queries.read_leased(taken)
     assert ledger.arm(taken, [Window(fresh, 10)], lease_time=cast.LEASE)
 
 
@@ -202,7 +202,7 @@ def test_a_window_with_nothing_to_send_is_passed_over() -> None:
 
     assert armed == []
     assert cast.batches(stream_id) == [(2, 3, 1, "ready")]
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_a_window_with_one_mail_without_a_verdict_is_armed_for_it() -> None:
@@ -213,7 +213,7 @@ def test_a_window_with_one_mail_without_a_verdict_is_armed_for_it() -> None:
     armed = ledger.arm(taken, [window], lease_time=cast.LEASE, verdicts=[entries.expired(0)])
 
     assert armed == [window]
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_an_answer_is_not_a_verdict() -> None:
@@ -267,7 +267,7 @@ def test_only_a_completed_attempt_counts(result: Entry, attempts: int) -> None:
 
     settle(stream_id, [result])
 
-    facts = queries.delivery(stream_id, 0)
+    facts = queries.find_delivery(stream_id, 0)
     assert facts is not None
     assert (facts.attempts, facts.last_try) == (attempts, 1)
 
@@ -279,7 +279,7 @@ def test_a_mail_without_an_answer_is_in_doubt_not_lost() -> None:
     ledger.settle(taken, [window], results=[sent(0)])
 
     assert cast.states(stream_id) == {0: State.ACCEPTED, 1: State.IN_DOUBT}
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_retries_due_together_share_a_batch_across_accepted_mails() -> None:
@@ -311,7 +311,7 @@ def test_a_prefix_can_be_settled_while_the_rest_is_under_way() -> None:
     ledger.settle(taken, [rest], results=[sent(2), sent(3)])
 
     assert set(cast.states(stream_id).values()) == {State.ACCEPTED}
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_an_expired_lease_that_was_not_swept_may_settle() -> None:
@@ -337,7 +337,7 @@ def test_a_swept_lease_settles_nothing_but_its_answers_are_evidence() -> None:
     assert [cast.states(stream_id)[position] for position in range(4)] == [
         *(State.ACCEPTED, State.FAILED, State.WAITING, State.IN_DOUBT)
     ]
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_waiting_on_for_the_same_reason_keeps_its_beginning() -> None:
@@ -346,7 +346,7 @@ def test_waiting_on_for_the_same_reason_keeps_its_beginning() -> None:
     def defer() -> datetime:
         taken = cast.claim(stream_id)
         ledger.wait(taken, taken.batches, delay=timedelta(), reason=Reason.OUTSIDE_HOURS)
-        facts = queries.delivery(stream_id, 0)
+        facts = queries.find_delivery(stream_id, 0)
         assert facts is not None
         assert facts.work is not None
         return facts.work.since
@@ -383,11 +383,11 @@ def test_a_prefix_beyond_the_armed_window_is_not_booked() -> None:
     )
 
     assert settled.lost == [window]
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_a_batch_that_lost_a_worker_is_claimed_alone() -> None:
-    stream_id = cast.stream(Kind.TRANSACTIONAL, mails=3)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL, mails=3)
     lost = ledger.claim(stream_id, holder="w", limit=2, lease_time=cast.LEASE)
     assert lost is not None
     cast.run_out(lost.lease)
@@ -407,7 +407,7 @@ def test_a_batch_that_lost_a_worker_is_claimed_alone() -> None:
 
 def test_losses_beside_others_fail_nobody() -> None:
     """H1: fifty mails of one claim died three times together, and all of them failed untried."""
-    stream_id = cast.stream(Kind.TRANSACTIONAL, mails=5)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL, mails=5)
     for _ in range(20):
         with connection.cursor() as cursor:
             cursor.execute("UPDATE deliveries_batch SET losses = 0")  # as if claimed together again
@@ -418,7 +418,7 @@ def test_losses_beside_others_fail_nobody() -> None:
         ledger.sweep()
 
     assert set(cast.states(stream_id).values()) == {State.WAITING}
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_a_suspect_that_was_armed_is_one_no_more() -> None:

@@ -14,9 +14,9 @@ import uvloop
 from django.db import connection
 from psycopg import sql as pg
 
-from postledger.accounts import actions
+from postledger.accounts import provider_accounts, senders, workspaces
 from postledger.deliveries import audit, ledger, queries
-from postledger.deliveries.entries import Body, Kind, Line
+from postledger.deliveries.entries import Body, NewDelivery, StreamKind
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from postledger.dispatch import retry
@@ -36,7 +36,7 @@ QUICKLY = retry.read("3: 0.1 0.1")
 OPTIONS = Options(
     shortest_lease=timedelta(seconds=60),
     stop_within=timedelta(seconds=10),
-    policies=dict.fromkeys(Kind, QUICKLY),
+    policies=dict.fromkeys(StreamKind, QUICKLY),
 )
 
 
@@ -71,18 +71,18 @@ def open_office(
 ) -> Office:
     """`settings` are added to the sandbox's journal, or are all there is for another kind."""
     journal = folder / f"{workspace}-journal"
-    workspace_id = actions.create_workspace(workspace, actor="alice")
+    workspace_id = workspaces.create_workspace(workspace, actor="alice")
     account_id = None
     if kind is not None:
         given = {"journal": str(journal)} if kind == "sandbox" else {}
-        account_id = actions.create_account(
+        account_id = provider_accounts.create_account(
             workspace_id,
             name="main",
             kind=kind,
             settings={**given, **(settings or {})},
             actor="alice",
         )
-    sender_id = actions.create_sender(
+    sender_id = senders.create_sender(
         workspace_id,
         address=f"news@{workspace}.example",
         name="News",
@@ -96,11 +96,11 @@ def stream(
     office: Office,
     addresses: Sequence[str] = (),
     *,
-    kind: Kind = Kind.CAMPAIGN,
+    kind: StreamKind = StreamKind.CAMPAIGN,
     is_test: bool = False,
 ) -> int:
     """A stream with mail to these addresses, due now; positions are in their order."""
-    is_single = kind is Kind.TRANSACTIONAL
+    is_single = kind is StreamKind.TRANSACTIONAL
     stream_id = ledger.open_stream(
         office.workspace_id,
         sender_id=office.sender_id,
@@ -116,7 +116,7 @@ def stream(
 def enqueue(stream_id: int, addresses: Sequence[str], *, body: Body | None = BODY) -> list[int]:
     positions: list[int] = []
     for first in range(0, len(addresses), 1000):
-        lines = [Line(address, body=body) for address in addresses[first : first + 1000]]
+        lines = [NewDelivery(address, body=body) for address in addresses[first : first + 1000]]
         positions += ledger.enqueue(stream_id, lines)
     return positions
 
@@ -178,13 +178,13 @@ def send_all(*stream_ids: int, options: Options = OPTIONS) -> None:
 
 
 def waiting(*stream_ids: int) -> int:
-    return sum(books.waiting for books in queries.books_of(stream_ids).values())
+    return sum(books.waiting for books in queries.read_books(stream_ids).values())
 
 
 def counts(stream_id: int) -> dict[State, int]:
     """The stream's books without the zeros, after a recount that found nothing wrong."""
     audited = audit.audit(stream_id)
-    assert [str(found) for found in audited.findings] == []
+    assert [str(found) for found in audited.discrepancies] == []
     books = audited.books
     found = {**books.counts, State.WAITING: books.waiting}
     return {state: count for state, count in found.items() if count}

@@ -1,5 +1,6 @@
 """What each answer of a provider means for the books, and for the sender."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import get_args
 
@@ -29,8 +30,8 @@ LONG = timedelta(minutes=5)
 
 # counted attempts before, outcome, entry
 MEANINGS: list[tuple[int, Outcome, Entry]] = [
-    (0, Accepted("m1"), entries.accepted(AT, message_id="m1", duration_ms=33)),
-    (2, Accepted("m1"), entries.accepted(AT, message_id="m1", duration_ms=33)),
+    (0, Accepted("m1"), entries.accepted(AT, message_id="m1")),
+    (2, Accepted("m1"), entries.accepted(AT, message_id="m1")),
     (0, Refused("550", "no"), entries.refused(AT, code="550", detail="no")),
     (0, NotSent("late"), entries.not_sent(AT, detail="late")),
     (2, NotSent("late"), entries.not_sent(AT, detail="late")),
@@ -52,9 +53,11 @@ MEANINGS: list[tuple[int, Outcome, Entry]] = [
 
 @pytest.mark.parametrize(("attempts", "outcome", "entry"), MEANINGS)
 def test_an_answer_becomes_exactly_its_entry(attempts: int, outcome: Outcome, entry: Entry) -> None:
-    told = Answer(AT, attempts, outcome, duration_ms=33)
+    answer = Answer(AT, attempts, outcome, duration_ms=33)
 
-    assert answers.entry(told, policy=POLICY, chance=0.5) == entry
+    booked = answers.book_answer(answer, policy=POLICY, chance=0.5)
+
+    assert booked == replace(entry, duration_ms=33)
 
 
 def test_every_outcome_has_a_meaning_above() -> None:
@@ -74,7 +77,7 @@ def test_only_completed_exchanges_count_as_attempts() -> None:
 def test_the_delay_has_the_policys_jitter() -> None:
     told = Answer(AT, 0, TryLater("451", "x"), duration_ms=1)
 
-    found = [answers.entry(told, policy=POLICY, chance=chance).delay for chance in (0.0, 1.0)]
+    found = [answers.book_answer(told, policy=POLICY, chance=chance).delay for chance in (0.0, 1.0)]
 
     assert found == [timedelta(seconds=5), timedelta(seconds=15)]
 
@@ -108,7 +111,7 @@ FINE: list[Outcome] = [
 def test_the_sender_suffers_the_gravest_trouble(
     outcomes: list[Outcome], trouble: Outcome | None
 ) -> None:
-    assert answers.trouble(outcomes) == trouble
+    assert answers.find_trouble(outcomes) == trouble
 
 
 @pytest.mark.parametrize(
@@ -142,4 +145,4 @@ def test_the_sender_suffers_the_gravest_trouble(
 def test_what_a_provider_says_can_be_stored_and_its_waits_end(
     outcome: Outcome, clean: Outcome
 ) -> None:
-    assert answers.cleaned(outcome) == clean
+    assert answers.clean_outcome(outcome) == clean

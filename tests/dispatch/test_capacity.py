@@ -1,4 +1,4 @@
-"""For whom there is room: nobody may take every place."""
+"""No workspace, stream or kind of mail takes every slot, and bodies stay within their memory."""
 
 from collections import Counter
 
@@ -6,23 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postledger.deliveries.entries import Kind
-from postledger.dispatch.capacity import Capacity, Limits, Slot
+from postledger.deliveries.entries import StreamKind
+from postledger.dispatch.capacity import BodyMemory, Capacity, Limits, Slot
 
 LIMITS = Limits()
 ACME, GLOBEX = 1, 2
 
 
 def single(stream: int, workspace: int = ACME) -> Slot:
-    return Slot(stream, workspace, Kind.TRANSACTIONAL)
+    return Slot(stream, workspace, StreamKind.TRANSACTIONAL)
 
 
 def topic(stream: int, workspace: int = ACME) -> Slot:
-    return Slot(stream, workspace, Kind.TOPIC)
+    return Slot(stream, workspace, StreamKind.TOPIC)
 
 
 def bulk(stream: int, workspace: int = ACME) -> Slot:
-    return Slot(stream, workspace, Kind.CAMPAIGN)
+    return Slot(stream, workspace, StreamKind.CAMPAIGN)
 
 
 def each_its_own(slot: Slot, count: int) -> list[Slot]:
@@ -84,7 +84,7 @@ def test_free_slots_are_those_of_the_kind(
 ) -> None:
     free = Capacity(taken, LIMITS).free
 
-    assert (free(Kind.TRANSACTIONAL), free(Kind.TOPIC), free(Kind.CAMPAIGN)) == (
+    assert (free(StreamKind.TRANSACTIONAL), free(StreamKind.TOPIC), free(StreamKind.CAMPAIGN)) == (
         singles,
         topics,
         campaigns,
@@ -104,7 +104,7 @@ slots = st.builds(
     lambda workspace, number, kind: Slot(workspace * 10 + number * 3 + kind[0], workspace, kind[1]),
     st.integers(1, 4),
     st.integers(0, 2),
-    st.sampled_from(list(enumerate(Kind))),
+    st.sampled_from(list(enumerate(StreamKind))),
 )
 limits = st.builds(
     Limits,
@@ -127,8 +127,8 @@ def test_who_admits_one_after_the_other_never_exceeds_a_limit(
         if Capacity(taken, allowed).admits(slot):
             taken.append(slot)
 
-    urgent = sum(slot.kind is not Kind.CAMPAIGN for slot in taken)
-    singles = sum(slot.kind is Kind.TRANSACTIONAL for slot in taken)
+    urgent = sum(slot.kind is not StreamKind.CAMPAIGN for slot in taken)
+    singles = sum(slot.kind is StreamKind.TRANSACTIONAL for slot in taken)
     streams = Counter((slot.stream_id, slot.kind) for slot in taken)
     assert len(taken) <= allowed.slots
     assert urgent <= allowed.urgent
@@ -136,7 +136,8 @@ def test_who_admits_one_after_the_other_never_exceeds_a_limit(
     assert len(taken) - urgent <= allowed.bulk
     assert all(n <= allowed.workspace for n in Counter(p.workspace_id for p in taken).values())
     assert all(
-        count <= (allowed.single_stream if kind is Kind.TRANSACTIONAL else allowed.bulk_stream)
+        count
+        <= (allowed.single_stream if kind is StreamKind.TRANSACTIONAL else allowed.bulk_stream)
         for (_, kind), count in streams.items()
     )
 
@@ -154,3 +155,41 @@ def test_there_is_no_room_where_something_is_named_full(
     )
 
     assert places.admits(asked) is not is_full
+
+
+def test_small_mails_go_whatever_else_is_in_memory() -> None:
+    memory = BodyMemory(limit=100, small_round=10)
+    memory.take([100])
+
+    assert memory.take([2] * 5) == (5, 0)
+
+
+def test_large_mails_go_as_far_as_they_fit() -> None:
+    memory = BodyMemory(limit=100, small_round=10)
+
+    assert memory.take([40, 40, 40]) == (2, 80)
+    assert memory.take([40]) == (0, 0)
+    memory.give_back(80)
+    assert memory.take([40]) == (1, 40)
+
+
+def test_a_mail_larger_than_the_limit_goes_alone() -> None:
+    memory = BodyMemory(limit=100, small_round=10)
+
+    assert memory.take([500, 1]) == (1, 500)
+    assert memory.take([11]) == (0, 0)
+
+
+@given(st.lists(st.lists(st.integers(0, 120), min_size=1), max_size=30))
+def test_no_more_than_the_limit_is_taken_but_by_one_mail(rounds: list[list[int]]) -> None:
+    memory = BodyMemory(limit=100, small_round=10)
+    taken: list[tuple[int, int]] = []  # mails and bytes of the rounds that are counted
+    for sizes in rounds:
+        count, size = memory.take(sizes)
+        if size:
+            taken.append((count, size))
+        total = sum(size for _, size in taken)
+        assert total <= memory.limit or [count for count, _ in taken] == [1]
+        if not count:
+            assert total + sizes[0] > memory.limit
+            memory.give_back(taken.pop()[1])

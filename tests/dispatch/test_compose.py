@@ -8,13 +8,13 @@ from email.parser import BytesParser
 
 import pytest
 
-from postledger.contacts.queries import Standings
+from postledger.contacts.standings import Standings
 from postledger.content import checks
-from postledger.deliveries.entries import Batch, Body, Kind, Outcome, Recipient, Window
-from postledger.deliveries.ledger import SHARED
+from postledger.deliveries.entries import AttemptOutcome, Batch, Body, Recipient, StreamKind, Window
+from postledger.deliveries.ledger import shared_position
 from postledger.deliveries.queries import StreamFacts
 from postledger.dispatch.rounds import gates
-from postledger.dispatch.rounds.compose import Composer, Draft
+from postledger.dispatch.rounds.compose import ComposedRound, Composer
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib.ids import DeliveryId
 from postledger.providers.base import Attachment, Mailbox
@@ -38,7 +38,7 @@ FULL = Body(
 )
 
 
-def facts(kind: Kind) -> StreamFacts:
+def facts(kind: StreamKind) -> StreamFacts:
     return StreamFacts(
         id=STREAM,
         workspace_id=1,
@@ -64,10 +64,10 @@ def draft(
     *,
     try_number: int = 1,
     suppressed: Mapping[str, str] | None = None,
-) -> Draft:
+) -> ComposedRound:
     batch = Batch(1, STREAM, 0, len(to) or 1, try_number, 0)
     page = RoundInput(to, bodies, Standings(suppressed or {}, {}))
-    return Composer(facts(Kind.CAMPAIGN), SENDER, NOON, sign=str).draft(
+    return Composer(facts(StreamKind.CAMPAIGN), SENDER, NOON, sign=str).compose(
         [Window(batch, batch.hi)], page
     )
 
@@ -155,7 +155,7 @@ def test_a_mail_without_text_is_html_alone() -> None:
         (Body(subject="Hi", html="x" * (checks.MAX_HTML_BYTES + 1)), "shorten it to 524288"),
     ],
 )
-@pytest.mark.parametrize("place", [0, SHARED])
+@pytest.mark.parametrize("place", [0, shared_position(0)])
 def test_bad_content_ends_the_mail_and_says_how_to_mend_it(
     place: int, body: Body, remedy: str
 ) -> None:
@@ -163,7 +163,7 @@ def test_bad_content_ends_the_mail_and_says_how_to_mend_it(
 
     [verdict] = found.verdicts
     assert not found.mails
-    assert (verdict.position, verdict.outcome) == (0, Outcome.INVALID)
+    assert (verdict.position, verdict.outcome) == (0, AttemptOutcome.INVALID)
     assert verdict.code == gates.INVALID_TEMPLATE
     assert remedy in (verdict.detail or "")
 
@@ -181,7 +181,7 @@ def test_bad_content_ends_the_mail_and_says_how_to_mend_it(
         {"attachments": (Attachment("a", "text/plain\r\nBcc: eve@example.com", b""),)},
     ],
 )
-@pytest.mark.parametrize("place", [0, SHARED])
+@pytest.mark.parametrize("place", [0, shared_position(0)])
 def test_what_would_smuggle_a_header_in_ends_the_mail(place: int, extra: dict[str, object]) -> None:
     given = {"subject": "Hello", "html": "<p>x</p>", **extra}
 
@@ -199,7 +199,8 @@ def test_a_mail_whose_content_is_not_there_ends() -> None:
 
 def test_bad_shared_content_ends_every_mail_with_the_same_words() -> None:
     found = draft(
-        recipients("a@example.com", "b@example.com", "c@example.com"), {SHARED: Body("", "")}
+        recipients("a@example.com", "b@example.com", "c@example.com"),
+        {shared_position(0): Body("", "")},
     )
 
     assert [verdict.position for verdict in found.verdicts] == [0, 1, 2]
@@ -209,7 +210,7 @@ def test_bad_shared_content_ends_every_mail_with_the_same_words() -> None:
 def test_one_mail_that_must_not_go_leaves_the_others() -> None:
     to = recipients("a@example.com", "b@example.com", "nobody", "c@example.com")
 
-    found = draft(to, {SHARED: PLAIN}, suppressed={"b@example.com": "bounced"})
+    found = draft(to, {shared_position(0): PLAIN}, suppressed={"b@example.com": "bounced"})
 
     assert [mail.message.recipient for mail in found.mails] == ["a@example.com", "c@example.com"]
     assert [(one.position, one.code) for one in found.verdicts] == [
@@ -226,8 +227,10 @@ def test_each_mail_bears_the_try_of_its_own_batch() -> None:
     ]
     to = [Recipient(at, f"r{at}@example.com", None, None, 0) for at in (0, 4, 5, 8, 20)]
 
-    composer = Composer(facts(Kind.CAMPAIGN), SENDER, NOON, sign=str)
-    found = composer.draft(windows, RoundInput(to, {SHARED: PLAIN}, Standings({}, {})))
+    composer = Composer(facts(StreamKind.CAMPAIGN), SENDER, NOON, sign=str)
+    found = composer.compose(
+        windows, RoundInput(to, {shared_position(0): PLAIN}, Standings({}, {}))
+    )
 
     assert [mail.try_number for mail in found.mails] == [1, 1, 3, 3, 7]
 
@@ -236,7 +239,7 @@ def test_each_mail_bears_the_try_of_its_own_batch() -> None:
 def test_a_shared_body_gives_the_bytes_that_composing_alone_gives(body: Body) -> None:
     to = recipients("alice@example.com", "bob@example.com")
 
-    shared = draft(to, {SHARED: body}).mails
+    shared = draft(to, {shared_position(0): body}).mails
     alone = draft(to, {0: body, 1: body}).mails
 
     assert [_without_boundary(one.message.content) for one in shared] == [
@@ -251,7 +254,9 @@ def _without_boundary(content: object) -> bytes:
 
 
 def test_mails_of_a_shared_body_differ_in_recipient_and_ids_alone() -> None:
-    one, other = draft(recipients("alice@example.com", "bob@example.com"), {SHARED: FULL}).mails
+    one, other = draft(
+        recipients("alice@example.com", "bob@example.com"), {shared_position(0): FULL}
+    ).mails
 
     assert isinstance(one.message.content, bytes)
     assert isinstance(other.message.content, bytes)

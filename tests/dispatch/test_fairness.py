@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from postledger.deliveries import queries
-from postledger.deliveries.entries import Kind
+from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.states import State
 from postledger.dispatch import dispatcher as dispatcher_module
 from postledger.dispatch.capacity import Limits
@@ -36,7 +36,7 @@ def test_single_mails_are_quick_while_a_campaign_of_20000_goes_out(tmp_path: Pat
     bulk = office.stream(acme)
     collide.plan(bulk, 1, 10_000)
     collide.plan(bulk, 10_001, 20_000)
-    single = office.stream(globex, kind=Kind.TRANSACTIONAL)
+    single = office.stream(globex, kind=StreamKind.TRANSACTIONAL)
     waits: list[float] = []
 
     with office.dispatching() as dispatcher:
@@ -110,10 +110,10 @@ def test_one_workspace_never_takes_all_places(tmp_path: Path) -> None:
         acme, globex = (
             office.open_office(tmp_path, name, kind=vendors.KIND) for name in ("acme", "globex")
         )
-        many = [office.stream(acme, office.people(1), kind=Kind.TOPIC) for _ in range(12)]
+        many = [office.stream(acme, office.people(1), kind=StreamKind.TOPIC) for _ in range(12)]
         with office.dispatching() as dispatcher:
             office.until(lambda: len(peak) >= 8, dispatcher)
-            late = office.stream(globex, office.people(1), kind=Kind.TOPIC)
+            late = office.stream(globex, office.people(1), kind=StreamKind.TOPIC)
             office.until(lambda: inside[late] == 1, dispatcher)
             taken = sum(inside.values()) - 1
             goes_on.append(True)
@@ -139,7 +139,7 @@ def test_a_bell_is_answered_at_once_and_by_a_claim_of_its_own(
     """No tick is heard here, and the next look is far away: only the bell finds the work."""
     monkeypatch.setattr(dispatcher_module, "POLL_EVERY", 600.0)
     acme = office.open_office(tmp_path)
-    stream = office.stream(acme, kind=Kind.TRANSACTIONAL)
+    stream = office.stream(acme, kind=StreamKind.TRANSACTIONAL)
 
     with office.dispatching() as dispatcher:
         office.until(lambda: has_looked(dispatcher))
@@ -155,14 +155,14 @@ def test_a_bell_is_answered_at_once_and_by_a_claim_of_its_own(
 def test_a_bell_that_rings_during_a_claim_is_answered_after_it(tmp_path: Path) -> None:
     """The claim may have looked before the work was there that the bell rings for."""
     acme = office.open_office(tmp_path)
-    stream = office.stream(acme, kind=Kind.TRANSACTIONAL)
+    stream = office.stream(acme, kind=StreamKind.TRANSACTIONAL)
 
     async def journey() -> None:
         db = DbThreads(1)
         dispatcher = Dispatcher("worker", office.OPTIONS)
         providers = ProviderPool(db, office.OPTIONS.shortest_lease)
         context = office.context(db, providers)
-        facts = await db.run(queries.stream, stream)
+        facts = await db.run(queries.find_stream, stream)
         assert facts is not None
         dispatcher._start(facts, context)
         [(claiming, carrier)] = dispatcher._workers.items()
@@ -171,9 +171,9 @@ def test_a_bell_that_rings_during_a_claim_is_answered_after_it(tmp_path: Path) -
         assert carrier.is_claiming
         assert list(dispatcher._woken) == [stream]
 
-        dispatcher._news.clear()
+        dispatcher._woken_up.clear()
         await claiming
-        assert dispatcher._news.is_set()
+        assert dispatcher._woken_up.is_set()
         await dispatcher._serve_woken(context)
         assert not dispatcher._woken
         assert len(dispatcher._workers) == 1
@@ -210,10 +210,10 @@ def test_a_bell_without_room_is_answered_when_there_is_room(
     monkeypatch.setattr(dispatcher_module, "POLL_EVERY", 600.0)
     with vendors.registered(waiting):
         acme = office.open_office(tmp_path, kind=vendors.KIND)
-        slow = office.stream(acme, ["slow@example.com"], kind=Kind.TRANSACTIONAL)
+        slow = office.stream(acme, ["slow@example.com"], kind=StreamKind.TRANSACTIONAL)
         with office.dispatching(limited(slots=1)) as dispatcher:
             office.until(lambda: bool(begun))
-            quick = office.stream(acme, ["r@example.com"], kind=Kind.TRANSACTIONAL)
+            quick = office.stream(acme, ["r@example.com"], kind=StreamKind.TRANSACTIONAL)
             dispatcher.wake(quick)
             office.until(lambda: quick in dispatcher._woken)
             goes_on.append(True)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from postledger.contacts.queries import Standings
+from postledger.contacts.standings import Standings
 from postledger.contacts.states import ContactState, Purpose, SubscriptionState, SuppressionReason
-from postledger.deliveries.entries import Outcome, Recipient
+from postledger.deliveries.entries import AttemptOutcome, Recipient
 from postledger.deliveries.states import State
 from postledger.dispatch.rounds import gates
 
@@ -32,40 +32,42 @@ def recipient(address: str = "alice@example.com", contact_id: int | None = None)
     ],
 )
 def test_a_mail_that_nothing_speaks_against_goes(who: Recipient, standings: Standings) -> None:
-    assert gates.verdict(who, standings) is None
+    assert gates.find_verdict(who, standings) is None
 
 
 @pytest.mark.parametrize(
     ("who", "standings", "outcome", "code"),
     [
-        (recipient(), BOUNCED, Outcome.SUPPRESSED, "bounced"),
-        (recipient("ALICE@example.com"), BOUNCED, Outcome.SUPPRESSED, "bounced"),
-        (recipient(contact_id=7), BOUNCED, Outcome.SUPPRESSED, "bounced"),
-        (recipient(contact_id=7), NOBODY, Outcome.INVALID, gates.RECIPIENT_NOT_FOUND),
-        (recipient("a@other.example", 7), ALICE, Outcome.INVALID, gates.RECIPIENT_NOT_FOUND),
-        (recipient("not an address"), NOBODY, Outcome.INVALID, gates.INVALID_EMAIL),
-        (recipient("a@b.c\r\nBcc: d@e.f"), NOBODY, Outcome.INVALID, gates.INVALID_EMAIL),
+        (recipient(), BOUNCED, AttemptOutcome.SUPPRESSED, "bounced"),
+        (recipient("ALICE@example.com"), BOUNCED, AttemptOutcome.SUPPRESSED, "bounced"),
+        (recipient(contact_id=7), BOUNCED, AttemptOutcome.SUPPRESSED, "bounced"),
+        (recipient(contact_id=7), NOBODY, AttemptOutcome.INVALID, gates.RECIPIENT_NOT_FOUND),
+        (recipient("a@other.example", 7), ALICE, AttemptOutcome.INVALID, gates.RECIPIENT_NOT_FOUND),
+        (recipient("not an address"), NOBODY, AttemptOutcome.INVALID, gates.INVALID_EMAIL),
+        (recipient("a@b.c\r\nBcc: d@e.f"), NOBODY, AttemptOutcome.INVALID, gates.INVALID_EMAIL),
         # Of several reasons, the first in this order: address, suppression, contact.
-        (recipient("x", 7), NOBODY, Outcome.INVALID, gates.INVALID_EMAIL),
-        (recipient(contact_id=7), GONE_AND_BOUNCED, Outcome.SUPPRESSED, "bounced"),
-        (recipient(contact_id=7), FORGOTTEN, Outcome.SUPPRESSED, "unsubscribed"),
-        (recipient("erased"), NOBODY, Outcome.SUPPRESSED, "erased"),
+        (recipient("x", 7), NOBODY, AttemptOutcome.INVALID, gates.INVALID_EMAIL),
+        (recipient(contact_id=7), GONE_AND_BOUNCED, AttemptOutcome.SUPPRESSED, "bounced"),
+        (recipient(contact_id=7), FORGOTTEN, AttemptOutcome.SUPPRESSED, "unsubscribed"),
+        (recipient("erased"), NOBODY, AttemptOutcome.SUPPRESSED, "erased"),
     ],
 )
 def test_a_mail_that_must_not_go_gets_its_reason(
-    who: Recipient, standings: Standings, outcome: Outcome, code: str
+    who: Recipient, standings: Standings, outcome: AttemptOutcome, code: str
 ) -> None:
-    found = gates.verdict(who, standings)
+    found = gates.find_verdict(who, standings)
 
     assert found is not None
     assert (found.position, found.outcome, found.code) == (AT, outcome, code)
-    assert found.state is (State.SUPPRESSED if outcome is Outcome.SUPPRESSED else State.FAILED)
+    assert found.state is (
+        State.SUPPRESSED if outcome is AttemptOutcome.SUPPRESSED else State.FAILED
+    )
 
 
 def test_a_mail_that_one_person_needs_does_not_go_to_a_contact_who_was_forgotten() -> None:
     standings = replace(FORGOTTEN, purpose=Purpose.SERVICE)
 
-    found = gates.verdict(recipient(contact_id=7), standings)
+    found = gates.find_verdict(recipient(contact_id=7), standings)
 
     assert found is not None
     assert (found.state, found.code) == (State.FAILED, gates.RECIPIENT_NOT_FOUND)
@@ -79,14 +81,14 @@ def test_mail_to_many_obeys_every_no_and_service_mail_all_but_a_leaving(
     """Who left the newsletter still gets a way back into the account."""
     standings = Standings({"alice@example.com": reason.value}, {}, purpose=purpose)
 
-    found = gates.verdict(recipient(), standings)
+    found = gates.find_verdict(recipient(), standings)
 
     is_for_service = purpose is Purpose.SERVICE
     if is_for_service and reason is SuppressionReason.UNSUBSCRIBED:
         assert found is None
     else:
         assert found is not None
-        assert (found.outcome, found.code) == (Outcome.SUPPRESSED, reason.value)
+        assert (found.outcome, found.code) == (AttemptOutcome.SUPPRESSED, reason.value)
 
 
 @pytest.mark.parametrize(
@@ -105,31 +107,31 @@ def test_a_contacts_state_counts_even_where_its_address_is_not_suppressed(
         (news, of_news),
         (replace(news, purpose=Purpose.SERVICE), of_service),
     ):
-        found = gates.verdict(recipient(contact_id=7), standings)
+        found = gates.find_verdict(recipient(contact_id=7), standings)
         assert (found and found.code) == code
-        assert gates.verdict(recipient(), standings) is None
+        assert gates.find_verdict(recipient(), standings) is None
 
 
 @pytest.mark.parametrize(
     ("state", "outcome", "code"),
     [
-        (SubscriptionState.UNSUBSCRIBED, Outcome.SUPPRESSED, "list_unsubscribed"),
-        (SubscriptionState.SUPPRESSED, Outcome.SUPPRESSED, "list_suppressed"),
-        (SubscriptionState.PENDING, Outcome.SKIPPED, "list_pending"),
-        (SubscriptionState.PAUSED, Outcome.SKIPPED, "list_paused"),
+        (SubscriptionState.UNSUBSCRIBED, AttemptOutcome.SUPPRESSED, "list_unsubscribed"),
+        (SubscriptionState.SUPPRESSED, AttemptOutcome.SUPPRESSED, "list_suppressed"),
+        (SubscriptionState.PENDING, AttemptOutcome.SKIPPED, "list_pending"),
+        (SubscriptionState.PAUSED, AttemptOutcome.SKIPPED, "list_paused"),
         (SubscriptionState.ACTIVE, None, None),
     ],
 )
 def test_mail_of_a_list_goes_to_its_active_subscribers(
-    state: SubscriptionState, outcome: Outcome | None, code: str | None
+    state: SubscriptionState, outcome: AttemptOutcome | None, code: str | None
 ) -> None:
     standings = replace(ALICE, subscriptions={7: state})
 
-    found = gates.verdict(recipient(contact_id=7), standings)
+    found = gates.find_verdict(recipient(contact_id=7), standings)
 
     assert (found and found.outcome, found and found.code) == (outcome, code)
     service = replace(standings, purpose=Purpose.SERVICE)
-    assert gates.verdict(recipient(contact_id=7), service) is None
+    assert gates.find_verdict(recipient(contact_id=7), service) is None
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_an_address_that_left_the_list_gets_none_of_its_mail_without_a_contact_e
 ) -> None:
     standings = replace(NOBODY, left={"alice@example.com": reason.value})
 
-    found = gates.verdict(recipient("Alice@example.com"), standings)
+    found = gates.find_verdict(recipient("Alice@example.com"), standings)
 
     assert found is not None
     assert (found.state, found.code) == (State.SUPPRESSED, code)
@@ -165,7 +167,7 @@ def test_of_several_reasons_the_widest_is_given() -> None:
     codes = [
         found.code
         for standings in (everything, of_contact, of_list, of_subscription)
-        if (found := gates.verdict(recipient(contact_id=7), standings))
+        if (found := gates.find_verdict(recipient(contact_id=7), standings))
     ]
 
     assert codes == ["bounced", "unsubscribed", "list_unsubscribed", "list_paused"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from postledger.deliveries import entries
 from postledger.deliveries.entries import Batch, Entry, Window
-from postledger.dispatch.rounds.in_flight import InFlight, Part
+from postledger.dispatch.rounds.in_flight import InFlight, SettleRequest
 
 
 def window(id_: int, lo: int, to: int, *, hi: int | None = None) -> Window:
@@ -19,7 +19,7 @@ def answer(position: int) -> Entry:
     return entries.accepted(position, message_id=f"m{position}")
 
 
-def positions(part: Part) -> list[int]:
+def positions(part: SettleRequest) -> list[int]:
     return sorted(entry.position for entry in part.results)
 
 
@@ -60,7 +60,7 @@ def test_answers_out_of_order_wait_for_the_first() -> None:
     in_flight.answer(answer(0))
     everything = in_flight.take_answered()
 
-    assert nothing == Part([], {}, [])
+    assert nothing == SettleRequest([], {}, [])
     assert (everything.settled_to, positions(everything)) == ({1: 3}, [0, 1, 2])
 
 
@@ -72,7 +72,7 @@ def test_single_mails_are_taken_one_by_one() -> None:
     part = in_flight.take_answered()
 
     assert (part.windows, part.settled_to, positions(part)) == ([singles[2]], {2: 21}, [20])
-    assert in_flight.take_rest().windows == [singles[0], singles[1], singles[3]]
+    assert in_flight.take_all().windows == [singles[0], singles[1], singles[3]]
 
 
 def test_positions_without_a_mail_are_passed_over() -> None:
@@ -90,10 +90,10 @@ def test_the_rest_has_every_window_that_is_still_open_and_every_answer() -> None
     in_flight.answer(answer(1))
     in_flight.answer(answer(11))
 
-    part = in_flight.take_rest()
+    part = in_flight.take_all()
 
     assert (part.windows, part.settled_to, positions(part)) == (open_, {}, [1, 11])
-    assert in_flight.take_rest() == Part([], {}, [])
+    assert in_flight.take_all() == SettleRequest([], {}, [])
 
 
 @st.composite
@@ -136,7 +136,7 @@ def test_every_answer_is_handed_out_once_and_within_its_window(
             assert inside <= set(positions(part))
             start[one.batch.id] = to
         handed += positions(part)
-    last = in_flight.take_rest()
+    last = in_flight.take_all()
     handed += positions(last)
 
     assert sorted(handed) == sorted(at for at in script if at is not None)
@@ -154,15 +154,15 @@ def test_when_all_is_answered_nothing_is_left(size: int) -> None:
     part = in_flight.take_answered()
 
     assert positions(part) == list(range(size))
-    assert in_flight.take_rest() == Part([], {}, [])
+    assert in_flight.take_all() == SettleRequest([], {}, [])
 
 
 def test_a_part_that_fails_is_settled_by_window_then_by_mail_then_by_its_state_alone() -> None:
-    part = Part([window(1, 0, 2), window(2, 10, 13)], {2: 11}, [answer(0), answer(10)])
+    part = SettleRequest([window(1, 0, 2), window(2, 10, 13)], {2: 11}, [answer(0), answer(10)])
 
-    by_window = part.smaller()
-    by_mail = by_window[0].smaller()
-    bare = by_mail[0].smaller()
+    by_window = part.split()
+    by_mail = by_window[0].split()
+    bare = by_mail[0].split()
 
     assert [positions(one) for one in by_window] == [[0], [10]]
     assert [one.settled_to for one in by_window] == [{1: 2}, {2: 11}]
@@ -170,5 +170,5 @@ def test_a_part_that_fails_is_settled_by_window_then_by_mail_then_by_its_state_a
     assert [one.settled_to for one in by_mail] == [{1: 1}, {1: 2}]
     assert [positions(one) for one in by_mail] == [[0], []]
     assert [entry.message_id for entry in bare[0].results] == [None]
-    assert bare[0].smaller() == []
-    assert by_mail[1].smaller() == []
+    assert bare[0].split() == []
+    assert by_mail[1].split() == []

@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 from django.conf import LazySettings
 
-from postledger.accounts import actions as accounts
+from postledger.accounts import workspaces
 from postledger.accounts.queries import Organisation
-from postledger.contacts import actions as contacts
-from postledger.contacts.actions import SuppressionReason, erasing
+from postledger.contacts import lists
+from postledger.contacts.actions import contacts as contact_actions
+from postledger.contacts.actions import erasing, subscriptions, suppression
 from postledger.contacts.consent import Origin
-from postledger.contacts.unsubscribe import Wish
+from postledger.contacts.states import SuppressionReason
+from postledger.contacts.unsubscribe_links import UnsubscribeRequest
 from postledger.deliveries import ledger
-from postledger.deliveries.entries import Kind, Line
+from postledger.deliveries.entries import NewDelivery, StreamKind
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -31,25 +33,29 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_who_was_suppressed_or_deleted_after_planning_is_not_mailed(tmp_path: Path) -> None:
     acme = office.open_office(tmp_path)
     alice, bob = (
-        contacts.create_contact(acme.workspace_id, address=f"{name}@example.com", actor="test")
+        contact_actions.create_contact(
+            acme.workspace_id, address=f"{name}@example.com", actor="test"
+        )
         for name in ("alice", "bob")
     )
     stream = office.stream(acme)
     lines = [
-        Line("alice@example.com", contact_id=alice),
-        Line("bob@example.com", contact_id=bob),
-        Line("Carol@Example.com"),
-        Line("dave@example.com"),
+        NewDelivery("alice@example.com", contact_id=alice),
+        NewDelivery("bob@example.com", contact_id=bob),
+        NewDelivery("Carol@Example.com"),
+        NewDelivery("dave@example.com"),
     ]
     ledger.enqueue(stream, lines)
 
-    contacts.suppress(
+    suppression.suppress(
         acme.workspace_id,
         address="carol@example.com",
         reason=SuppressionReason.COMPLAINED,
         actor="test",
     )
-    contacts.delete_contact(acme.workspace_id, contact_id=bob, actor="test", now=datetime.now(UTC))
+    contact_actions.delete_contact(
+        acme.workspace_id, contact_id=bob, actor="test", now=datetime.now(UTC)
+    )
     office.send_all(stream)
 
     assert list(cast.states(stream).values()) == [
@@ -66,9 +72,11 @@ def test_who_was_suppressed_or_deleted_after_planning_is_not_mailed(tmp_path: Pa
 
 def test_who_was_forgotten_after_planning_is_no_failure(tmp_path: Path) -> None:
     acme = office.open_office(tmp_path)
-    alice = contacts.create_contact(acme.workspace_id, address="alice@example.com", actor="test")
+    alice = contact_actions.create_contact(
+        acme.workspace_id, address="alice@example.com", actor="test"
+    )
     stream = office.stream(acme)
-    ledger.enqueue(stream, [Line("alice@example.com", contact_id=alice)])
+    ledger.enqueue(stream, [NewDelivery("alice@example.com", contact_id=alice)])
 
     # The contact alone: its mail is what a worker has in its hands, and nobody else may touch.
     erasing.erase(
@@ -82,9 +90,9 @@ def test_who_was_forgotten_after_planning_is_no_failure(tmp_path: Path) -> None:
 
 
 def leave(acme: office.Office, address: str, list_key: str) -> None:
-    contacts.unsubscribe(
+    suppression.unsubscribe(
         acme.workspace_id,
-        wish=Wish(address, list_key),
+        request=UnsubscribeRequest(address, list_key),
         origin=Origin("test", "recipient"),
         now=datetime.now(UTC),
     )
@@ -92,20 +100,22 @@ def leave(acme: office.Office, address: str, list_key: str) -> None:
 
 def test_who_leaves_everything_after_planning_gets_service_mail_only(tmp_path: Path) -> None:
     acme = office.open_office(tmp_path)
-    alice = contacts.create_contact(acme.workspace_id, address="alice@example.com", actor="test")
-    streams = {kind: office.stream(acme, kind=kind) for kind in Kind}
+    alice = contact_actions.create_contact(
+        acme.workspace_id, address="alice@example.com", actor="test"
+    )
+    streams = {kind: office.stream(acme, kind=kind) for kind in StreamKind}
     for kind, stream in streams.items():
-        body = office.BODY if kind is Kind.TRANSACTIONAL else None
-        known = Line("alice@example.com", contact_id=alice, body=body)
-        ledger.enqueue(stream, [known, Line("Alice@example.com", body=body)])
+        body = office.BODY if kind is StreamKind.TRANSACTIONAL else None
+        known = NewDelivery("alice@example.com", contact_id=alice, body=body)
+        ledger.enqueue(stream, [known, NewDelivery("Alice@example.com", body=body)])
 
     leave(acme, "alice@example.com", "general")
     office.send_all(*streams.values())
 
     assert {kind: office.counts(stream) for kind, stream in streams.items()} == {
-        Kind.CAMPAIGN: {State.SUPPRESSED: 2},
-        Kind.TOPIC: {State.SUPPRESSED: 2},
-        Kind.TRANSACTIONAL: {State.ACCEPTED: 2},
+        StreamKind.CAMPAIGN: {State.SUPPRESSED: 2},
+        StreamKind.TOPIC: {State.SUPPRESSED: 2},
+        StreamKind.TRANSACTIONAL: {State.ACCEPTED: 2},
     }
 
 
@@ -115,14 +125,14 @@ def test_who_leaves_a_list_pauses_or_snoozes_it_after_planning_gets_none_of_its_
     settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
     acme = office.open_office(tmp_path)
     page = Organisation("Acme", "1 Main Street", "https://acme.example/unsubscribe")
-    accounts.set_organisation(acme.workspace_id, page, actor="alice")
+    workspaces.set_organisation(acme.workspace_id, page, actor="alice")
     for key in ("news", "offers"):
-        contacts.create_list(acme.workspace_id, key=key, name=key, actor="alice")
+        lists.create_list(acme.workspace_id, key=key, name=key, actor="alice")
     people = [_subscribed(acme, name) for name in ("alice", "bob", "carol")]
     streams = {key: _list_stream(acme, key, people) for key in ("news", "offers")}
 
     leave(acme, "alice@example.com", "news")
-    contacts.pause(
+    subscriptions.pause(
         acme.workspace_id,
         contact_id=people[1],
         list_key="news",
@@ -149,8 +159,15 @@ def test_who_leaves_a_list_pauses_or_snoozes_it_after_planning_gets_none_of_its_
 def _subscribed(acme: office.Office, name: str) -> int:
     origin, now = Origin("test", "alice"), datetime.now(UTC)
     address = f"{name}@example.com"
-    contact_id = contacts.create_contact(acme.workspace_id, address=address, actor="test")
-    contacts.enrol(acme.workspace_id, [contact_id], list_key="news", origin=origin, now=now)
+    contact_id = contact_actions.create_contact(acme.workspace_id, address=address, actor="test")
+    subscriptions.subscribe(
+        acme.workspace_id,
+        contact_id=contact_id,
+        list_key="news",
+        is_confirmed=True,
+        origin=origin,
+        now=now,
+    )
     return contact_id
 
 
@@ -158,14 +175,15 @@ def _list_stream(acme: office.Office, list_key: str, contact_ids: Sequence[int])
     stream = ledger.open_stream(
         acme.workspace_id,
         sender_id=acme.sender_id,
-        kind=Kind.CAMPAIGN,
+        kind=StreamKind.CAMPAIGN,
         title="News",
         body=replace(office.BODY, list_key=list_key),
     )
     names = ("alice", "bob", "carol", "dave")
     ids = [*contact_ids, None]
     lines = [
-        Line(f"{name}@example.com", contact_id=id_) for name, id_ in zip(names, ids, strict=True)
+        NewDelivery(f"{name}@example.com", contact_id=id_)
+        for name, id_ in zip(names, ids, strict=True)
     ]
     ledger.enqueue(stream, lines)
     return stream
@@ -174,10 +192,10 @@ def _list_stream(acme: office.Office, list_key: str, contact_ids: Sequence[int])
 def test_a_stream_of_suppressed_people_ends_without_a_call(tmp_path: Path) -> None:
     acme = office.open_office(tmp_path)
     for address in office.people(3):
-        contacts.suppress(
+        suppression.suppress(
             acme.workspace_id, address=address, reason=SuppressionReason.BOUNCED, actor="test"
         )
-    streams = [office.stream(acme, office.people(3), kind=kind) for kind in Kind]
+    streams = [office.stream(acme, office.people(3), kind=kind) for kind in StreamKind]
 
     office.send_all(*streams)
 
@@ -187,7 +205,7 @@ def test_a_stream_of_suppressed_people_ends_without_a_call(tmp_path: Path) -> No
 
 def test_anothers_suppression_keeps_nobody_back(tmp_path: Path) -> None:
     acme, globex = (office.open_office(tmp_path, name) for name in ("acme", "globex"))
-    contacts.suppress(
+    suppression.suppress(
         globex.workspace_id,
         address="r0@example.com",
         reason=SuppressionReason.BOUNCED,
@@ -224,9 +242,9 @@ def _somebody_waits_for_a_lock() -> bool:
     return bool(sql.rows(waiting, {})[0][0])
 
 
-@pytest.mark.parametrize("kind", [Kind.CAMPAIGN, Kind.TRANSACTIONAL])
+@pytest.mark.parametrize("kind", [StreamKind.CAMPAIGN, StreamKind.TRANSACTIONAL])
 def test_a_mail_that_is_proved_accepted_after_it_was_read_is_not_sent_again(
-    kind: Kind, tmp_path: Path
+    kind: StreamKind, tmp_path: Path
 ) -> None:
     acme = office.open_office(tmp_path)
 

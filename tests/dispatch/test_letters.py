@@ -1,4 +1,4 @@
-"""Mail that is filled in from a letter: each recipient's own, and always the same bytes."""
+"""ComposedMail that is filled in from a letter: each recipient's own, and always the same bytes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,61 +11,73 @@ from typing import override
 import pytest
 from django.conf import LazySettings
 
-from postledger.accounts import actions, queries
+from postledger.accounts import queries, workspaces
 from postledger.accounts.queries import Organisation
-from postledger.contacts import unsubscribe
-from postledger.contacts.queries import Standings
-from postledger.contacts.unsubscribe import Leaving, Wish
-from postledger.content import footer, letters
-from postledger.content.footer import Footer
-from postledger.content.letter import Letter, Script
+from postledger.contacts import unsubscribe_links
+from postledger.contacts.standings import Standings
+from postledger.contacts.unsubscribe_links import UnsubscribeLinks, UnsubscribeRequest
+from postledger.content import letters
+from postledger.content.rendering.footer import Footer
+from postledger.content.rendering.letter import Letter, Script
 from postledger.deliveries import ledger
 from postledger.deliveries import queries as deliveries
-from postledger.deliveries.entries import Batch, Body, Held, Kind, Line, Recipient, Window
-from postledger.deliveries.ledger import SHARED
+from postledger.deliveries.entries import (
+    Batch,
+    Body,
+    Hold,
+    NewDelivery,
+    Recipient,
+    StreamKind,
+    Window,
+)
+from postledger.deliveries.ledger import shared_position
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.dispatch.rounds.compose import BrokenContentError, Composer, Draft, Mail
+from postledger.dispatch.rounds.compose import (
+    BrokenContentError,
+    ComposedMail,
+    ComposedRound,
+    Composer,
+)
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib.errors import RefusedError
-from postledger.providers.base import Mailbox
+from postledger.providers.base import Form, Mailbox, Parts
 from tests.dispatch import office
 from tests.dispatch.test_compose import STREAM, facts
 from tests.providers.messages import NOON
 
 SECRET = b"a secret of the tests"
-SCRIPT = footer.added(
-    Script(
-        subject="{{ name | default: 'Reader' }}, your week",
-        html="<p>Hello {{ name }}.{% if vip %} <b>Thank you.</b>{% endif %}</p>",
-        text="Hello {{ name }}.",
-        optional=("vip",),
-    ),
-    Footer("Acme Ltd", "1 Main Street"),
-)
+SCRIPT = Script(
+    subject="{{ name | default: 'Reader' }}, your week",
+    html="<p>Hello {{ name }}.{% if vip %} <b>Thank you.</b>{% endif %}</p>",
+    text="Hello {{ name }}.",
+    optional=("vip",),
+).with_footer(Footer("Acme Ltd", "1 Main Street"))
 NEWS = Body(letter=SCRIPT.digest().hex(), list_key="news")
-LEAVING = Leaving("https://mail.acme.example/unsubscribe", SECRET, 7)
+LEAVING = UnsubscribeLinks("https://mail.acme.example/unsubscribe", SECRET, 7)
 
 
 def draft(
     *recipients: Recipient,
     letter: Letter | RefusedError | None = None,
-    kind: Kind = Kind.CAMPAIGN,
-    leaving: Leaving | None = LEAVING,
-) -> Draft:
+    kind: StreamKind = StreamKind.CAMPAIGN,
+    leaving: UnsubscribeLinks | None = LEAVING,
+    form: Form = Form.MIME,
+) -> ComposedRound:
     batch = Batch(1, STREAM, 0, len(recipients), 1, 0)
     page = RoundInput(
         recipients,
-        {SHARED: NEWS},
+        {shared_position(0): NEWS},
         Standings({}, {}),
-        letters={SHARED: letter or Letter(SCRIPT)},
+        letters={shared_position(0): letter or Letter(SCRIPT)},
         unsubscribe=leaving,
     )
-    composer = Composer(facts(kind), Mailbox("news@acme.example", "Acme"), NOON, sign=str)
-    return composer.draft([Window(batch, batch.hi)], page)
+    sender = Mailbox("news@acme.example", "Acme")
+    composer = Composer(facts(kind), sender, NOON, sign=str, form=form)
+    return composer.compose([Window(batch, batch.hi)], page)
 
 
-def read(mail: Mail) -> EmailMessage:
+def read(mail: ComposedMail) -> EmailMessage:
     assert isinstance(mail.message.content, bytes)
     parser = BytesParser(policy=policy.SMTP.clone(raise_on_defect=True))
     found = parser.parsebytes(mail.message.content)
@@ -96,7 +108,9 @@ def test_each_recipient_gets_a_mail_of_their_own() -> None:
 
 def test_headers_and_footer_say_how_to_leave_with_the_same_link() -> None:
     [message] = map(read, draft(ALICE).mails)
-    token = unsubscribe.token(Wish("alice@example.com", "news", 7), secret=SECRET)
+    token = unsubscribe_links.sign_token(
+        UnsubscribeRequest("alice@example.com", "news", 7), secret=SECRET
+    )
     link = f"https://mail.acme.example/unsubscribe?token={token}"
 
     names = [name for name in message if name.startswith("List-")]
@@ -112,7 +126,7 @@ def test_headers_and_footer_say_how_to_leave_with_the_same_link() -> None:
 
 def test_only_notifications_say_that_nobody_wrote_them() -> None:
     [campaign] = map(read, draft(ALICE).mails)
-    [notification] = map(read, draft(ALICE, kind=Kind.TOPIC).mails)
+    [notification] = map(read, draft(ALICE, kind=StreamKind.TOPIC).mails)
 
     assert campaign["Auto-Submitted"] is None
     assert notification["Auto-Submitted"] == "auto-generated"
@@ -162,16 +176,16 @@ def acme(tmp_path: Path, settings: LazySettings, transactional_db: None) -> offi
     settings.UNSUBSCRIBE_SECRET = SECRET.decode()
     found = office.open_office(tmp_path)
     organisation = Organisation("Acme", "1 Main Street", "https://acme.example/u")
-    actions.set_organisation(found.workspace_id, organisation, actor="alice")
+    workspaces.set_organisation(found.workspace_id, organisation, actor="alice")
     return found
 
 
-def planned(acme: office.Office, *lines: Line) -> int:
+def planned(acme: office.Office, *lines: NewDelivery) -> int:
     letter = letters.keep(acme.workspace_id, SCRIPT)
     stream_id = ledger.open_stream(
         acme.workspace_id,
         sender_id=acme.sender_id,
-        kind=Kind.CAMPAIGN,
+        kind=StreamKind.CAMPAIGN,
         title="News",
         body=Body(letter=letter, list_key="news"),
     )
@@ -179,7 +193,10 @@ def planned(acme: office.Office, *lines: Line) -> int:
     return stream_id
 
 
-LINES = [Line("alice@example.com", variables={"name": "Alice"}), Line("bob@example.com")]
+LINES = [
+    NewDelivery("alice@example.com", variables={"name": "Alice"}),
+    NewDelivery("bob@example.com"),
+]
 
 
 def test_a_stream_of_a_stored_letter_is_sent(acme: office.Office) -> None:
@@ -207,8 +224,8 @@ def test_where_nobody_could_leave_the_sender_is_held_and_nobody_fails(
     assert office.counts(stream) == {State.WAITING: 2}
 
 
-def _held(stream_id: int) -> Held | None:
-    found = deliveries.stream(stream_id)
+def _held(stream_id: int) -> Hold | None:
+    found = deliveries.find_stream(stream_id)
     return found.sender_hold if found else None
 
 
@@ -216,7 +233,7 @@ def test_a_letter_that_is_gone_fails_its_mails_with_a_reason(acme: office.Office
     stream_id = ledger.open_stream(
         acme.workspace_id,
         sender_id=acme.sender_id,
-        kind=Kind.CAMPAIGN,
+        kind=StreamKind.CAMPAIGN,
         title="News",
         body=Body(letter="00" * 32, list_key="news"),
     )
@@ -225,12 +242,12 @@ def test_a_letter_that_is_gone_fails_its_mails_with_a_reason(acme: office.Office
     office.send_all(stream_id)
 
     assert office.counts(stream_id) == {State.FAILED: 2}
-    gone = "The letter that it is made from is not there any more."
+    gone = "The letter that it is made from does not exist any more."
     assert office.details(stream_id) == {("invalid", "OUTBOX_NOT_FOUND", gone)}
 
 
 def test_another_workspaces_letter_is_not_found(acme: office.Office) -> None:
-    charlie = actions.create_workspace("globex", actor="charlie")
+    charlie = workspaces.create_workspace("globex", actor="charlie")
     digest = letters.keep(acme.workspace_id, SCRIPT)
 
     assert letters.find(acme.workspace_id, digest=digest)
@@ -275,3 +292,27 @@ def test_an_unforeseen_error_in_what_all_mails_share_fails_nobody() -> None:
 
     with pytest.raises(BrokenContentError, match="AttributeError"):
         draft(ALICE, BOB, letter=letter)
+
+
+def test_a_provider_that_takes_no_mime_gets_the_parts_of_the_same_mail() -> None:
+    [mail] = draft(ALICE, form=Form.PARTS).mails
+    [message] = map(read, draft(ALICE).mails)
+    found = mail.message.content
+
+    assert isinstance(found, Parts)
+    html, text = parts(message)
+    assert (found.html.strip(), found.text.strip()) == (html.strip(), text.strip())
+    assert found.subject == message["Subject"]
+    assert (found.sender, found.to.name) == (Mailbox("news@acme.example", "Acme"), "Алиса")
+    assert found.to.address == mail.message.recipient == "alice@example.com"
+    for name, value in found.headers.items():
+        assert message[name] == value
+    assert {"List-Id", "List-Unsubscribe", "List-Unsubscribe-Post"} <= found.headers.keys()
+
+
+def test_a_mail_that_must_not_go_is_refused_in_either_form() -> None:
+    broken = Recipient(1, "bob@example.com", None, {"name": "x" * 200_000}, 0)
+
+    as_bytes, as_parts = (draft(ALICE, broken, form=form) for form in Form)
+
+    assert as_parts.verdicts == as_bytes.verdicts

@@ -9,10 +9,10 @@ from typing import override
 import pytest
 from django.db import OperationalError
 
-from postledger.contacts import actions as contacts
-from postledger.contacts.actions import SuppressionReason
+from postledger.contacts.actions import suppression
+from postledger.contacts.states import SuppressionReason
 from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Kind
+from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.dispatch.db_threads import DbThreads
@@ -56,7 +56,7 @@ async def carry(
     if is_stopping:
         context.stop.set()
     try:
-        stream = await DbThreads.run(db, queries.stream, stream_id)
+        stream = await DbThreads.run(db, queries.find_stream, stream_id)
         assert stream is not None
         await StreamWorker(stream, context).run()
     except OperationalError as error:
@@ -69,27 +69,30 @@ async def carry(
 
 CASES = [
     *product(
-        [Kind.TRANSACTIONAL],
+        [StreamKind.TRANSACTIONAL],
         [
             ledger.claim,
             round_input.read,
             ledger.arm,
-            queries.leased,
+            queries.read_leased,
             ledger.settle,
             ledger.hold_sender,
         ],
     ),
-    *product([Kind.CAMPAIGN], [ledger.arm, queries.leased, HandOver._last_look, ledger.settle]),
+    *product(
+        [StreamKind.CAMPAIGN],
+        [ledger.arm, queries.read_leased, HandOver._check_lease_and_consent, ledger.settle],
+    ),
 ]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize(("kind", "verb"), CASES)
 def test_a_connection_lost_at_any_verb_loses_repeats_and_doubts_nothing(
-    kind: Kind, verb: Callable[..., object], moment: str, tmp_path: Path
+    kind: StreamKind, verb: Callable[..., object], moment: str, tmp_path: Path
 ) -> None:
     acme = office.open_office(tmp_path, settings={"retry_after": 0.01})
-    contacts.suppress(
+    suppression.suppress(
         acme.workspace_id,
         address="never@example.com",
         reason=SuppressionReason.BOUNCED,
@@ -163,7 +166,7 @@ def test_terminated_backends_cost_time_and_no_mail(tmp_path: Path) -> None:
     with vendors.registered(slowly, window_size=10):
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         streams = [office.stream(acme, office.people(60)) for _ in range(2)]
-        streams.append(office.stream(acme, office.people(60), kind=Kind.TRANSACTIONAL))
+        streams.append(office.stream(acme, office.people(60), kind=StreamKind.TRANSACTIONAL))
         with office.dispatching() as dispatcher:
             for done in (5, 30, 70, 110):
                 office.until(lambda done=done: len(handed) > done, dispatcher)  # type: ignore[misc]

@@ -12,9 +12,9 @@ from typing import override
 
 import pytest
 
-from postledger.accounts import actions
+from postledger.accounts import provider_accounts, senders
 from postledger.deliveries import queries
-from postledger.deliveries.entries import Kind
+from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
@@ -35,14 +35,14 @@ LEASE = timedelta(seconds=60)
 
 def sender_hold(stream_id: int) -> tuple[Reason, bool] | None:
     """The reason of the sender's hold in force, and whether it has an end."""
-    found = queries.stream(stream_id)
+    found = queries.find_stream(stream_id)
     assert found is not None
     hold = found.sender_hold
     return None if hold is None else (hold.reason, hold.until is not None)
 
 
 def facts(stream_id: int) -> StreamFacts:
-    found = queries.stream(stream_id)
+    found = queries.find_stream(stream_id)
     assert found is not None
     return found
 
@@ -67,14 +67,14 @@ def test_mail_of_a_sender_without_an_account_waits_and_goes_by_itself_once_it_ha
     with office.dispatching() as dispatcher:
         office.until(lambda: sender_hold(stream) == (Reason.SENDER_BLOCKED, True), dispatcher)
         assert office.counts(stream) == {State.WAITING: 3}
-        account_id = actions.create_account(
+        account_id = provider_accounts.create_account(
             acme.workspace_id,
             name="main",
             kind="sandbox",
             settings={"journal": str(acme.journal)},
             actor="alice",
         )
-        actions.attach_sender(
+        senders.attach_sender(
             acme.workspace_id, sender_id=acme.sender_id, account_id=account_id, actor="alice"
         )
 
@@ -131,7 +131,7 @@ def test_changed_settings_open_a_new_provider_and_close_the_old_one_after_its_la
 def _change_name(acme: office.Office, name: str) -> None:
     assert acme.account_id is not None
     with office.own_connection():
-        actions.update_account(
+        provider_accounts.update_account(
             acme.workspace_id, account_id=acme.account_id, changes={"name": name}, actor="alice"
         )
 
@@ -151,7 +151,7 @@ def test_who_read_the_settings_before_they_changed_does_not_open_the_old_ones_ag
 
     with vendors.registered() as stage:
         acme = office.open_office(tmp_path, kind=vendors.KIND, settings={"name": "old"})
-        desk = actions.create_sender(
+        desk = senders.create_sender(
             acme.workspace_id,
             address="desk@acme.example",
             account_id=acme.account_id,
@@ -332,7 +332,7 @@ def test_while_the_server_is_down_nobodys_attempts_are_used_and_all_goes_when_it
     acme = open_smtp(tmp_path, port)
     streams = [
         office.stream(acme, office.people(5)),
-        office.stream(acme, office.people(5), kind=Kind.TRANSACTIONAL),
+        office.stream(acme, office.people(5), kind=StreamKind.TRANSACTIONAL),
     ]
 
     with ExitStack() as afterwards, office.dispatching() as dispatcher:
@@ -375,7 +375,7 @@ def test_carriers_that_meet_one_outage_together_rest_once(tmp_path: Path) -> Non
     met = asyncio.Barrier(6)
     with vendors.registered(down):
         acme = office.open_office(tmp_path, kind=vendors.KIND)
-        stream = office.stream(acme, office.people(300), kind=Kind.TRANSACTIONAL)
+        stream = office.stream(acme, office.people(300), kind=StreamKind.TRANSACTIONAL)
         facts_ = facts(stream)
         asyncio.run(journey())
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postledger.deliveries.entries import Kind
+from postledger.deliveries.entries import StreamKind
 from postledger.dispatch import retry
 from postledger.dispatch.retry import Policy
 
@@ -26,13 +26,13 @@ def seconds(
 @pytest.mark.parametrize(
     ("kind", "delays"),
     [
-        (Kind.TRANSACTIONAL, [1, 5, 30, 120, None]),
-        (Kind.CAMPAIGN, [1, 4, 10, None]),
-        (Kind.TOPIC, [0, 2, None]),
+        (StreamKind.TRANSACTIONAL, [1, 5, 30, 120, None]),
+        (StreamKind.CAMPAIGN, [1, 4, 10, None]),
+        (StreamKind.TOPIC, [0, 2, None]),
     ],
 )
 def test_each_kind_waits_as_promised_and_then_gives_up(
-    kind: Kind, delays: list[float | None]
+    kind: StreamKind, delays: list[float | None]
 ) -> None:
     policy = retry.DEFAULTS[kind]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postledger.deliveries import queries
-from postledger.deliveries.entries import Kind
+from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.dispatch import retry
@@ -20,8 +20,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 AT_ONCE = {"retry_after": 0.05, "slow": 0.1}
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_what_is_due_is_handed_over_once_and_booked_as_accepted(kind: Kind, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", list(StreamKind))
+def test_what_is_due_is_handed_over_once_and_booked_as_accepted(
+    kind: StreamKind, tmp_path: Path
+) -> None:
     acme = office.open_office(tmp_path)
     stream = office.stream(acme, office.people(120), kind=kind)
 
@@ -31,8 +33,8 @@ def test_what_is_due_is_handed_over_once_and_booked_as_accepted(kind: Kind, tmp_
     assert sorted(acme.taken_from(stream)) == sorted(cast.states(stream))
 
 
-@pytest.mark.parametrize("kind", [Kind.CAMPAIGN, Kind.TRANSACTIONAL])
-def test_one_failing_address_never_stops_the_others(kind: Kind, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [StreamKind.CAMPAIGN, StreamKind.TRANSACTIONAL])
+def test_one_failing_address_never_stops_the_others(kind: StreamKind, tmp_path: Path) -> None:
     acme = office.open_office(tmp_path, settings=AT_ONCE)
     odd = ["refuse", "later", "broken", "vanish", "slow", "no address"]
     addresses = [
@@ -80,7 +82,7 @@ def test_every_failure_keeps_its_code_its_words_and_its_attempts(tmp_path: Path)
 def test_a_mail_to_be_tried_later_waits_with_its_reason_and_time(tmp_path: Path) -> None:
     acme = office.open_office(tmp_path, settings=AT_ONCE)
     stream = office.stream(acme, ["later@example.com", "r@example.com"])
-    patiently = replace(office.OPTIONS, policies=dict.fromkeys(Kind, retry.read("3: 60 60")))
+    patiently = replace(office.OPTIONS, policies=dict.fromkeys(StreamKind, retry.read("3: 60 60")))
 
     with office.dispatching(patiently):
         office.until(lambda: cast.batches(stream) == [(0, 1, 2, Reason.RETRY)])
@@ -101,7 +103,7 @@ def test_a_throttled_sender_rests_and_nobodys_attempts_are_counted(tmp_path: Pat
         later = office.stream(acme, ["r2@example.com"])
         office.until(lambda: office.waiting(later) == 1, dispatcher)
 
-    held = queries.stream(stream)
+    held = queries.find_stream(stream)
     assert held is not None
     assert held.sender_hold is not None
     assert held.sender_hold.reason is Reason.THROTTLED
@@ -120,7 +122,7 @@ def test_a_blocked_sender_is_held_without_an_end_and_nobody_fails(tmp_path: Path
     with office.dispatching() as dispatcher:
         office.until(lambda: office.waiting(stream) == 1, dispatcher)
 
-    held = queries.stream(stream)
+    held = queries.find_stream(stream)
     assert held is not None
     assert held.sender_hold is not None
     assert (held.sender_hold.reason, held.sender_hold.until) == (Reason.SENDER_BLOCKED, None)

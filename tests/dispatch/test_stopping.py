@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from postledger.deliveries.entries import Kind
+from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.dispatch.dispatcher import Dispatcher
@@ -38,7 +38,7 @@ def test_what_is_under_way_is_settled_and_the_rest_handed_back(tmp_path: Path) -
     with vendors.registered(slowly, window_size=10):
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         bulk = office.stream(acme, office.people(500))
-        single = office.stream(acme, office.people(100), kind=Kind.TRANSACTIONAL)
+        single = office.stream(acme, office.people(100), kind=StreamKind.TRANSACTIONAL)
         with office.dispatching():
             office.until(lambda: len(handed) > 15)
 
@@ -94,7 +94,7 @@ def test_a_worker_shows_that_it_lives_and_takes_its_sign_away_at_the_end(tmp_pat
 
 def test_two_dispatchers_send_each_mail_once(tmp_path: Path) -> None:
     acme = office.open_office(tmp_path)
-    streams = [office.stream(acme, office.people(700), kind=kind) for kind in Kind]
+    streams = [office.stream(acme, office.people(700), kind=kind) for kind in StreamKind]
 
     with office.dispatching(name="one") as one, office.dispatching(name="other") as other:
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from postledger.accounts import actions
+from postledger.accounts import senders
 from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Held, Kind
+from postledger.deliveries.entries import Hold, StreamKind
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -93,8 +93,8 @@ def test_what_has_no_answer_is_in_doubt_and_others_mail_goes_on(
     assert office.counts(fine) == {State.ACCEPTED: 3}
 
 
-def sender_hold(stream_id: int) -> Held | None:
-    facts = queries.stream(stream_id)
+def sender_hold(stream_id: int) -> Hold | None:
+    facts = queries.find_stream(stream_id)
     assert facts is not None
     return facts.sender_hold
 
@@ -159,7 +159,7 @@ def test_every_sender_of_the_account_is_held_and_released_with_it(tmp_path: Path
     acme = office.open_office(tmp_path, settings={"retry_after": 600})
     other = office.of_sender(
         acme,
-        actions.create_sender(
+        senders.create_sender(
             acme.workspace_id,
             address="shop@acme.example",
             account_id=acme.account_id,
@@ -276,7 +276,7 @@ def test_a_call_that_keeps_no_deadline_is_ended(tmp_path: Path) -> None:
 def test_an_unforeseen_error_before_the_arm_fails_nobody(tmp_path: Path) -> None:
     """Nobody died: mails that cannot be read wait and say so, and the others go."""
     acme = office.open_office(tmp_path)
-    stream = office.stream(acme, office.people(5), kind=Kind.TRANSACTIONAL)
+    stream = office.stream(acme, office.people(5), kind=StreamKind.TRANSACTIONAL)
     sql.rows(
         "UPDATE deliveries_body SET attachments = '[{\"broken\": 1}]' WHERE stream_id = %(stream)s"
         " AND position = (SELECT min(position) FROM deliveries_body WHERE stream_id = %(stream)s)",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from postledger.providers import registry
-from postledger.providers.base import Accepted, Outcome, OutgoingMessage
+from postledger.providers.base import Accepted, Form, Outcome, OutgoingMessage
 
 KIND = "scripted"
 
@@ -27,6 +27,7 @@ class Stage:
     script: Script = accepting
     call_time: float = 1.0
     window_size: int = 50
+    form: Form = Form.MIME
     opened: list[object] = field(default_factory=list)  # the settings, one for each opening
     closed: list[object] = field(default_factory=list)
     windows: list[list[str]] = field(default_factory=list)  # the recipients of each call
@@ -43,6 +44,10 @@ class Scripted:
         self._stage = stage
         self._name = name
         self._is_open = False
+
+    @property
+    def form(self) -> Form:
+        return self._stage.form
 
     @property
     def window_size(self) -> int:
@@ -79,11 +84,15 @@ def build(settings: Mapping[str, object]) -> Scripted:
 
 @contextmanager
 def registered(
-    script: Script = accepting, *, call_time: float = 1.0, window_size: int = 50
+    script: Script = accepting,
+    *,
+    call_time: float = 1.0,
+    window_size: int = 50,
+    form: Form = Form.MIME,
 ) -> Iterator[Stage]:
     """The kind exists while the block runs, and plays the script."""
     kinds = cast("dict[str, str]", registry.KINDS)
-    stage = Stage(script, call_time, window_size)
+    stage = Stage(script, call_time, window_size, form)
     _stages.append(stage)
     kinds[KIND] = __name__
     try:

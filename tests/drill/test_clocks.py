@@ -20,7 +20,7 @@ def test_a_hold_of_some_length_runs_by_the_databases_clock() -> None:
     ledger.hold(stream_id, reason=Reason.PROVIDER_DOWN, actor="dispatcher", length=second)
     ledger.hold_sender(owner, reason=Reason.PROVIDER_DOWN, actor="dispatcher", length=second)
 
-    facts = queries.stream(stream_id)
+    facts = queries.find_stream(stream_id)
     assert facts is not None
     for held in (facts.stream_hold, facts.sender_hold):
         assert held is not None

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from postledger.workers.drill import evidence, oracle
-from postledger.workers.drill.accounts import Accounts
-from postledger.workers.drill.oracle import Figures, Rule
-from tests.drill import naive
-from tests.drill.services import is_open
-from tests.drill.waiting import free_port, until
+from postledger.cli.drill import evidence, oracle
+from postledger.cli.drill.oracle import Figures, Rule
+from postledger.cli.drill.records import Records
+from tools.drill import naive
+from tools.drill.services import is_open
+from tools.drill.waiting import free_port, until
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ class Server:
 def server(tmp_path: Path) -> Iterator[Server]:
     there = Server(free_port(), tmp_path / "journal", tmp_path / "mood")
     there.journal.touch()
-    command = [sys.executable, "-m", "postledger.workers.drill.smtp_server", str(there.port)]
+    command = [sys.executable, "-m", "postledger.cli.drill.smtp_server", str(there.port)]
     process = subprocess.Popen([*command, str(there.journal), "0", str(there.mood)])
     until(lambda: is_open(there.port), seconds=PATIENCE)
     yield there
@@ -115,7 +115,7 @@ def _finish(kind: str, books: Path, server: Server) -> None:
 @contextmanager
 def _running(kind: str, books: Path, server: Server) -> Iterator[None]:
     """A dispatcher that is killed at the end."""
-    command = [sys.executable, "-m", "tests.drill.naive", kind, str(books), str(server.port)]
+    command = [sys.executable, "-m", "tools.drill.naive", kind, str(books), str(server.port)]
     process = subprocess.Popen(command)
     try:
         yield
@@ -125,9 +125,9 @@ def _running(kind: str, books: Path, server: Server) -> Iterator[None]:
 
 
 def _verdict(books: Path, server: Server) -> tuple[set[Rule], Figures]:
-    accounts = Accounts(journal=evidence.journal(server.lines()), ledger=naive.ledger(books))
-    found = {violation.rule for violation in oracle.violations(accounts)}
-    return found, oracle.figures(accounts)
+    records = Records(journal=evidence.journal(server.lines()), ledger=naive.ledger(books))
+    found = {violation.rule for violation in oracle.violations(records)}
+    return found, oracle.figures(records)
 
 
 def _states(books: Path) -> set[str]:

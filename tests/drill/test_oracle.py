@@ -7,19 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from postledger.cli.drill import evidence, oracle
+from postledger.cli.drill.oracle import Rule
+from postledger.cli.drill.records import Booked, Exchange, Fault, Note, Records, Taken, Wire
 from postledger.deliveries import entries
 from postledger.lib.ids import DeliveryId
-from postledger.workers.drill import evidence, oracle
-from postledger.workers.drill.accounts import (
-    Accounts,
-    Booked,
-    Exchange,
-    Fault,
-    Note,
-    Taken,
-    Wire,
-)
-from postledger.workers.drill.oracle import Rule
 from tests import cast
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -27,7 +19,7 @@ ONE, TWO, THREE = (DeliveryId(7, n).text() for n in range(3))
 LOST = Note("lease_lost", 1)
 # The second one's worker was killed at second 100, before its answer came; nobody wanted the third.
 AT_THE_KILL = Exchange("a2@x.example", 99.9, 100.1, 250, TWO, 1)
-HONEST = Accounts(
+HONEST = Records(
     journal=[Taken(ONE, 1, "a1@x.example"), Taken(TWO, 1, "a2@x.example")],
     ledger={
         ONE: Booked("a1@x.example", "accepted", NOW),
@@ -41,24 +33,24 @@ HONEST = Accounts(
 )
 
 
-def broken(accounts: Accounts) -> set[Rule]:
-    return {violation.rule for violation in oracle.violations(accounts)}
+def broken(records: Records) -> set[Rule]:
+    return {violation.rule for violation in oracle.violations(records)}
 
 
-def booked(mail: str, line: Booked) -> Accounts:
+def booked(mail: str, line: Booked) -> Records:
     return replace(HONEST, ledger={**HONEST.ledger, mail: line})
 
 
-def third(state: str, *names: str, **more: object) -> Accounts:
+def third(state: str, *names: str, **more: object) -> Records:
     notes = [Note(name, number) for number, name in enumerate(names, start=1)]
     return booked(THREE, Booked("a3@x.example", state, NOW, notes=notes, **more))  # type: ignore[arg-type]
 
 
-def taken(*more: Taken) -> Accounts:
+def taken(*more: Taken) -> Records:
     return replace(HONEST, journal=[*HONEST.journal, *more])
 
 
-def on_the_wire(*exchanges: Exchange, **more: object) -> Accounts:
+def on_the_wire(*exchanges: Exchange, **more: object) -> Records:
     return replace(HONEST, wire=replace(HONEST.wire, exchanges=exchanges, **more))  # type: ignore[arg-type]
 
 
@@ -67,7 +59,7 @@ def test_an_honest_account_breaks_no_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("accounts", "rule"),
+    ("records", "rule"),
     [
         (replace(HONEST, findings=["2 planned, 3 lines"]), Rule.BALANCED),
         (taken(Taken(ONE, 2, "a1@x.example")), Rule.ONCE),
@@ -80,20 +72,20 @@ def test_an_honest_account_breaks_no_rule() -> None:
         (replace(HONEST, leaks=["worker-1.log:7"]), Rule.MASKED),
     ],
 )  # fmt: skip
-def test_each_rule_is_broken_by_its_own_fault(accounts: Accounts, rule: Rule) -> None:
-    assert broken(accounts) == {rule}
+def test_each_rule_is_broken_by_its_own_fault(records: Records, rule: Rule) -> None:
+    assert broken(records) == {rule}
 
 
 @pytest.mark.parametrize("state", ["failed", "cancelled", "expired", "skipped", "suppressed"])
 def test_a_mail_that_ended_untried_and_unjudged_has_no_cause(state: str) -> None:
-    accounts = third(state)
+    records = third(state)
 
-    assert broken(accounts) == {Rule.CAUSED}
-    assert oracle.figures(accounts).without_cause == 1
+    assert broken(records) == {Rule.CAUSED}
+    assert oracle.figures(records).without_cause == 1
 
 
 @pytest.mark.parametrize(
-    "accounts",
+    "records",
     [
         third("failed", "poison"),
         third("failed", "try_later", "try_later"),
@@ -104,12 +96,12 @@ def test_a_mail_that_ended_untried_and_unjudged_has_no_cause(state: str) -> None
     ],
     ids=["poison", "early", "early after a requeue", "not tried", "other verdict", "not refused"],
 )
-def test_a_cause_that_does_not_lead_there_is_none(accounts: Accounts) -> None:
-    assert broken(accounts) == {Rule.CAUSED}
+def test_a_cause_that_does_not_lead_there_is_none(records: Records) -> None:
+    assert broken(records) == {Rule.CAUSED}
 
 
 @pytest.mark.parametrize(
-    "accounts",
+    "records",
     [
         replace(third("failed", "poison"), poisoned=["a3@x.example"]),
         third("failed", "try_later", "try_later", "try_later"),
@@ -120,8 +112,8 @@ def test_a_cause_that_does_not_lead_there_is_none(accounts: Accounts) -> None:
         third("cancelled", is_cancelled=True),
     ],
 )
-def test_a_mail_that_ended_for_a_cause_breaks_no_rule(accounts: Accounts) -> None:
-    assert broken(accounts) == set()
+def test_a_mail_that_ended_for_a_cause_breaks_no_rule(records: Records) -> None:
+    assert broken(records) == set()
 
 
 def test_a_doubt_that_a_person_ended_needs_no_further_cause() -> None:
@@ -143,10 +135,10 @@ def test_a_doubt_that_a_person_ended_needs_no_further_cause() -> None:
     ids=["never", "another try"],
 )
 def test_an_acceptance_of_a_try_that_nobody_took_is_a_lost_mail(journal: Sequence[Taken]) -> None:
-    accounts = replace(HONEST, journal=journal)
+    records = replace(HONEST, journal=journal)
 
-    assert broken(accounts) == {Rule.NO_PHANTOM}
-    assert oracle.figures(accounts).lost == 1
+    assert broken(records) == {Rule.NO_PHANTOM}
+    assert oracle.figures(records).lost == 1
 
 
 def test_a_try_that_evidence_proved_is_the_one_that_has_to_be_taken() -> None:
@@ -161,10 +153,10 @@ def test_a_try_that_evidence_proved_is_the_one_that_has_to_be_taken() -> None:
 def test_two_mails_that_were_swapped_are_found() -> None:
     ledger = {**HONEST.ledger, TWO: Booked("a2@x.example", "accepted", NOW)}
     swapped = [Taken(ONE, 1, "a2@x.example"), Taken(TWO, 1, "a1@x.example")]
-    accounts = replace(HONEST, ledger=ledger, journal=swapped)
+    records = replace(HONEST, ledger=ledger, journal=swapped)
 
-    assert broken(accounts) == {Rule.OWN, Rule.NO_PHANTOM}
-    assert oracle.figures(accounts).swapped == 2
+    assert broken(records) == {Rule.OWN, Rule.NO_PHANTOM}
+    assert oracle.figures(records).swapped == 2
 
 
 def test_bytes_that_name_somebody_else_are_found() -> None:
@@ -205,7 +197,7 @@ ANSWERED_LONG_BEFORE = replace(AT_THE_KILL, began_at=79.9, ended_at=80.0)
 
 
 @pytest.mark.parametrize(
-    ("accounts", "rule"),
+    ("records", "rule"),
     [
         (on_the_wire(ANSWERED_LONG_BEFORE), Rule.HEARD),
         (on_the_wire(AT_THE_KILL, faults=[]), Rule.HEARD),
@@ -215,15 +207,15 @@ ANSWERED_LONG_BEFORE = replace(AT_THE_KILL, began_at=79.9, ended_at=80.0)
     ],
     ids=["heard long before the fault", "no fault", "armed by nobody", "no fence"],
 )  # fmt: skip
-def test_a_doubt_that_nothing_seen_explains_is_found(accounts: Accounts, rule: Rule) -> None:
-    assert broken(accounts) == {rule}
+def test_a_doubt_that_nothing_seen_explains_is_found(records: Records, rule: Rule) -> None:
+    assert broken(records) == {rule}
 
 
 ARMED_ONE = [Fault(100.0, 100.0, most_armed=1)]
 
 
 @pytest.mark.parametrize(
-    "accounts",
+    "records",
     [
         on_the_wire(AT_THE_KILL),
         on_the_wire(replace(AT_THE_KILL, mail=None, try_number=None, code=None)),
@@ -250,8 +242,8 @@ ARMED_ONE = [Fault(100.0, 100.0, most_armed=1)]
         "armed where the restored state ends",
     ],
 )
-def test_a_doubt_that_was_seen_to_come_about_breaks_no_rule(accounts: Accounts) -> None:
-    assert broken(accounts) == set()
+def test_a_doubt_that_was_seen_to_come_about_breaks_no_rule(records: Records) -> None:
+    assert broken(records) == set()
 
 
 def test_a_lost_process_explains_no_more_doubts_than_it_may_arm() -> None:
@@ -260,14 +252,14 @@ def test_a_lost_process_explains_no_more_doubts_than_it_may_arm() -> None:
         for n in range(41)
     }
     faults = [Fault(100.0, 100.0, most_armed=40)]
-    accounts = Accounts(journal=[], ledger=lines, wire=Wire(faults=faults))
+    records = Records(journal=[], ledger=lines, wire=Wire(faults=faults))
     lines.popitem()
-    fewer = replace(accounts, ledger=dict(lines))
+    fewer = replace(records, ledger=dict(lines))
 
     assert broken(fewer) == set()
     assert oracle.figures(fewer).explained == 40
     lines[DeliveryId(8, 40).text()] = Booked("b40@x.example", "in_doubt", NOW, notes=[LOST])
-    assert broken(replace(accounts, ledger=lines)) == {Rule.FEW_DOUBTS}
+    assert broken(replace(records, ledger=lines)) == {Rule.FEW_DOUBTS}
 
 
 def test_what_a_lost_time_took_away_is_counted_apart() -> None:
@@ -351,13 +343,13 @@ def test_a_found_violation_tells_the_story_of_the_mail() -> None:
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, lambda position: entries.accepted(position, message_id="<1@smtp>"))
     mail = DeliveryId(stream_id, 0).text()
-    accounts = Accounts(
+    records = Records(
         journal=[Taken(mail, 1, "r0@example.com", NOW), Taken(mail, 1, "r0@example.com", NOW)],
         ledger={mail: Booked("r0@example.com", "accepted", NOW)},
     )
 
-    [violation] = oracle.violations(accounts)
-    told = evidence.told(violation, accounts.journal, now=datetime.now(UTC))
+    [violation] = oracle.violations(records)
+    told = evidence.describe(violation, records.journal, now=datetime.now(UTC))
 
     assert told[0].startswith("VIOLATED: ")
     assert "twice" in told[0] or "2 times" in told[0]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.drill import records
+from tools.drill import records
 
 RUN = {
     "commit": "abc",

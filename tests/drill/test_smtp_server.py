@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from postledger.cli.drill import evidence, smtp_server
 from postledger.lib.ids import DeliveryId
-from postledger.workers.drill import evidence, smtp_server
-from tests.drill.services import is_open
-from tests.drill.waiting import free_port, until
+from tools.drill.services import is_open
+from tools.drill.waiting import free_port, until
 
 PATIENCE = 60.0
 
@@ -20,7 +20,7 @@ PATIENCE = 60.0
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[smtplib.SMTP]:
     port = free_port()
-    command = [sys.executable, "-m", "postledger.workers.drill.smtp_server", str(port)]
+    command = [sys.executable, "-m", "postledger.cli.drill.smtp_server", str(port)]
     process = subprocess.Popen([*command, str(tmp_path / "journal"), "0", str(tmp_path / "mood")])
     until(lambda: is_open(port), seconds=PATIENCE)
     client = smtplib.SMTP("127.0.0.1", port)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from postledger.accounts import actions
+from postledger.accounts import keys
 from postledger.accounts.keys import Scope
-from postledger.content import liquid
+from postledger.content.rendering import liquid
 from tests.fakes import notion
 from tests.fakes import notion_pages as pages
 from tests.journeys import rig, stage
@@ -64,7 +64,7 @@ def _prepared(
     installed: rig.Installation, fake: notion.FakeNotion, folder: Path
 ) -> Mapping[str, str]:
     owner = stage.sender("default")
-    key = actions.create_key(owner.workspace_id, name="guide", scopes=list(Scope), actor="test")
+    key = keys.create_key(owner.workspace_id, name="guide", scopes=list(Scope), actor="test")
     port = rig.free_port()
     installed.web(port)
     page = fake.add_page(

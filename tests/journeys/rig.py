@@ -139,7 +139,7 @@ def forget_queues(broker: str, prefix: str) -> None:
     """Leaves nothing behind on a broker that others use too."""
     with Connection(broker, connect_timeout=5) as connection, connection.channel() as channel:
         exchange = Exchange(prefix, channel=channel)
-        for name in ("bells", "upkeep"):
+        for name in ("wake-ups", "upkeep"):
             Queue(f"{prefix}.{name}", exchange, channel=channel).delete()
         exchange.delete()
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from django.db import connection
 from psycopg import sql as pg
 
-from postledger.accounts import actions
+from postledger.accounts import provider_accounts
 from postledger.accounts.models import Sender, Workspace
 from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Body, Kind
+from postledger.deliveries.entries import Body, StreamKind
 from postledger.deliveries.states import State
 
 LETTER = Body(subject="News", html="<p>News</p>", text="News")
@@ -23,7 +23,7 @@ def database() -> str:
 
 def sender(workspace: str, kind: str = "sandbox", **settings: object) -> Sender:
     tenant, _ = Workspace.objects.get_or_create(name=workspace)
-    account = actions.create_account(
+    account = provider_accounts.create_account(
         tenant.pk, name=kind, kind=kind, settings=settings, actor="test"
     )
     return Sender.objects.create(
@@ -31,7 +31,7 @@ def sender(workspace: str, kind: str = "sandbox", **settings: object) -> Sender:
     )
 
 
-def stream(owner: Sender, kind: Kind, *, body: Body | None = None) -> int:
+def stream(owner: Sender, kind: StreamKind, *, body: Body | None = None) -> int:
     return ledger.open_stream(
         owner.workspace_id,
         sender_id=owner.pk,
@@ -49,7 +49,7 @@ _PEOPLE = pg.SQL(
 
 
 def bulk(owner: Sender, mails: int) -> int:
-    opened = stream(owner, Kind.CAMPAIGN, body=LETTER)
+    opened = stream(owner, StreamKind.CAMPAIGN, body=LETTER)
     for first in range(0, mails, 10_000):
         numbers = {"first": first, "last": min(first + 10_000, mails) - 1}
         ledger.plan(opened, source=_PEOPLE, params=numbers)
@@ -62,4 +62,4 @@ def taken(journal: Path) -> Counter[str]:
 
 
 def count(stream_id: int, state: State = State.ACCEPTED) -> int:
-    return queries.books_of([stream_id])[stream_id].counts[state]
+    return queries.read_books([stream_id])[stream_id].counts[state]

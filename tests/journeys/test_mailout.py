@@ -9,10 +9,10 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from postledger.accounts import actions
+from postledger.accounts import keys, workspaces
 from postledger.accounts.keys import Scope
 from postledger.accounts.queries import Organisation
-from tests.campaigns import mailing
+from tests.campaigns import mailouts
 from tests.contacts import people
 from tests.fakes import notion
 from tests.fakes import notion_pages as pages
@@ -49,7 +49,7 @@ class Newsroom:
     client: post.Client
 
     def shows(self, page_id: str, **expected: Any) -> bool:
-        return mailing.shown(self.fake, page_id) == expected
+        return mailouts.shown(self.fake, page_id) == expected
 
 
 @pytest.fixture
@@ -58,14 +58,14 @@ def newsroom(tmp_path: Path) -> Iterator[Newsroom]:
     controller = Controller(box, hostname="127.0.0.1", port=box.port, ready_timeout=120)
     port = rig.free_port()
     with notion.running() as fake:
-        for table in (mailing.MAILOUTS, mailing.ERRORS):
+        for table in (mailouts.MAILOUTS, mailouts.ERRORS):
             fake.add_database(table)
         environment = {
             "UNSUBSCRIBE_SECRET": "only-for-tests",
             "NOTION_TOKEN": notion.TOKEN,
             "NOTION_URL": fake.url,
-            "NOTION_DB_MAILOUTS": mailing.MAILOUTS.database_id,
-            "NOTION_DB_ERRORS": mailing.ERRORS.database_id,
+            "NOTION_DB_MAILOUTS": mailouts.MAILOUTS.database_id,
+            "NOTION_DB_ERRORS": mailouts.ERRORS.database_id,
         }
         controller.start()
         try:
@@ -73,7 +73,7 @@ def newsroom(tmp_path: Path) -> Iterator[Newsroom]:
                 owner = stage.sender("acme", "smtp", host="127.0.0.1", port=box.port, tls="none")
                 _furnish(owner.workspace_id)
                 installed.run("setup")
-                key = actions.create_key(
+                key = keys.create_key(
                     owner.workspace_id, name="notion", scopes=list(Scope), actor="test"
                 )
                 installed.web(port)
@@ -85,13 +85,13 @@ def newsroom(tmp_path: Path) -> Iterator[Newsroom]:
 
 def _furnish(workspace_id: int) -> None:
     acme = Organisation("Acme", "1 Main St", "https://acme.example/unsubscribe")
-    actions.set_organisation(workspace_id, acme, actor="test")
+    workspaces.set_organisation(workspace_id, acme, actor="test")
     for name in ("ann", "bob", "gone"):
         people.contact(workspace_id, f"{name}@example.com")
 
 
 def test_a_page_goes_from_notion_to_its_readers_and_back(newsroom: Newsroom) -> None:
-    page_id = mailing.page(
+    page_id = mailouts.page(
         newsroom.fake,
         pages.heading(1, "This week"),
         pages.paragraph("Good morning."),
@@ -101,7 +101,7 @@ def test_a_page_goes_from_notion_to_its_readers_and_back(newsroom: Newsroom) -> 
     taken = newsroom.client.ask("/send-mailout", {"page_id": page_id})
     failed = {"status": "Failed", "sent": 2, "failed": 1, "has_time": True}
     rig.until(lambda: newsroom.shows(page_id, **failed), seconds=60)
-    rig.until(lambda: len(mailing.errors(newsroom.fake)) == 2, seconds=60)
+    rig.until(lambda: len(mailouts.errors(newsroom.fake)) == 2, seconds=60)
     first = newsroom.box.readers()
 
     again = newsroom.client.ask("/send-mailout", {"page_id": page_id})
@@ -115,7 +115,7 @@ def test_a_page_goes_from_notion_to_its_readers_and_back(newsroom: Newsroom) -> 
 
     assert taken.status == 202
     assert first == ["ann@example.com", "bob@example.com"]
-    assert sorted(mailing.errors(newsroom.fake), key=str) == [
+    assert sorted(mailouts.errors(newsroom.fake), key=str) == [
         ("550 5.1.1", GONE),
         ("content_block_unsupported", None),
     ]

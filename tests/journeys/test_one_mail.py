@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from postledger.accounts import actions
+from postledger.accounts import keys
 from postledger.accounts.keys import Scope
 from postledger.accounts.models import Sender
 from postledger.deliveries import audit
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 def client(installed: rig.Installation, owner: Sender) -> post.Client:
     port = rig.free_port()
     installed.web(port)
-    made = actions.create_key(owner.workspace_id, name="shop", scopes=list(Scope), actor="test")
+    made = keys.create_key(owner.workspace_id, name="shop", scopes=list(Scope), actor="test")
     return post.Client(f"http://127.0.0.1:{port}", made.token)
 
 
@@ -109,7 +109,7 @@ def test_a_bulk_stream_under_way_does_not_hold_up_another_workspaces_single_mail
     # Behind the bulk they would have waited for minutes.
     assert statistics.median(waits) < 2, sorted(waits)
     assert max(waits) < 20, sorted(waits)
-    assert audit.audit(bulk).findings == []
+    assert audit.audit(bulk).discrepancies == []
 
 
 def _handed_over_after(shop: post.Client, journal: Path, number: int) -> float:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from postledger.deliveries import audit, ledger
-from postledger.deliveries.entries import Kind, Line
+from postledger.deliveries.entries import NewDelivery, StreamKind
 from postledger.deliveries.states import State
 from tests.journeys import rig, stage
 
@@ -19,12 +19,12 @@ def test_two_workers_hand_over_each_of_20000_mails_once(broker: str, tmp_path: P
     journal = tmp_path / "journal"
     owner = stage.sender("acme", journal=str(journal))
     bulk = stage.bulk(owner, MAILS)
-    singles = stage.stream(owner, Kind.TRANSACTIONAL)
+    singles = stage.stream(owner, StreamKind.TRANSACTIONAL)
 
     with rig.installation(tmp_path, stage.database(), broker=broker) as installed:
         workers = [installed.worker("--beat"), installed.worker()]
         for number in range(100):
-            ledger.enqueue(singles, [Line(f"s{number}@example.com", body=stage.LETTER)])
+            ledger.enqueue(singles, [NewDelivery(f"s{number}@example.com", body=stage.LETTER)])
         rig.until(lambda: stage.count(bulk) == MAILS and stage.count(singles) == 100)
         ended = [worker.stop() for worker in workers]
 
@@ -32,8 +32,8 @@ def test_two_workers_hand_over_each_of_20000_mails_once(broker: str, tmp_path: P
     assert ended == [0, 0]
     assert len(counts) == MAILS + 100
     assert set(counts.values()) == {1}
-    assert audit.audit(bulk).findings == []
-    assert audit.audit(singles).findings == []
+    assert audit.audit(bulk).discrepancies == []
+    assert audit.audit(singles).discrepancies == []
 
 
 def test_a_worker_told_to_stop_under_load_leaves_nothing_in_doubt_and_loses_nothing(
@@ -55,6 +55,6 @@ def test_a_worker_told_to_stop_under_load_leaves_nothing_in_doubt_and_loses_noth
             assert stage.count(bulk) < mails, "the load ended before the stops did"
 
     audited = audit.audit(bulk)
-    assert audited.findings == []
+    assert audited.discrepancies == []
     assert audited.books.planned == mails == audited.books.waiting + stage.count(bulk)
     assert set(stage.taken(journal).values()) == {1}

@@ -95,9 +95,9 @@ def test_the_database_makes_the_same_id_and_reads_it_back(delivery_id: DeliveryI
             " FROM delivery_uuid(%s, %s, %s) AS id",
             parts,
         )
-        [found] = cursor.fetchall()
+        [row] = cursor.fetchall()
 
-    assert found == (delivery_id.uuid(), delivery_id.stream_id, delivery_id.position)
+    assert row == (delivery_id.uuid(), delivery_id.stream_id, delivery_id.position)
 
 
 @pytest.mark.parametrize(

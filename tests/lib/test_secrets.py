@@ -19,11 +19,11 @@ def seal(data: bytes = b"hunter2") -> bytes:
 
 def unseal(
     sealed: bytes,
-    *known: str,
+    *keys: str,
     purpose: str = "settings",
     bound_to: str = "workspace 1",
 ) -> bytes:
-    return secrets.unseal(sealed, secrets=known or ["now"], purpose=purpose, bound_to=bound_to)
+    return secrets.unseal(sealed, secrets=keys or ["now"], purpose=purpose, bound_to=bound_to)
 
 
 @given(st.binary(max_size=300))
@@ -103,11 +103,11 @@ def test_the_refusal_says_what_to_do_and_shows_no_secret() -> None:
 
     assert refused.value.code == "unsealable"
     assert str(refused.value) == (
-        "The settings cannot be opened: they were sealed under another SECRET_KEY, or for another"
-        " place. Add the key they were sealed under to SECRET_KEY_PREVIOUS, or enter them anew."
+        "The settings cannot be unsealed: they were sealed under another SECRET_KEY, or for"
+        " another owner. Add the old key to SECRET_KEY_PREVIOUS, or enter them again."
     )
 
 
 def test_an_empty_secret_is_a_bug_and_seals_nothing() -> None:
-    with pytest.raises(ValueError, match="an empty secret"):
+    with pytest.raises(ValueError, match="the secret is empty"):
         secrets.seal(b"hunter2", secrets=[""], purpose="settings", bound_to="workspace 1")

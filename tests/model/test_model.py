@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.model import checker, configurations
-from tests.model.rules import ALL, BACKSTOPS, Rule
+from tools.model import checker, configurations
+from tools.model.rules import ALL, BACKSTOPS, Rule
 
 # The length of the shortest way to harm once a rule is left out, and the claim it breaks. A rule
 # that is missing here and in BACKSTOPS is a rule nobody has shown a reason for.

@@ -112,7 +112,9 @@ def test_names_follow_prometheus_and_are_unique() -> None:
 
 def test_every_metric_of_the_module_stands_in_the_catalogue() -> None:
     made = {
-        found for found in vars(metrics).values() if isinstance(found, Counter | Histogram | Gauge)
+        metric
+        for metric in vars(metrics).values()
+        if isinstance(metric, Counter | Histogram | Gauge)
     }
 
     assert made == set(metrics.CATALOGUE)

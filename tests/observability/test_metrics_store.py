@@ -27,8 +27,8 @@ from postledger.observability import metrics, metrics_store
 
 def own_url() -> str:
     """The address of the database that this test runs in."""
-    found = connection.settings_dict
-    return f"postgresql://{found['USER']}@{found['HOST']}:{found['PORT']}/{found['NAME']}"
+    own = connection.settings_dict
+    return f"postgresql://{own['USER']}@{own['HOST']}:{own['PORT']}/{own['NAME']}"
 
 
 def start(body: str) -> subprocess.Popen[str]:
@@ -143,9 +143,9 @@ while time.monotonic() < end and not (metrics_store.totals() and threading.activ
 print(threading.active_count(), metrics_store.totals()[("pipeline_final_state_total", ("SENT",))])
 """)
 
-    told, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=120)
 
-    assert told.splitlines() == ["1", "1 1.0"]
+    assert output.splitlines() == ["1", "1 1.0"]
 
 
 def test_a_process_flushes_the_rest_at_its_end() -> None:

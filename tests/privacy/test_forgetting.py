@@ -7,16 +7,17 @@ import pytest
 from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
 
-from postledger.contacts import actions, profiles
+from postledger.contacts import queries
+from postledger.contacts.actions import contacts, suppression
 from postledger.contacts.consent import Origin
 from postledger.contacts.details import Details
-from postledger.contacts.importing.models import ImportProblem
 from postledger.contacts.models import ConsentEvent, Suppression
-from postledger.contacts.unsubscribe import GENERAL, Wish
+from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeRequest
+from postledger.imports.models import ImportProblem
 from postledger.privacy import erasure, export
 from tests.contacts import people
-from tests.contacts.importing import files
 from tests.contacts.people import LATER, NOW, R1
+from tests.imports import files
 from tests.privacy.test_privacy import everything
 
 pytestmark = pytest.mark.django_db
@@ -36,11 +37,13 @@ def globex() -> int:
 
 
 def leave(workspace_id: int, address: str = R1, key: str = GENERAL) -> None:
-    actions.unsubscribe(workspace_id, wish=Wish(address, key), origin=PAGE, now=NOW)
+    suppression.unsubscribe(
+        workspace_id, request=UnsubscribeRequest(address, key), origin=PAGE, now=NOW
+    )
 
 
 def delete(workspace_id: int, contact_id: int) -> None:
-    actions.delete_contact(workspace_id, contact_id=contact_id, actor="bob", now=NOW)
+    contacts.delete_contact(workspace_id, contact_id=contact_id, actor="bob", now=NOW)
 
 
 def erase(workspace_id: int) -> erasure.Erasure:
@@ -111,7 +114,7 @@ def test_what_error_files_quote_of_a_person_is_forgotten(
 ) -> None:
     for workspace_id in (acme, globex):
         for address, external_id in ((R1, "crm-7"), (R2, "crm-8")):
-            actions.create_contact(
+            contacts.create_contact(
                 workspace_id,
                 address=address,
                 external_id=external_id,
@@ -177,8 +180,8 @@ def test_a_deleted_contact_is_shown_to_nobody_else(acme: int, globex: int) -> No
     contact_id = people.contact(acme)
     delete(acme, contact_id)
 
-    assert profiles.find(acme, contact_id=contact_id) is None
-    assert profiles.find(globex, contact_id=contact_id, is_deleted_shown=True) is None
+    assert queries.find_contact(acme, contact_id=contact_id) is None
+    assert queries.find_contact(globex, contact_id=contact_id) is None
     assert exported(globex)["contacts"] == []
 
 
@@ -194,7 +197,7 @@ def test_the_contacts_of_an_address_are_found_by_an_index(acme: int) -> None:
     people.contact(acme, "R2@Example.com")
 
     with CaptureQueriesContext(connection) as captured:
-        found = profiles.ids_of(acme, address=R2)
+        found = queries.list_contact_ids(acme, address=R2)
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {captured[0]['sql']}")
         plan = "\n".join(line for (line,) in cursor.fetchall())

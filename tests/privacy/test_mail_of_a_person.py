@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns.material import Words
-from postledger.contacts import actions as contacts
+from postledger.contacts.actions import contacts as contact_actions
 from postledger.contacts.details import Changes
-from postledger.content.source import Format
+from postledger.content.rendering.source import Format
 from postledger.deliveries import entries, ledger
-from postledger.deliveries.entries import Body, Kind, Line
+from postledger.deliveries.entries import Body, NewDelivery, StreamKind
+from postledger.mailing.content_source import InlineSource
 from postledger.privacy import erasure, export
 from tests import cast
 from tests.campaigns import press
@@ -27,10 +27,12 @@ def taken(position: int) -> entries.Entry:
     return entries.accepted(position, message_id=f"<{position}>")
 
 
-def mailed(kind: Kind, address: str, contact_id: int) -> None:
+def mailed(kind: StreamKind, address: str, contact_id: int) -> None:
     stream = cast.stream(kind)
-    body = RECEIPT if kind is Kind.TRANSACTIONAL else None
-    line = Line(address, contact_id=contact_id, variables={"name": "Alice Liddell"}, body=body)
+    body = RECEIPT if kind is StreamKind.TRANSACTIONAL else None
+    line = NewDelivery(
+        address, contact_id=contact_id, variables={"name": "Alice Liddell"}, body=body
+    )
     ledger.enqueue(stream, [line])
     cast.book(stream, taken)
 
@@ -39,12 +41,12 @@ def moved() -> int:
     """The workspace of a contact who got a receipt and a newsletter before she moved."""
     workspace_id = cast.sender().workspace_id
     alice = contact(workspace_id, OLD)
-    mailed(Kind.TRANSACTIONAL, OLD, alice)
-    mailed(Kind.CAMPAIGN, OLD, alice)
-    contacts.update_contact(
+    mailed(StreamKind.TRANSACTIONAL, OLD, alice)
+    mailed(StreamKind.CAMPAIGN, OLD, alice)
+    contact_actions.update_contact(
         workspace_id, contact_id=alice, changes=Changes(address=ALICE), actor="bob", now=NOW
     )
-    mailed(Kind.CAMPAIGN, ALICE, alice)
+    mailed(StreamKind.CAMPAIGN, ALICE, alice)
     return workspace_id
 
 
@@ -56,7 +58,7 @@ def mails(workspace_id: int, address: str = ALICE) -> list[dict[str, Any]]:
 
 def test_mail_to_an_earlier_address_is_forgotten() -> None:
     workspace_id = moved()
-    mailed(Kind.TRANSACTIONAL, OLD, contact_id=0)  # somebody else, who has the address now
+    mailed(StreamKind.TRANSACTIONAL, OLD, contact_id=0)  # somebody else, who has the address now
 
     done = erasure.erase(workspace_id, address=ALICE, actor="bob", now=NOW)
 
@@ -88,8 +90,8 @@ def test_an_export_holds_mail_to_an_earlier_address() -> None:
 def test_an_export_tells_what_a_campaign_said_to_this_person(settings: Settings) -> None:
     acme = press.found(settings)
     press.people(acme, 2)
-    words = Words("News for {{ name }}", "Hello, {{ name }}.", Format.MARKDOWN)
-    run = press.launched(acme, press.campaign(acme, material=words))
+    words = InlineSource("News for {{ name }}", "Hello, {{ name }}.", Format.MARKDOWN)
+    run = press.launched(acme, press.campaign(acme, content=words))
     cast.book(run.stream_id, taken)
 
     [mail] = mails(acme, "r1@example.com")
@@ -104,8 +106,8 @@ def test_an_export_tells_what_a_campaign_said_to_this_person(settings: Settings)
 def test_a_campaign_mail_that_could_not_be_made_is_told_by_its_subject(settings: Settings) -> None:
     acme = press.found(settings)
     press.people(acme, 1)
-    words = Words("News", "You have {{ points }}.", Format.MARKDOWN, required=("points",))
-    press.launched(acme, press.campaign(acme, material=words))
+    words = InlineSource("News", "You have {{ points }}.", Format.MARKDOWN, required=("points",))
+    press.launched(acme, press.campaign(acme, content=words))
 
     [mail] = mails(acme, "R0@example.com")
 

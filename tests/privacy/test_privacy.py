@@ -9,16 +9,17 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from postledger.accounts import actions as accounts
-from postledger.contacts import actions as contacts
-from postledger.contacts import queries
+from postledger.accounts import workspaces
+from postledger.contacts import suppressions
+from postledger.contacts.actions import contacts as contact_actions
+from postledger.contacts.actions import suppression
 from postledger.contacts.consent import Origin
 from postledger.contacts.details import Details
 from postledger.contacts.models import Contact
 from postledger.contacts.states import SuppressionReason
-from postledger.contacts.unsubscribe import Wish
+from postledger.contacts.unsubscribe_links import UnsubscribeRequest
 from postledger.deliveries import audit, entries, ledger, partitions
-from postledger.deliveries.entries import Body, Kind, Line
+from postledger.deliveries.entries import Body, NewDelivery, StreamKind
 from postledger.deliveries.states import State
 from postledger.lib import ids
 from postledger.privacy import erasure, export, retention
@@ -32,7 +33,7 @@ BODY = Body(subject="Your secret", html="<p>hunter2</p>", text="hunter2", tags=(
 
 
 def contact(workspace_id: int, address: str = ALICE) -> int:
-    return contacts.create_contact(
+    return contact_actions.create_contact(
         workspace_id,
         address=address,
         external_id="crm-7",
@@ -43,8 +44,8 @@ def contact(workspace_id: int, address: str = ALICE) -> int:
 
 def mailed(workspace: str, *addresses: str) -> int:
     """A stream with mails to these addresses, which wait."""
-    stream_id = cast.stream(Kind.TRANSACTIONAL, workspace=workspace)
-    ledger.enqueue(stream_id, [Line(address, body=BODY) for address in addresses])
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL, workspace=workspace)
+    ledger.enqueue(stream_id, [NewDelivery(address, body=BODY) for address in addresses])
     return stream_id
 
 
@@ -64,7 +65,9 @@ def everything() -> str:
 def test_an_export_holds_the_contact_its_consents_and_its_mails() -> None:
     acme = cast.sender("acme").workspace_id
     contact(acme)
-    contacts.unsubscribe(acme, wish=Wish(ALICE), origin=Origin("page", "recipient"), now=NOW)
+    suppression.unsubscribe(
+        acme, request=UnsubscribeRequest(ALICE), origin=Origin("page", "recipient"), now=NOW
+    )
     stream = mailed("acme", ALICE, "bob@example.com")
     cast.book(stream, lambda at: entries.accepted(at, message_id="<1>"))
 
@@ -92,9 +95,9 @@ def test_who_was_erased_is_nowhere_and_is_not_mailed_again() -> None:
     left = everything()
     assert [word for word in (ALICE, "Alice Liddell", "crm-7") if word in left] == []
     assert left.count("hunter2") == 2  # bob's mail, as HTML and as text
-    kept = queries.suppression(acme, address=ALICE)
+    kept = suppressions.find_status(acme, address=ALICE)
     assert (kept.reason, kept.has_left) == (SuppressionReason.UNSUBSCRIBED, True)
-    assert audit.audit(stream).findings == []
+    assert audit.audit(stream).discrepancies == []
 
 
 def test_erasing_twice_changes_nothing_more() -> None:
@@ -122,14 +125,14 @@ def test_mail_that_waits_is_told_and_goes_with_the_next_time() -> None:
 
 def test_another_workspace_keeps_what_it_knows() -> None:
     acme = cast.sender("acme").workspace_id
-    globex = accounts.create_workspace("globex", actor="charlie")
+    globex = workspaces.create_workspace("globex", actor="charlie")
     contact(acme)
     theirs = contact(globex)
 
     erasure.erase(acme, address=ALICE, actor="bob", now=NOW)
 
     assert Contact.objects.get(pk=theirs).address == ALICE
-    assert queries.suppression(globex, address=ALICE).reason is None
+    assert suppressions.find_status(globex, address=ALICE).reason is None
     assert json.loads(export.export(acme, address=ALICE, now=NOW))["contacts"] == []
 
 
@@ -137,16 +140,16 @@ def test_months_that_are_over_go_and_others_say_why_they_stay() -> None:
     now = datetime.now(UTC)
     old, live = (now - timedelta(days=days) for days in (200, 170))
     for moment in (old, live):
-        partitions.make(ids.month_of(moment))
+        partitions.create(ids.month_of(moment))
     gone = cast.stream(mails=2, now=old)
     cast.book(gone, lambda at: entries.accepted(at, message_id="<1>"))
     cast.stream(mails=3, now=live)
 
-    told = list(retention.due(months=3))
-    done = list(retention.apply(months=3))
+    listed = list(retention.list_due(months=3))
+    done = list(retention.drop_due(months=3))
 
-    assert [(due.lines, bool(due.kept)) for due in told] == [(2, False), (3, True)]
-    assert [(due.lines, bool(due.kept)) for due in done] == [(2, False), (3, True)]
+    assert [(due.lines, bool(due.obstacle)) for due in listed] == [(2, False), (3, True)]
+    assert [(due.lines, bool(due.obstacle)) for due in done] == [(2, False), (3, True)]
     assert not partitions.exists(ids.month_of(old))
     assert partitions.exists(ids.month_of(live))
 

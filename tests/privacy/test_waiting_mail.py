@@ -5,19 +5,27 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_django import Settings
 
-from postledger.campaigns import ending, mailout_telling, report, steering
+from postledger.campaigns import report, run_control
 from postledger.campaigns.models import Run
+from postledger.campaigns.notion import status_reports
 from postledger.contacts.models import Contact
 from postledger.deliveries import audit, entries, ledger
-from postledger.deliveries.entries import Body, Claim, Decision, Kind, Line, Seen
+from postledger.deliveries.entries import (
+    Body,
+    Claim,
+    Decision,
+    NewDelivery,
+    SeenDelivery,
+    StreamKind,
+)
 from postledger.deliveries.states import State
 from postledger.lib import work_leases
 from postledger.lib.work_leases import Work
-from postledger.privacy import erasure, pending
+from postledger.privacy import erasure
 from postledger.privacy.models import Pending
 from postledger.workers import tasks
 from tests import cast
-from tests.campaigns import mailing, press
+from tests.campaigns import mailouts, press
 from tests.fakes import notion
 from tests.privacy.test_privacy import everything
 from tests.races import collide
@@ -45,7 +53,7 @@ def erase(workspace_id: int, address: str = R1) -> erasure.Erasure:
 
 def later(minutes: int = 11) -> int:
     """The look that comes some minutes after an erasing."""
-    return pending.look_again(datetime.now(UTC) + timedelta(minutes=minutes))
+    return erasure.retry_pending(datetime.now(UTC) + timedelta(minutes=minutes))
 
 
 def taken(position: int) -> entries.Entry:
@@ -65,12 +73,12 @@ def test_waiting_mail_to_many_ends_at_once_and_the_run_is_sent(acme: int) -> Non
     assert cast.states(run.stream_id)[1] is State.SUPPRESSED
     assert [word for word in (R1, "Reader 1") if word in everything()] == []
     cast.book(run.stream_id, taken)
-    assert ending.end_all() == 1
+    assert run_control.end_finished_runs() == 1
     assert Run.objects.get(pk=run.pk).ended_as == "sent"
-    rows = list(report.rows(acme, run.pk))
+    rows = list(report.write_csv(acme, run.pk))
     assert rows[2].startswith("erased,suppressed,erased")
     assert R1 not in "".join(rows)
-    assert report.failures(acme, run.pk) == []
+    assert report.list_failures(acme, run.pk) == []
 
 
 @pytest.mark.django_db(transaction=True)  # an audit is a transaction of its own
@@ -79,9 +87,9 @@ def test_the_books_balance_with_a_mail_that_ended_in_a_batch_of_others(acme: int
 
     erase(acme)
 
-    assert audit.audit(run.stream_id).findings == []
+    assert audit.audit(run.stream_id).discrepancies == []
     cast.book(run.stream_id, taken)
-    assert audit.audit(run.stream_id).findings == []
+    assert audit.audit(run.stream_id).discrepancies == []
 
 
 def test_notion_is_told_of_a_page_that_was_sent_and_nothing_of_who_was_erased(
@@ -89,23 +97,23 @@ def test_notion_is_told_of_a_page_that_was_sent_and_nothing_of_who_was_erased(
 ) -> None:
     press.people(acme, 3)
     with notion.running() as fake:
-        mailing.connect(settings, fake, acme)
-        page_id = mailing.page(fake)
-        run = mailing.sent(callers.caller("acme"), page_id)
+        mailouts.connect(settings, fake, acme)
+        page_id = mailouts.page(fake)
+        run = mailouts.sent(callers.caller("acme"), page_id)
         erase(acme)
         cast.book(run.stream_id, taken)
-        ending.end_all()
+        run_control.end_finished_runs()
 
-        mailout_telling.tell_all(datetime.now(UTC))
+        status_reports.report_all(datetime.now(UTC))
 
-        told = mailing.shown(fake, page_id)
+        told = mailouts.shown(fake, page_id)
         assert (told["status"], told["sent"], told["failed"]) == ("Send", 2, 0)
-        assert mailing.errors(fake) == []
+        assert mailouts.errors(fake) == []
 
 
 def test_mail_of_a_paused_run_does_not_wait_for_its_end(acme: int) -> None:
     run = launched(acme)
-    steering.pause(acme, run.pk, actor="bob")
+    run_control.pause_run(acme, run.pk, actor="bob")
 
     assert erase(acme).waiting == 0
     assert R1 not in everything()
@@ -158,9 +166,9 @@ def test_mail_to_an_earlier_address_that_a_worker_has_is_forgotten(acme: int) ->
 
 
 def test_a_mail_that_one_person_needs_still_goes_and_is_forgotten_afterwards(acme: int) -> None:
-    stream = cast.stream(Kind.TRANSACTIONAL)
+    stream = cast.stream(StreamKind.TRANSACTIONAL)
     workspace_id = cast.sender().workspace_id
-    ledger.enqueue(stream, [Line("R1@example.com", body=BODY)])
+    ledger.enqueue(stream, [NewDelivery("R1@example.com", body=BODY)])
 
     assert erase(workspace_id).waiting == 1
     assert later() == 0
@@ -175,7 +183,9 @@ def test_mail_that_was_being_planned_while_its_reader_was_erased_is_found(acme: 
     run = launched(acme)
     reader = Contact.objects.get(address=R1).pk
     erase(acme)
-    ledger.enqueue(run.stream_id, [Line(R1, contact_id=reader, variables={"name": "Reader 1"})])
+    ledger.enqueue(
+        run.stream_id, [NewDelivery(R1, contact_id=reader, variables={"name": "Reader 1"})]
+    )
 
     assert later() == 1
     assert [word for word in (R1, "Reader 1") if word in everything()] == []
@@ -183,8 +193,8 @@ def test_mail_that_was_being_planned_while_its_reader_was_erased_is_found(acme: 
 
 def test_mail_from_after_the_erasing_is_left_alone(acme: int) -> None:
     erase(cast.sender().workspace_id)
-    stream = cast.stream(Kind.TRANSACTIONAL)
-    ledger.enqueue(stream, [Line(R1, body=BODY)])
+    stream = cast.stream(StreamKind.TRANSACTIONAL)
+    ledger.enqueue(stream, [NewDelivery(R1, body=BODY)])
     cast.book(stream, taken)
 
     assert later() == 1
@@ -195,7 +205,7 @@ def test_a_doubt_stays_a_doubt_and_is_not_sent_again(acme: int) -> None:
     run = launched(acme)
     cast.lose(run.stream_id)
     cast.pass_grace(run.stream_id)
-    seen = [Seen(1, 1)]
+    seen = [SeenDelivery(1, 1)]
     ledger.resolve(run.stream_id, seen, decision=Decision.SEND_AGAIN, actor="bob")
 
     assert erase(acme).waiting == 0
@@ -212,7 +222,7 @@ def test_a_look_that_finds_something_waiting_comes_later_and_later(acme: int) ->
     for _ in range(4):
         look_at = Pending.objects.get().look_at
         looks.append((look_at - begin) / timedelta(minutes=1))
-        pending.look_again(look_at)
+        erasure.retry_pending(look_at)
 
     assert looks == pytest.approx([10, 20, 40, 80])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.journeys import rig, stage
-from tests.proof import behaviours, chromium, scanners
+from tools.proof import behaviours, chromium, scanners
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 

@@ -8,7 +8,7 @@ from postledger.lib.clock import boottime
 from postledger.providers.base import OutgoingMessage, Provider
 from postledger.providers.sandbox import provider as sandbox
 from postledger.providers.smtp.provider import Smtp
-from postledger.providers.smtp.settings import Settings, Timeouts, Tls
+from postledger.providers.smtp.settings import SmtpSettings, Timeouts, Tls
 from tests.providers.fake_smtp import FakeSmtp, serving
 
 SLOW = 0.8
@@ -34,11 +34,11 @@ class Stand:
     clock: SettableClock
 
 
-def smtp_settings(server: FakeSmtp, *, patience: float = 5.0, **more: object) -> Settings:
+def smtp_settings(server: FakeSmtp, *, patience: float = 5.0, **more: object) -> SmtpSettings:
     timeouts = Timeouts(
         connect=patience, command=patience, body=patience, answer=patience, quit=patience
     )
-    return Settings.model_validate(
+    return SmtpSettings.model_validate(
         {
             "host": "127.0.0.1",
             "port": server.port,
@@ -68,7 +68,7 @@ async def sandbox_stand(lanes: int, patience: float) -> AsyncIterator[Stand]:
         taken.extend(message.recipient for message in messages)
 
     clock = SettableClock()
-    made = sandbox.Sandbox(sandbox.Settings(slow=SLOW), sink=sink, clock=clock)
+    made = sandbox.Sandbox(sandbox.SandboxSettings(slow=SLOW), sink=sink, clock=clock)
     async with opened(made) as provider:
         yield Stand(provider, lambda: taken, clock)
 

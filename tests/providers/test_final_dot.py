@@ -185,8 +185,8 @@ def test_a_dot_that_the_kernel_does_not_take_at_once_is_never_sent() -> None:
     async def play() -> Outcome:
         settings = smtp_settings(FakeSmtp(port=25))
         session = Session(settings, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
-        session.line.connection_made(transport)
-        session.line._sure_size = 1000
+        session.connection.connection_made(transport)
+        session.connection._sure_size = 1000
         frame = framing.frame(a_message())
         assert isinstance(frame, Frame)
         dot_by = Deadline(boottime() + 60)
@@ -194,7 +194,7 @@ def test_a_dot_that_the_kernel_does_not_take_at_once_is_never_sent() -> None:
         running = asyncio.ensure_future(transaction.run())
         for reply in (b"250 ok\r\n", b"250 ok\r\n", b"354 go ahead\r\n"):
             await asyncio.sleep(0)
-            session.line.data_received(reply)
+            session.connection.data_received(reply)
         return await running
 
     outcome = asyncio.run(play())

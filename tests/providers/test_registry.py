@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from postledger.providers import registry
-from postledger.providers.base import Provider
+from postledger.providers.base import FailedCheck, Form, Provider
+from tests.providers.fake_smtp import FEATURES, FakeSmtp, Phase, serving
 
 
 @pytest.mark.parametrize(
@@ -20,11 +21,55 @@ def test_a_provider_is_built_by_its_name(kind: str, settings: dict[str, object])
 
     assert provider.window_size > 0
     assert provider.call_time > 0
+    assert provider.form is Form.MIME
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(registry.UnknownKindError, match="sandbox, smtp"):
         registry.build("pigeon", {})
+
+
+def test_an_smtp_server_has_no_events() -> None:
+    assert not registry.vendor("smtp").parse_events({}, b"whatever")
+
+
+def test_the_sandbox_needs_no_login() -> None:
+    assert asyncio.run(registry.vendor("sandbox").check({})) is None
+
+
+@pytest.mark.parametrize(
+    ("faults", "settings", "secrets"),
+    [
+        ({Phase.AUTH: "535 5.7.8 bad credentials"}, ("username",), ("password",)),
+        ({Phase.EHLO: "554 not here"}, ("host", "port", "tls"), ()),
+    ],
+)
+def test_a_failed_check_names_the_settings_to_change(
+    faults: dict[Phase, str], settings: tuple[str, ...], secrets: tuple[str, ...]
+) -> None:
+    async def play() -> FailedCheck | None:
+        refusing = FakeSmtp(features=(*FEATURES, "AUTH PLAIN"), faults=faults)
+        async with serving(refusing) as server:
+            account = {"host": "127.0.0.1", "port": server.port, "tls": "none", "username": "a"}
+            return await registry.vendor("smtp").check(account)
+
+    failed = asyncio.run(play())
+
+    assert failed is not None
+    assert (failed.settings, failed.secrets) == (settings, secrets)
+    assert [answer for answer in faults.values() if answer in failed.detail]
+
+
+def test_a_check_of_an_smtp_server_sends_nothing() -> None:
+    async def play() -> list[str]:
+        async with serving() as server:
+            account = {"host": "127.0.0.1", "port": server.port, "tls": "none"}
+            assert await registry.vendor("smtp").check(account) is None
+            return server.said
+
+    commands = asyncio.run(play())
+
+    assert [command.split()[0] for command in commands] == ["EHLO", "QUIT"]
 
 
 def test_a_vendor_is_imported_on_first_use() -> None:
@@ -64,9 +109,9 @@ def test_a_password_in_the_open_stays_on_this_machine() -> None:
 
 
 def test_a_password_is_not_shown() -> None:
-    from postledger.providers.smtp.settings import Settings
+    from postledger.providers.smtp.settings import SmtpSettings
 
-    assert "secret" not in repr(Settings.model_validate({"host": "x", "password": "secret"}))
+    assert "secret" not in repr(SmtpSettings.model_validate({"host": "x", "password": "secret"}))
 
 
 def test_the_time_of_a_call_is_eleven_minutes_where_nothing_else_is_set() -> None:

@@ -1,24 +1,32 @@
 """The sandbox: what it journals, and what it reports afterwards."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from postledger.providers.base import Accepted, OutgoingMessage, Throttled, TryLater
-from postledger.providers.events import Kind, ProviderEvent
-from postledger.providers.sandbox import addresses, events, provider
-from postledger.providers.sandbox.provider import Sandbox, Settings
+from postledger.providers import registry
+from postledger.providers.base import (
+    Accepted,
+    EventKind,
+    OutgoingMessage,
+    ProviderEvent,
+    Throttled,
+    TryLater,
+)
+from postledger.providers.sandbox import events, provider
+from postledger.providers.sandbox.provider import Sandbox, SandboxSettings
 from tests.providers.messages import NOON, a_window, an_id, closing, send
 from tests.providers.stands import opened
 
 
-def sent(*recipients: str, settings: Settings | None = None) -> list[ProviderEvent]:
+def sent(*recipients: str, settings: SandboxSettings | None = None) -> list[ProviderEvent]:
     told: list[ProviderEvent] = []
 
     async def play() -> None:
-        made = Sandbox(settings or Settings(slow=0.01), emit=told.extend, now=lambda: NOON)
+        made = Sandbox(settings or SandboxSettings(slow=0.01), emit=told.extend, now=lambda: NOON)
         async with opened(made) as sandbox:
             await send(sandbox, a_window(*recipients), within=0.2)
 
@@ -77,7 +85,7 @@ def test_what_is_journalled_is_journalled_before_it_is_told() -> None:
         taken.extend(message.recipient for message in messages)
 
     async def play() -> None:
-        sandbox = Sandbox(Settings(), sink=sink)
+        sandbox = Sandbox(SandboxSettings(), sink=sink)
         async with closing(sandbox, a_window("alice@example.com", "bob@example.com")) as outcomes:
             _, outcome = await anext(outcomes)
             assert isinstance(outcome, Accepted)
@@ -86,11 +94,11 @@ def test_what_is_journalled_is_journalled_before_it_is_told() -> None:
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("word", addresses.REPORTS)
+@pytest.mark.parametrize("word", events.REPORTS)
 def test_an_accepted_mail_is_reported_as_its_address_says(word: str) -> None:
     assert [(event.kind, event.address) for event in sent(f"{word}+1@example.com")] == [
-        (Kind.ACCEPTED, f"{word}+1@example.com"),
-        (addresses.REPORTS[word], f"{word}+1@example.com"),
+        (EventKind.ACCEPTED, f"{word}+1@example.com"),
+        (events.REPORTS[word], f"{word}+1@example.com"),
     ]
 
 
@@ -98,7 +106,7 @@ def test_an_accepted_mail_is_reported_as_its_address_says(word: str) -> None:
 def test_whatever_was_taken_is_proved_by_an_event(word: str) -> None:
     told = sent(f"{word}@example.com")
 
-    assert [event.kind for event in told] == [Kind.ACCEPTED, Kind.DELIVERED]
+    assert [event.kind for event in told] == [EventKind.ACCEPTED, EventKind.DELIVERED]
     assert {event.id for event in told} == {an_id(0)}
     assert {event.at for event in told} == {NOON}
 
@@ -111,7 +119,7 @@ def test_nothing_is_reported_of_what_was_not_taken(word: str) -> None:
 def test_the_reported_id_is_the_one_it_was_accepted_under() -> None:
     async def play() -> None:
         told: list[ProviderEvent] = []
-        async with opened(Sandbox(Settings(), emit=told.extend)) as sandbox:
+        async with opened(Sandbox(SandboxSettings(), emit=told.extend)) as sandbox:
             [outcome] = await send(sandbox, a_window("alice@example.com"))
 
         assert outcome == Accepted(told[0].provider_id or "")
@@ -122,7 +130,7 @@ def test_the_reported_id_is_the_one_it_was_accepted_under() -> None:
 def test_events_come_after_their_delay() -> None:
     async def play() -> None:
         told: list[ProviderEvent] = []
-        async with opened(Sandbox(Settings(event_delay=0.02), emit=told.extend)) as sandbox:
+        async with opened(Sandbox(SandboxSettings(event_delay=0.02), emit=told.extend)) as sandbox:
             await send(sandbox, a_window("alice@example.com"))
             assert told == []
             await asyncio.sleep(0.06)
@@ -133,7 +141,7 @@ def test_events_come_after_their_delay() -> None:
 
 def test_it_asks_for_the_wait_that_was_set() -> None:
     async def play() -> None:
-        sandbox = Sandbox(Settings(retry_after=7))
+        sandbox = Sandbox(SandboxSettings(retry_after=7))
         later, throttled = await send(sandbox, a_window("later@x.example", "throttle@x.example"))
 
         assert isinstance(later, TryLater)
@@ -145,12 +153,16 @@ def test_it_asks_for_the_wait_that_was_set() -> None:
     asyncio.run(play())
 
 
+def parsed(*payloads: object) -> Sequence[ProviderEvent]:
+    return registry.vendor("sandbox").parse_events({}, json.dumps(payloads).encode())
+
+
 def test_an_unknown_event_is_kept_with_all_it_said() -> None:
     payload = {"event": "teleported", "id": an_id(3), "warp": 9}
 
-    event = events.parse(payload)
+    [event] = parsed(payload)
 
-    assert (event.kind, event.name, event.id) == (Kind.UNKNOWN, "teleported", an_id(3))
+    assert (event.kind, event.name, event.id) == (EventKind.UNKNOWN, "teleported", an_id(3))
     assert event.raw == payload
 
 
@@ -159,14 +171,20 @@ def test_an_unknown_event_is_kept_with_all_it_said() -> None:
     [{}, {"event": 7}, {"event": None, "id": []}, {"event": "delivered", "at": "yesterday"}],
 )
 def test_a_malformed_event_is_kept(payload: dict[str, object]) -> None:
-    event = events.parse(payload)
+    [event] = parsed(payload)
 
     assert event.raw == payload
     assert event.at is None
 
 
+@pytest.mark.parametrize("body", [b"", b"{", b"{}", b"[7]", b"\xff"])
+def test_a_body_that_is_no_array_of_events_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        registry.vendor("sandbox").parse_events({}, body)
+
+
 def test_the_same_event_has_the_same_key_and_another_has_another() -> None:
     accepted, delivered = sent("alice@example.com")
 
-    assert events.parse(accepted.raw).key == accepted.key
+    assert [event.key for event in parsed(accepted.raw)] == [accepted.key]
     assert accepted.key != delivered.key

@@ -13,7 +13,7 @@ from aiosmtpd.smtp import Session as ServerSession
 
 from postledger.providers.base import Accepted, Attachment, Outcome, SenderBlocked
 from postledger.providers.smtp.provider import Smtp
-from postledger.providers.smtp.settings import Settings
+from postledger.providers.smtp.settings import SmtpSettings
 from tests.providers.conftest import Authority
 from tests.providers.messages import a_letter, a_message, a_window, send
 from tests.providers.stands import opened
@@ -70,7 +70,7 @@ def deliver(
 
     async def play() -> Outcome:
         async with listening(inbox, **options) as port:
-            made = Settings.model_validate({"host": "127.0.0.1", "port": port, **settings})
+            made = SmtpSettings.model_validate({"host": "127.0.0.1", "port": port, **settings})
             async with opened(Smtp(made)) as provider:
                 [outcome] = await send(provider, [a_message(content=letter)], within=900)
                 return outcome
@@ -149,7 +149,7 @@ def test_many_messages_arrive_over_few_connections() -> None:
 
     async def play() -> list[Outcome]:
         async with listening(inbox) as port:
-            made = Settings(host="127.0.0.1", port=port, tls="none", connections=3)
+            made = SmtpSettings(host="127.0.0.1", port=port, tls="none", connections=3)
             async with opened(Smtp(made)) as provider:
                 return await send(provider, a_window(*["alice@example.com"] * 60), within=900)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from postledger.providers.base import (
     Accepted,
+    Category,
     InDoubt,
     Outcome,
     Refused,
@@ -218,3 +219,15 @@ def test_offers_are_read_in_any_spelling() -> None:
         mechanisms=frozenset({"LOGIN", "PLAIN", "XOAUTH2"}),
     )
     assert Features.of(offering("me", "SIZE", "SMTPUTF8")) == Features(size=True, utf8=True)
+
+
+@pytest.mark.parametrize("stage", [Stage.RCPT, Stage.ANSWER])
+@pytest.mark.parametrize(
+    ("code", "category"), [("timeout", Category.TIMEOUT), ("reset", Category.TRANSIENT)]
+)
+def test_a_broken_connection_has_a_code_and_a_category(
+    stage: Stage, code: str, category: Category
+) -> None:
+    outcome = replies.broken(stage, code, "it broke")
+
+    assert (outcome.code, outcome.category) == (code, category)

@@ -480,7 +480,7 @@ def test_an_answer_that_comes_together_with_the_cancellation_counts(
             session, frame, "ours", timeouts=settings.timeouts, dot_by=Deadline(1.0)
         )
         session.stage = stage
-        session.line.data_received(said)
+        session.connection.data_received(said)
 
         assert type(transaction.interrupted()) is expected
 
@@ -495,8 +495,8 @@ def test_the_kernel_gives_up_unacknowledged_bytes_no_later_than_we_do() -> None:
         await send(provider, a_window("alice@example.com"))
         assert provider._pool is not None
         [session] = provider._pool._idle
-        assert session.line.transport is not None
-        sock = session.line.transport.get_extra_info("socket")
+        assert session.connection.transport is not None
+        sock = session.connection.transport.get_extra_info("socket")
         limits.append(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
 
     at(server, story)

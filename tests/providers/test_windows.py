@@ -1,4 +1,4 @@
-"""Lanes may end as they like; each message still has one outcome."""
+"""Workers may end as they like; each message still has one outcome."""
 
 import asyncio
 
@@ -6,14 +6,16 @@ import pytest
 
 from postledger.providers import windows
 from postledger.providers.base import Accepted, InDoubt, NotSent, Outcome, TryLater
-from postledger.providers.windows import Lane, Turns
+from postledger.providers.windows import WindowQueue, WindowWorker
 
 
-def carried(size: int, lane: Lane, lanes: int = 1) -> tuple[dict[int, Outcome], Exception | None]:
+def sent(
+    size: int, worker: WindowWorker, workers: int = 1
+) -> tuple[dict[int, Outcome], Exception | None]:
     outcomes: dict[int, Outcome] = {}
 
     async def play() -> None:
-        async for index, outcome in windows.carry(Turns(size), lane, lanes):
+        async for index, outcome in windows.run_workers(WindowQueue(size), worker, workers):
             assert index not in outcomes
             outcomes[index] = outcome
 
@@ -24,69 +26,69 @@ def carried(size: int, lane: Lane, lanes: int = 1) -> tuple[dict[int, Outcome], 
     return outcomes, None
 
 
-async def accepting(turns: Turns) -> None:
-    while (index := turns.take()) is not None:
+async def accepting(queue: WindowQueue) -> None:
+    while (index := queue.take()) is not None:
         await asyncio.sleep(0)
-        turns.report(index, Accepted(str(index)))
+        queue.report(index, Accepted(str(index)))
 
 
-@pytest.mark.parametrize("lanes", [1, 3, 20])
-def test_every_turn_is_taken_once(lanes: int) -> None:
-    outcomes, error = carried(10, accepting, lanes)
+@pytest.mark.parametrize("workers", [1, 3, 20])
+def test_every_message_is_taken_once(workers: int) -> None:
+    outcomes, error = sent(10, accepting, workers)
 
     assert outcomes == {index: Accepted(str(index)) for index in range(10)}
     assert error is None
 
 
-def test_what_no_lane_took_was_not_sent() -> None:
-    async def lazy(turns: Turns) -> None:
-        turns.take()
-        turns.report(0, Accepted("0"))
-        turns.why_not = "tired"
+def test_a_message_that_no_worker_took_was_not_sent() -> None:
+    async def lazy(queue: WindowQueue) -> None:
+        queue.take()
+        queue.report(0, Accepted("0"))
+        queue.not_sent_reason = "tired"
 
-    assert carried(3, lazy)[0] == {0: Accepted("0"), 1: NotSent("tired"), 2: NotSent("tired")}
+    assert sent(3, lazy)[0] == {0: Accepted("0"), 1: NotSent("tired"), 2: NotSent("tired")}
 
 
-def test_a_lane_that_breaks_leaves_its_message_in_doubt_and_is_heard_of() -> None:
-    async def clumsy(turns: Turns) -> None:
-        turns.take()
+def test_a_worker_that_breaks_leaves_its_message_in_doubt_and_its_error_is_raised() -> None:
+    async def clumsy(queue: WindowQueue) -> None:
+        queue.take()
         await asyncio.sleep(0)
         raise ZeroDivisionError
 
-    outcomes, error = carried(2, clumsy)
+    outcomes, error = sent(2, clumsy)
 
     assert {index: type(outcome) for index, outcome in outcomes.items()} == {0: InDoubt, 1: NotSent}
     assert isinstance(error, ZeroDivisionError)
 
 
-def test_a_message_put_back_is_taken_by_another_lane() -> None:
+def test_a_message_put_back_is_taken_by_another_worker() -> None:
     shy = iter([True, False])
 
-    async def lane(turns: Turns) -> None:
+    async def worker(queue: WindowQueue) -> None:
         if next(shy):
-            index = turns.take()
+            index = queue.take()
             assert index == 0
-            turns.put_back(index, TryLater("connect", ""))
+            queue.put_back(index, TryLater("connect", ""))
         else:
             await asyncio.sleep(0.01)
-            await accepting(turns)
+            await accepting(queue)
 
-    assert carried(2, lane, lanes=2)[0] == {0: Accepted("0"), 1: Accepted("1")}
+    assert sent(2, worker, workers=2)[0] == {0: Accepted("0"), 1: Accepted("1")}
 
 
 def test_a_message_put_back_and_never_taken_has_the_outcome_it_was_put_back_with() -> None:
-    async def lane(turns: Turns) -> None:
-        turns.put_back(turns.take() or 0, TryLater("connect", ""))
+    async def worker(queue: WindowQueue) -> None:
+        queue.put_back(queue.take() or 0, TryLater("connect", ""))
 
-    assert carried(2, lane)[0] == {
+    assert sent(2, worker)[0] == {
         0: TryLater("connect", ""),
-        1: NotSent("the window ended before its turn"),
+        1: NotSent("the window ended before it was begun"),
     }
 
 
 def test_a_second_report_is_a_bug() -> None:
-    turns = Turns(1)
-    turns.report(turns.take() or 0, Accepted("0"))
+    queue = WindowQueue(1)
+    queue.report(queue.take() or 0, Accepted("0"))
 
     with pytest.raises(KeyError):
-        turns.report(0, Accepted("0"))
+        queue.report(0, Accepted("0"))

@@ -156,7 +156,7 @@ def plan(stream_id: int, first: int, last: int, *, step: int = 1) -> Planned:
 
 def findings(*stream_ids: int) -> list[str]:
     """What the audit holds against these streams."""
-    return [str(found) for id_ in stream_ids for found in audit.audit(id_).findings]
+    return [str(found) for id_ in stream_ids for found in audit.audit(id_).discrepancies]
 
 
 def accept_all(*windows: Window) -> list[Entry]:

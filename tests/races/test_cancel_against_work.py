@@ -37,7 +37,7 @@ def test_a_cancel_waits_for_the_arm_under_way_and_spares_its_window() -> None:
     assert ledger.settle(claim, [window], results=results).counts == {State.ACCEPTED: 4}
     ledger.wait(claim, claim.batches, reason=Reason.HANDED_BACK)
     assert ledger.drain(stream) == 6
-    books = queries.books_of([stream])[stream]
+    books = queries.read_books([stream])[stream]
     assert (books.counts[State.ACCEPTED], books.counts[State.CANCELLED]) == (4, 6)
     assert collide.findings(stream) == []
 
@@ -115,7 +115,7 @@ def test_an_event_that_waits_for_the_drain_still_turns_cancelled_into_accepted()
         assert drain.answer() == 3
 
     assert event.answer() == 1
-    books = queries.books_of([stream])[stream]
+    books = queries.read_books([stream])[stream]
     assert (books.counts[State.ACCEPTED], books.counts[State.CANCELLED]) == (1, 2)
     assert collide.findings(stream) == []
 

@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 
 from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Batch, Claim, Kind, Window
+from postledger.deliveries.entries import Batch, Claim, StreamKind, Window
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from tests import cast
@@ -55,7 +55,7 @@ def _leases(stream: int) -> list[tuple[int, int]]:
 
 
 def test_one_mail_batches_are_claimed_once_too() -> None:
-    stream = cast.stream(Kind.TRANSACTIONAL, mails=1000)
+    stream = cast.stream(StreamKind.TRANSACTIONAL, mails=1000)
 
     taken = collide.together([partial(_claim_all, stream, f"worker {n}") for n in range(4)])
 
@@ -74,7 +74,7 @@ def test_eight_workers_hand_over_each_mail_once() -> None:
     assert len(handed_over) == 6_000
     assert set(handed_over.values()) == {1}
     assert set(collide.column(stream, "attempts").values()) == {1}
-    assert queries.books_of([stream])[stream].counts[State.ACCEPTED] == 6_000
+    assert queries.read_books([stream])[stream].counts[State.ACCEPTED] == 6_000
     assert cast.batches(stream) == []
     assert collide.findings(stream) == []
 
@@ -86,7 +86,7 @@ def _work(stream: int) -> list[int]:
         batch: Batch | None = claim.batches[0]
         while batch:
             window = Window(batch, min(batch.lo + 100, batch.hi))
-            sent += [recipient.position for recipient in queries.waiting([window])]
+            sent += [recipient.position for recipient in queries.read_waiting([window])]
             assert ledger.arm(claim, [window], lease_time=cast.LEASE) == [window]
             settled = ledger.settle(claim, [window], results=collide.accept_all(window))
             assert settled.lost == []

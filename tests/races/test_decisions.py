@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 
 from postledger.deliveries import entries, ledger, queries
-from postledger.deliveries.entries import Decision, Evidence, Kind, Seen
+from postledger.deliveries.entries import Decision, Evidence, SeenDelivery, StreamKind
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from tests import cast
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 type Click = Callable[[int, Sequence[int]], list[int]]
 
 
-def _failed(mails: int, *, kind: Kind = Kind.CAMPAIGN) -> int:
+def _failed(mails: int, *, kind: StreamKind = StreamKind.CAMPAIGN) -> int:
     """A stream whose mails were all refused on their first try."""
     stream = cast.stream(kind, mails=mails)
     claim = cast.claim(stream, limit=mails)
@@ -26,7 +26,7 @@ def _failed(mails: int, *, kind: Kind = Kind.CAMPAIGN) -> int:
     return stream
 
 
-def _doubtful(mails: int, *, kind: Kind = Kind.CAMPAIGN) -> int:
+def _doubtful(mails: int, *, kind: StreamKind = StreamKind.CAMPAIGN) -> int:
     """A stream whose mails are all in doubt about their first try, and may be sent again."""
     stream = cast.stream(kind, mails=mails)
     claim = cast.claim(stream, limit=mails)
@@ -39,11 +39,11 @@ def _doubtful(mails: int, *, kind: Kind = Kind.CAMPAIGN) -> int:
 
 
 def _requeue(stream: int, positions: Sequence[int]) -> list[int]:
-    return ledger.requeue(stream, [Seen(at, 1) for at in positions], actor="alice")
+    return ledger.requeue(stream, [SeenDelivery(at, 1) for at in positions], actor="alice")
 
 
 def _send_again(stream: int, positions: Sequence[int]) -> list[int]:
-    seen = [Seen(at, 1) for at in positions]
+    seen = [SeenDelivery(at, 1) for at in positions]
     return ledger.resolve(stream, seen, decision=Decision.SEND_AGAIN, actor="bob")
 
 
@@ -59,10 +59,10 @@ CLICKS = [
 WAYS_BACK = [*CLICKS, pytest.param(_doubtful, _disprove, id="disproved")]
 
 
-@pytest.mark.parametrize("kind", [Kind.CAMPAIGN, Kind.TRANSACTIONAL])
+@pytest.mark.parametrize("kind", [StreamKind.CAMPAIGN, StreamKind.TRANSACTIONAL])
 @pytest.mark.parametrize(("given", "click"), CLICKS)
 def test_the_second_of_two_clicks_waits_for_the_first_and_does_nothing(
-    given: Callable[..., int], click: Click, kind: Kind
+    given: Callable[..., int], click: Click, kind: StreamKind
 ) -> None:
     stream = given(3, kind=kind)
     positions = sorted(cast.states(stream))
@@ -90,7 +90,7 @@ def test_clicks_at_the_same_moment_make_one_batch_each(
 
         assert sorted(at for answer in answers for at in answer) == list(range(10))
         assert len(cast.batches(stream)) == 10
-        assert queries.books_of([stream])[stream].waiting == 10
+        assert queries.read_books([stream])[stream].waiting == 10
 
     assert collide.findings(*streams) == []
 
@@ -127,10 +127,10 @@ def _lock(stream: int, position: int) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [Kind.CAMPAIGN, Kind.TRANSACTIONAL])
+@pytest.mark.parametrize("kind", [StreamKind.CAMPAIGN, StreamKind.TRANSACTIONAL])
 @pytest.mark.parametrize(("given", "click"), CLICKS)
 def test_a_click_that_waits_for_proof_of_acceptance_does_nothing(
-    given: Callable[..., int], click: Click, kind: Kind
+    given: Callable[..., int], click: Click, kind: StreamKind
 ) -> None:
     stream = given(1, kind=kind)
     [at] = cast.states(stream)
@@ -146,10 +146,10 @@ def test_a_click_that_waits_for_proof_of_acceptance_does_nothing(
     assert collide.findings(stream) == []
 
 
-@pytest.mark.parametrize("kind", [Kind.CAMPAIGN, Kind.TRANSACTIONAL])
+@pytest.mark.parametrize("kind", [StreamKind.CAMPAIGN, StreamKind.TRANSACTIONAL])
 @pytest.mark.parametrize(("given", "bring_back"), WAYS_BACK)
 def test_proof_of_acceptance_that_waits_for_a_click_keeps_the_new_batch_from_being_armed(
-    given: Callable[..., int], bring_back: Click, kind: Kind
+    given: Callable[..., int], bring_back: Click, kind: StreamKind
 ) -> None:
     stream = given(1, kind=kind)
     [at] = cast.states(stream)
@@ -164,7 +164,7 @@ def test_proof_of_acceptance_that_waits_for_a_click_keeps_the_new_batch_from_bei
         # A worker that is quick composes from the new batch before the proof has committed.
         claim = ledger.claim(stream, holder="quick", limit=1, lease_time=cast.LEASE)
         windows = collide.whole(claim) if claim else []
-        composed = [one.position for window in windows for one in queries.waiting([window])]
+        composed = [one.position for window in windows for one in queries.read_waiting([window])]
         assert event.answer() == 1
         armed = ledger.arm(claim, windows, lease_time=cast.LEASE) if claim else []
 
@@ -201,7 +201,7 @@ def test_clicks_and_proofs_at_the_same_moment_leave_everything_accepted(
         collide.together(verbs)
 
         assert set(cast.states(stream).values()) == {State.ACCEPTED}
-        assert queries.books_of([stream])[stream].counts[State.ACCEPTED] == 20
+        assert queries.read_books([stream])[stream].counts[State.ACCEPTED] == 20
 
     assert collide.findings(*streams) == []
 
@@ -216,6 +216,6 @@ def test_a_person_and_a_late_answer_end_one_doubt_once() -> None:
 
         assert set(cast.states(stream).values()) == {State.WAITING}
         assert len(cast.batches(stream)) == 10
-        assert queries.books_of([stream])[stream].counts[State.IN_DOUBT] == 0
+        assert queries.read_books([stream])[stream].counts[State.IN_DOUBT] == 0
 
     assert collide.findings(*streams) == []

@@ -6,7 +6,7 @@ import pytest
 from django.db import transaction
 
 from postledger.deliveries import audit, entries, ledger, queries
-from postledger.deliveries.entries import Batch, Kind, Window
+from postledger.deliveries.entries import Batch, StreamKind, Window
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from tests import cast
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
 def test_the_sums_equal_the_recount_at_every_moment_of_settling_and_folding() -> None:
     stream = cast.stream(mails=3_000)
-    singles = cast.stream(Kind.TRANSACTIONAL, mails=1_000)
+    singles = cast.stream(StreamKind.TRANSACTIONAL, mails=1_000)
     seen: set[tuple[int, int]] = set()
 
     with (
@@ -31,7 +31,7 @@ def test_the_sums_equal_the_recount_at_every_moment_of_settling_and_folding() ->
             assert time.monotonic() < began + collide.PATIENCE, seen
             for id_, planned in ((stream, 3_000), (singles, 1_000)):
                 assert collide.findings(id_) == []
-                books = queries.books_of([id_])[id_]
+                books = queries.read_books([id_])[id_]
                 assert books.planned == planned
                 seen.add((id_, books.waiting))
     folded = sum(folder.answer() for folder in folders)
@@ -92,14 +92,14 @@ def test_a_fold_under_way_changes_no_sum_before_or_after_it_commits() -> None:
     stream = cast.stream(mails=10)
     claim, window = cast.armed(stream)
     ledger.settle(claim, [window], results=collide.accept_all(window))
-    before = queries.books_of([stream])[stream]
+    before = queries.read_books([stream])[stream]
 
     with collide.uncommitted(ledger.fold) as fold:
-        assert queries.books_of([stream])[stream] == before
+        assert queries.read_books([stream])[stream] == before
         assert collide.start(ledger.fold).answer() == 0
         assert fold.answer() == 1
 
-    assert queries.books_of([stream])[stream] == before
+    assert queries.read_books([stream])[stream] == before
     assert _stream_row(stream) == 10
     assert collide.findings(stream) == []
 
@@ -116,7 +116,7 @@ def test_a_fold_that_meets_a_planner_adds_to_what_the_planner_left() -> None:
     ledger.fold()
 
     assert _stream_row(stream) == 10
-    books = queries.books_of([stream])[stream]
+    books = queries.read_books([stream])[stream]
     assert (books.planned, books.waiting) == (30, 20)
     assert collide.findings(stream) == []
 
@@ -144,7 +144,7 @@ def test_a_fold_does_not_deadlock_with_a_caller_that_plans_in_two_streams(
 
 
 def test_many_folds_at_once_over_many_streams_do_not_deadlock() -> None:
-    streams = [cast.stream(Kind.TRANSACTIONAL, mails=20) for _ in range(6)]
+    streams = [cast.stream(StreamKind.TRANSACTIONAL, mails=20) for _ in range(6)]
     for stream in streams:
         claim = cast.claim(stream, limit=20)
         for window in collide.whole(claim):

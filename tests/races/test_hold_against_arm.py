@@ -120,7 +120,7 @@ def test_after_a_hold_no_window_becomes_armed_whoever_tries(brake: Brake) -> Non
                 time.sleep(0.004)
             assert brake.release(stream)
 
-    assert queries.books_of([stream])[stream].counts[State.ACCEPTED] == len(taken)
+    assert queries.read_books([stream])[stream].counts[State.ACCEPTED] == len(taken)
     assert collide.findings(stream) == []
 
 

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from postledger.deliveries import entries, ledger
-from postledger.deliveries.entries import Kind, Seen
+from postledger.deliveries.entries import SeenDelivery, StreamKind
 from postledger.deliveries.ledger import sql
 from tests import cast
 from tests.races import collide
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
 
 def _retire() -> int:
-    return ledger.retire_lanes(idle=timedelta())
+    return ledger.retire_idle_streams(idle=timedelta())
 
 
 def _has_lane(stream: int) -> bool:
@@ -38,7 +38,7 @@ def test_a_lane_is_not_retired_while_work_is_being_added() -> None:
         assert collide.start(_retire).answer() == 0
 
     assert _has_lane(stream)
-    assert ledger.turns(limit=5) == [stream]
+    assert ledger.next_streams(limit=5) == [stream]
     assert collide.findings(stream) == []
 
 
@@ -51,7 +51,7 @@ def test_work_added_while_the_lane_is_being_retired_waits_and_brings_it_back() -
         assert retire.answer() == 1
 
     assert enqueue.answer() == [0, 1, 2]
-    assert ledger.turns(limit=5) == [stream]
+    assert ledger.next_streams(limit=5) == [stream]
     assert collide.findings(stream) == []
 
 
@@ -61,17 +61,17 @@ def test_a_requeue_while_the_lane_is_being_retired_waits_and_brings_it_back() ->
     ledger.settle(claim, [window], results=[entries.refused(0, code="550")])
 
     with collide.uncommitted(_retire) as retire:
-        requeue = collide.start(lambda: ledger.requeue(stream, [Seen(0, 1)], actor="alice"))
+        requeue = collide.start(lambda: ledger.requeue(stream, [SeenDelivery(0, 1)], actor="alice"))
         requeue.must_wait()
         assert retire.answer() == 1
 
     assert requeue.answer() == [0]
-    assert ledger.turns(limit=5) == [stream]
+    assert ledger.next_streams(limit=5) == [stream]
     assert collide.findings(stream) == []
 
 
 def test_a_stream_with_work_always_has_its_lane_however_often_lanes_are_retired() -> None:
-    streams = [cast.stream(Kind.TRANSACTIONAL), cast.stream(Kind.CAMPAIGN)]
+    streams = [cast.stream(StreamKind.TRANSACTIONAL), cast.stream(StreamKind.CAMPAIGN)]
     rounds = dict.fromkeys(streams, 0)
     retired: list[int] = []
 

@@ -5,7 +5,7 @@ import pytest
 from django.db import transaction
 
 from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Kind, Line
+from postledger.deliveries.entries import NewDelivery, StreamKind
 from postledger.deliveries.ledger import Planned, sql
 from tests import cast
 from tests.races import collide
@@ -45,7 +45,7 @@ def test_a_planner_that_waits_for_another_repeats_none_of_its_keys() -> None:
     assert (answer.added, answer.repeated) == (600, 600)
     assert _keys(stream) == sorted(f"r{n}" for n in range(1_800))
     assert max(cast.states(stream)) < _next_position(stream) == 2_400
-    assert queries.books_of([stream])[stream].planned == 1_800
+    assert queries.read_books([stream])[stream].planned == 1_800
     assert collide.findings(stream) == []
 
 
@@ -72,7 +72,7 @@ def test_four_planners_of_the_same_source_plan_each_key_once() -> None:
 
     assert sum(added) == 6_000
     assert _keys(stream) == sorted(f"r{n}" for n in range(6_000))
-    assert queries.books_of([stream])[stream].planned == 6_000
+    assert queries.read_books([stream])[stream].planned == 6_000
     assert _covered(stream) == set(cast.states(stream))
     assert collide.findings(stream) == []
 
@@ -96,7 +96,7 @@ def _covered(stream: int) -> set[int]:
 
 
 def test_two_requests_with_one_key_get_one_delivery() -> None:
-    stream = cast.stream(Kind.TRANSACTIONAL)
+    stream = cast.stream(StreamKind.TRANSACTIONAL)
 
     with collide.uncommitted(partial(_enqueue, stream, ["k"])) as first:
         second = collide.start(partial(_enqueue, stream, ["k"]))
@@ -110,12 +110,12 @@ def test_two_requests_with_one_key_get_one_delivery() -> None:
 
 
 def _enqueue(stream: int, keys: Sequence[str]) -> list[int]:
-    lines = [Line(f"{key}@example.com", dedupe_key=key) for key in keys]
+    lines = [NewDelivery(f"{key}@example.com", dedupe_key=key) for key in keys]
     return ledger.enqueue(stream, lines, due_at=NOW)
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_requests_with_the_same_keys_in_opposite_orders_do_not_deadlock(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(StreamKind))
+def test_requests_with_the_same_keys_in_opposite_orders_do_not_deadlock(kind: StreamKind) -> None:
     stream = cast.stream(kind)
 
     with collide.uncommitted(partial(_enqueue, stream, ["b"])):

@@ -35,7 +35,7 @@ def test_a_settle_books_a_line_that_changed_while_it_waited_for_it(*, is_plain: 
     settled = settle.answer()
 
     assert sum(settled.counts.values()) + settled.retried == 3
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []
 
 
 def test_a_verdict_ends_a_line_that_changed_while_it_was_waited_for() -> None:
@@ -52,4 +52,4 @@ def test_a_verdict_ends_a_line_that_changed_while_it_was_waited_for() -> None:
 
     assert arm.answer() == []
     assert set(cast.states(stream_id).values()) == {State.EXPIRED}
-    assert audit.audit(stream_id).findings == []
+    assert audit.audit(stream_id).discrepancies == []

@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 
 from postledger.deliveries import entries, ledger, queries
-from postledger.deliveries.entries import Claim, Entry, Kind, Settled, Window
+from postledger.deliveries.entries import Claim, Entry, Settled, StreamKind, Window
 from postledger.deliveries.states import State
 from tests import cast
 from tests.races import collide
@@ -23,7 +23,7 @@ def test_an_event_that_waits_for_the_settle_finds_nothing_left_to_say() -> None:
 
     assert event.answer() == 0
     assert [collide.column(stream, "attempts")[n] for n in range(10)] == [1] * 10
-    assert queries.books_of([stream])[stream].counts[State.ACCEPTED] == 10
+    assert queries.read_books([stream])[stream].counts[State.ACCEPTED] == 10
     assert collide.findings(stream) == []
 
 
@@ -42,7 +42,7 @@ def test_a_settle_that_waits_for_the_event_books_only_the_others() -> None:
 
     assert settle.answer() == Settled(counts={State.ACCEPTED: 9}, retried=0, lost=[])
     assert [collide.column(stream, "attempts")[n] for n in range(10)] == [1] * 10
-    assert queries.books_of([stream])[stream].counts[State.ACCEPTED] == 10
+    assert queries.read_books([stream])[stream].counts[State.ACCEPTED] == 10
     assert collide.findings(stream) == []
 
 
@@ -74,7 +74,7 @@ def test_settles_and_events_over_many_batches_count_each_mail_once_and_never_dea
     streams = []
 
     for _ in range(12):
-        stream = cast.stream(Kind.TRANSACTIONAL, mails=60)
+        stream = cast.stream(StreamKind.TRANSACTIONAL, mails=60)
         claim = cast.claim(stream, limit=60)
         windows = collide.whole(claim)
         assert ledger.arm(claim, windows, lease_time=cast.LEASE) == windows
@@ -89,7 +89,7 @@ def test_settles_and_events_over_many_batches_count_each_mail_once_and_never_dea
 
         assert set(cast.states(stream).values()) == {State.ACCEPTED}
         assert set(collide.column(stream, "attempts").values()) == {1}
-        assert queries.books_of([stream])[stream].counts[State.ACCEPTED] == 60
+        assert queries.read_books([stream])[stream].counts[State.ACCEPTED] == 60
         streams.append(stream)
 
     assert collide.findings(*streams) == []
@@ -103,7 +103,7 @@ def test_arm_refuses_what_an_event_closed_after_it_was_composed() -> None:
     stream = cast.stream(mails=5)
     claim = cast.claim(stream)
     [window] = collide.whole(claim)
-    assert len(queries.waiting([window])) == 5
+    assert len(queries.read_waiting([window])) == 5
 
     collide.start(lambda: ledger.record(stream, [collide.proof(2)])).answer()
 
@@ -117,7 +117,7 @@ def test_arm_waits_for_an_event_under_way_and_refuses_then() -> None:
     [window] = collide.whole(claim)
 
     with collide.uncommitted(lambda: ledger.record(stream, [collide.proof(2)])):
-        assert len(queries.waiting([window])) == 5
+        assert len(queries.read_waiting([window])) == 5
         arm = collide.start(lambda: ledger.arm(claim, [window], lease_time=cast.LEASE))
         arm.must_wait()
 
@@ -139,9 +139,9 @@ def test_an_event_that_waits_for_an_arm_leaves_the_window_to_its_settle() -> Non
     assert collide.findings(stream) == []
 
 
-@pytest.mark.parametrize("kind", [Kind.CAMPAIGN, Kind.TRANSACTIONAL])
+@pytest.mark.parametrize("kind", [StreamKind.CAMPAIGN, StreamKind.TRANSACTIONAL])
 def test_an_event_that_waits_for_a_settle_outdates_the_retry_that_replaced_the_batch(
-    kind: Kind,
+    kind: StreamKind,
 ) -> None:
     stream = cast.stream(kind, mails=1)
     claim, window = cast.armed(stream)
@@ -163,7 +163,7 @@ def test_an_event_that_waits_for_a_settle_outdates_the_retry_that_replaced_the_b
     late = cast.claim(stream)
     assert late.batches[0].version == 1
     [retry] = collide.whole(late)
-    assert queries.waiting([retry]) == []
+    assert queries.read_waiting([retry]) == []
     assert ledger.arm(late, [retry], lease_time=cast.LEASE, verdicts=[]) == []
     assert cast.batches(stream) == []
     assert cast.states(stream) == {at: State.ACCEPTED}
@@ -178,7 +178,7 @@ def test_an_event_outdates_a_retry_that_was_claimed_before_it_got_its_lock() -> 
     [second] = collide.whole(retry)
 
     with collide.uncommitted(lambda: ledger.record(stream, [collide.proof(1)])):
-        assert [one.position for one in queries.waiting([second])] == [0, 1, 2]
+        assert [one.position for one in queries.read_waiting([second])] == [0, 1, 2]
 
     assert ledger.arm(retry, [second], lease_time=cast.LEASE) == []
     assert cast.states(stream)[1] is State.ACCEPTED

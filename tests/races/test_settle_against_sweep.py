@@ -44,7 +44,7 @@ def test_a_settle_that_had_to_wait_for_the_sweep_counts_as_evidence() -> None:
     }
     assert cast.batches(stream) == [(4, 5, 2, "disproved"), (5, 8, 1, "lease_lost")]
     assert [collide.column(stream, "attempts")[n] for n in range(8)] == [1] * 5 + [0] * 3
-    assert queries.books_of([stream])[stream].counts[State.IN_DOUBT] == 0
+    assert queries.read_books([stream])[stream].counts[State.IN_DOUBT] == 0
     assert collide.findings(stream) == []
 
 

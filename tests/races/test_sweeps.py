@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Claim, Kind, Window
+from postledger.deliveries.entries import Claim, StreamKind, Window
 from postledger.deliveries.ledger import Swept, sql, upkeep
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -39,7 +39,7 @@ def test_a_second_sweep_finds_nothing_where_the_first_is_at_work() -> None:
 
 
 def test_two_sweeps_that_share_the_lost_leases_do_not_deadlock_over_the_directory() -> None:
-    stream = cast.stream(Kind.TRANSACTIONAL, mails=2)
+    stream = cast.stream(StreamKind.TRANSACTIONAL, mails=2)
     leases = [cast.claim(stream).lease for _ in range(2)]
     for lease in leases:
         cast.run_out(lease)
@@ -66,7 +66,7 @@ def test_three_sweeps_at_once_share_the_lost_leases_and_book_each_window_once() 
     streams = []
 
     for _ in range(8):
-        stream = cast.stream(Kind.TRANSACTIONAL, mails=120)
+        stream = cast.stream(StreamKind.TRANSACTIONAL, mails=120)
         claims = [cast.claim(stream, limit=6) for _ in range(20)]
         for claim in claims:
             windows = collide.whole(claim)[:4]
@@ -78,7 +78,7 @@ def test_three_sweeps_at_once_share_the_lost_leases_and_book_each_window_once() 
 
         assert sum(one.in_doubt for one in swept) == 80
         assert sum(one.given_back for one in swept) == 120
-        books = queries.books_of([stream])[stream]
+        books = queries.read_books([stream])[stream]
         assert (books.counts[State.IN_DOUBT], books.waiting) == (80, 40)
         assert sorted(map(str, collide.column(stream, "attempts").values())) == (
             ["0"] * 40 + ["1"] * 80

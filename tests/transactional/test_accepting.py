@@ -1,7 +1,9 @@
 """Taking requests: everything is written or nothing, and once for each key."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -10,26 +12,24 @@ from django.db.models import F
 from postledger.accounts.models import Sender
 from postledger.contacts.models import Contact
 from postledger.deliveries import ledger, partitions, queries
-from postledger.deliveries.entries import Kind
+from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.reasons import Reason
 from postledger.lib import ids, wake
 from postledger.lib.ids import DeliveryId
 from postledger.observability import metrics
 from postledger.providers.base import Attachment
-from postledger.transactional import actions, flows
+from postledger.transactional import actions, sender_streams
 from postledger.transactional.idempotency import KeyReusedError
 from postledger.transactional.models import Flow
-from postledger.transactional.values import (
-    Answer,
+from postledger.transactional.requests import (
+    ContactReference,
     InvalidMailError,
-    InvalidPayloadError,
-    InvalidTemplateError,
     MailRequest,
-    RecipientNotFoundError,
-    Reference,
+    Receipt,
+    Validation,
 )
 from tests import cast, round_trips
-from tests.transactional.asked import mail
+from tests.transactional.mails import mail
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +43,7 @@ def accept(
     is_test: bool = False,
     workspace: str = "acme",
     request_id: str = "r-1",
-) -> Answer:
+) -> Receipt:
     return actions.accept(
         cast.sender(workspace).workspace_id,
         mails=mails or [mail()],
@@ -54,15 +54,22 @@ def accept(
     )
 
 
+@contextmanager
+def refused(code: Validation) -> Iterator[pytest.ExceptionInfo[InvalidMailError]]:
+    with pytest.raises(InvalidMailError) as refusal:
+        yield refusal
+    assert refusal.value.code == code
+
+
 def end_month() -> None:
     """Makes what is this month's flow the last month's."""
     Flow.objects.update(month=F("month") - 1)
 
 
 def named(id_: str) -> DeliveryId:
-    found = DeliveryId.parse(id_)
-    assert found
-    return found
+    delivery_id = DeliveryId.parse(id_)
+    assert delivery_id
+    return delivery_id
 
 
 def mail_count() -> int:
@@ -84,8 +91,8 @@ def test_every_part_of_a_mail_is_kept() -> None:
 
     id_ = named(accept(asked, request_id="r-9").ids[0])
 
-    body = queries.bodies(id_.stream_id, [id_.position])[id_.position]
-    line = queries.delivery(id_.stream_id, id_.position)
+    body = queries.read_bodies(id_.stream_id, [id_.position])[id_.position]
+    line = queries.find_delivery(id_.stream_id, id_.position)
     assert line
     assert line.address == "Alice@example.com"
     assert (body.subject, body.html, body.text) == (asked.subject, asked.html, asked.text)
@@ -96,10 +103,10 @@ def test_every_part_of_a_mail_is_kept() -> None:
 
 
 def test_a_batch_keeps_its_order() -> None:
-    answer = accept(*(mail(subject=f"Mail {n}") for n in range(20)))
+    receipt = accept(*(mail(subject=f"Mail {n}") for n in range(20)))
 
-    bodies = [queries.bodies(id_.stream_id, [id_.position]) for id_ in map(named, answer.ids)]
-    subjects = [body.subject for found in bodies for body in found.values()]
+    bodies = [queries.read_bodies(id_.stream_id, [id_.position]) for id_ in map(named, receipt.ids)]
+    subjects = [body.subject for by_position in bodies for body in by_position.values()]
     assert subjects == [f"Mail {n}" for n in range(20)]
 
 
@@ -110,15 +117,15 @@ def test_one_wrong_mail_stores_nothing_and_every_wrong_one_is_named() -> None:
         accept(mail(), mail(subject=""), mail(to="x"), mail(), mail(tags=("a b",)), key="k")
 
     assert mail_count() == before
-    flaws = [(flaw.index, flaw.code.value) for flaw in refusal.value.flaws]
-    assert flaws == [(1, "INVALID_TEMPLATE"), (2, "INVALID_EMAIL"), (4, "INVALID_PAYLOAD")]
+    issues = [(issue.index, issue.code.value) for issue in refusal.value.issues]
+    assert issues == [(1, "INVALID_TEMPLATE"), (2, "INVALID_EMAIL"), (4, "INVALID_PAYLOAD")]
     assert refusal.value.code == "INVALID_TEMPLATE"
 
 
 def test_integrity_comes_before_the_recipient_and_the_template() -> None:
     wrong = mail(to="x", subject="", tags=("a b",))
 
-    with pytest.raises(InvalidPayloadError):
+    with refused(Validation.INVALID_PAYLOAD):
         accept(wrong)
 
 
@@ -157,15 +164,17 @@ def test_keys_of_two_workspaces_do_not_meet() -> None:
 
 def test_a_key_stays_taken_across_a_months_end() -> None:
     this, last = partitions.this_month(), NOW.replace(day=1) - timedelta(days=1)
-    stream_id = cast.stream(Kind.TRANSACTIONAL, now=last)
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL, now=last)
     Flow.objects.create(sender=cast.sender(), month=this, is_test=False, stream_id=stream_id)
     first = accept(key="order-5")
     end_month()
 
-    again, other = (accept(key=key, now=NOW + flows.KEPT_FOR) for key in ("order-5", "order-6"))
+    again, other = (
+        accept(key=key, now=NOW + sender_streams.CACHED_FOR) for key in ("order-5", "order-6")
+    )
 
     assert again == first
-    months = [ids.month_of_stream(named(answer.ids[0]).stream_id) for answer in (first, other)]
+    months = [ids.month_of_stream(named(receipt.ids[0]).stream_id) for receipt in (first, other)]
     assert months == [this - 1, this]
 
 
@@ -173,17 +182,17 @@ def test_a_repeat_is_answered_even_when_it_would_be_refused_today() -> None:
     contact = Contact.objects.create(
         workspace=cast.sender().workspace, address="alice@example.com", external_id="a-5"
     )
-    asked = mail(recipient=Reference("alice@example.com", id=contact.pk))
+    asked = mail(recipient=ContactReference("alice@example.com", id=contact.pk))
     first = accept(asked, key="order-5")
     Contact.objects.filter(pk=contact.pk).update(deleted_at=NOW)
 
     assert accept(asked, key="order-5") == first
-    with pytest.raises(RecipientNotFoundError):
+    with refused(Validation.RECIPIENT_NOT_FOUND):
         accept(asked, key="order-6")
 
 
 def test_a_refused_request_does_not_take_its_key() -> None:
-    with pytest.raises(InvalidTemplateError):
+    with refused(Validation.INVALID_TEMPLATE):
         accept(mail(subject=""), key="order-5")
 
     assert accept(key="order-5").ids
@@ -194,7 +203,7 @@ def test_a_named_contact_is_kept_with_its_mail(by: str) -> None:
     contact = Contact.objects.create(
         workspace=cast.sender().workspace, address="alice@example.com", external_id="a-5"
     )
-    reference = Reference(
+    reference = ContactReference(
         "alice@example.com",
         id=contact.pk if by != "external_id" else None,
         external_id="a-5" if by != "id" else None,
@@ -211,7 +220,7 @@ def test_a_named_contact_is_kept_with_its_mail(by: str) -> None:
 
 
 @pytest.mark.parametrize("trouble", ["unknown", "deleted", "elsewhere", "address", "ids disagree"])
-def test_a_contact_that_is_not_there_is_not_found(trouble: str) -> None:
+def test_an_absent_contact_is_not_found(trouble: str) -> None:
     workspace = cast.sender("globex" if trouble == "elsewhere" else "acme").workspace
     contact = Contact.objects.create(
         workspace=workspace,
@@ -219,13 +228,13 @@ def test_a_contact_that_is_not_there_is_not_found(trouble: str) -> None:
         external_id="a-5",
         deleted_at=NOW if trouble == "deleted" else None,
     )
-    reference = Reference(
+    reference = ContactReference(
         "alice@example.com",
         id=contact.pk + (trouble == "unknown"),
         external_id="b-6" if trouble == "ids disagree" else None,
     )
 
-    with pytest.raises(RecipientNotFoundError):
+    with refused(Validation.RECIPIENT_NOT_FOUND):
         accept(mail(recipient=reference))
 
 
@@ -234,7 +243,7 @@ def test_the_contacts_of_a_batch_are_found_in_one_statement() -> None:
     contacts = [
         Contact.objects.create(workspace=workspace, address=f"r{n}@example.com") for n in range(5)
     ]
-    mails = [mail(to=c.address, recipient=Reference(c.address, id=c.pk)) for c in contacts]
+    mails = [mail(to=c.address, recipient=ContactReference(c.address, id=c.pk)) for c in contacts]
     accept()
 
     with round_trips.counted() as count:
@@ -245,10 +254,10 @@ def test_the_contacts_of_a_batch_are_found_in_one_statement() -> None:
 
 def test_a_later_mail_waits_for_its_time_and_a_past_one_is_due_now() -> None:
     later = NOW + timedelta(days=3)
-    answer = accept(mail(send_at=later), mail(send_at=NOW - timedelta(days=3)), mail())
+    receipt = accept(mail(send_at=later), mail(send_at=NOW - timedelta(days=3)), mail())
 
-    found = [queries.delivery(id_.stream_id, id_.position) for id_ in map(named, answer.ids)]
-    works = [one.work for one in found if one and one.work]
+    lines = [queries.find_delivery(id_.stream_id, id_.position) for id_ in map(named, receipt.ids)]
+    works = [line.work for line in lines if line and line.work]
     assert [work.reason for work in works] == [Reason.SCHEDULED, Reason.READY, Reason.READY]
     assert works[0].due_at == later
     # By the database's clock, which is the one that claims look at.
@@ -259,27 +268,27 @@ def test_a_later_mail_waits_for_its_time_and_a_past_one_is_due_now() -> None:
 @pytest.fixture
 def rung() -> Iterator[list[int]]:
     heard: list[int] = []
-    before = wake._bell
+    before = wake._notify
     wake.install(heard.append)
     yield heard
     wake.install(before)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_new_work_rings_once_and_later_work_does_not(rung: list[int]) -> None:
-    answer = accept(mail(), mail(), key="k")
+def test_new_work_wakes_its_stream_once_and_later_work_does_not(rung: list[int]) -> None:
+    receipt = accept(mail(), mail(), key="k")
     accept(mail(), mail(), key="k")
     accept(mail(send_at=datetime.now(UTC) + timedelta(hours=1)))
 
-    assert rung == [named(answer.ids[0]).stream_id]
+    assert rung == [named(receipt.ids[0]).stream_id]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_bell_that_breaks_does_not_refuse_the_mail() -> None:
+def test_a_failed_wake_up_does_not_refuse_the_mail() -> None:
     def broken(_: int) -> None:
         raise ConnectionError
 
-    before = wake._bell
+    before = wake._notify
     wake.install(broken)
     try:
         assert accept().ids
@@ -289,9 +298,9 @@ def test_a_bell_that_breaks_does_not_refuse_the_mail() -> None:
 
 def test_a_month_and_a_test_have_streams_of_their_own() -> None:
     streams: list[int] = []
-    for now in (NOW, NOW + flows.KEPT_FOR):
-        answers = [accept(now=now, is_test=is_test) for is_test in (False, True, False)]
-        streams += [named(answer.ids[0]).stream_id for answer in answers]
+    for now in (NOW, NOW + sender_streams.CACHED_FOR):
+        receipts = [accept(now=now, is_test=is_test) for is_test in (False, True, False)]
+        streams += [named(receipt.ids[0]).stream_id for receipt in receipts]
         end_month()
 
     assert len(set(streams)) == 4
@@ -331,39 +340,39 @@ def test_only_the_cancelled_one_of_two_streams_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("sender", ["other@acme.example", "news@globex.example", "nobody", ""])
-def test_a_sender_of_nobody_or_another_workspace_is_refused(sender: str) -> None:
+def test_an_unknown_sender_or_one_of_another_workspace_is_refused(sender: str) -> None:
     cast.sender("globex")
     accept()  # what is kept of it must not answer for another name
 
-    with pytest.raises(InvalidPayloadError) as refusal:
+    with refused(Validation.INVALID_PAYLOAD) as refusal:
         accept(mail(sender=sender))
 
-    assert [flaw.place for flaw in refusal.value.flaws] == ["sender"]
+    assert [issue.field for issue in refusal.value.issues] == ["sender"]
 
 
-def test_a_sender_is_known_whatever_its_capitals() -> None:
+def test_a_sender_is_found_in_any_case() -> None:
     assert accept(mail(sender="NEWS@Acme.Example")).ids
 
 
 def test_a_sender_must_be_named_where_there_are_two() -> None:
     Sender.objects.create(workspace=cast.sender("initech").workspace, address="x@initech.example")
 
-    with pytest.raises(InvalidPayloadError) as refusal:
+    with refused(Validation.INVALID_PAYLOAD) as refusal:
         accept(workspace="initech")
 
     assert "several senders" in str(refusal.value)
 
 
-def test_what_was_read_of_a_sender_is_kept_for_some_seconds() -> None:
+def test_a_senders_stream_is_cached_for_some_seconds() -> None:
     workspace_id = cast.sender().workspace_id
-    flow = flows.find(workspace_id, sender=None, is_test=False, now=NOW)
+    find = partial(sender_streams.find_stream, workspace_id, sender=None, is_test=False)
+    stream = find(now=NOW)
 
     with round_trips.counted() as count:
         for seconds in (0, 1, 4, 6):
-            now = NOW + timedelta(seconds=seconds)
-            assert flows.find(workspace_id, sender=None, is_test=False, now=now) == flow
+            assert find(now=NOW + timedelta(seconds=seconds)) == stream
 
-    assert count() == 1
+    assert count() == 3  # the sender, the month, the stream
 
 
 def test_a_mail_that_is_refused_is_counted_by_its_code() -> None:

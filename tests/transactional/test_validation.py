@@ -1,4 +1,4 @@
-"""The three validations at the door, each with its code, and in their order."""
+"""The three validations of a request, each with its code, and in their order."""
 
 import string
 from datetime import UTC, datetime, timedelta
@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from postledger.lib.ids import DeliveryId
 from postledger.providers import mime
 from postledger.providers.base import Attachment, Mailbox, Parts
-from postledger.transactional import validation, values
-from postledger.transactional.values import MailRequest, Reference, Validation
-from tests.transactional.asked import SOUND, mail
+from postledger.transactional import idempotency, validation
+from postledger.transactional.requests import ContactReference, MailRequest, Validation
+from tests.transactional.mails import SOUND, mail
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 INVALID = Validation.INVALID_PAYLOAD
 PDF = Attachment("a.pdf", "application/pdf", b"x")
 
 
-def places(asked: MailRequest) -> list[str]:
-    flaws = validation.integrity(asked, now=NOW)
-    assert {flaw.code for flaw in flaws} <= {INVALID}
-    return [flaw.place for flaw in flaws]
+def invalid_fields(request: MailRequest) -> list[str]:
+    issues = validation.check_payload(request, now=NOW)
+    assert {issue.code for issue in issues} <= {INVALID}
+    return [issue.field for issue in issues]
 
 
 @pytest.mark.parametrize(
@@ -37,16 +37,16 @@ def places(asked: MailRequest) -> list[str]:
         {"attachments": (Attachment("a", "text/plain", bytes(7_340_032)),)},
         {"send_at": NOW + timedelta(days=30)},
         {"send_at": NOW - timedelta(days=400)},
-        {"recipient": Reference("ALICE@example.com", id=5)},
-        {"recipient": Reference("alice@example.com", external_id="a-5")},
+        {"recipient": ContactReference("ALICE@example.com", id=5)},
+        {"recipient": ContactReference("alice@example.com", external_id="a-5")},
     ],
 )
 def test_a_request_that_agrees_with_itself_passes(changes: dict[str, Any]) -> None:
-    assert places(mail(**changes)) == []
+    assert invalid_fields(mail(**changes)) == []
 
 
 @pytest.mark.parametrize(
-    ("changes", "place"),
+    ("changes", "field"),
     [
         ({"subject": "a\nb"}, "subject"),
         ({"to_name": "a\rb"}, "to.name"),
@@ -74,31 +74,31 @@ def test_a_request_that_agrees_with_itself_passes(changes: dict[str, Any]) -> No
         ({"attachments": (Attachment("a", "text/plain\r\nX: y", b""),)}, "attachments"),
         ({"send_at": NOW + timedelta(days=30, seconds=1)}, "send_at"),
         ({"send_at": NOW.replace(tzinfo=None)}, "send_at"),
-        ({"recipient": Reference("alice@example.com")}, "recipient"),
-        ({"recipient": Reference("bob@example.com", id=5)}, "recipient.email"),
+        ({"recipient": ContactReference("alice@example.com")}, "recipient"),
+        ({"recipient": ContactReference("bob@example.com", id=5)}, "recipient.email"),
         ({"html": "a\x00b"}, "html"),
         ({"text": "\ud800"}, "text"),
         ({"sender": "\x00"}, "sender"),
         (
-            {"recipient": Reference("alice@example.com", external_id="\x00")},
+            {"recipient": ContactReference("alice@example.com", external_id="\x00")},
             "recipient.external_id",
         ),
         ({"headers": {"X-A": "\udfff"}}, "headers"),
     ],
 )
 def test_a_request_that_cannot_be_kept_or_written_is_an_invalid_payload(
-    changes: dict[str, Any], place: str
+    changes: dict[str, Any], field: str
 ) -> None:
-    assert places(mail(**changes)) == [place]
+    assert invalid_fields(mail(**changes)) == [field]
 
 
 @pytest.mark.parametrize(
     "to", ["", "alice", "a@b@", "a b@example.com", "a.@example.com", "x" * 300]
 )
-def test_an_address_that_is_none_is_an_invalid_email(to: str) -> None:
-    [flaw] = validation.recipient(mail(to=to), contact_address=None)
+def test_text_that_is_not_an_address_is_an_invalid_email(to: str) -> None:
+    [issue] = validation.check_recipient(mail(to=to), contact_address=None)
 
-    assert (flaw.code, flaw.place) == (Validation.INVALID_EMAIL, "to")
+    assert (issue.code, issue.field) == (Validation.INVALID_EMAIL, "to")
 
 
 @pytest.mark.parametrize(
@@ -110,24 +110,24 @@ def test_an_address_that_is_none_is_an_invalid_email(to: str) -> None:
         (None, Validation.RECIPIENT_NOT_FOUND),
     ],
 )
-def test_a_named_contact_must_be_there_and_have_the_address(
+def test_a_named_contact_must_exist_and_have_the_address(
     contact_address: str | None, code: Validation | None
 ) -> None:
-    asked = mail(recipient=Reference("alice@example.com", id=5))
+    request = mail(recipient=ContactReference("alice@example.com", id=5))
 
-    flaws = validation.recipient(asked, contact_address=contact_address)
+    issues = validation.check_recipient(request, contact_address=contact_address)
 
-    assert [flaw.code for flaw in flaws] == ([code] if code else [])
+    assert [issue.code for issue in issues] == ([code] if code else [])
 
 
 @pytest.mark.parametrize(
     "changes", [{"subject": ""}, {"html": " "}, {"html": "<script>"}, {"subject": "x" * 151}]
 )
-def test_what_must_not_be_sent_is_an_invalid_template(changes: dict[str, str]) -> None:
-    [flaw] = validation.template(mail(**changes))
+def test_content_that_must_not_be_sent_is_an_invalid_template(changes: dict[str, str]) -> None:
+    [issue] = validation.check_content(mail(**changes))
 
-    assert flaw.code == Validation.INVALID_TEMPLATE
-    assert flaw.detail
+    assert issue.code == Validation.INVALID_TEMPLATE
+    assert issue.detail
 
 
 TEXTS = st.text(max_size=20)
@@ -156,19 +156,20 @@ MAILS = st.builds(
 
 
 @given(MAILS)
-def test_what_the_door_takes_the_composer_never_refuses(asked: MailRequest) -> None:
-    if validation.integrity(asked, now=NOW) or validation.recipient(asked, contact_address=None):
+def test_the_composer_never_refuses_an_accepted_mail(request: MailRequest) -> None:
+    issues = validation.check_payload(request, now=NOW)
+    if issues or validation.check_recipient(request, contact_address=None):
         return
     letter = Parts(
         sender=Mailbox("news@acme.example"),
-        to=Mailbox(asked.to, asked.to_name),
-        subject=asked.subject,
+        to=Mailbox(request.to, request.to_name),
+        subject=request.subject,
         date=NOW,
-        html=asked.html,
-        text=asked.text,
-        reply_to=(Mailbox(asked.reply_to),) if asked.reply_to else (),
-        headers=asked.headers,
-        attachments=asked.attachments,
+        html=request.html,
+        text=request.text,
+        reply_to=(Mailbox(request.reply_to),) if request.reply_to else (),
+        headers=request.headers,
+        attachments=request.attachments,
     )
 
     assert mime.compose(letter, reference=DeliveryId(1, 1).text())
@@ -185,19 +186,21 @@ def test_what_the_door_takes_the_composer_never_refuses(asked: MailRequest) -> N
         {"send_at": NOW},
         {"sender": "news@acme.example"},
         {"attachments": (PDF,)},
-        {"recipient": Reference("alice@example.com", id=1)},
+        {"recipient": ContactReference("alice@example.com", id=1)},
     ],
 )
 def test_another_request_has_another_digest(changes: dict[str, Any]) -> None:
-    same = values.digest([SOUND], is_test=False)
+    same = idempotency.digest_request([SOUND], is_test=False)
 
-    assert values.digest([mail()], is_test=False) == same
-    assert values.digest([mail(**changes)], is_test=False) != same
-    assert values.digest([SOUND], is_test=True) != same
-    assert values.digest([SOUND, SOUND], is_test=False) != same
+    assert idempotency.digest_request([mail()], is_test=False) == same
+    assert idempotency.digest_request([mail(**changes)], is_test=False) != same
+    assert idempotency.digest_request([SOUND], is_test=True) != same
+    assert idempotency.digest_request([SOUND, SOUND], is_test=False) != same
 
 
-def test_the_digest_covers_what_is_attached() -> None:
+def test_the_digest_covers_attachments() -> None:
     one, other = (mail(attachments=(Attachment("a", "b/c", text),)) for text in (b"1", b"2"))
 
-    assert values.digest([one], is_test=False) != values.digest([other], is_test=False)
+    assert idempotency.digest_request([one], is_test=False) != idempotency.digest_request(
+        [other], is_test=False
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.test import Client
 
-from postledger.accounts.actions import keys
+from postledger.accounts import keys
 from postledger.accounts.keys import Scope
 from tests import cast
 

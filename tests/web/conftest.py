@@ -1,10 +1,9 @@
-"""The cast at the door: alice's program of acme and charlie's of globex."""
+"""The callers: alice's program of acme and charlie's of globex."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from postledger.web.public import visitors
 from postledger.web.shared import throttle
 from tests.web.callers import Caller, caller
 
@@ -22,9 +21,7 @@ def charlie(db: None) -> Caller:
 @pytest.fixture
 def patient_throttle(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Redis counts, however busy the machine is: a process by itself would let more through."""
-    monkeypatch.setattr(throttle, "_PATIENCE", 5.0)
-    throttle.throttle.cache_clear()
-    visitors._throttle.cache_clear()
+    monkeypatch.setattr(throttle, "_TIMEOUT", 5.0)
+    throttle._throttle.cache_clear()
     yield
-    throttle.throttle.cache_clear()
-    visitors._throttle.cache_clear()
+    throttle._throttle.cache_clear()

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.conf import LazySettings
 
-from postledger.accounts import actions
+from postledger.accounts import workspaces
 from postledger.accounts.queries import Organisation
 from postledger.campaigns import planning
 from postledger.campaigns.models import Run
@@ -19,7 +19,7 @@ NEW: dict[str, Any] = {
     "tag": "may-news",
     "name": "News of May",
     "content": {
-        "kind": "words",
+        "kind": "inline",
         "subject": "News for {{ name }}",
         "format": "markdown",
         "body": "Hello, **{{ name }}**.",
@@ -57,7 +57,9 @@ def furnish(who: Caller, settings: LazySettings) -> None:
     """Gives a caller's workspace all that campaigns need: a footer, and the secret of its links."""
     settings.UNSUBSCRIBE_SECRET = "only-for-tests"
     page = "https://acme.example/unsubscribe"
-    actions.set_organisation(who.workspace_id, Organisation("Acme", "1 Road", page), actor="test")
+    workspaces.set_organisation(
+        who.workspace_id, Organisation("Acme", "1 Road", page), actor="test"
+    )
 
 
 def made(who: Caller, **changes: Any) -> int:
@@ -77,7 +79,7 @@ def launched(who: Caller, campaign_id: int) -> str:
     """A run whose audience is planned."""
     reply = who.post(f"/v1/campaigns/{campaign_id}/launch", None)
     assert reply.status == 202, reply.body
-    planning.plan(UUID(reply.body["run_id"]))
+    planning.plan_run(UUID(reply.body["run_id"]))
     return str(reply.body["run_id"])
 
 

@@ -13,46 +13,56 @@ import pytest
 from django.conf import LazySettings
 from pydantic import BaseModel
 
+from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.keys import Scope
-from postledger.accounts.names import InvalidNameError
-from postledger.campaigns import (
-    drafts,
-    freezing,
-    mailout_once,
-    planning,
-    sources,
-    testing,
-    timing,
-)
-from postledger.contacts import actions
+from postledger.accounts.queries import SenderRequiredError, UnknownSenderError
+from postledger.campaigns import drafts, launching, planning, run_control, test_sends
+from postledger.campaigns.notion import mailouts
+from postledger.contacts import lists
+from postledger.contacts.actions import contacts, desired_state, restoration, subscriptions
 from postledger.contacts.details import InvalidContactError
-from postledger.contacts.filter_values import InvalidFilterError
-from postledger.contacts.importing.refusals import FileRefusedError, InvalidMappingError
-from postledger.content import mailouts, slices
-from postledger.content.articles import InvalidSliceError
-from postledger.content.footer import FooterEnvMissingError
-from postledger.content.letter import LetterError
-from postledger.content.notion import refusals
-from postledger.content.source import SourceError
-from postledger.content.storable import UnstorableTextError
-from postledger.content.wording import InvalidVersionError
+from postledger.contacts.filters.parsing import InvalidFilterError
+from postledger.content import notion_pages, slices
+from postledger.content.articles import ArticleExistsError, InvalidSliceError
+from postledger.content.checks import UnstorableTextError
+from postledger.content.notion import api
+from postledger.content.rendering.footer import FooterEnvMissingError
+from postledger.content.rendering.letter import LetterError
+from postledger.content.rendering.source import SourceError
+from postledger.content.templates import TemplateExistsError
+from postledger.content.versions import InvalidVersionError
+from postledger.deliveries.partitions import MonthDroppedError
+from postledger.imports.refusals import (
+    FileRefusedError,
+    ImportNotReadyError,
+    InvalidMappingError,
+)
+from postledger.lib.errors import UnsupportedMediaTypeError
+from postledger.mailing import content_source, send_times, snapshot
 from postledger.providers.addresses import InvalidAddressError
-from postledger.transactional.values import Validation
+from postledger.transactional.idempotency import KeyReusedError
+from postledger.transactional.requests import Validation
 from postledger.web.api import openapi
-from postledger.web.api.article_forms import SliceIn
-from postledger.web.api.audiences import AudienceIn
-from postledger.web.api.campaign_asking import SendIn
-from postledger.web.api.campaign_forms import NewCampaignIn
-from postledger.web.api.contact_forms import NewContactIn
-from postledger.web.api.contact_forms_consent import ConsentIn, PreferencesIn, SubscriptionIn
-from postledger.web.api.content import ContentIn
-from postledger.web.api.imports_forms import WantedIn
-from postledger.web.api.incoming import MailIn
-from postledger.web.api.lists_forms import NewListIn
-from postledger.web.api.send_mailout import MailoutIn
-from postledger.web.api.suppressions_forms import NewSuppressionIn
-from postledger.web.api.template_forms import TextIn, VersionIn
+from postledger.web.api.articles.schemas import SliceIn
+from postledger.web.api.audiences.routes import AudienceIn
+from postledger.web.api.campaigns.schemas import NewCampaignIn, SendIn
+from postledger.web.api.contacts.schemas import (
+    ConsentIn,
+    NewContactIn,
+    PreferencesIn,
+    SubscriptionIn,
+)
+from postledger.web.api.content.routes import ContentIn
+from postledger.web.api.email.schemas import MailIn
+from postledger.web.api.imports.received_file import FileTooLargeError
+from postledger.web.api.imports.schemas import ImportSettings
+from postledger.web.api.lists.schemas import NewListIn
+from postledger.web.api.mailouts.routes import MailoutIn
+from postledger.web.api.suppressions.schemas import NewSuppressionIn
+from postledger.web.api.templates.schemas import TextIn, VersionIn
 from postledger.web.shared import problems
+from postledger.web.shared.auth import ScopeMissingError
+from postledger.web.shared.throttle import RateExceededError
 from tests.web import newsroom, uploads
 from tests.web.callers import Caller, Reply
 
@@ -95,12 +105,32 @@ def example(words: list[str]) -> Example:
     )
 
 
+OF_REQUESTS = (
+    FileTooLargeError,
+    KeyReusedError,
+    RateExceededError,
+    ScopeMissingError,
+    UnsupportedMediaTypeError,
+)
+OF_CONTENT = (
+    ArticleExistsError,
+    InvalidNameError,
+    InvalidSliceError,
+    InvalidVersionError,
+    TemplateExistsError,
+    UnstorableTextError,
+)
 OF_CONTACTS = (
-    actions.InvalidListKeyError,
-    actions.InvalidPreferencesError,
-    actions.ListUnknownError,
-    actions.RestoreReasonMissingError,
-    actions.SubscriptionUnknownError,
+    contacts.ContactExistsError,
+    lists.ListExistsError,
+    desired_state.SubscriptionNotActiveError,
+    subscriptions.SubscriptionSuppressedError,
+    ImportNotReadyError,
+    lists.InvalidListKeyError,
+    subscriptions.InvalidPreferencesError,
+    lists.ListUnknownError,
+    restoration.RestoreReasonMissingError,
+    subscriptions.SubscriptionUnknownError,
     InvalidAddressError,
     InvalidContactError,
     InvalidFilterError,
@@ -108,26 +138,34 @@ OF_CONTACTS = (
     InvalidMappingError,
 )
 OF_CAMPAIGNS = (
-    drafts.SenderUnknownError,
-    drafts.SenderRequiredError,
-    sources.ContentUnknownError,
+    MonthDroppedError,
+    drafts.CampaignExistsError,
+    launching.AlreadyLaunchedError,
+    launching.BatchTakenError,
+    launching.CampaignChangedError,
+    mailouts.MailoutAlreadySentError,
+    run_control.RunBusyError,
+    run_control.RunOverError,
+    UnknownSenderError,
+    SenderRequiredError,
+    content_source.ContentUnknownError,
     slices.SubjectRequiredError,
-    freezing.EmptyBodyError,
+    snapshot.EmptyBodyError,
     SourceError,
     LetterError,
     FooterEnvMissingError,
-    testing.NoTestAddressError,
-    testing.NoTestLetterError,
-    timing.InvalidTimingError,
-    mailout_once.PageIsTestError,
-    freezing.NotAMailoutError,
-    mailouts.NotionNotSetUpError,
-    refusals.UnreachableError,
-    refusals.UnauthorizedError,
-    refusals.PageNotFoundError,
-    refusals.RateLimitedError,
-    refusals.RequestRefusedError,
-    refusals.PageTooLargeError,
+    test_sends.NoTestAddressError,
+    test_sends.NoTestLetterError,
+    send_times.InvalidTimingError,
+    mailouts.PageIsTestError,
+    snapshot.NotAMailoutError,
+    notion_pages.NotionNotSetUpError,
+    api.UnreachableError,
+    api.UnauthorizedError,
+    api.PageNotFoundError,
+    api.RateLimitedError,
+    api.RequestRefusedError,
+    api.PageTooLargeError,
 )
 EXAMPLES = [example(words) for words in commands()]
 
@@ -160,14 +198,14 @@ def test_every_example_works_in_the_order_of_the_page(
             alice.post("/v1/articles/june-news/slices", words)
         elif shown.path.endswith("/launch"):
             really[newsroom.BATCH] = reply.body["run_id"]
-            planning.plan(UUID(reply.body["run_id"]))
+            planning.plan_run(UUID(reply.body["run_id"]))
             newsroom.book(reply.body["run_id"], newsroom.refused)
 
 
 def test_every_operation_has_an_example() -> None:
     shown = {(tried.method, tried.path.partition("?")[0]) for tried in EXAMPLES}
 
-    for path, methods in openapi.described()["paths"].items():
+    for path, methods in openapi.build_document()["paths"].items():
         form = re.compile(re.sub(r"{\w+}", "[^/]+", path))
         for method in methods:
             assert [at for verb, at in shown if verb == method.upper() and form.fullmatch(at)]
@@ -176,10 +214,10 @@ def test_every_operation_has_an_example() -> None:
 def test_the_answer_of_a_check_is_the_one_on_the_page(alice: Caller) -> None:
     [check] = [shown for shown in EXAMPLES if shown.path == "/v1/content/check"]
     section = PAGE.partition("## Check content")[2]
-    [told] = re.findall(r"```json\n(.*?)```", section.partition("\n## ")[0], re.DOTALL)
+    [example_answer] = re.findall(r"```json\n(.*?)```", section.partition("\n## ")[0], re.DOTALL)
 
     answer = check.run(alice, {}).body
-    expected = json.loads(told)
+    expected = json.loads(example_answer)
 
     # The line depends on our layout, which may change.
     answer["findings"][1]["place"] = expected["findings"][1]["place"]
@@ -188,16 +226,17 @@ def test_the_answer_of_a_check_is_the_one_on_the_page(alice: Caller) -> None:
 
 def test_every_code_stands_on_the_page_with_its_status() -> None:
     rows = re.findall(r"^\| (\d{3}) \| (.*?) \|", PAGE, re.MULTILINE)
-    told = {(int(status), code) for status, codes in rows for code in re.findall(r"\w+", codes)}
+    documented = {
+        (int(status), code) for status, codes in rows for code in re.findall(r"\w+", codes)
+    }
 
-    assert told == {
-        *((status, kind.code) for status, kind in problems.KINDS.items() if kind.code),
-        *((status, code) for code, status in problems._STATUS_OF_CODE.items()),
+    assert documented == {
+        *((status, kind.code) for status, kind in problems.DEFAULTS.items() if kind.code),
         *((422, code.value) for code in Validation),
-        *((422, refusal.code) for refusal in (InvalidNameError, UnstorableTextError)),
-        *((422, refusal.code) for refusal in (InvalidVersionError, InvalidSliceError)),
-        *((422, refusal.code) for refusal in OF_CONTACTS),
-        *((422, refusal.code) for refusal in OF_CAMPAIGNS),
+        *(
+            (problems.status_of(refusal), refusal.code)
+            for refusal in (*OF_REQUESTS, *OF_CONTENT, *OF_CONTACTS, *OF_CAMPAIGNS)
+        ),
     }
 
 
@@ -216,7 +255,7 @@ def test_every_code_stands_on_the_page_with_its_status() -> None:
         ("Consent", "field of a consent", ConsentIn),
         ("Suppressions", "field", NewSuppressionIn),
         ("Audiences", "field", AudienceIn),
-        ("Imports", "field", WantedIn),
+        ("Imports", "field", ImportSettings),
         ("Campaigns", "field", NewCampaignIn),
         ("Send an article", "field", SendIn),
         ("Mailouts", "field", MailoutIn),
@@ -225,17 +264,17 @@ def test_every_code_stands_on_the_page_with_its_status() -> None:
 def test_every_field_stands_on_the_page(section: str, head: str, model: type[BaseModel]) -> None:
     words = PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     table = words.partition(f"| {head} | | |\n")[2].partition("\n\n")[0]
-    told = [
+    documented = [
         (name, row[2].strip() == "required")
         for row in (line.split("|") for line in table.splitlines()[1:])
         for name in re.findall(r"`(\w+)`", row[1])
     ]
 
     fields = {(name, field.is_required()) for name, field in model.model_fields.items()}
-    assert set(told) == fields
+    assert set(documented) == fields
 
 
 def test_every_scope_stands_on_the_page() -> None:
-    told = re.findall(r"^\| `(\w+:\w+)` \|", PAGE, re.MULTILINE)
+    documented = re.findall(r"^\| `(\w+:\w+)` \|", PAGE, re.MULTILINE)
 
-    assert set(told) == {scope.value for scope in Scope}
+    assert set(documented) == {scope.value for scope in Scope}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from postledger.accounts import actions
+from postledger.accounts import workspaces
 from postledger.accounts.models import AuditEntry
 from postledger.accounts.queries import Organisation
 from tests.web.callers import Caller, Reply
@@ -125,7 +125,7 @@ def test_a_slice_is_deleted(news: Caller) -> None:
     deleted = news.ask("DELETE", f"/v1/articles/news/slices/{gone}")
 
     assert (deleted.status, deleted.body) == (204, None)
-    assert [found["id"] for found in news.get("/v1/articles/news/slices").body["slices"]] == [kept]
+    assert [piece["id"] for piece in news.get("/v1/articles/news/slices").body["slices"]] == [kept]
     assert news.ask("DELETE", f"/v1/articles/news/slices/{gone}").status == 404
     assert news.ask("PUT", f"/v1/articles/news/slices/{gone}", {}).status == 404
 
@@ -288,11 +288,11 @@ def test_the_letter_has_the_workspaces_footer(news: Caller, settings: Any) -> No
     add(news, is_headline=True, title="News", body_md="Hello.")
     lacking = seen(news).body
     organisation = Organisation("Acme", "1 Road", "https://acme.example/leave")
-    actions.set_organisation(news.workspace_id, organisation, actor="alice")
+    workspaces.set_organisation(news.workspace_id, organisation, actor="alice")
 
     shown = seen(news).body
 
-    assert [found["code"] for found in lacking["findings"]] == [
+    assert [finding["code"] for finding in lacking["findings"]] == [
         "footer_env_missing",
         "footer_missing",
     ]

@@ -8,7 +8,7 @@ import pytest
 from django.conf import LazySettings
 from django.db import connection
 
-from postledger.accounts import actions
+from postledger.accounts import senders, workspaces
 from postledger.accounts.keys import Scope
 from postledger.campaigns.models import Run
 from postledger.deliveries import ledger, queries
@@ -48,7 +48,7 @@ def rows() -> dict[str, int]:
         ARTICLE,
         {"kind": "page", "page_id": str(uuid4())},
     ],
-    ids=["words", "template", "newest", "article", "page"],
+    ids=["inline", "template", "newest", "article", "page"],
 )
 @pytest.mark.parametrize(
     "timing",
@@ -72,14 +72,14 @@ def test_a_campaign_is_found_as_it_was_written(
     }
 
     reply = alice.post("/v1/campaigns", written)
-    found = alice.get(f"/v1/campaigns/{reply.body['id']}")
+    fetched = alice.get(f"/v1/campaigns/{reply.body['id']}")
 
     assert reply.status == 201
-    assert found.body == reply.body
-    told = {name: found.body[name] for name in written}
-    assert {**told, "content": None} == {**written, "content": None}
-    assert content.items() <= told["content"].items()
-    assert alice.get("/v1/campaigns").body == {"campaigns": [found.body], "next": None}
+    assert fetched.body == reply.body
+    stored = {name: fetched.body[name] for name in written}
+    assert {**stored, "content": None} == {**written, "content": None}
+    assert content.items() <= stored["content"].items()
+    assert alice.get("/v1/campaigns").body == {"campaigns": [fetched.body], "next": None}
 
 
 def test_a_tag_is_taken_once(alice: Caller) -> None:
@@ -96,8 +96,8 @@ def test_campaigns_come_in_pages_the_newest_first(alice: Caller) -> None:
     first = alice.get("/v1/campaigns", limit="2").body
     second = alice.get("/v1/campaigns", limit="2", cursor=first["next"]).body
 
-    assert [found["id"] for found in first["campaigns"]] == [made[2], made[1]]
-    assert [found["id"] for found in second["campaigns"]] == [made[0]]
+    assert [campaign["id"] for campaign in first["campaigns"]] == [made[2], made[1]]
+    assert [campaign["id"] for campaign in second["campaigns"]] == [made[0]]
     assert second["next"] is None
 
 
@@ -157,7 +157,7 @@ def test_wrong_input_is_refused_and_says_how(
 
 
 def test_where_there_are_several_senders_one_is_named(alice: Caller) -> None:
-    actions.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
+    senders.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
 
     refused = alice.post("/v1/campaigns", newsroom.NEW)
 
@@ -166,8 +166,8 @@ def test_where_there_are_several_senders_one_is_named(alice: Caller) -> None:
 
 def test_a_contact_sees_its_own_values_and_nothing_is_stored(alice: Caller) -> None:
     alice.post("/v1/lists", {"key": "news", "name": "News"})
-    known = {"name": "Ann", "attributes": {"plan": "pro"}, "from_name": "Ann's friends"}
-    [contact_id] = newsroom.people(alice, 1, **known, lists=["news"], is_confirmed=True)
+    details = {"name": "Ann", "attributes": {"plan": "pro"}, "from_name": "Ann's friends"}
+    [contact_id] = newsroom.people(alice, 1, **details, lists=["news"], is_confirmed=True)
     words = {**newsroom.NEW["content"], "body": "Your plan is {{ plan }}.", "required": ["plan"]}
     id_ = newsroom.made(alice, content=words, list="news")
     before = rows()
@@ -192,7 +192,7 @@ def test_a_reader_may_be_made_up_and_nobody_sees_the_names_of_values(alice: Call
 
     assert (given["subject"], "free" in given["text"]) == ("News for Bob", True)
     assert lacking["subject"] is None
-    assert [found["code"] for found in lacking["findings"]] == ["template_missing_variable"]
+    assert [finding["code"] for finding in lacking["findings"]] == ["template_missing_variable"]
     assert "Your plan is [plan]." in nobody["text"]
 
 
@@ -246,7 +246,7 @@ def test_a_template_is_previewed_in_the_language_that_the_contact_wants_the_list
     assert subject(of_list, contact_id=contact_id)["subject"] == "Boas"
     assert subject(of_all, contact_id=contact_id)["subject"] == "Hallo"
     missing = subject(of_all, reader={"locale": "fr"})
-    assert [found["code"] for found in missing["findings"]] == ["template_missing_locale"]
+    assert [finding["code"] for finding in missing["findings"]] == ["template_missing_locale"]
 
 
 @pytest.mark.parametrize("content", [ARTICLE, {"kind": "template", "id": "nothing"}])
@@ -305,7 +305,7 @@ def test_a_test_goes_to_whom_it_is_for_and_may_be_repeated(alice: Caller) -> Non
     path = f"/v1/campaigns/{id_}/test"
 
     nobody = alice.post(path, {})
-    actions.set_test_emails(alice.workspace_id, "b@example.com; a@example.com", actor="test")
+    workspaces.set_test_emails(alice.workspace_id, "b@example.com; a@example.com", actor="test")
     own = alice.post(path, {})
     named = [alice.post(path, {"addresses": ["c@example.com"]}) for _ in range(2)]
 
@@ -363,7 +363,7 @@ def test_what_a_test_key_launches_goes_to_the_sandbox_and_leaves_the_launch_free
     tried.append(newsroom.launched(tester, id_))
 
     def is_sandboxed(run_id: str) -> bool:
-        stream = queries.stream(newsroom.stream_of(run_id))
+        stream = queries.find_stream(newsroom.stream_of(run_id))
         return stream is not None and stream.is_test
 
     assert [is_sandboxed(run_id) for run_id in (*tried, live)] == [True, True, False]

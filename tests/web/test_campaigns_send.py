@@ -7,8 +7,8 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client
 
-from postledger.accounts import actions
-from postledger.accounts.integrations import Kind
+from postledger.accounts import integrations, senders
+from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.keys import Scope
 from postledger.accounts.models import Integration
 from postledger.campaigns.models import Campaign, Run
@@ -66,8 +66,11 @@ def anonymous(ip: str = "192.0.2.1", **body: Any) -> Reply:
 
 
 def set_password(who: Caller) -> None:
-    actions.set_integration(
-        who.workspace_id, Kind.ADMIN, changes={"password": "correct horse"}, actor="alice"
+    integrations.set_integration(
+        who.workspace_id,
+        IntegrationKind.ADMIN,
+        changes={"password": "correct horse"},
+        actor="alice",
     )
 
 
@@ -79,12 +82,12 @@ def planned(answer: Reply) -> Run:
 def words(run: Run, address: str) -> str:
     """The plain text of the letter that an address gets."""
     [number] = [line[3] for line in press.lines(run) if line[0] == address]
-    place = ledger.shared(number)
-    body = queries.bodies(run.stream_id, [place])[place]
+    place = ledger.shared_position(number)
+    body = queries.read_bodies(run.stream_id, [place])[place]
     letter = letters.find(run.workspace_id, digest=body.letter)
     assert letter
     filled = letter.fill({"name": "", "email": address, "unsubscribe_url": "https://a.example"})
-    return letter.whole(filled)[1]
+    return letter.join(filled)[1]
 
 
 def test_replaying_a_send_batch_id_leaves_the_delivery_history_as_it_is(alice: Caller) -> None:
@@ -109,8 +112,8 @@ def test_a_reader_in_upper_arlington_gets_one_letter_of_headline_country_state_c
 
     text = words(run, "ua@example.com")
     parts = ["Rivers are rising", "everybody.", "us.", "oh.", "franklin.", "upper_arlington."]
-    found = [text.index(part) for part in parts]
-    assert found == sorted(found)
+    offsets = [text.index(part) for part in parts]
+    assert offsets == sorted(offsets)
     assert press.addresses(run) == ["ua@example.com"]
 
 
@@ -153,15 +156,17 @@ def test_the_row_wins_over_another_password_in_the_environment(
     before = anonymous(**SEND, admin_password="swordfish")
     set_password(alice)
 
-    told = [anonymous(**SEND, admin_password=one) for one in ("swordfish", "correct horse")]
+    replies = [
+        anonymous(**SEND, admin_password=password) for password in ("swordfish", "correct horse")
+    ]
 
     assert before.status == 401
-    assert [one.status for one in told] == [401, 202]
+    assert [reply.status for reply in replies] == [401, 202]
 
 
 def test_a_password_that_was_removed_admits_nobody(alice: Caller) -> None:
     set_password(alice)
-    actions.remove_integration(alice.workspace_id, Kind.ADMIN, actor="alice")
+    integrations.remove_integration(alice.workspace_id, IntegrationKind.ADMIN, actor="alice")
 
     assert anonymous(**SEND, admin_password="correct horse").status == 401
 
@@ -205,7 +210,7 @@ def test_whoever_tries_many_passwords_is_slowed_down_even_when_one_is_right(
     tried = [anonymous(f"{network}::1", **SEND, admin_password="wrong") for _ in range(3)]
     late = anonymous(f"{network}::2", **SEND, admin_password="correct horse")
 
-    assert [found.status for found in tried] == [401, 401, 401]
+    assert [reply.status for reply in tried] == [401, 401, 401]
     assert (late.status, late.body["code"]) == (429, "rate_exceeded")
     assert int(late.headers["Retry-After"]) > 0
 
@@ -248,7 +253,7 @@ def test_an_old_batch_is_repeated_after_the_tag_was_used_for_something_else(alic
 def test_a_batch_is_repeated_whatever_became_of_its_list_and_of_the_senders(alice: Caller) -> None:
     alice.post("/v1/lists", {"key": "news", "name": "News"})
     run = planned(send(alice, audience_filter={"list": "news"}))
-    actions.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
+    senders.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
     change = {"sender": "b@acme.example"}
     assert alice.ask("PATCH", f"/v1/campaigns/{run.campaign_id}", change).status == 200
     assert alice.post("/v1/lists/news/archive", None).status == 200
@@ -266,16 +271,16 @@ def test_of_several_senders_it_comes_from_the_campaigns_own_or_from_the_oldest(
     alice: Caller,
 ) -> None:
     """The first of them has an address that is not the first in the alphabet."""
-    actions.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
+    senders.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
     newsroom.made(alice, tag="known", sender="b@acme.example")
 
     new = planned(send(alice))
-    known = planned(send(alice, campaign_tag="known"))
+    existing = planned(send(alice, campaign_tag="known"))
 
     def sender(run: Run) -> str:
         return str(Campaign.objects.get(pk=run.campaign_id).sender.address)
 
-    assert (sender(new), sender(known)) == ("news@acme.example", "b@acme.example")
+    assert (sender(new), sender(existing)) == ("news@acme.example", "b@acme.example")
     assert planned(send(alice)).pk == new.pk
 
 
@@ -289,7 +294,7 @@ def test_a_batch_is_repeated_after_somebody_tried_to_give_its_campaign_another_t
     again = planned(send(alice))
 
     assert (renamed.status, renamed.body["code"]) == (409, "campaign_already_launched")
-    assert "make a new campaign" in renamed.body["detail"]
+    assert "create a new campaign" in renamed.body["detail"]
     assert (again.pk, Run.objects.count()) == (run.pk, 1)
 
 

@@ -77,7 +77,7 @@ def test_a_contact_is_made_with_its_lists_or_not_at_all(alice: Caller) -> None:
     assert listed(alice) == []
     pending = made(alice, "r2@example.com", lists=["news"])
     active = made(alice, "r3@example.com", lists=["news"], is_confirmed=True)
-    assert [found["subscriptions"][0]["state"] for found in (pending, active)] == [
+    assert [contact["subscriptions"][0]["state"] for contact in (pending, active)] == [
         "pending",
         "active",
     ]
@@ -230,7 +230,7 @@ def test_a_wrong_filter_is_refused_with_its_place_and_a_remedy(alice: Caller) ->
             "index": None,
             "place": "$.all[1]",
             "code": "invalid_filter",
-            "detail": "'over' is no comparison here. Write one of is, in, starts_with, exists.",
+            "detail": "'over' is not a comparison here. Write one of is, in, starts_with, exists.",
         }
     ]
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
-from postledger.accounts import actions
+from postledger.accounts import workspaces
 from postledger.accounts.keys import Scope
 from postledger.accounts.queries import Organisation
 from postledger.web.api import openapi
-from tests.content import hostile
+from tests.content.rendering import hostile
 from tests.web.callers import Caller, Reply, caller
 
 WORDS = {"subject": "Hello {{ name }}", "format": "markdown", "body": "Hello, **{{ name }}**."}
@@ -44,19 +44,19 @@ def test_faults_come_before_warnings_and_each_says_what_to_do(alice: Caller) -> 
     )
 
     assert reply.body["can_be_sent"] is False
-    assert [(found["code"], found["is_warning"]) for found in reply.body["findings"]] == [
+    assert [(finding["code"], finding["is_warning"]) for finding in reply.body["findings"]] == [
         ("unknown_variable", False),
         ("alt_missing", True),
     ]
     assert set(reply.body["findings"][0]) == {"code", "place", "remedy", "is_warning"}
-    assert all(found["remedy"] for found in reply.body["findings"])
+    assert all(finding["remedy"] for finding in reply.body["findings"])
 
 
 def test_warnings_alone_keep_nothing_back(alice: Caller) -> None:
     reply = checked(alice, format="html", body='<p><a href="/more">More</a></p>')
 
     assert reply.body["can_be_sent"] is True
-    assert [found["code"] for found in reply.body["findings"]] == ["link_unreachable"]
+    assert [finding["code"] for finding in reply.body["findings"]] == ["link_unreachable"]
 
 
 # what is changed, code
@@ -92,7 +92,7 @@ def test_a_fault_is_found_and_nothing_is_shown(
     reply, shown = checked(alice, **changes), seen(alice, **changes)
 
     assert (reply.status, reply.body["can_be_sent"]) == (200, False)
-    assert code in [found["code"] for found in reply.body["findings"]]
+    assert code in [finding["code"] for finding in reply.body["findings"]]
     assert shown.body == {**reply.body, "subject": None, "html": None, "text": None}
 
 
@@ -169,7 +169,7 @@ def acme(alice: Caller, settings: LazySettings) -> Caller:
     """Alice's program, in a workspace that has all that a footer needs."""
     settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
     organisation = Organisation("Acme", "1 Road", "https://acme.example/leave")
-    actions.set_organisation(alice.workspace_id, organisation, actor="alice")
+    workspaces.set_organisation(alice.workspace_id, organisation, actor="alice")
     return alice
 
 
@@ -188,7 +188,7 @@ def test_without_being_asked_for_there_is_no_footer_and_no_link(acme: Caller) ->
     linked = seen(acme, body="{{ unsubscribe_url }}").body
 
     assert "1 Road" not in shown["html"]
-    assert [found["place"] for found in linked["findings"]] == ["unsubscribe_url"]
+    assert [finding["place"] for finding in linked["findings"]] == ["unsubscribe_url"]
     assert seen(acme, body="{{ unsubscribe_url }}", has_footer=True).body["can_be_sent"] is True
 
 
@@ -196,7 +196,7 @@ def test_a_workspace_without_a_footer_is_told_what_it_lacks(alice: Caller) -> No
     reply, shown = checked(alice, has_footer=True), seen(alice, has_footer=True)
 
     assert reply.body["can_be_sent"] is False
-    assert [found["code"] for found in reply.body["findings"]] == [
+    assert [finding["code"] for finding in reply.body["findings"]] == [
         "footer_env_missing",
         "footer_missing",
     ]
@@ -226,32 +226,32 @@ def test_a_hostile_template_is_answered_with_findings_or_with_text(
         assert shown.status == 422
         return
     assert shown.status == 200, shown.body
-    faults = [found for found in shown.body["findings"] if not found["is_warning"]]
+    faults = [finding for finding in shown.body["findings"] if not finding["is_warning"]]
     assert bool(faults) is (shown.body["html"] is None)
-    told = json.dumps(shown.body)
+    answer = json.dumps(shown.body)
     for leak in ("<class", "built-in", "object at 0x", "dict_items", "root:x:"):
-        assert leak not in told or leak in body
+        assert leak not in answer or leak in body
 
 
 def operations() -> list[tuple[str, str, str]]:
     """Each operation on content: its method, its path, and the scope that it asks for."""
-    found = []
-    for path, methods in openapi.described()["paths"].items():
+    described = []
+    for path, methods in openapi.build_document()["paths"].items():
         if not path.startswith(("/v1/templates", "/v1/articles", "/v1/content")):
             continue
         for method, operation in methods.items():
             reads = method == "get" or operation["operationId"].startswith(("preview", "check"))
             scope = Scope.CONTENT_READ if reads else Scope.CONTENT_WRITE
             named = path.format(template_id="welcome", key="news", number=1, slice_id=1)
-            found.append((method.upper(), named, scope.value))
-    return found
+            described.append((method.upper(), named, scope.value))
+    return described
 
 
 @pytest.mark.parametrize(("method", "path", "scope"), operations())
 def test_each_operation_asks_for_a_key_and_its_scope(
     method: str, path: str, scope: str, db: None
 ) -> None:
-    others = [known for known in Scope if known.value != scope]
+    others = [other for other in Scope if other.value != scope]
     nobody = Caller(0, 0, "")
     halfway = caller("acme", scopes=others)
     allowed = caller("acme", scopes=[Scope(scope)])

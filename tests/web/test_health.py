@@ -134,15 +134,15 @@ def test_metrics_are_valid_prometheus_text_with_all_of_the_catalogue(client: Cli
     metrics.FINAL_STATES.add(5, state="no such state")
     metrics_store.flush()
 
-    found = families(client)
+    exposed = families(client)
 
-    assert {name.removesuffix("_total") for name in found} == {
+    assert {name.removesuffix("_total") for name in exposed} == {
         metric.name.removesuffix("_total") for metric in metrics.CATALOGUE
     }
-    assert values(found["pipeline_state_transitions"]) == {("SENT",): 7}
-    assert values(found["pipeline_validation_failures"]) == {("INVALID_EMAIL",): 2}
-    assert values(found["pipeline_retry_count"]) == {("retry",): 3}
-    assert values(found["pipeline_final_state"]) == {("other",): 5}
+    assert values(exposed["pipeline_state_transitions"]) == {("SENT",): 7}
+    assert values(exposed["pipeline_validation_failures"]) == {("INVALID_EMAIL",): 2}
+    assert values(exposed["pipeline_retry_count"]) == {("retry",): 3}
+    assert values(exposed["pipeline_final_state"]) == {("other",): 5}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -196,13 +196,13 @@ def test_gauges_tell_what_waits_and_since_when(client: Client) -> None:
     )
     ledger.hold(held, reason=Reason.PAUSED, actor="alice")
 
-    found = families(client)
+    exposed = families(client)
 
-    [oldest] = values(found["postledger_due_oldest_seconds"]).values()
+    [oldest] = values(exposed["postledger_due_oldest_seconds"]).values()
     assert 89 < oldest < 100
-    assert values(found["postledger_waiting_batches"]) == {("ready",): 2}
-    assert values(found["postledger_held_streams"]) == {(): 1}
-    assert values(found["postledger_held_senders"]) == {}
+    assert values(exposed["postledger_waiting_batches"]) == {("ready",): 2}
+    assert values(exposed["postledger_held_streams"]) == {(): 1}
+    assert values(exposed["postledger_held_senders"]) == {}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -210,10 +210,10 @@ def test_work_that_is_leased_or_not_due_is_not_the_oldest(client: Client) -> Non
     stream_id = cast.stream(mails=3)
     cast.claim(stream_id)
 
-    found = families(client)
+    exposed = families(client)
 
-    assert values(found["postledger_due_oldest_seconds"]) == {}
-    assert values(found["postledger_waiting_batches"]) == {}
+    assert values(exposed["postledger_due_oldest_seconds"]) == {}
+    assert values(exposed["postledger_waiting_batches"]) == {}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -224,7 +224,7 @@ def test_doubts_are_counted_wherever_their_counter_stands(client: Client) -> Non
     ledger.fold()
 
     assert values(families(client)["postledger_in_doubt"]) == {(): 3}
-    assert backlog.in_doubt() == 3
+    assert backlog.count_in_doubt() == 3
 
 
 @pytest.mark.django_db(transaction=True)

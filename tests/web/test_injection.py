@@ -68,10 +68,10 @@ def test_a_field_with_a_line_end_is_refused_or_harmless(
 
 def composed(id_: str) -> bytes:
     """The mail as a dispatcher would write it."""
-    found = DeliveryId.parse(id_)
-    assert found
-    body = queries.bodies(found.stream_id, [found.position])[found.position]
-    line = queries.delivery(found.stream_id, found.position)
+    delivery_id = DeliveryId.parse(id_)
+    assert delivery_id
+    body = queries.read_bodies(delivery_id.stream_id, [delivery_id.position])[delivery_id.position]
+    line = queries.find_delivery(delivery_id.stream_id, delivery_id.position)
     assert line
     letter = Parts(
         sender=Mailbox("news@acme.example"),
@@ -84,4 +84,4 @@ def composed(id_: str) -> bytes:
         headers=body.headers or {},
         attachments=tuple(body.attachments),
     )
-    return mime.compose(letter, reference=found.text())
+    return mime.compose(letter, reference=delivery_id.text())

@@ -63,9 +63,9 @@ def test_of_a_large_list_an_estimate_is_told_as_one(alice: Caller) -> None:
             " SELECT c.id, l.id, 'active' FROM contacts_contact c, contacts_list l"
         )
 
-    told = alice.get("/v1/lists/news").body["subscriptions"]["active"]
+    count = alice.get("/v1/lists/news").body["subscriptions"]["active"]
 
-    assert (told["number"] > 10_000, told["is_exact"]) == (True, False)
+    assert (count["number"] > 10_000, count["is_exact"]) == (True, False)
 
 
 def test_a_change_leaves_what_it_does_not_name(alice: Caller) -> None:

@@ -53,20 +53,20 @@ def test_a_key_with_one_letter_changed_is_none(alice: Caller) -> None:
 
 @pytest.mark.parametrize("body", ["{", "", "\x00", "{'a': 1}", "[" * 100_000])
 def test_a_body_that_is_no_json_is_a_bad_request(body: str, alice: Caller) -> None:
-    status, told, _ = ask(
+    status, problem, _ = ask(
         "POST", "/v1/email/send", alice.token, data=body, content_type="application/json"
     )
 
-    assert (status, told["code"]) == ((400, "bad_request") if body else (422, "INVALID_PAYLOAD"))
+    assert (status, problem["code"]) == ((400, "bad_request") if body else (422, "INVALID_PAYLOAD"))
 
 
 @pytest.mark.parametrize("body", ["null", "[]", "5", '"x"'])
 def test_json_that_is_no_object_is_an_invalid_payload(body: str, alice: Caller) -> None:
-    status, told, _ = ask(
+    status, problem, _ = ask(
         "POST", "/v1/email/send", alice.token, data=body, content_type="application/json"
     )
 
-    assert (status, told["code"]) == (422, "INVALID_PAYLOAD")
+    assert (status, problem["code"]) == (422, "INVALID_PAYLOAD")
 
 
 @pytest.mark.parametrize(
@@ -218,4 +218,4 @@ def test_what_one_request_bound_is_not_on_the_next_ones_line(
 
 
 def test_the_statuses_that_the_api_may_answer_are_these() -> None:
-    assert set(problems.KINDS) == {400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503}
+    assert set(problems.DEFAULTS) == {400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503}

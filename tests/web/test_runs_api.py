@@ -8,11 +8,11 @@ import pytest
 from django.conf import LazySettings
 from django.db import connection
 
-from postledger.campaigns import ending, planning
+from postledger.campaigns import planning, run_control
 from postledger.campaigns.models import Run
-from postledger.deliveries import ledger, speed
+from postledger.deliveries import ledger, reporting
 from postledger.deliveries.reasons import Reason
-from postledger.deliveries.speed import Results
+from postledger.deliveries.reporting import LatestResults
 from tests import cast
 from tests.campaigns import press
 from tests.web import newsroom
@@ -55,7 +55,7 @@ def test_a_campaign_is_made_previewed_tested_launched_steered_and_closed(alice: 
     newsroom.book(run_id, newsroom.refused, size=2)
     newsroom.book(run_id, newsroom.taken)
 
-    assert ending.end_all() == 0
+    assert run_control.end_finished_runs() == 0
     opened = alice.get(f"/v1/runs/{run_id}").body
     assert (opened["state"], opened["books"]["states"]["failed"]) == ("open", 2)
     retried = alice.post(f"/v1/runs/{run_id}/retry", {}).body
@@ -145,12 +145,12 @@ def test_why_planning_stands_still_is_told_until_it_goes_on(alice: Caller) -> No
     ]
     with connection.cursor() as cursor:
         cursor.execute("UPDATE contacts_list SET key = 'olds'")
-    planning.plan(UUID(run_id))
+    planning.plan_run(UUID(run_id))
 
     stuck = alice.get(f"/v1/runs/{run_id}").body
     with connection.cursor() as cursor:
         cursor.execute("UPDATE contacts_list SET key = 'news'")
-    planning.plan(UUID(run_id))
+    planning.plan_run(UUID(run_id))
     going = alice.get(f"/v1/runs/{run_id}").body
 
     assert stuck["state"] == "planning"
@@ -166,7 +166,7 @@ def test_a_cancelled_run_books_its_rest_and_the_rest_can_be_sent(alice: Caller) 
 
     steer(alice, run_id, "cancel")
     ledger.drain(newsroom.stream_of(run_id))
-    ending.end_all()
+    run_control.end_finished_runs()
     ended = steer(alice, run_id, "cancel")
     rest = alice.post(f"/v1/runs/{run_id}/rest", None)
     planned = press.planned(rest.body["run_id"])
@@ -213,10 +213,10 @@ def test_only_failures_of_the_code_that_is_named_go_again(alice: Caller) -> None
 def test_a_speed_is_told_of_many_fresh_results_only(
     count: int, first: int, last: int, expected: float | None
 ) -> None:
-    results = Results(count, NOW - timedelta(seconds=first), NOW - timedelta(seconds=last))
+    results = LatestResults(count, NOW - timedelta(seconds=first), NOW - timedelta(seconds=last))
 
-    assert speed.per_second(results, now=NOW) == expected
-    assert speed.per_second(Results(0, None, None), now=NOW) is None
+    assert reporting.results_per_second(results, now=NOW) == expected
+    assert reporting.results_per_second(LatestResults(0, None, None), now=NOW) is None
 
 
 def test_speed_and_end_are_told_while_it_sends_and_only_then(alice: Caller) -> None:

@@ -7,8 +7,8 @@ from django.db import connection
 
 from postledger.accounts.models import Sender
 from postledger.deliveries import entries, ledger, search
-from postledger.deliveries.entries import Body, Kind, Line
-from postledger.deliveries.search import Cursor, Filters
+from postledger.deliveries.entries import Body, NewDelivery, StreamKind
+from postledger.deliveries.search import MailCursor, MailFilters
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 from tests import cast
@@ -20,9 +20,9 @@ NOW = datetime.now(UTC)
 
 
 def subjects(alice: Caller, **question: str) -> list[str]:
-    found = alice.get("/v1/email", **question)
-    assert found.status == 200, found.body
-    return [mail["subject"] for mail in found.body["mails"]]
+    reply = alice.get("/v1/email", **question)
+    assert reply.status == 200, reply.body
+    return [mail["subject"] for mail in reply.body["mails"]]
 
 
 def test_mails_are_found_newest_first_from_all_senders(alice: Caller) -> None:
@@ -86,16 +86,16 @@ def test_mails_are_found_by_time(alice: Caller) -> None:
 def test_pages_give_every_mail_once(limit: int, question: dict[str, str], alice: Caller) -> None:
     alice.batch(*({"subject": f"Mail {n}"} for n in range(7)))
 
-    found: list[str] = []
+    subjects_seen: list[str] = []
     page = alice.get("/v1/email", limit=str(limit), **question).body
     for _ in range(20):
-        found += [mail["subject"] for mail in page["mails"]]
+        subjects_seen += [mail["subject"] for mail in page["mails"]]
         if page["next"] is None:
             break
         page = alice.get("/v1/email", limit=str(limit), cursor=page["next"], **question).body
 
     assert page["next"] is None
-    assert found == [f"Mail {n}" for n in reversed(range(7))]
+    assert subjects_seen == [f"Mail {n}" for n in reversed(range(7))]
 
 
 def months() -> list[datetime]:
@@ -105,35 +105,37 @@ def months() -> list[datetime]:
 def test_pages_go_on_in_older_months() -> None:
     owner = cast.sender()
     for month in months():
-        stream_id = cast.stream(Kind.TRANSACTIONAL, now=month)
+        stream_id = cast.stream(StreamKind.TRANSACTIONAL, now=month)
         ledger.enqueue(
             stream_id,
-            [Line(f"r{n}@example.com", body=Body(f"{month:%m}-{n}", "x")) for n in range(3)],
+            [NewDelivery(f"r{n}@example.com", body=Body(f"{month:%m}-{n}", "x")) for n in range(3)],
             due_at=NOW,
         )
-    found: list[str] = []
-    after: Cursor | None = None
+    subjects_seen: list[str] = []
+    after: MailCursor | None = None
     for _ in range(12):
         page = search.search(
             owner.workspace_id,
-            Filters(),
+            MailFilters(),
             limit=2,
             now=datetime(2026, 12, 20, tzinfo=UTC),
             after=after,
         )
-        found += [mail.subject for mail in page.mails]
+        subjects_seen += [mail.subject for mail in page.mails]
         after = page.after
         if after is None:
             break
 
-    assert found == [f"{month}-{n}" for month in ("12", "11", "10", "08") for n in (2, 1, 0)]
+    assert subjects_seen == [
+        f"{month}-{n}" for month in ("12", "11", "10", "08") for n in (2, 1, 0)
+    ]
 
 
 @pytest.fixture
 def many() -> int:
     """The stream of 6,000 mails of acme, of which the oldest was accepted."""
-    stream_id = cast.stream(Kind.TRANSACTIONAL)
-    lines = [Line("a@example.com", body=Body("x", "x", tags=("x",)))] * 1000
+    stream_id = cast.stream(StreamKind.TRANSACTIONAL)
+    lines = [NewDelivery("a@example.com", body=Body("x", "x", tags=("x",)))] * 1000
     for _ in range(6):
         ledger.enqueue(stream_id, lines, due_at=NOW)
     cast.book(stream_id, lambda position: entries.accepted(position, message_id="m"))
@@ -142,7 +144,7 @@ def many() -> int:
 
 def test_a_search_looks_at_so_many_lines_and_goes_on_from_there(many: int) -> None:
     workspace_id = cast.sender().workspace_id
-    asked = Filters(state=State.ACCEPTED)
+    asked = MailFilters(state=State.ACCEPTED)
 
     first = search.search(workspace_id, asked, limit=10, now=datetime.now(UTC))
     second = search.search(workspace_id, asked, limit=10, now=datetime.now(UTC), after=first.after)
@@ -154,15 +156,15 @@ def test_a_search_looks_at_so_many_lines_and_goes_on_from_there(many: int) -> No
 @pytest.mark.parametrize(
     "asked",
     [
-        Filters(),
-        Filters(address="a@example.com"),
-        Filters(tag="x"),
-        Filters(address="a@example.com", tag="x"),
-        Filters(state=State.ACCEPTED),
-        Filters(since=NOW - timedelta(hours=1), until=NOW + timedelta(hours=1)),
+        MailFilters(),
+        MailFilters(address="a@example.com"),
+        MailFilters(tag="x"),
+        MailFilters(address="a@example.com", tag="x"),
+        MailFilters(state=State.ACCEPTED),
+        MailFilters(since=NOW - timedelta(hours=1), until=NOW + timedelta(hours=1)),
     ],
 )
-def test_a_search_scans_no_table_from_end_to_end(asked: Filters, many: int) -> None:
+def test_a_search_scans_no_table_from_end_to_end(asked: MailFilters, many: int) -> None:
     def scans() -> int:
         cursor.execute(
             "SELECT coalesce(sum(seq_scan), 0) FROM pg_stat_xact_user_tables"

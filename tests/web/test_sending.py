@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from postledger.accounts import actions
+from postledger.accounts import keys
 from postledger.accounts.keys import Scope
 from postledger.contacts.models import Contact
 from postledger.deliveries import entries, ledger, queries
@@ -19,9 +19,9 @@ from tests.web.callers import MAIL, Caller, caller
 
 
 def stream_of(id_: str) -> int:
-    found = DeliveryId.parse(id_)
-    assert found
-    return found.stream_id
+    delivery_id = DeliveryId.parse(id_)
+    assert delivery_id
+    return delivery_id.stream_id
 
 
 def test_a_mail_is_taken_and_told_by_the_ids_of_its_request(alice: Caller) -> None:
@@ -124,7 +124,7 @@ def test_everything_a_mail_may_have_is_taken(alice: Caller) -> None:
     assert taken.status == 202, taken.body
     id_ = DeliveryId.parse(taken.body["id"])
     assert id_
-    body = queries.bodies(id_.stream_id, [id_.position])[id_.position]
+    body = queries.read_bodies(id_.stream_id, [id_.position])[id_.position]
     assert body.attachments[0].content == b"hello"
     assert (body.to_name, body.reply_to) == ("Alice", "help@acme.example")
     seen = alice.get(taken.body["links"]["self"]).body
@@ -275,7 +275,7 @@ def test_a_key_does_what_its_scopes_say(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_mail_costs_one_question_to_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "KNOWN_FOR", 60.0)
+    monkeypatch.setattr(auth, "CACHE_SECONDS", 60.0)
     alice = caller("acme")
     alice.send()  # opens the stream and recognises the key
 
@@ -287,7 +287,7 @@ def test_a_mail_costs_one_question_to_the_database(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.django_db(transaction=True)
 def test_a_mail_under_a_key_costs_four(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "KNOWN_FOR", 60.0)
+    monkeypatch.setattr(auth, "CACHE_SECONDS", 60.0)
     alice = caller("acme")
     alice.send()
 
@@ -300,12 +300,12 @@ def test_a_mail_under_a_key_costs_four(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_revoked_key_is_refused_within_a_second(alice: Caller) -> None:
     assert alice.send().status == 202
 
-    actions.revoke_key(
+    keys.revoke_key(
         alice.workspace_id,
         prefix=alice.token.partition(".")[0],
         actor="alice",
         now=datetime.now(UTC),
     )
-    time.sleep(auth.KNOWN_FOR)
+    time.sleep(auth.CACHE_SECONDS)
 
     assert alice.send().status == 401

@@ -38,11 +38,11 @@ def leave(who: Caller, path: str) -> Reply:
 
 
 def subscribed(who: Caller, path: str) -> dict[str, str]:
-    found = who.get(path).body["subscriptions"]
-    return {one["list"]: one["state"] for one in found}
+    subscriptions = who.get(path).body["subscriptions"]
+    return {item["list"]: item["state"] for item in subscriptions}
 
 
-def told(who: Caller, path: str) -> list[tuple[str, str | None, str | None, str | None]]:
+def history(who: Caller, path: str) -> list[tuple[str, str | None, str | None, str | None]]:
     """Oldest first."""
     events = who.get(f"{path}/history", limit="100").body["events"]
     names = ("action", "list", "before", "after")
@@ -65,7 +65,7 @@ def test_a_consent_from_asking_to_leaving(alice: Caller, r1: str) -> None:
     assert chosen.body["preferences"] == PREFERENCES
     assert alice.get(r1).body["subscriptions"][0]["preferences"] == PREFERENCES
     assert subscribed(alice, r1) == {"news": "unsubscribed"}
-    assert told(alice, r1) == [
+    assert history(alice, r1) == [
         ("subscribed", "news", None, "pending"),
         ("confirmed", "news", "pending", "active"),
         ("paused", "news", "active", "paused"),
@@ -113,7 +113,7 @@ def test_what_is_asked_for_twice_happens_once(alice: Caller, r1: str) -> None:
     for _ in range(2):
         assert leave(alice, r1).status == 204
 
-    assert [action for action, *_ in told(alice, r1)] == [
+    assert [action for action, *_ in history(alice, r1)] == [
         "subscribed",
         "preferences_changed",
         "paused",
@@ -168,7 +168,7 @@ def test_a_state_and_wrong_preferences_are_refused_together(alice: Caller, r1: s
     refused = put(alice, r1, state="active", preferences={"notify_on": [""]})
 
     assert (refused.status, refused.body["code"]) == (422, "invalid_preferences")
-    assert (subscribed(alice, r1), told(alice, r1)) == ({}, [])
+    assert (subscribed(alice, r1), history(alice, r1)) == ({}, [])
 
 
 @pytest.mark.parametrize("state", ["paused", "unsubscribed", None])
@@ -177,7 +177,7 @@ def test_what_was_never_asked_for_is_not_changed(state: str | None, alice: Calle
 
     assert (refused.status, refused.body["code"]) == (422, "subscription_unknown")
     assert confirm(alice, r1).body["code"] == "subscription_unknown"
-    assert (subscribed(alice, r1), told(alice, r1)) == ({}, [])
+    assert (subscribed(alice, r1), history(alice, r1)) == ({}, [])
 
 
 def test_only_an_active_subscription_is_paused(alice: Caller, r1: str) -> None:
@@ -215,7 +215,7 @@ def test_who_leaves_everything_is_restored_with_a_reason(alice: Caller, r1: str)
     restored = alice.post(f"{r1}/restore", {"reason": "Wrote to us."})
     assert (restored.status, restored.body["state"]) == (200, "active")
     assert restored.body["suppression"] is None
-    assert told(alice, r1) == [
+    assert history(alice, r1) == [
         ("unsubscribed", None, "active", "unsubscribed"),
         ("restored", None, "unsubscribed", "active"),
     ]
@@ -297,4 +297,4 @@ def test_a_list_that_is_not_in_use_is_not_found(key: str, alice: Caller, r1: str
     assert {(reply.status, reply.body["code"]) for reply in replies} == {(404, "not_found")}
     # Who left a list that is out of use has left it all the same.
     assert alice.ask("DELETE", path).status == (204 if key == "archived" else 404)
-    assert [found["key"] for found in alice.get("/v1/lists").body["lists"]] == ["archived", "news"]
+    assert [item["key"] for item in alice.get("/v1/lists").body["lists"]] == ["archived", "news"]

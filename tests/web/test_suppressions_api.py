@@ -33,8 +33,8 @@ def test_an_address_is_suppressed_found_and_restored(alice: Caller) -> None:
         "has_left": False,
         "created_at": kept["created_at"],
     }
-    found = alice.get("/v1/suppressions", address=R1).body
-    assert found == {"suppressions": [kept], "next": None}
+    page = alice.get("/v1/suppressions", address=R1).body
+    assert page == {"suppressions": [kept], "next": None}
     assert restore(alice) == {"is_restored": True, "suppression": None}
     assert restore(alice) == {"is_restored": False, "suppression": None}
     assert alice.get("/v1/suppressions", address=R1).body["suppressions"] == []
@@ -47,15 +47,15 @@ def test_one_list_is_kept_from_an_address_and_its_contact(alice: Caller) -> None
     suppress(alice, list="news", reason="complained")
     suppress(alice, reason="bounced")
 
-    found = alice.get("/v1/suppressions", address=R1).body["suppressions"]
-    assert [(one["list"], one["reason"]) for one in found] == [
+    suppressions = alice.get("/v1/suppressions", address=R1).body["suppressions"]
+    assert [(item["list"], item["reason"]) for item in suppressions] == [
         (None, "bounced"),
         ("news", "complained"),
     ]
     whole = alice.get(f"/v1/contacts/{contact['id']}").body
     assert (whole["state"], whole["subscriptions"][0]["state"]) == ("bounced", "suppressed")
     restore(alice, list="news")
-    assert [one["list"] for one in alice.get("/v1/suppressions").body["suppressions"]] == [None]
+    assert [item["list"] for item in alice.get("/v1/suppressions").body["suppressions"]] == [None]
 
 
 def test_of_several_reasons_the_strongest_is_kept(alice: Caller) -> None:
@@ -89,7 +89,7 @@ def test_pages_hold_every_suppression_once(alice: Caller) -> None:
     question: dict[str, str] = {"limit": "2"}
     while True:
         page = alice.get("/v1/suppressions", **question).body
-        seen += [(one["address"], one["list"]) for one in page["suppressions"]]
+        seen += [(item["address"], item["list"]) for item in page["suppressions"]]
         if page["next"] is None:
             break
         question["cursor"] = page["next"]

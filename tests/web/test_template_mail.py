@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
-from postledger.accounts import actions
+from postledger.accounts import workspaces
 from postledger.accounts.queries import Organisation
-from postledger.contacts import unsubscribe
-from postledger.contacts.unsubscribe import Wish
+from postledger.contacts import unsubscribe_links
+from postledger.contacts.unsubscribe_links import UnsubscribeRequest
 from postledger.content import letters, templates
-from postledger.content.source import Format, Source
+from postledger.content.rendering.source import Format, Source
+from postledger.content.versions import Version
 from postledger.deliveries import queries
 from postledger.deliveries.entries import Body
 from postledger.lib.ids import DeliveryId
@@ -43,7 +44,7 @@ def stored(reply: Reply) -> Body:
     assert reply.status == 202, reply.body
     named = DeliveryId.parse(reply.body["id"])
     assert named
-    return queries.bodies(named.stream_id, [named.position])[named.position]
+    return queries.read_bodies(named.stream_id, [named.position])[named.position]
 
 
 @pytest.mark.parametrize("locale", ["en", "ru", "pt", "pt-BR", "RU"])
@@ -115,7 +116,7 @@ def test_a_stored_mail_can_be_made_again_from_its_letter(alice: Caller) -> None:
 
     assert letter
     filled = letter.fill({"name": "", **VARIABLES, "email": "alice@example.com"})
-    assert (filled.subject, *letter.whole(filled)) == (mail.subject, mail.html, mail.text)
+    assert (filled.subject, *letter.join(filled)) == (mail.subject, mail.html, mail.text)
 
 
 def test_another_workspaces_template_is_unknown(alice: Caller) -> None:
@@ -125,10 +126,7 @@ def test_another_workspaces_template_is_unknown(alice: Caller) -> None:
     templates.add_version(
         alice.workspace_id,
         key="welcome",
-        required=[],
-        optional=[],
-        fallback_locale="en",
-        texts=texts,
+        version=Version((), (), "en", tuple(texts)),
         actor="alice",
     )
 
@@ -154,8 +152,10 @@ def test_a_repeat_under_a_key_is_told_apart_by_its_variables(alice: Caller) -> N
 def footer(alice: Caller, settings: LazySettings) -> str:
     settings.UNSUBSCRIBE_SECRET = SECRET
     organisation = Organisation("Acme Ltd", "1 Main St", "https://acme.example/unsubscribe")
-    actions.set_organisation(alice.workspace_id, organisation, actor="alice")
-    token = unsubscribe.token(Wish("alice@example.com", "news"), secret=SECRET.encode())
+    workspaces.set_organisation(alice.workspace_id, organisation, actor="alice")
+    token = unsubscribe_links.sign_token(
+        UnsubscribeRequest("alice@example.com", "news"), secret=SECRET.encode()
+    )
     return f"https://acme.example/unsubscribe?token={token}"
 
 

@@ -65,7 +65,7 @@ def test_the_list_has_the_workspaces_own_and_those_of_the_product(alice: Caller)
 
     listed = alice.get("/v1/templates").body["templates"]
 
-    assert [(found["id"], found["is_builtin"]) for found in listed] == [
+    assert [(template["id"], template["is_builtin"]) for template in listed] == [
         ("open-seat", True),
         ("welcome", False),
     ]

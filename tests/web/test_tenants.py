@@ -6,9 +6,9 @@ from uuid import uuid4
 import pytest
 from django.conf import LazySettings
 
-from postledger.accounts import actions
+from postledger.accounts import workspaces
 from postledger.accounts.queries import Organisation
-from postledger.deliveries.entries import Kind
+from postledger.deliveries.entries import StreamKind
 from postledger.lib.ids import DeliveryId
 from postledger.web.api import openapi
 from tests import cast
@@ -80,7 +80,7 @@ OTHERS = {
 
 
 def operations() -> set[str]:
-    paths = openapi.described()["paths"].values()
+    paths = openapi.build_document()["paths"].values()
     return {operation["operationId"] for methods in paths for operation in methods.values()}
 
 
@@ -118,7 +118,7 @@ def test_a_mail_of_acme_is_to_charlie_as_one_that_does_not_exist(
 def test_a_try_and_a_campaigns_mail_are_not_found_either(alice: Caller) -> None:
     own = DeliveryId.parse(alice.send().body["id"])
     assert own
-    campaign = cast.stream(Kind.CAMPAIGN, mails=1)
+    campaign = cast.stream(StreamKind.CAMPAIGN, mails=1)
 
     for id_ in (DeliveryId(own.stream_id, own.position, 1), DeliveryId(campaign, 0)):
         assert alice.get(f"/v1/email/{id_.text()}").status == 404
@@ -222,7 +222,7 @@ def test_charlie_lists_nothing_of_acmes_and_may_use_its_keys(
     listed = charlie.get(f"/v1/{kind}").body[kind]
     own = charlie.post(f"/v1/{kind}", new[kind])
 
-    assert [found for found in listed if not found.get("is_builtin")] == []
+    assert [item for item in listed if not item.get("is_builtin")] == []
     assert own.status == 201
     assert alice.ask("DELETE", "/v1/articles/plan").status == (204 if kind == "articles" else 404)
     assert charlie.get(f"/v1/{kind}/plan").body == own.body
@@ -234,7 +234,9 @@ def test_charlies_content_has_charlies_footer(
     settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
     for who, name in ((alice, "Acme"), (charlie, "Globex")):
         page = f"https://{name.lower()}.example/leave"
-        actions.set_organisation(who.workspace_id, Organisation(name, "1 Road", page), actor="test")
+        workspaces.set_organisation(
+            who.workspace_id, Organisation(name, "1 Road", page), actor="test"
+        )
     words = {"subject": "a", "format": "markdown", "body": "b", "has_footer": True}
 
     shown = charlie.post("/v1/content/preview", words).body
@@ -286,7 +288,7 @@ def test_a_subscription_of_acme_is_to_charlie_as_one_that_does_not_exist(
     assert_not_found(SUBSCRIPTIONS[operation], charlie, both)
 
     assert alice.get(f"/v1/contacts/{id_}").body == before
-    assert [found["key"] for found in charlie.get("/v1/lists").body["lists"]] == ["secret-plan"]
+    assert [item["key"] for item in charlie.get("/v1/lists").body["lists"]] == ["secret-plan"]
     assert SUBSCRIPTIONS[operation](alice, both).status in {200, 204}
 
 

@@ -45,7 +45,7 @@ def test_a_key_beyond_its_rate_is_told_when_to_come_back(
     alice, bob = caller("acme"), caller("acme")
     if redis == "up":
         # Keys of an earlier run had the same numbers, and Redis remembers them.
-        counted = throttle.throttle()
+        counted = throttle.with_rate(rate)
         for who in (alice, bob):
             counted._shared.clear(counted._rate, str(who.key_id))
 
@@ -59,9 +59,9 @@ def test_a_key_beyond_its_rate_is_told_when_to_come_back(
 
 @pytest.mark.usefixtures("patient_throttle")
 def test_processes_share_a_rate_in_redis(settings: LazySettings, key_id: int) -> None:
-    one, other = (Throttle("10/hour", settings.REDIS_URL) for _ in range(2))
+    first, other = (Throttle("10/hour", settings.REDIS_URL) for _ in range(2))
 
-    assert taken(one, key_id, 6) + taken(other, key_id, 20) == 10
+    assert taken(first, key_id, 6) + taken(other, key_id, 20) == 10
 
 
 @pytest.mark.usefixtures("patient_throttle")
@@ -75,9 +75,9 @@ def test_a_rate_drawn_in_blocks_is_used_up_to_the_last(
 
 
 def test_without_redis_each_process_counts_for_itself(key_id: int) -> None:
-    one, other = (Throttle("10/year", DEAD) for _ in range(2))
+    first, other = (Throttle("10/year", DEAD) for _ in range(2))
 
-    assert (taken(one, key_id, 20), taken(other, key_id, 20)) == (10, 10)
+    assert (taken(first, key_id, 20), taken(other, key_id, 20)) == (10, 10)
 
 
 def test_a_redis_that_hangs_delays_one_request_and_no_more(
@@ -115,7 +115,7 @@ def test_a_rate_that_cannot_be_read_stops_the_process(
 ) -> None:
     monkeypatch.setenv("API_RATE", rate)
 
-    with pytest.raises(env.BadEnvironmentError, match="API_RATE: is no rate") as error:
+    with pytest.raises(env.BadEnvironmentError, match="API_RATE: is not a rate") as error:
         env.load()
 
     assert rate not in str(error.value).replace("100/second", "")

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from django.test import Client
 
-from postledger.contacts.importing import working
+from postledger.imports import worker_jobs
 from tests.web.callers import Caller, Reply, reply
 
 CSV = "text/csv"
@@ -37,7 +37,7 @@ def brought(who: Caller, content: bytes = PEOPLE) -> int:
 
 def work() -> None:
     """Does everything that is due, as a worker would."""
-    while working.do_next(lambda: False):
+    while worker_jobs.do_next_job(lambda: False):
         pass
 
 

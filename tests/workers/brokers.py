@@ -13,8 +13,8 @@ from celery import Celery
 from django.conf import settings
 from kombu import Connection
 
-from postledger.workers import queues
-from tests.workers.patients import free_port
+from postledger.workers import celery_settings
+from tests.cli.installations import free_port
 
 
 @contextmanager
@@ -26,20 +26,20 @@ def own_queues() -> Iterator[str]:
     finally:
         with Connection(settings.CELERY_BROKER_URL) as connection:
             channel: Any = connection.default_channel
-            for name in ("bells", "upkeep"):
+            for name in ("wake-ups", "upkeep"):
                 channel.queue_delete(f"{prefix}.{name}")
             channel.exchange_delete(prefix)
 
 
 def celery_app(prefix: str, url: str = "") -> Celery:
     app = Celery("test", set_as_current=False, fixups=[])
-    app.conf.update(queues.settings(url or settings.CELERY_BROKER_URL, prefix))
+    app.conf.update(celery_settings.settings(url or settings.CELERY_BROKER_URL, prefix))
     return app
 
 
 @contextmanager
-def hung_up(app: Celery) -> Iterator[Celery]:
-    """Bells are published through this app while the block runs."""
+def default_app(app: Celery) -> Iterator[Celery]:
+    """Wake-ups are published through this app while the block runs."""
     before = celery._state.default_app  # type: ignore[attr-defined]
     app.set_default()
     try:
@@ -56,12 +56,12 @@ def declare(prefix: str) -> None:
             queue(connection.default_channel).declare()
 
 
-def taken(prefix: str) -> int:
-    """Takes the bells that lie in the queue, and counts them."""
+def take_wake_ups(prefix: str) -> int:
+    """Takes the wake-ups from the queue, and counts them."""
     count = 0
     with Connection(settings.CELERY_BROKER_URL) as connection:
         channel: Any = connection.default_channel
-        while channel.basic_get(f"{prefix}.bells", no_ack=True) is not None:
+        while channel.basic_get(f"{prefix}.wake-ups", no_ack=True) is not None:
             count += 1
     return count
 
@@ -91,23 +91,23 @@ class Line:
 @contextmanager
 def line() -> Iterator[Line]:
     broker = Connection(settings.CELERY_BROKER_URL).info()
-    there = (str(broker["hostname"]), int(broker["port"]))
+    broker_address = (str(broker["hostname"]), int(broker["port"]))
     with socket.create_server(("127.0.0.1", 0)) as server:
-        found = Line(server.getsockname()[1])
-        threading.Thread(target=_serve, args=(server, there, found), daemon=True).start()
+        line_ = Line(server.getsockname()[1])
+        threading.Thread(target=_serve, args=(server, broker_address, line_), daemon=True).start()
         try:
-            yield found
+            yield line_
         finally:
             server.shutdown(socket.SHUT_RDWR)
-            found.cut()
+            line_.cut()
 
 
-def _serve(server: socket.socket, there: tuple[str, int], found: Line) -> None:
+def _serve(server: socket.socket, broker_address: tuple[str, int], line_: Line) -> None:
     with suppress(OSError):
         while True:
             near, _ = server.accept()
-            far = socket.create_connection(there)
-            found.ends += [near, far]
+            far = socket.create_connection(broker_address)
+            line_.ends += [near, far]
             for ends in ((near, far), (far, near)):
                 threading.Thread(target=_pump, args=ends, daemon=True).start()
 

@@ -14,8 +14,9 @@ from django.db import connection
 from psycopg import sql as pg
 
 from postledger.deliveries.states import State
+from tests.cli import installations
 from tests.dispatch import office
-from tests.workers import brokers, patients
+from tests.workers import brokers
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -30,10 +31,10 @@ def by_template(source: str, copy: str) -> None:
 def by_dump(source: str, copy: str) -> None:
     _on_server(pg.SQL("CREATE DATABASE {}").format(pg.Identifier(copy)))
     with subprocess.Popen(
-        ["pg_dump", patients.database_url(source)], stdout=subprocess.PIPE
+        ["pg_dump", installations.database_url(source)], stdout=subprocess.PIPE
     ) as dump:
         subprocess.run(
-            ["psql", "-q", "-X", "-d", patients.database_url(copy)],
+            ["psql", "-q", "-X", "-d", installations.database_url(copy)],
             stdin=dump.stdout,
             stdout=subprocess.DEVNULL,
             check=True,
@@ -41,7 +42,7 @@ def by_dump(source: str, copy: str) -> None:
 
 
 def _on_server(statement: pg.Composed) -> None:
-    with psycopg.connect(patients.database_url("postgres"), autocommit=True) as server:
+    with psycopg.connect(installations.database_url("postgres"), autocommit=True) as server:
         server.execute(statement)
 
 
@@ -53,7 +54,7 @@ def copied(copy: Callable[[str, str], None]) -> Iterator[str]:
     _on_server(drop)
     copy(source, name)
     try:
-        yield patients.database_url(name)
+        yield installations.database_url(name)
     finally:
         _on_server(drop)
 
@@ -79,7 +80,7 @@ def test_a_copy_sends_nothing(copy: Callable[[str, str], None], tmp_path: Path) 
         }
         log = tmp_path / "log"
         with log.open("wb") as out:
-            command = [str(patients.POSTLEDGER), "worker", "--beat"]
+            command = [str(installations.POSTLEDGER), "worker", "--beat"]
             worker = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
         try:
             office.until(

@@ -13,8 +13,9 @@ import pytest
 from postledger.deliveries.states import State
 from postledger.dispatch.models import Worker
 from tests import children
+from tests.cli import installations
 from tests.dispatch import office
-from tests.workers import brokers, patients
+from tests.workers import brokers
 from tests.workers.worker_processes import child, ended, within, worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,7 +27,7 @@ MOST_SILENCE = 8.0
 @contextmanager
 def locked_batches() -> Iterator[None]:
     """Every statement about batches waits, as it does for a disk that hangs or for DDL."""
-    with psycopg.connect(patients.database_url()) as connection:
+    with psycopg.connect(installations.database_url()) as connection:
         connection.execute("LOCK TABLE deliveries_batch IN ACCESS EXCLUSIVE MODE")
         yield
 

@@ -12,8 +12,8 @@ from django.conf import settings
 
 from postledger.dispatch.models import Worker
 from tests import children
+from tests.cli import installations
 from tests.dispatch import office
-from tests.workers import patients
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def worker(
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Waits for its sign of life; what is left of it at the end is killed."""
     usual = {
-        "DATABASE_URL": patients.database_url(),
+        "DATABASE_URL": installations.database_url(),
         "SECRET_KEY": settings.SECRET_KEY,
         "BROKER_URL": broker or settings.CELERY_BROKER_URL,
         "QUEUE_PREFIX": prefix,
@@ -35,7 +35,7 @@ def worker(
     }
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [patients.POSTLEDGER, "worker", *flags],
+            [installations.POSTLEDGER, "worker", *flags],
             env={**os.environ, **usual, **environment},
             stdout=out,
             stderr=subprocess.STDOUT,

@@ -1,133 +1,284 @@
-"""What a workspace works with beside sending: the kinds, their settings, and reads of them."""
+"""Integrations of a workspace: Notion, Supabase and the admin password, with sealed settings."""
 
 import hmac
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, ClassVar
 from uuid import UUID
 
+from django.conf import settings as installation
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from postledger.accounts import sealing
+from postledger.accounts import constraints, queries, sealing, trail
 from postledger.accounts.models import Integration
+from postledger.accounts.provider_accounts import (
+    InvalidSettingsError,
+    Settings,
+    list_setting_errors,
+    merge_settings,
+)
+from postledger.lib.errors import RefusedError
 
 
-class Kind(StrEnum):
-    """It stands in the row; the table lets in no other word."""
+class IntegrationKind(StrEnum):
+    """As the row stores it; a constraint of the table lists the same values."""
 
     NOTION = "notion"  # pages that are mailed
     SUPABASE = "supabase"  # subscribers that are synced with the contacts
-    ADMIN = "admin"  # whoever knows its password sends articles without a key
+    ADMIN = "admin"  # a password that allows sending articles without an API key
 
 
-def _database_id(written: str) -> str:
+def _parse_database_id(text: str) -> str:
     try:
-        return str(UUID(written)) if written else ""
+        return str(UUID(text)) if text else ""
     except ValueError:
-        raise ValueError("is no id of a database: it has 32 digits from 0 to f") from None
+        raise ValueError("is not the id of a database: use 32 hexadecimal digits") from None
 
 
-type DatabaseId = Annotated[str, AfterValidator(_database_id)]
+type DatabaseId = Annotated[str, AfterValidator(_parse_database_id)]
 
 
-class Settings(BaseModel):
-    """What one kind needs; credentials are among it, and are not shown."""
+class IntegrationSettings(BaseModel):
+    """The settings of one kind; credentials do not appear in its repr."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[IntegrationKind]
 
 
-class Notion(Settings):
-    kind = Kind.NOTION
+class NotionSettings(IntegrationSettings):
+    kind = IntegrationKind.NOTION
 
     token: str = Field(min_length=1, repr=False)
-    mailouts: DatabaseId = ""  # where there is one, no page from elsewhere is mailed
-    errors: DatabaseId = ""  # where errors of mailouts are written to
+    mailouts: DatabaseId = ""  # if set, only pages of this database are mailed
+    errors: DatabaseId = ""  # receives the errors of mailouts
 
 
-class Supabase(Settings):
-    kind = Kind.SUPABASE
+class SupabaseSettings(IntegrationSettings):
+    kind = IntegrationKind.SUPABASE
 
     url: str = Field(pattern=r"^https?://[^\s?#]+$")
     api_key: str = Field(min_length=1, repr=False)  # of the service role
 
 
-class Admin(Settings):
-    """Given as a password, kept as its hash: nobody needs to read it again."""
+class AdminSettings(IntegrationSettings):
+    """Takes a password, and stores its hash."""
 
-    kind = Kind.ADMIN
+    kind = IntegrationKind.ADMIN
 
     password_hash: str = Field(pattern="^[0-9a-f]{64}$", repr=False)
 
     @model_validator(mode="before")
     @classmethod
     def _hash_password(cls, given: dict[str, object]) -> dict[str, object]:
-        rest = {name: value for name, value in given.items() if name != "password"}
+        remaining = {name: value for name, value in given.items() if name != "password"}
         password = given.get("password")
         if isinstance(password, str) and password:
-            return {**rest, "password_hash": _hash(password).hex()}
+            return {**remaining, "password_hash": _hash(password).hex()}
         if "password" in given or "password_hash" not in given:
-            raise ValueError("password: write one of at least one character")
-        return rest
+            raise ValueError("password: at least one character is required")
+        return remaining
 
     def admits(self, password: str) -> bool:
         return hmac.compare_digest(_hash(password), bytes.fromhex(self.password_hash))
 
 
 def _hash(password: str) -> bytes:
-    """A fast one, as of keys: it is sealed, so that nobody with a copy of the table can guess.
+    """A fast hash is enough: it is sealed, so a copy of the table does not help to guess it.
 
-    A password from a request may hold halves of characters, which only this encoding takes.
+    A password from a request may contain unpaired surrogates, which only this handler encodes.
     """
     return sha256(password.encode(errors="surrogatepass")).digest()
 
 
-MODELS: dict[Kind, type[Settings]] = {model.kind: model for model in (Notion, Supabase, Admin)}
+_MODELS: dict[IntegrationKind, type[IntegrationSettings]] = {
+    model.kind: model for model in (NotionSettings, SupabaseSettings, AdminSettings)
+}
 
 
-def notion(workspace_id: int) -> Notion | None:
-    return _read(workspace_id, Notion)
+def notion(workspace_id: int) -> NotionSettings | None:
+    return _read(workspace_id, NotionSettings)
 
 
-def supabase(workspace_id: int) -> Supabase | None:
-    return _read(workspace_id, Supabase)
+def supabase(workspace_id: int) -> SupabaseSettings | None:
+    return _read(workspace_id, SupabaseSettings)
 
 
-def admin(workspace_id: int) -> Admin | None:
-    return _read(workspace_id, Admin)
+def admin(workspace_id: int) -> AdminSettings | None:
+    return _read(workspace_id, AdminSettings)
 
 
-def workspaces(kind: Kind) -> list[int]:
-    """Those that are connected to one, the oldest first."""
+def _read[Model: IntegrationSettings](workspace_id: int, model: type[Model]) -> Model | None:
+    row = _rows(workspace_id, model.kind).first()
+    stored = sealing.unseal_settings(row) if row else None
+    return model.model_validate(stored) if stored else None
+
+
+def workspaces(kind: IntegrationKind) -> list[int]:
+    """The workspaces with this integration, the oldest first."""
     connected = Integration.objects.filter(kind=kind).exclude(sealed_settings=None)
     return list(connected.order_by("workspace_id").values_list("workspace_id", flat=True))
 
 
-def _read[Some: Settings](workspace_id: int, model: type[Some]) -> Some | None:
-    row = Integration.objects.filter(workspace_id=workspace_id, kind=model.kind).first()
-    stored = stored_settings(row) if row else None
-    return model.model_validate(stored) if stored else None
+def list_integrations(workspace_id: int) -> list[Integration]:
+    """Removed ones too: their rows have no settings."""
+    return list(Integration.objects.filter(workspace_id=workspace_id).order_by("kind"))
 
 
-def stored_settings(row: Integration) -> dict[str, object] | None:
-    """A row's settings, credentials among them: never show them; None when they were taken away."""
-    if row.sealed_settings is None:
-        return None
-    return sealing.unseal(row.workspace_id, bytes(row.sealed_settings), purpose=sealing.INTEGRATION)
+# The environment variable of each setting.
+_VARIABLES: Mapping[IntegrationKind, Mapping[str, str]] = {
+    IntegrationKind.NOTION: {
+        "token": "NOTION_TOKEN",
+        "mailouts": "NOTION_DB_MAILOUTS",
+        "errors": "NOTION_DB_ERRORS",
+    },
+    IntegrationKind.SUPABASE: {"url": "SUPABASE_URL", "api_key": "SUPABASE_SERVICE_ROLE_KEY"},
+    IntegrationKind.ADMIN: {"password": "ADMIN_PASSWORD"},
+}
 
 
-@dataclass(frozen=True, slots=True)
-class IntegrationFacts:
-    """An integration without its settings."""
+def read_environment() -> dict[IntegrationKind, dict[str, object]]:
+    """Settings that environment variables give, by kind; kinds without any are left out."""
+    settings_by_kind = {
+        kind: {
+            name: value
+            for name, variable in variables.items()
+            if (value := getattr(installation, variable))
+        }
+        for kind, variables in _VARIABLES.items()
+    }
+    return {kind: settings for kind, settings in settings_by_kind.items() if settings}
 
-    kind: str
-    is_removed: bool
-    updated_at: datetime
+
+def name_variables(kind: IntegrationKind, names: Iterable[str]) -> str:
+    """The environment variables of some settings, separated by commas."""
+    return ", ".join(_VARIABLES[kind][name] for name in names)
 
 
-def listed(workspace_id: int) -> list[IntegrationFacts]:
-    own = Integration.objects.filter(workspace_id=workspace_id).order_by("kind")
-    return [IntegrationFacts(row.kind, row.sealed_settings is None, row.updated_at) for row in own]
+class IntegrationChangedError(RefusedError):
+    code = "integration_changed"
+
+
+class FirstWorkspaceOnlyError(RefusedError):
+    code = "first_workspace_only"
+
+
+def set_integration(
+    workspace_id: int,
+    kind: IntegrationKind,
+    *,
+    changes: Settings,
+    is_anew: bool = False,
+    actor: str,
+) -> None:
+    """Changes some settings, or removes those whose value is None.
+
+    `is_anew` drops all stored settings first.
+    """
+    if kind in _FIRST_ONLY and workspace_id != queries.default_workspace_id():
+        raise FirstWorkspaceOnlyError(_FIRST_ONLY[kind])
+    if changes.get("password", "") is None:
+        raise InvalidSettingsError(
+            "A password cannot be unset. Replace it, or remove the integration: postledger"
+            f" integration remove WORKSPACE {kind.value}."
+        )
+    row = _rows(workspace_id, kind).first()
+    stored = {} if is_anew or row is None else sealing.unseal_settings(row)
+    settings = _validate(kind, merge_settings(stored, changes))
+    with constraints.refusing(accounts_integration_once=_changed(kind)):
+        _store(workspace_id, settings, over=row)
+        _note(workspace_id, kind, "set", actor=actor, settings=sorted(changes))
+
+
+def remove_integration(workspace_id: int, kind: IntegrationKind, *, actor: str) -> bool:
+    """Deletes the settings and keeps the row as removed; False if there are none."""
+    connected = _rows(workspace_id, kind).exclude(sealed_settings=None)
+    with transaction.atomic():
+        if not connected.update(sealed_settings=None, updated_at=Now()):
+            return False
+        _note(workspace_id, kind, "removed", actor=actor)
+    return True
+
+
+def fill_integration(
+    workspace_id: int, kind: IntegrationKind, *, settings: Settings, actor: str
+) -> tuple[str, ...] | None:
+    """Creates the integration from the environment's settings, and returns None.
+
+    An existing row stays; then returns the names of the settings that differ from it.
+    """
+    row = _rows(workspace_id, kind).first()
+    if row is not None:
+        return _find_differing(row, kind, settings)
+    validated = _validate(kind, settings)
+    with constraints.refusing(accounts_integration_once=_changed(kind)):
+        _store(workspace_id, validated, over=None)
+        _note(workspace_id, kind, "filled", actor=actor, settings=sorted(settings))
+    return None
+
+
+# A request with the password names no workspace, and only the first one's contacts are synced.
+_FIRST_ONLY = {
+    IntegrationKind.ADMIN: "Only the installation's first workspace can have an admin password."
+    " Create an API key instead: postledger key create.",
+    IntegrationKind.SUPABASE: "Only the installation's first workspace can sync with Supabase."
+    " Import the subscribers instead: postledger contacts import.",
+}
+
+
+def _find_differing(row: Integration, kind: IntegrationKind, given: Settings) -> tuple[str, ...]:
+    stored = sealing.unseal_settings(row)
+    if not stored:
+        return tuple(given)
+    current = _validate(kind, stored)
+    return tuple(
+        name for name, value in given.items() if _validate(kind, {**stored, name: value}) != current
+    )
+
+
+def _validate(kind: IntegrationKind, settings: Settings) -> IntegrationSettings:
+    model = _MODELS[kind]
+    errors = list_setting_errors(lambda: model.model_validate(settings))
+    if errors:
+        raise InvalidSettingsError(
+            f"Invalid settings for the integration {kind.value}: {'; '.join(errors)}."
+            " Correct them and try again."
+        )
+    return model.model_validate(settings)
+
+
+def _store(workspace_id: int, settings: IntegrationSettings, *, over: Integration | None) -> None:
+    """Writes only over the revision that was read: a concurrent change is not overwritten."""
+    kind = settings.kind
+    sealed = sealing.seal(workspace_id, settings.model_dump(), purpose=sealing.INTEGRATION)
+    if over is None:
+        Integration.objects.create(
+            workspace_id=workspace_id, kind=kind.value, sealed_settings=sealed
+        )
+        return
+    unchanged = _rows(workspace_id, kind).filter(updated_at=over.updated_at)
+    if not unchanged.update(sealed_settings=sealed, updated_at=Now()):
+        raise _changed(kind)
+
+
+def _changed(kind: IntegrationKind) -> IntegrationChangedError:
+    return IntegrationChangedError(
+        f"The integration {kind.value} was changed at the same time: check it and try again."
+    )
+
+
+def _rows(workspace_id: int, kind: IntegrationKind) -> QuerySet[Integration]:
+    return Integration.objects.filter(workspace_id=workspace_id, kind=kind.value)
+
+
+def _note(
+    workspace_id: int, kind: IntegrationKind, action: str, *, actor: str, **data: list[str]
+) -> None:
+    subject = f"integration {kind.value}"
+    trail.note(
+        workspace_id, actor=actor, action=f"integration.{action}", subject=subject, data=data
+    )

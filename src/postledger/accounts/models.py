@@ -1,4 +1,4 @@
-"""Who sends: workspaces, their members and keys, and the identities and accounts they send with."""
+"""Workspaces with their members, API keys, provider accounts, senders and integrations."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -6,15 +6,15 @@ from django.db.models.functions import Lower, Now
 
 
 class Workspace(models.Model):
-    """A tenant: nothing is ever shared between two of them."""
+    """A tenant: two workspaces share nothing."""
 
     name = models.TextField()
-    # What a footer says: who sends, from where, and the page on which mail can be stopped.
+    # The footer: the sender's name and postal address, and the unsubscribe page.
     org_name = models.TextField(db_default="")
     org_address = models.TextField(db_default="")
     unsubscribe_base_url = models.TextField(db_default="")
-    time_zone = models.TextField(db_default="UTC")  # of contacts of whom nobody knows theirs
-    test_emails = models.TextField(db_default="")  # whom a campaign's test goes to
+    time_zone = models.TextField(db_default="UTC")  # of contacts without one of their own
+    test_emails = models.TextField(db_default="")  # recipients of test sends
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -40,38 +40,38 @@ class Member(models.Model):
 
 
 class ApiKey(models.Model):
-    """A program's way in: shown once as prefix.secret, kept as the prefix and the secret's hash."""
+    """A program's credential: shown once as prefix.secret, stored as prefix and hash."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
     name = models.TextField()
     prefix = models.TextField(unique=True)
     secret_hash = models.BinaryField()
     scopes = ArrayField(models.TextField())
-    # Mails of a test key go to the sandbox, whatever account the sender has.
+    # Mail of a test key goes to the sandbox, whatever account the sender has.
     is_test = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())
     last_used_at = models.DateTimeField(null=True)
-    # A key that was rotated works on until then, so that both can be in use for a while.
+    # A rotated key stays valid until then, so that both can be used for a while.
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
 
 
 class ProviderAccount(models.Model):
-    """An account at a provider; its settings, credentials among them, are sealed."""
+    """An account at a provider; its settings, credentials included, are sealed."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
     name = models.TextField()
     kind = models.TextField()
     sealed_settings = models.BinaryField()
     created_at = models.DateTimeField(db_default=Now())
-    # Who keeps an open provider sees by this that it must be opened anew.
+    # An open provider is reopened when this changes.
     updated_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = (
             models.UniqueConstraint(fields=["workspace", "name"], name="accounts_account_once"),
-            # What a sender refers to: the workspace and the account together, by a foreign key
-            # that the migration adds, so that no sender has another workspace's account.
+            # The target of a foreign key (workspace, account) that the migration adds, so that no
+            # sender has another workspace's account.
             models.UniqueConstraint(fields=["workspace", "id"], name="accounts_account_own"),
         )
 
@@ -80,7 +80,7 @@ class Sender(models.Model):
     """A From identity; limits and holds apply to it as a whole."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
-    # None: nobody has said yet who takes its mail, so its mail waits.
+    # None: its mail waits.
     account = models.ForeignKey(ProviderAccount, on_delete=models.PROTECT, null=True)
     address = models.TextField()
     name = models.TextField(default="")
@@ -93,11 +93,11 @@ class Sender(models.Model):
 
 
 class Integration(models.Model):
-    """What a workspace works with beside sending; its settings, secrets among them, are sealed."""
+    """A connection to another service; its settings, secrets included, are sealed."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
     kind = models.TextField()
-    # None: taken away. The row stays, so that the environment does not bring it back.
+    # None: removed. The row stays, so that setup does not recreate it.
     sealed_settings = models.BinaryField(null=True)
     updated_at = models.DateTimeField(db_default=Now())
 
@@ -112,7 +112,7 @@ class Integration(models.Model):
 
 
 class AuditEntry(models.Model):
-    """Who changed what of a workspace, and when; never changed, never holds a secret."""
+    """Who changed what in a workspace, and when. Immutable; holds no secret."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
     at = models.DateTimeField(db_default=Now())

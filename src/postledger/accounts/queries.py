@@ -1,20 +1,31 @@
-"""Reads of who sends: workspaces, accounts, senders and keys, as values."""
+"""Reads of workspaces, provider accounts, senders and API keys."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import ClassVar
 
-from django.db.models import Count, F, Subquery, Value
+from django.db.models import F, Subquery, Value
 from django.db.models.functions import Lower
 from django.db.models.lookups import Exact
 
 from postledger.accounts import sealing
 from postledger.accounts.models import ApiKey, ProviderAccount, Sender, Workspace
+from postledger.lib.errors import RefusedError
+from postledger.providers import addresses
+
+
+class UnknownSenderError(RefusedError):
+    code: ClassVar[str] = "sender_unknown"
+
+
+class SenderRequiredError(RefusedError):
+    code: ClassVar[str] = "sender_required"
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A sender with all that is needed to open its provider."""
+    """A sender with everything that its provider needs."""
 
     sender_id: int
     workspace_id: int
@@ -22,15 +33,15 @@ class Outgoing:
     name: str
     account_id: int | None
     kind: str | None
-    settings: Mapping[str, object] = field(repr=False)  # credentials are among them
-    revision: datetime | None  # changes whenever the account's settings do
+    settings: Mapping[str, object] = field(repr=False)  # includes credentials
+    revision: datetime | None  # changes with every change of the account's settings
 
 
 def outgoing(sender_id: int) -> Outgoing | None:
-    """One sender for the dispatcher; without an account its mail has nowhere to go yet.
+    """One sender for the dispatcher; its mail waits while it has no account.
 
-    Opened with the sender's workspace, not the account's: an account that came to stand under
-    another workspace's sender does not open.
+    Unsealed with the sender's workspace, not the account's: another workspace's account cannot be
+    used, even if a sender refers to it.
     """
     sender = Sender.objects.select_related("account").filter(pk=sender_id).first()
     if sender is None:
@@ -51,37 +62,22 @@ def outgoing(sender_id: int) -> Outgoing | None:
     )
 
 
-def provider_settings(account: ProviderAccount) -> dict[str, object]:
-    """An account's settings as they were given, credentials among them: never show them."""
-    return sealing.unseal(account.workspace_id, bytes(account.sealed_settings))
+def workspaces() -> list[Workspace]:
+    return list(Workspace.objects.order_by("name"))
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceFacts:
-    id: int
-    name: str
-    created_at: datetime
-
-
-def workspaces() -> list[WorkspaceFacts]:
-    found = Workspace.objects.order_by("name").values_list("id", "name", "created_at")
-    return [WorkspaceFacts(*row) for row in found]
-
-
-def workspace_named(name: str) -> WorkspaceFacts | None:
-    named = Workspace.objects.filter(Exact(Lower("name"), Lower(Value(name))))
-    row = named.values_list("id", "name", "created_at").first()
-    return WorkspaceFacts(*row) if row else None
+def workspace_named(name: str) -> Workspace | None:
+    return Workspace.objects.filter(Exact(Lower("name"), Lower(Value(name)))).first()
 
 
 def default_workspace_id() -> int | None:
-    """The installation's first workspace, whatever it is called by now."""
+    """The installation's first workspace, whatever its name is now."""
     return Workspace.objects.order_by("pk").values_list("pk", flat=True).first()
 
 
 @dataclass(frozen=True, slots=True)
 class Organisation:
-    """Who a workspace's mail comes from, and the page on which people stop it."""
+    """The sender's identity in footers, and the address of the unsubscribe page."""
 
     name: str = ""
     address: str = ""
@@ -104,91 +100,61 @@ def organisation(workspace_id: int) -> Organisation:
 
 
 def time_zone(workspace_id: int) -> str:
-    """The clock of contacts of whom nobody knows theirs."""
+    """The time zone of contacts without one of their own."""
     return Workspace.objects.values_list("time_zone", flat=True).get(pk=workspace_id)
 
 
 def test_emails(workspace_id: int) -> str:
-    """Whom tests of campaigns go to, as somebody wrote it down."""
+    """The recipients of test sends, as a person wrote them."""
     return Workspace.objects.values_list("test_emails", flat=True).get(pk=workspace_id)
 
 
-@dataclass(frozen=True, slots=True)
-class AccountFacts:
-    """An account without its settings."""
-
-    id: int
-    name: str
-    kind: str
-    updated_at: datetime
-    sender_count: int
+def accounts(workspace_id: int) -> list[ProviderAccount]:
+    return list(ProviderAccount.objects.filter(workspace_id=workspace_id).order_by("name"))
 
 
-def accounts(workspace_id: int) -> list[AccountFacts]:
-    found = (
-        ProviderAccount.objects.filter(workspace_id=workspace_id)
-        .annotate(sender_count=Count("sender"))
-        .order_by("name")
-        .values_list("id", "name", "kind", "updated_at", "sender_count")
-    )
-    return [AccountFacts(*row) for row in found]
+def account_named(workspace_id: int, *, name: str) -> ProviderAccount | None:
+    return ProviderAccount.objects.filter(workspace_id=workspace_id, name=name).first()
 
 
-def account_named(workspace_id: int, *, name: str) -> AccountFacts | None:
-    return next((found for found in accounts(workspace_id) if found.name == name), None)
+def senders(workspace_id: int) -> list[Sender]:
+    own = Sender.objects.filter(workspace_id=workspace_id)
+    return list(own.select_related("account").order_by("address"))
 
 
-@dataclass(frozen=True, slots=True)
-class SenderFacts:
-    id: int
-    workspace_id: int
-    address: str
-    name: str
-    account_id: int | None
-    account_name: str | None
+def sender_by_address(workspace_id: int, *, address: str) -> Sender | None:
+    """Ignores case; served by the constraint accounts_sender_once."""
+    own = Sender.objects.filter(workspace_id=workspace_id)
+    return own.filter(Exact(Lower("address"), Lower(Value(address)))).first()
 
 
-_SENDER = ("id", "workspace_id", "address", "name", "account_id", "account__name")
+def select_sender(workspace_id: int, *, address: str | None) -> Sender:
+    """The sender with this address; for None, the only sender of the workspace."""
+    if address is None:
+        match senders(workspace_id):
+            case [only_sender]:
+                return only_sender
+            case []:
+                raise UnknownSenderError("This workspace has no sender. Add one, then try again.")
+            case _:
+                raise SenderRequiredError(
+                    "This workspace has several senders. Name one of them in sender."
+                )
+    try:
+        sender = sender_by_address(workspace_id, address=addresses.canonical(address))
+    except addresses.InvalidAddressError:
+        sender = None
+    if sender is None:
+        raise UnknownSenderError(
+            f"{address[:254]!r} is not a sender of this workspace."
+            " Use the address of a sender, or add it as a sender first."
+        )
+    return sender
 
 
-def senders(workspace_id: int) -> list[SenderFacts]:
-    own = Sender.objects.filter(workspace_id=workspace_id).order_by("address")
-    return [SenderFacts(*row) for row in own.values_list(*_SENDER)]
+def keys(workspace_id: int) -> list[ApiKey]:
+    return list(ApiKey.objects.filter(workspace_id=workspace_id).order_by("pk"))
 
 
-def sender_by_address(workspace_id: int, *, address: str) -> SenderFacts | None:
-    """Capitals make no difference; served by the constraint accounts_sender_once."""
-    own = Sender.objects.filter(
-        Exact(Lower("address"), Lower(Value(address))), workspace_id=workspace_id
-    )
-    row = own.values_list(*_SENDER).first()
-    return SenderFacts(*row) if row else None
-
-
-@dataclass(frozen=True, slots=True)
-class KeyFacts:
-    """A key as it may be shown."""
-
-    id: int
-    workspace_id: int
-    name: str
-    prefix: str
-    scopes: list[str]
-    is_test: bool
-    created_at: datetime
-    last_used_at: datetime | None
-    expires_at: datetime | None
-    revoked_at: datetime | None
-
-
-_KEY = tuple(KeyFacts.__annotations__)
-
-
-def keys(workspace_id: int) -> list[KeyFacts]:
-    own = ApiKey.objects.filter(workspace_id=workspace_id).order_by("pk")
-    return [KeyFacts(*row) for row in own.values_list(*_KEY)]
-
-
-def key_by_prefix(prefix: str) -> KeyFacts | None:
-    row = ApiKey.objects.filter(prefix=prefix).values_list(*_KEY).first()
-    return KeyFacts(*row) if row else None
+def key_by_prefix(prefix: str) -> ApiKey | None:
+    return ApiKey.objects.filter(prefix=prefix).first()

@@ -1,48 +1,97 @@
-"""Keeps settings of accounts and integrations sealed: they open in their own workspace only."""
+"""Seals the settings of accounts and integrations; only their own workspace can unseal them."""
 
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 
 from django.conf import settings as installation
+from django.db import transaction
 from django.utils.encoding import force_str
 
+from postledger.accounts import trail
+from postledger.accounts.models import Integration, ProviderAccount
 from postledger.lib import references, secrets
 from postledger.lib.references import Key
+from postledger.lib.secrets import UnsealableError
 
 PROVIDER = "provider settings"
 INTEGRATION = "integration settings"
 
 
 def seal(workspace_id: int, settings: Mapping[str, object], *, purpose: str = PROVIDER) -> bytes:
-    data = json.dumps(dict(settings)).encode()
     return secrets.seal(
-        data, secrets=_secrets(), purpose=purpose, bound_to=_workspace(workspace_id)
+        json.dumps(dict(settings)).encode(),
+        secrets=_secrets(),
+        purpose=purpose,
+        bound_to=f"workspace {workspace_id}",
     )
 
 
 def unseal(workspace_id: int, sealed: bytes, *, purpose: str = PROVIDER) -> dict[str, object]:
-    """The settings as they were given; refused when they were sealed for another workspace."""
+    """The settings in clear text; refused if they were sealed for another workspace."""
     data = secrets.unseal(
-        sealed, secrets=_secrets(), purpose=purpose, bound_to=_workspace(workspace_id)
+        sealed, secrets=_secrets(), purpose=purpose, bound_to=f"workspace {workspace_id}"
     )
-    opened: dict[str, object] = json.loads(data)
-    return opened
+    settings: dict[str, object] = json.loads(data)
+    return settings
+
+
+def unseal_settings(row: ProviderAccount | Integration) -> dict[str, object]:
+    """The settings of a row, credentials included: never show them. A removed one has none."""
+    if row.sealed_settings is None:
+        return {}
+    return unseal(row.workspace_id, bytes(row.sealed_settings), purpose=_purpose(row))
+
+
+def reseal_all(*, actor: str) -> int:
+    """Seals every account and integration under the current secret, and returns their number.
+
+    All or none. An open provider notices nothing. Rows that are changed at the same time are
+    skipped: that change seals them under the current secret too.
+    """
+    accounts = ProviderAccount.objects.select_related("workspace").order_by("pk")
+    integrations = Integration.objects.select_related("workspace").exclude(sealed_settings=None)
+    with transaction.atomic():
+        rows = chain[ProviderAccount | Integration](accounts, integrations.order_by("pk"))
+        return sum(_reseal(row, actor) for row in rows)
+
+
+def _reseal(row: ProviderAccount | Integration, actor: str) -> bool:
+    is_account = isinstance(row, ProviderAccount)
+    try:
+        settings = unseal_settings(row)
+    except UnsealableError as refused:
+        name = f"“{row.name}”" if isinstance(row, ProviderAccount) else row.kind
+        raise UnsealableError(
+            f"Nothing was resealed: {name} of {row.workspace.name}. {refused}"
+        ) from None
+    sealed = seal(row.workspace_id, settings, purpose=_purpose(row))
+    unchanged = type(row).objects.filter(pk=row.pk, updated_at=row.updated_at)
+    if not unchanged.update(sealed_settings=sealed):
+        return False
+    trail.note(
+        row.workspace_id,
+        actor=actor,
+        action="account.resealed" if is_account else "integration.resealed",
+        subject=f"account {row.pk}" if is_account else f"integration {row.kind}",
+    )
+    return True
+
+
+def _purpose(row: ProviderAccount | Integration) -> str:
+    return PROVIDER if isinstance(row, ProviderAccount) else INTEGRATION
 
 
 def reference_keys() -> Sequence[Key]:
-    """The keys of references: the first one signs, every one verifies."""
-    return _derived(tuple(_secrets()))
+    """The keys of references: the first signs, all verify."""
+    return _derive_keys(tuple(_secrets()))
 
 
 @cache
-def _derived(installation_secrets: tuple[str, ...]) -> Sequence[Key]:
+def _derive_keys(installation_secrets: tuple[str, ...]) -> Sequence[Key]:
     return references.derive_keys(installation_secrets)
 
 
 def _secrets() -> Sequence[str]:
     return [force_str(key) for key in (installation.SECRET_KEY, *installation.SECRET_KEY_FALLBACKS)]
-
-
-def _workspace(workspace_id: int) -> str:
-    return f"workspace {workspace_id}"

@@ -1,4 +1,4 @@
-"""Notes who changed what of a workspace, in the transaction of the change itself."""
+"""The audit trail: who changed what in a workspace, noted in the transaction of the change."""
 
 from collections.abc import Iterable, Mapping
 
@@ -17,14 +17,14 @@ def note(
     subject: str,
     data: Mapping[str, Fact] = _NOTHING,
 ) -> None:
-    """Writes one entry. It is never changed, so `data` holds no secret and no recipient."""
+    """Writes one entry. Entries never change, so `data` holds no secret and no recipient."""
     AuditEntry.objects.create(
         workspace_id=workspace_id, actor=actor, action=action, subject=subject, data=dict(data)
     )
 
 
 def note_all(workspace_id: int, *, actor: str, action: str, subjects: Iterable[str]) -> None:
-    """Writes an entry for each of many, about whom there is nothing else to say."""
+    """Writes one entry without data for each subject."""
     AuditEntry.objects.bulk_create(
         AuditEntry(workspace_id=workspace_id, actor=actor, action=action, subject=subject)
         for subject in subjects

@@ -1,4 +1,4 @@
-"""Django's name for the campaigns."""
+"""Registers the app of campaigns."""
 
 from django.apps import AppConfig
 

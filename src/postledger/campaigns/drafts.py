@@ -1,33 +1,40 @@
-"""Campaigns before their launch: made, changed, found and listed."""
+"""Campaigns before their launch: created, changed, found and listed."""
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
 
-from postledger.accounts import constraints, names, trail
+from postledger.accounts import constraints, trail
 from postledger.accounts import queries as accounts
-from postledger.accounts.queries import SenderFacts
-from postledger.campaigns import launching, material, timing
-from postledger.campaigns.material import Material, Words
+from postledger.campaigns import launching
+from postledger.campaigns.launching import AlreadyLaunchedError, CampaignUnknownError
 from postledger.campaigns.models import Campaign, Run
-from postledger.campaigns.timing import AtOnce, When
-from postledger.contacts import details, filter_parsing, filters, lists
-from postledger.content import storable
-from postledger.lib.errors import RefusedError
+from postledger.contacts import lists
+from postledger.contacts.filters import expressions, parsing
+from postledger.content import checks
+from postledger.deliveries import queries
+from postledger.lib import values
+from postledger.lib.errors import ConflictError, RefusedError
+from postledger.mailing import content_source, send_times
+from postledger.mailing.content_source import ContentSource, InlineSource
+from postledger.mailing.send_times import SendTime
 
 TAG = "[a-z0-9-]{1,200}"
+MAX_NAME = constraints.LONGEST_NAME
+PAGE = 100
 
 _TAG = re.compile(TAG)
-PAGE = 100
-LONGEST_NAME = names.LONGEST
 
 
-class CampaignExistsError(RefusedError):
+class CampaignExistsError(ConflictError):
     code: ClassVar[str] = "campaign_exists"
 
 
@@ -35,215 +42,216 @@ class InvalidTagError(RefusedError):
     code: ClassVar[str] = "invalid_campaign_tag"
 
 
-class SenderUnknownError(RefusedError):
-    code: ClassVar[str] = "sender_unknown"
-
-
-class SenderRequiredError(RefusedError):
-    code: ClassVar[str] = "sender_required"
-
-
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A campaign as somebody wants it; without a sender, the workspace's only one."""
+    """A campaign as a caller wants it."""
 
     tag: str
     name: str
-    material: Material
-    sender: str | None = None
+    content: ContentSource
+    sender: str | None = None  # None: the workspace's only one
     list_key: str | None = None  # None: all that the workspace sends
     audience: Mapping[str, Any] | None = None  # None: everybody
-    when: When = AtOnce()  # noqa: RUF009  a value without parts
+    timing: SendTime = SendTime()  # noqa: RUF009  a frozen value
 
 
-@dataclass(frozen=True, slots=True)
-class CampaignFacts:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignFacts(Draft):
+    """A campaign as it is stored."""
+
     id: int
-    tag: str
-    name: str
     sender: str
-    list_key: str | None
     audience: Mapping[str, Any]
-    material: Material
-    when: When
     created_by: str
     created_at: datetime
     updated_at: datetime
 
 
-def create(workspace_id: int, draft: Draft, *, actor: str, now: datetime) -> int:
-    return make(workspace_id, checked(workspace_id, draft, now), actor=actor).pk
+def create_campaign(workspace_id: int, draft: Draft, *, actor: str, now: datetime) -> int:
+    return _insert(workspace_id, _columns(workspace_id, draft, now), actor=actor).pk
 
 
-def make(workspace_id: int, fields: Mapping[str, Any], *, actor: str) -> Campaign:
-    """Stores a campaign of columns that were checked."""
-    taken = CampaignExistsError(
-        f"This workspace has a campaign {fields['tag']!r} already: change that one, or choose"
-        " another tag."
-    )
-    with constraints.kept(campaigns_campaign_once=taken):
-        made = Campaign.objects.create(workspace_id=workspace_id, created_by=actor, **fields)
-        _note(workspace_id, "campaign.created", made.tag, actor)
-    return made
+def _insert(workspace_id: int, columns: Mapping[str, Any], *, actor: str) -> Campaign:
+    with constraints.refusing(campaigns_campaign_once=_tag_taken(columns["tag"])):
+        campaign = Campaign.objects.create(workspace_id=workspace_id, created_by=actor, **columns)
+        _log(workspace_id, "campaign.created", campaign.tag, actor)
+    return campaign
 
 
-def update(workspace_id: int, campaign_id: int, draft: Draft, *, actor: str, now: datetime) -> None:
-    """Changes what later runs send; what was launched goes on as it was frozen."""
-    fields = checked(workspace_id, draft, now)
-    taken = CampaignExistsError(
-        f"This workspace has another campaign {draft.tag!r} already: choose another tag."
-    )
-    with constraints.kept(campaigns_campaign_once=taken):
-        own = Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id)
-        # A launch takes the same lock: it comes before the look for runs, or after the change.
-        there = own.select_for_update(no_key=True).first()
-        if there is None:
-            raise launching.unknown()
-        if there.tag != draft.tag:
-            _check_renamable(there)
-        write(there, fields, actor=actor)
-
-
-def _check_renamable(campaign: Campaign) -> None:
-    if Run.objects.filter(campaign=campaign).exists():
-        raise launching.AlreadyLaunchedError(
-            f"The campaign {campaign.tag!r} has runs, which requests that are repeated find by its"
-            " tag: with another one they would send everything again. Leave its tag as it is, or"
-            " make a new campaign."
-        )
-
-
-def write(campaign: Campaign, fields: Mapping[str, Any], *, actor: str) -> None:
-    """Changes a campaign that is locked, to columns that were checked."""
-    Campaign.objects.filter(pk=campaign.pk).update(**fields, updated_at=Now())
-    _note(campaign.workspace_id, "campaign.changed", fields["tag"], actor)
-
-
-def change(
+def change_campaign(
     workspace_id: int, campaign_id: int, changes: Mapping[str, Any], *, actor: str, now: datetime
 ) -> None:
-    """Changes some fields of a draft; what is not named stays, also what others change now."""
-    with transaction.atomic():
-        there = Campaign.objects.select_for_update(no_key=True)
-        there.filter(workspace_id=workspace_id, pk=campaign_id).first()
-        known = find(workspace_id, campaign_id)
-        before = Draft(
-            known.tag,
-            known.name,
-            known.material,
-            known.sender,
-            known.list_key,
-            known.audience,
-            known.when,
-        )
+    """Changes some fields for later runs; others keep their values, also if changed concurrently.
+
+    A launched run keeps its snapshot.
+    """
+    with constraints.refusing(campaigns_campaign_once=_tag_taken(str(changes.get("tag")))):
+        # A launch takes the same lock, so it cannot come between the check for runs and the change.
+        Campaign.objects.select_for_update(no_key=True).filter(
+            workspace_id=workspace_id, pk=campaign_id
+        ).first()
+        before = find_campaign(workspace_id, campaign_id)
         after = replace(before, **changes)
-        if after != before:
-            update(workspace_id, campaign_id, after, actor=actor, now=now)
+        if after == before:
+            return
+        if after.tag != before.tag and Run.objects.filter(campaign_id=campaign_id).exists():
+            raise AlreadyLaunchedError(
+                f"The campaign {before.tag!r} has runs, and repeated requests find them by its tag:"
+                " with another tag they would send everything again. Keep the tag, or create a new"
+                " campaign."
+            )
+        _update(workspace_id, campaign_id, _columns(workspace_id, after, now), actor=actor)
 
 
-def checked(workspace_id: int, draft: Draft, now: datetime) -> dict[str, Any]:
-    """The columns of a draft; refused where a launch would be."""
-    check_tag(draft.tag)
-    names.check("a campaign", draft.name)
-    timing.check(draft.when, now=now)
-    if isinstance(draft.material, Words):
-        for place in ("subject", "body", "text"):
-            storable.check(place, getattr(draft.material, place))
+def _update(workspace_id: int, campaign_id: int, columns: Mapping[str, Any], *, actor: str) -> None:
+    Campaign.objects.filter(pk=campaign_id).update(**columns, updated_at=Now())
+    _log(workspace_id, "campaign.changed", columns["tag"], actor)
+
+
+def put_campaign(  # noqa: PLR0913  the parts of a batch, each by its name
+    workspace_id: int,
+    draft: Draft,
+    *,
+    batch_id: UUID,
+    actor: str,
+    now: datetime,
+    is_sandboxed: bool = False,
+) -> Campaign:
+    """Creates or changes the campaign with the draft's tag, for the run with this batch id.
+
+    Without a sender in the draft, the campaign keeps its own; a new one gets the oldest.
+
+    If the run exists, the row stays as it is, and the draft itself is returned as a campaign: a
+    later run may have changed the row, and what the draft names may be gone.
+    """
+    _check_tag(draft.tag)
+    repeated = _find_repeated(workspace_id, draft, batch_id, is_sandboxed=is_sandboxed)
+    if repeated is not None:
+        return repeated
+    columns = _columns(workspace_id, _with_oldest_sender(workspace_id, draft), now)
+    with transaction.atomic():
+        campaign = _lock_or_insert(workspace_id, columns, actor)
+        # A concurrent request with this batch id may have been quicker.
+        repeated = _find_repeated(workspace_id, draft, batch_id, is_sandboxed=is_sandboxed)
+        if repeated is not None:
+            return repeated
+        if draft.sender is None:
+            columns["sender_id"] = campaign.sender_id
+        # Two concurrent requests with the same input must not change it under each other.
+        if launching.digest(campaign) != launching.digest(Campaign(**columns)):
+            _update(workspace_id, campaign.pk, columns, actor=actor)
+        return Campaign.objects.get(pk=campaign.pk)
+
+
+def _find_repeated(
+    workspace_id: int, draft: Draft, batch_id: UUID, *, is_sandboxed: bool
+) -> Campaign | None:
+    """The draft as a campaign if it has the run; refuses other input under its batch id."""
+    with_tag = Run.objects.filter(campaign__workspace_id=workspace_id, campaign__tag=draft.tag)
+    run = with_tag.filter(batch_id=batch_id).first()
+    if run is None:
+        return None
+    campaign = Campaign(pk=run.campaign_id, workspace_id=workspace_id, **_stored(draft))
+    stream = queries.find_stream(run.stream_id)
+    if draft.sender is None and stream is not None:
+        campaign.sender_id = stream.sender_id  # the one that was chosen the first time
+    else:
+        campaign.sender_id = accounts.select_sender(workspace_id, address=draft.sender).id
+    launching.find_batch(campaign, batch_id, is_sandboxed=is_sandboxed)
+    return campaign
+
+
+def _with_oldest_sender(workspace_id: int, draft: Draft) -> Draft:
+    senders = accounts.senders(workspace_id)
+    if draft.sender is not None or not senders:
+        return draft
+    return replace(draft, sender=min(senders, key=attrgetter("id")).address)
+
+
+def _lock_or_insert(workspace_id: int, columns: Mapping[str, Any], actor: str) -> Campaign:
+    with_tag = Campaign.objects.filter(workspace_id=workspace_id, tag=columns["tag"])
+    locked = with_tag.select_for_update(no_key=True)
+    campaign = locked.first()
+    if campaign is None:
+        with suppress(CampaignExistsError):  # inserted by a concurrent request
+            _insert(workspace_id, columns, actor=actor)
+        campaign = locked.get()
+    return campaign
+
+
+def _columns(workspace_id: int, draft: Draft, now: datetime) -> dict[str, Any]:
+    """The columns of a draft; refuses a draft that could not be launched."""
+    _check_tag(draft.tag)
+    constraints.check_name("a campaign", draft.name)
+    send_times.check(draft.timing, now=now)
+    if isinstance(draft.content, InlineSource):
+        for field in ("subject", "body", "text"):
+            checks.refuse_unstorable(field, getattr(draft.content, field))
     if draft.list_key is not None:
-        if not details.is_storable(draft.list_key):
-            raise lists.unknown(draft.list_key)
-        lists.named(workspace_id, draft.list_key)
-    audience = filter_parsing.parse(dict(draft.audience or {}), now=now)
-    lists.ids(workspace_id, filters.lists_of(audience))
-    return {**columns(draft), "sender_id": sender(workspace_id, draft.sender).id}
+        if not values.is_storable(draft.list_key):
+            raise lists.list_not_found(draft.list_key)
+        lists.get_active_id(workspace_id, draft.list_key)
+    audience = parsing.parse(dict(draft.audience or {}), now=now)
+    lists.get_ids(workspace_id, expressions.list_keys(audience))
+    sender = accounts.select_sender(workspace_id, address=draft.sender)
+    return {**_stored(draft), "sender_id": sender.id}
 
 
-def check_tag(given: str) -> None:
-    if not _TAG.fullmatch(given):
+def _tag_taken(tag: str) -> CampaignExistsError:
+    return CampaignExistsError(f"This workspace has a campaign {tag!r}: choose another tag.")
+
+
+def _check_tag(tag: str) -> None:
+    if not _TAG.fullmatch(tag):
         raise InvalidTagError(
-            f"{given[:64]!r} cannot be the tag of a campaign: write up to 200 small letters,"
+            f"{tag[:64]!r} cannot be the tag of a campaign: use up to 200 lowercase letters,"
             " digits and hyphens."
         )
 
 
-def columns(draft: Draft) -> dict[str, Any]:
-    """All but the sender, as they stand there."""
+def _stored(draft: Draft) -> dict[str, Any]:
+    """The columns of a draft except its sender."""
     return {
         "tag": draft.tag,
         "name": draft.name,
         "list_key": draft.list_key or "",
         "audience": dict(draft.audience or {}),
-        "material": material.written(draft.material),
-        "timing": timing.written(draft.when),
+        "material": content_source.to_json(draft.content),
+        "timing": send_times.to_json(draft.timing),
     }
 
 
-def sender(workspace_id: int, address: str | None) -> SenderFacts:
-    """The sender of an address; without one, the only sender that the workspace has."""
-    if address is not None:
-        found = accounts.sender_by_address(workspace_id, address=address)
-        if found is None:
-            raise SenderUnknownError(
-                f"{address[:254]!r} is not a sender of this workspace."
-                " Use the address of one, or add it as a sender first."
-            )
-        return found
-    match accounts.senders(workspace_id):
-        case [only]:
-            return only
-        case []:
-            raise SenderUnknownError("This workspace has no sender yet. Add one, then try again.")
-        case _:
-            raise SenderRequiredError(
-                "This workspace has several senders. Say in sender which one the mail comes from."
-            )
+def find_campaign(workspace_id: int, campaign_id: int) -> CampaignFacts:
+    campaigns = Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id)
+    campaign = campaigns.select_related("sender").first() if 0 < campaign_id < 2**63 else None
+    if campaign is None:
+        raise CampaignUnknownError("Campaign not found.")
+    return _facts(campaign)
 
 
-_COLUMNS = (
-    "id",
-    "tag",
-    "name",
-    "sender__address",
-    "list_key",
-    "audience",
-    "material",
-    "timing",
-    "created_by",
-    "created_at",
-    "updated_at",
-)
-
-
-def find(workspace_id: int, campaign_id: int) -> CampaignFacts:
-    there = Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id)
-    row = there.values_list(*_COLUMNS).first() if 0 < campaign_id < 2**63 else None
-    if row is None:
-        raise launching.unknown()
-    return _facts(row)
-
-
-def listing(
+def list_campaigns(
     workspace_id: int, *, before: int = 2**63 - 1, limit: int = PAGE
 ) -> list[CampaignFacts]:
-    """A workspace's campaigns, the newest first; `before` is the id of the last one seen."""
-    there = Campaign.objects.filter(workspace_id=workspace_id, pk__lt=before).order_by("-pk")
-    return [_facts(row) for row in there.values_list(*_COLUMNS)[:limit]]
+    """A workspace's campaigns, the newest first; `before` is the last id of the previous page."""
+    campaigns = Campaign.objects.filter(workspace_id=workspace_id, pk__lt=before)
+    return [_facts(row) for row in campaigns.select_related("sender").order_by("-pk")[:limit]]
 
 
-def _facts(row: tuple[Any, ...]) -> CampaignFacts:
-    id_, tag, name, address, list_key, audience, said, when, *rest = row
+def _facts(campaign: Campaign) -> CampaignFacts:
     return CampaignFacts(
-        id_,
-        tag,
-        name,
-        address,
-        list_key or None,
-        audience,
-        material.read(said),
-        timing.read(when),
-        *rest,
+        id=campaign.pk,
+        tag=campaign.tag,
+        name=campaign.name,
+        content=content_source.from_json(campaign.material),
+        sender=campaign.sender.address,
+        list_key=campaign.list_key or None,
+        audience=campaign.audience,
+        timing=send_times.from_json(campaign.timing),
+        created_by=campaign.created_by,
+        created_at=campaign.created_at,
+        updated_at=campaign.updated_at,
     )
 
 
-def _note(workspace_id: int, action: str, tag: str, actor: str) -> None:
+def _log(workspace_id: int, action: str, tag: str, actor: str) -> None:
     trail.note(workspace_id, actor=actor, action=action, subject=f"campaign {tag}")

@@ -1,145 +1,285 @@
-"""Launches campaigns: to everybody once, under the name of a batch, as a test, or to the rest."""
+"""Launches campaigns: to everybody once, under a batch id, as a test, or to the remaining.
 
-from datetime import datetime
-from typing import ClassVar
+A launch freezes everything that its run needs, and opens a stream for it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any, ClassVar, Protocol
 from uuid import UUID, uuid4
 
 from django.db import transaction
 
 from postledger.accounts import queries as accounts
-from postledger.campaigns import earlier, freezing, mailout_once, material, runs, testing
+from postledger.accounts import trail
+from postledger.campaigns import previous_runs, test_sends
 from postledger.campaigns.models import Campaign, Run
-from postledger.campaigns.runs import Launch
+from postledger.contacts import audience, lists
+from postledger.contacts.filters import parsing
+from postledger.contacts.filters.expressions import Op
 from postledger.content.notion.pages import Page
-from postledger.lib.errors import RefusedError
+from postledger.deliveries import ledger
+from postledger.deliveries.entries import StreamKind
+from postledger.lib.errors import ConflictError, NotFoundError
+from postledger.mailing import content_source, send_times, snapshot, stream_letters
+from postledger.mailing.snapshot import Snapshot
 
 
-class CampaignUnknownError(RefusedError):
+class CampaignUnknownError(NotFoundError):
     code: ClassVar[str] = "campaign_unknown"
 
 
-class AlreadyLaunchedError(RefusedError):
+class AlreadyLaunchedError(ConflictError):
     code: ClassVar[str] = "campaign_already_launched"
 
 
-class CampaignChangedError(RefusedError):
+class CampaignChangedError(ConflictError):
     code: ClassVar[str] = "campaign_changed"
 
 
-class BatchTakenError(RefusedError):
+class BatchTakenError(ConflictError):
     code: ClassVar[str] = "send_batch_taken"
 
 
-def launch(
+class PageRules(Protocol):
+    """The rules for Notion pages; called in the transaction that creates the run."""
+
+    def check(self, workspace_id: int, page: Page, *, is_remaining: bool) -> None:
+        """Refuses a page that may not be mailed, by a RefusedError."""
+
+    def record(self, run: Run, page: Page) -> None:
+        """Stores that the run mails the page."""
+
+
+# Installed when Django starts. Without them a page could be mailed twice, so its launch fails.
+_page_rules: list[PageRules] = []
+
+
+def install_page_rules(rules: PageRules) -> None:
+    _page_rules[:] = [rules]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Who launches a campaign, when, and for which recipients."""
+
+    actor: str
+    now: datetime
+    batch_id: UUID
+    is_first: bool = False  # refused if the campaign was launched before
+    test_addresses: tuple[str, ...] | None = None  # None: to the audience
+    is_sandboxed: bool = False  # asked for with a test key: nobody gets it
+    root_id: UUID | None = None  # the first of the runs whose recipients are left out
+    as_of: datetime | None = None  # refused if the campaign changed after this moment
+    snapshot: Snapshot | None = None  # already taken of the campaign's page
+
+    @property
+    def is_test(self) -> bool:
+        return self.is_sandboxed or self.test_addresses is not None
+
+
+def find_run(workspace_id: int, run_id: UUID) -> Run:
+    run = Run.objects.filter(workspace_id=workspace_id, pk=run_id).first()
+    if run is None:
+        raise CampaignUnknownError("Run not found.")
+    return run
+
+
+def digest(campaign: Campaign, *, is_sandboxed: bool = False) -> bytes:
+    """Equal for launches that would send the same content to the same recipients."""
+    launched: Mapping[str, Any] = {
+        "material": campaign.material,
+        "audience": campaign.audience,
+        "list": campaign.list_key,
+        "sender": campaign.sender_id,
+        "timing": campaign.timing,
+        **({"sandbox": True} if is_sandboxed else {}),
+    }
+    return sha256(json.dumps(launched, sort_keys=True).encode()).digest()
+
+
+def launch_campaign(
     workspace_id: int, campaign_id: int, *, actor: str, now: datetime, is_sandboxed: bool = False
 ) -> UUID:
-    """Sends a campaign to its audience; once, whoever asks how often."""
-    wanted = Launch(actor, now, uuid4(), is_sandboxed=is_sandboxed)
-    return _launched(workspace_id, campaign_id, wanted, is_first=not is_sandboxed)
+    """Launches a campaign to its audience; refuses a second launch."""
+    launch = Launch(actor, now, uuid4(), is_first=not is_sandboxed, is_sandboxed=is_sandboxed)
+    return start_run(workspace_id, campaign_id, launch)
 
 
-def send_batch(
+def launch_batch(
     campaign: Campaign, *, batch_id: UUID, actor: str, now: datetime, is_sandboxed: bool = False
 ) -> UUID:
-    """Sends a campaign under a name for this sending; repeated, it is the same run.
-
-    What became of its content meanwhile makes no difference to one that is repeated.
+    """Launches a campaign under the caller's batch id. Idempotent: a repeat returns the same run,
+    even if the content has changed.
     """
-    known = find(campaign, batch_id, is_sandboxed=is_sandboxed)
-    if known is not None:
-        return known
-    wanted = Launch(actor, now, batch_id, is_sandboxed=is_sandboxed, as_of=campaign.updated_at)
-    return _launched(campaign.workspace_id, campaign.pk, wanted)
+    run_id = find_batch(campaign, batch_id, is_sandboxed=is_sandboxed)
+    if run_id is not None:
+        return run_id
+    launch = Launch(actor, now, batch_id, is_sandboxed=is_sandboxed, as_of=campaign.updated_at)
+    return start_run(campaign.workspace_id, campaign.pk, launch)
 
 
-def test(  # noqa: PLR0913  what a test is, each part by its name
+def send_test(  # noqa: PLR0913  the parts of a test, each by its name
     workspace_id: int,
     campaign_id: int,
     *,
     addresses: str | None,
     actor: str,
     now: datetime,
-    is_sandboxed: bool = False,  # noqa: PT028  it is no test of pytest's
+    is_sandboxed: bool = False,
 ) -> UUID:
-    """Sends a campaign to some addresses, or to the workspace's own for tests; may be repeated."""
-    given = accounts.test_emails(workspace_id) if addresses is None else addresses
-    named = testing.addresses(given)
-    wanted = Launch(actor, now, uuid4(), test_addresses=named, is_sandboxed=is_sandboxed)
-    return _launched(workspace_id, campaign_id, wanted)
+    """Sends a campaign to some addresses, or to the workspace's test addresses; repeatable."""
+    text = accounts.test_emails(workspace_id) if addresses is None else addresses
+    named = test_sends.parse_addresses(text)
+    launch = Launch(actor, now, uuid4(), test_addresses=named, is_sandboxed=is_sandboxed)
+    return start_run(workspace_id, campaign_id, launch)
 
 
-def launch_said(workspace_id: int, campaign_id: int, wanted: Launch) -> UUID:
-    """Sends what was made of the campaign's page already; to everybody once."""
-    return _launched(workspace_id, campaign_id, wanted, is_first=not wanted.is_test)
-
-
-def rest(
+def launch_remaining(
     workspace_id: int, run_id: UUID, *, actor: str, now: datetime, is_sandboxed: bool = False
 ) -> UUID:
-    """Sends what the campaign says now to those whom the run meant and none tried to reach."""
-    run = Run.objects.filter(workspace_id=workspace_id, pk=run_id, is_test=False).first()
-    if run is None:
-        raise unknown_run()
+    """Sends the campaign's current content to the recipients that no run has tried to reach."""
+    run = find_run(workspace_id, run_id)
+    if run.is_test:
+        raise CampaignUnknownError("Run not found.")
     root_id = run.root_id or run.pk
-    earlier.check_root(root_id)
-    wanted = Launch(actor, now, uuid4(), root_id=root_id, is_sandboxed=is_sandboxed)
-    return _launched(workspace_id, run.campaign_id, wanted)
+    previous_runs.check_root(root_id)
+    launch = Launch(actor, now, uuid4(), root_id=root_id, is_sandboxed=is_sandboxed)
+    return start_run(workspace_id, run.campaign_id, launch)
 
 
-def unknown_run() -> CampaignUnknownError:
-    return CampaignUnknownError("This workspace has no such run: its campaign lists those it has.")
-
-
-def unknown() -> CampaignUnknownError:
-    return CampaignUnknownError("This workspace has no such campaign: choose one of the list.")
-
-
-def _launched(
-    workspace_id: int, campaign_id: int, wanted: Launch, *, is_first: bool = False
-) -> UUID:
+def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
+    """Creates the run of a launch, or returns the run that its batch id has already."""
     campaign = Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id).first()
     if campaign is None:
-        raise unknown()
+        raise CampaignUnknownError("Campaign not found.")
     # Before the transaction: a page is read over the network.
-    said = wanted.said or freezing.said(
-        workspace_id, material.read(campaign.material), now=wanted.now
+    content = launch.snapshot or snapshot.take_snapshot(
+        workspace_id, content_source.from_json(campaign.material), now=launch.now
     )
     with transaction.atomic():
-        # Of two at once, the second one sees what the first one made.
-        now_there = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
-        if now_there.updated_at != (wanted.as_of or campaign.updated_at):
+        # A concurrent launch waits here, and sees the run of this one.
+        locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        if locked.updated_at != (launch.as_of or campaign.updated_at):
             raise CampaignChangedError(
-                "Somebody changed the campaign at this very moment. Look at it, and try again."
+                "The campaign was changed at the same time. Look at it, and try again."
             )
-        known = find(campaign, wanted.batch_id, is_sandboxed=wanted.is_sandboxed)
-        if known is not None:
-            return known
-        if is_first and Run.objects.filter(campaign=campaign, is_test=False).exists():
+        run_id = find_batch(campaign, launch.batch_id, is_sandboxed=launch.is_sandboxed)
+        if run_id is not None:
+            return run_id
+        if launch.is_first and Run.objects.filter(campaign=campaign, is_test=False).exists():
             raise AlreadyLaunchedError(
                 "This campaign was launched before, and is never sent to everybody twice."
-                " Send it to the rest, or make a new one."
+                " Send it to the remaining recipients, or create a new campaign."
             )
-        if said.page is not None and not wanted.is_test:
-            _check_page(workspace_id, said.page, is_rest=wanted.root_id is not None)
-        return runs.make(campaign, wanted, said)
+        if content.page is not None and not launch.is_test:
+            [page_rules] = _page_rules
+            is_remaining = launch.root_id is not None
+            page_rules.check(workspace_id, content.page, is_remaining=is_remaining)
+        return _create_run(campaign, launch, content)
 
 
-def _check_page(workspace_id: int, page: Page, *, is_rest: bool) -> None:
-    """The rest of a page goes although the page was mailed: that is what it is the rest of."""
-    if is_rest:
-        mailout_once.check_live(page)
-    else:
-        mailout_once.check_alone(workspace_id, page)
-
-
-def find(campaign: Campaign, batch_id: UUID, *, is_sandboxed: bool = False) -> UUID | None:
-    """The run that was made of a campaign under this name; other input under it is refused."""
+def find_batch(campaign: Campaign, batch_id: UUID, *, is_sandboxed: bool = False) -> UUID | None:
+    """The campaign's run with this batch id; refuses the batch id of a launch with other input."""
     run = Run.objects.filter(campaign_id=campaign.pk, batch_id=batch_id).first()
     if run is None:
         return None
-    if bytes(run.input_digest) != runs.digest(campaign, is_sandboxed=is_sandboxed):
+    if bytes(run.input_digest) != digest(campaign, is_sandboxed=is_sandboxed):
         raise BatchTakenError(
             "This send_batch_id was used with other input. Use a new one to send something else;"
-            " to see what became of it, repeat it with the same input."
+            " repeat it with the same input to get its run."
         )
     return run.pk
+
+
+def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
+    """Stores a run in the caller's transaction; the mails of a test are planned at once."""
+    workspace_id = campaign.workspace_id
+    recipients = _freeze_recipients(campaign, launch)
+    stream_id = ledger.open_stream(
+        workspace_id,
+        sender_id=campaign.sender_id,
+        kind=StreamKind.CAMPAIGN,
+        title=f"{campaign.name}, test" if launch.is_test else campaign.name,
+        is_test=launch.is_sandboxed,
+    )
+    is_article = campaign.material["kind"] == "article"
+    run = Run.objects.create(
+        workspace_id=workspace_id,
+        campaign=campaign,
+        batch_id=launch.batch_id,
+        input_digest=digest(campaign, is_sandboxed=launch.is_sandboxed),
+        root_id=launch.root_id,
+        stream_id=stream_id,
+        is_test=launch.is_test,
+        actor=launch.actor,
+        launched_at=launch.now,
+        article_key=campaign.material["key"] if is_article else "",
+        letters=snapshot.to_json(content.choice),
+        waves=_split_waves(campaign, launch),
+        **recipients,
+    )
+    for number, script in enumerate(content.scripts):
+        stream_letters.add_letter(run.letter_stream, number, script)
+    if content.page is not None:
+        [page_rules] = _page_rules
+        page_rules.record(run, content.page)
+    if launch.test_addresses is not None:
+        test_sends.plan_test(run, content.choice, launch.test_addresses)
+    trail.note(
+        workspace_id,
+        actor=launch.actor,
+        action="campaign.tested" if run.is_test else "campaign.launched",
+        subject=f"campaign {campaign.tag}",
+        data={"run": str(run.pk)},
+    )
+    return run.pk
+
+
+def _freeze_recipients(campaign: Campaign, launch: Launch) -> dict[str, Any]:
+    """The columns of a run that say whom it is for; refuses a filter that cannot be read.
+
+    The remaining recipients are those of the first run, whatever the campaign says now: contacts
+    that came later are not among them, and relative days are counted from its launch.
+    """
+    columns: dict[str, Any] = {"list_key": campaign.list_key, "audience": campaign.audience}
+    if launch.root_id is not None:
+        root = Run.objects.get(pk=launch.root_id)
+        audience = _fix_days(root.audience, now=root.launched_at)
+        columns = {"list_key": root.list_key, "audience": audience, "frozen_at": root.frozen_at}
+    parsing.parse(columns["audience"], now=launch.now)
+    if columns["list_key"]:
+        lists.get_active_id(campaign.workspace_id, columns["list_key"])
+    return columns
+
+
+def _fix_days(audience: Mapping[str, Any], *, now: datetime) -> Mapping[str, Any]:
+    """A valid filter with its relative days as dates, so that it means the same days later."""
+    match audience:
+        case {"field": field, Op.WITHIN_DAYS.value: int(days)}:
+            return {"field": field, Op.SINCE.value: (now - timedelta(days=days)).isoformat()}
+        case {"all": [*parts]}:
+            return {"all": [_fix_days(part, now=now) for part in parts]}
+        case {"any": [*parts]}:
+            return {"any": [_fix_days(part, now=now) for part in parts]}
+        case {"not": part}:
+            return {"not": _fix_days(part, now=now)}
+        case _:
+            return audience
+
+
+def _split_waves(campaign: Campaign, launch: Launch) -> list[dict[str, Any]]:
+    if launch.test_addresses is not None:
+        return []
+    send_time = send_times.from_json(campaign.timing)
+    zones: set[str] = set()
+    if send_time.local_time is not None:
+        zones = audience.list_time_zones(campaign.workspace_id)  # reads every contact
+    default_zone = accounts.time_zone(campaign.workspace_id)
+    waves = send_times.split_waves(
+        send_time, zones=zones, default_zone=default_zone, now=launch.now
+    )
+    return [send_times.wave_to_json(wave) for wave in waves]

@@ -1,4 +1,4 @@
-"""Campaigns, and each launch of one: what was frozen then, and how far its audience is planned."""
+"""Campaigns, their runs with the frozen content and the planning cursor, and mailed pages."""
 
 from django.contrib.postgres.functions import RandomUUID
 from django.db import models
@@ -6,26 +6,27 @@ from django.db.models.functions import Now
 
 from postledger.accounts.models import Sender, Workspace
 from postledger.campaigns.states import Ending
+from postledger.mailing.stream_letters import LetterStream
 
 
 class Campaign(models.Model):
-    """What is to be said, to whom and when; it changes until it is launched, and for later runs."""
+    """Content, audience and timing; changes affect only later runs."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
     tag = models.TextField()
     name = models.TextField()
     sender = models.ForeignKey(Sender, on_delete=models.PROTECT, db_index=False)
     list_key = models.TextField(db_default="")  # empty: all that the workspace sends
-    audience = models.JSONField(db_default={})  # a filter, as contacts.filter_parsing reads it
-    material = models.JSONField()
-    timing = models.JSONField(db_default={})
+    audience = models.JSONField(db_default={})  # a filter for contacts.filters.parsing
+    material = models.JSONField()  # see mailing.content_source
+    timing = models.JSONField(db_default={})  # see mailing.send_times
     created_by = models.TextField()
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = (
-            # Serves the look-up by tag.
+            # Serves the lookup by tag.
             models.UniqueConstraint(fields=["workspace", "tag"], name="campaigns_campaign_once"),
             models.CheckConstraint(
                 condition=models.Q(tag__regex=r"^[a-z0-9-]{1,200}$"), name="campaigns_campaign_tag"
@@ -38,33 +39,32 @@ class Campaign(models.Model):
 
 
 class Run(models.Model):
-    """One launch: what it says to whom is frozen here; its cursor is committed with its lines."""
+    """One launch, with its frozen content and audience; its cursor is committed with its mails."""
 
     id = models.UUIDField(primary_key=True, db_default=RandomUUID())
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, db_index=False)
-    batch_id = models.UUIDField()  # the caller's name for this launch: repeated, it is the same one
+    batch_id = models.UUIDField()  # the caller's name for this launch: a repeat is the same run
     input_digest = models.BinaryField()
-    # The first of the runs that share their recipients: nobody gets mail of two of them.
+    # The first run of a lineage: each recipient gets mail of one of its runs only.
     root = models.ForeignKey("self", on_delete=models.PROTECT, null=True, db_index=False)
     stream_id = models.BigIntegerField()
     is_test = models.BooleanField()
     actor = models.TextField()
-    article_key = models.TextField(db_default="")  # of the article it says; else empty
-    # The page of Notion it says.
+    article_key = models.TextField(db_default="")  # empty: its content is no article
     mailout = models.ForeignKey("Mailout", on_delete=models.PROTECT, null=True, db_index=False)
     launched_at = models.DateTimeField()
-    # By the database's clock, which says when a contact came, too: who came later is not meant.
+    # By the database's clock, as a contact's created_at: later contacts get no mail.
     frozen_at = models.DateTimeField(db_default=Now())
     list_key = models.TextField()
     audience = models.JSONField()
-    letters = models.JSONField()  # how a recipient's letter is chosen, as campaigns.frozen reads it
+    letters = models.JSONField()  # how a recipient's letter is chosen, see mailing.snapshot
     waves = models.JSONField()
-    # Where planning goes on: the wave, and the last place in it.
+    # Where planning resumes: the wave, and the last address in it.
     cursor_wave = models.IntegerField(db_default=0)
     cursor_place = models.TextField(db_default="", db_collation="C")
-    excluded = models.JSONField(db_default={})  # how many of the audience are not planned, by why
-    trouble = models.TextField(db_default="")  # why planning does not go on
+    excluded = models.JSONField(db_default={})  # counts of contacts without mail, by cause
+    trouble = models.TextField(db_default="")  # why planning stopped
     trouble_since = models.DateTimeField(null=True)
     planned_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
@@ -73,9 +73,9 @@ class Run(models.Model):
 
     class Meta:
         constraints = (
-            # Serves the look-up of a launch that is asked for again.
+            # Serves the lookup of a repeated launch.
             models.UniqueConstraint(fields=["campaign", "batch_id"], name="campaigns_run_once"),
-            # Serves the way from a stream to its run.
+            # Serves the lookup by stream.
             models.UniqueConstraint(fields=["stream_id"], name="campaigns_run_of_stream"),
             models.CheckConstraint(
                 condition=models.Q(ended_as=None, ended_at=None)
@@ -88,7 +88,7 @@ class Run(models.Model):
         indexes = (
             # Serves a campaign's runs, newest first.
             models.Index(fields=["campaign", "-stream_id"], name="campaigns_run_of_campaign"),
-            # Serves the runs that share recipients.
+            # Serves the runs of a lineage.
             models.Index(
                 fields=["root"],
                 condition=models.Q(root__isnull=False),
@@ -100,7 +100,7 @@ class Run(models.Model):
                 condition=models.Q(mailout__isnull=False),
                 name="campaigns_run_of_mailout",
             ),
-            # Serves those that watch over runs which are not over.
+            # Serves planning and ending of live runs.
             models.Index(
                 fields=["launched_at"],
                 condition=models.Q(ended_at=None),
@@ -108,64 +108,58 @@ class Run(models.Model):
             ),
         )
 
-
-class Variant(models.Model):
-    """Which letter of a run's stream serves some of its readers; without one, why none does."""
-
-    pk = models.CompositePrimaryKey("run_id", "digest")
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False)
-    digest = models.BinaryField()  # of the variant, which may be too long for an index
-    variant = models.TextField(db_collation="C")  # their language, or their places
-    letter = models.SmallIntegerField(null=True)
-    code = models.TextField(db_default="")
+    @property
+    def letter_stream(self) -> LetterStream:
+        """Where its letters go, with what each of them says of the run."""
+        return LetterStream(self.stream_id, self.workspace_id, self.list_key, str(self.pk))
 
 
 class Mailout(models.Model):
-    """A page of Notion that was to be mailed, and what its row was told of it there."""
+    """A Notion page that was to be mailed, and the last status report that was written to it."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
     page_id = models.UUIDField()
-    sent_at = models.DateTimeField(null=True)  # when everything had a result for the first time
-    # What stands in the row; told_at is null while that is not all there is to say.
+    sent_at = models.DateTimeField(null=True)  # when all mails had a result for the first time
+    # The last report; told_at is null while a further one must follow.
     told_at = models.DateTimeField(null=True)
     sent_count = models.BigIntegerField(null=True)
     failed_count = models.BigIntegerField(null=True)
     word = models.TextField(db_default="")
-    trouble = models.TextField(db_default="")  # why Notion could not be told
-    tell_after = models.DateTimeField(null=True)  # not before, because it was refused
+    trouble = models.TextField(db_default="")  # why the report could not be written
+    tell_after = models.DateTimeField(null=True)  # the next try, after Notion refused one
 
     class Meta:
         constraints = (
-            # Serves the look-up by page.
+            # Serves the lookup by page.
             models.UniqueConstraint(fields=["workspace", "page_id"], name="campaigns_mailout_once"),
         )
 
 
 class ErrorRow(models.Model):
-    """One row of the table of errors in Notion, to be written or written already.
+    """One row of the error table in Notion, to be written or already written.
 
-    It holds no address: that is read from the books when the row is written.
+    It contains no address: that is read from the books when the row is written.
     """
 
     mailout = models.ForeignKey(Mailout, on_delete=models.CASCADE, db_index=False)
-    reference = models.TextField()  # a delivery's id, else what the error is about
+    reference = models.TextField()  # a delivery's id, or the subject of the error
     code = models.TextField()
     detail = models.TextField(db_default="")
     at = models.DateTimeField(db_default=Now())
-    begun_at = models.DateTimeField(null=True)  # from then on it may be there
+    begun_at = models.DateTimeField(null=True)  # from then on it may be in Notion
     written_at = models.DateTimeField(null=True)
-    write_after = models.DateTimeField(null=True)  # not before, because it was refused
+    write_after = models.DateTimeField(null=True)  # the next try, after Notion refused one
     refusals = models.SmallIntegerField(db_default=0)
 
     class Meta:
         constraints = (
-            # An error is told once, however often it is looked at.
+            # An error is written once, however often it is found.
             models.UniqueConstraint(
                 fields=["mailout", "reference", "code"], name="campaigns_errorrow_once"
             ),
         )
         indexes = (
-            # Serves those that are to be written, the oldest first.
+            # Serves the unwritten rows, the oldest first.
             models.Index(
                 fields=["id"],
                 condition=models.Q(written_at=None),

@@ -1,151 +1,136 @@
-"""Writes a run's audience into the ledger, chunk by chunk; killed at any moment, it goes on.
+"""Writes a run's audience into the ledger, chunk by chunk; after a crash it resumes.
 
-The cursor is committed with the lines that it stands behind: what is planned is before it, and
-nothing else is.
+The cursor is committed with the deliveries of its chunk: all contacts before it are planned, and
+none after it.
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
-from postledger.campaigns import chunks, earlier, frozen, variants
-from postledger.campaigns.chunks import Chunk
-from postledger.campaigns.frozen import ByPlaces
+from postledger.campaigns import previous_runs
 from postledger.campaigns.models import Run
-from postledger.contacts import filter_parsing
-from postledger.contacts import roll as rolls
-from postledger.contacts.roll import Roll
+from postledger.contacts import audience
+from postledger.contacts.audience import FrozenAudience
+from postledger.contacts.filters import parsing
 from postledger.deliveries import ledger, queries
-from postledger.deliveries.ledger import Planned
 from postledger.deliveries.reasons import Reason
 from postledger.lib import wake
 from postledger.lib.errors import RefusedError
+from postledger.mailing import chunks, send_times, snapshot, stream_letters
+from postledger.mailing.chunks import Chunk
+from postledger.mailing.send_times import Wave
+from postledger.mailing.snapshot import ByPlaces
 
 CHUNK = 10_000
 
+_BROKEN = (
+    "internal_error: The audience cannot be written into the ledger. The worker's log says why."
+    " Planning is retried continually, and the run can be cancelled."
+)
 _log = structlog.get_logger(__name__)
 
 
 def plan_all() -> None:
-    """Plans every run that is not planned yet, the oldest first."""
-    waiting = Run.objects.filter(ended_at=None, planned_at=None).order_by("stream_id")
-    for run_id in list(waiting.values_list("pk", flat=True)):
-        plan(run_id)
+    """Plans every unplanned run, the oldest first."""
+    unplanned = Run.objects.filter(ended_at=None, planned_at=None).order_by("stream_id")
+    for run_id in list(unplanned.values_list("pk", flat=True)):
+        plan_run(run_id)
 
 
-def plan(run_id: UUID) -> None:
-    """Plans what is left of a run, until another process is at it.
+def plan_run(run_id: UUID) -> None:
+    """Plans the remaining audience, unless another process is planning it.
 
-    A database that is away is away for every run; all else is the trouble of this one. That is
-    also what the database refused: a row that is too large, a full disk, a statement that somebody
-    cancelled.
+    An unreachable database fails every run and is raised. Any other error is this run's trouble,
+    also an error of the database: a row that is too large, a full disk, a cancelled statement.
     """
     stream_id = Run.objects.values_list("stream_id", flat=True).get(pk=run_id)
     try:
-        while step(run_id):
-            wake.ring(stream_id)
-    except RefusedError as refused:
-        _note_trouble(run_id, f"{refused.code}: {refused}")
-    except Exception as error:  # one run that cannot be planned keeps no other from it
+        while plan_next_chunk(run_id):
+            wake.notify(stream_id)
+    except RefusedError as error:
+        _store_trouble(run_id, f"{error.code}: {error}")
+    except Exception as error:  # a broken run must not stop the others
         if isinstance(error, (InterfaceError, OperationalError)) and not connection.is_usable():
             raise
-        _log.exception("a run cannot be planned", run_id=str(run_id))
-        _note_trouble(run_id, _BROKEN)
+        _log.exception("run_not_planned", run_id=str(run_id))
+        _store_trouble(run_id, _BROKEN)
 
 
-def step(run_id: UUID, *, size: int = CHUNK) -> bool:
-    """Plans one chunk, all of it or nothing; False when there is nothing to go on with now.
+def plan_next_chunk(run_id: UUID, *, size: int = CHUNK) -> bool:
+    """Plans one chunk as a whole or not at all; False if there is nothing more to plan now.
 
-    The run's row is locked meanwhile. Where another process has it, that one goes on.
+    The run's row stays locked meanwhile; a locked run is left to the process that has it.
     """
     with transaction.atomic():
-        free = Run.objects.select_for_update(no_key=True, skip_locked=True)
-        run = free.filter(pk=run_id).first()
+        unlocked = Run.objects.select_for_update(no_key=True, skip_locked=True)
+        run = unlocked.filter(pk=run_id).first()
         if run is None or run.planned_at is not None:
             return False
-        is_cancelled = queries.is_cancelled(queries.stream(run.stream_id))
+        is_cancelled = queries.is_cancelled(queries.find_stream(run.stream_id))
         if run.cursor_wave == len(run.waves) or is_cancelled:
             _finish(run)
             return False
-        earlier.check(run)
+        previous_runs.check_lineage(run)
         try:
             with transaction.atomic():
                 _plan_chunk(run, size)
-        except _ChangedMeanwhileError:
+        except _VariantAppearedError:
             return True
         except ledger.StreamClosedError:
-            # Cancelled meanwhile: what is planned is booked as such, and no more is added.
+            # Cancelled meanwhile: planned mail is booked as cancelled, and none is added.
             _finish(run)
             return False
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Wave:
-    due_at: datetime | None
-    zones: tuple[str, ...] | None
-    default_zone: str
-    is_last_look: bool
-
-
-def _wave(stored: Mapping[str, Any]) -> _Wave:
-    return _Wave(
-        stored["due_at"] and datetime.fromisoformat(stored["due_at"]),
-        None if stored["zones"] is None else tuple(stored["zones"]),
-        stored.get("default_zone", "UTC"),
-        bool(stored.get("is_last_look")),
-    )
+class _VariantAppearedError(Exception):
+    """A contact changed to a variant that no contact had when the letters were resolved."""
 
 
 def _plan_chunk(run: Run, size: int) -> None:
     with connection.cursor() as cursor:
-        # Compiling statements of this kind takes longer than executing them.
+        # Compiling these statements takes longer than executing them.
         cursor.execute("SET LOCAL jit = off")
-    wave = _wave(run.waves[run.cursor_wave])
-    chunk = _chunk(run, wave, size)
+    wave = send_times.wave_from_json(run.waves[run.cursor_wave])
+    chunk = _select_chunk(run, wave, size)
     if not chunk.has_one_letter:
-        variants.resolve(run, chunk.chosen, chunks.variants(chunk))
-    lines = chunks.lines(chunk, run.pk)
+        stream_letters.resolve_letters(
+            run.letter_stream,
+            chunk.choice,
+            chunks.list_variants(chunk),
+            launched_at=run.launched_at,
+        )
+    lines = chunks.build_lines(chunk)
     planned = ledger.plan(
         run.stream_id,
         source=lines.sql,
         params=lines.params,
         due_at=wave.due_at,
         reason=Reason.READY if wave.due_at is None else Reason.SCHEDULED,
-        is_interrupted=earlier.is_interrupted(run),
+        is_interrupted=previous_runs.is_interrupted(run),
     )
     if chunks.UNKNOWN_VARIANT in planned.kept_back:
-        raise _ChangedMeanwhileError
-    # Whom the last look finds, a wave has counted before, but for few who moved meanwhile.
-    kept_back = {} if wave.is_last_look else planned.kept_back
-    _advance(run, planned, kept_back, is_wave_over=planned.given < size)
-
-
-class _ChangedMeanwhileError(Exception):
-    """Somebody came to get a variant that nobody of the chunk got when it was looked at."""
-
-
-def _chunk(run: Run, wave: _Wave, size: int) -> Chunk:
-    chosen = frozen.read(run.letters)
-    return Chunk(
-        people=rolls.chunk(run.workspace_id, _roll(run, wave), after=run.cursor_place, limit=size),
-        chosen=chosen,
-        scopes=frozen.scopes(chosen, now=run.launched_at) if isinstance(chosen, ByPlaces) else (),
-        stream_id=run.stream_id,
-        lineage=earlier.streams(run),
+        raise _VariantAppearedError
+    # An earlier wave has counted nearly all contacts of the last look.
+    excluded = {} if wave.is_last_look else planned.kept_back
+    is_wave_over = planned.given < size
+    Run.objects.filter(pk=run.pk).update(
+        cursor_wave=run.cursor_wave + is_wave_over,
+        cursor_place="" if is_wave_over else planned.last_key,
+        excluded=dict(Counter(run.excluded) + Counter(excluded)),
+        trouble="",
+        trouble_since=None,
     )
 
 
-def _roll(run: Run, wave: _Wave) -> Roll:
-    return Roll(
-        filter_parsing.parse(run.audience, now=run.launched_at),
+def _select_chunk(run: Run, wave: Wave, size: int) -> Chunk:
+    choice = snapshot.from_json(run.letters)
+    frozen = FrozenAudience(
+        parsing.parse(run.audience, now=run.launched_at),
         run.list_key or None,
         frozen_at=run.frozen_at,
         mailed_at=wave.due_at or run.launched_at,
@@ -153,18 +138,13 @@ def _roll(run: Run, wave: _Wave) -> Roll:
         default_zone=wave.default_zone,
         changed_since=run.frozen_at if wave.is_last_look else None,
     )
-
-
-def _advance(
-    run: Run, planned: Planned, kept_back: Mapping[str, int], *, is_wave_over: bool
-) -> None:
-    excluded = Counter(run.excluded) + Counter(kept_back)
-    Run.objects.filter(pk=run.pk).update(
-        cursor_wave=run.cursor_wave + is_wave_over,
-        cursor_place="" if is_wave_over else planned.last_key,
-        excluded=dict(excluded),
-        trouble="",
-        trouble_since=None,
+    now = run.launched_at
+    return Chunk(
+        people=audience.compile_chunk(run.workspace_id, frozen, after=run.cursor_place, limit=size),
+        choice=choice,
+        places=snapshot.list_places(choice, now=now) if isinstance(choice, ByPlaces) else (),
+        stream_id=run.stream_id,
+        lineage=previous_runs.list_streams(run),
     )
 
 
@@ -172,13 +152,7 @@ def _finish(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(planned_at=Now(), trouble="", trouble_since=None)
 
 
-_BROKEN = (
-    "internal_error: Its audience cannot be written into the ledger. The log of the worker says"
-    " why; it is tried again all the time, and the run can be cancelled."
-)
-
-
-def _note_trouble(run_id: UUID, text: str) -> None:
-    """Planning stands still until what it says is mended, and is tried again all the time."""
-    there = Run.objects.filter(pk=run_id).exclude(trouble=text)
-    there.update(trouble=text, trouble_since=Now())
+def _store_trouble(run_id: UUID, trouble: str) -> None:
+    """Keeps the time since when planning has had this trouble; planning is retried continually."""
+    runs = Run.objects.filter(pk=run_id).exclude(trouble=trouble)
+    runs.update(trouble=trouble, trouble_since=Now())

@@ -1,139 +1,133 @@
-"""Shows what one reader would get of a campaign, without sending or storing anything."""
+"""Renders a campaign for one recipient, without sending or storing anything."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import assert_never
 
-from postledger.campaigns import drafts, freezing, sources
+from postledger.accounts import queries as accounts
 from postledger.campaigns.drafts import CampaignFacts
-from postledger.campaigns.material import OfArticle, OfPage, OfTemplate, Words
-from postledger.contacts import profiles
-from postledger.contacts.actions import contacts as unknowns
-from postledger.content import article_letters, mailouts, slices, trials
+from postledger.contacts import queries
+from postledger.content import notion_pages, previews, slices
 from postledger.content.checks import Finding
 from postledger.content.locales import MissingLocaleError
+from postledger.content.previews import MailPreview
+from postledger.content.rendering.source import SourceError
 from postledger.content.slices import SubjectRequiredError
-from postledger.content.source import Source, SourceError
-from postledger.content.trials import Trial
 from postledger.lib.errors import RefusedError
-
-
-def _nothing() -> dict[str, object]:
-    return {}
+from postledger.mailing import content_source, snapshot
+from postledger.mailing.content_source import (
+    ArticleSource,
+    InlineSource,
+    PageSource,
+    TemplateSource,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """Who reads it; without attributes, every value that it needs is shown by its name."""
-
+class PreviewRecipient:
     name: str | None = None
     address: str | None = None
     from_name: str = ""  # empty: the sender's own
     locale: str = ""
     ocd_ids: Sequence[str] = ()
-    attributes: Mapping[str, object] | None = field(default_factory=_nothing)
+    # None: each variable is shown by its name.
+    attributes: Mapping[str, object] | None = field(default_factory=dict)
 
 
-SOMEBODY = Reader(attributes=None)
+ANYBODY = PreviewRecipient(attributes=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    trial: Trial
+    mail: MailPreview
     from_name: str
 
 
-def contact(workspace_id: int, contact_id: int, *, list_key: str | None) -> Reader:
-    """A contact as a reader, in the language in which it wants the mail of this list."""
-    found = profiles.find(workspace_id, contact_id=contact_id)
-    if found is None:
-        raise unknowns.unknown(contact_id)
-    wanted = [one.preferences.locale for one in found.subscriptions if one.list_key == list_key]
-    return Reader(
-        found.name,
-        found.address,
-        found.from_name or "",
-        next(filter(None, wanted), None) or found.locale or "",
-        found.ocd_ids,
-        found.attributes,
+def find_recipient(workspace_id: int, contact_id: int, *, list_key: str | None) -> PreviewRecipient:
+    """A contact as a recipient, in the language of its subscription to this list."""
+    contact = queries.get_contact(workspace_id, contact_id=contact_id)
+    subscriptions = queries.list_subscriptions(workspace_id, contact_id=contact_id)
+    locales = subscriptions.filter(list__key=list_key).values_list("locale", flat=True)
+    return PreviewRecipient(
+        contact.name,
+        contact.address,
+        contact.from_name or "",
+        next(filter(None, locales), None) or contact.locale or "",
+        contact.ocd_ids,
+        contact.attributes,
     )
 
 
-def of(workspace_id: int, campaign: CampaignFacts, reader: Reader, *, now: datetime) -> Preview:
-    """What keeps it from being sent to this reader is among the findings."""
-    sender = drafts.sender(workspace_id, campaign.sender)
-    trial = _tried(workspace_id, campaign, reader, now)
-    return Preview(trial, reader.from_name or sender.name)
+def render_preview(
+    workspace_id: int, campaign: CampaignFacts, recipient: PreviewRecipient, *, now: datetime
+) -> Preview:
+    """The findings say what would keep the mail from being sent to this recipient."""
+    sender = accounts.select_sender(workspace_id, address=campaign.sender)
+    mail = _preview_content(workspace_id, campaign, recipient, now)
+    return Preview(mail, recipient.from_name or sender.name)
 
 
-def _tried(workspace_id: int, campaign: CampaignFacts, reader: Reader, now: datetime) -> Trial:
-    match campaign.material:
-        case Words() as words:
-            source = Source(words.subject, words.body, words.format, words.text, words.locale)
-            return _of(workspace_id, source, words.required, words.optional, reader)
-        case OfTemplate(key, version):
-            chosen = sources.template(workspace_id, key, version)
-            try:
-                source = chosen.text(reader.locale)
-            except MissingLocaleError as missing:
-                return _impossible(missing.code, "locale", missing)
-            return _of(workspace_id, source, chosen.required, chosen.optional, reader)
-        case OfArticle(key):
-            return _of_article(workspace_id, key, reader, now)
-        case OfPage(page_id):
-            return _of_page(workspace_id, page_id, reader)
-        case _:
-            assert_never(campaign.material)
-
-
-def _of_article(workspace_id: int, key: str, reader: Reader, now: datetime) -> Trial:
-    published = sources.slices(workspace_id, key)
+def _preview_content(
+    workspace_id: int, campaign: CampaignFacts, recipient: PreviewRecipient, now: datetime
+) -> MailPreview:
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     try:
-        found = slices.assemble(published, ocd_ids=frozenset(reader.ocd_ids), now=now)
-    except SubjectRequiredError as refused:
-        return _impossible(refused.code, "subject", refused)
-    return _of(workspace_id, article_letters.source(found), (), (), reader)
-
-
-def _of(
-    workspace_id: int,
-    source: Source,
-    required: tuple[str, ...],
-    optional: tuple[str, ...],
-    reader: Reader,
-) -> Trial:
-    return trials.of(
+        match campaign.content:
+            case InlineSource(required=required, optional=optional) as content:
+                source = content.source
+            case TemplateSource() as content:
+                version = content_source.find_template(workspace_id, content)
+                source = version.text(recipient.locale)
+                required, optional = version.required, version.optional
+            case ArticleSource() as content:
+                published = content_source.find_slices(workspace_id, content)
+                places = frozenset(recipient.ocd_ids)
+                source = slices.assemble(published, ocd_ids=places, now=now).source()
+            case PageSource(page_id):
+                return _preview_page(workspace_id, page_id, recipient)
+            case _:
+                assert_never(campaign.content)
+    except MissingLocaleError as error:
+        return _impossible(error, "locale")
+    except SubjectRequiredError as error:
+        return _impossible(error, "subject")
+    return previews.preview_source(
         source,
         required=required,
         optional=optional,
-        values=_values(reader, (*required, *optional)),
-        footing=trials.footing(workspace_id),
+        values=_values(recipient, (*required, *optional)),
+        footer=previews.preview_footer(workspace_id),
     )
 
 
-def _of_page(workspace_id: int, page_id: str, reader: Reader) -> Trial:
-    page = mailouts.read(mailouts.notion_of(workspace_id), page_id)
-    footing = trials.footing(workspace_id)
+def _preview_page(workspace_id: int, page_id: str, recipient: PreviewRecipient) -> MailPreview:
+    page = notion_pages.read_page(notion_pages.require_notion(workspace_id), page_id)
+    footer = previews.preview_footer(workspace_id)
     try:
-        freezing.check_page(page)
-        script = mailouts.script(page, locale="en", footer=footing.footer)
-    except SourceError as refused:
-        return Trial((*refused.findings, *page.findings))
-    except RefusedError as refused:
-        return _impossible(refused.code, "page", refused)
-    trial = trials.of_script(script, values=_values(reader, ()), footing=footing)
-    return replace(trial, findings=(*trial.findings, *page.findings))
+        snapshot.check_page(page)
+        script = notion_pages.make_script(page, locale="en", footer=footer.footer)
+    except SourceError as error:
+        return MailPreview((*error.findings, *page.findings))
+    except RefusedError as error:
+        return _impossible(error, "page")
+    mail = previews.preview_script(script, values=_values(recipient, ()), footer=footer)
+    return replace(mail, findings=(*mail.findings, *page.findings))
 
 
-def _values(reader: Reader, names: tuple[str, ...]) -> dict[str, object]:
-    given = {"name": reader.name, "email": reader.address}
-    known = {name: value for name, value in given.items() if value is not None}
-    if reader.attributes is None:
-        return {**{name: f"[{name}]" for name in names}, **known}
-    held = {name: reader.attributes[name] for name in names if name in reader.attributes}
-    return {**held, **known}
+def _values(recipient: PreviewRecipient, names: tuple[str, ...]) -> dict[str, object]:
+    if recipient.attributes is None:
+        values: dict[str, object] = {name: f"[{name}]" for name in names}
+    else:
+        given = recipient.attributes
+        values = {name: given[name] for name in names if name in given}
+    if recipient.name is not None:
+        values["name"] = recipient.name
+    if recipient.address is not None:
+        values["email"] = recipient.address
+    return values
 
 
-def _impossible(code: str, place: str, why: Exception) -> Trial:
-    return Trial((Finding(code, place, str(why)),))
+def _impossible(error: RefusedError, field_name: str) -> MailPreview:
+    return MailPreview((Finding(error.code, field_name, str(error)),))

@@ -1,4 +1,4 @@
-"""How a run stands: its books, why the rest waits, and what will move it; counted from counters."""
+"""The progress of a run: its books, its waiting mail by reason, and its pace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from postledger.campaigns import states
-from postledger.campaigns.launching import unknown, unknown_run
+from postledger.campaigns.launching import CampaignUnknownError, find_run
 from postledger.campaigns.models import Campaign, Run
-from postledger.campaigns.states import Ending, Facts, RunState
-from postledger.deliveries import queries, speed
-from postledger.deliveries.entries import Held
-from postledger.deliveries.queries import Books, StreamFacts, Waits
+from postledger.campaigns.states import Ending, RunFacts, RunState
+from postledger.deliveries import queries, reporting
+from postledger.deliveries.entries import Hold
+from postledger.deliveries.queries import Books, StreamFacts, WaitSummary
+from postledger.deliveries.reasons import EXPLANATIONS, Reason
 from postledger.deliveries.states import State
 
 PAGE = 25
@@ -20,12 +21,45 @@ PAGE = 25
 @dataclass(frozen=True, slots=True)
 class Pace:
     mails_per_second: float
-    ends_at: datetime | None  # None: something waits for more than its turn
+    ends_at: datetime | None  # None: cannot be predicted
+
+
+@dataclass(frozen=True, slots=True)
+class RunHold:
+    """A hold in force: nothing is sent while it lasts."""
+
+    reason: Reason
+    why: str
+    moved_by: str
+    since: datetime
+    until: datetime | None
+    actor: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingMails:
+    """Mails that have no result yet for one reason."""
+
+    reason: Reason
+    why: str
+    moved_by: str
+    mails: int  # an upper bound: some of these may have a result
+    since: datetime
+    next_due_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningIssue:
+    """Why planning does not go on; a worker tries again all the time."""
+
+    detail: str
+    since: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One run, as people see it at one moment."""
+    """One run at one moment."""
 
     run_id: UUID
     number: int  # rises from run to run
@@ -39,26 +73,27 @@ class Progress:
     ended_at: datetime | None
     ended_by: str
     books: Books
-    excluded: Mapping[str, int]  # of the audience, by why they are not planned
-    trouble: str  # why planning does not go on
+    excluded: Mapping[str, int]  # contacts of the audience without mail, by cause
+    trouble: str  # why planning stopped
     trouble_since: datetime | None
-    hold: Held | None  # the widest hold in force: the sender's, or the run's own
-    waits: Sequence[Waits]  # what waits, by reason
-    pace: Pace | None  # of a run that sends, as far as it can be told
+    hold: RunHold | None  # the widest hold in force: the sender's, or the run's own
+    waits: Sequence[WaitingMails]  # waiting mail by reason
+    pace: Pace | None  # of a run that sends, if it can be measured
 
     @property
     def waiting(self) -> int:
         return self.books.waiting
 
-
-def of(workspace_id: int, run_id: UUID, *, now: datetime) -> Progress:
-    run = Run.objects.filter(workspace_id=workspace_id, pk=run_id).first()
-    if run is None:
-        raise unknown_run()
-    return _of_run(run, now)
+    @property
+    def planning_issue(self) -> PlanningIssue | None:
+        return PlanningIssue(self.trouble, self.trouble_since) if self.trouble else None
 
 
-def listing(
+def find_progress(workspace_id: int, run_id: UUID, *, now: datetime) -> Progress:
+    return _read_progress(find_run(workspace_id, run_id), now)
+
+
+def list_progress(
     workspace_id: int,
     campaign_id: int,
     *,
@@ -66,21 +101,21 @@ def listing(
     limit: int = PAGE,
     now: datetime,
 ) -> list[Progress]:
-    """A campaign's runs, the newest first; `before` is the number of the last one seen."""
+    """A campaign's runs, the newest first; `before` is the last number of the previous page."""
     if not Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id).exists():
-        raise unknown()
-    there = Run.objects.filter(campaign_id=campaign_id, stream_id__lt=before)
-    return [_of_run(run, now) for run in there.order_by("-stream_id")[:limit]]
+        raise CampaignUnknownError("Campaign not found.")
+    runs = Run.objects.filter(campaign_id=campaign_id, stream_id__lt=before)
+    return [_read_progress(run, now) for run in runs.order_by("-stream_id")[:limit]]
 
 
-def _of_run(run: Run, now: datetime) -> Progress:
-    stream = queries.stream(run.stream_id)
-    books = queries.books_of([run.stream_id])[run.stream_id]
+def _read_progress(run: Run, now: datetime) -> Progress:
+    stream = queries.find_stream(run.stream_id)
+    books = queries.read_books([run.stream_id])[run.stream_id]
     hold = _hold(stream, now)
     is_cancelled = queries.is_cancelled(stream)
     state = states.state_of(facts(run, books, is_cancelled=is_cancelled, is_held=bool(hold)))
-    waits = queries.waits(run.stream_id)
-    is_on_its_way = state in {RunState.PLANNING, RunState.SENDING}
+    waits = queries.summarise_waits(run.stream_id)
+    is_sending = state in {RunState.PLANNING, RunState.SENDING}
     return Progress(
         run_id=run.pk,
         number=run.stream_id,
@@ -97,14 +132,14 @@ def _of_run(run: Run, now: datetime) -> Progress:
         excluded=run.excluded,
         trouble=run.trouble,
         trouble_since=run.trouble_since,
-        hold=hold,
-        waits=waits,
-        pace=_pace(run, books.waiting, waits, now) if is_on_its_way else None,
+        hold=_run_hold(hold) if hold else None,
+        waits=[_waiting_mails(wait, hold, books.waiting) for wait in waits],
+        pace=_pace(run, books.waiting, waits, now) if is_sending else None,
     )
 
 
-def facts(run: Run, books: Books, *, is_cancelled: bool, is_held: bool) -> Facts:
-    return Facts(
+def facts(run: Run, books: Books, *, is_cancelled: bool, is_held: bool) -> RunFacts:
+    return RunFacts(
         is_planned=run.planned_at is not None,
         is_held=is_held,
         is_cancelled=is_cancelled,
@@ -115,21 +150,47 @@ def facts(run: Run, books: Books, *, is_cancelled: bool, is_held: bool) -> Facts
     )
 
 
-def _pace(run: Run, waiting: int, waits: Sequence[Waits], now: datetime) -> Pace | None:
-    rate = speed.per_second(speed.seen(run.stream_id), now=now)
+def _pace(run: Run, waiting: int, waits: Sequence[WaitSummary], now: datetime) -> Pace | None:
+    rate = reporting.results_per_second(reporting.read_latest_results(run.stream_id), now=now)
     if rate is None:
         return None
-    # What is planned for later, or is not even planned, ends when it will.
-    can_be_told = run.planned_at is not None and all(wait.next_due_at <= now for wait in waits)
-    ends_at = now + timedelta(seconds=waiting / rate) if can_be_told else None
+    # The end of unplanned or scheduled mail does not depend on the rate.
+    is_predictable = run.planned_at is not None and all(wait.next_due_at <= now for wait in waits)
+    ends_at = now + timedelta(seconds=waiting / rate) if is_predictable else None
     return Pace(round(rate, 1), ends_at)
 
 
-def _hold(stream: StreamFacts | None, now: datetime) -> Held | None:
+def _run_hold(hold: Hold) -> RunHold:
+    explanation = EXPLANATIONS[hold.reason]
+    return RunHold(
+        hold.reason,
+        explanation.why,
+        explanation.moved_by,
+        hold.since,
+        hold.until,
+        hold.actor,
+        hold.detail,
+    )
+
+
+def _waiting_mails(wait: WaitSummary, hold: Hold | None, waiting: int) -> WaitingMails:
+    """A hold decides what moves the mails, whatever they wait for."""
+    explanation = EXPLANATIONS[wait.reason]
+    return WaitingMails(
+        wait.reason,
+        explanation.why,
+        EXPLANATIONS[hold.reason].moved_by if hold else explanation.moved_by,
+        min(wait.position_count, waiting),
+        wait.since,
+        wait.next_due_at,
+    )
+
+
+def _hold(stream: StreamFacts | None, now: datetime) -> Hold | None:
     if stream is None:
         return None
     return _in_force(stream.sender_hold, now) or _in_force(stream.stream_hold, now)
 
 
-def _in_force(hold: Held | None, now: datetime) -> Held | None:
+def _in_force(hold: Hold | None, now: datetime) -> Hold | None:
     return hold if hold is not None and (hold.until is None or hold.until > now) else None

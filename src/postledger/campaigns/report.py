@@ -1,54 +1,44 @@
-"""Reports of a run: every line as CSV, and its failures grouped by cause with what to do."""
+"""Reports of a run: every mail as CSV, and its failures by cause with a remedy."""
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from postledger.campaigns.launching import unknown_run
-from postledger.campaigns.models import Run
-from postledger.contacts.importing.formulas import safe
+from postledger.campaigns.launching import find_run
+from postledger.contacts.csv_columns import csv_line
 from postledger.deliveries import reporting
-from postledger.deliveries.entries import Outcome
-from postledger.deliveries.reporting import Cause, Reported
+from postledger.deliveries.entries import AttemptOutcome
+from postledger.deliveries.reporting import FailureCause, ReportedDelivery
 from postledger.deliveries.states import State
 
 COLUMNS = ("email", "status", "error_message", "message_id", "sent_at")
 
 
-def rows(workspace_id: int, run_id: UUID) -> Iterator[str]:
-    """The lines of the file, read while they are asked for; an unknown run is refused at once."""
-    return _lines(_stream(workspace_id, run_id))
+def write_csv(workspace_id: int, run_id: UUID) -> Iterator[str]:
+    """The lines of the file, read lazily; an unknown run is refused at once."""
+    return _write_lines(find_run(workspace_id, run_id).stream_id)
 
 
-def _lines(stream_id: int) -> Iterator[str]:
-    buffer = io.StringIO()
-    write = csv.writer(buffer).writerow
-    write(COLUMNS)
-    for mail in reporting.lines(stream_id):
-        yield buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
-        write(map(safe, _cells(mail)))
-    yield buffer.getvalue()
+def _write_lines(stream_id: int) -> Iterator[str]:
+    yield csv_line(COLUMNS)
+    for mail in reporting.iterate_deliveries(stream_id):
+        yield csv_line(_cells(mail))
 
 
-def _cells(mail: Reported) -> Sequence[str]:
+def _cells(mail: ReportedDelivery) -> Sequence[str]:
     error = ": ".join(filter(None, (mail.code, mail.detail)))
     sent_at = mail.accepted_at.isoformat(timespec="seconds") if mail.accepted_at else ""
-    return (mail.address, _word(mail.state), error, mail.message_id, sent_at)
+    return (mail.address, _status(mail.state), error, mail.message_id, sent_at)
 
 
-def _word(state: State) -> str:
-    """A state as readers of such files know it: what was accepted, they call sent."""
+def _status(state: State) -> str:
     return "sent" if state is State.ACCEPTED else state.value
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Mails that failed, or are in doubt, for one cause, and what can be done about it."""
+    """Mails that failed or are in doubt for one cause, and the remedy."""
 
     state: State
     code: str
@@ -58,42 +48,36 @@ class Failure:
     remedy: str
 
 
-def failures(workspace_id: int, run_id: UUID) -> list[Failure]:
+def list_failures(workspace_id: int, run_id: UUID) -> list[Failure]:
     """The most frequent cause first."""
-    return [_failure(cause) for cause in reporting.causes(_stream(workspace_id, run_id))]
+    causes = reporting.count_causes(find_run(workspace_id, run_id).stream_id)
+    return [
+        Failure(cause.state, cause.code, cause.count, cause.since, cause.example, _remedy(cause))
+        for cause in causes
+    ]
 
 
-def _failure(cause: Cause) -> Failure:
-    remedy = _DOUBT if cause.state is State.IN_DOUBT else _REMEDIES.get(cause.outcome, _REFUSED)
-    return Failure(cause.state, cause.code, cause.count, cause.since, cause.example, remedy)
+def _remedy(cause: FailureCause) -> str:
+    is_doubt = cause.state is State.IN_DOUBT
+    return _DOUBT if is_doubt else _REMEDIES.get(cause.outcome, _REFUSED)
 
 
 _REFUSED = (
-    "The provider refused these mails for good. Mend what the example names, then retry this cause;"
-    " addresses that do not exist are better left alone."
+    "The provider refused these mails permanently. Fix what the example names, then retry this"
+    " cause; do not retry addresses that do not exist."
 )
 _DOUBT = (
-    "These were handed over, and nobody knows whether the provider took them. Look at the"
+    "These were handed over, and it is unknown whether the provider accepted them. Look at the"
     " provider's own log, then decide with postledger resolve."
 )
-_NOT_SENT = (
-    "Nobody knew whether the provider took these, and somebody counted them as not sent. Retry this"
-    " cause to send them again."
-)
+_NOT_SENT = "These were in doubt and were counted as not sent. Retry this cause to send them again."
 _REMEDIES = {
-    Outcome.TRY_LATER: "The provider said later until no attempts were left."
-    " When it takes mail again, retry this cause.",
-    Outcome.INVALID: "No mail could be made of these. Mend the contacts or the content that the"
-    " example names, then retry this cause.",
-    Outcome.IN_DOUBT: _NOT_SENT,
-    Outcome.LEASE_LOST: _NOT_SENT,
-    Outcome.POISON: "Workers died of these. Find out why in their logs before you retry them.",
+    AttemptOutcome.TRY_LATER: "The provider deferred these until no attempts were left."
+    " When it accepts mail again, retry this cause.",
+    AttemptOutcome.INVALID: "These mails could not be composed. Fix the contacts or the content"
+    " that the example names, then retry this cause.",
+    AttemptOutcome.IN_DOUBT: _NOT_SENT,
+    AttemptOutcome.LEASE_LOST: _NOT_SENT,
+    AttemptOutcome.POISON: "Workers crashed on these. Find the reason in their logs before"
+    " a retry.",
 }
-
-
-def _stream(workspace_id: int, run_id: UUID) -> int:
-    found = Run.objects.filter(workspace_id=workspace_id, pk=run_id)
-    stream_id = found.values_list("stream_id", flat=True).first()
-    if stream_id is None:
-        raise unknown_run()
-    return stream_id

@@ -1,41 +1,32 @@
-"""How a run stands, decided from its books; and why people of its audience get no mail of it."""
+"""The state of a run, decided from its books."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class RunState(StrEnum):
-    """Where one launch of a campaign is."""
+    """The state of one launch of a campaign."""
 
-    PLANNING = "planning"  # its audience is still being written into the ledger; mail may go
-    SENDING = "sending"  # mail is on its way, or waits for a moment that comes
+    PLANNING = "planning"  # its audience is being written into the ledger; mail may go already
+    SENDING = "sending"  # mail is being sent, or waits for its time
     PAUSED = "paused"  # a person holds it, or its sender is held
     OPEN = "open"  # everything has a result, and some failed or are in doubt: a person decides
-    SENT = "sent"  # everything has a result, and none of them is a failure or a doubt
+    SENT = "sent"  # everything has a result, without a failure or a doubt
     CLOSED = "closed"  # a person closed it with its failures
     CANCELLED = "cancelled"  # a person ended it before everything had gone
 
 
 class Ending(StrEnum):
-    """What a run that is over is remembered as."""
+    """The final state of a run that is over."""
 
     SENT = "sent"
     CLOSED = "closed"
     CANCELLED = "cancelled"
 
 
-class Exclusion(StrEnum):
-    """Why somebody of an audience is not planned; beside these, there are the words of the roll."""
-
-    ALREADY_MAILED = "already_mailed"  # an earlier run has them, or this one by an address they had
-    SUBJECT_REQUIRED = "subject_required"  # no slice that they would get has a title or a dek
-    MISSING_LOCALE = "template_missing_locale"  # the template has no text for them
-    INVALID_TEMPLATE = "invalid_template"  # their letter could not be made
-
-
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What the state of a run depends on."""
+class RunFacts:
+    """Everything that the state of a run depends on."""
 
     is_planned: bool
     is_held: bool
@@ -46,9 +37,9 @@ class Facts:
     in_doubt: int
 
 
-def state_of(run: Facts) -> RunState:
-    """A run is over when its books balance without a failure or a doubt, or by a person's word."""
-    # A mail of a closed run may be given another chance, by itself or by a late proof.
+def state_of(run: RunFacts) -> RunState:
+    """A run is over without a waiting mail, a failure or a doubt, or by a person's decision."""
+    # A mail of a closed run may be requeued, by a person or by late evidence.
     if run.ended_as is not None and not run.waiting:
         return RunState(run.ended_as.value)
     if run.is_cancelled:
@@ -60,8 +51,8 @@ def state_of(run: Facts) -> RunState:
     return RunState.SENDING if run.is_planned else RunState.PLANNING
 
 
-def ending_of(run: Facts) -> Ending | None:
-    """What a run ends as by itself, now; None while something waits, or a person must decide."""
+def ending_of(run: RunFacts) -> Ending | None:
+    """How a run ends by itself; None while mail waits or a person must decide."""
     if run.ended_as is not None or not run.is_planned or run.waiting or run.in_doubt:
         return None
     if run.is_cancelled:

@@ -14,14 +14,13 @@ class ConfigApp(AppConfig):
     @override
     def ready(self) -> None:
         register(checks.secret_key, Tags.security)
-        register(checks.engine)
         register(checks.addresses)
         register(checks.database_server, Tags.database)
         _check_connections()
 
 
 def _check_connections() -> None:
-    """Has every process notice a restored database before it uses it."""
+    """Makes every process notice a restored database before it uses it."""
     from django.conf import settings
 
     from postledger.dispatch.fence import ConnectionCheck, Fence
@@ -29,4 +28,4 @@ def _check_connections() -> None:
 
     options = settings.DISPATCH_OPTIONS
     witness = TokenWitness(redis_url=options.redis_url, folder=options.state_folder)
-    ConnectionCheck(Fence(witness, is_telling=False)).start()
+    ConnectionCheck(Fence(witness, is_logging=False)).start()

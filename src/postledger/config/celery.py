@@ -9,25 +9,34 @@ from celery.signals import setup_logging
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "postledger.config.settings")
 django.setup()
 
-from django.conf import settings  # noqa: E402  settings are there once Django is set up
+from django.conf import settings  # noqa: E402  settings exist once Django is set up
 
 from postledger.lib import wake  # noqa: E402
-from postledger.workers import beat, bell, engine, importer, queues, schedule, upkeep  # noqa: E402
+from postledger.workers import (  # noqa: E402
+    celery_settings,
+    dispatcher_step,
+    importer_step,
+    tasks,
+    upkeep_step,
+)
+from postledger.workers.celery_parts import BeatStep  # noqa: E402
 
 app = Celery("postledger", fixups=[])
 app.conf.update(
-    queues.settings(settings.CELERY_BROKER_URL, settings.QUEUE_PREFIX),
-    beat_schedule=schedule.SCHEDULE,
+    celery_settings.settings(settings.CELERY_BROKER_URL, settings.QUEUE_PREFIX),
+    beat_schedule=tasks.SCHEDULE,
 )
-app.autodiscover_tasks(["postledger.workers"])
-app.steps["worker"].add(engine.DispatchStep)
-app.steps["worker"].add(importer.ImportStep)
-app.steps["worker"].add(upkeep.UpkeepStep)
-app.steps["worker"].add(beat.BeatStep)
+for step in (
+    dispatcher_step.DispatchStep,
+    importer_step.ImportStep,
+    upkeep_step.UpkeepStep,
+    BeatStep,
+):
+    app.steps["worker"].add(step)
 app.set_default()
-wake.install(bell.Bell().ring)
+wake.install(wake.WakeSender(tasks.publish_wake_up).notify)
 
 
 @setup_logging.connect
 def _keep_logging(**_: object) -> None:
-    """Celery sets no logging up where somebody listens: ours is there already."""
+    """Keeps our logging: Celery configures none while this signal has a receiver."""

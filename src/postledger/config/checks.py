@@ -1,4 +1,4 @@
-"""Settings that can be read but cannot work, each with an id and a hint."""
+"""System checks of settings that are valid but cannot work, each with an id and a hint."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,13 +30,6 @@ def secret_key(**_options: Any) -> list[CheckMessage]:
     if len(key) < SECRET_KEY_LENGTH:
         return [Error("SECRET_KEY is too short.", hint=hint, id="postledger.E002")]
     return []
-
-
-def engine(**_options: Any) -> list[CheckMessage]:
-    if settings.DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
-        return []
-    hint = "Set DATABASE_URL to an address that begins with postgresql://."
-    return [Error("Only PostgreSQL can keep the ledger.", hint=hint, id="postledger.E003")]
 
 
 def addresses(**_options: Any) -> list[CheckMessage]:
@@ -76,7 +69,7 @@ def version_problems(version: int) -> list[CheckMessage]:
 
 
 def extension_problems(available: set[str]) -> list[CheckMessage]:
-    """Asks what the server can load, not what is loaded: the first migration loads it."""
+    """Checks which extensions the server can load: the first migration loads them."""
     hint = "Install the server's contrib package; Debian's postgresql package contains it."
     return [
         Error(f"PostgreSQL lacks the extension {name}.", hint=hint, id="postledger.E008")
@@ -90,4 +83,4 @@ def _scheme(variable: str, url: str, schemes: tuple[str, ...], check_id: str) ->
         return []
     choices = ", ".join(f"{scheme}://" for scheme in schemes)
     hint = f"Begin {variable} with one of {choices}."
-    return [Error(f"{variable} names an unknown kind of server.", hint=hint, id=check_id)]
+    return [Error(f"{variable} has an unknown scheme.", hint=hint, id=check_id)]

@@ -1,10 +1,10 @@
-"""Every variable that Postledger reads from its environment, with its type and its default."""
+"""Every variable that Postledger reads from its environment, with its type and default."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, override
+from urllib.parse import parse_qsl, unquote, urlsplit
 from uuid import UUID
 
 import limits
@@ -18,222 +18,112 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from postledger.config import database_url
 from postledger.dispatch import retry
 
 
 class BadEnvironmentError(ImproperlyConfigured):
-    """Lists every variable that cannot be used, never a value."""
+    """Names every invalid variable, and repeats no value."""
 
 
 class Env(BaseSettings):
-    model_config = SettingsConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    """The environment; the docstring of each variable is its description on the settings page."""
 
-    secret_key: SecretStr = Field(
-        default=SecretStr(""),
-        description="Signs links and seals stored credentials."
-        " At least 50 random characters outside `DEBUG`.",
+    model_config = SettingsConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, use_attribute_docstrings=True
     )
-    secret_key_previous: SecretStr = Field(
-        default=SecretStr(""),
-        description="Earlier secret keys, separated by commas: what they signed is still valid,"
-        " what they sealed still opens.",
-    )
-    debug: bool = Field(
-        default=False,
-        description="Development only: a fixed secret key and pages that show errors.",
-    )
-    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
-        default=(),
-        description="Host names this installation answers to, separated by commas.",
-    )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
-        default="INFO",
-        description="The least severe log lines that are written.",
-    )
-    database_url: SecretStr = Field(
-        default=SecretStr("postgresql://postgres@127.0.0.1:5432/postledger"),
-        description="The PostgreSQL database (15 or newer) that holds the ledger.",
-    )
-    database_pool_size: int = Field(
-        default=0,
-        ge=0,
-        le=200,
-        description="Connections one process may keep open at once; 0 keeps one for each thread.",
-    )
-    redis_url: SecretStr = Field(
-        default=SecretStr("redis://127.0.0.1:6379/0"),
-        description="The Redis server that holds the counters of the pace.",
-    )
-    broker_url: SecretStr = Field(
-        default=SecretStr("amqp://guest:guest@127.0.0.1:5672//"),
-        description="The broker that wakes workers: RabbitMQ, or Redis on a small installation.",
-    )
-    api_rate: str = Field(
-        default="100/second",
-        description="How many requests one API key may make, per second, minute, hour or day.",
-    )
-    sending: Literal["on", "off"] = Field(
-        default="on",
-        description="`off` keeps every worker from sending; set it before a copy of a disk is"
-        " started elsewhere.",
-    )
-    state_folder: str = Field(
-        default="",
-        description="Where a worker writes down how far its database has come; by default the"
-        " folder that systemd names in `STATE_DIRECTORY`, or `~/.local/state/postledger`.",
-    )
-    queue_prefix: str = Field(
-        default="postledger",
-        pattern=r"[A-Za-z0-9._-]{1,64}",
-        description="How names at the broker begin; installations that share one need their own.",
-    )
-    lease_seconds: int = Field(
-        default=120,
-        ge=5,
-        le=3600,
-        description="How long a worker has work to itself; with slow providers, longer by itself.",
-    )
-    batch_size: int = Field(
-        default=50,
-        ge=1,
-        le=500,
-        description="The most mails of one batch that are with a provider at a time.",
-    )
-    stop_seconds: int = Field(
-        default=45,
-        ge=0,
-        le=900,
-        description="How long a worker that is to stop waits for answers before it ends calls.",
-    )
-    retry_transactional: str = Field(
-        default=retry.TRANSACTIONAL,
-        description="Attempts and the seconds after each, for single mails.",
-    )
-    retry_topic: str = Field(
-        default=retry.TOPIC,
-        description="The same for notifications.",
-    )
-    retry_campaign: str = Field(
-        default=retry.CAMPAIGN,
-        description="The same for campaigns.",
-    )
-    from_email: str = Field(
-        default="",
-        description="The first sender's address; read once, when the first workspace is made.",
-    )
-    from_name: str = Field(
-        default="",
-        description="The first sender's name; read once, together with `FROM_EMAIL`.",
-    )
-    org_name: str = Field(
-        default="",
-        description="The sender's name in footers; read once, when the first workspace is made.",
-    )
-    org_address: str = Field(
-        default="",
-        description="The postal address in footers; read once, like `ORG_NAME`.",
-    )
-    unsubscribe_base_url: str = Field(
-        default="",
-        description="The public address of the unsubscribe page; read once, like `ORG_NAME`.",
-    )
-    unsubscribe_secret: SecretStr = Field(
-        default=SecretStr(""),
-        description="Signs unsubscribe links; without it no campaign and no notification goes.",
-    )
-    unsubscribe_secret_previous: SecretStr = Field(
-        default=SecretStr(""),
-        description="The secret before that one: links in mail that was sent already still work.",
-    )
-    unsub_secret: SecretStr = Field(
-        default=SecretStr(""),
-        description="Another name of `UNSUBSCRIBE_SECRET`, which wins where both are set.",
-    )
-    unsubscribe_get: Literal["page", "apply"] = Field(
-        default="page",
-        description="What opening an unsubscribe link does: `page` asks, `apply` acts at once,"
-        " also for programs that only look at links.",
-    )
-    test_emails: str = Field(
-        default="",
-        description="Whom tests of campaigns go to; read once, when the first workspace is made.",
-    )
-    admin_password: SecretStr = Field(
-        default=SecretStr(""),
-        description="Lets whoever knows it send articles of the first workspace without a key;"
-        " taken once, by `postledger setup`.",
-    )
-    public_url: str = Field(
-        default="",
-        pattern=r"^(https?://[^\s?#]+)?$",
-        description="Where the public reaches this installation; without it no subscribe form is"
-        " shown, since the confirmation mail needs a link.",
-    )
-    public_rate: str = Field(
-        default="30/minute",
-        description="How many forms one visitor may open or send, and links or passwords try.",
-    )
-    one_click_rate: str = Field(
-        default="50/second",
-        description="The same for signed links that are opened and for one-click unsubscribing,"
-        " which mailbox providers do for many.",
-    )
-    proxy_count: int = Field(
-        default=0,
-        ge=0,
-        le=10,
-        description="How many proxies stand before this installation, each adding to"
-        " `X-Forwarded-For`; 0 ignores that header.",
-    )
-    notion_token: SecretStr = Field(
-        default=SecretStr(""),
-        description="The secret of the Notion integration that pages of the first workspace are"
-        " shared with; taken once, by `postledger setup`.",
-    )
-    notion_url: str = Field(
-        default="https://api.notion.com",
-        description="Where Notion answers.",
-    )
-    notion_db_mailouts: str = Field(
-        default="",
-        description="The id of the Notion database of mailouts, without which pages from anywhere"
-        " are mailed; taken once, together with `NOTION_TOKEN`.",
-    )
-    notion_db_errors: str = Field(
-        default="",
-        description="The id of the Notion database that errors of mailouts are written to; taken"
-        " once, together with `NOTION_TOKEN`.",
-    )
-    supabase_url: str = Field(
-        default="",
-        pattern=r"^(https?://[^\s?#]+)?$",
-        description="The address of the Supabase project whose table `subscribers` is synced with"
-        " the contacts of the first workspace; taken once, by `postledger setup`.",
-    )
-    supabase_service_role_key: SecretStr = Field(
-        default=SecretStr(""),
-        description="The key of that project's service role, which may read and write the table;"
-        " taken once, together with `SUPABASE_URL`.",
-    )
-    pictures_folder: str = Field(
-        default="",
-        description="Where pictures of Notion pages are kept; all web processes need to see it.",
-    )
-    pictures_url: str = Field(
-        default="",
-        description="The public address of `/pictures` of this installation.",
-    )
-    metrics_token: SecretStr = Field(
-        default=SecretStr(""),
-        description="The bearer token that `/metrics` asks for; without one, everybody may read.",
-    )
+
+    secret_key: SecretStr = SecretStr("")
+    """Signs links and seals stored credentials. At least 50 random characters outside `DEBUG`."""
+    secret_key_previous: SecretStr = SecretStr("")
+    """Earlier secret keys, separated by commas: their signatures and sealed values stay valid."""
+    debug: bool = False
+    """Development only: a fixed secret key and pages that show errors."""
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Host names that this installation serves, separated by commas."""
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """The lowest level of log lines that are written."""
+    database_url: SecretStr = SecretStr("postgresql://postgres@127.0.0.1:5432/postledger")
+    """The PostgreSQL database (15 or newer) that holds the ledger."""
+    database_pool_size: int = Field(0, ge=0, le=200)
+    """Connections that one process may keep open; 0 keeps one for each thread."""
+    redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
+    """The Redis server that holds the rate counters."""
+    broker_url: SecretStr = SecretStr("amqp://guest:guest@127.0.0.1:5672//")
+    """The broker that wakes workers: RabbitMQ, or Redis on a small installation."""
+    api_rate: str = "100/second"
+    """How many requests one API key may make, per second, minute, hour or day."""
+    sending: Literal["on", "off"] = "on"
+    """`off` keeps workers from sending; set it before you start a copy of a disk elsewhere."""
+    state_folder: str = ""
+    """Where a worker records how far its database has come."""
+    queue_prefix: str = Field("postledger", pattern=r"[A-Za-z0-9._-]{1,64}")
+    """The prefix of names at the broker; installations that share a broker need their own."""
+    lease_seconds: int = Field(120, ge=5, le=3600)
+    """How long a lease lasts; slow providers get longer leases automatically."""
+    batch_size: int = Field(50, ge=1, le=500)
+    """How many mails of one batch may be with a provider at a time."""
+    stop_seconds: int = Field(45, ge=0, le=900)
+    """How long a stopping worker waits for answers before it ends calls."""
+    retry_transactional: str = retry.TRANSACTIONAL
+    """Attempts and the seconds after each, for single mails."""
+    retry_topic: str = retry.TOPIC
+    """The same for notifications."""
+    retry_campaign: str = retry.CAMPAIGN
+    """The same for campaigns."""
+    from_email: str = ""
+    """The first sender's address; read once, when the first workspace is created."""
+    from_name: str = ""
+    """The first sender's name; read once, together with `FROM_EMAIL`."""
+    org_name: str = ""
+    """The sender's name in footers; read once, when the first workspace is created."""
+    org_address: str = ""
+    """The postal address in footers; read once, like `ORG_NAME`."""
+    unsubscribe_base_url: str = ""
+    """The public address of the unsubscribe page; read once, like `ORG_NAME`."""
+    unsubscribe_secret: SecretStr = SecretStr("")
+    """Signs unsubscribe links; without it no campaign and no notification is sent."""
+    unsubscribe_secret_previous: SecretStr = SecretStr("")
+    """The previous `UNSUBSCRIBE_SECRET`: links in mail sent earlier still work."""
+    unsub_secret: SecretStr = SecretStr("")
+    """Another name of `UNSUBSCRIBE_SECRET`, which wins where both are set."""
+    unsubscribe_get: Literal["page", "apply"] = "page"
+    """What opening an unsubscribe link does: `page` asks first, `apply` unsubscribes at once."""
+    test_emails: str = ""
+    """Recipients of test sends of campaigns; read once, when the first workspace is created."""
+    admin_password: SecretStr = SecretStr("")
+    """Allows sending articles of the first workspace without an API key; read once, by `setup`."""
+    public_url: str = Field("", pattern=r"^(https?://[^\s?#]+)?$")
+    """The public address of this installation; without it no subscribe form is shown."""
+    public_rate: str = "30/minute"
+    """How many forms, links and passwords one visitor may open, send or try."""
+    one_click_rate: str = "50/second"
+    """The same for signed links and for one-click unsubscribes by mailbox providers."""
+    proxy_count: int = Field(0, ge=0, le=10)
+    """How many proxies in front of this installation add to `X-Forwarded-For`; 0 ignores it."""
+    notion_token: SecretStr = SecretStr("")
+    """The secret of the Notion integration of the first workspace; read once, by `setup`."""
+    notion_url: str = "https://api.notion.com"
+    """The address of the Notion API."""
+    notion_db_mailouts: str = ""
+    """The id of the Notion database of mailouts; read once, together with `NOTION_TOKEN`."""
+    notion_db_errors: str = ""
+    """The id of the Notion database for errors of mailouts; read once, like `NOTION_TOKEN`."""
+    supabase_url: str = Field("", pattern=r"^(https?://[^\s?#]+)?$")
+    """The Supabase project whose subscribers are synced; read once, by `setup`."""
+    supabase_service_role_key: SecretStr = SecretStr("")
+    """The key of that project's service role; read once, together with `SUPABASE_URL`."""
+    pictures_folder: str = ""
+    """Where pictures of Notion pages are kept; all web processes need access to it."""
+    pictures_url: str = ""
+    """The public address of `/pictures` of this installation."""
+    metrics_token: SecretStr = SecretStr("")
+    """The bearer token that `/metrics` requires; without one, anybody may read them."""
 
     @field_validator("*", mode="before")
     @classmethod
     def _refuse_unreadable(cls, value: object) -> object:
         if isinstance(value, _Unreadable):
-            raise ValueError(value.why)  # noqa: TRY004 - pydantic collects ValueErrors only
+            raise ValueError(value.reason)  # noqa: TRY004 - pydantic collects ValueErrors only
         return value
 
     @field_validator("allowed_hosts", mode="before")
@@ -246,7 +136,7 @@ class Env(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _read_address(cls, value: SecretStr) -> SecretStr:
-        database_url.parse(value.get_secret_value())
+        parse_database_url(value.get_secret_value())
         return value
 
     @field_validator("api_rate", "public_rate", "one_click_rate")
@@ -255,7 +145,7 @@ class Env(BaseSettings):
         try:
             limits.parse(value)
         except ValueError:
-            raise ValueError("is no rate such as 100/second") from None
+            raise ValueError("is not a rate such as 100/second") from None
         return value
 
     @field_validator("notion_db_mailouts", "notion_db_errors")
@@ -264,7 +154,7 @@ class Env(BaseSettings):
         try:
             return str(UUID(value)) if value else ""
         except ValueError:
-            raise ValueError("is no id of a database: it has 32 digits from 0 to f") from None
+            raise ValueError("is not the id of a database: use 32 hexadecimal digits") from None
 
     @field_validator("retry_transactional", "retry_topic", "retry_campaign")
     @classmethod
@@ -282,11 +172,48 @@ class Env(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (_SecretFiles(settings_cls, os.environ), env_settings)
+        return (_SecretFiles(settings_cls), env_settings)
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseAddress:
+    name: str
+    user: str
+    password: str = field(repr=False)
+    host: str
+    port: str
+    options: dict[str, str]
+
+
+def parse_database_url(url: str) -> DatabaseAddress:
+    """Parses `postgresql://user:password@host:port/name?sslmode=require`.
+
+    Raises a ValueError whose text never repeats the address.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ValueError("is not a valid address (is the port a number below 65536?)") from error
+    if parts.scheme not in {"postgresql", "postgres"}:
+        raise ValueError("must begin with postgresql:// (no other database can keep the ledger)")
+    name = unquote(parts.path.removeprefix("/"))
+    if not name or "/" in name:
+        raise ValueError("must end with one database name, as in postgresql://host/postledger")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    return DatabaseAddress(
+        name=name,
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        # libpq takes the folder of a socket from the query: it does not fit the host's position.
+        host=options.pop("host", "") or unquote(parts.hostname or ""),
+        port=str(port or ""),
+        options=options,
+    )
 
 
 def load() -> Env:
-    """Read the environment once; complain once, about all of it."""
+    """Reads the environment, and reports all invalid variables at once."""
     try:
         return Env()
     except ValidationError as error:
@@ -294,10 +221,11 @@ def load() -> Env:
             f"  {_variable(item['loc'])}: {item['msg'].removeprefix('Value error, ')}"
             for item in error.errors()
         ]
-        raise BadEnvironmentError("\n".join(["The environment is wrong:", *lines])) from None
+        raise BadEnvironmentError("\n".join(["Invalid environment variables:", *lines])) from None
 
 
 def variables() -> dict[str, FieldInfo]:
+    """All variables by their names in the environment."""
     return {_variable((name,)): info for name, info in Env.model_fields.items()}
 
 
@@ -311,34 +239,31 @@ def _variable(location: tuple[int | str, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Unreadable:
-    why: str
+    reason: str
 
 
 class _SecretFiles(PydanticBaseSettingsSource):
-    """Reads NAME from the file that NAME_FILE names, for secrets only."""
-
-    def __init__(self, settings_cls: type[BaseSettings], environ: Mapping[str, str]) -> None:
-        super().__init__(settings_cls)
-        self._environ = environ
+    """Reads the value of NAME from the file whose path is in NAME_FILE, for secrets only."""
 
     @override
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        name = field_name.upper()
-        path = self._environ.get(f"{name}_FILE")
+        return self._read(field, field_name.upper()), field_name, False
+
+    def _read(self, field: FieldInfo, name: str) -> str | _Unreadable | None:
+        path = os.environ.get(f"{name}_FILE")
         if path is None or not is_secret(field):
-            return None, field_name, False
-        if name in self._environ:
-            return _Unreadable(f"{name} and {name}_FILE are both set"), field_name, False
+            return None
+        if name in os.environ:
+            return _Unreadable(f"{name} and {name}_FILE are both set")
         try:
-            return Path(path).read_text(encoding="utf-8").strip(), field_name, False
+            return Path(path).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            reason = f"{name}_FILE cannot be read ({type(error).__name__})"
-            return _Unreadable(reason), field_name, False
+            return _Unreadable(f"{name}_FILE cannot be read ({type(error).__name__})")
 
     @override
     def __call__(self) -> dict[str, Any]:
-        found = {
-            name: self.get_field_value(info, name)[0]
+        values = {
+            name: self._read(info, name.upper())
             for name, info in self.settings_cls.model_fields.items()
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in values.items() if value is not None}

@@ -7,22 +7,20 @@ from typing import Any
 
 from psycopg import IsolationLevel
 
-from postledger.config import database_url, env
-from postledger.deliveries.entries import Kind
+from postledger.config import env
+from postledger.deliveries.entries import StreamKind
 from postledger.dispatch import retry
 from postledger.dispatch.options import Options
 from postledger.observability import logging
 
 _env = env.load()
-_database = database_url.parse(_env.database_url.get_secret_value())
+_database = env.parse_database_url(_env.database_url.get_secret_value())
 
 
 def _state_folder(given: str) -> Path:
-    """Where a worker keeps what must outlive the database: the place systemd or XDG names."""
-    if given:
-        return Path(given)
+    """The folder for state that must outlive the database, as systemd or XDG names it."""
     home = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
-    return Path(os.environ.get("STATE_DIRECTORY") or Path(home) / "postledger")
+    return Path(given or os.environ.get("STATE_DIRECTORY") or Path(home) / "postledger")
 
 
 _DEVELOPMENT_KEY = "development-only-and-known-to-everyone-who-reads-this-file"
@@ -42,15 +40,22 @@ INSTALLED_APPS = [
     "postledger.accounts",
     "postledger.contacts",
     "postledger.content",
+    "postledger.imports",
+    "postledger.supabase",
     "postledger.deliveries",
+    "postledger.mailing",
     "postledger.campaigns",
+    "postledger.campaigns.notion",
     "postledger.transactional",
     "postledger.dispatch",
     "postledger.privacy",
-    "postledger.workers",
+    "postledger.cli",
 ]
-# No sessions: the API knows its callers by their keys, and public forms theirs by signed links.
-MIDDLEWARE = ["postledger.web.shared.requests.middleware"]
+# No sessions: API keys and signed links identify callers.
+MIDDLEWARE = [
+    "postledger.web.shared.requests.middleware",
+    "postledger.web.shared.problems.middleware",
+]
 ROOT_URLCONF = "postledger.config.urls"
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -61,33 +66,27 @@ TEMPLATES: list[dict[str, Any]] = [
 
 _database_options: dict[str, Any] = {
     "application_name": "postledger",
-    # The ledger's conditional updates are argued for this level: each statement sees what
-    # was committed before it began.
+    # The ledger's conditional updates rely on this level.
     "isolation_level": IsolationLevel.READ_COMMITTED,
-    # Django's own queries bind on the client: the ORM writes some parameters twice and expects
-    # PostgreSQL to see them as equal. The ledger opens cursors of its own on the connection.
+    # The ORM repeats some parameters and relies on PostgreSQL to see them as equal, so it binds on
+    # the client. The ledger opens cursors of its own.
     "server_side_binding": False,
-    # Without a number here, even a statement that asks to be prepared is not, and the ledger's
-    # long ones would be planned at every call.
+    # Without a number no statement is prepared, and the ledger's long ones are planned each time.
     "prepare_threshold": 5,
-    # A network that dies in silence is noticed in half a minute, not in two hours.
+    # Notices a dead network in half a minute, not in two hours.
     "connect_timeout": 5,
     "tcp_user_timeout": 30_000,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 4,
     **_database.options,
-    # A role or a database may be set to forget its last commits after a power cut, which would send
-    # their mail again. The last word of these options wins.
+    # A role or a database may be set to lose its last commits in a power cut, which would send
+    # their mail again. The last option wins.
     "options": f"{_database.options.get('options', '')} -c synchronous_commit=on".strip(),
 }
 if _env.database_pool_size:
-    # Who waits longer than this for a connection is told so: a request gets a 503.
-    _database_options["pool"] = {
-        "min_size": 0,
-        "max_size": _env.database_pool_size,
-        "timeout": 5,
-    }
+    # After the timeout a request gets a 503.
+    _database_options["pool"] = {"min_size": 0, "max_size": _env.database_pool_size, "timeout": 5}
 
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
@@ -97,8 +96,8 @@ DATABASES: dict[str, dict[str, Any]] = {
         "PASSWORD": _database.password,
         "HOST": _database.host,
         "PORT": _database.port,
-        # A pool keeps connections itself. Without one every thread keeps its own for a minute,
-        # young enough not to be asked before each request whether it still lives.
+        # Without a pool every thread keeps its own connection for a minute: too short to need a
+        # health check before each request.
         "CONN_MAX_AGE": 0 if _env.database_pool_size else 60,
         "CONN_HEALTH_CHECKS": bool(_env.database_pool_size),
         "OPTIONS": _database_options,
@@ -125,9 +124,9 @@ DISPATCH_OPTIONS = Options(
     state_folder=_state_folder(_env.state_folder),
     stop_within=timedelta(seconds=_env.stop_seconds),
     policies={
-        Kind.TRANSACTIONAL: retry.read(_env.retry_transactional),
-        Kind.TOPIC: retry.read(_env.retry_topic),
-        Kind.CAMPAIGN: retry.read(_env.retry_campaign),
+        StreamKind.TRANSACTIONAL: retry.read(_env.retry_transactional),
+        StreamKind.TOPIC: retry.read(_env.retry_topic),
+        StreamKind.CAMPAIGN: retry.read(_env.retry_campaign),
     },
 )
 

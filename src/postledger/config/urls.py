@@ -1,23 +1,26 @@
-"""Every address this installation answers to."""
+"""Every URL of this installation."""
 
 from django.urls import URLPattern, URLResolver, path
 
 from postledger.web import health
 from postledger.web.api import openapi
-from postledger.web.api.door import api, mailout_api
-from postledger.web.public import confirm, pictures, preferences, subscribe, unsubscribe
+from postledger.web.api.api import api, mailout_api
+from postledger.web.public.pages import serve_picture
+from postledger.web.public.preferences import preferences_page
+from postledger.web.public.subscribe import confirm_page, subscribe_page
+from postledger.web.public.unsubscribe import undo_page, unsubscribe_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("live", health.live),
     path("ready", health.ready),
     path("metrics", health.metrics),
-    path("pictures/<str:name>", pictures.show),
-    path("unsubscribe", unsubscribe.show, name="unsubscribe"),
-    path("unsubscribe/undo", unsubscribe.undo, name="undo"),
-    path("preferences", preferences.show, name="preferences"),
-    path("subscribe/<str:workspace>/<str:list_key>", subscribe.show, name="subscribe"),
-    path("confirm", confirm.show, name="confirm"),
-    path("v1/openapi.json", openapi.document),
+    path("pictures/<str:name>", serve_picture),
+    path("unsubscribe", unsubscribe_page, name="unsubscribe"),
+    path("unsubscribe/undo", undo_page, name="undo"),
+    path("preferences", preferences_page, name="preferences"),
+    path("subscribe/<str:workspace>/<str:list_key>", subscribe_page, name="subscribe"),
+    path("confirm", confirm_page, name="confirm"),
+    path("v1/openapi.json", openapi.serve_document),
     path("v1/", api.urls),
     path("send-mailout", mailout_api.urls),
 ]

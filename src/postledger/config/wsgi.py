@@ -7,7 +7,7 @@ from django.core.wsgi import get_wsgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "postledger.config.settings")
 application = get_wsgi_application()
 
-# Django is set up from here on. The Celery application hangs up the bell that new mail rings.
+# Django is set up from here on. The Celery application installs the sender of wake-ups.
 import postledger.config.celery  # noqa: E402, F401
 from postledger.observability import metrics_store  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""Names the app that knows who may be mailed."""
+"""The Django app of contacts, lists and consent."""
 
 from django.apps import AppConfig
 

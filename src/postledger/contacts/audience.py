@@ -1,8 +1,11 @@
-"""The contacts that a filter means: how many there are, and some of them."""
+"""The contacts that a filter selects: counted, sampled, and walked through for a mailout.
 
-from collections.abc import Mapping
+The walk goes in chunks, by lower-case address in byte order, so that it can be continued.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import LiteralString
 
 import psycopg
@@ -10,106 +13,238 @@ from django.db import OperationalError, transaction
 from psycopg import sql as pg
 from psycopg.sql import Composed
 
-from postledger.contacts import filter_sql, filters, lists, sql
-from postledger.contacts.filters import All, Column, Comparison, Filter, Op
-from postledger.contacts.lists import Count
-from postledger.contacts.states import ContactState
+from postledger.contacts import filter_sql, lists, sql
+from postledger.contacts.filters import expressions
+from postledger.contacts.filters.expressions import (
+    All,
+    Column,
+    Comparison,
+    Filter,
+    OnList,
+    Op,
+)
+from postledger.contacts.lists import ContactCount
+from postledger.contacts.models import Contact
+from postledger.contacts.states import ContactState, SubscriptionState
+
+PATIENCE = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class AudienceQuery:
     """A query and its parameters, to be run here or inside the statement that plans a mailout."""
 
     sql: Composed
     params: Mapping[str, object]
 
 
-def active(audience: Filter) -> Filter:
-    """Those of an audience that a live mailout goes to."""
+def compile_query(
+    statement: LiteralString,
+    workspace_id: int,
+    audience: Filter,
+    params: Mapping[str, object] | None = None,
+) -> AudienceQuery:
+    """Puts a filter into the `{condition}` of a statement about `contact`.
+
+    Lists that the workspace does not have are refused: a typing error is not an empty audience.
+    """
+    list_ids = lists.get_ids(workspace_id, expressions.list_keys(audience))
+    condition = filter_sql.compile_filter(audience, list_ids)
+    return AudienceQuery(
+        pg.SQL(statement).format(condition=condition.sql),
+        {"workspace": workspace_id, **(params or {}), **condition.params},
+    )
+
+
+def check(workspace_id: int, audience: Filter) -> None:
+    """Refuses a filter with an unknown list; reads no contact."""
+    lists.get_ids(workspace_id, expressions.list_keys(audience))
+
+
+def only_active(audience: Filter) -> Filter:
+    """The contacts of an audience that a live mailout goes to."""
     return All((audience, Comparison(Column.STATE, Op.IS, ContactState.ACTIVE.value)))
 
 
-_COUNT: LiteralString = """
-SELECT count(*) FROM contacts_contact AS contact
+_SELECTED: LiteralString = """
+FROM contacts_contact AS contact
 WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL AND {condition}
 """
+COUNT: LiteralString = "SELECT count(*)" + _SELECTED
 
 
 def count(workspace_id: int, audience: Filter) -> int:
-    """How many contacts a filter means, in whatever state they are; `active` narrows it."""
-    found = counting(workspace_id, audience)
+    """How many contacts a filter selects, in any state; `only_active` narrows it."""
+    query = compile_query(COUNT, workspace_id, audience)
     with transaction.atomic():
         # Compiling a statement of this kind takes longer than executing it.
-        sql.changed("SET LOCAL jit = off", {})
-        [(number,)] = sql.rows(found.sql, found.params)
+        sql.execute("SET LOCAL jit = off", {})
+        [(number,)] = sql.rows(query.sql, query.params)
     return int(number)
-
-
-PATIENCE = timedelta(seconds=5)
 
 
 def count_or_estimate(
     workspace_id: int, audience: Filter, *, patience: timedelta = PATIENCE
-) -> Count:
-    """The same for somebody who waits: what cannot be counted in time is estimated."""
+) -> ContactCount:
+    """The count, or an estimate when counting takes longer than `patience`."""
     try:
         with transaction.atomic():
-            milliseconds = max(1, patience // timedelta(milliseconds=1))
-            wait = "SELECT set_config('statement_timeout', %(most)s::text, true)"
-            sql.rows(wait, {"most": milliseconds})
-            return Count(count(workspace_id, audience), is_exact=True)
+            timeout = max(1, patience // timedelta(milliseconds=1))
+            set_timeout = "SELECT set_config('statement_timeout', %(timeout)s::text, true)"
+            sql.rows(set_timeout, {"timeout": timeout})
+            return ContactCount(count(workspace_id, audience), is_exact=True)
     except OperationalError as error:
         if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise
-    everyone = source(_EVERYONE, workspace_id, audience, {})
-    return Count(int(sql.plan(everyone.sql, everyone.params)["Plan Rows"]), is_exact=False)
+    query = compile_query("SELECT" + _SELECTED, workspace_id, audience)
+    return ContactCount(int(sql.explain(query.sql, query.params)["Plan Rows"]), is_exact=False)
 
 
-_EVERYONE: LiteralString = """
-SELECT FROM contacts_contact AS contact
-WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL AND {condition}
-"""
+def sample(workspace_id: int, audience: Filter, *, size: int = 10) -> Sequence[Contact]:
+    """Some contacts that a filter selects, in any state and in no order.
 
-
-def counting(workspace_id: int, audience: Filter) -> Source:
-    return source(_COUNT, workspace_id, audience, {})
+    Finding the first ones of an order could mean reading all.
+    """
+    statement = "SELECT contact.*" + _SELECTED + "LIMIT %(limit)s::bigint"
+    query = compile_query(statement, workspace_id, audience, {"limit": size})
+    return list(Contact.objects.raw(query.sql.as_string(), query.params))
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """One contact of an audience, as somebody who tries a filter sees it."""
+class FrozenAudience:
+    """The contacts of a filter, on a list or without one, as they were at a moment."""
 
-    contact_id: int
-    address: str
-    name: str
-    state: ContactState
+    audience: Filter
+    list_key: str | None
+    frozen_at: datetime  # contacts that were created later do not belong to it
+    mailed_at: datetime | None = None  # None: at once
+    zones: tuple[str, ...] | None = None  # None: contacts of every time zone
+    default_zone: str = "UTC"  # of contacts without a time zone
+    changed_since: datetime | None = None  # only contacts that changed since then
 
 
-# Any of them, in no order: looking for the first ones could mean looking at all.
-_SAMPLE: LiteralString = """
-SELECT contact.id, contact.address, contact.name, contact.state
-FROM contacts_contact AS contact
-WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL AND {condition}
-LIMIT %(limit)s::bigint
+# contacts_contact_once lies in this order and has each address once, whatever its capitals. The
+# look-ups stay look-ups (OFFSET 0), and are made for the rows of one chunk only.
+_CHUNK: LiteralString = """
+SELECT contact.id AS contact_id, contact.address, contact.place, contact.former_addresses,
+       contact.name, contact.from_name, coalesce({locale}, '') AS locale, contact.attributes,
+       contact.ocd_ids, {kept_back} AS kept_back
+FROM (
+    SELECT contact.id, contact.address, lower(contact.address) COLLATE "C" AS place,
+           contact.former_addresses, contact.name, contact.from_name, contact.locale,
+           contact.attributes, contact.ocd_ids, contact.state, contact.is_unconfirmed
+    FROM contacts_contact AS contact
+    WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL
+      AND lower(contact.address) COLLATE "C" > %(after)s::text
+      AND contact.created_at <= %(frozen_at)s::timestamptz AND {condition} AND {wave}
+    ORDER BY lower(contact.address) COLLATE "C"
+    LIMIT %(limit)s::bigint
+) AS contact
+{subscription}
+ORDER BY contact.place
+"""
+
+_SUBSCRIPTION: LiteralString = """
+LEFT JOIN LATERAL (
+    SELECT s.state, s.locale, s.snooze_until FROM contacts_subscription AS s
+    WHERE s.contact_id = contact.id AND s.list_id = %(list)s::bigint OFFSET 0
+) AS subscription ON true
+"""
+
+# The gates check again before a mail goes, except for `unconfirmed`, which no contact becomes.
+# Bounces, complaints and unsubscribes show in the state of a contact or of its subscription. A
+# suppression by hand does not, so addresses are looked up in workspaces that have one.
+_KEPT_BACK = pg.SQL(
+    "CASE WHEN contact.state <> 'active' THEN contact.state {by_list} {by_hand} END"
+)
+_WITH_LIST: LiteralString = """
+WHEN subscription.state <> 'active' THEN 'list_' || subscription.state
+WHEN subscription.snooze_until > coalesce(
+    %(mailed_at)s::timestamptz, %(frozen_at)s::timestamptz
+) THEN 'snoozed'
+"""
+# Without a list, a contact that a form created has agreed to nothing before it confirms. A request
+# for a list does not count: anybody can make one for another's address.
+_WITHOUT_LIST: LiteralString = "WHEN contact.is_unconfirmed THEN 'unconfirmed'"
+_BY_HAND: LiteralString = """
+ELSE (
+    SELECT CASE WHEN s.list_id IS NULL THEN s.reason ELSE 'list_suppressed' END
+    FROM contacts_suppression AS s
+    WHERE s.workspace_id = %(workspace)s::bigint AND s.reason = 'by_hand'
+      AND s.address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), contact.address)
+      AND (s.list_id IS NULL OR s.list_id = %(list)s::bigint)
+    ORDER BY s.list_id NULLS FIRST LIMIT 1
+)
+"""
+# Served by contacts_suppression_by_hand.
+_ANY_BY_HAND: LiteralString = """
+SELECT EXISTS (
+    SELECT FROM contacts_suppression WHERE workspace_id = %(workspace)s AND reason = 'by_hand'
+)
 """
 
 
-def sample(workspace_id: int, audience: Filter, *, size: int = 10) -> list[Member]:
-    """Some contacts that a filter means, in whatever state they are."""
-    found = source(_SAMPLE, workspace_id, audience, {"limit": size})
-    return [
-        Member(contact_id, address, name, ContactState(state))
-        for contact_id, address, name, state in sql.rows(found.sql, found.params)
-    ]
+def compile_chunk(
+    workspace_id: int, frozen: FrozenAudience, *, after: str, limit: int
+) -> AudienceQuery:
+    """The next `limit` contacts after the `place` of the last one, which is empty at first.
 
-
-def source(
-    statement: LiteralString, workspace_id: int, audience: Filter, params: Mapping[str, object]
-) -> Source:
-    """Lists that the workspace does not have are refused: a typing error is no empty audience."""
-    known = lists.ids(workspace_id, filters.lists_of(audience))
-    compiled = filter_sql.condition(audience, known)
-    return Source(
-        pg.SQL(statement).format(condition=compiled.sql),
-        {"workspace": workspace_id, **params, **compiled.params},
+    The columns are contact_id, address, place, former_addresses, name, from_name, locale,
+    attributes, ocd_ids and kept_back, ordered by place. `kept_back` is the reason why a contact
+    gets no mail, or NULL.
+    """
+    audience = frozen.audience
+    if frozen.list_key is not None:
+        audience = All((audience, OnList(frozen.list_key, tuple(SubscriptionState))))
+    list_ids = lists.get_ids(workspace_id, expressions.list_keys(audience))
+    list_id = None if frozen.list_key is None else list_ids[frozen.list_key]
+    condition = filter_sql.compile_filter(audience, list_ids)
+    statement = pg.SQL(_CHUNK).format(
+        condition=condition.sql,
+        wave=_wave(frozen),
+        subscription=pg.SQL("" if list_id is None else _SUBSCRIPTION),
+        locale=pg.SQL(
+            "contact.locale" if list_id is None else "coalesce(subscription.locale, contact.locale)"
+        ),
+        kept_back=_KEPT_BACK.format(
+            by_list=pg.SQL(_WITHOUT_LIST if list_id is None else _WITH_LIST),
+            by_hand=pg.SQL(_BY_HAND if _has_any_by_hand(workspace_id) else ""),
+        ),
     )
+    params = {
+        "workspace": workspace_id,
+        "list": list_id,
+        "after": after,
+        "limit": limit,
+        "frozen_at": frozen.frozen_at,
+        "mailed_at": frozen.mailed_at,
+        "zones": list(frozen.zones or ()),
+        "default_zone": frozen.default_zone,
+        "changed_since": frozen.changed_since,
+    }
+    return AudienceQuery(statement, {**params, **condition.params})
+
+
+def _has_any_by_hand(workspace_id: int) -> bool:
+    [(exists,)] = sql.rows(_ANY_BY_HAND, {"workspace": workspace_id})
+    return bool(exists)
+
+
+def _wave(frozen: FrozenAudience) -> Composed:
+    parts: list[LiteralString] = ["true"]
+    if frozen.zones is not None:
+        parts.append("coalesce(contact.time_zone, %(default_zone)s::text) = ANY(%(zones)s::text[])")
+    if frozen.changed_since is not None:
+        parts.append("contact.updated_at >= %(changed_since)s::timestamptz")
+    return pg.SQL(" AND ").join(map(pg.SQL, parts))
+
+
+_ZONES: LiteralString = """
+SELECT DISTINCT time_zone FROM contacts_contact
+WHERE workspace_id = %(workspace)s AND deleted_at IS NULL AND time_zone IS NOT NULL
+"""
+
+
+def list_time_zones(workspace_id: int) -> set[str]:
+    """The time zones of a workspace's contacts; reads each contact once."""
+    return {zone for (zone,) in sql.rows(_ZONES, {"workspace": workspace_id})}

@@ -1,66 +1,17 @@
-"""Values of consent: where a change came from, and what others tell us of addresses."""
+"""Values of consent: the origin of a change, reports about addresses, and preferences."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from postledger.contacts import states
-from postledger.contacts.states import ConsentAction, ContactState, Kept, SuppressionReason
+from postledger.contacts.states import (
+    ConsentAction,
+    ContactState,
+    SuppressionReason,
+    SuppressionStatus,
+)
 
 PERMANENT = "Permanent"
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a change came from; together with its time, what proves a consent."""
-
-    source: str  # the form, page, file or event
-    actor: str
-    text_version: str = ""  # of the words that were agreed to
-    ip: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """How an address stands, as somebody tells us; built by the functions below."""
-
-    address: str
-    action: ConsentAction
-    at: datetime | None  # None: now
-    state: ContactState | None = None  # None leaves the contact's state alone
-    reason: SuppressionReason | None = None  # why it is suppressed from now on; None: it is not
-    bounce_type: str | None = None
-    bounce_subtype: str | None = None
-
-
-def bounced(address: str, *, bounce_type: str, bounce_subtype: str, at: datetime) -> Incoming:
-    """A provider's bounce: only a permanent one says something of the state."""
-    is_final = bounce_type == PERMANENT
-    return Incoming(
-        address,
-        ConsentAction.BOUNCED,
-        at,
-        state=ContactState.BOUNCED if is_final else None,
-        reason=SuppressionReason.BOUNCED if is_final else None,
-        bounce_type=bounce_type,
-        bounce_subtype=bounce_subtype,
-    )
-
-
-def complained(address: str, *, at: datetime) -> Incoming:
-    return suppressed(address, reason=SuppressionReason.COMPLAINED, at=at)
-
-
-def told(address: str, *, state: ContactState, at: datetime) -> Incoming:
-    """What an import or a sync says of an address; it can end a consent and never make one."""
-    reason = _REASONS.get(state)
-    return Incoming(address, ConsentAction.IMPORTED, at, state=state, reason=reason)
-
-
-def suppressed(address: str, *, reason: SuppressionReason, at: datetime | None = None) -> Incoming:
-    """An address that gets no more mail; by hand, the contact itself stays as it is."""
-    state = None if reason is SuppressionReason.BY_HAND else states.state_under(Kept(reason))
-    return Incoming(address, ACTIONS[reason], at, state=state, reason=reason)
-
 
 ACTIONS = {
     SuppressionReason.UNSUBSCRIBED: ConsentAction.UNSUBSCRIBED,
@@ -75,8 +26,76 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """An address of which something changed; without a contact, that it is suppressed now."""
+class Origin:
+    """Where a change came from; together with its time, the proof of a consent."""
+
+    source: str  # the form, page, file or event
+    actor: str
+    text_version: str = ""  # of the text that the contact agreed to
+    ip: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentChange:
+    """One change of consent, as the history records it."""
+
+    action: ConsentAction
+    origin: Origin
+    at: datetime | None = None  # None: now
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StateReport:
+    """What a provider, an import or a person reports about an address."""
+
+    address: str
+    action: ConsentAction
+    at: datetime | None  # None: now
+    state: ContactState | None = None  # None leaves the contact's state alone
+    reason: SuppressionReason | None = None  # None: the report does not suppress the address
+    bounce_type: str | None = None
+    bounce_subtype: str | None = None
+
+
+def complaint_report(address: str, *, at: datetime) -> StateReport:
+    return suppression_report(address, reason=SuppressionReason.COMPLAINED, at=at)
+
+
+def bounce_report(
+    address: str, *, bounce_type: str, bounce_subtype: str, at: datetime
+) -> StateReport:
+    """A provider's bounce: only a permanent one changes the state."""
+    is_permanent = bounce_type == PERMANENT
+    return StateReport(
+        address,
+        ConsentAction.BOUNCED,
+        at,
+        state=ContactState.BOUNCED if is_permanent else None,
+        reason=SuppressionReason.BOUNCED if is_permanent else None,
+        bounce_type=bounce_type,
+        bounce_subtype=bounce_subtype,
+    )
+
+
+def import_report(address: str, *, state: ContactState, at: datetime) -> StateReport:
+    """The state in an import or a sync; it can end a consent and never create one."""
+    reason = _REASONS.get(state)
+    return StateReport(address, ConsentAction.IMPORTED, at, state=state, reason=reason)
+
+
+def suppression_report(
+    address: str, *, reason: SuppressionReason, at: datetime | None = None
+) -> StateReport:
+    """An address that must not be mailed; by hand, the state of the contact stays."""
+    is_by_hand = reason is SuppressionReason.BY_HAND
+    state = None if is_by_hand else states.implied_state(SuppressionStatus(reason))
+    return StateReport(address, ACTIONS[reason], at, state=state, reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """What a report changed; without a contact, the address is suppressed now."""
 
     address: str
     contact_id: int | None
@@ -86,7 +105,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """When, how often and about what a subscriber wants to be mailed; None sets no bound."""
+    """When, how often and about what a subscriber wants to be mailed; None sets no limit."""
 
     notify_on: tuple[str, ...] | None = None
     max_notifications: int | None = None

@@ -1,4 +1,4 @@
-"""What a workspace may know of a contact, and what is wrong with it when it may not."""
+"""The details of a contact that a workspace may store, and their limits."""
 
 import json
 import re
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from zoneinfo import available_timezones
 
 from postledger.lib.errors import RefusedError
+from postledger.lib.values import is_storable
 
 type Scalar = str | int | float | bool
 type Value = Scalar | Sequence[str]
@@ -15,41 +16,37 @@ LONGEST_KEY = 64
 LONGEST_TEXT = 500
 MOST_KEYS = 100
 MOST_VALUES = 100
-# A row of this size still lies in its table page.
+# A row of this size still fits into its table page.
 LARGEST = 8_192
-# Beyond it, programs that read numbers as doubles see another one: such a number is a name.
+# Programs that read numbers as doubles change larger ones; such a number is an identifier.
 LARGEST_NUMBER = 2**53
 
 _LOCALE = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
 _OCD_ID = re.compile(r"ocd-[a-z]+/[^\s]{1,250}")
-_MOST_PLACES = 200
+_MOST_OCD_IDS = 200
 
 
 class InvalidContactError(RefusedError):
     code = "invalid_contact"
 
 
-def _nothing() -> dict[str, Value]:
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What is known of a new contact beside its address."""
+    """The details of a new contact."""
 
     name: str = ""
     from_name: str = ""  # empty: mail to it comes from the sender's name
     locale: str = ""
     time_zone: str = ""
-    attributes: Mapping[str, Value] = field(default_factory=_nothing)
+    attributes: Mapping[str, Value] = field(default_factory=dict)
     ocd_ids: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What becomes different; None leaves a thing as it is, an empty one takes it away.
+    """New details; None leaves a value as it is, an empty one removes it.
 
-    Of attributes, those that are named are set, and taken away where the value is None.
+    Attributes that are named are set, or removed where the value is None; the others stay.
     """
 
     address: str | None = None
@@ -62,46 +59,53 @@ class Changes:
     ocd_ids: Sequence[str] | None = None
 
 
-def check(known: Details | Changes) -> None:
-    """Refuses what could not be shown, stored or put into a mail."""
+def check_details(details: Details | Changes) -> None:
+    """Refuses details that cannot be shown, stored or put into a mail."""
     for name in ("name", "from_name"):
-        _check_line(name, getattr(known, name) or "")
-    if known.locale:
-        check_locale(known.locale)
-    if known.time_zone and known.time_zone not in available_timezones():
+        text = getattr(details, name) or ""
+        if len(text) > LONGEST_TEXT or not text.isprintable():
+            raise InvalidContactError(
+                f"The {name} of a contact is one line of at most {LONGEST_TEXT} visible characters."
+            )
+    if details.locale:
+        check_locale(details.locale)
+    if details.time_zone and details.time_zone not in available_timezones():
         raise InvalidContactError(
-            f"{known.time_zone[:64]!r} is not a time zone: write one like Europe/Lisbon."
+            f"{details.time_zone[:64]!r} is not a time zone: use one like Europe/Lisbon."
         )
-    _check_places(known.ocd_ids or ())
-    check_attributes(known.attributes or {})
+    _check_ocd_ids(details.ocd_ids or ())
+    check_attributes(details.attributes or {})
 
 
 def check_locale(locale: str) -> None:
     if not _LOCALE.fullmatch(locale):
         raise InvalidContactError(
-            f"{locale[:35]!r} is not a locale: write a language like en, and a region after"
-            " a hyphen where it matters, like pt-BR."
+            f"{locale[:35]!r} is not a locale: use a language like en, and a region after a hyphen"
+            " where it matters, like pt-BR."
         )
 
 
 def check_attributes(attributes: Mapping[str, Value | None]) -> None:
     if len(attributes) > MOST_KEYS:
         raise InvalidContactError(
-            f"A contact may have {MOST_KEYS} attributes; here are {len(attributes)}."
+            f"A contact may have {MOST_KEYS} attributes; this one has {len(attributes)}."
         )
     for key, value in attributes.items():
         if not is_key(key):
             raise InvalidContactError(
-                f"{key[:LONGEST_KEY]!r} cannot be the name of an attribute: write 1 to"
-                f" {LONGEST_KEY} visible characters, without a space at either end."
+                f"{key[:LONGEST_KEY]!r} cannot be the name of an attribute: use 1 to {LONGEST_KEY}"
+                " visible characters, without a space at either end."
             )
-        if not (value is None or is_scalar(value) or _is_texts(value)):
+        if not (value is None or is_scalar(value) or _is_text_list(value)):
             raise InvalidContactError(
-                f"The attribute {key!r} can be a text of at most {LONGEST_TEXT} characters, a"
-                " number below 2^53, true or false, or a list of texts. Write nothing else."
+                f"The attribute {key!r} must be a text of at most {LONGEST_TEXT} characters, a"
+                " number below 2^53, true or false, or a list of texts."
             )
-    if len(json.dumps(attributes, ensure_ascii=False).encode()) > LARGEST:
-        raise InvalidContactError(f"Attributes may fill {LARGEST} bytes as JSON; these are more.")
+    size = len(json.dumps(attributes, ensure_ascii=False).encode())
+    if size > LARGEST:
+        raise InvalidContactError(
+            f"Attributes may have {LARGEST} bytes as JSON; these have {size}. Shorten them."
+        )
 
 
 def is_key(key: str) -> bool:
@@ -109,43 +113,33 @@ def is_key(key: str) -> bool:
 
 
 def is_scalar(value: object) -> bool:
-    """Whether a value is one text, number or truth, and is stored as what it is."""
+    """Whether a value is a text, number or boolean that is stored without a change."""
     match value:
         case bool():
             return True
         case str():
             return len(value) <= LONGEST_TEXT and is_storable(value)
         case int() | float():
-            return abs(value) < LARGEST_NUMBER  # which NaN is not
+            return abs(value) < LARGEST_NUMBER  # False for NaN
         case _:
             return False
 
 
-def is_storable(text: str) -> bool:
-    """PostgreSQL stores no zero byte, and half of a surrogate pair is no character."""
-    return "\x00" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
-
-
-def _is_texts(value: object) -> bool:
+def _is_text_list(value: object) -> bool:
     return (
         isinstance(value, list | tuple)
         and len(value) <= MOST_VALUES
-        and all(isinstance(one, str) and is_scalar(one) for one in value)
+        and all(isinstance(item, str) and is_scalar(item) for item in value)
     )
 
 
-def _check_line(what: str, text: str) -> None:
-    if len(text) > LONGEST_TEXT or not text.isprintable():
+def _check_ocd_ids(ocd_ids: Sequence[str]) -> None:
+    if len(ocd_ids) > _MOST_OCD_IDS:
         raise InvalidContactError(
-            f"The {what} of a contact is one line of at most {LONGEST_TEXT} visible characters."
+            f"A contact may have {_MOST_OCD_IDS} OCD ids; this one has {len(ocd_ids)}."
         )
-
-
-def _check_places(ocd_ids: Sequence[str]) -> None:
-    if len(ocd_ids) > _MOST_PLACES:
-        raise InvalidContactError(f"A contact may have {_MOST_PLACES} OCD ids, and here are more.")
-    for one in ocd_ids:
-        if not _OCD_ID.fullmatch(one) or not is_storable(one):
+    for ocd_id in ocd_ids:
+        if not _OCD_ID.fullmatch(ocd_id) or not is_storable(ocd_id):
             raise InvalidContactError(
-                f"{one[:100]!r} is not an OCD id: write one like ocd-division/country:us/state:oh."
+                f"{ocd_id[:100]!r} is not an OCD id: use one like ocd-division/country:us/state:oh."
             )

@@ -1,7 +1,6 @@
-"""Turns audience filters into conditions that indexes serve, with every value as a parameter.
+"""Compiles audience filters to SQL conditions that indexes serve, with values as parameters.
 
-A condition is written about `contact`, is never NULL, and says true or false of each row: then
-NOT means the others, whatever is missing.
+A condition is about `contact` and is never NULL, so that NOT selects exactly the other rows.
 """
 
 import json
@@ -13,40 +12,40 @@ from typing import LiteralString
 from psycopg import sql as pg
 from psycopg.sql import Composable, Composed
 
-from postledger.contacts.filter_simplifying import simplified
-from postledger.contacts.filters import (
+from postledger.contacts.filters.expressions import (
     All,
     AnyOf,
-    Attribute,
+    AttributeField,
     Column,
     Comparison,
     Filter,
     Not,
     OnList,
     Op,
+    simplify,
 )
 
-# In the order of jsonb all numbers lie between every text and every truth. These two are outside
-# all numbers that a filter or an attribute may have, so one range of an index holds them.
+# jsonb sorts numbers between texts and booleans. These bounds are outside all numbers that a filter
+# or an attribute may have, so that all numbers are one range of an index.
 _BELOW_NUMBERS = "-1e1000"
 _ABOVE_NUMBERS = "false"
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on `contact`, and the values of its parameters by name."""
+    """A condition on `contact`, and its parameters by name."""
 
     sql: Composed
     params: Mapping[str, object]
 
 
-def condition(audience: Filter, lists: Mapping[str, int]) -> Condition:
-    """Compiles a filter; `lists` has the ids of all lists it names, which are the workspace's.
+def compile_filter(audience: Filter, lists: Mapping[str, int]) -> Condition:
+    """Compiles a filter; `lists` has the ids of all lists that it names.
 
     The statement around it has the parameter `workspace`.
     """
     compiler = _Compiler(lists)
-    return Condition(compiler.outer(simplified(audience)), compiler.params)
+    return Condition(compiler.top_level(simplify(audience)), compiler.params)
 
 
 @dataclass(slots=True)
@@ -59,18 +58,18 @@ class _Compiler:
         self.params[name] = value
         return pg.SQL("{}::" + kind).format(pg.Placeholder(name))
 
-    def outer(self, audience: Filter) -> Composed:
-        """What must hold in any case, where the planner can start from an index."""
+    def top_level(self, audience: Filter) -> Composed:
+        """A condition that must hold in any case: here the planner can start from an index."""
         match audience:
             case All(parts) if parts:
-                return _bracketed(pg.SQL(" AND ").join(self.outer(part) for part in parts))
+                return _bracketed(pg.SQL(" AND ").join(self.top_level(part) for part in parts))
             case AnyOf(parts) if any(isinstance(part, OnList) for part in parts):
                 return self._any_of_lists(parts)
             case _:
-                return self.whole(audience)
+                return self._nested(audience)
 
     def _any_of_lists(self, parts: tuple[Filter, ...]) -> Composed:
-        """As one set of contacts: beside an OR, a list would mean a look at every contact."""
+        """As one set of ids: beside an OR, a list would make the planner read every contact."""
         members = [self._members(part) for part in parts if isinstance(part, OnList)]
         others = tuple(part for part in parts if not isinstance(part, OnList))
         if others:
@@ -80,56 +79,56 @@ class _Compiler:
                     " contact.workspace_id = %(workspace)s::bigint AND {}"
                 ).format(self._joined(" OR ", others))
             )
-        # Not UNION ALL: of that, the planner takes any number to be 200 different contacts.
+        # Not UNION ALL: the planner expects 200 different contacts of it, however many there are.
         return pg.SQL("contact.id IN ({})").format(pg.SQL(" UNION ").join(members))
 
     def _members(self, wanted: OnList) -> Composed:
         return pg.SQL("SELECT s.contact_id FROM contacts_subscription AS s WHERE {}").format(
-            self._on(wanted)
+            self._state_on_list(wanted)
         )
 
-    def whole(self, audience: Filter) -> Composed:
+    def _nested(self, audience: Filter) -> Composed:
         match audience:
             case All(parts):
                 return self._joined(" AND ", parts) if parts else _bracketed(pg.SQL("true"))
             case AnyOf(parts):
                 return self._joined(" OR ", parts)
             case Not(part):
-                return pg.SQL("(NOT {})").format(self.whole(part))
+                return pg.SQL("(NOT {})").format(self._nested(part))
             case OnList():
                 return self._on_list(audience)
-            case Comparison(Attribute(key)):
+            case Comparison(AttributeField(key)):
                 return self._attribute(key, audience.op, audience.value)
             case Comparison():
                 return self._column(audience)
 
     def _joined(self, word: LiteralString, parts: tuple[Filter, ...]) -> Composed:
-        return _bracketed(pg.SQL(word).join(self.whole(part) for part in parts))
+        return _bracketed(pg.SQL(word).join(self._nested(part) for part in parts))
 
     def _on_list(self, wanted: OnList) -> Composed:
         # Not IN (SELECT …): negated, or beside an OR, that reads a large list for each contact.
         return pg.SQL(
             "EXISTS (SELECT FROM contacts_subscription AS s WHERE s.contact_id = contact.id AND {})"
-        ).format(self._on(wanted))
+        ).format(self._state_on_list(wanted))
 
-    def _on(self, wanted: OnList) -> Composed:
-        """Of one state, contacts_subscription_of_list has the contacts in the order of ids."""
+    def _state_on_list(self, wanted: OnList) -> Composed:
+        """For one state, contacts_subscription_of_list has the contacts in the order of ids."""
         list_id = self._value(self.lists[wanted.key], "bigint")
         match wanted.states:
             case (state,):
                 states = self._value(state.value, "text")
-            case several:
-                each = self._value([state.value for state in several], "text[]")
-                states = pg.SQL("ANY ({})").format(each)
+            case _:
+                values = self._value([state.value for state in wanted.states], "text[]")
+                states = pg.SQL("ANY ({})").format(values)
         return pg.SQL("s.list_id = {} AND s.state = {}").format(list_id, states)
 
     def _attribute(self, key: str, op: Op, value: object) -> Composed:
-        several = value if isinstance(value, tuple) else (value,)
+        items = value if isinstance(value, tuple) else (value,)
         match op:
             case Op.IS | Op.IN:
-                return self._contained([{key: one} for one in several])
+                return self._contained([{key: item} for item in items])
             case Op.HAS | Op.HAS_ANY:
-                return self._contained([{key: [one]} for one in several])
+                return self._contained([{key: [item]} for item in items])
             case Op.EXISTS:
                 name = self._value(key, "text")
                 word = pg.SQL("IS NOT NULL" if value else "IS NULL")
@@ -140,7 +139,7 @@ class _Compiler:
                 return self._number(key, op, value)
 
     def _contained(self, parts: list[dict[str, object]]) -> Composed:
-        """Served by contacts_contact_by_attribute, one look-up for each of several."""
+        """Served by contacts_contact_by_attribute, one look-up for each part."""
         return _bracketed(
             pg.SQL(" OR ").join(
                 pg.SQL("contact.attributes @> {}").format(self._value(_json(part), "jsonb"))
@@ -171,7 +170,7 @@ class _Compiler:
 
     def _column(self, test: Comparison) -> Composed:
         if test.field is Column.OCD_IDS:
-            return self._place(test.op, test.value)
+            return self._ocd_ids(test.op, test.value)
         op, value = test.op, test.value
         name = pg.Identifier("contact", str(test.field))
         match op:
@@ -188,13 +187,13 @@ class _Compiler:
             name=name, op=pg.SQL(_OPERATORS[op]), wanted=wanted
         )
 
-    def _place(self, op: Op, value: object) -> Composed:
+    def _ocd_ids(self, op: Op, value: object) -> Composed:
         """Served by contacts_contact_by_place."""
         if op is Op.EXISTS:
             word = pg.SQL("<>" if value else "=")
             return pg.SQL("(contact.ocd_ids {} '{{}}')").format(word)
-        several = list(value) if isinstance(value, tuple) else [value]
-        return pg.SQL("(contact.ocd_ids && {})").format(self._value(several, "text[]"))
+        ids = list(value) if isinstance(value, tuple) else [value]
+        return pg.SQL("(contact.ocd_ids && {})").format(self._value(ids, "text[]"))
 
 
 _OPERATORS: Mapping[Op, LiteralString] = {

@@ -1,8 +1,8 @@
-"""Who may be mailed: a workspace's contacts and lists, what they agreed to, and who must not be.
+"""A workspace's contacts and lists, the consents of its contacts, and suppressed addresses.
 
-A foreign key has no index of its own where another one begins with it, or where nobody looks that
-way: ten million contacts pay for each index. Where a table has a row or more for each contact, it
-has no constraint either: triggers of migration 0005 hold the reference, once for each statement.
+A foreign key has no index of its own where another one begins with it, or where no query needs it:
+ten million contacts pay for each index. Where a table has a row or more for each contact, it has no
+constraint either: triggers of references.sql hold the reference, once for each statement.
 """
 
 from enum import StrEnum
@@ -24,7 +24,7 @@ from postledger.contacts.states import (
 
 
 def _one_of(field: str, words: type[StrEnum], *, name: str) -> models.CheckConstraint:
-    # Sorted: their order in the vocabulary may mean something, and may change.
+    # Sorted: the order of the enum may change.
     allowed = tuple(sorted(word.value for word in words))
     return models.CheckConstraint(condition=models.Q((f"{field}__in", allowed)), name=name)
 
@@ -34,25 +34,25 @@ def _minute(field: str) -> models.Q:
 
 
 class Contact(models.Model):
-    """A person a workspace knows by an address; a deleted one is never mailed."""
+    """A person with an address; a deleted contact is never mailed."""
 
     workspace = models.ForeignKey(
         Workspace, on_delete=models.PROTECT, db_index=False, db_constraint=False
     )
     address = models.TextField()
-    # The lower-case addresses it had before, written by a trigger of migration 0006; None: none.
+    # Its former addresses in lowercase, written by a trigger of consent.sql; None: it had none.
     former_addresses = ArrayField(models.TextField(), null=True)
-    external_id = models.TextField(null=True)  # the workspace's own name for this person
+    external_id = models.TextField(null=True)  # the workspace's own identifier
     name = models.TextField(db_default="")
-    from_name = models.TextField(null=True)  # who mail to this person comes from; None: the sender
+    from_name = models.TextField(null=True)  # of the mail to this person; None: the sender's
     locale = models.TextField(null=True)
     time_zone = models.TextField(null=True)  # None: the workspace's
     attributes = models.JSONField(db_default={})
     ocd_ids = ArrayField(models.TextField(), db_default=[])
     state = models.TextField(db_default=ContactState.ACTIVE.value)
-    # Known by a form alone, which anybody can fill in; until one of its subscriptions is active.
+    # Created by a form, which anybody can fill in, and without an active subscription so far.
     is_unconfirmed = models.BooleanField(db_default=False)
-    # The provider's words on the last bounce, and when the state was last told.
+    # The provider's types of the last bounce, and the time of the last report about the state.
     bounce_type = models.TextField(null=True)
     bounce_subtype = models.TextField(null=True)
     state_changed_at = models.DateTimeField(null=True)
@@ -62,8 +62,7 @@ class Contact(models.Model):
 
     class Meta:
         constraints = (
-            # Serves look-ups by address and, by its collation, the order in which an audience is
-            # walked through.
+            # Serves look-ups by address and, by its collation, the order of an audience walk.
             models.UniqueConstraint(
                 "workspace",
                 Collate(Lower("address"), "C"),
@@ -88,51 +87,51 @@ class Contact(models.Model):
             _one_of("state", ContactState, name="contacts_contact_state"),
         )
         indexes = (
-            # Serves the erasing of an address that a contact had before; of few rows.
+            # Serves the erasure of a former address; of few rows.
             GinIndex(
                 fields=["former_addresses"],
                 condition=models.Q(former_addresses__isnull=False),
                 name="contacts_contact_by_former",
             ),
-            # Serves filters for what an attribute is or has.
+            # Serves filters by the value of an attribute.
             GinIndex(
                 fields=["attributes"],
                 opclasses=["jsonb_path_ops"],
                 name="contacts_contact_by_attribute",
             ),
-            # Serves filters by place.
+            # Serves filters by OCD id.
             GinIndex(fields=["ocd_ids"], name="contacts_contact_by_place"),
-            # Serves counts of everybody, of the active ones and of lists, without a look at the
-            # table, whose rows are wide.
+            # Serves counts of all contacts, of active ones and of lists, without reading the table,
+            # whose rows are wide.
             models.Index(
                 fields=["workspace", "id"],
                 include=["state"],
                 condition=models.Q(deleted_at=None),
                 name="contacts_contact_there",
             ),
-            # Serves filters by state: the active ones are nearly all, the others are few.
+            # Serves filters by state: nearly all contacts are active.
             models.Index(
                 fields=["workspace", "state"],
                 condition=models.Q(deleted_at=None) & ~models.Q(state=ContactState.ACTIVE.value),
                 name="contacts_contact_not_active",
             ),
-            # Serves syncs, which must not bring back whom somebody deleted; of few rows.
+            # Serves syncs, which must not restore a contact that a person deleted; of few rows.
             models.Index(
                 "workspace",
                 Collate(Lower("address"), "C"),
                 condition=models.Q(deleted_at__isnull=False),
                 name="contacts_contact_deleted",
             ),
-            # Serves filters for a language.
+            # Serves filters by locale.
             models.Index(
                 fields=["workspace", "locale"],
                 condition=models.Q(deleted_at=None, locale__isnull=False),
                 name="contacts_contact_by_locale",
             ),
-            # Serves filters by age: rows lie in the order in which they came, so a small map of
+            # Serves filters by age: rows are stored in the order of creation, so a small map of
             # page ranges is enough.
             BrinIndex(fields=["created_at"], autosummarize=True, name="contacts_contact_by_age"),
-            # Serves filters for whose state changed lately.
+            # Serves filters by the time of the last change of state.
             models.Index(
                 fields=["workspace", "state_changed_at"],
                 condition=models.Q(deleted_at=None, state_changed_at__isnull=False),
@@ -142,13 +141,13 @@ class Contact(models.Model):
 
 
 class List(models.Model):
-    """What can be subscribed to. `general` is none of them: it means all that a workspace sends."""
+    """A list or topic. `general` is not one of them: it stands for all lists."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
     key = models.TextField()
     name = models.TextField()
     kind = models.TextField(db_default=ListKind.LIST.value)
-    is_public = models.BooleanField(db_default=False)  # people may find it and subscribe
+    is_public = models.BooleanField(db_default=False)  # recipients may find it and subscribe
     created_at = models.DateTimeField(db_default=Now())
     archived_at = models.DateTimeField(null=True)
 
@@ -185,7 +184,7 @@ class Subscription(models.Model):
 
     class Meta:
         constraints = (
-            # Serves the gates' question for one list, and a contact's subscriptions.
+            # Serves the gates' look-up for one list, and a contact's subscriptions.
             models.UniqueConstraint(fields=["contact", "list"], name="contacts_subscription_once"),
             _one_of("state", SubscriptionState, name="contacts_subscription_state"),
             models.CheckConstraint(
@@ -199,27 +198,27 @@ class Subscription(models.Model):
             ),
         )
         indexes = (
-            # Serves who is on a list and in which state, without a look at the table.
+            # Serves the contacts of a list by state, without reading the table.
             models.Index(fields=["list", "state", "contact"], name="contacts_subscription_of_list"),
         )
 
 
 class ConsentEvent(models.Model):
-    """What happened to a consent: who, when, from where, and on which words.
+    """A change of consent: the action, its time, and its origin as the proof.
 
     Rows are only added. A trigger of the migration refuses every change, and every deletion but
-    those of `contacts_erase_consent` and `contacts_erase_address`, by which a person is forgotten.
+    those of `contacts_erase_consent` and `contacts_erase_address`, by which a person is erased.
     """
 
     workspace = models.ForeignKey(
         Workspace, on_delete=models.PROTECT, db_index=False, db_constraint=False
     )
-    # None: nobody was known by the address then; its hash says which one it was.
+    # None: the address had no contact then; its hash identifies it.
     contact = models.ForeignKey(
         Contact, on_delete=models.PROTECT, null=True, db_index=False, db_constraint=False
     )
     address_hash = models.BinaryField(null=True)
-    # None: everything that the workspace sends.
+    # None: all lists.
     list = models.ForeignKey(
         List, on_delete=models.PROTECT, null=True, db_index=False, db_constraint=False
     )
@@ -227,9 +226,9 @@ class ConsentEvent(models.Model):
     action = models.TextField()
     before = models.TextField(null=True)  # the contact's state, or that of its subscription
     after = models.TextField(null=True)
-    source = models.TextField()  # the form, page, file or event that it came by
+    source = models.TextField()  # the form, page, file or event
     actor = models.TextField()
-    text_version = models.TextField(db_default="")  # of the words that were agreed to
+    text_version = models.TextField(db_default="")  # of the text that the contact agreed to
     ip = models.GenericIPAddressField(null=True)
     detail = models.TextField(db_default="")
 
@@ -254,19 +253,19 @@ class ConsentEvent(models.Model):
 
 
 class Suppression(models.Model):
-    """An address that a workspace must not mail, or must not mail one list's mail.
+    """An address that a workspace must not mail, at all or for one list.
 
-    Found by the hash of the address alone, which a trigger of the migration writes: the address
-    itself is there for people to read, and goes when its owner asks to be forgotten.
+    It is looked up by the hash of the address, which a trigger of the migration writes. The address
+    itself is shown to people, and deleted when its owner is erased.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
     address = models.TextField(null=True)
     address_hash = models.BinaryField()
-    # None: all mail, whatever it is.
+    # None: all mail.
     list = models.ForeignKey(List, on_delete=models.PROTECT, null=True, db_index=False)
     reason = models.TextField()
-    # Its owner left by a wish of their own, which is remembered under a stronger reason.
+    # Its owner unsubscribed, which is remembered under a stronger reason.
     has_left = models.BooleanField(db_default=False)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -289,17 +288,10 @@ class Suppression(models.Model):
             ),
         )
         indexes = (
-            # Serves the question whether anybody is kept back whose state does not say so.
+            # Serves the audience walk: only these suppressions do not show in a state.
             models.Index(
                 fields=["workspace"],
                 condition=models.Q(reason=SuppressionReason.BY_HAND.value),
                 name="contacts_suppression_by_hand",
             ),
         )
-
-
-# Django finds models here and nowhere else.
-from postledger.contacts.importing.models import Import as Import  # noqa: E402, PLC0414
-from postledger.contacts.supabase.models import (  # noqa: E402
-    SupabaseSync as SupabaseSync,  # noqa: PLC0414
-)

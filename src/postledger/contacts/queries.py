@@ -1,160 +1,165 @@
-"""Reads of who may be mailed: the gates' question for a whole window, and one contact."""
+"""Reads contacts, their subscriptions and the history of their consents."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from typing import LiteralString
 
-from postledger.accounts.models import Workspace
+from django.db.models import QuerySet
+
+from postledger.contacts import audience as audiences
 from postledger.contacts import sql
-from postledger.contacts.models import Contact
-from postledger.contacts.states import (
-    NOTHING,
-    ContactState,
-    Kept,
-    Purpose,
-    SubscriptionState,
-    SuppressionReason,
-)
-from postledger.contacts.unsubscribe import Wish
+from postledger.contacts.filters.expressions import EVERYBODY, Filter
+from postledger.contacts.models import ConsentEvent, Contact, Subscription
+from postledger.lib.errors import NotFoundError
+
+HISTORY_PAGE = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Standings:
-    """What the gates need to know of a window's recipients, and what its mail is for."""
-
-    suppressed: Mapping[str, str]  # lower-case address → reason, for all mail
-    contacts: Mapping[int, str]  # id → lower-case address; the workspace's own, not deleted
-    left: Mapping[str, str] = field(default_factory=dict)  # the same as suppressed, for the list
-    # Of contacts that are not active, and of those that have a subscription to the list.
-    states: Mapping[int, ContactState] = field(default_factory=dict)
-    subscriptions: Mapping[int, SubscriptionState] = field(default_factory=dict)
-    purpose: Purpose = Purpose.NEWS
+class ContactUnknownError(NotFoundError):
+    code = "contact_unknown"
 
 
-# Served by contacts_suppression_once, the contacts' primary key and contacts_subscription_once,
-# one look-up for each item. OFFSET 0 keeps them look-ups: with a table of some hundred thousand
-# rows the planner reads all of it instead, which took 100 ms where this takes 12.
-_STANDINGS = """
-WITH given AS MATERIALIZED (
-    SELECT contacts_fingerprint((SELECT salt FROM contacts_salt), address) AS hash, place
-    FROM unnest(%(addresses)s::text[]) WITH ORDINALITY AS a (address, place)
-), named AS MATERIALIZED (
-    SELECT id FROM unnest(%(contacts)s::bigint[]) AS c (id)
-), list AS MATERIALIZED (
-    SELECT id FROM contacts_list WHERE workspace_id = %(workspace)s AND key = %(list)s
-)
-SELECT given.place, NULL::bigint, found.reason, (found.list_id IS NOT NULL)::text, NULL
-FROM given CROSS JOIN LATERAL (
-    SELECT reason, list_id FROM contacts_suppression
-    WHERE workspace_id = %(workspace)s AND address_hash = given.hash
-      AND (list_id IS NULL OR list_id = (SELECT id FROM list))
-    OFFSET 0
-) AS found
+def find_contact(workspace_id: int, *, contact_id: int) -> Contact | None:
+    """A contact of the workspace that is not deleted."""
+    return Contact.objects.filter(pk=contact_id, workspace_id=workspace_id, deleted_at=None).first()
+
+
+def get_contact(workspace_id: int, *, contact_id: int) -> Contact:
+    contact = find_contact(workspace_id, contact_id=contact_id)
+    if contact is None:
+        raise contact_not_found(contact_id)
+    return contact
+
+
+def contact_not_found(contact_id: int) -> ContactUnknownError:
+    return ContactUnknownError(f"Contact {contact_id} not found. It may have been deleted.")
+
+
+# Two look-ups, served by contacts_contact_once and contacts_contact_deleted: no index has both.
+_IDS: LiteralString = """
+SELECT id FROM contacts_contact
+WHERE workspace_id = %(workspace)s AND lower(address) COLLATE "C" = lower(%(address)s) COLLATE "C"
+  AND deleted_at IS NULL
 UNION ALL
-SELECT NULL, contact.id, contact.address, contact.state, subscription.state
-FROM named CROSS JOIN LATERAL (
-    SELECT id, address, state FROM contacts_contact
-    WHERE id = named.id AND workspace_id = %(workspace)s AND deleted_at IS NULL
-    OFFSET 0
-) AS contact LEFT JOIN LATERAL (
-    SELECT CASE WHEN state = 'active' AND snooze_until > statement_timestamp() THEN 'paused'
-           ELSE state END AS state
-    FROM contacts_subscription
-    WHERE contact_id = named.id AND list_id = (SELECT id FROM list)
-    OFFSET 0
-) AS subscription ON true
+SELECT id FROM contacts_contact
+WHERE workspace_id = %(workspace)s AND lower(address) COLLATE "C" = lower(%(address)s) COLLATE "C"
+  AND deleted_at IS NOT NULL
+ORDER BY id
 """
 
 
-def standings(
+def list_contact_ids(workspace_id: int, *, address: str) -> list[int]:
+    """Every contact with a canonical address, including deleted ones."""
+    rows = sql.rows(_IDS, {"workspace": workspace_id, "address": address})
+    return [contact_id for (contact_id,) in rows]
+
+
+_BY_ADDRESSES: LiteralString = """
+SELECT contact.*, lower(given.address) AS given_address
+FROM unnest(%(addresses)s::text[]) AS given (address) CROSS JOIN LATERAL (
+    SELECT * FROM contacts_contact
+    WHERE workspace_id = %(workspace)s AND deleted_at IS NULL
+      AND lower(address) COLLATE "C" = lower(given.address) COLLATE "C"
+) AS contact
+"""
+
+
+def find_contacts(workspace_id: int, addresses: Sequence[str]) -> dict[str, Contact]:
+    """The contacts of some addresses, by lower-case address."""
+    params = {"workspace": workspace_id, "addresses": list(addresses)}
+    contacts = Contact.objects.raw(_BY_ADDRESSES, params)
+    return {vars(contact)["given_address"]: contact for contact in contacts}
+
+
+# In the order of contacts_contact_once, which no other index has. By id, the planner would take the
+# primary key, and read past the contacts of every other workspace.
+_PAGE: LiteralString = """
+SELECT contact.*, lower(contact.address) COLLATE "C" AS sort_key
+FROM contacts_contact AS contact
+WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL
+  AND lower(contact.address) COLLATE "C" > %(after)s::text AND {condition}
+"""
+_BY_ADDRESS: LiteralString = (
+    ' AND lower(contact.address) COLLATE "C" = lower(%(address)s::text) COLLATE "C"'
+)
+# Served by contacts_contact_external_once.
+_BY_EXTERNAL_ID: LiteralString = " AND contact.external_id = %(external_id)s::text"
+_LIMITED: LiteralString = ' ORDER BY lower(contact.address) COLLATE "C" LIMIT %(limit)s::bigint'
+
+
+def list_contacts(  # noqa: PLR0913  each condition by its name
     workspace_id: int,
-    addresses: Sequence[str],
-    contact_ids: Sequence[int],
     *,
-    list_key: str | None = None,
-    purpose: Purpose = Purpose.NEWS,
-) -> Standings:
-    """How up to 1,000 recipients stand, towards all mail and towards one list; one statement.
-
-    PostgreSQL alone decides whether two addresses are the same, as its constraints do, so each
-    answer is told under the address that was asked for. Addresses are given as
-    `providers.addresses.canonical` writes them, which is how they are stored.
-    """
-    params: dict[str, object] = {
-        "workspace": workspace_id,
-        "addresses": list(addresses),
-        "contacts": list(contact_ids),
-        "list": list_key,
-    }
-    suppressed: dict[str, str] = {}
-    left: dict[str, str] = {}
-    contacts: dict[int, str] = {}
-    states: dict[int, ContactState] = {}
-    subscriptions: dict[int, SubscriptionState] = {}
-    for place, contact_id, text, word, subscription in sql.rows(_STANDINGS, params):
-        if place is not None:
-            told = left if word == "true" else suppressed
-            told[addresses[place - 1].lower()] = text
-            continue
-        contacts[contact_id] = text.lower()
-        if word != _ACTIVE:
-            states[contact_id] = ContactState(word)
-        if subscription is not None:
-            subscriptions[contact_id] = SubscriptionState(subscription)
-    return Standings(suppressed, contacts, left, states, subscriptions, purpose)
+    audience: Filter = EVERYBODY,
+    address: str | None = None,
+    external_id: str | None = None,
+    after: str = "",
+    limit: int,
+) -> tuple[Sequence[Contact], str | None]:
+    """A page of the contacts that meet all conditions, and `after` of the next page, if any."""
+    statement = _PAGE
+    if address is not None:
+        statement += _BY_ADDRESS
+    if external_id is not None:
+        statement += _BY_EXTERNAL_ID
+    params = {"address": address, "external_id": external_id, "after": after, "limit": limit + 1}
+    query = audiences.compile_query(statement + _LIMITED, workspace_id, audience, params)
+    contacts = list(Contact.objects.raw(query.sql.as_string(), query.params))
+    # PostgreSQL's lower() counts: Python's differs for some letters.
+    next_after = vars(contacts[limit - 1])["sort_key"] if len(contacts) > limit else None
+    return contacts[:limit], next_after
 
 
-_ACTIVE = ContactState.ACTIVE.value
+def list_subscriptions(workspace_id: int, *, contact_id: int) -> QuerySet[Subscription]:
+    """A contact's subscriptions, with their lists and by the keys of these."""
+    subscriptions = Subscription.objects.filter(
+        contact_id=contact_id, contact__workspace_id=workspace_id
+    )
+    return subscriptions.select_related("list").order_by("list__key")
 
-_SUPPRESSION = """
-SELECT reason, has_left FROM contacts_suppression
-WHERE workspace_id = %(workspace)s AND list_id IS NOT DISTINCT FROM %(list)s
-  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+
+# Served by contacts_consent_newest and contacts_consent_of_address: events of an address before it
+# had a contact belong to the history of the contact that has it now.
+_HISTORY: LiteralString = """
+WITH contact AS MATERIALIZED (
+    SELECT id, contacts_fingerprint((SELECT salt FROM contacts_salt), address) AS hash
+    FROM contacts_contact WHERE id = %(contact)s AND workspace_id = %(workspace)s
+)
+(
+    SELECT event.* FROM contact JOIN contacts_consentevent AS event
+      ON event.contact_id = contact.id
+    WHERE event.id < %(before)s
+    ORDER BY event.id DESC LIMIT %(limit)s
+)
+UNION ALL
+(
+    SELECT event.* FROM contact JOIN contacts_consentevent AS event
+      ON event.workspace_id = %(workspace)s AND event.address_hash = contact.hash
+     AND event.contact_id IS NULL
+    WHERE event.id < %(before)s
+    ORDER BY event.id DESC LIMIT %(limit)s
+)
+ORDER BY id DESC LIMIT %(limit)s
 """
 
 
-def suppression(workspace_id: int, *, address: str, list_id: int | None = None) -> Kept:
-    """What keeps an address back from one list, or without one from all mail."""
-    params = {"workspace": workspace_id, "list": list_id, "address": address}
-    row = sql.one(_SUPPRESSION, params)
-    return NOTHING if row is None else Kept(SuppressionReason(row[0]), row[1])
+def list_history(
+    workspace_id: int, *, contact_id: int, before: int = 2**63 - 1, limit: int = HISTORY_PAGE
+) -> list[ConsentEvent]:
+    """A contact's consent events, newest first; `before` is the id of the last one shown."""
+    params = {"workspace": workspace_id, "contact": contact_id, "before": before, "limit": limit}
+    return list(ConsentEvent.objects.raw(_HISTORY, params).prefetch_related("list"))
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A contact that may be written to by its name."""
-
-    id: int
-    workspace_id: int
-    address: str
-    external_id: str | None
-    name: str
-    state: ContactState
+# Served by contacts_consent_of_address.
+_ADDRESS_HISTORY: LiteralString = """
+SELECT * FROM contacts_consentevent
+WHERE workspace_id = %(workspace)s AND contact_id IS NULL
+  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+ORDER BY id DESC
+"""
 
 
-def find(
-    workspace_id: int, *, contact_id: int | None = None, external_id: str | None = None
-) -> Known | None:
-    """A contact by our id or by the workspace's own; None for a deleted one, too.
-
-    Given both, it must be the same contact.
-    """
-    if contact_id is None and external_id is None:
-        return None
-    there = Contact.objects.filter(workspace_id=workspace_id, deleted_at=None)
-    if contact_id is not None:
-        there = there.filter(pk=contact_id)
-    if external_id is not None:
-        there = there.filter(external_id=external_id)
-    row = there.values_list("id", "workspace_id", "address", "external_id", "name", "state").first()
-    return Known(*row[:5], ContactState(row[5])) if row else None
-
-
-def workspace_of(wish: Wish) -> int | None:
-    """Whose mail somebody wants no more of; None when there is no such workspace."""
-    if wish.workspace_id is None:
-        return Workspace.objects.order_by("pk").values_list("pk", flat=True).first()
-    # The numbers of a token are signed and still only text: what no id can be is nobody.
-    if not 0 < wish.workspace_id < 2**63:
-        return None
-    there = Workspace.objects.filter(pk=wish.workspace_id)
-    return there.values_list("pk", flat=True).first()
+def list_address_history(workspace_id: int, *, address: str) -> list[ConsentEvent]:
+    """All consent events of a canonical address while it had no contact, newest first."""
+    params = {"workspace": workspace_id, "address": address}
+    return list(ConsentEvent.objects.raw(_ADDRESS_HISTORY, params).prefetch_related("list"))

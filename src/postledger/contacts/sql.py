@@ -1,4 +1,4 @@
-"""Runs the statements of contacts on Django's connection; values always travel as parameters."""
+"""Runs SQL on Django's connection, with values as parameters, and takes the consent lock."""
 
 import json
 from collections.abc import Mapping
@@ -14,31 +14,52 @@ type Statement = LiteralString | Composed
 def rows(statement: Statement, params: Mapping[str, Any]) -> list[Row]:
     with connection.cursor() as cursor:
         cursor.execute(_text(statement), params)
-        found: list[Row] = cursor.fetchall()
-    return found
+        fetched: list[Row] = cursor.fetchall()
+    return fetched
 
 
-def one(statement: Statement, params: Mapping[str, Any]) -> Row | None:
-    found = rows(statement, params)
-    return found[0] if found else None
+def first(statement: Statement, params: Mapping[str, Any]) -> Row | None:
+    return next(iter(rows(statement, params)), None)
 
 
-def changed(statement: Statement, params: Mapping[str, Any]) -> int:
-    """Executes a statement that returns nothing; says how many rows it touched."""
+def execute(statement: Statement, params: Mapping[str, Any]) -> int:
+    """Executes a statement without a result set and returns how many rows it changed."""
     with connection.cursor() as cursor:
         cursor.execute(_text(statement), params)
         return int(cursor.rowcount)
 
 
-def plan(statement: Statement, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How the planner would execute a query, and what it expects; nothing is executed."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (FORMAT JSON) {_text(statement)}", params)
-        [(found,)] = cursor.fetchall()
-    explained = json.loads(found) if isinstance(found, str) else found
-    top: Mapping[str, Any] = explained[0]["Plan"]
+def explain(statement: Statement, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The planner's top node for a query, which is not executed."""
+    [(plan,)] = rows(f"EXPLAIN (FORMAT JSON) {_text(statement)}", params)
+    top: Mapping[str, Any] = (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
     return top
 
 
 def _text(statement: Statement) -> str:
     return statement if isinstance(statement, str) else statement.as_string()
+
+
+# A contact is created with the state of its address, and an address that is suppressed takes its
+# contact along. Two transactions that do one each would both read before the other commits. So a
+# transaction that adds contacts or subscriptions shares a lock of the workspace, and one that ends
+# some holds it alone. Both take it first, and are short: an import works in chunks.
+# The kind of the advisory lock; 1 to 3 are the ledger's (deliveries/ledger/sql.py).
+_CONSENT = 4
+_SHARE: LiteralString = "SELECT pg_advisory_xact_lock_shared(%(lock)s, %(workspace)s::integer)"
+_TAKE: LiteralString = "SELECT pg_advisory_xact_lock(%(lock)s, %(workspace)s::integer)"
+
+
+def share_consent_lock(workspace_id: int) -> None:
+    """For transactions that add: waits only for those that hold the lock alone."""
+    _lock(_SHARE, workspace_id)
+
+
+def take_consent_lock(workspace_id: int) -> None:
+    """For transactions that end a consent: waits for all others, and makes them wait."""
+    _lock(_TAKE, workspace_id)
+
+
+def _lock(statement: LiteralString, workspace_id: int) -> None:
+    # A statement of its own: the next one then sees what was committed while this one waited.
+    rows(statement, {"lock": _CONSENT, "workspace": workspace_id & 2**31 - 1})

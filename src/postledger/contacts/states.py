@@ -1,15 +1,15 @@
-"""The words of consent: how contacts and subscriptions stand, and what outranks what."""
+"""The states of contacts and subscriptions, and the rules that relate them to suppressions."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class ContactState(StrEnum):
-    """Whether a contact is mailed, in the order of priority: what is told later wins."""
+    """Whether a contact is mailed, by priority: a later one replaces an earlier one."""
 
-    ACTIVE = "active"  # nothing speaks against mailing it
-    UNSUBSCRIBED = "unsubscribed"  # it wants nothing that the workspace sends to many
-    BOUNCED = "bounced"  # its address takes no mail, for good
+    ACTIVE = "active"  # may be mailed
+    UNSUBSCRIBED = "unsubscribed"  # wants no campaigns and no notifications of the workspace
+    BOUNCED = "bounced"  # its address permanently takes no mail
 
     @property
     def priority(self) -> int:
@@ -17,106 +17,106 @@ class ContactState(StrEnum):
 
 
 class SubscriptionState(StrEnum):
-    """Whether a contact gets the mail of one list; an end is later in this order."""
+    """Whether a contact gets the mail of one list; a stronger end comes later in this order."""
 
-    PENDING = "pending"  # asked for, and not confirmed yet
-    ACTIVE = "active"  # gets what the list sends
-    PAUSED = "paused"  # wants a break
+    PENDING = "pending"  # requested, and not confirmed yet
+    ACTIVE = "active"  # gets the list's mail
+    PAUSED = "paused"  # gets none until it resumes
     UNSUBSCRIBED = "unsubscribed"  # ended by the contact
-    SUPPRESSED = "suppressed"  # kept back by an operator or a provider's word
+    SUPPRESSED = "suppressed"  # ended by an operator or by a provider's report
 
 
 class SuppressionReason(StrEnum):
     """Why an address must not be mailed, weakest first: a stronger reason replaces a weaker."""
 
-    UNSUBSCRIBED = "unsubscribed"  # its owner wants no mail of that kind
-    BY_HAND = "by_hand"  # a member of the workspace said so
-    COMPLAINED = "complained"  # its owner called our mail spam
-    BOUNCED = "bounced"  # the provider reported that it takes no mail, for good
+    UNSUBSCRIBED = "unsubscribed"  # its owner unsubscribed
+    BY_HAND = "by_hand"  # a member of the workspace suppressed it
+    COMPLAINED = "complained"  # its owner reported our mail as spam
+    BOUNCED = "bounced"  # the provider reported a permanent bounce
 
 
 class Purpose(StrEnum):
-    """What a mail is for, which decides whose no it obeys."""
+    """What a mail is for, which decides which suppressions apply."""
 
-    SERVICE = "service"  # one person needs it now: a receipt, a way back into an account
-    NEWS = "news"  # it goes to many who agreed to it: campaigns and notifications
+    SERVICE = "service"  # one person needs it now: a receipt, a password reset
+    NEWS = "news"  # campaigns and notifications, for many who agreed to them
 
 
 class ListKind(StrEnum):
-    """What can be subscribed to."""
-
-    LIST = "list"  # what campaigns are sent to
-    TOPIC = "topic"  # what notifications are about
+    LIST = "list"  # campaigns are sent to it
+    TOPIC = "topic"  # notifications are about it
 
 
 class ConsentAction(StrEnum):
-    """What happened to a consent; kept for ever, as the proof of it."""
+    """What changed a consent; recorded for ever, as its proof."""
 
-    SUBSCRIBED = "subscribed"  # somebody asked for a list
-    CONFIRMED = "confirmed"  # the owner of the address said yes
+    SUBSCRIBED = "subscribed"  # a list was requested
+    CONFIRMED = "confirmed"  # the owner of the address confirmed
     IMPORTED = "imported"  # the workspace brought it from elsewhere
     PREFERENCES_CHANGED = "preferences_changed"  # when, how often and about what
-    PAUSED = "paused"  # a break
-    RESUMED = "resumed"  # the end of a break
-    UNSUBSCRIBED = "unsubscribed"  # a list, or everything, was left
-    UNDONE = "undone"  # the recipient took a leaving back
-    RESTORED = "restored"  # an operator did, with a reason
-    BOUNCED = "bounced"  # the provider's word that the address takes no mail
-    COMPLAINED = "complained"  # the provider's word that our mail was called spam
-    SUPPRESSED = "suppressed"  # a member of the workspace keeps the address back
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    UNSUBSCRIBED = "unsubscribed"  # from a list, or from everything
+    UNDONE = "undone"  # the recipient took an unsubscribe back
+    RESTORED = "restored"  # an operator lifted a suppression, for a reason
+    BOUNCED = "bounced"  # the provider reported a bounce
+    COMPLAINED = "complained"  # the provider reported a spam complaint
+    SUPPRESSED = "suppressed"  # a member of the workspace suppressed the address
 
 
-# Reasons that stop even a mail its recipient needs: the address is dead, or sending to it harms
-# the sender, or the workspace decided so. Who merely left the newsletter still gets a receipt.
+# Reasons that stop a service mail too: the address is dead, or sending to it harms the sender, or
+# the workspace decided so. An unsubscribed recipient still gets a receipt.
 STOPS_EVERYTHING = frozenset(
     {SuppressionReason.BY_HAND, SuppressionReason.COMPLAINED, SuppressionReason.BOUNCED}
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What keeps an address back, for all mail or for one list; no reason: nothing does."""
+class SuppressionStatus:
+    """How an address is suppressed, for all mail or for one list; without a reason it is not."""
 
     reason: SuppressionReason | None = None
-    has_left: bool = False  # its owner left, even if there is a stronger reason by now
+    has_left: bool = False  # its owner unsubscribed, even if there is a stronger reason by now
 
 
-NOTHING = Kept()
+NOT_SUPPRESSED = SuppressionStatus()
 
 
-def state_under(kept: Kept) -> ContactState:
-    """How a contact stands whose address is kept back from all mail, or is not."""
-    match kept.reason:
+def implied_state(status: SuppressionStatus) -> ContactState:
+    """The state of a contact whose address has this status for all mail."""
+    match status.reason:
         case SuppressionReason.BOUNCED:
             return ContactState.BOUNCED
         case SuppressionReason.COMPLAINED | SuppressionReason.UNSUBSCRIBED:
             return ContactState.UNSUBSCRIBED
         case SuppressionReason.BY_HAND | None:
-            return ContactState.UNSUBSCRIBED if kept.has_left else ContactState.ACTIVE
+            return ContactState.UNSUBSCRIBED if status.has_left else ContactState.ACTIVE
 
 
-def undone(kept: Kept) -> Kept:
-    """What still keeps an address back after its owner took the leaving back."""
-    return NOTHING if kept.reason is SuppressionReason.UNSUBSCRIBED else Kept(kept.reason)
+def after_undo(status: SuppressionStatus) -> SuppressionStatus:
+    """The status once the owner of the address has taken the unsubscribe back."""
+    is_own = status.reason is SuppressionReason.UNSUBSCRIBED
+    return NOT_SUPPRESSED if is_own else SuppressionStatus(status.reason)
 
 
-def restored(kept: Kept) -> Kept:
-    """The same after an operator's word: the wish of the owner comes to light again."""
-    if kept.has_left and kept.reason is not SuppressionReason.UNSUBSCRIBED:
-        return Kept(SuppressionReason.UNSUBSCRIBED, has_left=True)
-    return NOTHING
+def after_restore(status: SuppressionStatus) -> SuppressionStatus:
+    """The status once an operator has lifted the reason: an own unsubscribe under it remains."""
+    if status.has_left and status.reason is not SuppressionReason.UNSUBSCRIBED:
+        return SuppressionStatus(SuppressionReason.UNSUBSCRIBED, has_left=True)
+    return NOT_SUPPRESSED
 
 
-def asked(
-    current: SubscriptionState | None, kept: Kept, *, is_confirmed: bool
+def requested_state(
+    current: SubscriptionState | None, status: SuppressionStatus, *, is_confirmed: bool
 ) -> SubscriptionState | None:
-    """How a subscription stands that its contact asks for; None when it is kept back.
+    """The state of a subscription that its contact requests; None when it is suppressed.
 
-    Who has left the list is pending until they confirm, whoever else says they did already.
+    After an unsubscribe it is pending until the recipient confirms, even if a program says that
+    this has happened.
     """
-    if current is SubscriptionState.SUPPRESSED or kept.reason in STOPS_EVERYTHING:
+    if current is SubscriptionState.SUPPRESSED or status.reason in STOPS_EVERYTHING:
         return None
-    if kept.has_left or current is SubscriptionState.UNSUBSCRIBED:
+    if status.has_left or current is SubscriptionState.UNSUBSCRIBED:
         return SubscriptionState.PENDING
     if current in {SubscriptionState.ACTIVE, SubscriptionState.PAUSED}:
         return current

@@ -1,74 +1,77 @@
-"""The addresses that a workspace must not mail, as people see them."""
+"""The addresses that a workspace must not mail, and SQL that statements about them share."""
 
-from dataclasses import dataclass
-from datetime import datetime
 from typing import LiteralString
 
+from psycopg import sql as pg
+
 from postledger.contacts import sql
-from postledger.contacts.states import SuppressionReason
+from postledger.contacts.models import Suppression
+from postledger.contacts.states import NOT_SUPPRESSED, SuppressionReason, SuppressionStatus
 
+# Ends every INSERT INTO contacts_suppression AS s: the strongest reason stays, and once the owner
+# of an address has left, that stays too. Rows that do not change are not returned.
+KEEP_STRONGEST = pg.SQL("""
+ON CONFLICT (workspace_id, address_hash, list_id) DO UPDATE SET
+    reason = CASE
+        WHEN array_position({order}::text[], excluded.reason)
+             > array_position({order}::text[], s.reason)
+        THEN excluded.reason ELSE s.reason
+    END,
+    has_left = s.has_left OR excluded.has_left
+WHERE excluded.has_left AND NOT s.has_left
+   OR array_position({order}::text[], excluded.reason) > array_position({order}::text[], s.reason)
+""").format(order=pg.Literal([reason.value for reason in SuppressionReason]))
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a page ended: the hash of an address, and the list among those of this address."""
+# `states.implied_state` of a row `suppression` for all mail, whose columns are NULL without one.
+IMPLIED_STATE = pg.SQL("""
+CASE WHEN suppression.reason = 'bounced' THEN 'bounced'
+     WHEN suppression.reason IN ('complained', 'unsubscribed') OR suppression.has_left
+     THEN 'unsubscribed' ELSE 'active' END
+""")
 
-    address_hash: bytes
-    list_id: int  # for all mail, which comes last, one that no list has
+ALL_MAIL = 2**63 - 1  # in the order of pages after every list's id, as NULL is
 
-
-FIRST = Place(b"", 0)
-ALL_MAIL = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Suppressed:
-    """Without an address, its owner was forgotten; without a list, it is kept from all mail."""
-
-    address: str | None
-    list_key: str | None
-    reason: SuppressionReason
-    has_left: bool
-    created_at: datetime
-    place: Place
-
-
-_COLUMNS: LiteralString = """
-SELECT s.address, list.key, s.reason, s.has_left, s.created_at, s.address_hash, s.list_id
-FROM contacts_suppression AS s LEFT JOIN contacts_list AS list ON list.id = s.list_id
-WHERE s.workspace_id = %(workspace)s
-"""
-# In the order of contacts_suppression_once: there is no other one, and ten million rows would pay
-# for it.
+# In the order of contacts_suppression_once: ten million rows would pay for another index.
 _PAGE: LiteralString = """
-  AND s.address_hash >= %(hash)s
-  AND (s.address_hash > %(hash)s OR coalesce(s.list_id, %(all)s) > %(list)s)
-ORDER BY s.address_hash, s.list_id LIMIT %(limit)s
+SELECT * FROM contacts_suppression
+WHERE workspace_id = %(workspace)s AND address_hash >= %(hash)s
+  AND (address_hash > %(hash)s OR coalesce(list_id, %(all)s) > %(list)s)
+ORDER BY address_hash, list_id LIMIT %(limit)s
 """
 _OF_ADDRESS: LiteralString = """
-  AND s.address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
-ORDER BY s.list_id NULLS FIRST
+SELECT * FROM contacts_suppression
+WHERE workspace_id = %(workspace)s
+  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+ORDER BY list_id NULLS FIRST
 """
 
 
-def page(workspace_id: int, *, after: Place = FIRST, limit: int) -> list[Suppressed]:
-    """All of them, in an order that means nothing and stays the same."""
-    params = {
-        "workspace": workspace_id,
-        "hash": after.address_hash,
-        "list": after.list_id,
-        "all": ALL_MAIL,
-        "limit": limit,
-    }
-    return [_suppressed(row) for row in sql.rows(_COLUMNS + _PAGE, params)]
+def list_page(
+    workspace_id: int, *, after: tuple[bytes, int] = (b"", 0), limit: int
+) -> list[Suppression]:
+    """A page in a stable order; `after` is the hash and the list id of the last row before it."""
+    address_hash, list_id = after
+    params = {"hash": address_hash, "list": list_id, "all": ALL_MAIL, "limit": limit}
+    suppressions = Suppression.objects.raw(_PAGE, {"workspace": workspace_id, **params})
+    return list(suppressions.prefetch_related("list"))
 
 
-def of_address(workspace_id: int, *, address: str) -> list[Suppressed]:
-    """What keeps a canonical address back: from all mail first, then from lists."""
+def list_of_address(workspace_id: int, *, address: str) -> list[Suppression]:
+    """All suppressions of a canonical address: that for all mail first, then those for lists."""
     params = {"workspace": workspace_id, "address": address}
-    return [_suppressed(row) for row in sql.rows(_COLUMNS + _OF_ADDRESS, params)]
+    return list(Suppression.objects.raw(_OF_ADDRESS, params).prefetch_related("list"))
 
 
-def _suppressed(row: sql.Row) -> Suppressed:
-    address, list_key, reason, has_left, created_at, address_hash, list_id = row
-    place = Place(bytes(address_hash), ALL_MAIL if list_id is None else list_id)
-    return Suppressed(address, list_key, SuppressionReason(reason), has_left, created_at, place)
+_STATUS: LiteralString = """
+SELECT reason, has_left FROM contacts_suppression
+WHERE workspace_id = %(workspace)s AND list_id IS NOT DISTINCT FROM %(list)s
+  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+"""
+
+
+def find_status(
+    workspace_id: int, *, address: str, list_id: int | None = None
+) -> SuppressionStatus:
+    """How an address is suppressed for one list, or without a list for all mail."""
+    row = sql.first(_STATUS, {"workspace": workspace_id, "list": list_id, "address": address})
+    return SuppressionStatus(SuppressionReason(row[0]), row[1]) if row else NOT_SUPPRESSED

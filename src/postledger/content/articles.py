@@ -1,25 +1,26 @@
-"""A workspace's articles and their slices: makes and changes them, and reads them as values."""
+"""A workspace's articles and their slices: creates, changes and reads them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
 from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Count, FilteredRelation, Q
 from django.db.models.functions import Now
 
-from postledger.accounts import constraints, names, trail
-from postledger.content import models, storable
-from postledger.content.slices import Slice
-from postledger.lib.errors import RefusedError
+from postledger.accounts import constraints, trail
+from postledger.content import checks, models
+from postledger.content.slices import Slice, SliceFields
+from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 
 
-class ArticleExistsError(RefusedError):
+class ArticleExistsError(ConflictError):
     code = "article_exists"
 
 
-class ArticleUnknownError(RefusedError):
+class ArticleUnknownError(NotFoundError):
     code = "article_unknown"
 
 
@@ -27,7 +28,7 @@ class InvalidArticleKeyError(RefusedError):
     code = "invalid_article_key"
 
 
-class SliceUnknownError(RefusedError):
+class SliceUnknownError(NotFoundError):
     code = "slice_unknown"
 
 
@@ -36,7 +37,7 @@ class InvalidSliceError(RefusedError):
 
 
 @dataclass(frozen=True, slots=True)
-class ArticleFacts:
+class ArticleSummary:
     """An article in a list."""
 
     key: str
@@ -46,123 +47,107 @@ class ArticleFacts:
     updated_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """All that an author says of a slice."""
-
-    scope_ocd_id: str | None = None
-    section: str = ""
-    section_order: int = 0
-    sort_index: int = 0
-    is_headline: bool = False
-    title: str = ""
-    dek: str = ""
-    body_md: str = ""
-    published_from: datetime | None = None
-    published_until: datetime | None = None
-    is_published: bool = False
-
-
 def create(workspace_id: int, *, key: str, title: str, actor: str) -> int:
-    names.check("an article", title)
+    constraints.check_name("an article", title)
     taken = ArticleExistsError(
-        f"This workspace has an article {key!r} already: change that one, or choose another key."
+        f"This workspace has an article {key!r} already: change it, or choose another key."
     )
     wrong = InvalidArticleKeyError(
-        f"{key[:64]!r} cannot be the key of an article: write up to 200 small letters, digits and"
-        " hyphens."
+        f"{key[:64]!r} cannot be the key of an article: use up to 200 lowercase letters, digits"
+        " and hyphens."
     )
-    with constraints.kept(content_article_once=taken, content_article_key=wrong):
+    with constraints.refusing(content_article_once=taken, content_article_key=wrong):
         article = models.Article.objects.create(workspace_id=workspace_id, key=key, title=title)
-        _note(workspace_id, "article.created", key, actor=actor, data={"title": title})
+        _note(workspace_id, actor, "article.created", f"article {key}", title=title)
     return article.pk
 
 
 def update(workspace_id: int, *, key: str, title: str, actor: str) -> None:
-    names.check("an article", title)
+    constraints.check_name("an article", title)
     with transaction.atomic():
         own = models.Article.objects.filter(workspace_id=workspace_id, key=key)
         if not own.update(title=title, updated_at=Now()):
             raise _unknown(key)
-        _note(workspace_id, "article.updated", key, actor=actor, data={"title": title})
+        _note(workspace_id, actor, "article.updated", f"article {key}", title=title)
 
 
 def delete(workspace_id: int, *, key: str, actor: str) -> None:
-    """Deletes an article with all its slices; what was sent of it stays in the letters."""
+    """Deletes an article with all its slices; letters that were made of it stay."""
     with transaction.atomic():
-        article_id = _touched(workspace_id, key)
-        gone, _ = models.Slice.objects.filter(article_id=article_id).delete()
+        article_id = _lock(workspace_id, key)
+        count, _ = models.Slice.objects.filter(article_id=article_id).delete()
         models.Article.objects.filter(pk=article_id).delete()
-        _note(workspace_id, "article.deleted", key, actor=actor, data={"slices": gone})
+        _note(workspace_id, actor, "article.deleted", f"article {key}", slices=count)
 
 
-def listing(workspace_id: int) -> list[ArticleFacts]:
+def list_articles(workspace_id: int) -> list[ArticleSummary]:
     rows = (
         models.Article.objects.filter(workspace_id=workspace_id)
         .annotate(slice_count=Count("slice"))
         .order_by("key")
         .values_list("key", "title", "slice_count", "created_at", "updated_at")
     )
-    return [ArticleFacts(*row) for row in rows]
+    return [ArticleSummary(*row) for row in rows]
 
 
-def add_slice(workspace_id: int, *, article_key: str, draft: Draft, actor: str) -> int:
-    with _kept(draft):
-        article_id = _touched(workspace_id, article_key)
-        added = models.Slice.objects.create(article_id=article_id, **asdict(draft))
-        _note_slice(workspace_id, "slice.added", article_key, added.pk, actor=actor)
+def add_slice(workspace_id: int, *, article_key: str, fields: SliceFields, actor: str) -> int:
+    with _refuse_invalid(fields):
+        article_id = _lock(workspace_id, article_key)
+        added = models.Slice.objects.create(article_id=article_id, **asdict(fields))
+        _note(workspace_id, actor, "slice.added", f"slice {added.pk}", article=article_key)
     return added.pk
 
 
 def change_slice(
-    workspace_id: int, *, article_key: str, slice_id: int, draft: Draft, actor: str
+    workspace_id: int, *, article_key: str, slice_id: int, fields: SliceFields, actor: str
 ) -> None:
-    """Says everything of a slice anew."""
-    with _kept(draft):
-        article_id = _touched(workspace_id, article_key)
-        there = models.Slice.objects.filter(pk=slice_id, article_id=article_id)
-        if not there.update(**asdict(draft), updated_at=Now()):
+    """Replaces all fields of a slice."""
+    with _refuse_invalid(fields):
+        article_id = _lock(workspace_id, article_key)
+        slices = models.Slice.objects.filter(pk=slice_id, article_id=article_id)
+        if not slices.update(**asdict(fields), updated_at=Now()):
             raise _unknown_slice(article_key, slice_id)
-        _note_slice(workspace_id, "slice.changed", article_key, slice_id, actor=actor)
+        _note(workspace_id, actor, "slice.changed", f"slice {slice_id}", article=article_key)
 
 
 def delete_slice(workspace_id: int, *, article_key: str, slice_id: int, actor: str) -> None:
     with transaction.atomic():
-        article_id = _touched(workspace_id, article_key)
-        gone, _ = models.Slice.objects.filter(pk=slice_id, article_id=article_id).delete()
-        if not gone:
+        article_id = _lock(workspace_id, article_key)
+        deleted, _ = models.Slice.objects.filter(pk=slice_id, article_id=article_id).delete()
+        if not deleted:
             raise _unknown_slice(article_key, slice_id)
-        _note_slice(workspace_id, "slice.deleted", article_key, slice_id, actor=actor)
+        _note(workspace_id, actor, "slice.deleted", f"slice {slice_id}", article=article_key)
 
 
-def slices_of(workspace_id: int, *, article_key: str) -> list[Slice]:
+def list_slices(workspace_id: int, *, article_key: str) -> list[Slice]:
     """Every slice of an article, drafts too, by section and index."""
     return _read(workspace_id, article_key, Q(slice__id__gt=0))
 
 
-def published(workspace_id: int, *, article_key: str) -> list[Slice]:
-    """What a campaign assembles letters from, in one statement; the windows are not judged here."""
+def list_published(workspace_id: int, *, article_key: str) -> list[Slice]:
+    """The slices that a campaign makes letters of, in one statement; windows are not checked."""
     return _read(workspace_id, article_key, Q(slice__is_published=True))
 
 
-_FIELDS = [field.name for field in fields(Slice)]
+_FIELDS = [field.name for field in dataclass_fields(Slice)]
 
 
-def _read(workspace_id: int, article_key: str, wanted: Q) -> list[Slice]:
-    # From the article outwards: one that is there without a slice still gives a row.
+def _read(workspace_id: int, article_key: str, condition: Q) -> list[Slice]:
+    # Starts at the article: one without a slice still gives a row.
     rows = list(
         models.Article.objects.filter(workspace_id=workspace_id, key=article_key)
-        .annotate(chosen=FilteredRelation("slice", condition=wanted))
+        .annotate(chosen=FilteredRelation("slice", condition=condition))
         .order_by("chosen__section_order", "chosen__sort_index", "chosen__id")
         .values_list(*(f"chosen__{name}" for name in _FIELDS))
     )
     if not rows:
         raise _unknown(article_key)
-    return [Slice(*row) for row in rows if row[0] is not None]
+    slices = (dict(zip(_FIELDS, row, strict=True)) for row in rows)
+    return [Slice(**values) for values in slices if values["id"] is not None]
 
 
-def _touched(workspace_id: int, key: str) -> int:
-    """The article, marked as changed; its row stays locked, so that no slice outlives it."""
+def _lock(workspace_id: int, key: str) -> int:
+    """The article's id; its row is marked as changed and locked, so that no slice outlives it."""
     own = models.Article.objects.filter(workspace_id=workspace_id, key=key)
     if not own.update(updated_at=Now()):
         raise _unknown(key)
@@ -170,49 +155,37 @@ def _touched(workspace_id: int, key: str) -> int:
 
 
 @contextmanager
-def _kept(draft: Draft) -> Iterator[None]:
-    """A transaction in which a draft is stored, or refused by the constraint that it breaks."""
+def _refuse_invalid(fields: SliceFields) -> Iterator[None]:
+    """A transaction in which fields are stored, or refused by the constraint that they break."""
     for place in ("scope_ocd_id", "section", "title", "dek", "body_md"):
-        storable.check(place, getattr(draft, place) or "")
+        checks.refuse_unstorable(place, getattr(fields, place) or "")
     scope = InvalidSliceError(
-        f"The slice was not stored: {(draft.scope_ocd_id or '')[:64]!r} is no OCD id. Write one"
-        " like ocd-division/country:us/state:oh, or none when the slice is for everybody."
+        f"The slice was not stored: {(fields.scope_ocd_id or '')[:64]!r} is no OCD id. Write one"
+        " like ocd-division/country:us/state:oh, or leave it out when the slice is for everybody."
     )
     window = InvalidSliceError(
-        "The slice was not stored: it would be published until a time that is not after the time"
-        " it is published from. Correct one of them, or leave one out."
+        "The slice was not stored: published_until is not after published_from. Correct one of"
+        " them, or leave one out."
     )
     headline = InvalidSliceError(
-        "The slice was not stored: a headline needs a title or a dek. Write one, or make it no"
-        " headline."
+        "The slice was not stored: a headline needs a title or a dek. Write one, or unset"
+        " is_headline."
     )
-    with constraints.kept(
+    with constraints.refusing(
         content_slice_scope=scope, content_slice_window=window, content_slice_headline=headline
     ):
         yield
 
 
 def _unknown(key: str) -> ArticleUnknownError:
-    return ArticleUnknownError(f"This workspace has no article {key!r}: choose one of its own.")
+    return ArticleUnknownError(f"Article {key!r} not found in this workspace.")
 
 
 def _unknown_slice(key: str, slice_id: int) -> SliceUnknownError:
     return SliceUnknownError(
-        f"The article {key!r} has no slice {slice_id}; perhaps it was deleted. Look at its list."
+        f"Slice {slice_id} not found in the article {key!r}: it may have been deleted."
     )
 
 
-def _note_slice(workspace_id: int, action: str, key: str, slice_id: int, *, actor: str) -> None:
-    trail.note(
-        workspace_id,
-        actor=actor,
-        action=action,
-        subject=f"slice {slice_id}",
-        data={"article": key},
-    )
-
-
-def _note(
-    workspace_id: int, action: str, key: str, *, actor: str, data: dict[str, trail.Fact]
-) -> None:
-    trail.note(workspace_id, actor=actor, action=action, subject=f"article {key}", data=data)
+def _note(workspace_id: int, actor: str, action: str, subject: str, **data: trail.Fact) -> None:
+    trail.note(workspace_id, actor=actor, action=action, subject=subject, data=data)

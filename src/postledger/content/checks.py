@@ -1,11 +1,14 @@
-"""Whether a subject and an HTML body may be sent: sizes, and nothing that runs as a program."""
+"""Whether texts may be stored and sent: their sizes, and nothing that runs as a program."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from postledger.content import markup
+from postledger.content.rendering import html_tokens
+from postledger.content.rendering.html_tokens import Kind, Token
+from postledger.lib.errors import RefusedError
+from postledger.lib.values import is_storable
 
 MAX_HTML_BYTES = 524_288
 MAX_SUBJECT = 150
@@ -15,36 +18,60 @@ _MOST_FINDINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong with a mail, where it is, and what to do about it."""
+    """One problem of a mail, where it is, and how to solve it."""
 
     code: str
     place: str
     remedy: str
-    is_warning: bool = False  # a warning does not keep it from being sent
+    is_warning: bool = False  # a warning does not keep the mail from being sent
+
+
+class FindingsError(RefusedError):
+    """Content was refused; its findings say why, and where."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__(" ".join(f"{found.place}: {found.remedy}" for found in findings[:5]))
+        self.findings = tuple(findings)
+
+
+class UnstorableTextError(RefusedError):
+    code = "invalid_text"
+
+
+def refuse_unstorable(place: str, text: str) -> None:
+    """Refuses a text that PostgreSQL does not store, or that is larger than any mail may be."""
+    if not is_storable(text):
+        raise UnstorableTextError(
+            f"The {place} was not stored: it contains a NUL byte or an unpaired surrogate."
+            " Remove it."
+        )
+    size = len(text.encode())
+    if size > MAX_HTML_BYTES:
+        raise UnstorableTextError(
+            f"The {place} was not stored: it has {size} bytes as UTF-8, and a mail may have at"
+            f" most {MAX_HTML_BYTES}. Shorten it."
+        )
 
 
 def findings(*, subject: str, html: str) -> list[Finding]:
-    """What is wrong with a mail's subject, then with its body; empty when it may be sent."""
-    return [*of_subject(subject), *of_html(html)]
+    """The problems of a mail's subject, then of its body; empty when it may be sent."""
+    return [*check_subject(subject), *check_html(html)]
 
 
-def of_subject(subject: str) -> list[Finding]:
-    return list(_of_subject(subject))
-
-
-def of_html(html: str) -> list[Finding]:
-    return list(islice(_of_html(html), _MOST_FINDINGS))
-
-
-def _of_subject(subject: str) -> Iterator[Finding]:
+def check_subject(subject: str) -> list[Finding]:
     if not subject.strip():
-        yield Finding("subject_missing", "subject", "Give the mail a subject.")
-    elif len(subject) > MAX_SUBJECT:
+        return [Finding("subject_missing", "subject", "Give the mail a subject.")]
+    if len(subject) > MAX_SUBJECT:
         remedy = f"It has {len(subject)} characters; shorten it to {MAX_SUBJECT}."
-        yield Finding("subject_too_long", "subject", remedy)
+        return [Finding("subject_too_long", "subject", remedy)]
+    return []
 
 
-def _of_html(html: str) -> Iterator[Finding]:
+def check_html(html: str) -> list[Finding]:
+    return list(islice(_html_findings(html), _MOST_FINDINGS))
+
+
+def _html_findings(html: str) -> Iterator[Finding]:
     data = html.encode(errors="surrogatepass")
     if len(data) > MAX_HTML_BYTES:
         remedy = f"It has {len(data)} bytes as UTF-8; shorten it to {MAX_HTML_BYTES}."
@@ -57,9 +84,9 @@ def _of_html(html: str) -> Iterator[Finding]:
             yield Finding(code, f"html, line {line}", _REMEDIES[code])
 
 
-# A mail without any of these cannot contain what is looked for below, and nearly every mail is
-# without. Each begins with letters of its own, which are found at the speed of a plain search; in
-# bytes, because only ASCII letters have two cases in HTML, and those are lowered much faster there.
+# A mail without any of these cannot contain the dangers below, and nearly every mail has none.
+# Each begins with letters of its own, which are found at the speed of a plain search; in bytes,
+# because only ASCII letters have two cases in HTML, and those are lowered much faster there.
 _SUSPICIOUS = (
     re.compile(rb"script(?<=[<:]script)"),
     re.compile(rb"on(?<=[\s\"'/]on)[^\s/>=]++\s*+="),
@@ -95,19 +122,23 @@ _IN_LIST = re.compile(r"(?:^|[\s,;('\"=])javascript:")
 
 def _dangers(html: str, *, is_inner: bool = False) -> Iterator[tuple[str, int]]:
     """The code and the offset of everything that could run."""
-    for found in _STYLE_URL.finditer(html):
-        yield "script_url", found.start()
-    for tag in markup.tags(html):
-        if isinstance(tag, markup.Unreadable):
-            yield "markup_unreadable", tag.offset
+    for url in _STYLE_URL.finditer(html):
+        yield "script_url", url.start()
+    for tag in html_tokens.tags_of_every_reading(html):
+        if tag.kind is Kind.BROKEN:
+            yield "markup_unreadable", tag.start
         elif tag.name.rpartition(":")[2] == "script":
-            yield "script_element", tag.offset
+            yield "script_element", tag.start
         else:
-            yield from ((code, tag.offset) for code in _in_attributes(tag, is_inner=is_inner))
+            for code in _attribute_dangers(html, tag, is_inner=is_inner):
+                yield code, tag.start
 
 
-def _in_attributes(tag: markup.Tag, *, is_inner: bool) -> Iterator[str]:
-    for name, value in tag.attributes():
+def _attribute_dangers(html: str, tag: Token, *, is_inner: bool) -> Iterator[str]:
+    for attribute in html_tokens.attributes(html, tag):
+        name, value = attribute.name, attribute.decoded(html)
+        if not attribute.has_value:
+            continue
         if name.startswith("on") and name != "on":
             yield "event_handler"
         elif name == "srcdoc" and is_inner:

@@ -1,54 +1,50 @@
-"""Keeps letters: a mail can be made again, and compared, as long as its workspace exists."""
+"""Stores letters: a mail can be made again, and compared, as long as its workspace exists."""
 
 from dataclasses import asdict
 
+from django.conf import settings
+
+from postledger.accounts.queries import Organisation
 from postledger.content import models
-from postledger.content.letter import Letter, Script
+from postledger.content.rendering.footer import Footer
+from postledger.content.rendering.letter import Letter, Script
+
+# More than a newsletter of slices has: one that has more makes its letters again and again.
+_MOST_CACHED = 1_024
+_cache: dict[tuple[int, str], Letter] = {}
 
 
 def keep(workspace_id: int, script: Script) -> str:
-    """Stores a letter once, and answers its digest in hex; harmless when repeated."""
+    """Stores a letter once, and returns its digest in hex; harmless when repeated."""
     digest = script.digest()
-    if (workspace_id, digest.hex()) in _ready:
-        return digest.hex()
-    models.Letter.objects.bulk_create(
-        [models.Letter(workspace_id=workspace_id, digest=digest, source=asdict(script))],
-        ignore_conflicts=True,
-    )
+    if (workspace_id, digest.hex()) not in _cache:
+        models.Letter.objects.bulk_create(
+            [models.Letter(workspace_id=workspace_id, digest=digest, source=asdict(script))],
+            ignore_conflicts=True,
+        )
     return digest.hex()
 
 
-# More than a newsletter of slices has: one that has more makes its letters again and again.
-_MOST_READY = 1_024
-_ready: dict[tuple[int, str], Letter] = {}
-
-
 def find(workspace_id: int, *, digest: str) -> Letter | None:
-    """A letter ready to be filled in; a process makes each once, for letters never change."""
-    letter = _ready.get((workspace_id, digest))
+    """A compiled letter; a process compiles each once, because letters never change."""
+    letter = _cache.get((workspace_id, digest))
     if letter is None:
-        letter = _made(workspace_id, digest)
-        if letter is not None:
-            if len(_ready) >= _MOST_READY:
-                _ready.clear()
-            _ready[workspace_id, digest] = letter
+        letters = models.Letter.objects.filter(workspace_id=workspace_id)
+        source = letters.filter(digest=bytes.fromhex(digest)).values_list("source", flat=True)
+        for stored in source:
+            variables = {name: tuple(stored[name]) for name in ("required", "optional")}
+            letter = Letter(Script(**{**stored, **variables}))
+            if len(_cache) >= _MOST_CACHED:
+                _cache.clear()
+            _cache[workspace_id, digest] = letter
     return letter
 
 
-def _made(workspace_id: int, digest: str) -> Letter | None:
-    row = (
-        models.Letter.objects.filter(workspace_id=workspace_id, digest=bytes.fromhex(digest))
-        .values_list("source", flat=True)
-        .first()
-    )
-    if row is None:
-        return None
-    return Letter(
-        Script(
-            subject=row["subject"],
-            html=row["html"],
-            text=row["text"],
-            required=tuple(row["required"]),
-            optional=tuple(row["optional"]),
-        )
+def require_footer(organisation: Organisation) -> Footer:
+    """The footer of a workspace's mail; raises FooterEnvMissingError where a part is missing."""
+    return Footer.require(
+        org_name=organisation.name,
+        org_address=organisation.address,
+        unsubscribe_base_url=organisation.unsubscribe_base_url,
+        has_secret=bool(settings.UNSUBSCRIBE_SECRET),
     )

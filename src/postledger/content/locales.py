@@ -7,7 +7,7 @@ from postledger.lib.errors import RefusedError
 
 LONGEST = 35
 
-_FORM = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
+_LOCALE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
 _REGION = 2
 _SCRIPT = 4
 
@@ -20,22 +20,22 @@ class InvalidLocaleError(RefusedError):
     code = "invalid_locale"
 
 
-def choose(asked: str, *, available: Collection[str], fallback: str = "") -> str:
-    """The locale that serves who asks for `asked`, spelt as in `available`.
+def choose(requested: str, *, available: Collection[str], fallback: str = "") -> str:
+    """The locale that serves a reader of `requested`, spelled as in `available`.
 
-    A locale that is not there is shortened from its end until one is: zh-Hant-TW is served by
-    zh-Hant, and then by zh. Nothing is ever made longer: who asks for pt gets no pt-BR.
+    A locale that is not available is shortened from its end until one is: zh-Hant-TW is served by
+    zh-Hant, and then by zh. No locale is ever made longer: pt is not served by pt-BR.
     """
-    spelt = {_folded(locale): locale for locale in available}
-    wanted = _folded(asked)
+    spelling = {_fold(locale): locale for locale in available}
+    wanted = _fold(requested)
     while wanted:
-        if wanted in spelt:
-            return spelt[wanted]
+        if wanted in spelling:
+            return spelling[wanted]
         wanted = wanted.rpartition("-")[0]
-    if fallback and _folded(fallback) in spelt:
-        return spelt[_folded(fallback)]
+    if fallback and _fold(fallback) in spelling:
+        return spelling[_fold(fallback)]
     raise MissingLocaleError(
-        f"The template has no text for the locale {asked[:LONGEST]!r}; it has"
+        f"The template has no text for the locale {requested[:LONGEST]!r}; it has"
         f" {', '.join(sorted(available)) or 'none'}. Ask for one of these, or add a version of the"
         " template that has this one or a fallback."
     )
@@ -44,20 +44,20 @@ def choose(asked: str, *, available: Collection[str], fallback: str = "") -> str
 def canonical(locale: str) -> str:
     """A locale as BCP 47 recommends to write it: pt-BR for pt_br, zh-Hant-TW for ZH-hant-tw."""
     written = locale.replace("_", "-")
-    if len(written) > LONGEST or not _FORM.fullmatch(written):
+    if len(written) > LONGEST or not _LOCALE.fullmatch(written):
         raise InvalidLocaleError(
             f"{locale[:LONGEST]!r} is not a locale: write a language like en, and a region after"
             " a hyphen where it matters, like pt-BR."
         )
     language, *others = written.lower().split("-")
-    return "-".join([language, *map(_cased, others)])
+    return "-".join([language, *map(_capitalize, others)])
 
 
-def _cased(subtag: str) -> str:
+def _capitalize(subtag: str) -> str:
     if len(subtag) == _REGION:
         return subtag.upper()
     return subtag.capitalize() if len(subtag) == _SCRIPT else subtag
 
 
-def _folded(locale: str) -> str:
+def _fold(locale: str) -> str:
     return locale.strip().replace("_", "-").lower()

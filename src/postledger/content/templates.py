@@ -1,7 +1,7 @@
-"""A workspace's templates: makes them, adds versions, and finds the text that is to be filled."""
+"""A workspace's templates: creates them, adds versions, and finds the text that is to be filled."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -9,18 +9,18 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.db.models.functions import Now
 
-from postledger.accounts import constraints, names, trail
-from postledger.content import builtin, models, wording
-from postledger.content.source import Format, Source
-from postledger.content.wording import Version
-from postledger.lib.errors import RefusedError
+from postledger.accounts import constraints, trail
+from postledger.content import models
+from postledger.content.rendering.source import Format, Source
+from postledger.content.versions import BuiltinTemplate, Version, builtin_templates, check_version
+from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 
 
-class TemplateExistsError(RefusedError):
+class TemplateExistsError(ConflictError):
     code = "template_exists"
 
 
-class TemplateUnknownError(RefusedError):
+class TemplateUnknownError(NotFoundError):
     code = "template_unknown"
 
 
@@ -29,87 +29,64 @@ class InvalidTemplateKeyError(RefusedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A template as one mail needs it: in one version and one locale."""
-
-    key: str
-    version: int
-    text: Source
-    required: tuple[str, ...]
-    optional: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateFacts:
-    """A template in a list; one that comes with the product has no dates."""
+class TemplateSummary:
+    """A template in a list; a built-in one has no dates."""
 
     key: str
     name: str
     newest: int | None
-    created_at: datetime | None
-    archived_at: datetime | None
+    created_at: datetime | None = None
+    archived_at: datetime | None = None
     is_builtin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class VersionFacts:
-    """A version in a list."""
+class VersionSummary:
+    """A version in a list, without its texts."""
 
     number: int
-    required: tuple[str, ...]
-    optional: tuple[str, ...]
+    required: Sequence[str]
+    optional: Sequence[str]
     fallback_locale: str
-    locales: tuple[str, ...]
-    created_at: datetime | None
+    locales: Sequence[str]
+    created_at: datetime | None = None
 
 
 def create(workspace_id: int, *, key: str, name: str, actor: str) -> int:
-    """Makes a template without a version; from now on it stands before a built-in one."""
-    names.check("a template", name)
+    """Creates a template without a version; it hides a built-in one with the same key."""
+    constraints.check_name("a template", name)
     taken = TemplateExistsError(
         f"This workspace has a template {key!r} already: add a version to it, restore it if it is"
         " archived, or choose another key."
     )
     wrong = InvalidTemplateKeyError(
-        f"{key[:64]!r} cannot be the key of a template: write up to 64 small letters, digits and"
-        " hyphens, and no hyphen first."
+        f"{key[:64]!r} cannot be the key of a template: use up to 64 lowercase letters, digits and"
+        " hyphens, and begin with no hyphen."
     )
-    with constraints.kept(content_template_once=taken, content_template_key=wrong):
+    with constraints.refusing(content_template_once=taken, content_template_key=wrong):
         template = models.Template.objects.create(workspace_id=workspace_id, key=key, name=name)
-        _note(workspace_id, "template.created", key, actor=actor, data={"name": name})
+        _note(workspace_id, actor, "template.created", key, name=name)
     return template.pk
 
 
-def add_version(  # noqa: PLR0913  what a version is, each part by its name
-    workspace_id: int,
-    *,
-    key: str,
-    required: Sequence[str],
-    optional: Sequence[str],
-    fallback_locale: str,
-    texts: Sequence[Source],
-    actor: str,
-) -> int:
-    """Adds what the template says from now on, and returns its number: 1, 2, 3 without a gap."""
-    version = wording.checked(
-        Version(tuple(required), tuple(optional), fallback_locale, tuple(texts))
-    )
+def add_version(workspace_id: int, *, key: str, version: Version, actor: str) -> int:
+    """Adds a version, from now on the newest, and returns its number: 1, 2, 3 without a gap."""
+    checked = check_version(version)
     with transaction.atomic():
-        template_id = _locked(workspace_id, key)
-        number = _store(template_id, version)
-        data: dict[str, trail.Fact] = {"version": number, "locales": version.locales()}
-        _note(workspace_id, "template.version_added", key, actor=actor, data=data)
+        number = _store(_lock(workspace_id, key), checked)
+        added: dict[str, trail.Fact] = {"version": number, "locales": checked.locales()}
+        _note(workspace_id, actor, "template.version_added", key, **added)
     return number
 
 
 def archive(workspace_id: int, *, key: str, actor: str) -> None:
-    """Takes a template out of use; a built-in one of the same key is seen again."""
+    """Takes a template out of use; a built-in one with the same key is seen again."""
     with transaction.atomic():
         if not _in_use(workspace_id, key).update(archived_at=Now()):
             raise TemplateUnknownError(
                 f"This workspace has no template {key!r} of its own, or it is archived already."
             )
-        _note(workspace_id, "template.archived", key, actor=actor)
+        _note(workspace_id, actor, "template.archived", key)
 
 
 def restore(workspace_id: int, *, key: str, actor: str) -> None:
@@ -120,71 +97,72 @@ def restore(workspace_id: int, *, key: str, actor: str) -> None:
     with transaction.atomic():
         if not archived.update(archived_at=None):
             raise TemplateUnknownError(f"This workspace has no archived template {key!r}.")
-        _note(workspace_id, "template.restored", key, actor=actor)
+        _note(workspace_id, actor, "template.restored", key)
 
 
-def find(workspace_id: int, *, key: str, version: int | None, locale: str) -> Found:
-    """The text that serves a reader; without a version, that of the newest.
+def find_version(workspace_id: int, *, key: str, number: int | None) -> Version:
+    """A version in all its locales; without a number, the newest.
 
-    A workspace's own template stands before the built-in one of the same key.
+    A workspace's own template hides the built-in one with the same key.
     """
-    number, chosen = whole(workspace_id, key=key, version=version)
-    return Found(key, number, chosen.text(locale), chosen.required, chosen.optional)
+    return _find_own(workspace_id, key, number) or _find_builtin(key, number)
 
 
-def whole(workspace_id: int, *, key: str, version: int | None) -> tuple[int, Version]:
-    """A version in all its locales, with its number; the same one that `find` looks into."""
-    return _own(workspace_id, key, version) or _builtin(key, version)
-
-
-def listing(workspace_id: int) -> list[TemplateFacts]:
-    """A workspace's own templates, and the built-in ones that none of these hides; by key."""
+def list_templates(workspace_id: int) -> list[TemplateSummary]:
+    """A workspace's own templates, and the built-in ones that these do not hide; by key."""
     own = [
-        TemplateFacts(*row)
+        TemplateSummary(**row)
         for row in models.Template.objects.filter(workspace_id=workspace_id)
         .annotate(newest=Max("templateversion__number"))
-        .values_list("key", "name", "newest", "created_at", "archived_at")
+        .values("key", "name", "newest", "created_at", "archived_at")
     ]
-    hidden = {facts.key for facts in own if facts.archived_at is None}
-    others = [
-        TemplateFacts(key, shipped.name, len(shipped.versions), None, None, is_builtin=True)
-        for key, shipped in builtin.templates().items()
+    hidden = {template.key for template in own if template.archived_at is None}
+    builtins = [
+        TemplateSummary(key, template.name, len(template.versions), is_builtin=True)
+        for key, template in builtin_templates().items()
         if key not in hidden
     ]
-    return sorted([*own, *others], key=lambda facts: (facts.key, facts.is_builtin))
+    return sorted([*own, *builtins], key=lambda template: (template.key, template.is_builtin))
 
 
-def versions(workspace_id: int, *, key: str) -> list[VersionFacts]:
-    """All versions of the template that `find` would look into, the newest first."""
+def list_versions(workspace_id: int, *, key: str) -> list[VersionSummary]:
+    """All versions of the template that `find_version` looks into, the newest first."""
     template_id = _in_use(workspace_id, key).values_list("pk", flat=True).first()
     if template_id is None:
-        return list(_builtin_versions(key))
+        return [_summarize(version) for version in reversed(_builtin(key).versions)]
     rows = (
         models.TemplateVersion.objects.filter(template_id=template_id)
         .annotate(locales=ArrayAgg("templatetext__locale", order_by="templatetext__locale"))
         .order_by("-number")
-        .values_list("number", "required", "optional", "fallback_locale", "locales", "created_at")
+        .values("number", "required", "optional", "fallback_locale", "locales", "created_at")
     )
-    return [
-        VersionFacts(number, tuple(required), tuple(optional), fallback, tuple(locales), created)
-        for number, required, optional, fallback, locales, created in rows
-    ]
+    return [VersionSummary(**row) for row in rows]
+
+
+def _summarize(version: Version) -> VersionSummary:
+    return VersionSummary(
+        version.number,
+        version.required,
+        version.optional,
+        version.fallback_locale,
+        version.locales(),
+    )
 
 
 def _in_use(workspace_id: int, key: str) -> QuerySet[models.Template]:
     return models.Template.objects.filter(workspace_id=workspace_id, key=key, archived_at=None)
 
 
-def _locked(workspace_id: int, key: str) -> int:
+def _lock(workspace_id: int, key: str) -> int:
     """Versions are added one after the other, so that two at once get two numbers."""
     own = _in_use(workspace_id, key).select_for_update(no_key=True).order_by("pk")
-    locked = own.values_list("pk", flat=True).first()
-    if locked is None:
+    template_id = own.values_list("pk", flat=True).first()
+    if template_id is None:
         raise TemplateUnknownError(
             f"This workspace has no template {key!r} of its own: create it, or restore it if it is"
             " archived."
         )
-    return locked
+    return template_id
 
 
 def _store(template_id: int, version: Version) -> int:
@@ -198,83 +176,55 @@ def _store(template_id: int, version: Version) -> int:
         fallback_locale=version.fallback_locale,
     )
     models.TemplateText.objects.bulk_create(
-        models.TemplateText(
-            version=row,
-            locale=text.locale,
-            subject=text.subject,
-            body=text.body,
-            format=text.format.value,
-            text=text.text,
-        )
+        models.TemplateText(version=row, **{**asdict(text), "format": text.format.value})
         for text in version.texts
     )
     return number
 
 
-def _own(workspace_id: int, key: str, version: int | None) -> tuple[int, Version] | None:
-    """None when the workspace has no template of this key; two statements when it has."""
-    wanted = models.TemplateVersion.objects.filter(
+def _find_own(workspace_id: int, key: str, number: int | None) -> Version | None:
+    """None when the workspace has no template with this key; two statements when it has."""
+    versions = models.TemplateVersion.objects.filter(
         template__workspace_id=workspace_id, template__key=key, template__archived_at=None
     )
-    if version is not None:
-        wanted = wanted.filter(number=version)
-    row = wanted.order_by("-number").first()
+    if number is not None:
+        versions = versions.filter(number=number)
+    row = versions.order_by("-number").first()
     if row is None:
         if _in_use(workspace_id, key).exists():
-            raise _no_version(key, version)
+            raise _no_version(key, number)
         return None
     texts = tuple(
         Source(text.subject, text.body, Format(text.format), text.text, text.locale)
         for text in models.TemplateText.objects.filter(version=row).order_by("locale")
     )
-    found = Version(tuple(row.required), tuple(row.optional), row.fallback_locale, texts)
-    return row.number, found
+    return Version(tuple(row.required), tuple(row.optional), row.fallback_locale, texts, row.number)
 
 
-def _builtin(key: str, version: int | None) -> tuple[int, Version]:
-    shipped = _shipped(key)
-    number = len(shipped.versions) if version is None else version
-    if not 1 <= number <= len(shipped.versions):
-        raise _no_version(key, version)
-    return number, shipped.versions[number - 1]
+def _find_builtin(key: str, number: int | None) -> Version:
+    versions = _builtin(key).versions
+    index = (len(versions) if number is None else number) - 1
+    if not 0 <= index < len(versions):
+        raise _no_version(key, number)
+    return versions[index]
 
 
-def _builtin_versions(key: str) -> Iterator[VersionFacts]:
-    numbered = list(enumerate(_shipped(key).versions, start=1))
-    for number, version in reversed(numbered):
-        yield VersionFacts(
-            number=number,
-            required=version.required,
-            optional=version.optional,
-            fallback_locale=version.fallback_locale,
-            locales=tuple(version.locales()),
-            created_at=None,
-        )
-
-
-def _shipped(key: str) -> builtin.Builtin:
-    shipped = builtin.templates().get(key)
-    if shipped is None:
+def _builtin(key: str) -> BuiltinTemplate:
+    template = builtin_templates().get(key)
+    if template is None:
         raise TemplateUnknownError(
-            f"There is no template {key!r} here, or it is archived: choose one of the list."
+            f"Template {key!r} not found, or archived: choose one from the list of templates."
         )
-    return shipped
+    return template
 
 
-def _no_version(key: str, version: int | None) -> TemplateUnknownError:
-    if version is None:
+def _no_version(key: str, number: int | None) -> TemplateUnknownError:
+    if number is None:
         return TemplateUnknownError(f"The template {key!r} has no version yet: add one.")
     return TemplateUnknownError(
-        f"The template {key!r} has no version {version}: choose another, or ask for the newest."
+        f"The template {key!r} has no version {number}: choose another, or use the newest."
     )
 
 
-def _note(
-    workspace_id: int,
-    action: str,
-    key: str,
-    *,
-    actor: str,
-    data: dict[str, trail.Fact] | None = None,
-) -> None:
-    trail.note(workspace_id, actor=actor, action=action, subject=f"template {key}", data=data or {})
+def _note(workspace_id: int, actor: str, action: str, key: str, **data: trail.Fact) -> None:
+    trail.note(workspace_id, actor=actor, action=action, subject=f"template {key}", data=data)

@@ -1,5 +1,6 @@
-"""Recounts the books, line by line, against the counters and the rules, and says what is wrong."""
+"""Recounts the books, delivery by delivery, against the counters and the rules."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import LiteralString, override
@@ -14,7 +15,7 @@ from postledger.lib import ids
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Discrepancy:
     """One thing that does not add up."""
 
     stream_id: int
@@ -30,25 +31,23 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
-    """One stream's books and what was found wrong in them."""
+class StreamAudit:
+    """One stream's books and what is wrong in them."""
 
     stream_id: int
     books: Books
-    findings: Sequence[Finding]
+    discrepancies: Sequence[Discrepancy]
 
 
 _RECOUNT: LiteralString = """
 SELECT state, count(*) FROM deliveries_delivery WHERE stream_id = %(stream)s GROUP BY state
 """
 
-# Each finds the first line that breaks its sentence.
+# Each finds the first delivery that breaks its sentence.
 _RULES: dict[str, LiteralString] = {
-    "it waits, but no live batch covers it": """
+    "it waits, but no live batch covers it": f"""
         SELECT d.position FROM deliveries_delivery d
-        WHERE d.stream_id = %(stream)s AND d.state = 'waiting' AND NOT """
-    + sql.covered("d.position")
-    + """
+        WHERE d.stream_id = %(stream)s AND d.state = 'waiting' AND NOT {sql.covered("d.position")}
         ORDER BY d.position LIMIT 1""",
     "two live batches cover it": """
         SELECT lo FROM (
@@ -83,7 +82,7 @@ _RULES: dict[str, LiteralString] = {
         WHERE b.stream_id = %(stream)s AND b.lease IS NOT NULL
           AND NOT EXISTS (SELECT FROM deliveries_lease l WHERE l.token = b.lease)
         ORDER BY b.lo LIMIT 1""",
-    "it has work, but the stream is not walked": """
+    "it has work, but its stream is not in the rotation": """
         SELECT b.lo FROM deliveries_batch b
         WHERE b.stream_id = %(stream)s
           AND NOT EXISTS (SELECT FROM deliveries_lane l WHERE l.stream_id = b.stream_id)
@@ -109,47 +108,43 @@ _PROMISED = [
 
 
 def missing_constraints() -> list[str]:
-    """The constraints the books rest on and this database does not have."""
+    """The constraints that the books need and this database does not have."""
     return [name for (name,) in sql.rows(_CONSTRAINTS, {"names": _PROMISED})]
 
 
-def audit(stream_id: int) -> Audited:
+def audit(stream_id: int) -> StreamAudit:
     """Recounts one stream in one snapshot, while mail goes on."""
     with transaction.atomic():
         sql.rows("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", {})
-        books = queries.books_of([stream_id])[stream_id]
-        # A dropped month has no lines to recount; its streams' totals are history.
+        books = queries.read_books([stream_id])[stream_id]
+        # A dropped month has no deliveries to recount; its streams' totals are history.
         is_kept = partitions.exists(ids.month_of_stream(stream_id))
         miscounts = _miscounts(stream_id, books) if is_kept else ()
-        findings = [*miscounts, *_broken_rules(stream_id)]
-    return Audited(stream_id, books, findings)
+        discrepancies = [*miscounts, *_broken_rules(stream_id)]
+    return StreamAudit(stream_id, books, discrepancies)
 
 
-def audit_all() -> Iterator[Audited]:
+def audit_all() -> Iterator[StreamAudit]:
     last = 0
-    while found := queries.stream_ids(after=last):
-        for stream_id in found:
-            yield audit(stream_id)
-        last = found[-1]
+    while stream_ids := queries.stream_ids(after=last):
+        yield from map(audit, stream_ids)
+        last = stream_ids[-1]
 
 
-def _miscounts(stream_id: int, books: Books) -> Iterator[Finding]:
-    recount = {State(state): n for state, n in sql.rows(_RECOUNT, {"stream": stream_id})}
+def _miscounts(stream_id: int, books: Books) -> Iterator[Discrepancy]:
+    recount = Counter({State(state): n for state, n in sql.rows(_RECOUNT, {"stream": stream_id})})
     booked = {**books.counts, State.WAITING: books.waiting}
-    if books.planned != sum(recount.values()):
-        yield Finding(
-            stream_id, f"{books.planned} planned, but the lines are {sum(recount.values())}"
-        )
+    if books.planned != recount.total():
+        sentence = f"{books.planned} planned, but it has {recount.total()} deliveries"
+        yield Discrepancy(stream_id, sentence)
     for state in State:
-        if booked[state] != recount.get(state, 0):
-            sentence = (
-                f"{booked[state]} booked as {state}, but the lines say {recount.get(state, 0)}"
-            )
-            yield Finding(stream_id, sentence)
+        if booked[state] != recount[state]:
+            sentence = f"{booked[state]} booked as {state}, but {recount[state]} are"
+            yield Discrepancy(stream_id, sentence)
 
 
-def _broken_rules(stream_id: int) -> Iterator[Finding]:
+def _broken_rules(stream_id: int) -> Iterator[Discrepancy]:
     for sentence, statement in _RULES.items():
-        row = sql.one(statement, {"stream": stream_id})
+        row = sql.first_row(statement, {"stream": stream_id})
         if row is not None:
-            yield Finding(stream_id, sentence, position=int(row[0]))
+            yield Discrepancy(stream_id, sentence, position=int(row[0]))

@@ -1,6 +1,6 @@
-"""How much work waits in the whole installation, why, and since when; reads counters and live work.
+"""How much work waits in the whole installation, why, and since when.
 
-Nothing here reads delivery rows, so it costs the same whatever the ledger holds.
+Reads counters and live work, no delivery rows: the size of the ledger does not matter.
 """
 
 from dataclasses import dataclass
@@ -11,18 +11,16 @@ from postledger.deliveries.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Holds:
+class HoldCounts:
     """Streams with work, and senders, that may not send now."""
 
     stream_count: int
     sender_count: int
 
 
-# Every stream with work has a lane, and in each the index ends the search at the first free batch.
-_DUE_OLDEST: LiteralString = (
-    "WITH "
-    + sql.EPOCH
-    + """
+# Every stream with work is in the rotation; the index ends each search at its first free batch.
+_DUE_OLDEST: LiteralString = f"""
+WITH {sql.EPOCH}
 SELECT extract(epoch FROM statement_timestamp() - min(due.due_at))::float8
 FROM deliveries_lane l
 JOIN deliveries_stream s ON s.id = l.stream_id
@@ -31,17 +29,8 @@ CROSS JOIN LATERAL (
     WHERE b.stream_id = l.stream_id AND b.due_at <= statement_timestamp() AND b.lease IS NULL
     ORDER BY b.due_at LIMIT 1
 ) AS due
-WHERE s.cancelled_at IS NULL
-  AND """
-    + sql.IS_UNFENCED
-    + """
-  AND (s.held_reason IS NULL OR s.held_until <= statement_timestamp())
-  AND NOT EXISTS (
-    SELECT FROM deliveries_senderhold h
-    WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
-  )
+WHERE {sql.MAY_SEND}
 """
-)
 
 
 def due_oldest_seconds() -> float | None:
@@ -57,7 +46,7 @@ WHERE check_at < statement_timestamp()
 
 
 def unswept_seconds() -> float:
-    """How long a lease has been waiting to be looked at by the sweep; 0 when none is."""
+    """How long an ended lease has been waiting for the sweep; 0 when none waits."""
     [(seconds,)] = sql.rows(_UNSWEPT, {})
     return float(seconds or 0.0)
 
@@ -75,9 +64,9 @@ SELECT (
 """
 
 
-def holds() -> Holds:
+def count_holds() -> HoldCounts:
     [(streams, senders)] = sql.rows(_HOLDS, {})
-    return Holds(stream_count=streams, sender_count=senders)
+    return HoldCounts(stream_count=streams, sender_count=senders)
 
 
 _WAITING: LiteralString = """
@@ -85,8 +74,8 @@ SELECT reason, count(*) FROM deliveries_batch WHERE lease IS NULL GROUP BY reaso
 """
 
 
-def waiting_batches() -> dict[Reason, int]:
-    """The batches that nobody has taken, by the reason they wait."""
+def count_waiting_batches() -> dict[Reason, int]:
+    """How many batches are not leased, by the reason they wait."""
     return {Reason(reason): count for reason, count in sql.rows(_WAITING, {})}
 
 
@@ -98,7 +87,6 @@ SELECT (SELECT coalesce(sum(in_doubt), 0) FROM deliveries_stream)
 """
 
 
-def in_doubt() -> int:
-    """The mails in doubt, from the counters."""
-    [(count,)] = sql.rows(_IN_DOUBT, {})
-    return int(count)
+def count_in_doubt() -> int:
+    """How many mails are in doubt, from the counters."""
+    return sql.count(_IN_DOUBT, {})

@@ -10,7 +10,7 @@ from postledger.deliveries.states import State
 from postledger.providers.base import Attachment
 
 
-class Kind(StrEnum):
+class StreamKind(StrEnum):
     """What a stream is a flow of."""
 
     CAMPAIGN = "campaign"  # one run of a campaign, in batches
@@ -18,7 +18,7 @@ class Kind(StrEnum):
     TRANSACTIONAL = "transactional"  # one workspace's and sender's mail by API, one batch a mail
 
 
-class Outcome(StrEnum):
+class AttemptOutcome(StrEnum):
     """What one hand-over, or the gates before it, came to; kept for ever with its attempt."""
 
     ACCEPTED = "accepted"  # the provider took it
@@ -27,7 +27,7 @@ class Outcome(StrEnum):
     THROTTLED = "throttled"  # rate or quota said no; does not count
     SENDER_BLOCKED = "sender_blocked"  # the sender is refused, not the message; does not count
     NOT_SENT = "not_sent"  # the call was never started; does not count
-    IN_DOUBT = "in_doubt"  # the line broke after hand-over
+    IN_DOUBT = "in_doubt"  # the connection broke after hand-over
     LOST_TIME = "lost_time"  # it was due in a time that a restore has lost
     LEASE_LOST = "lease_lost"  # its worker was lost while the window was armed
     INVALID = "invalid"  # failed a validation
@@ -66,7 +66,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class NewDelivery:
     """One delivery to plan; a repeated dedupe key plans nothing."""
 
     address: str
@@ -114,7 +114,7 @@ class Entry:
     """One position's result; built by the functions below, which keep its fields consistent."""
 
     position: int
-    outcome: Outcome
+    outcome: AttemptOutcome
     state: State
     counts: bool = True
     code: str | None = None
@@ -128,7 +128,7 @@ class Entry:
 def accepted(position: int, *, message_id: str | None, duration_ms: int | None = None) -> Entry:
     return Entry(
         position,
-        Outcome.ACCEPTED,
+        AttemptOutcome.ACCEPTED,
         State.ACCEPTED,
         message_id=message_id,
         duration_ms=duration_ms,
@@ -136,56 +136,56 @@ def accepted(position: int, *, message_id: str | None, duration_ms: int | None =
 
 
 def refused(position: int, *, code: str, detail: str = "") -> Entry:
-    return Entry(position, Outcome.REFUSED, State.FAILED, code=code, detail=detail)
+    return Entry(position, AttemptOutcome.REFUSED, State.FAILED, code=code, detail=detail)
 
 
 def exhausted(position: int, *, code: str, detail: str = "") -> Entry:
     """The last attempt the policy allows asked to try later: given up."""
-    return Entry(position, Outcome.TRY_LATER, State.FAILED, code=code, detail=detail)
+    return Entry(position, AttemptOutcome.TRY_LATER, State.FAILED, code=code, detail=detail)
 
 
 def try_later(position: int, *, delay: timedelta, code: str, detail: str = "") -> Entry:
-    return _again(position, Outcome.TRY_LATER, Reason.RETRY, delay, code, detail)
+    return _again(position, AttemptOutcome.TRY_LATER, Reason.RETRY, delay, code, detail)
 
 
 def throttled(position: int, *, delay: timedelta, detail: str = "") -> Entry:
-    return _again(position, Outcome.THROTTLED, Reason.THROTTLED, delay, None, detail)
+    return _again(position, AttemptOutcome.THROTTLED, Reason.THROTTLED, delay, None, detail)
 
 
 def sender_blocked(position: int, *, code: str, detail: str = "") -> Entry:
-    """Goes back to the queue at once; the hold on the sender is what keeps it there."""
+    """Goes back to the queue at once; the hold on the sender keeps it there."""
     return _again(
-        position, Outcome.SENDER_BLOCKED, Reason.SENDER_BLOCKED, timedelta(), code, detail
+        position, AttemptOutcome.SENDER_BLOCKED, Reason.SENDER_BLOCKED, timedelta(), code, detail
     )
 
 
 def not_sent(position: int, *, detail: str = "") -> Entry:
-    return _again(position, Outcome.NOT_SENT, Reason.NOT_SENT, timedelta(), None, detail)
+    return _again(position, AttemptOutcome.NOT_SENT, Reason.NOT_SENT, timedelta(), None, detail)
 
 
 def in_doubt(position: int, *, detail: str = "") -> Entry:
-    return Entry(position, Outcome.IN_DOUBT, State.IN_DOUBT, detail=detail)
+    return Entry(position, AttemptOutcome.IN_DOUBT, State.IN_DOUBT, detail=detail)
 
 
 def invalid(position: int, *, code: str, detail: str = "") -> Entry:
-    return Entry(position, Outcome.INVALID, State.FAILED, code=code, detail=detail)
+    return Entry(position, AttemptOutcome.INVALID, State.FAILED, code=code, detail=detail)
 
 
 def skipped(position: int, *, code: str, detail: str = "") -> Entry:
-    return Entry(position, Outcome.SKIPPED, State.SKIPPED, code=code, detail=detail)
+    return Entry(position, AttemptOutcome.SKIPPED, State.SKIPPED, code=code, detail=detail)
 
 
 def suppressed(position: int, *, code: str, detail: str = "") -> Entry:
-    return Entry(position, Outcome.SUPPRESSED, State.SUPPRESSED, code=code, detail=detail)
+    return Entry(position, AttemptOutcome.SUPPRESSED, State.SUPPRESSED, code=code, detail=detail)
 
 
 def expired(position: int, *, detail: str = "") -> Entry:
-    return Entry(position, Outcome.EXPIRED, State.EXPIRED, code="expired", detail=detail)
+    return Entry(position, AttemptOutcome.EXPIRED, State.EXPIRED, code="expired", detail=detail)
 
 
 def _again(  # noqa: PLR0913, PLR0917  private, called above only
     position: int,
-    outcome: Outcome,
+    outcome: AttemptOutcome,
     reason: Reason,
     delay: timedelta,
     code: str | None,
@@ -195,7 +195,7 @@ def _again(  # noqa: PLR0913, PLR0917  private, called above only
         position,
         outcome,
         State.WAITING,
-        counts=outcome is Outcome.TRY_LATER,
+        counts=outcome is AttemptOutcome.TRY_LATER,
         code=code,
         detail=detail,
         delay=delay,
@@ -218,7 +218,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenDelivery:
     """A delivery as a person saw it before clicking: the click counts only while it still is so."""
 
     position: int
@@ -247,7 +247,7 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Hold:
     """A hold in force, as people are told of it."""
 
     reason: Reason

@@ -1,4 +1,4 @@
-"""Who is in the books of some streams already, as a condition for statements that plan more."""
+"""Conditions for planning a run: who has mail of earlier streams already."""
 
 from datetime import datetime
 from typing import LiteralString
@@ -7,14 +7,14 @@ from postledger.deliveries import partitions
 from postledger.deliveries.ledger import sql
 from postledger.lib import ids
 
-# A line that was cancelled before its first try never was with a provider, and no late answer can
-# say that it was; everybody else has been tried to reach, or is about to be. Served by the unique
-# key (stream, dedupe_key), which is the lower-case address where one is a key of lines.
+# A delivery that was cancelled before its first try never was with a provider, and no late answer
+# can say that it was; every other one has been tried, or is about to be. Served by the unique key
+# (stream, dedupe_key), which is the lowercase address where a run planned the delivery.
 TRIED: LiteralString = """
 EXISTS (
     SELECT FROM unnest(%(lineage)s::bigint[]) AS earlier (stream_id)
-    JOIN deliveries_delivery AS line USING (stream_id)
-    WHERE line.dedupe_key = {place} AND NOT (line.state = 'cancelled' AND line.last_try = 0)
+    JOIN deliveries_delivery AS d USING (stream_id)
+    WHERE d.dedupe_key = {address} AND NOT (d.state = 'cancelled' AND d.last_try = 0)
 )
 """
 
@@ -22,14 +22,14 @@ EXISTS (
 # or may have been, or is about to be handed over. Mail that failed there, as all that was not
 # handed over before the contact moved does, keeps nobody from the mail to the new address.
 # By the same unique key, for the few contacts that ever moved; the address may be somebody else's
-# by now, so the line says whose it was.
+# by now, so the delivery's contact is compared.
 MAILED_BEFORE_MOVING: LiteralString = """
 {former} IS NOT NULL AND EXISTS (
-    SELECT FROM unnest(%(mailed_in)s::bigint[]) AS known (stream_id)
+    SELECT FROM unnest(%(mailed_in)s::bigint[]) AS earlier (stream_id)
     CROSS JOIN unnest({former}) AS former (address)
-    JOIN deliveries_delivery AS line
-      ON line.stream_id = known.stream_id AND line.dedupe_key = former.address COLLATE "C"
-    WHERE line.contact_id = {contact} AND line.state IN ('waiting', 'accepted', 'in_doubt')
+    JOIN deliveries_delivery AS d
+      ON d.stream_id = earlier.stream_id AND d.dedupe_key = former.address COLLATE "C"
+    WHERE d.contact_id = {contact} AND d.state IN ('waiting', 'accepted', 'in_doubt')
 )
 """
 
@@ -44,30 +44,28 @@ SELECT EXISTS (
 
 def is_draining(stream_ids: list[int]) -> bool:
     """Whether cancelled streams among these have work left, which will be cancelled or settled."""
-    [(found,)] = sql.rows(_DRAINING, {"streams": sql.Bigints(stream_ids)})
-    return bool(found)
+    return sql.exists(_DRAINING, {"streams": sql.Bigints(stream_ids)})
 
 
-# A try that did not succeed is an attempt, of which most streams have few: their lines are many.
+# A try that did not succeed is an attempt; a stream has few attempts and many deliveries.
 _LEFT_OUT: LiteralString = """
 SELECT EXISTS (
-    SELECT FROM deliveries_attempt JOIN deliveries_delivery AS line USING (stream_id, position)
-    WHERE stream_id = ANY(%(streams)s::bigint[]) AND line.state = 'cancelled' AND line.last_try > 0
+    SELECT FROM deliveries_attempt JOIN deliveries_delivery AS d USING (stream_id, position)
+    WHERE stream_id = ANY(%(streams)s::bigint[]) AND d.state = 'cancelled' AND d.last_try > 0
 )
 """
 
 
 def is_left_out(stream_ids: list[int]) -> bool:
-    """Whether mail was cancelled after a try that did not succeed: no rest goes to these people.
+    """Whether mail was cancelled after a try that did not succeed: no later run reaches them.
 
     Reads all attempts of the streams.
     """
-    [(found,)] = sql.rows(_LEFT_OUT, {"streams": sql.Bigints(stream_ids)})
-    return bool(found)
+    return sql.exists(_LEFT_OUT, {"streams": sql.Bigints(stream_ids)})
 
 
 def is_forgotten(stream_ids: list[int]) -> bool:
-    """Whether lines of these streams were dropped with their month: nobody knows who had mail."""
+    """Whether deliveries of these streams were dropped with their month: their mail is unknown."""
     months = {ids.month_of_stream(stream_id) for stream_id in stream_ids}
     return partitions.is_dropped(months) or not all(map(partitions.exists, months))
 
@@ -83,8 +81,6 @@ SELECT EXISTS (
 
 def was_interrupted(stream_id: int, *, planned_at: datetime | None) -> bool:
     """Whether a restore came before a stream was planned to its end: the lost time may have planned
-    and sent more of it than is known.
+    and sent more of it than this database has.
     """
-    params = {"stream": stream_id, "planned_at": planned_at}
-    [(found,)] = sql.rows(_INTERRUPTED, params)
-    return bool(found)
+    return sql.exists(_INTERRUPTED, {"stream": stream_id, "planned_at": planned_at})

@@ -1,4 +1,4 @@
-"""The tables of the ledger, as Django sees them; their SQL is in migrations/0001_ledger.sql.
+"""The tables of the ledger, as Django sees them; their SQL is in migrations/ledger.sql.
 
 Only `ledger/` writes them. No foreign key leads to a stream: each insert of a child would lock
 and write the stream's row, which thousands of inserts a second share.

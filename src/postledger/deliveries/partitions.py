@@ -1,17 +1,17 @@
-"""Which months the ledger has room for, how much they hold, and the making of their partitions."""
+"""The monthly partitions of the ledger: creating them, and how much they hold."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import connection, transaction
 
 from postledger.lib import ids
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import ConflictError
 
 MONTHS_AHEAD = 3
 
-# Half-empty delivery pages keep the one update of each delivery inside its page.
+# Half-empty table pages keep the one update of each delivery inside its page.
 _OPTIONS = {
     "delivery": " WITH (fillfactor = 40)",
     "body": "",
@@ -23,7 +23,7 @@ _OPTIONS = {
 TABLES = tuple(f"deliveries_{table}" for table in _OPTIONS)
 
 
-class MonthDroppedError(RefusedError):
+class MonthDroppedError(ConflictError):
     code: ClassVar[str] = "month_dropped"
 
 
@@ -42,41 +42,41 @@ class Month:
 
 
 def this_month() -> int:
-    """The month by the database's clock: no process with a wrong clock makes or drops a month."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT deliveries_month(clock_timestamp())")
-        [(month,)] = cursor.fetchall()
+    """The month by the database's clock: no process with a wrong clock creates or drops a month."""
+    [(month,)] = _rows("SELECT deliveries_month(clock_timestamp())")
     return int(month)
 
 
-def ensure(*, ahead: int = MONTHS_AHEAD) -> list[str]:
-    """Makes the missing partitions of this month and the next ones; returns the months made."""
+def create_missing(*, ahead: int = MONTHS_AHEAD) -> list[str]:
+    """Creates the partitions of this month and the next ones; returns the names of new months."""
     first = this_month()
-    wanted = range(first, first + ahead + 1)
-    missing = sorted(set(wanted) - set(_existing()))
+    missing = sorted({*range(first, first + ahead + 1)} - {*_existing()})
     for month in missing:
-        make(month)
+        create(month)
     return [ids.month_name(month) for month in missing]
 
 
-def make(month: int) -> None:
-    """Makes one month's partitions; does nothing where they exist.
+def create(month: int) -> None:
+    """Creates one month's partitions; does nothing where they exist.
 
     Refused for a month that was dropped: it would come back empty, and say of everybody who had
     mail in it that they had none.
-    Made apart and then attached: CREATE TABLE … PARTITION OF would wait for everyone who reads
+    Created apart and then attached: CREATE TABLE … PARTITION OF would wait for everyone who reads
     the ledger, and everyone who comes later would wait behind it.
     """
     bounds = f"({ids.first_stream_of(month)}) TO ({ids.first_stream_of(month + 1)})"
     with transaction.atomic(), connection.cursor() as cursor:
         lock_months()
         if is_dropped([month]):
-            raise _dropped(month)
+            raise MonthDroppedError(
+                f"{ids.month_name(month)} was dropped from the ledger, and is not created again."
+                f" By the database's clock it is {ids.month_name(this_month())} now:"
+                " if that is wrong, set the clock right and try again."
+            )
         for table, options in _OPTIONS.items():
             parent = f"deliveries_{table}"
             name = partition(parent, month)
-            cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name])
-            if cursor.fetchall() == [(True,)]:
+            if _rows("SELECT to_regclass(%(name)s) IS NOT NULL", {"name": name}) == [(True,)]:
                 continue
             cursor.execute(
                 f"CREATE TABLE {name}"
@@ -88,36 +88,23 @@ def make(month: int) -> None:
 
 
 def lock_months() -> None:
-    """Keeps others from making or dropping months until the transaction ends.
+    """Keeps others from creating or dropping months until the transaction ends.
 
-    Two makers of one month would meet in CREATE TABLE and one would fail; a maker that overtook
+    Two creators of one month would meet in CREATE TABLE and one would fail; a creator that overtook
     a drop would make an empty month.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('deliveries_partitions'))")
+    _rows("SELECT pg_advisory_xact_lock(hashtext('deliveries_partitions'))")
 
 
 def is_dropped(months: Iterable[int]) -> bool:
     """Whether any of these months was dropped."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT EXISTS (SELECT FROM deliveries_droppedmonth WHERE month = ANY(%s))",
-            [list(months)],
-        )
-        [(found,)] = cursor.fetchall()
-    return bool(found)
-
-
-def _dropped(month: int) -> MonthDroppedError:
-    return MonthDroppedError(
-        f"{ids.month_name(month)} was dropped from the ledger, and is not made again."
-        f" By the database's clock it is {ids.month_name(this_month())} now:"
-        " if that is wrong, set the clock right and try again."
-    )
+    query = "SELECT EXISTS (SELECT FROM deliveries_droppedmonth WHERE month = ANY(%(months)s))"
+    [(is_any,)] = _rows(query, {"months": list(months)})
+    return bool(is_any)
 
 
 def partition(table: str, month: int) -> str:
-    """The name of one month's part of a table."""
+    """The name of one month's partition of a table."""
     return f"{table}_{ids.month_name(month).replace('-', '_')}"
 
 
@@ -125,12 +112,11 @@ def exists(month: int) -> bool:
     return month in _existing()
 
 
-def overview() -> Iterator[Month]:
-    for month in _existing():
-        yield look(month)
+def list_months() -> list[Month]:
+    return [describe(month) for month in _existing()]
 
 
-# By the counters: nothing here grows with the lines of the month.
+# By the counters: the number of deliveries does not matter here.
 _IN_USE = """
 SELECT (SELECT count(*) FROM deliveries_batch WHERE stream_id >= %(first)s AND stream_id < %(end)s),
        (SELECT coalesce(sum(in_doubt), 0) FROM deliveries_stream
@@ -143,26 +129,45 @@ SELECT (SELECT count(*) FROM deliveries_batch WHERE stream_id >= %(first)s AND s
 
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(to_regclass(name))), 0)::bigint
-FROM unnest(%s::text[]) AS name
+FROM unnest(%(names)s::text[]) AS name
 """
 
 
-def look(month: int) -> Month:
-    with connection.cursor() as cursor:
-        cursor.execute(_SIZE, [[partition(table, month) for table in TABLES]])
-        [(size,)] = cursor.fetchall()
-        bounds = {"first": ids.first_stream_of(month), "end": ids.first_stream_of(month + 1)}
-        cursor.execute(_IN_USE, bounds)
-        [(live, doubts)] = cursor.fetchall()
+def describe(month: int) -> Month:
+    [(size,)] = _rows(_SIZE, {"names": [partition(table, month) for table in TABLES]})
+    [(live, doubts)] = _rows(_IN_USE, _bounds(month))
     return Month(month, bytes=size, live_batch_count=live, doubt_count=int(doubts))
 
 
+_COUNT = """
+SELECT count(*) FROM deliveries_delivery WHERE stream_id >= %(first)s AND stream_id < %(end)s
+"""
+
+
+def count_deliveries(month: int) -> int:
+    """Counted one by one: a person who is about to drop them wants to know exactly."""
+    [(count,)] = _rows(_COUNT, _bounds(month))
+    return int(count)
+
+
+_EXISTING = """
+SELECT pg_get_expr(relpartbound, oid) FROM pg_class
+WHERE oid IN (
+    SELECT inhrelid FROM pg_inherits WHERE inhparent = 'deliveries_delivery'::regclass
+)
+"""
+
+
 def _existing() -> list[int]:
+    firsts = [int(bound.split("'")[1]) for (bound,) in _rows(_EXISTING)]
+    return sorted(map(ids.month_of_stream, firsts))
+
+
+def _bounds(month: int) -> dict[str, int]:
+    return {"first": ids.first_stream_of(month), "end": ids.first_stream_of(month + 1)}
+
+
+def _rows(query: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_get_expr(relpartbound, oid) FROM pg_class"
-            " WHERE oid IN (SELECT inhrelid FROM pg_inherits"
-            "  WHERE inhparent = 'deliveries_delivery'::regclass)"
-        )
-        firsts = [int(bound.split("'")[1]) for (bound,) in cursor.fetchall()]
-    return sorted(ids.month_of_stream(first) for first in firsts)
+        cursor.execute(query, params)
+        return list(cursor.fetchall())

@@ -1,4 +1,4 @@
-"""Finds our mails in what a provider wrote: its log, its events, or Postfix's log."""
+"""Finds our mails in a provider's log or events, or in Postfix's log."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

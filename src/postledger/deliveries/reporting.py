@@ -1,11 +1,11 @@
-"""Reads what became of a stream's mails, for reports: line by line, and grouped by cause."""
+"""Reads the results of a stream's mails: one by one, grouped by cause, and how fast they come."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import LiteralString
 
-from postledger.deliveries.entries import Outcome
+from postledger.deliveries.entries import AttemptOutcome
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 
@@ -13,8 +13,8 @@ _AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
-    """One mail, with the last thing that went wrong and still stands."""
+class ReportedDelivery:
+    """One mail, with its last error unless that is over."""
 
     position: int
     address: str
@@ -25,9 +25,9 @@ class Reported:
     accepted_at: datetime | None
 
 
-# The last note is looked for among attempts and events together: a requeue ends an error. The
-# condition stands inside, so that nothing is looked for where an acceptance says it all.
-_LINE: LiteralString = """
+# The last note is the last of attempts and events together: a requeue ends an error. The conditions
+# on the state are inside, so that accepted mails cost no search.
+_DELIVERIES: LiteralString = """
 SELECT d.position, d.address, d.state, coalesce(d.code, note.code, upper(note.outcome), ''),
        coalesce(note.detail, ''), coalesce(d.message_id, ''),
        CASE d.state WHEN 'accepted' THEN d.settled_at END
@@ -47,51 +47,55 @@ LEFT JOIN LATERAL (
 WHERE d.stream_id = %(stream)s
 """
 _PAGE: LiteralString = (
-    _LINE + "  AND d.position > %(after)s ORDER BY d.position LIMIT %(limit)s::bigint"
+    f"{_DELIVERIES} AND d.position > %(after)s ORDER BY d.position LIMIT %(limit)s::bigint"
 )
-_SOME: LiteralString = _LINE + "  AND d.position = ANY(%(positions)s::bigint[])"
+_SOME: LiteralString = f"{_DELIVERIES} AND d.position = ANY(%(positions)s::bigint[])"
 
 
-def lines(stream_id: int) -> Iterator[Reported]:
-    """A stream's mails in the order of positions, each page read when it is asked for.
+def iterate_deliveries(stream_id: int) -> Iterator[ReportedDelivery]:
+    """A stream's mails in the order of positions, read a page at a time.
 
     No transaction is kept open meanwhile: a slow reader would keep dead rows with it.
     """
     after = -1
     while True:
-        found = sql.rows(_PAGE, {"stream": stream_id, "after": after, "limit": _AT_ONCE})
-        yield from map(_reported, found)
-        if len(found) < _AT_ONCE:
+        rows = sql.rows(_PAGE, {"stream": stream_id, "after": after, "limit": _AT_ONCE})
+        yield from map(_reported, rows)
+        if len(rows) < _AT_ONCE:
             return
-        after = found[-1][0]
+        after = rows[-1][0]
 
 
-def some(stream_id: int, positions: Sequence[int]) -> dict[int, Reported]:
+def find_deliveries(stream_id: int, positions: Sequence[int]) -> dict[int, ReportedDelivery]:
     """Some of a stream's mails, by position."""
     params = {"stream": stream_id, "positions": sql.Bigints(positions)}
     return {row[0]: _reported(row) for row in sql.rows(_SOME, params)}
 
 
-def _reported(row: sql.Row) -> Reported:
-    position, address, state, *rest = row
-    return Reported(position, address, State(state), *rest)
+def _reported(row: sql.Row) -> ReportedDelivery:
+    return ReportedDelivery(*sql.convert(row, {2: State}))
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class FailureCause:
     """Mails that failed, or are in doubt, for the same cause."""
 
     state: State
-    outcome: Outcome
+    outcome: AttemptOutcome
     code: str
     count: int
     since: datetime
-    example: str  # what was said of the first of them, if anything was
+    example: str  # the detail of the first of them that has one
 
 
 _TROUBLED = (
-    *(Outcome.REFUSED, Outcome.TRY_LATER, Outcome.INVALID, Outcome.POISON),
-    *(Outcome.IN_DOUBT, Outcome.LEASE_LOST),
+    *(
+        AttemptOutcome.REFUSED,
+        AttemptOutcome.TRY_LATER,
+        AttemptOutcome.INVALID,
+        AttemptOutcome.POISON,
+    ),
+    *(AttemptOutcome.IN_DOUBT, AttemptOutcome.LEASE_LOST),
 )
 # By attempts, as in `undecided`: a million good results cost nothing here.
 _CAUSES: LiteralString = """
@@ -110,8 +114,51 @@ ORDER BY count(*) DESC, cause
 """
 
 
-def causes(stream_id: int) -> list[Cause]:
+def count_causes(stream_id: int) -> list[FailureCause]:
     """Why mails of a stream failed or are in doubt, the most frequent cause first."""
     outcomes = sql.Texts(outcome.value for outcome in _TROUBLED)
-    found = sql.rows(_CAUSES, {"stream": stream_id, "outcomes": outcomes})
-    return [Cause(State(state), Outcome(outcome), *rest) for state, outcome, *rest in found]
+    rows = sql.rows(_CAUSES, {"stream": stream_id, "outcomes": outcomes})
+    return [FailureCause(State(row[0]), AttemptOutcome(row[1]), *row[2:]) for row in rows]
+
+
+# Several workers are each in the middle of some batch: fewer mails would show one of them only.
+_LATEST = 5_000
+_FEWEST = 100
+_RECENT = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class LatestResults:
+    """How many of a stream's latest mails have results, and when the first and last came."""
+
+    count: int
+    first_at: datetime | None
+    last_at: datetime | None
+
+
+# No counter is kept for it: results come in about the order of positions, so the mails before the
+# first work that was not tried yet are the latest ones.
+_LATEST_RESULTS: LiteralString = """
+SELECT count(*), min(d.settled_at), max(d.settled_at)
+FROM (
+    SELECT coalesce(min(lo), 0) AS lo FROM deliveries_batch
+    WHERE stream_id = %(stream)s AND try_number = 1
+) AS untried
+JOIN deliveries_delivery AS d
+  ON d.stream_id = %(stream)s AND d.position >= untried.lo - %(latest)s AND d.position < untried.lo
+WHERE d.settled_at IS NOT NULL
+"""
+
+
+def read_latest_results(stream_id: int) -> LatestResults:
+    [row] = sql.rows(_LATEST_RESULTS, {"stream": stream_id, "latest": _LATEST})
+    return LatestResults(*row)
+
+
+def results_per_second(results: LatestResults, *, now: datetime) -> float | None:
+    """None where too few results came, or none came lately."""
+    if results.first_at is None or results.last_at is None or results.count < _FEWEST:
+        return None
+    seconds = (results.last_at - results.first_at).total_seconds()
+    is_recent = now - results.last_at < _RECENT
+    return results.count / seconds if is_recent and seconds > 0 else None

@@ -1,10 +1,11 @@
-"""Finds a workspace's transactional mails, newest first, a page at a time and never unbounded.
+"""Finds a workspace's transactional mails, newest first, and all its mail to one person.
 
-Their positions come from one sequence, so within a month position is the order of arrival in all
-streams together; the months are read one by one, newest first.
+The first is a page at a time and never unbounded. Positions of transactional mails come from one
+sequence, so within a month position is the order of arrival in all streams together; the months
+are read one by one, newest first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import LiteralString
@@ -14,9 +15,10 @@ from psycopg import sql as pg
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from postledger.lib import ids
+from postledger.lib.ids import DeliveryId
 
-# The most lines of a month that one page looks at for those it is asked for.
-MOST_LOOKED_AT = 5_000
+# The most deliveries of a month that are read for one page.
+MOST_READ = 5_000
 _MOST_MONTHS = 12
 # A statement takes its time first and its positions later: the two orders differ a little.
 _SLACK = timedelta(minutes=1)
@@ -25,8 +27,8 @@ _END = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
-    """What to look for; None leaves a question out."""
+class MailFilters:
+    """The mails to find; None filters nothing."""
 
     address: str | None = None
     tag: str | None = None
@@ -36,7 +38,7 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class MailCursor:
     """Where the next page goes on: below this position of this month."""
 
     month: int
@@ -44,7 +46,7 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class Mail:
+class MailSummary:
     """One mail of a page."""
 
     stream_id: int
@@ -62,38 +64,43 @@ class Mail:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MailPage:
     """Some mails; with a cursor there may be more, even if this page has none."""
 
-    mails: Sequence[Mail]
-    after: Cursor | None
+    mails: Sequence[MailSummary]
+    after: MailCursor | None
 
 
 def search(
-    workspace_id: int, filters: Filters, *, limit: int, now: datetime, after: Cursor | None = None
-) -> Page:
+    workspace_id: int,
+    filters: MailFilters,
+    *,
+    limit: int,
+    now: datetime,
+    after: MailCursor | None = None,
+) -> MailPage:
     """One page: up to `limit` mails of one month, and where to go on."""
     filters = _within_reach(filters, now)
     oldest = ids.month_of(filters.since or _FIRST)
-    cursor = after or Cursor(ids.month_of((filters.until or now) + _SLACK), _END)
-    mails: Sequence[Mail] = ()
+    cursor = after or MailCursor(ids.month_of((filters.until or now) + _SLACK), _END)
+    mails: Sequence[MailSummary] = ()
     for _ in range(_MOST_MONTHS):
         streams = _streams(workspace_id, cursor.month)
         month = ids.month_of_stream(max(streams, default=0))
         if month < oldest:
-            return Page(mails, None)
+            return MailPage(mails, None)
         if mails:
-            return Page(mails, Cursor(month, _END))
+            return MailPage(mails, MailCursor(month, _END))
         below = cursor.position if month == cursor.month else _END
         page = _page(streams, filters, month=month, below=below, limit=limit)
         if page.after is not None:
             return page
         mails = page.mails
-        cursor = Cursor(month - 1, _END)
-    return Page(mails, cursor)
+        cursor = MailCursor(month - 1, _END)
+    return MailPage(mails, cursor)
 
 
-def _within_reach(filters: Filters, now: datetime) -> Filters:
+def _within_reach(filters: MailFilters, now: datetime) -> MailFilters:
     """The same filters without the times before the first mail and after the last."""
     return replace(
         filters,
@@ -124,27 +131,27 @@ def _streams(workspace_id: int, month: int) -> list[int]:
 _ALL: LiteralString = """
 SELECT d.stream_id, d.position FROM deliveries_delivery d
 WHERE d.stream_id = span.id AND d.position >= span.lo AND d.position < span.hi
-ORDER BY d.position DESC LIMIT %(look)s
+ORDER BY d.position DESC LIMIT %(most)s
 """
 _BY_WORD: LiteralString = """
 SELECT w.stream_id, w.position FROM deliveries_word w
 WHERE w.stream_id = span.id AND w.word = %(word)s
   AND w.position >= span.lo AND w.position < span.hi
-ORDER BY w.position DESC LIMIT %(look)s
+ORDER BY w.position DESC LIMIT %(most)s
 """
-# The LIMIT 1 keeps the planner from reading whole tables where a few rows are asked for by key.
+# The LIMIT 1 keeps the planner from reading whole tables where it needs a few rows by key.
 _PAGE = """
-WITH looked AS MATERIALIZED (
-    SELECT near.stream_id, near.position
+WITH near AS MATERIALIZED (
+    SELECT source.stream_id, source.position
     FROM unnest(%(streams)s::bigint[], %(los)s::bigint[], %(his)s::bigint[]) AS span (id, lo, hi)
-    CROSS JOIN LATERAL ({source}) AS near
-    ORDER BY near.position DESC LIMIT %(look)s
+    CROSS JOIN LATERAL ({source}) AS source
+    ORDER BY source.position DESC LIMIT %(most)s
 ), mail AS (
-    SELECT d.* FROM looked CROSS JOIN LATERAL (
+    SELECT d.* FROM near CROSS JOIN LATERAL (
         SELECT d.stream_id, d.position, d.address, d.state, delivery_status(d.state, d.last_try),
                d.code, d.attempts, d.planned_at, d.settled_at
         FROM deliveries_delivery d
-        WHERE d.stream_id = looked.stream_id AND d.position = looked.position LIMIT 1
+        WHERE d.stream_id = near.stream_id AND d.position = near.position LIMIT 1
     ) AS d
     WHERE (%(state)s::text IS NULL OR d.state = %(state)s)
       AND d.planned_at >= %(since)s AND d.planned_at < %(until)s
@@ -155,7 +162,7 @@ WITH looked AS MATERIALIZED (
     ORDER BY d.position DESC LIMIT %(limit)s
 )
 SELECT scope.count, scope.lowest, mail.*, b.subject, b.tags, b.request_id
-FROM (SELECT count(*), min(position) AS lowest FROM looked) AS scope
+FROM (SELECT count(*), min(position) AS lowest FROM near) AS scope
 LEFT JOIN mail ON true
 LEFT JOIN LATERAL (
     SELECT b.subject, b.tags, b.request_id FROM deliveries_body b
@@ -165,12 +172,14 @@ ORDER BY mail.position DESC
 """
 
 
-def _page(streams: Sequence[int], filters: Filters, *, month: int, below: int, limit: int) -> Page:
+def _page(
+    streams: Sequence[int], filters: MailFilters, *, month: int, below: int, limit: int
+) -> MailPage:
     words = [f"to:{filters.address.lower()}"] if filters.address else []
     words += [f"tag:{filters.tag}"] if filters.tag else []
     is_filtered = len(words) > 1 or filters.state or filters.since or filters.until
     # One more than asked for tells whether there are more.
-    look = max(limit + 1, MOST_LOOKED_AT // len(streams)) if is_filtered else limit + 1
+    most = max(limit + 1, MOST_READ // len(streams)) if is_filtered else limit + 1
     statement = pg.SQL(_PAGE).format(source=pg.SQL(_BY_WORD if words else _ALL))
     params = {
         **_spans(streams, filters, below),
@@ -179,25 +188,25 @@ def _page(streams: Sequence[int], filters: Filters, *, month: int, below: int, l
         "state": filters.state.value if filters.state else None,
         "since": filters.since or datetime.min.replace(tzinfo=UTC),
         "until": filters.until or datetime.max.replace(tzinfo=UTC),
-        "look": look,
+        "most": most,
         "limit": limit + 1,
     }
-    found = sql.rows(statement, params)
-    count, lowest = found[0][:2]
-    mails = [_mail(row[2:]) for row in found if row[2] is not None]
+    rows = sql.rows(statement, params)
+    count, lowest = rows[0][:2]
+    mails = [_mail(row[2:]) for row in rows if row[2] is not None]
     if len(mails) > limit:
-        return Page(mails[:limit], Cursor(month, mails[limit - 1].position))
-    return Page(mails, Cursor(month, lowest) if count == look else None)
+        return MailPage(mails[:limit], MailCursor(month, mails[limit - 1].position))
+    return MailPage(mails, MailCursor(month, lowest) if count == most else None)
 
 
-def _mail(row: sql.Row) -> Mail:
-    stream_id, position, address, state, *line, subject, tags, request_id = row
-    facts: sql.Row = (*line, subject or "", tags or (), request_id or "")
-    return Mail(stream_id, position, address, State(state), *facts)
+def _mail(row: sql.Row) -> MailSummary:
+    *columns, subject, tags, request_id = row
+    row = (*columns, subject or "", tags or (), request_id or "")
+    return MailSummary(*sql.convert(row, {3: State}))
 
 
-def _spans(streams: Sequence[int], filters: Filters, below: int) -> dict[str, object]:
-    """The positions of each stream in which the mails of the time asked for must lie."""
+def _spans(streams: Sequence[int], filters: MailFilters, below: int) -> dict[str, object]:
+    """The range of positions in each stream that has all mails of the filters' time."""
     los = _first_since(streams, filters.since - _SLACK) if filters.since else [0] * len(streams)
     his = [below] * len(streams)
     if filters.until:
@@ -206,7 +215,7 @@ def _spans(streams: Sequence[int], filters: Filters, below: int) -> dict[str, ob
     return {"streams": sql.Bigints(streams), "los": sql.Bigints(los), "his": sql.Bigints(his)}
 
 
-# Halves the positions until the first line of the time is found: some thirty reads by key.
+# Halves the positions until it has the first delivery of the time: some thirty reads by key.
 _FIRST_SINCE: LiteralString = """
 WITH RECURSIVE halving (n, stream_id, lo, hi) AS (
     SELECT given.n, given.id,
@@ -232,3 +241,49 @@ SELECT max(lo) FROM halving GROUP BY n ORDER BY n
 def _first_since(streams: Sequence[int], moment: datetime) -> list[int]:
     params = {"streams": sql.Bigints(streams), "moment": moment}
     return [position for (position,) in sql.rows(_FIRST_SINCE, params)]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalMail:
+    """One mail to a person, as an export of their data shows it."""
+
+    id: str
+    address: str
+    about: str  # the stream's title
+    state: str
+    planned_at: datetime
+    settled_at: datetime | None
+    subject: str
+    text: str
+    variables: Mapping[str, object] | None
+    # Of mail to many: the digest of its letter, and the list that its reader may leave.
+    letter: str
+    list_key: str
+
+
+# As in forgetting, no index leads from a person to their mail. The body that many mails share is
+# at `ledger.shared_position`.
+_TO_PERSON: LiteralString = """
+SELECT d.stream_id, d.position, d.address, s.title, d.state, d.planned_at, d.settled_at,
+       coalesce(b.subject, ''), coalesce(b.text, ''), d.variables, coalesce(b.letter, ''),
+       coalesce(b.list_key, '')
+FROM deliveries_stream s
+JOIN deliveries_delivery d ON d.stream_id = s.id
+LEFT JOIN LATERAL (
+    SELECT subject, text, letter, list_key FROM deliveries_body
+    WHERE stream_id = d.stream_id AND position IN (d.position, -1 - d.letter)
+    ORDER BY position LIMIT 1
+) AS b ON true
+WHERE s.workspace_id = %(workspace)s
+  AND (d.contact_id = ANY(%(contacts)s::bigint[]) OR lower(d.address) = lower(%(address)s))
+ORDER BY d.planned_at, d.stream_id, d.position
+"""
+
+
+def find_mail_to_person(
+    workspace_id: int, *, address: str, contact_ids: Sequence[int]
+) -> list[PersonalMail]:
+    """Every mail to an address, or to these contacts under an earlier one."""
+    params = {"workspace": workspace_id, "address": address, "contacts": sql.Bigints(contact_ids)}
+    rows = sql.rows(_TO_PERSON, params)
+    return [PersonalMail(DeliveryId(stream, at).text(), *columns) for stream, at, *columns in rows]

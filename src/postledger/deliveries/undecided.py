@@ -1,4 +1,4 @@
-"""Reads of what a person may decide about: mails in doubt, failures, and what a click left alone.
+"""Reads mails that a person may decide about, in doubt or failed, and those a decision left alone.
 
 Doubts and failures are found by their attempts. A first try that was accepted has none, so ten
 million good results of a stream cost nothing here.
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
 
-from postledger.deliveries.entries import Outcome
+from postledger.deliveries.entries import AttemptOutcome
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 
-# What a mail in one of these states has gone through, at least once. A failure may have been a
+# The outcomes of which a mail in one of these states had at least one. A failure may have been a
 # doubt that a person or evidence ended.
-_DOUBTFUL = (Outcome.IN_DOUBT, Outcome.LEASE_LOST, Outcome.LOST_TIME)
-_TRIED: dict[State, Sequence[Outcome]] = {
+_DOUBTFUL = (AttemptOutcome.IN_DOUBT, AttemptOutcome.LEASE_LOST, AttemptOutcome.LOST_TIME)
+_TRIED: dict[State, Sequence[AttemptOutcome]] = {
     State.IN_DOUBT: _DOUBTFUL,
     State.FAILED: (
-        Outcome.REFUSED,
-        Outcome.TRY_LATER,
-        Outcome.INVALID,
-        Outcome.POISON,
+        AttemptOutcome.REFUSED,
+        AttemptOutcome.TRY_LATER,
+        AttemptOutcome.INVALID,
+        AttemptOutcome.POISON,
         *_DOUBTFUL,
     ),
 }
@@ -45,13 +45,13 @@ ORDER BY c.stream_id LIMIT %(limit)s
 
 def streams_in_doubt(*, workspace_id: int | None = None, limit: int = 1000) -> dict[int, int]:
     """How many mails of which streams are in doubt, from the counters."""
-    found = sql.rows(_STREAMS, {"workspace": workspace_id, "limit": limit})
-    return {stream_id: int(count) for stream_id, count in found}
+    rows = sql.rows(_STREAMS, {"workspace": workspace_id, "limit": limit})
+    return {stream_id: int(count) for stream_id, count in rows}
 
 
 @dataclass(frozen=True, slots=True)
-class Undecided:
-    """A mail in doubt, or a failure, with the last thing that made it so."""
+class UndecidedDelivery:
+    """A mail in doubt, or a failure, with the last outcome that made it so."""
 
     position: int
     address: str
@@ -59,7 +59,7 @@ class Undecided:
     settled_at: datetime
     resend_after: datetime | None
     code: str | None
-    outcome: Outcome
+    outcome: AttemptOutcome
     detail: str
 
 
@@ -85,9 +85,9 @@ LIMIT %(limit)s
 """
 
 
-def undecided(
+def find_undecided(
     stream_id: int, state: State, *, after: int = -1, code: str | None = None, limit: int = 500
-) -> list[Undecided]:
+) -> list[UndecidedDelivery]:
     """A page of a stream's mails that are in doubt, or failed, in the order of positions."""
     params = {
         "stream": stream_id,
@@ -97,17 +97,13 @@ def undecided(
         "code": code,
         "limit": limit,
     }
-    return [
-        Undecided(position, address, last_try, since, resend_after, code, Outcome(outcome), detail)
-        for position, address, last_try, since, resend_after, code, outcome, detail in sql.rows(
-            _UNDECIDED, params
-        )
-    ]
+    rows = sql.rows(_UNDECIDED, params)
+    return [UndecidedDelivery(*sql.convert(row, {6: AttemptOutcome})) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """A mail that a click did not change, and what may be in the way by the database's clock."""
+class UnchangedDelivery:
+    """A mail that a decision did not change, and what may prevent it by the database's clock."""
 
     position: int
     state: State
@@ -117,21 +113,17 @@ class Left:
     is_covered: bool  # a live batch covers it: mails beside it are with the provider
 
 
-_LEFT: LiteralString = (
-    """
+_UNCHANGED: LiteralString = f"""
 SELECT d.position, d.state, d.settled_at, d.resend_after,
-       coalesce(d.resend_after > clock_timestamp(), false), """
-    + sql.covered("d.position")
-    + """
+       coalesce(d.resend_after > clock_timestamp(), false), {sql.covered("d.position")}
 FROM deliveries_delivery d
 WHERE d.stream_id = %(stream)s AND d.position = ANY(%(positions)s::bigint[])
 ORDER BY d.position
 """
-)
 
 
-def left(stream_id: int, positions: Sequence[int]) -> list[Left]:
-    params = {"stream": stream_id, "positions": sql.Bigints(positions)}
+def find_unchanged(stream_id: int, positions: Sequence[int]) -> list[UnchangedDelivery]:
+    rows = sql.rows(_UNCHANGED, {"stream": stream_id, "positions": sql.Bigints(positions)})
     return [
-        Left(position, State(state), *rest) for position, state, *rest in sql.rows(_LEFT, params)
+        UnchangedDelivery(position, State(state), *columns) for position, state, *columns in rows
     ]

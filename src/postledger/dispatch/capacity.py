@@ -1,22 +1,22 @@
-"""How many streams one process serves at once, and which of them may start now."""
+"""The bounds of one process: how many streams it serves at once, and how many bytes of bodies."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from postledger.deliveries.entries import Kind
+from postledger.deliveries.entries import StreamKind
 
 # Mail that somebody waits for goes before mail that is sent in bulk.
-_URGENT = (Kind.TRANSACTIONAL, Kind.TOPIC)
+_URGENT = (StreamKind.TRANSACTIONAL, StreamKind.TOPIC)
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What a stream worker works on."""
+    """The stream that a worker serves."""
 
     stream_id: int
     workspace_id: int
-    kind: Kind
+    kind: StreamKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class Capacity:
         kinds = Counter(slot.kind for slot in slots)
         urgent = limits.urgent - sum(kinds[kind] for kind in _URGENT)
         self._free_of = {
-            Kind.TRANSACTIONAL: min(urgent, limits.single - kinds[Kind.TRANSACTIONAL]),
-            Kind.TOPIC: urgent,
-            Kind.CAMPAIGN: limits.bulk - kinds[Kind.CAMPAIGN],
+            StreamKind.TRANSACTIONAL: min(urgent, limits.single - kinds[StreamKind.TRANSACTIONAL]),
+            StreamKind.TOPIC: urgent,
+            StreamKind.CAMPAIGN: limits.bulk - kinds[StreamKind.CAMPAIGN],
         }
         self._workspaces = Counter(slot.workspace_id for slot in slots)
         self._streams = Counter((slot.stream_id, slot.kind) for slot in slots)
 
-    def free(self, kind: Kind) -> int:
+    def free(self, kind: StreamKind) -> int:
         """How many stream workers may still start for streams of this kind."""
         return max(0, min(self._free, self._free_of[kind]))
 
@@ -72,6 +72,41 @@ class Capacity:
     def full_streams(self) -> list[int]:
         return [id_ for (id_, kind), count in self._streams.items() if count >= self._most(kind)]
 
-    def _most(self, kind: Kind) -> int:
-        is_single = kind is Kind.TRANSACTIONAL
+    def _most(self, kind: StreamKind) -> int:
+        is_single = kind is StreamKind.TRANSACTIONAL
         return self._limits.single_stream if is_single else self._limits.bulk_stream
+
+
+_MIB = 1024 * 1024
+
+
+@dataclass(slots=True)
+class BodyMemory:
+    """A mail takes about three times its stored body while it is composed and sent.
+
+    With the default limit, a worker whose mails have attachments of 7 MB stays under 400 MB.
+    """
+
+    limit: int = 48 * _MIB
+    small_round: int = _MIB  # a round of so little goes beside any other, and is not counted
+    _taken: int = 0
+
+    def take(self, sizes: Sequence[int]) -> tuple[int, int]:
+        """How many of the next mails fit, and the bytes to give back for them.
+
+        Where nothing is taken one mail always fits, whatever its size.
+        """
+        count = total = 0
+        for size in sizes:
+            if total + size > self.small_round and not self._fits(total + size, is_first=not count):
+                break
+            count, total = count + 1, total + size
+        taken = total if total > self.small_round else 0
+        self._taken += taken
+        return count, taken
+
+    def give_back(self, taken: int) -> None:
+        self._taken -= taken
+
+    def _fits(self, total: int, *, is_first: bool) -> bool:
+        return self._taken + total <= self.limit or (is_first and not self._taken)

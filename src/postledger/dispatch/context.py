@@ -1,11 +1,15 @@
 """What all stream workers of one process share."""
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from postledger.dispatch.body_memory import BodyMemory
+from postledger.deliveries.queries import StreamFacts
+from postledger.dispatch import report
+from postledger.dispatch.capacity import BodyMemory
 from postledger.dispatch.compose_lock import ComposeLock
-from postledger.dispatch.db_threads import DbThreads
+from postledger.dispatch.db_threads import CONNECTION_LOST, DbThreads
 from postledger.dispatch.fence import Fence
 from postledger.dispatch.holds import Holds
 from postledger.dispatch.options import Options
@@ -24,6 +28,32 @@ class Context:
     fence: Fence
     compose_lock: ComposeLock = field(default_factory=ComposeLock)
     body_memory: BodyMemory = field(default_factory=BodyMemory)
-    bookings: set[object] = field(default_factory=set)  # what only this process knows and writes
+    bookings: set[object] = field(default_factory=set)  # unwritten results only we have
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     stop_now: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @contextmanager
+    def booking(self) -> Iterator[None]:
+        """Keeps the process alive while it has results that no other process has."""
+        self.bookings.add(booking := object())
+        try:
+            yield
+        finally:
+            self.bookings.discard(booking)
+
+    async def persist[**P, T](
+        self, stream: StreamFacts, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Calls a verb until the database takes it: only this process has what it writes.
+
+        Repeating is safe: a settle whose commit was not confirmed is already done, or becomes
+        evidence, and a lease that was given back is not ours any more.
+        """
+        pause = 0.1
+        while True:
+            try:
+                return await self.db.run(verb, *args, **kwargs)
+            except CONNECTION_LOST as error:
+                report.database_retry(stream, error, pause)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 5.0)

@@ -1,4 +1,4 @@
-"""The heart of a worker process: decides which streams are served next."""
+"""The main loop of a worker process: decides which streams are served next."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import structlog
 
 from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Body, Kind
+from postledger.deliveries.entries import Body, StreamKind
 from postledger.deliveries.queries import StreamFacts
 from postledger.dispatch import heartbeat
 from postledger.dispatch.capacity import Capacity, Slot
@@ -49,10 +49,10 @@ class Dispatcher:
         self._woken: dict[int, None] = {}  # an ordered set of stream ids
         self._must_poll = True
         self._polled_at = 0.0
-        self._news = asyncio.Event()
-        self._news.set()  # the first pass polls at once
+        self._woken_up = asyncio.Event()
+        self._woken_up.set()  # the first tick polls at once
         self._stop_requested = False
-        self._known = _KnownStreams()
+        self._streams = _StreamCache()
         self._started_at = datetime.now(UTC)
 
     @property
@@ -60,34 +60,37 @@ class Dispatcher:
         return bool(self._workers)
 
     def wake(self, stream_id: int) -> None:
-        """Tells that a stream has work."""
+        """Announces work of a stream."""
         self._call(self._wake, stream_id)
 
     def tick(self) -> None:
-        """Tells that beat is alive and that some stream may have work that came due."""
+        """Announces that beat is alive and that work of some stream may have come due."""
         self.ticked_at = datetime.now(UTC)
         self.poll()
 
     def poll(self) -> None:
-        """Tells that some stream may have work."""
+        """Announces that some stream may have work."""
         self._call(self._request_poll)
 
     def stop(self) -> None:
-        """Finishes the rounds under way, hands the rest back, and ends `run`."""
+        """Finishes the rounds under way, gives other work back, and ends `run`."""
         self._stop_requested = True
-        self._call(self._news.set)
+        self._call(self._woken_up.set)
 
     async def run(self) -> None:
         self._loop = asyncio.get_running_loop()
-        fence = self._fence()
+        options = self._options
+        fence = Fence(
+            TokenWitness(redis_url=options.redis_url, folder=options.state_folder, name=self.name)
+        )
         db = DbThreads(DB_THREADS)
-        providers = ProviderPool(db, self._options.shortest_lease)
-        context = Context(self.name, self._options, db, providers, Holds(db), fence)
+        providers = ProviderPool(db, options.shortest_lease)
+        context = Context(self.name, options, db, providers, Holds(db), fence)
         over = asyncio.Event()
         beating = asyncio.create_task(self._write_heartbeats(context, over))
         try:
             while not self._stop_requested:
-                await self._pass(context)
+                await self._tick(context)
             await self._finish_workers(context)
         finally:
             over.set()
@@ -99,51 +102,42 @@ class Dispatcher:
             await asyncio.to_thread(db.close)
             fence.close()
 
-    def _fence(self) -> Fence:
-        return Fence(
-            TokenWitness(
-                redis_url=self._options.redis_url,
-                folder=self._options.state_folder,
-                name=self.name,
-            )
-        )
-
     # Wake-ups ----------------------------------------------------------------------------------
 
-    def _call[*Args](self, what: Callable[[*Args], None], *args: *Args) -> None:
+    def _call[*Args](self, call: Callable[[*Args], None], *args: *Args) -> None:
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop has ended: nobody works here any more
-                self._loop.call_soon_threadsafe(what, *args)
+                self._loop.call_soon_threadsafe(call, *args)
 
     def _wake(self, stream_id: int) -> None:
         self._woken[stream_id] = None
-        self._news.set()
+        self._woken_up.set()
 
     def _request_poll(self) -> None:
         self._must_poll = True
-        self._news.set()
+        self._woken_up.set()
 
     # Which stream next -------------------------------------------------------------------------
 
-    async def _pass(self, context: Context) -> None:
+    async def _tick(self, context: Context) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(POLL_EVERY):
-                await self._news.wait()
-        self._news.clear()
+                await self._woken_up.wait()
+        self._woken_up.clear()
         if not self._options.is_sending:
             return
         try:
             await self._serve_woken(context)
             if self._must_poll or time.monotonic() - self._polled_at >= POLL_EVERY:
                 await self._serve_next(context)
-        except Exception:  # noqa: BLE001  the loop's edge: whatever happens, it goes on
+        except Exception:  # noqa: BLE001  the loop's edge: it goes on after any error
             _log.exception("looking for work failed; trying again in a second")
             await asyncio.sleep(1)
             self._request_poll()
 
     async def _serve_woken(self, context: Context) -> None:
         for stream_id in list(self._woken):
-            stream = await self._known.facts(context.db, stream_id)
+            stream = await self._streams.facts(context.db, stream_id)
             if stream is None:
                 self._woken.pop(stream_id, None)
             elif not self._is_being_claimed(stream_id) and self._capacity().admits(_slot(stream)):
@@ -161,21 +155,21 @@ class Dispatcher:
 
     async def _serve_next(self, context: Context) -> None:
         self._must_poll = False
-        for kind in (Kind.TRANSACTIONAL, Kind.TOPIC, Kind.CAMPAIGN):
+        for kind in (StreamKind.TRANSACTIONAL, StreamKind.TOPIC, StreamKind.CAMPAIGN):
             for stream_id in await self._next_streams(context.db, kind):
-                stream = await self._known.facts(context.db, stream_id)
-                # Asked again for each: one workspace may have got several slots at once.
+                stream = await self._streams.facts(context.db, stream_id)
+                # Checked again for each: one workspace may have got several slots at once.
                 if stream is not None and self._capacity().admits(_slot(stream)):
                     self._start(stream, context)
         self._polled_at = time.monotonic()
 
-    async def _next_streams(self, db: DbThreads, kind: Kind) -> list[int]:
+    async def _next_streams(self, db: DbThreads, kind: StreamKind) -> list[int]:
         slots = self._capacity()
         free = slots.free(kind)
         if not free:
             return []
         return await db.run(
-            ledger.turns,
+            ledger.next_streams,
             limit=free,
             kinds=[kind],
             but_streams=slots.full_streams(),
@@ -189,14 +183,14 @@ class Dispatcher:
     # Stream workers ----------------------------------------------------------------------------
 
     def _start(self, stream: StreamFacts, context: Context) -> None:
-        worker = StreamWorker(stream, context, self._known.bodies(stream.id), self._on_claim)
+        worker = StreamWorker(stream, context, self._streams.bodies(stream.id), self._on_claim)
         task = asyncio.create_task(worker.run())
         self._workers[task] = worker
         task.add_done_callback(self._on_end)
 
     def _on_claim(self) -> None:
         if self._woken:
-            self._news.set()
+            self._woken_up.set()
 
     def _on_end(self, task: asyncio.Task[None]) -> None:
         worker = self._workers.pop(task)
@@ -211,11 +205,11 @@ class Dispatcher:
             )
         elif worker.has_worked:
             self.claimed_at = datetime.now(UTC)
-            self._known.keep_bodies(worker.stream.id, worker.shared_bodies)
+            self._streams.keep_bodies(worker.stream.id, worker.shared_bodies)
             # Where there was work there may be more, here or in a stream that got no slot.
             self._must_poll = True
         if self._must_poll or self._woken:
-            self._news.set()
+            self._woken_up.set()
 
     # Stopping and the heartbeat ----------------------------------------------------------------
 
@@ -256,7 +250,7 @@ class Dispatcher:
                     await over.wait()
 
 
-class _KnownStreams:
+class _StreamCache:
     """Facts and shared bodies of streams; they do not change, and their number is bounded."""
 
     MOST_FACTS = 1000
@@ -269,7 +263,7 @@ class _KnownStreams:
     async def facts(self, db: DbThreads, stream_id: int) -> StreamFacts | None:
         stream = self._facts.get(stream_id)
         if stream is None:
-            stream = await db.run(queries.stream, stream_id)
+            stream = await db.run(queries.find_stream, stream_id)
             if stream is not None:
                 if len(self._facts) >= self.MOST_FACTS:
                     self._facts.clear()

@@ -24,9 +24,9 @@ _FAR_AHEAD = 2**31
 class Fence:
     """Compares the database with the witness, and has tokens witnessed. Safe for threads."""
 
-    def __init__(self, witness: TokenWitness, *, is_telling: bool = True) -> None:
+    def __init__(self, witness: TokenWitness, *, is_logging: bool = True) -> None:
         self._witness = witness
-        self._is_telling = is_telling
+        self._is_logging = is_logging
         self._lock = Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="witness")
         self._fenced_epoch = 0
@@ -34,7 +34,7 @@ class Fence:
         self._written = self._highest = 0
 
     def check(self, *, is_sign_of_life: bool = False) -> Epoch:
-        """Lets the fence fall where it has to, and returns the epoch that is current then."""
+        """Lets the fence fall if necessary, and returns the epoch that is current then."""
         identity = ledger.identity()
         with self._lock:
             self._witness.name_database(identity, ledger.first_identity())
@@ -44,8 +44,8 @@ class Fence:
         if epoch.is_fenced and epoch.number != self._fenced_epoch:
             self._fenced_epoch = epoch.number
             self._note_fall(epoch)
-            if self._is_telling:
-                _tell(epoch)
+            if self._is_logging:
+                _log_fall(epoch)
         return epoch
 
     def _note_fall(self, epoch: Epoch) -> None:
@@ -70,7 +70,7 @@ class Fence:
         return highest - token < _FAR_AHEAD
 
     def _raise(self, token: int) -> int:
-        """Writes the highest token that is wanted; whoever waits behind finds it written."""
+        """Writes the highest token that is wanted; calls that wait behind it need no write."""
         if self._written < token:
             wanted = self._wanted
             with self._lock:
@@ -105,15 +105,15 @@ class ConnectionCheck:
         try:
             self._fence.check()
         except BaseException:
-            connection.close()  # a standby, or a database that is going away: nobody may use it
+            connection.close()  # a standby, or a database that is shutting down: not to be used
             raise
         self._checked.add(raw)
 
 
-def _tell(epoch: Epoch) -> None:
+def _log_fall(epoch: Epoch) -> None:
     _log.critical(
         "the fence is down: this database was restored, promoted or copied; postledger fence shows"
-        " what is lost and lifts it",
+        " the loss and lifts it",
         epoch=epoch.number,
         cause=epoch.cause,
         gap_from=epoch.gap_from,

@@ -1,4 +1,4 @@
-"""Holds a sender, an account or a test stream when the provider is the trouble, not one mail."""
+"""Holds a sender, an account or a test stream when the provider fails, not one mail."""
 
 import time
 from collections import Counter
@@ -19,9 +19,9 @@ from postledger.providers.base import SenderBlocked, Throttled, TryLater
 
 _log = structlog.get_logger(__name__)
 _ACTOR = "dispatcher"
-# A sender that cannot be opened is tried again: a person may have mended it meanwhile.
+# A provider that cannot be opened is tried again: a person may have corrected its settings.
 TRY_AGAIN_AFTER = timedelta(seconds=30)
-# What a provider asks for is not believed for longer, unless it is the reset of a quota.
+# A provider's wish to wait is cut to this, unless it is the reset of a quota.
 LONGEST_HOLD = timedelta(hours=1)
 # So many calls in a row that leave doubts and no acceptance mean that the provider is broken.
 MOST_DOUBTFUL_CALLS = 3
@@ -29,11 +29,11 @@ FORGET_EVERY = 60.0
 
 
 class Holds:
-    """A hold binds every process at once, and `postledger why` tells it.
+    """A hold binds every process at once, and `postledger why` shows it.
 
     Limits and credentials belong to an account, so all its senders are held together. A test
-    stream's answers come from the sandbox and say nothing of the sender's own provider: there the
-    stream is held, and always with an end.
+    stream's answers come from the sandbox and not from the sender's own provider: there the stream
+    is held, and always with an end.
     """
 
     def __init__(self, db: DbThreads) -> None:
@@ -67,7 +67,7 @@ class Holds:
         )
 
     async def react(self, stream: StreamFacts, call: CallReport) -> None:
-        """Acts on what one call says of the sender as a whole. Any acceptance ends a back-off."""
+        """Holds the sender if the outcomes of a call require it; an acceptance ends a back-off."""
         holder = _holder(stream)
         if call.has_acceptance:
             self._troubles.pop(holder, None)
@@ -75,7 +75,7 @@ class Holds:
         self._doubtful_calls[holder] += 1 if call.leaves_only_doubt else 0
         if not call.leaves_only_doubt:
             self._doubtful_calls.pop(holder, None)
-        trouble = answers.trouble(call.outcomes)
+        trouble = answers.find_trouble(call.outcomes)
         if call.error or self._doubtful_calls[holder] >= MOST_DOUBTFUL_CALLS:
             self._doubtful_calls.pop(holder, None)
             await self._hold_broken_provider(
@@ -85,7 +85,7 @@ class Holds:
             await self._hold_for(stream, trouble)
 
     async def _forget_broken(self, stream: StreamFacts) -> None:
-        """A provider that accepts is broken no more, whichever process had found it so."""
+        """A provider that accepts is broken no more, also where another process found it broken."""
         now = time.monotonic()
         if not stream.is_test and now >= self._forgotten.get(stream.sender_id, 0.0):
             self._forgotten[stream.sender_id] = now + FORGET_EVERY
@@ -120,8 +120,8 @@ class Holds:
     def _next_length(
         self, stream: StreamFacts, asked: timedelta | None, longest: timedelta | None
     ) -> timedelta:
-        """Longer each time. Calls that end during a hold are of the trouble that began it: several
-        stream workers meet one outage at once, and it has happened once.
+        """Longer each time. A call that ends during a hold belongs to the trouble that began it:
+        several stream workers meet one outage at once, and it counts once.
         """
         holder, now = _holder(stream), time.monotonic()
         if now >= self._resting.get(holder, 0.0):

@@ -1,4 +1,4 @@
-"""The providers that are open, one for each account, kept between rounds."""
+"""The open providers, one for each account, kept between rounds."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from postledger.accounts import queries as accounts
 from postledger.accounts.queries import Outgoing
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch import timing
+from postledger.dispatch import options
 from postledger.dispatch.db_threads import DbThreads
 from postledger.lib.errors import RefusedError
 from postledger.providers import registry
@@ -22,7 +22,7 @@ from postledger.providers.base import Mailbox, Provider
 
 _log = structlog.get_logger(__name__)
 
-# How long a sender's settings are believed before they are read again.
+# How long a sender's settings are used before they are read again.
 FRESH_SECONDS = 5.0
 # How long a provider may take to close its connections when the process ends.
 CLOSE_WITHIN = 10.0
@@ -32,14 +32,12 @@ CLOSE_WITHIN = 10.0
 class Blocked:
     """No provider can be opened; a person has to change the sender or its account."""
 
-    code: str
     detail: str
 
 
-_NO_SENDER = Blocked("sender_gone", "The sender does not exist any more.")
+_NO_SENDER = Blocked("The sender does not exist any more.")
 _NO_ACCOUNT = Blocked(
-    "no_account",
-    "The sender has no provider account. Attach one to it: postledger sender attach.",
+    "The sender has no provider account. Attach one to it: postledger sender attach."
 )
 
 
@@ -55,16 +53,11 @@ class OpenProvider:
 
 
 @dataclass(slots=True)
-class _KnownSender:
-    sender: Outgoing | None
-    until: float
-
-
-@dataclass(slots=True)
 class ProviderPool:
     db: DbThreads
     shortest_lease: timedelta
-    _senders: dict[int, _KnownSender] = field(default_factory=dict)
+    # With the moment after which they are read again.
+    _senders: dict[int, tuple[Outgoing | None, float]] = field(default_factory=dict)
     _open: dict[int | None, OpenProvider] = field(default_factory=dict)  # None: the sandbox
     # One for each account: a provider that is slow to open holds up no other.
     _opening: defaultdict[int | None, asyncio.Lock] = field(
@@ -81,7 +74,7 @@ class ProviderPool:
             sender = await self._sender(stream.sender_id)
             opened = await self._provider(sender, is_test=stream.is_test)
         except RefusedError as refused:
-            yield Blocked(refused.code, str(refused))
+            yield Blocked(str(refused))
             return
         if sender is None or isinstance(opened, Blocked):
             yield opened if isinstance(opened, Blocked) else _NO_SENDER
@@ -101,13 +94,11 @@ class ProviderPool:
             await asyncio.wait(self._closing, timeout=CLOSE_WITHIN)
 
     async def _sender(self, sender_id: int) -> Outgoing | None:
-        known = self._senders.get(sender_id)
-        if known is None or known.until < time.monotonic():
+        sender, until = self._senders.get(sender_id, (None, 0.0))
+        if until < time.monotonic():
             sender = await self.db.run(accounts.outgoing, sender_id)
-            known = self._senders[sender_id] = _KnownSender(
-                sender, time.monotonic() + FRESH_SECONDS
-            )
-        return known.sender
+            self._senders[sender_id] = sender, time.monotonic() + FRESH_SECONDS
+        return sender
 
     async def _provider(self, sender: Outgoing | None, *, is_test: bool) -> OpenProvider | Blocked:
         if sender is None:
@@ -135,12 +126,12 @@ class ProviderPool:
                 provider = registry.build(kind, settings)
             except ValidationError as error:
                 wrong = ", ".join(str(item["loc"][0]) for item in error.errors() if item["loc"])
-                return Blocked("bad_settings", f"The account's settings are wrong: {wrong}.")
+                return Blocked(f"The account's settings are wrong: {wrong}.")
             try:
                 await provider.open()
             except OSError as error:
-                return Blocked("not_opened", f"The provider cannot be opened: {error.strerror}.")
-            lease = timing.lease_time(self.shortest_lease, provider.call_time)
+                return Blocked(f"The provider cannot be opened: {error.strerror}.")
+            lease = options.lease_time(self.shortest_lease, provider.call_time)
             self._open[account_id] = fresh = OpenProvider(provider, lease, revision)
         if opened is not None:
             opened.is_replaced = True
@@ -152,7 +143,7 @@ class ProviderPool:
             self._close(opened)
 
     def _close(self, opened: OpenProvider) -> None:
-        """Closes in a task of its own: nobody waits for it, and what it raises harms nobody."""
+        """Closes in a task of its own, which nobody waits for; an error is logged."""
         closing = asyncio.create_task(_close_quietly(opened.provider))
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
@@ -165,6 +156,6 @@ async def _close_quietly(provider: Provider) -> None:
         _log.exception("a provider could not be closed")
 
 
-def _is_newer(revision: datetime | None, known: datetime | None) -> bool:
+def _is_newer(revision: datetime | None, opened: datetime | None) -> bool:
     """Of two senders of one account, one may have read its settings before they were changed."""
-    return revision is not None and known is not None and revision > known
+    return revision is not None and opened is not None and revision > opened

@@ -1,16 +1,17 @@
-"""What operators see of the way out: log lines and metrics, from values the rounds have."""
+"""The log lines and metrics of the dispatcher, from values that the rounds have."""
 
 from collections import Counter
 
 import structlog
 
-from postledger.deliveries.entries import Entry, Kind, Outcome, Settled
+from postledger.deliveries.entries import AttemptOutcome, Entry, Settled, StreamKind
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.states import State
-from postledger.dispatch.rounds.compose import Draft, Mail
-from postledger.dispatch.rounds.in_flight import Part
+from postledger.dispatch.rounds.compose import ComposedMail, ComposedRound
+from postledger.dispatch.rounds.in_flight import SettleRequest
 from postledger.lib.ids import DeliveryId
 from postledger.observability import metrics
+from postledger.providers import base
 
 _log = structlog.get_logger(__name__)
 
@@ -25,15 +26,15 @@ def received(count: int) -> None:
     metrics.STATE_TRANSITIONS.add(count, state="RECEIVED")
 
 
-def drafted(stream: StreamFacts, draft: Draft) -> None:
-    if draft.mails:
-        metrics.STATE_TRANSITIONS.add(len(draft.mails), state="VALIDATED")
-        metrics.STATE_TRANSITIONS.add(len(draft.mails), state="SENT_ATTEMPT")
-    for entry in draft.verdicts:
+def composed_round(stream: StreamFacts, composed: ComposedRound) -> None:
+    if composed.mails:
+        metrics.STATE_TRANSITIONS.add(len(composed.mails), state="VALIDATED")
+        metrics.STATE_TRANSITIONS.add(len(composed.mails), state="SENT_ATTEMPT")
+    for entry in composed.verdicts:
         name = _name(entry)
         metrics.STATE_TRANSITIONS.add(1, state=name)
         metrics.FINAL_STATES.add(1, state=name)
-        if entry.outcome is Outcome.INVALID:
+        if entry.outcome is AttemptOutcome.INVALID:
             metrics.VALIDATION_FAILURES.add(1, code=entry.code or "")
         _log.info(
             "mail not sent",
@@ -44,23 +45,19 @@ def drafted(stream: StreamFacts, draft: Draft) -> None:
         )
 
 
-def not_composed(stream: StreamFacts, position: int | None, error: Exception) -> None:
-    _log.error(
-        "composing a mail failed",
-        exc_info=error,
-        outbox_id=None if position is None else DeliveryId(stream.id, position).text(),
-        stream_id=stream.id,
-        workspace_id=stream.workspace_id,
-    )
+def compose_error(stream: StreamFacts, position: int | None, error: Exception) -> None:
+    outbox_id = None if position is None else DeliveryId(stream.id, position).text()
+    _log.error("composing a mail failed", exc_info=error, outbox_id=outbox_id, **_ids(stream))
 
 
-def answered(stream: StreamFacts, mail: Mail, entry: Entry) -> None:
-    """One line for each mail that somebody waits for or that was not taken."""
-    if stream.kind is Kind.CAMPAIGN and entry.state is State.ACCEPTED:
+def answer(stream: StreamFacts, mail: ComposedMail, entry: Entry, outcome: base.Outcome) -> None:
+    """One log line for each single mail, and for each mail that was not accepted."""
+    is_accepted = isinstance(outcome, base.Accepted)
+    if stream.kind is StreamKind.CAMPAIGN and is_accepted:
         return
-    level = _log.info if entry.state is State.ACCEPTED else _log.warning
+    level = _log.info if is_accepted else _log.warning
     level(
-        "mail handed over" if entry.state is State.ACCEPTED else "mail not taken",
+        "mail handed over" if is_accepted else "mail not taken",
         request_id=mail.request_id,
         outbox_id=DeliveryId(stream.id, mail.position).text(),
         workspace_id=stream.workspace_id,
@@ -68,16 +65,19 @@ def answered(stream: StreamFacts, mail: Mail, entry: Entry) -> None:
         attempt=mail.attempts + 1,
         state=entry.state,
         outcome=entry.outcome,
-        code=entry.code,
+        code=None if isinstance(outcome, base.Accepted) else outcome.code,
+        category=None if isinstance(outcome, base.Accepted) else outcome.category,
+        original_code=outcome.original_code or None,
         detail=entry.detail,
         duration_ms=entry.duration_ms,
         provider_message_id=entry.message_id,
     )
 
 
-def settled(stream: StreamFacts, part: Part, result: Settled) -> None:
+def settled(stream: StreamFacts, request: SettleRequest, result: Settled) -> None:
+    results = request.results
     durations = Counter(
-        (entry.duration_ms, _name(entry)) for entry in part.results if entry.duration_ms is not None
+        (entry.duration_ms, _name(entry)) for entry in results if entry.duration_ms is not None
     )
     for (duration_ms, name), count in durations.items():
         metrics.PROCESSING_DURATION.observe(duration_ms / 1000, count=count, state=name)
@@ -88,60 +88,43 @@ def settled(stream: StreamFacts, part: Part, result: Settled) -> None:
         metrics.FINAL_STATES.add(count, state=name)
     if result.retried:
         metrics.STATE_TRANSITIONS.add(result.retried, state="RETRY_SCHEDULED")
-        reasons = Counter(entry.reason for entry in part.results if entry.reason)
-        for reason, count in reasons.items():
+        for reason, count in Counter(entry.reason for entry in results if entry.reason).items():
             metrics.RETRIES.add(count, reason=reason.value)
-    _log.debug("window settled", stream_id=stream.id, mails=len(part.results))
+    _log.debug("window settled", stream_id=stream.id, mails=len(results))
     if result.lost:
-        _log.warning(
-            "lease lost before settling; its answers were recorded as evidence",
-            stream_id=stream.id,
-            workspace_id=stream.workspace_id,
-            windows=len(result.lost),
-        )
+        text = "lease lost before settling; its answers were recorded as evidence"
+        _log.warning(text, windows=len(result.lost), **_ids(stream))
 
 
-def settle_failed(stream: StreamFacts, part: Part, error: Exception, *, is_last: bool) -> None:
+def settle_error(
+    stream: StreamFacts, request: SettleRequest, error: Exception, *, is_last: bool
+) -> None:
     level = _log.critical if is_last else _log.error
-    level(
-        "answers could not be booked; they become doubts"
-        if is_last
-        else "answers could not be booked together; each is booked by itself",
-        exc_info=error,
-        stream_id=stream.id,
-        workspace_id=stream.workspace_id,
-        mails=len(part.results),
-    )
+    text = "answers could not be booked together; each is booked by itself"
+    if is_last:
+        text = "answers could not be booked; they become doubts"
+    level(text, exc_info=error, mails=len(request.results), **_ids(stream))
 
 
-def provider_raised(stream: StreamFacts, error: BaseException) -> None:
-    _log.error(
-        "the provider raised an error; its senders are held",
-        exc_info=error,
-        stream_id=stream.id,
-        workspace_id=stream.workspace_id,
-    )
+def provider_error(stream: StreamFacts, error: BaseException) -> None:
+    text = "the provider raised an error; its senders are held"
+    _log.error(text, exc_info=error, **_ids(stream))
 
 
-def overdue(stream: StreamFacts) -> None:
-    _log.error(
-        "the provider kept no deadline; its call is ended",
-        stream_id=stream.id,
-        workspace_id=stream.workspace_id,
-    )
+def overdue_call(stream: StreamFacts) -> None:
+    _log.error("the provider missed its deadline; its call is ended", **_ids(stream))
 
 
-def repeated(stream: StreamFacts, error: Exception, pause: float) -> None:
-    _log.warning(
-        "the database did not take what has to be written; trying again",
-        stream_id=stream.id,
-        workspace_id=stream.workspace_id,
-        error=type(error).__name__,
-        pause=pause,
-    )
+def database_retry(stream: StreamFacts, error: Exception, pause: float) -> None:
+    text = "the database did not take what has to be written; trying again"
+    _log.warning(text, error=type(error).__name__, pause=pause, **_ids(stream))
+
+
+def _ids(stream: StreamFacts) -> dict[str, int]:
+    return {"stream_id": stream.id, "workspace_id": stream.workspace_id}
 
 
 def _name(entry: Entry) -> str:
-    if entry.outcome is Outcome.INVALID:
+    if entry.outcome is AttemptOutcome.INVALID:
         return "VALIDATION_FAILED"
     return _NAMES.get(entry.state, entry.state.value.upper())

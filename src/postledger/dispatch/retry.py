@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from postledger.deliveries.entries import Kind
+from postledger.deliveries.entries import StreamKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ _WRITTEN = re.compile(
 
 def read(text: str) -> Policy:
     """A policy as operators write it: `5: 1 5 30 +-25% max 60`."""
-    found = _WRITTEN.fullmatch(text.strip())
-    if found is None:
+    match = _WRITTEN.fullmatch(text.strip())
+    if match is None:
         raise ValueError("write it as attempts: seconds …, for example 5: 1 5 30 120 600 +-25%")
-    longest = found["longest"]
+    longest = match["longest"]
     return Policy(
-        attempts=int(found["attempts"]),
-        delays=tuple(float(seconds) for seconds in found["delays"].split()),
-        jitter=int(found["jitter"] or 0) / 100,
+        attempts=int(match["attempts"]),
+        delays=tuple(float(seconds) for seconds in match["delays"].split()),
+        jitter=int(match["jitter"] or 0) / 100,
         longest=float(longest) if longest else None,
     )
 
@@ -50,10 +50,10 @@ def read(text: str) -> Policy:
 TRANSACTIONAL = "5: 1 5 30 120 600 +-25%"
 CAMPAIGN = "4: 1 4 10"
 TOPIC = "3: 0 2 7 max 120"
-DEFAULTS: Mapping[Kind, Policy] = {
-    Kind.TRANSACTIONAL: read(TRANSACTIONAL),
-    Kind.CAMPAIGN: read(CAMPAIGN),
-    Kind.TOPIC: read(TOPIC),
+DEFAULTS: Mapping[StreamKind, Policy] = {
+    StreamKind.TRANSACTIONAL: read(TRANSACTIONAL),
+    StreamKind.CAMPAIGN: read(CAMPAIGN),
+    StreamKind.TOPIC: read(TOPIC),
 }
 
 
@@ -62,7 +62,7 @@ def delay(
 ) -> timedelta | None:
     """How long a mail waits after its attempt number `attempts`; None when that was the last.
 
-    `chance` is a random number from 0 to 1. What the provider asks for wins when it is longer.
+    `chance` is a random number from 0 to 1. The provider's wish wins when it is longer.
     """
     if attempts >= policy.attempts:
         return None

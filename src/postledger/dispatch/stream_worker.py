@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 
 from postledger.deliveries import ledger
-from postledger.deliveries.entries import Batch, Body, Claim, Kind
+from postledger.deliveries.entries import Batch, Body, Claim, StreamKind
 from postledger.deliveries.queries import StreamFacts
 from postledger.dispatch import report
 from postledger.dispatch.context import Context
@@ -18,9 +18,9 @@ from postledger.lib.crashpoints import Point
 from postledger.providers.base import Mailbox
 
 # A turn takes this many batches, and begins no round after this many seconds.
-SINGLES_OF_A_TURN = 50
-BATCHES_OF_A_TURN = 4
-LENGTH_OF_A_TURN = 2.0
+SINGLES_PER_TURN = 50
+BATCHES_PER_TURN = 4
+TURN_SECONDS = 2.0
 
 
 @dataclass(slots=True)
@@ -33,34 +33,34 @@ class StreamWorker:
     has_worked: bool = False
 
     async def run(self) -> None:
-        async with self.context.providers.use(self.stream) as found:
-            if isinstance(found, Blocked):
-                await self.context.holds.hold_blocked(self.stream.sender_id, found)
+        async with self.context.providers.use(self.stream) as usable:
+            if isinstance(usable, Blocked):
+                await self.context.holds.hold_blocked(self.stream.sender_id, usable)
                 return
-            sender, opened = found
+            sender, opened = usable
             claim = await self._claim(opened)
             if claim is not None:
                 await self._work(claim, sender, opened, self.context.compose_lock.shared())
-            if not self.context.stop.is_set() and await self._has_suspects(claim):
+            if self.context.stop.is_set():
+                return
+            if claim.has_suspects if claim else await self._has_suspects():
                 await self._serve_suspect(sender, opened)
 
     async def _claim(self, opened: OpenProvider) -> Claim | None:
         crashpoints.reached(Point.BEFORE_CLAIM)
-        is_single = self.stream.kind is Kind.TRANSACTIONAL
+        is_single = self.stream.kind is StreamKind.TRANSACTIONAL
         claim = await self.context.db.run(
             ledger.claim,
             self.stream.id,
             holder=self.context.name,
-            limit=SINGLES_OF_A_TURN if is_single else BATCHES_OF_A_TURN,
+            limit=SINGLES_PER_TURN if is_single else BATCHES_PER_TURN,
             lease_time=opened.lease,
         )
         self.is_claiming = False
         self.on_claim()
         return claim
 
-    async def _has_suspects(self, claim: Claim | None) -> bool:
-        if claim is not None:
-            return claim.has_suspects
+    async def _has_suspects(self) -> bool:
         return await self.context.db.run(ledger.has_suspects, self.stream.id)
 
     async def _serve_suspect(self, sender: Mailbox, opened: OpenProvider) -> None:
@@ -92,7 +92,7 @@ class StreamWorker:
         pipeline = Pipeline(self.stream, self.context, claim, sender, opened, self.shared_bodies)
         batches: Sequence[Batch] = claim.batches
         report.received(sum(batch.hi - batch.lo for batch in batches))
-        ends_at = time.monotonic() + LENGTH_OF_A_TURN
+        ends_at = time.monotonic() + TURN_SECONDS
         try:
             while batches and not pipeline.is_blocked and not self._is_over(ends_at):
                 batches = await pipeline.run_round(batches, composing)
@@ -101,7 +101,7 @@ class StreamWorker:
             await pipeline.give_back(batches)
             raise
         except Exception:
-            # Nobody died, so nothing counts against a mail; alone, those that can be sent are.
+            # No process died, so no mail is blamed; tried alone, the good ones can be sent.
             await pipeline.give_back_suspects(batches)
             raise
         self.shared_bodies = pipeline.shared_bodies

@@ -1,7 +1,7 @@
 """The witness: the highest lease token seen, kept outside the database.
 
 A database whose tokens are below it has gone back in time. It is kept in Redis, which all workers
-share, and in a file of each worker; whichever of them is lost proves nothing.
+share, and in a file of each worker; the loss of either proves nothing.
 """
 
 import fcntl
@@ -25,18 +25,18 @@ _REDIS_TIMEOUT = 0.5
 _REDIS_PAUSE = 5.0
 # Returns the highest token, with its epoch and the time it was written at.
 _RAISE = """
-local known = redis.call('GET', KEYS[1]) or '0 0 0'
-if tonumber(ARGV[1]) > tonumber(string.match(known, '%d+')) then
-    known = ARGV[1] .. ' ' .. ARGV[2]
-    redis.call('SET', KEYS[1], known)
+local highest = redis.call('GET', KEYS[1]) or '0 0 0'
+if tonumber(ARGV[1]) > tonumber(string.match(highest, '%d+')) then
+    highest = ARGV[1] .. ' ' .. ARGV[2]
+    redis.call('SET', KEYS[1], highest)
 end
-return known
+return highest
 """
 
 
 class TokenWitness:
-    """Not for two threads at a time. Without a URL and a folder it knows nothing, and without a
-    name it only reads the files of others.
+    """Not for two threads at a time. Without a URL and a folder it is empty, and without a name it
+    only reads the files of others.
     """
 
     def __init__(self, *, redis_url: str, folder: Path | None, name: str = "") -> None:
@@ -59,8 +59,8 @@ class TokenWitness:
         return self._redis is not None or self._folder is not None
 
     def name_database(self, here: Identity, first: Identity) -> None:
-        """Says which database's tokens are meant, and which one its ledger began in: all copies of
-        a ledger share the numbers of their epochs.
+        """Sets the database of the tokens, and the one in which its ledger began: all copies of a
+        ledger share the numbers of their epochs.
         """
         self._ledger = f"{first.system_identifier}-{first.database_oid}"
         database = f"{here.system_identifier}-{here.database_oid}"
@@ -69,15 +69,17 @@ class TokenWitness:
             self._open_file()
 
     def read(self) -> Witness:
-        """The highest token that anybody wrote down."""
-        highest = max([Witness(), *self._in_files(), *self._in_redis()], key=lambda it: it.token)
+        """The highest token on record."""
+        highest = max(
+            [Witness(), *self._in_files(), *self._ask_redis(0, 0)], key=lambda it: it.token
+        )
         return replace(highest, epoch=max(highest.epoch, self._epoch()))
 
     def raise_to(self, token: int, epoch: int) -> int:
         """Writes a token down, and returns the highest that Redis knows; 0 without it."""
         if self._file is not None:
             self._write(token, epoch, time.time())
-        return max((known.token for known in self._ask_redis(token, epoch)), default=0)
+        return max((witness.token for witness in self._ask_redis(token, epoch)), default=0)
 
     def raise_epoch(self, epoch: int) -> None:
         """Writes down that a copy of this ledger has begun an epoch."""
@@ -91,15 +93,15 @@ class TokenWitness:
 
     def _epoch(self) -> int:
         """The highest epoch that any copy of this ledger has begun."""
-        known = [0]
+        epochs = [0]
         with suppress(RedisError, OSError):
             if self._redis is not None:
-                said = self._redis.get(f"postledger:epochs:{self._ledger}")
-                known.append(int(said.split()[0]) if isinstance(said, bytes) else 0)
+                value = self._redis.get(f"postledger:epochs:{self._ledger}")
+                epochs.append(int(value.split()[0]) if isinstance(value, bytes) else 0)
         with suppress(OSError, ValueError):
             if self._folder is not None:
-                known.append(int((self._folder / f"{self._ledger}.epoch").read_text()))
-        return max(known)
+                epochs.append(int((self._folder / f"{self._ledger}.epoch").read_text()))
+        return max(epochs)
 
     def close(self) -> None:
         if self._redis is not None:
@@ -110,22 +112,19 @@ class TokenWitness:
 
     # Redis -------------------------------------------------------------------------------------
 
-    def _in_redis(self) -> Iterator[Witness]:
-        yield from self._ask_redis(0, 0)
-
     def _ask_redis(self, token: int, epoch: int) -> Iterator[Witness]:
         if self._redis is None or time.monotonic() < self._redis_pauses_until:
             return
         try:
             key = f"postledger:witness:{self._database}"
-            said = f"{epoch} {time.time():.3f}"
-            known = self._redis.eval(_RAISE, 1, key, str(token), said)
+            value = f"{epoch} {time.time():.3f}"
+            highest = self._redis.eval(_RAISE, 1, key, str(token), value)
         except (RedisError, OSError) as error:
             self._redis_pauses_until = time.monotonic() + _REDIS_PAUSE
             _log.warning("Redis does not take the witness", error=type(error).__name__)
             return
-        if isinstance(known, bytes):
-            yield _parse(known.decode())
+        if isinstance(highest, bytes):
+            yield _parse(highest.decode())
 
     # Files -------------------------------------------------------------------------------------
 

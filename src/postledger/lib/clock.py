@@ -9,13 +9,13 @@ type Clock = Callable[[], float]
 
 
 def boottime() -> float:
-    """Seconds on a clock that nobody sets and that runs on while the machine is suspended."""
+    """Seconds of a clock that is never set and goes on while the machine is suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment after which something must not be done any more."""
+    """A time after which an action must not be done."""
 
     moment: float  # of the clock
     clock: Clock = boottime
@@ -27,9 +27,9 @@ class Deadline:
         return self.moment - self.clock()
 
     def loop_time(self) -> float:
-        """The moment on the running event loop's clock, as its timers need it.
+        """The deadline on the running event loop's clock, for its timers.
 
-        That clock stands still while the machine is suspended, so a timer alone keeps no deadline:
-        ask `has_passed` directly before an action that must not come too late.
+        That clock stops while the machine is suspended, so a timer alone keeps no deadline: check
+        `has_passed` directly before an action that must not be late.
         """
         return asyncio.get_running_loop().time() + self.seconds_left()

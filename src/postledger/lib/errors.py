@@ -1,14 +1,42 @@
-"""The errors people meet; everything else that raises is a bug.
+"""Errors that people see. Every other exception is a bug.
 
-Exception
-└── RefusedError        a request that was understood and refused: code, sentence, remedy
-    └── (each package defines its own beside the verb that refuses)
+Each package defines its own subclasses beside the function that raises them. The base says what
+kind of refusal it is; the web layer maps the base, never a code, to an HTTP status.
 """
 
 from typing import ClassVar
 
 
 class RefusedError(Exception):
-    """Says what happened, why, and what to do; `code` stays the same for programs."""
+    """A request was understood and refused. The message says what is wrong and what to do.
+
+    `code` is for programs and never changes its meaning.
+    """
 
     code: ClassVar[str] = "refused"
+
+
+class ForbiddenError(RefusedError):
+    """The caller lacks a permission."""
+
+
+class NotFoundError(RefusedError):
+    """The addressed object does not exist, or belongs to another workspace."""
+
+
+class ConflictError(RefusedError):
+    """The request contradicts the current state: a duplicate, or a step taken too late."""
+
+
+class TooLargeError(RefusedError):
+    """The request is larger than the server accepts."""
+
+
+class UnsupportedMediaTypeError(RefusedError):
+    """The body has a Content-Type that the endpoint cannot read."""
+
+    code: ClassVar[str] = "unsupported_media_type"
+
+
+class TooManyRequestsError(RefusedError):
+    """The caller exceeded its rate."""

@@ -1,4 +1,4 @@
-"""Turns (stream, position, try) into one UUID and back: an id seen outside leads to its row.
+"""Encodes (stream, position, try) as one UUID and back: an id leads to its row.
 
 Layout of a version 8 UUID: 48 bits stream, 24 bits try, 50 bits position. The low 12 bits of the
 try follow the version, its high 12 bits the variant.
@@ -24,7 +24,7 @@ _VARIANT = 2 << 62
 
 @dataclass(frozen=True, slots=True)
 class DeliveryId:
-    """Names one delivery, or with a try above 0 one hand-over of it."""
+    """One delivery, or with a try above 0 one hand-over of it."""
 
     stream_id: int
     position: int
@@ -32,11 +32,9 @@ class DeliveryId:
 
     def uuid(self) -> UUID:
         if not (0 <= self.stream_id < _MAX_STREAM and 0 <= self.position < _MAX_POSITION):
-            msg = f"stream {self.stream_id}, position {self.position} do not fit an id"
-            raise ValueError(msg)
+            raise ValueError(f"stream {self.stream_id}, position {self.position} do not fit an id")
         if not 0 <= self.try_number < _MAX_TRY:
-            msg = f"try {self.try_number} does not fit an id"
-            raise ValueError(msg)
+            raise ValueError(f"try {self.try_number} does not fit an id")
         head = self.stream_id << 80 | _VERSION | (self.try_number & _LOW_TRY) << 64
         return UUID(int=head | self._tail())
 
@@ -51,7 +49,7 @@ class DeliveryId:
 
     @classmethod
     def parse(cls, value: str | UUID) -> "DeliveryId | None":
-        """Returns None for anything that is not an id of ours: ids come from strangers."""
+        """Returns None for anything that is not an id of ours."""
         try:
             number = (value if isinstance(value, UUID) else UUID(value)).int
         except ValueError:

@@ -1,4 +1,4 @@
-"""Seals what must not be read from a copy of the database, with keys derived from a secret."""
+"""Encrypts values that a copy of the database must not reveal, with keys derived from a secret."""
 
 from collections.abc import Sequence
 from os import urandom
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from postledger.lib.errors import RefusedError
 
-# Stands first in every sealed value, so that another cipher can follow this one.
+# The first byte of every sealed value, so that another cipher can follow this one.
 _VERSION = b"\x01"
 _NONCE_BYTES = 12
 _KEY_BYTES = 32
@@ -23,8 +23,8 @@ class UnsealableError(RefusedError):
 def seal(data: bytes, *, secrets: Sequence[str], purpose: str, bound_to: str) -> bytes:
     """Encrypts under the first secret: version, nonce, AES-256-GCM ciphertext with its tag.
 
-    Each purpose has a key of its own. `bound_to` is not hidden but must be the same at opening,
-    so a value that is copied to another place does not open there.
+    Each purpose has a key of its own. `bound_to` is authenticated, not hidden: a value that is
+    copied to another owner cannot be unsealed there.
     """
     nonce = urandom(_NONCE_BYTES)
     sealed = AESGCM(derive_key(secrets[0], purpose)).encrypt(
@@ -34,7 +34,7 @@ def seal(data: bytes, *, secrets: Sequence[str], purpose: str, bound_to: str) ->
 
 
 def unseal(sealed: bytes, *, secrets: Sequence[str], purpose: str, bound_to: str) -> bytes:
-    """Opens what `seal` made, under whichever of the secrets fits: the current one first."""
+    """Decrypts a value of `seal` with the first secret that fits."""
     version, nonce = sealed[:1], sealed[1 : 1 + _NONCE_BYTES]
     if version != _VERSION or len(nonce) < _NONCE_BYTES:
         raise _unsealable(purpose)
@@ -48,15 +48,15 @@ def unseal(sealed: bytes, *, secrets: Sequence[str], purpose: str, bound_to: str
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
-    """Makes the key of one purpose: a key that became known tells nothing about the others."""
+    """The key of one purpose; a leaked key reveals nothing about the others."""
     if not secret:
-        raise ValueError("an empty secret would seal nothing")
+        raise ValueError("the secret is empty")
     derived = HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose.encode())
     return derived.derive(secret.encode())
 
 
 def _unsealable(purpose: str) -> UnsealableError:
     return UnsealableError(
-        f"The {purpose} cannot be opened: they were sealed under another SECRET_KEY, or for another"
-        " place. Add the key they were sealed under to SECRET_KEY_PREVIOUS, or enter them anew."
+        f"The {purpose} cannot be unsealed: they were sealed under another SECRET_KEY, or for"
+        " another owner. Add the old key to SECRET_KEY_PREVIOUS, or enter them again."
     )

@@ -1,35 +1,41 @@
-"""Values that came as JSON and are to be kept: what of them cannot be stored."""
+"""Texts and JSON values that are to be stored: which of them PostgreSQL takes."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 
-_BROKEN = re.compile("[\x00\ud800-\udfff]")
+UNSTORABLE = "Contains a NUL byte or an unpaired surrogate; remove it."
 
 
-def flaw(values: Mapping[str, object], *, most: int) -> str | None:
-    """Why they cannot be kept, as a sentence; `most` is how many bytes of JSON they may be."""
+def is_storable(text: str) -> bool:
+    """False for a text with a NUL byte, which PostgreSQL refuses, or an unpaired surrogate."""
+    if "\0" in text:
+        return False
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def find_flaw(values: Mapping[str, object], *, most: int) -> str | None:
+    """Why the values cannot be stored, as a sentence; `most` is the limit in bytes of JSON."""
     try:
         size = len(json.dumps(values, allow_nan=False))
     except (ValueError, RecursionError):
-        return "They hold a number without end, or nest too deeply."
+        return "Contains NaN or Infinity, or is nested too deeply."
     if size > most:
-        return f"They are {size} bytes of JSON; at most {most} are taken."
-    # PostgreSQL stores no NUL, and half a character has no bytes.
-    if any(_BROKEN.search(text) for text in _texts(values)):
-        return "They hold U+0000 or half a character; remove it."
-    return None
+        return f"Has {size} bytes of JSON; at most {most} are allowed."
+    return None if all(map(is_storable, _texts(values))) else UNSTORABLE
 
 
 def _texts(values: object) -> Iterator[str]:
-    left: list[object] = [values]
-    while left:
-        match left.pop():
+    remaining: list[object] = [values]
+    while remaining:
+        match remaining.pop():
             case str(text):
                 yield text
             case list(items):
-                left += items
+                remaining += items
             case dict(items):
-                left += [*items.keys(), *items.values()]
+                remaining += [*items.keys(), *items.values()]
             case _:
                 pass

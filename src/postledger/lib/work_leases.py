@@ -1,11 +1,8 @@
-"""Leases of work that one process does at a time, and for which nobody waits.
+"""Leases of work that one process does at a time.
 
-A lease is a row with an end by the database's clock. It does not belong to a connection: behind a
-pooler a connection is another one from statement to statement. Who works renews the lease; who
-dies leaves it to run out, and the next one that asks goes on.
-
-A process that stood still for longer than its lease may find that another one works beside it. So
-a lease spares work, and guards nothing: every piece of work here can be done twice without harm.
+A lease is a row with an end by the database's clock, not bound to a connection: poolers change it.
+The worker renews its lease; after its death the lease expires, and another process takes over. A
+process that stood still longer may work beside another: leases save work, and protect nothing.
 """
 
 import threading
@@ -27,9 +24,9 @@ _log = structlog.get_logger(__name__)
 @unique
 class Work(StrEnum):
     IMPORT = "import"  # of one file of contacts
-    TELLING = "telling"  # Notion what became of its pages: two would be faster than it allows
-    SYNC = "sync"  # with Supabase: two would ask for the same pages
-    FORGETTING = "forgetting"  # the mail of the erased once more, which reads all lines
+    TELLING = "telling"  # reporting to Notion: two would exceed its rate limit
+    SYNC = "sync"  # with Supabase: two would read the same pages
+    FORGETTING = "forgetting"  # erasing mail again, which reads all deliveries
 
 
 _TAKE: LiteralString = """
@@ -53,9 +50,9 @@ SELECT number FROM lib_worklease WHERE work = %(work)s AND until > clock_timesta
 
 @contextmanager
 def alone(work: Work, number: int = 0, *, duration: timedelta = DURATION) -> Iterator[bool]:
-    """Whether nobody else does this work; then nobody else begins it while this lasts.
+    """Yields whether this process got the lease, without waiting; renews it meanwhile.
 
-    Waits for nobody. To be called outside of a transaction, or others wait for its end.
+    Call it outside a transaction, or others wait for its end.
     """
     lease = _Lease(work, number, duration)
     if not lease.take():
@@ -69,7 +66,7 @@ def alone(work: Work, number: int = 0, *, duration: timedelta = DURATION) -> Ite
 
 
 def held(work: Work) -> frozenset[int]:
-    """The numbers of the work that somebody does right now."""
+    """The numbers that are leased now."""
     with connection.cursor() as cursor:
         cursor.execute(_HELD, {"work": work.value})
         return frozenset(number for (number,) in cursor.fetchall())
@@ -86,10 +83,7 @@ class _Lease:
         return self._write(_TAKE)
 
     def give_back(self) -> None:
-        """Also where the work ended because its connection was lost, which serves no more.
-
-        A database that is away is told nothing: the lease runs out by itself.
-        """
+        """Retries once with a new connection; without a database the lease expires by itself."""
         try:
             self._write(_GIVE_BACK)
         except Error:
@@ -99,7 +93,7 @@ class _Lease:
 
     @contextmanager
     def renewed(self) -> Iterator[None]:
-        """Renews it from a thread with a connection of its own: one statement may take minutes."""
+        """Renews from a thread with its own connection: one statement may take minutes."""
         ended = threading.Event()
         thread = threading.Thread(target=self._renew_until, args=(ended,), daemon=True)
         thread.start()

@@ -1,7 +1,5 @@
-"""The fields that tie the log lines of one mail together, from request to provider."""
+"""The correlation fields of log lines, from request to provider."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TypedDict, Unpack
 from uuid import UUID
 
@@ -22,15 +20,8 @@ class Correlation(TypedDict, total=False):
 FIELDS = tuple(Correlation.__annotations__)
 
 
-@contextmanager
-def bound(**fields: Unpack[Correlation]) -> Iterator[None]:
-    """Put the fields on every log line written inside, then restore what stood there before."""
-    with contextvars.bound_contextvars(**fields):
-        yield
-
-
 def bind(**fields: Unpack[Correlation]) -> None:
-    """Add fields for the rest of the current unit of work; `clear` ends it."""
+    """Puts the fields on every log line until `clear`."""
     contextvars.bind_contextvars(**fields)
 
 

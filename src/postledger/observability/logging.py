@@ -1,4 +1,4 @@
-"""One JSON object on each log line, from our own code and from every library alike."""
+"""Logs one JSON object per line, from our own code and from all libraries."""
 
 import logging.config
 import sys
@@ -11,7 +11,7 @@ from postledger.observability import masking
 
 
 class StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to what standard error is at the moment: whoever replaces it may close the old one."""
+    """Writes to the current standard error: a replaced one may be closed."""
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
@@ -20,9 +20,9 @@ class StderrHandler(logging.StreamHandler[TextIO]):
 
 
 def configure(config: dict[str, Any]) -> None:
-    """Set up the standard library's logging and structlog; Django calls this when it starts."""
+    """Configures logging and structlog; Django calls it at its start."""
     logging.config.dictConfig(config)
-    # Nothing of this is written, and finding it out costs a tenth of a line.
+    # None of this is written, and it costs a tenth of the time of a line.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging.logAsyncioTasks = False  # type: ignore[attr-defined]  # since Python 3.12
     structlog.configure(
@@ -46,7 +46,7 @@ def dict_config(*, level: str) -> dict[str, Any]:
         "handlers": {"stderr": {"()": StderrHandler, "formatter": "json"}},
         "root": {"level": level, "handlers": ["stderr"]},
         "loggers": {
-            # Django brings handlers of its own, one of which mails errors to people.
+            # Django's own handlers would mail errors.
             **{name: {"handlers": [], "propagate": True} for name in ("django", "django.server")},
             # Celery would write three lines for every tick of a second.
             **{name: {"level": _at_least_warning(level)} for name in _CHATTY},
@@ -84,5 +84,5 @@ def _shared_processors() -> list[Processor]:
 
 
 def _mask(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Stand last before rendering, so that nothing added later can carry an address."""
+    """Must be last before rendering, so that no later field can contain an address."""
     return masking.mask_mapping(event)

@@ -1,4 +1,4 @@
-"""What must never reach a log line, and what is written in its place."""
+"""Masks addresses and credentials in log lines."""
 
 import re
 from collections.abc import Mapping
@@ -31,12 +31,12 @@ _ADDRESS = re.compile(
 )
 
 
-# Most values of a line are one word, an id or a path: nothing below can match inside those.
+# Most values are a word, an id or a path, which contain nothing to mask.
 _HARMLESS = re.compile(r"[\w./-]*")
 
 
 def mask_text(text: str) -> str:
-    """Shorten every address to a***@example.com and drop every credential inside a text."""
+    """Shortens every address to a***@example.com and drops every credential in a text."""
     if _HARMLESS.fullmatch(text):
         return text
     text = _URL_CREDENTIALS.sub(r"\g<scheme>***@", text)
@@ -49,7 +49,7 @@ _PLAIN = frozenset({type(None), bool, int, float})
 
 
 def mask_value(value: Any) -> Any:
-    """Mask a value of any shape; what is neither a number nor a container becomes masked text."""
+    """Masks a value of any type; other values than numbers and containers become masked text."""
     kind = type(value)
     if kind is str:
         return mask_text(value)

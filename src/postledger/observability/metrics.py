@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 
-# What a label says when its value is outside its vocabulary: no stranger can make new series.
+# The label for values outside the vocabulary: input cannot create new series.
 OTHER = "other"
 
 STATES = (
@@ -37,14 +37,14 @@ type Series = tuple[str, tuple[str, ...]]  # a sample's name and the values of i
 
 
 class Tally:
-    """What this process counted and nobody stored yet; safe to use from every thread."""
+    """Counts of this process that are not stored yet; thread-safe."""
 
     def __init__(self) -> None:
-        self._bell: Callable[[], None] = _silent
+        self._on_first: Callable[[], None] = _ignore
         self.forget()
 
     def forget(self) -> None:
-        """Starts from nothing, with a lock that nobody holds."""
+        """Starts empty, with a new lock."""
         self._lock = Lock()
         self._amounts: dict[Series, float] = {}
 
@@ -53,23 +53,23 @@ class Tally:
             was_empty = not self._amounts
             for series, amount in amounts:
                 self._amounts[series] = self._amounts.get(series, 0.0) + amount
-            rings = was_empty and bool(self._amounts)
-        if rings:
-            self._bell()
+            is_first = was_empty and bool(self._amounts)
+        if is_first:
+            self._on_first()
 
     def take(self) -> dict[Series, float]:
-        """Hands out everything that came together, and starts again from nothing."""
+        """Returns all amounts, and starts empty."""
         with self._lock:
             taken, self._amounts = self._amounts, {}
         return taken
 
-    def on_first(self, bell: Callable[[], None]) -> None:
-        """Has the bell rung whenever something is there again after nothing was."""
-        self._bell = bell
+    def on_first(self, callback: Callable[[], None]) -> None:
+        """Calls back whenever the first amount is added to an empty tally."""
+        self._on_first = callback
 
 
-def _silent() -> None:
-    """Nobody stores by itself: commands, tests and shells count for whoever flushes."""
+def _ignore() -> None:
+    """Commands, tests and shells flush explicitly, or never."""
 
 
 PENDING = Tally()
@@ -89,11 +89,10 @@ class Metric:
 
     def values(self, given: Mapping[str, str]) -> tuple[str, ...]:
         if given.keys() != self.labels.keys():
-            msg = f"{self.name} has the labels {[*self.labels]}, not {[*given]}"
-            raise TypeError(msg)
+            raise TypeError(f"{self.name} has the labels {[*self.labels]}, not {[*given]}")
         return tuple(
-            str(given[label]) if given[label] in known else OTHER
-            for label, known in self.labels.items()
+            str(given[label]) if given[label] in vocabulary else OTHER
+            for label, vocabulary in self.labels.items()
         )
 
 
@@ -135,7 +134,7 @@ class Histogram(Metric):
 
 
 class Gauge(Metric):
-    """Rises and falls; read from the database when somebody asks, never counted."""
+    """Rises and falls; read from the database on request, never counted."""
 
 
 STATE_TRANSITIONS = Counter(

@@ -1,8 +1,6 @@
-"""Adds what this process counted to the totals of the installation, and reads these.
+"""Adds the counts of this process to the installation's totals in the database, and reads them.
 
-The totals stand in the database, so that every web process can show all of them and nobody has to
-ask each worker. Whoever is killed takes its last seconds of metrics along, never mail: what
-happened to mail is in the ledger.
+Every web process can show all totals. A killed process loses its last seconds of metrics only.
 """
 
 import atexit
@@ -19,7 +17,7 @@ INTERVAL = 5.0
 
 _log = structlog.get_logger(__name__)
 
-# Rows in one order, whoever writes: two flushes at once wait for each other and cannot deadlock.
+# In one order: concurrent flushes wait for each other and cannot deadlock.
 _ADD = """
 INSERT INTO observability_metrictotal AS total (name, labels, value)
 SELECT name, labels, value
@@ -32,9 +30,9 @@ _READ = "SELECT name, labels, value FROM observability_metrictotal"
 
 
 def flush() -> None:
-    """Adds the tally to the totals in one statement; while the database is away it is kept.
+    """Adds the tally to the totals in one statement; without a database the tally is kept.
 
-    Call it outside a transaction: the rows are shared by every process.
+    Call it outside a transaction: all processes share the rows.
     """
     taken = PENDING.take()
     if not taken:
@@ -55,23 +53,22 @@ def _add(amounts: dict[Series, float]) -> None:
         {"name": name, "labels": labels, "value": value}
         for (name, labels), value in amounts.items()
     ]
-    # A transaction also closes a connection that broke, so that the next flush opens another.
+    # A transaction also closes a broken connection, so that the next flush opens another.
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute(_ADD, [json.dumps(rows)])
 
 
 def totals() -> dict[Series, float]:
-    """What all processes have flushed so far."""
+    """The totals of all processes."""
     with connection.cursor() as cursor:
         cursor.execute(_READ)
         return {(name, tuple(labels)): value for name, labels, value in cursor.fetchall()}
 
 
 def flush_in_background(*, interval: float = INTERVAL) -> None:
-    """From now on, what this process counts is flushed some seconds later, and at its end.
+    """Flushes counts some seconds after they are made, and at the end of the process.
 
-    For processes without a loop of their own to flush in. A thread lives only while something
-    waits to be flushed: an idle process leaves the database alone.
+    A thread lives only while a count waits: an idle process leaves the database alone.
     """
     PENDING.on_first(partial(_flush_soon, interval))
     atexit.register(flush)

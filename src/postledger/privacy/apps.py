@@ -1,4 +1,4 @@
-"""Names the app that forgets people."""
+"""Registers the app that exports and erases personal data."""
 
 from django.apps import AppConfig
 

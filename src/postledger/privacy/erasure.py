@@ -1,20 +1,37 @@
-"""Forgets one person everywhere: as a contact, and in the mail that was sent to them."""
+"""Erases a person everywhere: the contact, the import problems that quote it, and its mail.
 
+Some of the mail may be with a worker, in doubt, or being planned at that moment. A pending
+erasure looks for it again later; otherwise it would keep the person's address.
+"""
+
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import LiteralString
 
 from django.db import transaction
 
-from postledger.contacts import locks, profiles
+from postledger.contacts import queries, sql
 from postledger.contacts.actions import erasing
+from postledger.contacts.models import Contact
 from postledger.deliveries import ledger
-from postledger.privacy import pending, quoted
+from postledger.imports.models import ImportProblem
+from postledger.imports.problems import RowProblem
+from postledger.lib import work_leases
+from postledger.lib.work_leases import Work
+from postledger.privacy.models import Pending
 from postledger.providers import addresses
+from postledger.supabase import removals
+
+# Longer than the planning of a chunk, and than nearly all workers hold a mail.
+RETRY_AFTER = timedelta(minutes=10)
+_MAX_SECONDS = 60.0  # after which a worker starts no further retry
 
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What was erased; mails that still wait are emptied by themselves once they ended."""
+    """The counts of erased rows; waiting mails are emptied automatically after they ended."""
 
     contacts: int
     consents: int
@@ -22,19 +39,81 @@ class Erasure:
     waiting: int
 
 
-def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Erasure:
-    """Idempotent: whatever came in between goes with the next time, but for what an import that
-    runs at this very moment quotes of the person.
+_STORE_PENDING: LiteralString = """
+INSERT INTO privacy_pending (workspace_id, address_hash, contact_ids, look_at)
+VALUES (
+    %(workspace)s, contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s),
+    %(contacts)s, statement_timestamp() + %(retry_after)s
+)
+"""
 
-    The contact before its mail: from then on none is planned. Mail to any address that the
-    contact ever had goes too, and is looked for once more when all that runs now is over.
+
+def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Erasure:
+    """Erases the contacts with this address, and the mail to any address they ever had.
+
+    Idempotent. Not covered are the problems that a running import quotes at this moment.
     """
     canonical = addresses.canonical(address)
-    quoted.forget(workspace_id, address=canonical)
+    contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
+    _clear_import_problems(workspace_id, contact_ids)
     with transaction.atomic():
-        locks.leaving(workspace_id)
-        contact_ids = profiles.ids_of(workspace_id, address=canonical)
+        sql.take_consent_lock(workspace_id)
+        # The contact before its mail: afterwards none is planned for it.
+        contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
         contact = erasing.erase(workspace_id, address=canonical, actor=actor, now=now)
-        pending.keep(workspace_id, address=canonical, contact_ids=contact_ids)
+        removals.forget(contact_ids)
+        params = {
+            "workspace": workspace_id,
+            "address": canonical,
+            "contacts": list(contact_ids),
+            "retry_after": RETRY_AFTER,
+        }
+        sql.execute(_STORE_PENDING, params)
     mails = ledger.forget(workspace_id, address=canonical, contact_ids=contact_ids)
-    return Erasure(contact.contacts, contact.consents, mails.lines, mails.waiting)
+    return Erasure(contact.contacts, contact.consents, mails.emptied, mails.waiting)
+
+
+def _clear_import_problems(workspace_id: int, contact_ids: Sequence[int]) -> None:
+    """Empties the values that quote these contacts; their rows and row numbers stay.
+
+    Values are matched by the contacts' names and ids, so this runs before those are erased.
+    Addresses are masked in every problem.
+    """
+    contacts = Contact.objects.filter(pk__in=contact_ids)
+    names = [name for pair in contacts.values_list("external_id", "name") for name in pair if name]
+    values = [RowProblem.masked(0, "", name, "", "").value for name in names]
+    if values:
+        problems = ImportProblem.objects.filter(of_import__workspace_id=workspace_id)
+        problems.filter(value__in=values).update(value="")
+
+
+def retry_pending(now: datetime) -> int:
+    """Erases the mail that waited until now; returns how many erasures this completes.
+
+    One worker at a time, and for a limited time: a retry reads all mail of a workspace.
+    """
+    completed = 0
+    end = time.monotonic() + _MAX_SECONDS
+    with work_leases.alone(Work.FORGETTING) as is_ours:
+        due = Pending.objects.filter(look_at__lte=now).order_by("look_at") if is_ours else ()
+        for pending in due:
+            if time.monotonic() >= end:
+                break
+            completed += _retry(pending, now)
+    return completed
+
+
+def _retry(pending: Pending, now: datetime) -> bool:
+    """Whether the erasure is complete; the interval between two retries doubles."""
+    pending.look_at = max(now + RETRY_AFTER, now + (now - pending.erased_at))
+    pending.save(update_fields=["look_at"])
+    mails = ledger.forget_again(
+        pending.workspace_id,
+        fingerprint=bytes(pending.address_hash),
+        contact_ids=pending.contact_ids,
+        until=pending.erased_at,
+    )
+    if mails.waiting:
+        return False
+    pending.delete()
+    return True

@@ -1,4 +1,4 @@
-"""Who was erased a short while ago, as far as their mail is still to be looked for."""
+"""Erasures whose mail must be looked for again."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -8,7 +8,7 @@ from postledger.accounts.models import Workspace
 
 
 class Pending(models.Model):
-    """One erasing, until no mail is left that waits; no address can be read from it."""
+    """One erasure, until no mail of the person waits; it contains no readable address."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
     address_hash = models.BinaryField()  # salted, as in the suppression list

@@ -1,46 +1,43 @@
-"""How long mail is remembered: whole months go once nobody needs them any more."""
+"""Drops the mail of old months, each month as a whole."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from postledger.deliveries import ledger, mailed, partitions
+from postledger.deliveries import ledger, partitions
 from postledger.lib import ids
 from postledger.lib.errors import RefusedError
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
-    """A month that is to go, and what would go with it; `kept` says why it cannot yet."""
+class DueMonth:
+    """A month to drop, with the number of its mails; `obstacle` says why it must stay."""
 
     month: int
     lines: int
-    kept: str = ""
+    obstacle: str = ""
 
     @property
     def name(self) -> str:
         return ids.month_name(self.month)
 
 
-def due(*, months: int) -> Iterator[Due]:
-    """The months before the last `months` ones, this one not counted; nothing is changed.
-
-    Which month this one is says the database's clock.
-    """
+def list_due(*, months: int) -> Iterator[DueMonth]:
+    """The months before the last `months` full ones, by the database's clock; changes nothing."""
     first_kept = partitions.this_month() - months
-    for month in partitions.overview():
+    for month in partitions.list_months():
         if month.number < first_kept:
-            kept = ""
+            obstacle = ""
             if month.live_batch_count or month.doubt_count:
-                kept = f"{month.live_batch_count} live batches, {month.doubt_count} in doubt"
-            yield Due(month.number, mailed.lines_of_month(month.number), kept)
+                obstacle = f"{month.live_batch_count} live batches, {month.doubt_count} in doubt"
+            yield DueMonth(month.number, partitions.count_deliveries(month.number), obstacle)
 
 
-def apply(*, months: int) -> Iterator[Due]:
-    """Drops them, each by itself; what still has work or doubts stays, and says so."""
-    for found in due(months=months):
+def drop_due(*, months: int) -> Iterator[DueMonth]:
+    """Drops them one by one; a month with live batches or doubts stays, with the obstacle."""
+    for due in list_due(months=months):
         try:
-            ledger.drop_month(found.month)
-        except RefusedError as refused:
-            yield Due(found.month, found.lines, str(refused))
+            ledger.drop_month(due.month)
+        except RefusedError as error:
+            yield replace(due, obstacle=str(error))
         else:
-            yield found
+            yield due

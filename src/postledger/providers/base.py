@@ -1,8 +1,9 @@
-"""What a provider is: a window of messages goes in, and one outcome for each comes out."""
+"""The protocol of providers: a window of messages goes in, one outcome for each comes out."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol
 
@@ -42,14 +43,16 @@ class Parts:
     attachments: tuple[Attachment, ...] = ()
 
 
+class Form(StrEnum):
+    """How a provider takes the content of a mail."""
+
+    MIME = "mime"  # finished bytes
+    PARTS = "parts"  # for JSON APIs that take no MIME
+
+
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """One mail for one recipient: the envelope, and the content in one of two forms.
-
-    A Parts is what providers with a JSON API need, and what mails composed one by one are; bytes
-    are finished MIME, as campaigns make it: serialised once, joined for each recipient.
-    One form at a time, because making both for ten million recipients would cost twice.
-    """
+    """One mail for one recipient: the envelope, and the content in the form of its provider."""
 
     id: str  # the outside id with its try, as lib.ids writes it
     reference: str  # the same with epoch and MAC, as lib.references writes it: what events prove
@@ -59,23 +62,48 @@ class OutgoingMessage:
     tags: Mapping[str, str] = _NOTHING  # come back in events, where the provider has them
 
 
+class Category(StrEnum):
+    """What kind of error a failure is, in the words of the logs."""
+
+    PERMANENT = "PERMANENT_ERROR"
+    CONFIGURATION = "CONFIGURATION_ERROR"
+    QUOTA = "QUOTA_ERROR"
+    TRANSIENT = "TRANSIENT_ERROR"
+    TIMEOUT = "TIMEOUT_ERROR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    """The fields that every outcome has."""
+
+    original_code: str = ""  # the provider's own name for it, where `code` is ours
+    # Of the hand-over, where the provider measured it.
+    duration: timedelta | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failed(_Result):
+    category: Category = Category.TRANSIENT
+
+
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(_Result):
     """The provider took it, under this id."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(_Failed):
     """The provider will never take this message; others may go."""
 
     code: str
     detail: str
+    category: Category = field(default=Category.PERMANENT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class TryLater:
+class TryLater(_Failed):
     """Certainly not taken, may be taken later."""
 
     code: str
@@ -85,7 +113,7 @@ class TryLater:
 
 
 @dataclass(frozen=True, slots=True)
-class Throttled:
+class Throttled(_Failed):
     """Certainly not taken, because of the sender's rate or quota.
 
     `is_quota` says that `retry_after` is the moment, known from the service's own figures, at
@@ -95,10 +123,12 @@ class Throttled:
     detail: str
     retry_after: timedelta | None = None
     is_quota: bool = False
+    code: str = field(default="throttled", kw_only=True)
+    category: Category = field(default=Category.QUOTA, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class SenderBlocked:
+class SenderBlocked(_Failed):
     """Certainly not taken, and no other message of this sender would be: a person must act.
 
     `is_account` says that the account is refused, and with it every sender that uses it.
@@ -107,28 +137,78 @@ class SenderBlocked:
     code: str
     detail: str
     is_account: bool = False
+    category: Category = field(default=Category.CONFIGURATION, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class InDoubt:
+class InDoubt(_Failed):
     """Handed over, perhaps taken, and no complete answer came."""
 
     detail: str
+    code: str = field(default="no_answer", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class NotSent:
+class NotSent(_Failed):
     """Nothing was handed over: the deadline, a cancellation or another failure came first."""
 
     detail: str
+    code: str = field(default="not_sent", kw_only=True)
+    category: Category = field(default=Category.TIMEOUT, kw_only=True)
 
 
 type Failure = Refused | TryLater | Throttled | SenderBlocked | InDoubt | NotSent
 type Outcome = Accepted | Failure
 
 
+class EventKind(StrEnum):
+    """What happened; an event of an unknown kind is kept as unknown, never dropped."""
+
+    ACCEPTED = "accepted"  # the provider took it: proof when the answer was lost
+    DELIVERED = "delivered"  # the recipient's server took it
+    DEFERRED = "deferred"  # the recipient's server said not now; the provider goes on trying
+    BOUNCED = "bounced"  # refused for good: the address does not work
+    SOFT_BOUNCED = "soft_bounced"  # given up for now: mailbox full, server away, or no reason given
+    DROPPED = "dropped"  # the provider took it and then chose not to send it
+    COMPLAINED = "complained"  # the recipient called it spam
+    UNSUBSCRIBED = "unsubscribed"  # the recipient used the provider's own unsubscribe link
+    OPENED = "opened"  # a picture was loaded, by a person or a machine
+    CLICKED = "clicked"  # a link was followed, by a person or a machine
+    UNKNOWN = "unknown"  # anything else
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderEvent:
+    """What a provider reports of a mail afterwards; `raw` is the whole report."""
+
+    kind: EventKind
+    name: str  # the provider's own name for it
+    key: str  # the same for every repetition of this event
+    raw: Mapping[str, object]
+    id: str | None = None  # our outside id, where the provider gives it back
+    provider_id: str | None = None
+    address: str | None = None
+    at: datetime | None = None
+    code: str = ""  # bounce type and subtype, or a status code
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCheck:
+    """Why an account cannot be used, and the settings that may be wrong."""
+
+    detail: str
+    settings: Sequence[str]
+    secrets: Sequence[str] = ()
+
+
 class Provider(Protocol):
-    """One account at one service; may carry several windows at the same time."""
+    """One account at one service; may send several windows at the same time."""
+
+    @property
+    def form(self) -> Form:
+        """The form in which it takes the content of messages."""
+        ...
 
     @property
     def window_size(self) -> int:
@@ -143,7 +223,7 @@ class Provider(Protocol):
     async def open(self) -> None: ...
 
     async def close(self) -> None:
-        """Says goodbye to the service; nothing may be sent afterwards."""
+        """Ends its connections; nothing may be sent afterwards."""
         ...
 
     def send(
@@ -152,12 +232,13 @@ class Provider(Protocol):
         """Hands the window over, without retries, and yields (index, outcome) as each is known.
 
         Guarantees exactly one outcome for each message before the iterator ends.
-        `deadline` is a moment of lib.clock.boottime by which the iterator has ended: what was not
-        handed over by then is NotSent, what may have been is InDoubt. The clock is read directly
-        before each hand-over: after a suspension of the machine or a stop of the process nothing
-        more is begun. The answer to an earlier hand-over is still read: it ends a doubt.
+        `deadline` is a moment of lib.clock.boottime by which the iterator has ended: a message that
+        was not handed over by then is NotSent, one that may have been is InDoubt. The clock is read
+        directly before each hand-over: after a suspension of the machine or a stop of the process
+        nothing more is begun. The answer to an earlier hand-over is still read: it ends a doubt.
         The same holds when the iterating task is cancelled: the remaining outcomes are still
         yielded, and then CancelledError is raised.
-        Whoever leaves earlier closes the generator (contextlib.aclosing), which ends the calls.
+        A caller that stops earlier closes the generator (contextlib.aclosing), which ends the
+        calls.
         """
         ...

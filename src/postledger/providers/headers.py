@@ -75,9 +75,9 @@ def parameter(name: str, value: str) -> str:
 
 
 def check(name: str, value: str) -> None:
-    found = _FORBIDDEN.search(value)
-    if found is not None:
-        raise InvalidHeaderError(f"{name} holds the forbidden character U+{ord(found[0]):04X}.")
+    match = _FORBIDDEN.search(value)
+    if match is not None:
+        raise InvalidHeaderError(f"{name} contains the forbidden character U+{ord(match[0]):04X}.")
 
 
 def _is_plain(value: str) -> bool:

@@ -1,4 +1,4 @@
-"""Makes the bytes of one mail: the same letter and reference always give the same bytes.
+"""Writes the bytes of one mail: the same letter and reference always give the same bytes.
 
 Lines end with CRLF and nothing else; bodies are quoted-printable or base64, so every line is short
 and ASCII. Only an address whose local part is not ASCII puts UTF-8 into the headers, because there
@@ -20,13 +20,13 @@ _CONTENT_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&
 
 
 def compose(parts: Parts, *, reference: str) -> bytes:
-    """The whole mail; raises RefusedError for what must not be put on a wire."""
+    """The complete mail; raises RefusedError for content that must not be put on a wire."""
     return Stencil(parts, boundary=reference.partition("_")[0]).fill(parts.to, reference)
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What one recipient's mail has that the others have not."""
+    """The texts of one recipient's mail that differ from the others'."""
 
     subject: str
     text: Sequence[str]
@@ -34,7 +34,7 @@ class Filling:
 
 
 class Stencil:
-    """A mail made once for many: recipient, reference and values are left to fill in."""
+    """A mail that many recipients share: recipient, reference and values are filled in."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Stencil:
         self._reply_to = headers.mailboxes("Reply-To", parts.reply_to) if parts.reply_to else ""
         self._from = headers.mailboxes("From", (parts.sender,))
         self._date = f"Date: {format_datetime(parts.date)}\r\n"
-        self._rest = "".join(["MIME-Version: 1.0\r\n", *headers.custom(parts.headers)])
+        self._common = "".join(["MIME-Version: 1.0\r\n", *headers.custom(parts.headers)])
         self._subject = headers.text("Subject", parts.subject)
         self._text = text or (Pattern("plain", (parts.text,)) if parts.text else None)
         self._html = html or (Pattern("html", (parts.html,)) if parts.html else None)
@@ -65,9 +65,9 @@ class Stencil:
         lines: str = "",
         sender: Mailbox | None = None,
     ) -> bytes:
-        """The whole mail for one recipient; raises RefusedError where it cannot be addressed.
+        """The complete mail for one recipient; raises RefusedError where it cannot be addressed.
 
-        `lines` are headers of this mail alone, finished; `sender` is who it alone comes from.
+        `lines` are finished headers of this mail alone; `sender` is the From of this mail alone.
         """
         origin = headers.mailboxes("From", (sender,)) if sender else self._from
         subject = headers.text("Subject", filling.subject) if filling else self._subject
@@ -75,7 +75,7 @@ class Stencil:
         head = (
             f"{origin}{headers.mailboxes('To', (to,))}{self._reply_to}"
             f"{subject}{self._date}"
-            f"{identity(reference, self._domain)}{lines}{self._rest}"
+            f"{identity_headers(reference, self._domain)}{lines}{self._common}"
         )
         ready: Ready = {}
         return b"".join(
@@ -90,7 +90,7 @@ class Stencil:
         )
 
     def _frame(self, attachments: Sequence[Attachment], name: str) -> tuple[bytes, bytes, bytes]:
-        """What stands before, between and behind the texts."""
+        """The bytes before, between and after the texts."""
         before, between, after = b"", b"", b""
         if self._text and self._html:
             before, between, after = _multipart("alternative", f"{name}-a")
@@ -101,14 +101,14 @@ class Stencil:
         return before, between, after
 
 
-def identity(reference: str, domain: str) -> str:
-    """The two headers by which a mail is known again: one for the mail, one for this try of it.
+def identity_headers(reference: str, domain: str) -> str:
+    """The two headers that identify a mail: one for the mail, one for this try of it.
 
-    Message-ID leaves the try out: a mail that is sent again after a doubt bears the same one, so
-    whoever receives both can see that they are one. The reference proves that we wrote it.
+    Message-ID leaves the try out: a mail that is sent again after a doubt has the same one, so a
+    reader who receives both can see that they are one. The reference proves that we wrote it.
     """
-    form = _REFERENCE.fullmatch(reference)
-    mail = ids.without_try(form[1]) if form else None
+    match = _REFERENCE.fullmatch(reference)
+    mail = ids.without_try(match[1]) if match else None
     if mail is None:
         msg = f"{reference!r} is not a reference to a delivery"
         raise ValueError(msg)
@@ -116,7 +116,7 @@ def identity(reference: str, domain: str) -> str:
 
 
 def _multipart(kind: str, name: str) -> tuple[bytes, bytes, bytes]:
-    """Its beginning with the first line of its own, that line, and its end."""
+    """Its beginning with the first delimiter, the delimiter, and its end."""
     # Neither quoted-printable nor base64 can contain "=_", so no body can contain the boundary.
     boundary = f"=_{name}"
     line = f"--{boundary}\r\n"

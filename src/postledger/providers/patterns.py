@@ -1,7 +1,7 @@
 """Text parts that are encoded once and cut where values go: only the values are left to encode.
 
-Both encodings allow a line to end anywhere, so what stands before and behind a value stays as it
-is, whatever the value's length.
+Both encodings allow a line to end anywhere, so the bytes before and after a value are the same for
+values of any length.
 """
 
 import binascii
@@ -26,18 +26,18 @@ class Pattern:
 
     def __init__(self, kind: str, literals: Sequence[str]) -> None:
         data = [_encoded(literal) for literal in literals]
-        whole = b"".join(data)
+        joined = b"".join(data)
         # Base64 is the shorter of the two once more than a sixth is not ASCII.
-        is_base64 = len(whole.translate(None, _ASCII)) * 6 > len(whole)
+        is_base64 = len(joined.translate(None, _ASCII)) * 6 > len(joined)
         name = "base64" if is_base64 else "quoted-printable"
         head = f"Content-Type: text/{kind}; charset=utf-8\r\nContent-Transfer-Encoding: {name}"
         self._head = f"{head}\r\n\r\n".encode()
         self._body = _Base64(data) if is_base64 else _QuotedPrintable(data)
 
     def pieces(self, texts: Sequence[str], ready: Ready) -> list[bytes]:
-        """The whole part, its headers included, to be joined with the rest of the mail.
+        """The complete part with its headers, to be joined with the other parts of the mail.
 
-        `ready` is what one mail's parts tell each other: most values stand in several places.
+        `ready` is shared by the parts of one mail: most values occur several times.
         """
         return [self._head, *self._body.pieces(texts, ready)]
 
@@ -49,24 +49,24 @@ def _encoded(text: str) -> bytes:
     try:
         return _LINE_END.sub("\r\n", text).encode()
     except UnicodeEncodeError:
-        raise InvalidContentError("A text of the mail holds half a character.") from None
+        raise InvalidContentError("A text of the mail contains an unpaired surrogate.") from None
 
 
 class _QuotedPrintable:
     def __init__(self, data: Sequence[bytes]) -> None:
-        self._pieces = [*(_open(piece) for piece in data[:-1]), _quoted_printable(data[-1])]
-        self._rest = self._pieces[1:]
+        last = _quoted_printable_lines(data[-1]) + b"\r\n"
+        self._first, *self._others = [*(_open(piece) for piece in data[:-1]), last]
 
     def pieces(self, texts: Sequence[str], ready: Ready) -> list[bytes]:
-        found = [self._pieces[0]]
-        for text, piece in zip(texts, self._rest, strict=True):
+        pieces = [self._first]
+        for text, piece in zip(texts, self._others, strict=True):
             encoded = ready.get(text)
             if encoded is None:
                 is_plain = _PLAIN.fullmatch(text)
                 encoded = f"{text}=\r\n".encode() if is_plain else _open(_encoded(text))
                 ready[text] = encoded
-            found += (encoded, piece)
-        return found
+            pieces += (encoded, piece)
+        return pieces
 
 
 # Nothing in it has to be encoded, and a soft line end finds room behind it.
@@ -74,43 +74,39 @@ _PLAIN = re.compile(r"[ -<>-~]{0,75}")
 
 
 def _open(data: bytes) -> bytes:
-    """Encoded, with a soft line end behind it: the text goes on, on a line of its own."""
-    # With a letter behind it while it is encoded, room for the soft line end is kept.
-    return _lines_of(data + b"X")[:-1] + b"=\r\n"
+    """Encoded, with a soft line end after it: the text goes on, on a line of its own."""
+    # With a letter after it while it is encoded, room for the soft line end is kept.
+    return _quoted_printable_lines(data + b"X")[:-1] + b"=\r\n"
 
 
-def _quoted_printable(data: bytes) -> bytes:
-    return _lines_of(data) + b"\r\n"
-
-
-def _lines_of(data: bytes) -> bytes:
+def _quoted_printable_lines(data: bytes) -> bytes:
     # b2a_qp takes the kind of line end from its first line, and so may leave bare line feeds.
     return binascii.b2a_qp(data, istext=True).replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
 
 
 class _Base64:
-    """Three bytes are four signs, so each text is encoded for the three places it may begin at."""
+    """Three bytes are four signs, so each text is encoded for the three offsets it may begin at."""
 
     def __init__(self, data: Sequence[bytes]) -> None:
         self._first = _thirds(data[0], 0)
         self._others = [[_thirds(piece, taken) for taken in range(3)] for piece in data[1:]]
 
     def pieces(self, texts: Sequence[str], _ready: Ready) -> list[bytes]:
-        _, encoded, rest = self._first
-        found = [encoded]
-        for text, places in zip(texts, self._others, strict=True):
-            value = rest + _encoded(text)
-            taken, encoded, rest = places[-len(value) % 3]
+        _, encoded, remaining = self._first
+        pieces = [encoded]
+        for text, offsets in zip(texts, self._others, strict=True):
+            value = remaining + _encoded(text)
+            taken, encoded, remaining = offsets[-len(value) % 3]
             value += taken
-            if len(value) % 3:  # what comes behind is too short to fill up the last three
+            if len(value) % 3:  # the next text is too short to fill up the last three
                 cut = len(value) // 3 * 3
-                value, rest = value[:cut], value[cut:]
-            found += (base64(value), encoded)
-        return [*found, base64(rest)]
+                value, remaining = value[:cut], value[cut:]
+            pieces += (base64(value), encoded)
+        return [*pieces, base64(remaining)]
 
 
 def _thirds(data: bytes, taken: int) -> tuple[bytes, bytes, bytes]:
-    """What goes to the text before it, what is encoded by itself, what is left for the next."""
+    """The bytes for the text before it, those encoded by themselves, and those for the next."""
     end = taken + max(0, len(data) - taken) // 3 * 3
     return data[:taken], base64(data[taken:end]), data[end:]
 

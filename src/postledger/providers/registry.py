@@ -1,11 +1,11 @@
-"""Which kinds of provider exist, and where; a vendor's module is imported on first use."""
+"""The kinds of provider, and the protocol of their modules, which are imported on first use."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
 from postledger.lib.errors import RefusedError
-from postledger.providers.base import Provider
+from postledger.providers.base import FailedCheck, Provider, ProviderEvent
 
 KINDS: Mapping[str, str] = {
     "sandbox": "postledger.providers.sandbox.provider",
@@ -25,6 +25,14 @@ class Vendor(Protocol):
 
         Raises pydantic's ValidationError, which names every wrong setting.
         """
+        ...
+
+    async def check(self, settings: Mapping[str, object]) -> FailedCheck | None:
+        """Asks the service, within seconds, whether it lets the account in; sends nothing."""
+        ...
+
+    def parse_events(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderEvent]:
+        """The events of one call of the vendor's webhook; raises ValueError for a bad body."""
         ...
 
 

@@ -1,88 +1,90 @@
-"""Carries one window over several lanes and sees to it that each message gets one outcome."""
+"""Sends one window by several workers at once, so that each message gets exactly one outcome."""
 
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 
 from postledger.providers.base import InDoubt, NotSent, Outcome
 
 
-class Turns:
+class WindowQueue:
     """Deals out the positions of one window, in order, and collects one outcome for each."""
 
     def __init__(self, size: int) -> None:
-        self.why_not = "the window ended before its turn"
+        self.not_sent_reason = "the window ended before it was begun"
         self._waiting = deque(range(size))
-        self._open: set[int] = set()
+        self._taken: set[int] = set()
         self._put_back: dict[int, Outcome] = {}
         self._reports: deque[tuple[int, Outcome]] = deque()
-        self._news = asyncio.Event()
+        self._has_reports = asyncio.Event()
 
     def take(self) -> int | None:
         if not self._waiting:
             return None
         index = self._waiting.popleft()
-        self._open.add(index)
+        self._taken.add(index)
         return index
 
     def put_back(self, index: int, outcome: Outcome) -> None:
-        """Leaves a message to the other lanes; if none of them takes it, this is its outcome."""
-        self._open.remove(index)
+        """Leaves a message to the other workers; if none of them takes it, this is its outcome."""
+        self._taken.remove(index)
         self._waiting.appendleft(index)
         self._put_back[index] = outcome
 
     def report(self, index: int, outcome: Outcome) -> None:
-        self._open.remove(index)
+        self._taken.remove(index)
         self._reports.append((index, outcome))
-        self._news.set()
+        self._has_reports.set()
 
     def wake(self, _: object = None) -> None:
-        self._news.set()
+        self._has_reports.set()
 
-    async def news(self) -> None:
-        await self._news.wait()
-        self._news.clear()
+    async def wait_for_reports(self) -> None:
+        await self._has_reports.wait()
+        self._has_reports.clear()
 
-    def reported(self) -> deque[tuple[int, Outcome]]:
+    def take_reports(self) -> deque[tuple[int, Outcome]]:
         reports, self._reports = self._reports, deque()
         return reports
 
-    def leftovers(self) -> deque[tuple[int, Outcome]]:
-        """Closes the books: what nobody took, and what a lane took and never reported on."""
-        left = self.reported()
-        left.extend((index, InDoubt("its hand-over ended in an error")) for index in self._open)
-        not_sent = NotSent(self.why_not)
-        left.extend((index, self._put_back.get(index, not_sent)) for index in self._waiting)
-        self._open.clear()
+    def close(self) -> deque[tuple[int, Outcome]]:
+        """The last outcomes, also of messages not taken, or taken and never reported on."""
+        last = self.take_reports()
+        last.extend((index, InDoubt("its hand-over ended in an error")) for index in self._taken)
+        not_sent = NotSent(self.not_sent_reason)
+        last.extend((index, self._put_back.get(index, not_sent)) for index in self._waiting)
+        self._taken.clear()
         self._waiting.clear()
-        return left
+        return last
 
 
-type Lane = Callable[[Turns], Awaitable[None]]
+type WindowWorker = Callable[[WindowQueue], Coroutine[None, None, None]]
 
 
-async def carry(turns: Turns, lane: Lane, lanes: int) -> AsyncGenerator[tuple[int, Outcome]]:
-    """Runs the lanes and yields every outcome; a cancellation, or a lane's error, comes last.
+async def run_workers(
+    queue: WindowQueue, worker: WindowWorker, count: int
+) -> AsyncGenerator[tuple[int, Outcome]]:
+    """Runs the workers and yields every outcome; a cancellation, or a worker's error, comes last.
 
-    A cancelled lane must report what it holds before it ends.
-    No lane outlives the iterator, also when its reader walks away.
+    A cancelled worker must report on the message it has before it ends.
+    No worker outlives the iterator, also when its reader stops early.
     """
-    tasks = [asyncio.ensure_future(_run(lane, turns)) for _ in range(lanes)]
+    tasks = [asyncio.create_task(worker(queue)) for _ in range(count)]
     for task in tasks:
-        task.add_done_callback(turns.wake)
+        task.add_done_callback(queue.wake)
     cancelled: asyncio.CancelledError | None = None
     try:
         while cancelled is None and not all(task.done() for task in tasks):
             try:
-                await turns.news()
+                await queue.wait_for_reports()
             except asyncio.CancelledError as error:
                 cancelled = error
-            for report in turns.reported():
+            for report in queue.take_reports():
                 yield report
     finally:
         errors = await _end(tasks)
-    for report in turns.leftovers():
+    for report in queue.close():
         yield report
     if cancelled is not None:
         raise cancelled
@@ -90,12 +92,8 @@ async def carry(turns: Turns, lane: Lane, lanes: int) -> AsyncGenerator[tuple[in
         raise errors[0]
 
 
-async def _run(lane: Lane, turns: Turns) -> None:
-    await lane(turns)
-
-
-async def _end(tasks: Sequence[asyncio.Future[None]]) -> list[BaseException]:
-    """Waits also through further cancellations: a cancelled lane ends without waiting itself."""
+async def _end(tasks: Sequence[asyncio.Task[None]]) -> list[BaseException]:
+    """Waits also through further cancellations: a cancelled worker ends without waiting itself."""
     for task in tasks:
         task.cancel()
     while not all(task.done() for task in tasks):

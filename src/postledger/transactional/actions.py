@@ -1,4 +1,4 @@
-"""Takes requests for mail: validates them, and writes all of a request or nothing."""
+"""Accepts requests for mail: validates them, and writes all mails of a request or none."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
 
+from postledger.accounts.queries import SenderRequiredError, UnknownSenderError
+from postledger.contacts.models import Contact
 from postledger.deliveries import ledger
-from postledger.deliveries.entries import Body, Line
+from postledger.deliveries.entries import Body, NewDelivery
 from postledger.deliveries.reasons import Reason
 from postledger.lib import crashpoints, wake
 from postledger.lib.crashpoints import Point
@@ -17,17 +20,23 @@ from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.observability import metrics
 from postledger.providers import addresses
-from postledger.transactional import filling, flows, idempotency, recipients, validation, values
-from postledger.transactional.flows import Flow
+from postledger.transactional import idempotency, rendering, sender_streams, validation
 from postledger.transactional.idempotency import Key, KeyTakenError
-from postledger.transactional.recipients import Found
-from postledger.transactional.values import Answer, Flaw, MailRequest, Reference, Validation
+from postledger.transactional.requests import (
+    ContactReference,
+    InvalidMailError,
+    Issue,
+    MailRequest,
+    Receipt,
+    Validation,
+)
+from postledger.transactional.sender_streams import SenderStream
+
+type _Contacts = Mapping[ContactReference, Contact]
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
-    """Who asks, in which request, and when."""
-
+class _Request:
     workspace_id: int
     is_test: bool
     request_id: str
@@ -35,16 +44,19 @@ class _Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class _Post:
-    """A mail that may be written: into which stream, and when it is due."""
+class _PreparedMail:
+    """A valid mail, its stream, and the time it is due."""
 
-    flow: Flow
-    line: Line
+    stream: SenderStream
+    line: NewDelivery
     due_at: datetime | None  # None: at once, by the database's clock
-    reason: Reason
+
+    @property
+    def reason(self) -> Reason:
+        return Reason.SCHEDULED if self.due_at else Reason.READY
 
 
-def accept(  # noqa: PLR0913  what a request is, each part by its name
+def accept(  # noqa: PLR0913  the parts of a request, each by its name
     workspace_id: int,
     *,
     mails: Sequence[MailRequest],
@@ -52,102 +64,132 @@ def accept(  # noqa: PLR0913  what a request is, each part by its name
     now: datetime,
     is_test: bool = False,
     idempotency_key: str | None = None,
-) -> Answer:
-    """Takes some mails, all of them or none, and says under which ids.
+) -> Receipt:
+    """Stores all of the mails or none. Idempotent by (workspace, key): a repeat writes nothing and
+    returns the first receipt.
 
-    Idempotent by (workspace, key): a repeat writes nothing and gets the answer of the first.
     Without a key, mails of one sender are one statement, which is its own transaction.
     """
-    asking = _Asking(workspace_id, is_test, request_id, now)
+    request = _Request(workspace_id, is_test, request_id, now)
     if idempotency_key is None:
-        return _taken(asking, mails, None)
-    key = Key(idempotency_key, values.digest(mails, is_test=is_test))
+        return _accept(request, mails, None)
+    key = Key(idempotency_key, idempotency.digest_request(mails, is_test=is_test))
     try:
-        return _taken(asking, mails, key)
+        return _accept(request, mails, key)
     except (KeyTakenError, RefusedError):
-        # What is refused today may have been taken when it was first asked for.
-        known = idempotency.answered(workspace_id, key=key)
-        if known is None:
+        # A request that is refused now may have been accepted the first time.
+        receipt = idempotency.find_receipt(workspace_id, key=key)
+        if receipt is None:
             raise
-        return known
+        return receipt
 
 
-def _taken(asking: _Asking, mails: Sequence[MailRequest], key: Key | None) -> Answer:
-    posts = _posts(asking, mails)
+def _accept(request: _Request, mails: Sequence[MailRequest], key: Key | None) -> Receipt:
+    prepared = _prepare_all(request, mails)
     try:
-        answer = _written(asking, posts, key)
+        receipt = _write(request, prepared, key)
     except ledger.StreamClosedError:
-        fresh = {flow: _reopened(asking, flow) for flow in {post.flow for post in posts}}
-        posts = [replace(post, flow=fresh[post.flow]) for post in posts]
-        answer = _written(asking, posts, key)
-    crashpoints.reached(Point.AFTER_ACCEPT_BEFORE_BELL)
-    for stream_id in {post.flow.stream_id for post in posts if post.reason is Reason.READY}:
-        _ring_after_commit(stream_id)
-    return answer
+        streams = {
+            stream: sender_streams.replace_if_cancelled(
+                request.workspace_id, stream, is_test=request.is_test
+            )
+            for stream in {mail.stream for mail in prepared}
+        }
+        prepared = [replace(mail, stream=streams[mail.stream]) for mail in prepared]
+        receipt = _write(request, prepared, key)
+    crashpoints.reached(Point.AFTER_ACCEPT_BEFORE_WAKE_UP)
+    for stream_id in {mail.stream.stream_id for mail in prepared if mail.reason is Reason.READY}:
+        _wake_after_commit(stream_id)
+    return receipt
 
 
-def _ring_after_commit(stream_id: int) -> None:
+def _wake_after_commit(stream_id: int) -> None:
     def ring() -> None:
-        wake.ring(stream_id)
+        wake.notify(stream_id)
 
-    # Robust: a bell that cannot be rung costs time, not mail. The request was taken.
+    # Robust: a failed wake-up delays the mail, and must not fail a request that was accepted.
     transaction.on_commit(ring, robust=True)
 
 
-def _reopened(asking: _Asking, flow: Flow) -> Flow:
-    return flows.reopened(asking.workspace_id, flow, is_test=asking.is_test)
-
-
-def _posts(asking: _Asking, mails: Sequence[MailRequest]) -> list[_Post]:
-    """What is to be written; one wrong mail is the refusal of the whole request."""
-    put = [filling.filled(asking.workspace_id, mail) for mail in mails]
-    broken = [
-        validation.integrity(mail, now=asking.now) if isinstance(mail, MailRequest) else mail
-        for mail in put
-    ]
-    sound = [mail for mail in put if isinstance(mail, MailRequest)]
-    contacts = recipients.find(
-        asking.workspace_id, [mail.recipient for mail in sound if mail.recipient is not None]
+def _prepare_all(request: _Request, mails: Sequence[MailRequest]) -> list[_PreparedMail]:
+    """Raises InvalidMailError with the issues of every invalid mail."""
+    rendered = [_render(request, mail) for mail in mails]
+    contacts = _find_contacts(
+        request.workspace_id,
+        [mail.recipient for mail in rendered if isinstance(mail, MailRequest) and mail.recipient],
     )
-    posts: list[_Post] = []
-    all_flaws: list[Flaw] = []
-    for index, (mail, flaws) in enumerate(zip(put, broken, strict=True)):
-        post = flaws or _post(asking, mail, contacts)  # type: ignore[arg-type]  # sound without flaws
-        if isinstance(post, _Post):
-            posts.append(post)
+    prepared: list[_PreparedMail] = []
+    issues: list[Issue] = []
+    for index, mail in enumerate(rendered):
+        result = _prepare(request, mail, contacts) if isinstance(mail, MailRequest) else mail
+        if isinstance(result, _PreparedMail):
+            prepared.append(result)
         else:
-            metrics.VALIDATION_FAILURES.add(code=post[0].code)
-            all_flaws += [replace(flaw, index=index) for flaw in post]
-    if all_flaws:
-        raise values.refusal(all_flaws)
-    return posts
+            metrics.VALIDATION_FAILURES.add(code=result[0].code)
+            issues += [replace(issue, index=index) for issue in result]
+    if issues:
+        raise InvalidMailError(issues)
+    return prepared
 
 
-def _post(
-    asking: _Asking, mail: MailRequest, contacts: Mapping[Reference, Found]
-) -> _Post | list[Flaw]:
+def _render(request: _Request, mail: MailRequest) -> MailRequest | list[Issue]:
+    rendered = rendering.render(request.workspace_id, mail)
+    if not isinstance(rendered, MailRequest):
+        return rendered
+    return validation.check_payload(rendered, now=request.now) or rendered
+
+
+def _find_contacts(workspace_id: int, references: Sequence[ContactReference]) -> _Contacts:
+    """The contacts that are not deleted; where a reference has two ids, both must match.
+
+    One statement for any number of references, and no statement without any.
+    """
+    if not references:
+        return {}
+    ids = [reference.id for reference in references if reference.id is not None]
+    names = [reference.external_id for reference in references if reference.external_id is not None]
+    rows = Contact.objects.only("pk", "external_id", "address").filter(
+        Q(pk__in=ids) | Q(external_id__in=names), workspace_id=workspace_id, deleted_at=None
+    )
+    by_id = {contact.pk: contact for contact in rows}
+    by_name = {contact.external_id: contact for contact in by_id.values()}
+    contacts: dict[ContactReference, Contact] = {}
+    for reference in references:
+        if reference.id is None:
+            contact = by_name.get(reference.external_id)
+        else:
+            contact = by_id.get(reference.id)
+        if contact and reference.external_id in {None, contact.external_id}:
+            contacts[reference] = contact
+    return contacts
+
+
+def _prepare(
+    request: _Request, mail: MailRequest, contacts: _Contacts
+) -> _PreparedMail | list[Issue]:
     contact = contacts.get(mail.recipient) if mail.recipient else None
     try:
-        flow = flows.find(
-            asking.workspace_id, sender=mail.sender, is_test=asking.is_test, now=asking.now
+        stream = sender_streams.find_stream(
+            request.workspace_id, sender=mail.sender, is_test=request.is_test, now=request.now
         )
-    except (flows.UnknownSenderError, flows.SenderRequiredError) as error:
-        return [Flaw(Validation.INVALID_PAYLOAD, "sender", str(error))]
-    flaws = validation.recipient(mail, contact_address=contact.address if contact else None)
-    flaws = flaws or validation.template(mail)
-    if flaws:
-        return flaws
-    is_later = mail.send_at is not None and mail.send_at > asking.now
-    return _Post(
-        flow=flow,
-        line=_line(mail, contact, asking.request_id),
-        due_at=mail.send_at if is_later else None,
-        reason=Reason.SCHEDULED if is_later else Reason.READY,
+    except (UnknownSenderError, SenderRequiredError) as error:
+        return [Issue(Validation.INVALID_PAYLOAD, "sender", str(error))]
+    issues = validation.check_recipient(mail, contact_address=contact.address if contact else None)
+    issues = issues or validation.check_content(mail)
+    if issues:
+        return issues
+    is_later = mail.send_at is not None and mail.send_at > request.now
+    line = NewDelivery(
+        addresses.canonical(mail.to),
+        contact_id=contact.pk if contact else None,
+        variables=mail.template.variables if mail.template else None,
+        body=_body(mail, request.request_id),
     )
+    return _PreparedMail(stream, line, due_at=mail.send_at if is_later else None)
 
 
-def _line(mail: MailRequest, contact: Found | None, request_id: str) -> Line:
-    body = Body(
+def _body(mail: MailRequest, request_id: str) -> Body:
+    return Body(
         subject=mail.subject,
         html=mail.html,
         text=mail.text,
@@ -159,27 +201,21 @@ def _line(mail: MailRequest, contact: Found | None, request_id: str) -> Line:
         attachments=mail.attachments,
         letter=mail.letter,
     )
-    return Line(
-        addresses.canonical(mail.to),
-        contact_id=contact.id if contact else None,
-        variables=mail.template.variables if mail.template else None,
-        body=body,
-    )
 
 
-def _written(asking: _Asking, posts: Sequence[_Post], key: Key | None) -> Answer:
+def _write(request: _Request, prepared: Sequence[_PreparedMail], key: Key | None) -> Receipt:
     groups: defaultdict[tuple[int, datetime | None, Reason], list[int]] = defaultdict(list)
-    for index, post in enumerate(posts):
-        groups[post.flow.stream_id, post.due_at, post.reason].append(index)
+    for index, mail in enumerate(prepared):
+        groups[mail.stream.stream_id, mail.due_at, mail.reason].append(index)
     ids: dict[int, str] = {}
     is_one_statement = key is None and len(groups) == 1
     with nullcontext() if is_one_statement else transaction.atomic():
         for (stream_id, due_at, reason), indexes in groups.items():
-            lines = [posts[index].line for index in indexes]
+            lines = [prepared[index].line for index in indexes]
             positions = ledger.enqueue(stream_id, lines, due_at=due_at, reason=reason)
             for index, position in zip(indexes, positions, strict=True):
                 ids[index] = DeliveryId(stream_id, position).text()
-        answer = Answer(asking.request_id, tuple(ids[index] for index in range(len(posts))))
+        receipt = Receipt(request.request_id, tuple(ids[index] for index in range(len(prepared))))
         if key is not None:
-            idempotency.remember(asking.workspace_id, key=key, answer=answer)
-    return answer
+            idempotency.store_receipt(request.workspace_id, key=key, receipt=receipt)
+    return receipt

@@ -1,4 +1,4 @@
-"""Names the app that takes single mails, one request each."""
+"""Registers the app that accepts mail by API request."""
 
 from django.apps import AppConfig
 

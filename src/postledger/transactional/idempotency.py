@@ -1,63 +1,90 @@
-"""Remembers under its key what a request was answered, so that a repeat changes nothing."""
+"""Stores the receipt of a request under its key, so that a repeat changes nothing."""
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from hashlib import sha256
 from typing import ClassVar
 
 from django.db import connection
 
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import ConflictError
+from postledger.providers.base import Attachment
 from postledger.transactional import models
-from postledger.transactional.values import Answer
+from postledger.transactional.requests import (
+    ContactReference,
+    MailRequest,
+    Receipt,
+    TemplateReference,
+)
 
 
-class KeyReusedError(RefusedError):
+class KeyReusedError(ConflictError):
     code: ClassVar[str] = "idempotency_key_reused"
 
 
 class KeyTakenError(Exception):
-    """Another request has taken the key: undo what was written, and give its answer."""
+    """Another request has taken the key: roll back, and answer with its receipt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A caller's name for one request, and the digest of what that request asks for."""
+    """A caller's name for one request, and the digest of that request."""
 
     text: str
     digest: bytes
 
 
-_REMEMBER = """
+def digest_request(mails: Sequence[MailRequest], *, is_test: bool) -> bytes:
+    """Equal for requests with equal content, however their JSON was written.
+
+    A test and a live request differ: neither must get the other's receipt.
+    """
+    digest = sha256(b"test" if is_test else b"live")
+    for mail in mails:
+        digest.update(json.dumps(mail, default=_encode, sort_keys=True).encode())
+    return digest.digest()
+
+
+def _encode(value: object) -> object:
+    match value:
+        case bytes():
+            return sha256(value).hexdigest()
+        case datetime():
+            return value.timestamp()
+        case Mapping():
+            return dict(value)
+        case MailRequest() | TemplateReference() | ContactReference() | Attachment():
+            return {field.name: getattr(value, field.name) for field in fields(value)}
+        case _:
+            raise TypeError(type(value))
+
+
+_INSERT = """
 INSERT INTO transactional_idempotencykey (workspace_id, key, digest, answer)
 VALUES (%s, %s, %s, jsonb_build_object('request_id', %s::text, 'ids', %s::text[]))
 ON CONFLICT (workspace_id, key) DO NOTHING
 """
 
 
-def remember(workspace_id: int, *, key: Key, answer: Answer) -> None:
-    """Takes the key in the caller's transaction; waits for a twin that is about to take it."""
-    params: list[int | str | bytes | list[str]] = [
-        *(workspace_id, key.text, key.digest, answer.request_id),
-        list(answer.ids),
-    ]
+def store_receipt(workspace_id: int, *, key: Key, receipt: Receipt) -> None:
+    """Takes the key in the caller's transaction; waits for a concurrent request under the key."""
+    ids = list(receipt.ids)
     with connection.cursor() as cursor:
-        cursor.execute(_REMEMBER, params)
+        cursor.execute(_INSERT, (workspace_id, key.text, key.digest, receipt.request_id, ids))
         if cursor.rowcount != 1:
             raise KeyTakenError
 
 
-def answered(workspace_id: int, *, key: Key) -> Answer | None:
-    """What the request under this key was answered; refused if that was another request."""
-    row = (
-        models.IdempotencyKey.objects.filter(workspace_id=workspace_id, key=key.text)
-        .values_list("digest", "answer")
-        .first()
-    )
+def find_receipt(workspace_id: int, *, key: Key) -> Receipt | None:
+    """The receipt under this key; refuses a key that another request has used."""
+    row = models.IdempotencyKey.objects.filter(workspace_id=workspace_id, key=key.text).first()
     if row is None:
         return None
-    digest, answer = row
-    if bytes(digest) != key.digest:
+    if bytes(row.digest) != key.digest:
         raise KeyReusedError(
             f"The idempotency key {key.text!r} was used before for another request."
             " Nothing was stored. Send the same body, or use a new key."
         )
-    return Answer(answer["request_id"], tuple(answer["ids"]))
+    return Receipt(row.answer["request_id"], tuple(row.answer["ids"]))

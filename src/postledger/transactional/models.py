@@ -1,4 +1,4 @@
-"""What makes a repeated request the same request, and which stream carries a sender's mail."""
+"""Idempotency keys, and the monthly streams of senders."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -7,15 +7,12 @@ from postledger.accounts.models import Sender, Workspace
 
 
 class IdempotencyKey(models.Model):
-    """A request that was taken under a key: asked again, it gets the same answer.
-
-    In a table of its own, not in monthly parts: a month's end does not make a key new.
-    """
+    """An accepted request: a repeat under its key gets the same receipt, also in later months."""
 
     pk = models.CompositePrimaryKey("workspace_id", "key")
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
     key = models.TextField()
-    digest = models.BinaryField()  # of the request's body: another body under the key is refused
+    digest = models.BinaryField()  # of the request: another one under the key is refused
     answer = models.JSONField()
     created_at = models.DateTimeField(db_default=Now())
 

@@ -1,11 +1,7 @@
-"""The validations of a mail that is asked for, in their order: integrity, recipient, template.
-
-That its line in the outbox exists, the fourth of them, is so by itself at the door: taking the
-request writes it.
-"""
+"""The validations of a mail, in their order: payload, recipient, content."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -15,158 +11,148 @@ from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses, headers, mime
 from postledger.providers.base import Mailbox, Parts
-from postledger.transactional.values import Flaw, MailRequest, Named, Reference, Validation
+from postledger.transactional.requests import ContactReference, Issue, MailRequest, Validation
 
-MOST_ATTACHMENTS = 10
-MOST_ATTACHED_BYTES = 7_340_032
-MOST_HEADERS = 20
-MOST_TAGS = 10
-FURTHEST = timedelta(days=30)
+MAX_ATTACHMENTS = 10
+MAX_ATTACHED_BYTES = 7_340_032
+MAX_HEADERS = 20
+MAX_TAGS = 10
+MAX_DELAY = timedelta(days=30)
 TAG = "[A-Za-z0-9_-]{1,64}"
 
-_LONGEST_NAME = 255
-_LONGEST_HEADER = 2_000
-_LARGEST_VARIABLES = 65_536
-_LONGEST_TEXT = checks.MAX_HTML_BYTES
+_MAX_NAME = 255
+_MAX_HEADER = 2_000
+_MAX_VARIABLES = 65_536
 _TAG = re.compile(TAG)
 
-# What a trial of the composer needs besides what the caller decides.
-_SOMEBODY = Mailbox("a@example.com")
-_SOME_DAY = datetime(2000, 1, 1, tzinfo=UTC)
-_SOME_ID = DeliveryId(0, 0).text()
+# The composer is tried with these in place of what the caller does not decide.
+_ANY_MAILBOX = Mailbox("a@example.com")
+_ANY_DATE = datetime(2000, 1, 1, tzinfo=UTC)
+_ANY_ID = DeliveryId(0, 0).text()
 
 
-def integrity(mail: MailRequest, *, now: datetime) -> list[Flaw]:
-    """Whether the request agrees with itself, can be stored, and can be written on a wire."""
-    unstorable = [*_unstorable(mail), *_variables(mail.template)]
-    return unstorable or [
-        *_sizes(mail),
-        *_reference(mail.recipient, mail.to),
-        *_time(mail.send_at, now),
-        *_wire(mail),
+def check_payload(mail: MailRequest, *, now: datetime) -> list[Issue]:
+    """Whether the request agrees with itself, can be stored, and can be composed as MIME."""
+    issues = list(_check_storable(mail)) or [
+        *_check_sizes(mail),
+        *_check_reference(mail.recipient, mail.to),
+        *_check_time(mail.send_at, now),
+        *_check_composable(mail),
     ]
+    return [Issue(Validation.INVALID_PAYLOAD, field, detail) for field, detail in issues]
 
 
-def recipient(mail: MailRequest, *, contact_address: str | None) -> list[Flaw]:
-    """Whether the address is one, and is that of the contact that was named, if one was."""
+def check_recipient(mail: MailRequest, *, contact_address: str | None) -> list[Issue]:
+    """Whether the address is valid, and is the address of the contact that the request names."""
     try:
         address = addresses.canonical(mail.to)
     except RefusedError as error:
-        return [Flaw(Validation.INVALID_EMAIL, "to", str(error))]
+        return [Issue(Validation.INVALID_EMAIL, "to", str(error))]
     if mail.recipient is None or (contact_address or "").lower() == address.lower():
         return []
     detail = (
         "This workspace has no contact with this id and this address; perhaps it was deleted."
         " Check both, or leave recipient out."
     )
-    return [Flaw(Validation.RECIPIENT_NOT_FOUND, "recipient", detail)]
+    return [Issue(Validation.RECIPIENT_NOT_FOUND, "recipient", detail)]
 
 
-def template(mail: MailRequest) -> list[Flaw]:
+def check_content(mail: MailRequest) -> list[Issue]:
     """Whether the subject and the HTML may be sent."""
     return [
-        Flaw(Validation.INVALID_TEMPLATE, found.place, f"{found.code}: {found.remedy}")
-        for found in checks.findings(subject=mail.subject, html=mail.html)
+        Issue(Validation.INVALID_TEMPLATE, finding.place, f"{finding.code}: {finding.remedy}")
+        for finding in checks.findings(subject=mail.subject, html=mail.html)
     ]
 
 
-def _flaw(place: str, detail: str) -> Flaw:
-    return Flaw(Validation.INVALID_PAYLOAD, place, detail)
+type _Issues = Iterator[tuple[str, str]]  # the field, and what is wrong with it
 
 
-def _unstorable(mail: MailRequest) -> Iterator[Flaw]:
-    named = mail.recipient or Reference("")
-    for place, text in (
+def _check_storable(mail: MailRequest) -> _Issues:
+    reference = mail.recipient or ContactReference("")
+    for field, text in (
         *(("to", mail.to), ("to.name", mail.to_name), ("reply_to", mail.reply_to)),
         *(("subject", mail.subject), ("html", mail.html), ("text", mail.text)),
-        *(("sender", mail.sender), ("recipient.external_id", named.external_id)),
+        *(("sender", mail.sender), ("recipient.external_id", reference.external_id)),
         *(("headers", name + value) for name, value in mail.headers.items()),
         *(("attachments", part.filename + part.content_type) for part in mail.attachments),
     ):
         if text and not _is_storable(text):
-            yield _flaw(place, "It holds U+0000 or half a character; remove it.")
-
-
-def _variables(named: Named | None) -> Iterator[Flaw]:
-    """They are kept with the mail, so that it can be made again."""
-    found = values.flaw(named.variables, most=_LARGEST_VARIABLES) if named else None
-    if found:
-        yield _flaw("template.variables", found)
+            yield field, "Contains a NUL byte or an unpaired surrogate; remove it."
+    # They are stored with the mail, so that it can be rendered again.
+    variables = mail.template.variables if mail.template else {}
+    if detail := values.find_flaw(variables, most=_MAX_VARIABLES):
+        yield "template.variables", detail
 
 
 def _is_storable(text: str) -> bool:
-    """PostgreSQL stores no NUL, and half a character has no bytes."""
     try:
         return "\x00" not in text and (text.isascii() or bool(text.encode()))
     except UnicodeEncodeError:
         return False
 
 
-def _sizes(mail: MailRequest) -> Iterator[Flaw]:
-    names = [len(part.filename) for part in mail.attachments]
-    values = [len(value) for value in mail.headers.values()]
-    for place, what, count, most in (
-        ("to.name", "characters", len(mail.to_name), _LONGEST_NAME),
-        ("text", "characters", len(mail.text), _LONGEST_TEXT),
-        ("headers", "headers", len(mail.headers), MOST_HEADERS),
-        ("headers", "characters in a value", max(values, default=0), _LONGEST_HEADER),
-        ("tags", "tags", len(mail.tags), MOST_TAGS),
-        ("attachments", "attachments", len(mail.attachments), MOST_ATTACHMENTS),
-        ("attachments", "characters in a name", max(names, default=0), _LONGEST_NAME),
-        ("attachments", "bytes in all", _attached_bytes(mail), MOST_ATTACHED_BYTES),
+def _check_sizes(mail: MailRequest) -> _Issues:
+    names = [part.filename for part in mail.attachments]
+    attached_bytes = sum(len(part.content) for part in mail.attachments)
+    for field, unit, count, most in (
+        ("to.name", "characters", len(mail.to_name), _MAX_NAME),
+        ("text", "characters", len(mail.text), checks.MAX_HTML_BYTES),
+        ("headers", "headers", len(mail.headers), MAX_HEADERS),
+        ("headers", "characters in a value", _longest(mail.headers.values()), _MAX_HEADER),
+        ("tags", "tags", len(mail.tags), MAX_TAGS),
+        ("attachments", "attachments", len(mail.attachments), MAX_ATTACHMENTS),
+        ("attachments", "characters in a name", _longest(names), _MAX_NAME),
+        ("attachments", "bytes in total", attached_bytes, MAX_ATTACHED_BYTES),
     ):
         if count > most:
-            yield _flaw(place, f"There are {count} {what}; at most {most} are taken.")
+            yield field, f"Has {count} {unit}; the limit is {most}."
     for tag in mail.tags:
         if not _TAG.fullmatch(tag):
-            detail = f"{tag[:64]!r} is not a tag: write 1 to 64 letters, digits, hyphens and _."
-            yield _flaw("tags", detail)
+            yield "tags", f"{tag[:64]!r} is not a tag: use 1 to 64 letters, digits, hyphens and _."
 
 
-def _attached_bytes(mail: MailRequest) -> int:
-    return sum(len(part.content) for part in mail.attachments)
+def _longest(texts: Iterable[str]) -> int:
+    return max(map(len, texts), default=0)
 
 
-def _reference(named: Reference | None, to: str) -> Iterator[Flaw]:
-    if named is None:
+def _check_reference(reference: ContactReference | None, to: str) -> _Issues:
+    if reference is None:
         return
-    if named.id is None and named.external_id is None:
-        yield _flaw("recipient", "It names nobody; give id, external_id or both.")
-    if named.email.lower() != to.lower():
-        yield _flaw("recipient.email", "It differs from to; give the same address twice.")
+    if reference.id is None and reference.external_id is None:
+        yield "recipient", "Names no contact; give id, external_id or both."
+    if reference.email.lower() != to.lower():
+        yield "recipient.email", "Differs from to; give the same address in both."
 
 
-def _time(send_at: datetime | None, now: datetime) -> Iterator[Flaw]:
+def _check_time(send_at: datetime | None, now: datetime) -> _Issues:
     if send_at is None:
         return
     if send_at.tzinfo is None:
-        yield _flaw("send_at", "It has no time zone; write Z or an offset behind it.")
-    elif send_at - now > FURTHEST:
-        yield _flaw("send_at", f"It is more than {FURTHEST.days} days ahead; ask again later.")
+        yield "send_at", "Has no time zone; append Z or an offset."
+    elif send_at - now > MAX_DELAY:
+        yield "send_at", f"Is more than {MAX_DELAY.days} days ahead; send the request later."
 
 
-def _wire(mail: MailRequest) -> Iterator[Flaw]:
-    """Tries the composer's own rules on every part, so that it has nothing left to refuse.
+def _check_composable(mail: MailRequest) -> _Issues:
+    """Applies the composer's own rules to every part, so that it never refuses an accepted mail.
 
-    The address itself is left to the recipient's validation, which has a code of its own.
+    The address has its own validation, with its own code.
     """
-    place = "subject"
+    field = "subject"
     try:
         headers.check("The subject", mail.subject)
-        place = "to.name"
-        headers.mailboxes("To", (replace(_SOMEBODY, name=mail.to_name),))
-        place = "reply_to"
+        field = "to.name"
+        headers.mailboxes("To", (replace(_ANY_MAILBOX, name=mail.to_name),))
+        field = "reply_to"
         if mail.reply_to is not None:
             addresses.canonical(mail.reply_to)
-        place = "headers"
+        field = "headers"
         list(headers.custom(mail.headers))
-        place = "attachments"
+        field = "attachments"
         if mail.attachments:
-            mime.compose(_letter_around(mail), reference=_SOME_ID)
+            attached = tuple(replace(part, content=b"") for part in mail.attachments)
+            parts = Parts(_ANY_MAILBOX, _ANY_MAILBOX, "", _ANY_DATE, attachments=attached)
+            mime.compose(parts, reference=_ANY_ID)
     except RefusedError as error:
-        yield _flaw(place, str(error))
-
-
-def _letter_around(mail: MailRequest) -> Parts:
-    attached = tuple(replace(part, content=b"") for part in mail.attachments)
-    return Parts(_SOMEBODY, _SOMEBODY, "", _SOME_DAY, attachments=attached)
+        yield field, str(error)

@@ -1,9 +1,8 @@
-"""Keeps programs running: starts them, listens to their heartbeats, and replaces those that hang.
+"""Keeps programs running: starts them, receives their heartbeats, and replaces those that hang.
 
-A program runs as a child process and writes a byte into a pipe every second, from the event loop
-that does its work. The heartbeat proves that this loop turns and nothing else: a loop that waits
-for a database goes on beating, and one whose interpreter is held by a long call does not.
-Children die with their parent, also with one that was killed. Linux only.
+A child process writes a byte into a pipe every second, from the event loop that does its work: a
+loop that waits for a database goes on beating, one that a long call blocks does not.
+Children die with their parent, even if it is killed. Linux only.
 """
 
 import ctypes
@@ -21,18 +20,14 @@ import structlog
 _log = structlog.get_logger(__name__)
 
 BEAT_EVERY = 1.0
-# A loop that turns beats every second; a minute without a beat means that it hangs.
-MOST_SILENCE = 60.0
-# A program beats once it is loaded, which takes its time on a busy machine.
-FIRST_BEAT_WITHIN = 300.0
-# A child that lived so long did not die of its start; the next one is started after the shortest
-# pause.
-LONG_LIFE = 60.0
+MOST_SILENCE = 60.0  # a loop that is silent for longer hangs
+FIRST_BEAT_WITHIN = 300.0  # loading takes long on a busy machine
+LONG_LIFE = 60.0  # a child that lived longer did not die of its start
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 
 _CHECK_EVERY = 0.5
 _HEARTBEAT_FD = "HEARTBEAT_FD"
-# A terminal that closes says SIGHUP; it asks for the end like all the others.
+# A closed terminal sends SIGHUP.
 _END = {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP}
 _AWAITED = {*_END, signal.SIGCHLD}
 _SI_KERNEL = 0x80
@@ -42,7 +37,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A command that beats by `heartbeat`, and for how long it may be silent."""
+    """A command that beats by `heartbeat`, and the longest silence allowed."""
 
     name: str
     command: Sequence[str]
@@ -50,7 +45,7 @@ class Program:
 
 
 def heartbeat() -> Callable[[], None]:
-    """The child's side: returns what writes one beat; without a supervisor it does nothing."""
+    """For the child: returns a function that writes one beat; a no-op without a supervisor."""
     number = os.environ.pop(_HEARTBEAT_FD, None)
     if number is None:
         return lambda: None
@@ -58,22 +53,21 @@ def heartbeat() -> Callable[[], None]:
 
 
 def _beat(fd: int) -> None:
-    # A full pipe belongs to a parent that stands still, a broken one to a parent that just died.
+    # The pipe is full if the parent is stopped, and broken if it just died.
     with suppress(BlockingIOError, BrokenPipeError):
         os.write(fd, b".")
 
 
 def counted_silence(elapsed: float) -> float:
-    """How much of the time between two checks counts as silence.
+    """How much of the time between two checks counts as silence: at most two intervals.
 
-    A parent that was stopped, or whose machine slept, comes back after a long time in which its
-    child may have been stopped too; such a gap counts as two checks.
+    If the parent was stopped or the machine slept, the child may have been stopped too.
     """
     return min(elapsed, 2 * _CHECK_EVERY)
 
 
 def next_pause(pause: float, *, lived: float) -> float:
-    """How long to wait before the next start: twice as long for each child that died young."""
+    """The pause before the next start; it doubles for each child that died young."""
     return SHORTEST_PAUSE if lived >= LONG_LIFE else min(pause * 2, LONGEST_PAUSE)
 
 
@@ -99,9 +93,8 @@ class _Child:
 
     @property
     def has_failed_to_start(self) -> bool:
-        """Whether the program gave up before it ever worked: a mistake, not an accident."""
-        is_over = self._process is None and not self._has_ever_beaten
-        return is_over and not self._was_killed
+        """Whether the program ended by itself before its first beat: a misconfiguration."""
+        return self._process is None and not (self._has_ever_beaten or self._was_killed)
 
     def start(self) -> None:
         self._pipe, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -123,7 +116,7 @@ class _Child:
             self._process.send_signal(number)
 
     def check(self, elapsed: float) -> None:
-        """Notices a child that ended, and kills one that hangs."""
+        """Records the end of a child, and kills a child that hangs."""
         if self._process is None:
             return
         if self._process.poll() is not None:
@@ -153,7 +146,7 @@ class _Child:
         return False
 
     def _note_end(self, process: subprocess.Popen[bytes]) -> None:
-        # The last beats may be unread: a process that worked and ended at once did start.
+        # The last beats may be unread: the process may have worked.
         self._has_ever_beaten |= self._is_beating()
         os.close(self._pipe)
         now = time.monotonic()
@@ -167,11 +160,10 @@ class _Child:
 
 
 class Supervisor:
-    """Runs programs until a signal asks for their end. Needs the main thread, and no other.
+    """Runs programs until a signal ends it. Needs the main thread, and no other.
 
-    Every signal that asks for the end is passed on, and the children are waited for: they finish
-    what they have in hand. A first start that fails ends the supervisor, so that whoever started
-    it learns of it; a process that ends later, however it ends, is replaced.
+    It passes the signal on and waits for the children to finish their work. A failed first start
+    ends the supervisor; a process that ends later is replaced.
     """
 
     def __init__(self, programs: Sequence[Program]) -> None:
@@ -180,15 +172,15 @@ class Supervisor:
 
     def run(self) -> int:
         """Returns the exit code: that of the first program that failed, or 0."""
-        # Blocked for good: signals are waited for, and none of them interrupts anything.
+        # Blocked for good: signals are awaited, and interrupt nothing.
         signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
         try:
             for child in self._children:
                 child.start()
             self._watch()
         except BaseException:
-            # Children that died with a parent that broke would leave mail in doubt.
-            _log.critical("the supervisor broke down; its children are told to end", exc_info=True)
+            # Killed children would leave mail in doubt.
+            _log.critical("the supervisor failed; its children are told to end", exc_info=True)
             self._end(signal.SIGTERM)
             self._watch()
             raise
@@ -213,7 +205,7 @@ class Supervisor:
         if info is None or info.si_signo == signal.SIGCHLD:
             return
         if info.si_code == _SI_KERNEL and info.si_signo != signal.SIGHUP:
-            self._is_ending = True  # typed at a terminal, which told the children as well
+            self._is_ending = True  # typed at a terminal, which signals the children as well
         else:
             self._end(signal.SIGTERM if info.si_signo == signal.SIGHUP else info.si_signo)
 
@@ -224,17 +216,17 @@ class Supervisor:
 
 
 def _become_child(parent: int) -> None:
-    """Runs in the child between fork and exec; both settings outlive exec."""
-    # SIGKILL and not SIGTERM: a child that hangs would outlive its parent for ever.
+    """Runs in the child between fork and exec; the settings survive exec."""
+    # Not SIGTERM: a child that hangs would outlive its parent.
     if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):
         raise OSError(ctypes.get_errno(), "prctl")
-    if os.getppid() != parent:  # it died before it could be followed
+    if os.getppid() != parent:  # it died before prctl
         os._exit(1)
-    # The parent hears a terminal that closes, and tells its children to end.
+    # The parent handles a closed terminal.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
 
 
 def _exit_code(returncode: int) -> int:
-    """As a shell says it: 128 and the number of the signal that killed the process."""
+    """As in a shell: 128 plus the number of the signal that killed the process."""
     return 128 - returncode if returncode < 0 else returncode

@@ -1,51 +1,86 @@
-"""Celery's doors: bells for the dispatcher, and the ledger's upkeep."""
+"""Celery's tasks: wake-ups for the dispatcher, the upkeep, and how often each task runs.
+
+Every task may run twice at once without harm.
+"""
 
 from datetime import UTC, datetime, timedelta
 
-from celery import shared_task
+from celery import current_app, shared_task
+from celery.schedules import schedule
 
-from postledger.campaigns import ending, mailout_telling, planning
-from postledger.contacts.importing import uploads
-from postledger.contacts.supabase import syncing
+from postledger.campaigns import planning, run_control
+from postledger.campaigns.notion import status_reports
 from postledger.deliveries import ledger, partitions, queries
 from postledger.dispatch.db_threads import call_on_thread
+from postledger.imports import uploads
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
-from postledger.privacy import pending
-from postledger.workers import engine
+from postledger.privacy import erasure
+from postledger.supabase import syncing
+from postledger.workers import celery_settings, dispatcher_step
 
-# Enough to keep up with two workers; what is left is done a few seconds later.
+# Enough for two workers; the remaining work is done a few seconds later.
 _DRAINED_AT_ONCE = 100
 _SWEPT_AT_ONCE = 100
-_LANE_IDLE = timedelta(hours=1)
+_IDLE_AFTER = timedelta(hours=1)
+
+TICK_EVERY = 1.0  # seconds
+# The upkeep, for beat and for workers without beat: a task of each name, and seconds.
+INTERVALS = {
+    "sweep": 5.0,
+    "plan": 2.0,
+    "drain": 5.0,
+    "fold": 10.0,
+    "notion": 10.0,
+    "supabase": 60.0,
+    "tidy": 600.0,
+}
+SCHEDULE = {
+    # A message that is older than its interval is superseded by the next one.
+    name: {
+        "task": f"postledger.{name}",
+        "schedule": schedule(seconds),
+        "options": {"expires": seconds},
+    }
+    for name, seconds in {"tick": TICK_EVERY, **INTERVALS}.items()
+}
 
 
-@shared_task(name="postledger.bell")
-def bell(stream_id: int) -> None:
+def publish_wake_up(stream_id: int) -> None:
+    current_app.send_task(
+        "postledger.wake",
+        args=[stream_id],
+        expires=celery_settings.WAKE_UP_LIFE.total_seconds(),
+        retry=False,
+    )
+
+
+@shared_task(name="postledger.wake")
+def wake(stream_id: int) -> None:
     """A stream has work now."""
-    crashpoints.reached(Point.ON_BELL)
-    engine.ring(stream_id)
+    crashpoints.reached(Point.ON_WAKE_UP)
+    dispatcher_step.wake(stream_id)
 
 
 @shared_task(name="postledger.tick")
 def tick() -> None:
-    """Some stream may have work that came due."""
-    engine.tick()
+    """Some stream may have due work."""
+    dispatcher_step.tick()
 
 
 @shared_task(name="postledger.sweep")
 def sweep() -> None:
-    """Takes lost leases away, all of them, and has what they gave back looked for."""
+    """Takes all lost leases away, and lets the dispatcher poll for their work."""
     for _ in range(_SWEPT_AT_ONCE):
-        found = call_on_thread(ledger.sweep)
-        if not found.given_back:
+        swept = call_on_thread(ledger.sweep)
+        if not swept.given_back:
             break
-        engine.swept(found)
+        dispatcher_step.report_sweep(swept)
 
 
 @shared_task(name="postledger.drain")
 def drain() -> None:
-    """Books the waiting rest of cancelled streams."""
+    """Books the waiting mail of cancelled streams as cancelled."""
     for stream_id in call_on_thread(queries.cancelled_with_work):
         for _ in range(_DRAINED_AT_ONCE):
             if not call_on_thread(ledger.drain, stream_id):
@@ -62,13 +97,13 @@ def fold() -> None:
 def plan() -> None:
     """Writes the audiences of launched campaigns into the ledger, and ends runs that are over."""
     call_on_thread(planning.plan_all)
-    call_on_thread(ending.end_all)
+    call_on_thread(run_control.end_finished_runs)
 
 
 @shared_task(name="postledger.notion")
 def notion() -> None:
-    """Tells Notion what became of its pages."""
-    call_on_thread(mailout_telling.tell_all, datetime.now(UTC))
+    """Reports the results of mailouts to Notion."""
+    call_on_thread(status_reports.report_all, datetime.now(UTC))
 
 
 @shared_task(name="postledger.supabase")
@@ -79,9 +114,9 @@ def supabase() -> None:
 
 @shared_task(name="postledger.tidy")
 def tidy() -> None:
-    """Makes the coming months' room, takes idle streams off the walk, and forgets what is to be."""
-    call_on_thread(partitions.ensure)
-    call_on_thread(ledger.retire_lanes, idle=_LANE_IDLE)
+    """Creates partitions, retires idle streams, and deletes what is to be forgotten."""
+    call_on_thread(partitions.create_missing)
+    call_on_thread(ledger.retire_idle_streams, idle=_IDLE_AFTER)
     call_on_thread(ledger.retire_marks)
-    call_on_thread(uploads.abandon_old, datetime.now(UTC))
-    call_on_thread(pending.look_again, datetime.now(UTC))
+    call_on_thread(uploads.abandon_old_uploads, datetime.now(UTC))
+    call_on_thread(erasure.retry_pending, datetime.now(UTC))

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from postledger.content import article_letters, builtin, scripts, slices
+from postledger.content import slices, versions
+from postledger.content.rendering.source import Format, Source, make_script
 from postledger.content.slices import Slice
-from postledger.content.source import Format, Source
 from tests.content.golden import specimen
 from tests.content.golden.specimen import Specimen, Way
 
@@ -65,11 +65,11 @@ def columbus() -> Specimen:
 
 def _of_slices(name: str, places: frozenset[str], reader: str) -> Specimen:
     assembled = slices.assemble(_ARTICLE, ocd_ids=places, now=specimen.NOON)
-    source = article_letters.source(assembled)
+    source = assembled.source()
     return Specimen(
         name=name,
         way=Way.CAMPAIGN,
-        script=scripts.of_source(source, footer=specimen.FOOTER),
+        script=make_script(source, footer=specimen.FOOTER),
         address=f"{reader.lower()}@example.com",
         values={"name": reader},
         list_key="tools",
@@ -122,11 +122,11 @@ def open_seat_pt() -> Specimen:
 
 
 def _open_seat(name: str, locale: str, values: Mapping[str, str], way: Way) -> Specimen:
-    version = builtin.templates()["open-seat"].versions[0]
+    version = versions.builtin_templates()["open-seat"].versions[0]
     return Specimen(
         name=name,
         way=way,
-        script=scripts.of_source(
+        script=make_script(
             version.text(locale),
             required=version.required,
             optional=version.optional,
@@ -149,7 +149,7 @@ def long_word() -> Specimen:
     return Specimen(
         name="long-word.en.alice",
         way=Way.CAMPAIGN,
-        script=scripts.of_source(source, required=("word",), footer=specimen.FOOTER),
+        script=make_script(source, required=("word",), footer=specimen.FOOTER),
         address="alice@example.com",
         values={"name": "Alice", "word": "лингвистика" * 455},
     )
@@ -187,7 +187,7 @@ def long_newsletter() -> Specimen:
     return Specimen(
         name="long-newsletter.en.alice",
         way=Way.CAMPAIGN,
-        script=scripts.of_source(source, footer=specimen.FOOTER),
+        script=make_script(source, footer=specimen.FOOTER),
         address="alice@example.com",
         values={"name": "Alice"},
     )

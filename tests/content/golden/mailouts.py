@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from postledger.content import mailouts
+from postledger.content import notion_pages
 from postledger.content.notion.pages import Page
 from tests.content.golden import specimen
 from tests.content.golden.specimen import Specimen, Way
@@ -117,7 +117,7 @@ def _specimen(name: str, page: Page, *, locale: str, reader: str) -> Specimen:
     return Specimen(
         name=name,
         way=Way.CAMPAIGN,
-        script=mailouts.script(page, locale=locale, footer=specimen.FOOTER),
+        script=notion_pages.make_script(page, locale=locale, footer=specimen.FOOTER),
         address=f"{name.rpartition('.')[2]}@example.com",
         values={"name": reader},
         locale=locale,

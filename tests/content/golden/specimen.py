@@ -7,14 +7,14 @@ from enum import StrEnum
 from functools import cache
 from typing import assert_never
 
-from postledger.contacts.queries import Standings
-from postledger.contacts.unsubscribe import Leaving
-from postledger.content.footer import Footer
-from postledger.content.letter import Letter, Script
-from postledger.deliveries.entries import Batch, Body, Kind, Recipient, Window
-from postledger.deliveries.ledger import SHARED
+from postledger.contacts.standings import Standings
+from postledger.contacts.unsubscribe_links import UnsubscribeLinks
+from postledger.content.rendering.footer import Footer
+from postledger.content.rendering.letter import Letter, Script
+from postledger.deliveries.entries import Batch, Body, Recipient, StreamKind, Window
+from postledger.deliveries.ledger import shared_position
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch.rounds.compose import Composer, Draft
+from postledger.dispatch.rounds.compose import ComposedRound, Composer
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.providers.base import Mailbox
 
@@ -23,7 +23,9 @@ STREAM = 1_382_979_469_313
 WORKSPACE = 7
 SENDER = Mailbox("news@acme.example", "Acme Library")
 FOOTER = Footer("Acme Library", "1 Main Street, Springfield 12345")
-LEAVING = Leaving("https://mail.acme.example/unsubscribe", b"a secret of the corpus", WORKSPACE)
+LEAVING = UnsubscribeLinks(
+    "https://mail.acme.example/unsubscribe", b"a secret of the corpus", WORKSPACE
+)
 
 
 class Way(StrEnum):
@@ -45,7 +47,7 @@ class Specimen:
     list_key: str = "news"
     sender: Mailbox = SENDER
     reply_to: str = ""
-    leaving: Leaving = LEAVING
+    leaving: UnsubscribeLinks = LEAVING
     shows: tuple[str, ...] = ()  # what looks like Liquid, and is meant to be read
 
     @property
@@ -75,7 +77,7 @@ def said(specimen: Specimen) -> Said:
         values["unsubscribe_url"] = unsubscribe_url(specimen)
     made = letter(specimen.script)
     filled = made.fill(values)
-    return Said(filled.subject, *made.whole(filled))
+    return Said(filled.subject, *made.join(filled))
 
 
 def unsubscribe_url(specimen: Specimen) -> str:
@@ -88,33 +90,33 @@ def wire(specimen: Specimen) -> bytes:
     return mail.message.content
 
 
-def draft(specimen: Specimen) -> Draft:
+def draft(specimen: Specimen) -> ComposedRound:
     """The letter as a worker composes it; raises RefusedError as the doors do before that."""
     match specimen.way:
         case Way.CAMPAIGN:
-            return _to_many(specimen, Kind.CAMPAIGN)
+            return _to_many(specimen, StreamKind.CAMPAIGN)
         case Way.NOTIFICATION:
-            return _to_many(specimen, Kind.TOPIC)
+            return _to_many(specimen, StreamKind.TOPIC)
         case Way.TRANSACTIONAL:
             return _alone(specimen)
         case never:
             assert_never(never)
 
 
-def _to_many(specimen: Specimen, kind: Kind) -> Draft:
+def _to_many(specimen: Specimen, kind: StreamKind) -> ComposedRound:
     made = letter(specimen.script)
     body = Body(letter=made.digest.hex(), list_key=specimen.list_key, reply_to=specimen.reply_to)
     page = RoundInput(
         [Recipient(0, specimen.address, None, specimen.values, 0)],
-        {SHARED: body},
+        {shared_position(0): body},
         Standings({}, {}),
-        letters={SHARED: made},
+        letters={shared_position(0): made},
         unsubscribe=specimen.leaving,
     )
     return _composed(specimen, kind, page)
 
 
-def _alone(specimen: Specimen) -> Draft:
+def _alone(specimen: Specimen) -> ComposedRound:
     found = said(specimen)
     body = Body(
         subject=found.subject,
@@ -125,11 +127,11 @@ def _alone(specimen: Specimen) -> Draft:
     )
     recipient = Recipient(0, specimen.address, None, None, 0)
     return _composed(
-        specimen, Kind.TRANSACTIONAL, RoundInput([recipient], {0: body}, Standings({}, {}))
+        specimen, StreamKind.TRANSACTIONAL, RoundInput([recipient], {0: body}, Standings({}, {}))
     )
 
 
-def _composed(specimen: Specimen, kind: Kind, page: RoundInput) -> Draft:
+def _composed(specimen: Specimen, kind: StreamKind, page: RoundInput) -> ComposedRound:
     facts = StreamFacts(
         id=STREAM,
         workspace_id=WORKSPACE,
@@ -144,4 +146,4 @@ def _composed(specimen: Specimen, kind: Kind, page: RoundInput) -> Draft:
         sender_hold=None,
     )
     window = Window(Batch(1, STREAM, 0, 1, 1, 0), 1)
-    return Composer(facts, specimen.sender, NOON, sign=str).draft([window], page)
+    return Composer(facts, specimen.sender, NOON, sign=str).compose([window], page)

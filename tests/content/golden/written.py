@@ -5,10 +5,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from postledger.content import scripts
-from postledger.content.footer import Footer
-from postledger.content.letter import Script
-from postledger.content.source import Format, Source
+from postledger.content.rendering.footer import Footer
+from postledger.content.rendering.letter import Script
+from postledger.content.rendering.source import Format, Source, make_script
 from postledger.providers.base import Mailbox
 from tests.content.golden import specimen
 from tests.content.golden.specimen import Specimen, Way
@@ -56,7 +55,7 @@ def _script(told: dict[str, Any]) -> Script:
         locale=told["locale"],
     )
     footer = Footer(**told["footer"]) if "footer" in told else specimen.FOOTER
-    return scripts.of_source(
+    return make_script(
         source,
         required=tuple(told.get("required", ())),
         optional=tuple(told.get("optional", ())),

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from postledger.content.notion import album, pictures
-from postledger.content.notion.album import Album
+from postledger.content.notion import album, pages
+from postledger.content.notion.album import Album, UnavailableError
 from postledger.content.notion.blocks import Group, Image
-from postledger.content.notion.pictures import UnavailableError
 from postledger.content.notion.rich_text import Span
 from tests.content.notion import stage
 from tests.content.notion.stage import PICTURES, PNG
@@ -71,10 +70,10 @@ def test_the_largest_picture_is_kept_and_a_larger_one_is_not(
 @pytest.mark.parametrize(
     ("file", "why"),
     [
-        (File(PNG, type="image/svg+xml"), "no PNG"),
-        (File(b"<html>", type="text/html"), "no PNG"),
-        (File(b"<svg onload=alert(1)>", type="image/png"), "not what its type says"),
-        (File(b"", type="image/gif"), "not what its type says"),
+        (File(PNG, type="image/svg+xml"), "not a PNG"),
+        (File(b"<html>", type="text/html"), "not a PNG"),
+        (File(b"<svg onload=alert(1)>", type="image/png"), "does not match its type"),
+        (File(b"", type="image/gif"), "does not match its type"),
         (File(b"", location="http://127.0.0.1:1/secret"), "status 302"),
         (None, "status 403"),
     ],
@@ -190,14 +189,14 @@ def test_pictures_elsewhere_stay_there_and_each_one_is_copied_once() -> None:
     theirs = Image("2", " https://example.com/2.png", is_hosted=False, caption=caption)
     bad = Image("3", "mailto:a@b.c", is_hosted=False, caption=caption)
 
-    found = pictures.gather([ours, Group("4", (theirs, ours, bad, bad))], keep=keep)
+    urls, missing = pages.gather_pictures([ours, Group("4", (theirs, ours, bad, bad))], keep=keep)
 
     assert asked == ["https://s3.example/1"]
-    assert found.addresses == {
+    assert urls == {
         "1": "https://mail.example/1.png",
         "2": "https://example.com/2.png",
     }
-    assert [each.place for each in found.findings] == ["block 3 (image)"]
+    assert [each.place for each in missing] == ["block 3 (image)"]
 
 
 def test_a_page_without_anything_is_empty(fake: FakeNotion, tmp_path: Path) -> None:

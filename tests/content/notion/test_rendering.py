@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from postledger.content.notion import as_html, as_text, inspection, lists, parsing
+from postledger.content.notion import as_html, as_text, pages, parsing
 from postledger.content.notion.blocks import (
     Block,
     Bullet,
@@ -17,7 +17,6 @@ from postledger.content.notion.blocks import (
     HostedFile,
     Image,
     Link,
-    Nothing,
     Numbered,
     Numbering,
     Paragraph,
@@ -44,13 +43,13 @@ def html(*found: Block) -> str:
 
 
 def codes(*found: Block) -> list[tuple[str, str]]:
-    return [(each.code, each.place) for each in inspection.findings(found)]
+    return [(each.code, each.place) for each in pages.inspect(found)]
 
 
 SHOWS_NOTHING: Sequence[Block] = [
     Paragraph("1", ()),
     Paragraph("1", words(" \n\u00a0")),
-    Heading("1", 1, ()),
+    Heading("1", (), level=1),
     Toggle("1", ()),
     Quote("1", words("\n")),
     Callout("1", (), icon=""),
@@ -59,7 +58,6 @@ SHOWS_NOTHING: Sequence[Block] = [
     Group("1", ()),
     Code("1", " \n", "python", ()),
     Equation("1", " "),
-    Nothing("1"),
     Image("1", "", is_hosted=True, caption=()),
     HostedFile("1", "file", ""),
     Link("1", "bookmark", "", ""),
@@ -78,9 +76,9 @@ def test_what_shows_nothing_is_nothing(block: Block) -> None:
     ("block", "written", "text"),
     [
         (Divider("1"), "<hr>", "--------------------"),
-        (Heading("1", 4, words("Four")), "<h4>Four</h4>", "Four"),
-        (Heading("1", 2, words("Zwei")), "<h2>Zwei</h2>", "Zwei\n----"),
-        (Heading("1", 1, words("x" * 80)), f"<h1>{'x' * 80}</h1>", f"{'x' * 80}\n{'=' * 72}"),
+        (Heading("1", words("Four"), level=4), "<h4>Four</h4>", "Four"),
+        (Heading("1", words("Zwei"), level=2), "<h2>Zwei</h2>", "Zwei\n----"),
+        (Heading("1", words("x" * 80), level=1), f"<h1>{'x' * 80}</h1>", f"{'x' * 80}\n{'=' * 72}"),
         (Equation("1", "a<b"), "<p><code>a&lt;b</code></p>", "a<b"),
         (Bullet("1", ()), "<ul>\n<li></li>\n</ul>", "-"),
         (
@@ -136,7 +134,7 @@ def test_a_block_is_written(block: Block, written: str | None, text: str | None)
 def test_a_file_without_a_name_is_called_as_its_address_ends(url: str, label: str) -> None:
     content = {"type": "file", "file": {"url": url}, "caption": []}
 
-    found = parsing.block({"id": "1", "type": "pdf", "pdf": content})
+    found = parsing.parse_block({"id": "1", "type": "pdf", "pdf": content})
 
     assert found == HostedFile("1", "pdf", label)
 
@@ -173,7 +171,7 @@ def test_a_list_is_numbered_as_its_first_item_says(
 ) -> None:
     items = [Numbered("1", (), start=start, numbering=numbering), *[Numbered("2", ())] * 2]
 
-    marks = list(lists.marks(items))
+    marks = list(as_text.list_marks(items))
 
     assert (marks[0], marks[2]) == (first, third)
 
@@ -204,7 +202,7 @@ def test_an_unknown_block_with_text_is_a_paragraph_and_one_without_is_left_out()
     known = Unknown("1", "hologram", words("<kept>"), (Paragraph("2", words("inside")),))
     empty = Unknown("3", "hologram", None)
 
-    found = list(inspection.findings([known, empty]))
+    found = list(pages.inspect([known, empty]))
 
     assert html(known, empty).startswith("<p>&lt;kept&gt;</p>\n<div")
     assert as_text.render([known, empty]) == "<kept>\n\n  inside"

@@ -11,12 +11,11 @@ from postledger.content.notion import (
     as_html,
     as_text,
     fields,
-    links,
+    pages,
     parsing,
-    pictures,
     rich_text,
 )
-from postledger.content.notion.pictures import UnavailableError
+from postledger.content.notion.album import UnavailableError
 from postledger.content.notion.rich_text import Span, Style
 from tests.fakes import notion_pages
 
@@ -38,7 +37,7 @@ PAGE = "/" + "0123456789abcdef" * 2
     ],
 )
 def test_only_some_addresses_are_followed(url: str, followed: str | None) -> None:
-    assert links.followable(url) == followed
+    assert rich_text.followable(url) == followed
 
 
 @pytest.mark.parametrize(
@@ -177,10 +176,10 @@ def test_no_block_lets_its_texts_become_markup(
         "type": "external",
         "external": {"url": word},
     }
-    row = parsing.block({"id": "2", "type": "table_row", "table_row": content})
-    block = parsing.block({"id": "1", "type": kind, kind: content}, children=(row,))
+    row = parsing.parse_block({"id": "2", "type": "table_row", "table_row": content})
+    block = parsing.parse_block({"id": "1", "type": kind, kind: content}, children=(row,))
 
-    addresses = pictures.gather([block], keep=gone).addresses
+    addresses, _ = pages.gather_pictures([block], keep=gone)
     html = as_html.render([block], pictures=addresses)
 
     assert "<" not in TAG.sub("", html)

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from postledger.content.notion import properties
-from postledger.content.notion.refusals import (
+from postledger.content.notion import writing
+from postledger.content.notion.api import (
     PageNotFoundError,
     RateLimitedError,
     RequestRefusedError,
@@ -56,9 +56,9 @@ def writer(fake: FakeNotion, time: Time) -> Iterator[Writer]:
     ],
 )
 def test_a_value_has_the_form_of_its_property_or_is_left_out(
-    kind: str, value: properties.Value, shape: object
+    kind: str, value: writing.Value, shape: object
 ) -> None:
-    found = properties.written({"Sent Count": kind}, {"sent_count": value})
+    found = writing.write_properties({"Sent Count": kind}, {"sent_count": value})
 
     assert found == ({} if shape is None else {"Sent Count": shape})
 
@@ -66,14 +66,14 @@ def test_a_value_has_the_form_of_its_property_or_is_left_out(
 @pytest.mark.parametrize("kind", ["title", "rich_text"])
 def test_any_value_can_be_a_text_of_the_length_that_notion_takes(kind: str) -> None:
     texts = {
-        value: properties.written({"a": kind}, {"A": value})["a"][kind][0]["text"]["content"]  # type: ignore[index]
+        value: writing.write_properties({"a": kind}, {"A": value})["a"][kind][0]["text"]["content"]  # type: ignore[index]
         for value in (5, NINE, "x" * 3_000)
     }
 
     assert texts == {
         5: "5",
         NINE: "2026-11-15T09:00:00+00:00",
-        "x" * 3_000: "x" * properties.LONGEST,
+        "x" * 3_000: "x" * writing.LONGEST,
     }
 
 

@@ -27,10 +27,10 @@ def an_event_proves_acceptance(world: World) -> None:
 
 def _check_kept(world: World, stream_id: int, said: Evidence) -> None:
     """What names a line that a restore has lost is kept for people, and changes nothing."""
-    before = queries.unmatched_count()
+    before = queries.count_unmatched()
     with world.step(Verb.FENCE):
         assert ledger.record(stream_id, [said]) == 0
-    assert queries.unmatched_count() == before + 1
+    assert queries.count_unmatched() == before + 1
 
 
 def an_event_names_another_address(world: World) -> None:

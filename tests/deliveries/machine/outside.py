@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from postledger.deliveries.entries import Seen
+from postledger.deliveries.entries import SeenDelivery
 from tests.deliveries.machine.rows import Attempt, Place
 
 # A mail that must not reach its recipient twice: in a run it is the recipient's, however often
@@ -22,7 +22,7 @@ class Outside:
     tries_taken: set[Attempt] = field(default_factory=set)
     addresses: dict[Place, str] = field(default_factory=dict)  # of every line there ever was
     tokens: set[int] = field(default_factory=set)
-    pages: list[tuple[int, Seen]] = field(default_factory=list)  # that a person has open
+    pages: list[tuple[int, SeenDelivery]] = field(default_factory=list)  # that a person has open
     keys: int = 0
     minutes: int = 0  # that have passed
     # The witness of the dispatcher: the highest token of an arm, and the highest epoch.

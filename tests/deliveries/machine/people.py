@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from postledger.deliveries import ledger
-from postledger.deliveries.entries import Decision, Seen
+from postledger.deliveries.entries import Decision, SeenDelivery
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State, Verb
@@ -68,20 +68,20 @@ def forget_somebody(world: World) -> None:
     address = f"r{world.random.randint(0, world.outside.keys)}@example.com"
     with world.step(Verb.FORGET):
         forgotten = ledger.forget(cast.sender().workspace_id, address=address)
-    if forgotten.lines:
+    if forgotten.emptied:
         # Nobody knows any more that they had mail of this run: it may be planned once more.
         world.outside.mails_asked_again[world.campaign, address] += 1
 
 
-def open_cases(world: World) -> list[tuple[int, Seen]]:
+def open_cases(world: World) -> list[tuple[int, SeenDelivery]]:
     return [
-        (stream_id, Seen(position, fact.last_try))
+        (stream_id, SeenDelivery(position, fact.last_try))
         for (stream_id, position), fact in sorted(world.inside.facts.items())
         if fact.state in {State.IN_DOUBT, State.FAILED}
     ]
 
 
-def cases(world: World) -> list[tuple[int, Seen]]:
+def cases(world: World) -> list[tuple[int, SeenDelivery]]:
     """What a person may click on: an old page, also of before a restore, or a new one."""
     return [*world.outside.pages, *open_cases(world)]
 
@@ -121,7 +121,7 @@ def requeue(world: World) -> None:
     world.outside.mails_asked_again.update(world.mail(place) for place in places & risky)
 
 
-def _click(world: World) -> tuple[int, list[Seen]]:
+def _click(world: World) -> tuple[int, list[SeenDelivery]]:
     """Some mails of one stream as a person saw them, each once; often after a while."""
     if world.coin():
         let_grace_pass(world)
@@ -138,7 +138,7 @@ def let_grace_pass(world: World) -> None:
     world.fence.let_grace_pass()
 
 
-def _with_late_bytes(world: World, stream_id: int, seen: Sequence[Seen]) -> set[Place]:
+def _with_late_bytes(world: World, stream_id: int, seen: Sequence[SeenDelivery]) -> set[Place]:
     """Those of which bytes of a doubtful try, or of a lost time, may still leave."""
     doubtful = sql.rows(
         "SELECT position FROM deliveries_delivery WHERE stream_id = %(stream)s"

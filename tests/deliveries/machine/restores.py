@@ -129,6 +129,6 @@ def _note_lifted(world: World, stream_id: int) -> None:
 
 def _check_lifted(world: World) -> None:
     """The fence was lifted for no other stream."""
-    facts = queries.streams_of(world.streams)
+    facts = queries.find_streams(world.streams)
     fenced = {stream_id for stream_id, stream in facts.items() if stream.fenced_since is not None}
     assert fenced == world.fence.closed, f"{fenced} are fenced, and not {world.fence.closed}"

@@ -141,7 +141,7 @@ def drain(world: World) -> None:
 def keep_house(world: World) -> None:
     with world.step():
         ledger.fold(limit=3)
-        ledger.retire_lanes(idle=timedelta())
+        ledger.retire_idle_streams(idle=timedelta())
         ledger.retire_marks()
 
 

@@ -115,9 +115,9 @@ def compose_the_next_windows(world: World) -> None:
 def _compose(world: World, worker: Worker, *, is_fresh: bool) -> None:
     assert worker.claim is not None
     size = world.random.choice([1, 2, 3, 8])
-    batches = queries.leased(worker.claim) if is_fresh else worker.claim.batches
+    batches = queries.read_leased(worker.claim) if is_fresh else worker.claim.batches
     windows = [Window(batch, min(batch.lo + size, batch.hi)) for batch in batches]
-    waiting = [recipient.position for recipient in queries.waiting(windows)]
+    waiting = [recipient.position for recipient in queries.read_waiting(windows)]
     worker.composed = [
         (window, [at for at in waiting if window.batch.lo <= at < window.to]) for window in windows
     ]

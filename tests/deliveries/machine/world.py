@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from postledger.deliveries import audit, ledger, states
-from postledger.deliveries.entries import Claim, Entry, Kind, Window
+from postledger.deliveries.entries import Claim, Entry, StreamKind, Window
 from postledger.deliveries.states import State, Verb
 from tests import cast
 from tests.deliveries.machine import rows
@@ -44,8 +44,8 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.campaign = cast.stream(Kind.CAMPAIGN)
-        self.transactional = cast.stream(Kind.TRANSACTIONAL)
+        self.campaign = cast.stream(StreamKind.CAMPAIGN)
+        self.transactional = cast.stream(StreamKind.TRANSACTIONAL)
         self.streams = [self.campaign, self.transactional]
         self.workers = [Worker() for _ in range(3)]
         self.inside, self.outside, self.fence = Inside(), Outside(), Fence()
@@ -148,7 +148,7 @@ class World:
 
     def the_books_balance(self) -> None:
         for stream_id in self.streams:
-            assert [str(finding) for finding in audit.audit(stream_id).findings] == []
+            assert [str(finding) for finding in audit.audit(stream_id).discrepancies] == []
 
     def no_line_is_wrong(self) -> None:
         """Accepted was taken, and what ended otherwise was not, as far as the database can know."""

@@ -9,7 +9,7 @@ from django.test import Client, RequestFactory
 
 from postledger.config import env
 from postledger.contacts.states import ContactState
-from postledger.web.public import visitors
+from postledger.web.shared import throttle
 from tests.contacts import people
 from tests.web.public import visiting
 from tests.web.public.visiting import ONE_CLICK, link
@@ -97,13 +97,13 @@ def test_a_visitor_is_who_spoke_to_the_first_trusted_proxy(
     headers = {"X-Forwarded-For": forwarded} if forwarded else {}
     request = RequestFactory(REMOTE_ADDR=peer).get("/", headers=headers)
 
-    assert visitors.address(request) == expected
+    assert throttle.client_ip(request) == expected
 
 
 def test_a_network_of_ipv6_is_one_visitor() -> None:
-    assert visitors.network("2001:db8::1") == visitors.network("2001:db8::ffff:1")
-    assert visitors.network("2001:db8::1") != visitors.network("2001:db8:0:1::1")
-    assert visitors.network("192.0.2.1") != visitors.network("192.0.2.2")
+    assert throttle.network_of("2001:db8::1") == throttle.network_of("2001:db8::ffff:1")
+    assert throttle.network_of("2001:db8::1") != throttle.network_of("2001:db8:0:1::1")
+    assert throttle.network_of("192.0.2.1") != throttle.network_of("192.0.2.2")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client
 
-from postledger.contacts import actions
-from postledger.web.public import wording
+from postledger.contacts import lists
+from postledger.web.public import pages as public_pages
+from postledger.web.shared import page_frame
 from tests.contacts import people
 from tests.web.public import visiting
 from tests.web.public.visiting import get, link, post, text
@@ -52,7 +53,7 @@ def test_every_answer_has_the_headers_that_keep_it_safe(news: int) -> None:
         hashes = [b64encode(sha256(style.encode()).digest()).decode() for style in styles]
 
         assert policy.startswith("default-src 'none'; style-src 'sha256-")
-        assert all(f"'sha256-{found}'" in policy for found in hashes)
+        assert all(f"'sha256-{digest}'" in policy for digest in hashes)
         assert policy.endswith("form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
         assert response["Referrer-Policy"] == "no-referrer"
         assert response["X-Content-Type-Options"] == "nosniff"
@@ -64,7 +65,7 @@ def test_every_answer_has_the_headers_that_keep_it_safe(news: int) -> None:
 
 
 def test_no_text_of_a_stranger_becomes_markup(news: int) -> None:
-    actions.update_list(news, key="news", name=EVIL, actor="alice")
+    lists.update_list(news, key="news", name=EVIL, actor="alice")
     answers = [
         *pages(),
         post("/subscribe/acme/news", {"email": EVIL, "name": EVIL}),
@@ -86,7 +87,7 @@ def test_no_text_of_a_stranger_becomes_markup(news: int) -> None:
 
 
 def test_a_hostile_list_name_is_escaped_in_the_mail(news: int) -> None:
-    actions.update_list(news, key="news", name='<a href="https://evil">', actor="alice")
+    lists.update_list(news, key="news", name='<a href="https://evil">', actor="alice")
     address = visiting.somebody()
 
     post("/subscribe/acme/news", {"email": address})
@@ -142,24 +143,28 @@ def test_the_host_that_a_request_names_is_in_no_link(news: int, settings: LazySe
 def test_a_visitor_reads_the_language_asked_for_else_the_browsers(
     asked: str, accepted: str, expected: str
 ) -> None:
-    assert wording.language(asked, accepted=accepted) == expected
+    assert page_frame.choose_language(asked, accept_language=accepted) == expected
 
 
 def places(code: str) -> dict[tuple[str, str], list[str]]:
     return {
-        (section, key): sorted(set(re.findall(r"\{(\w*)\}", words)))
-        for section, texts in wording.words(code).items()
-        for key, words in texts.items()
+        (section, key): sorted(set(re.findall(r"\{(\w*)\}", sentence)))
+        for section, texts in public_pages.load_texts(code).items()
+        for key, sentence in texts.items()
     }
 
 
-@pytest.mark.parametrize("code", wording.LANGUAGES)
+@pytest.mark.parametrize("code", page_frame.LANGUAGES)
 def test_every_language_has_the_same_words_and_places(code: str) -> None:
     assert places(code) == places("en")
-    assert all(words.strip() for texts in wording.words(code).values() for words in texts.values())
+    assert all(
+        words.strip()
+        for texts in public_pages.load_texts(code).values()
+        for words in texts.values()
+    )
 
 
-@pytest.mark.parametrize("code", wording.LANGUAGES)
+@pytest.mark.parametrize("code", page_frame.LANGUAGES)
 def test_a_page_keeps_its_language_and_leads_to_the_others(news: int, code: str) -> None:
     response = get(f"{link()}&lang={code}")
 
@@ -167,7 +172,7 @@ def test_a_page_keeps_its_language_and_leads_to_the_others(news: int, code: str)
     assert f'<html lang="{code}">' in page
     assert response["Content-Language"] == code
     assert all(f"&lang={code}" in url for url in visiting.forms(response))
-    others = [f"&lang={other}" for other in wording.LANGUAGES if other != code]
+    others = [f"&lang={other}" for other in page_frame.LANGUAGES if other != code]
     assert all(f'{other}" lang=' in page for other in others)
 
 
@@ -182,12 +187,12 @@ def test_every_field_has_a_label_and_every_page_one_heading(news: int) -> None:
         if not page.startswith("<!doctype html>"):
             continue
         inputs = re.findall(r'<input (?![^>]*type="hidden")[^>]*>', page)
-        named = [found for found in inputs if re.search(r'id="(\w+)"', found)]
+        named = [field for field in inputs if re.search(r'id="(\w+)"', field)]
         inside = re.findall(r"<label[^>]*>(?:(?!</label>).)*<input", page, re.DOTALL)
 
         assert len(named) + len(inside) == len(inputs)
-        for found in named:
-            [identity] = re.findall(r' id="(\w+)"', found)
+        for field in named:
+            [identity] = re.findall(r' id="(\w+)"', field)
             assert f'for="{identity}"' in page
         assert page.count("<h1>") == 1
         assert "<title></title>" not in page

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from postledger.contacts import actions
+from postledger.contacts import lists, states
+from postledger.contacts.actions import suppression
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import ContactState, SubscriptionState
 from tests.contacts import people
@@ -18,8 +19,8 @@ PAGE = "/preferences"
 
 def ticked(response: Any) -> dict[str, bool]:
     """The lists of a page, and which of them are ticked."""
-    found = re.findall(r'name="list" value="([^"]+)"( checked)?', response.content.decode())
-    return {key: bool(checked) for key, checked in found}
+    boxes = re.findall(r'name="list" value="([^"]+)"( checked)?', response.content.decode())
+    return {key: bool(checked) for key, checked in boxes}
 
 
 def save(url: str, shown: list[str], chosen: list[str], snooze: str = "off") -> Any:
@@ -120,8 +121,8 @@ def test_everything_is_left_and_returned_to(acme: int) -> None:
 def test_what_others_keep_back_is_not_offered_and_cannot_be_taken(acme: int) -> None:
     visiting.public_list(acme)
     contact_id = people.member(acme)
-    reason = actions.SuppressionReason.BY_HAND
-    actions.suppress(acme, address=people.R1, reason=reason, actor="bob", list_key="news")
+    reason = states.SuppressionReason.BY_HAND
+    suppression.suppress(acme, address=people.R1, reason=reason, actor="bob", list_key="news")
 
     response = save(link(page=PAGE), ["news"], ["news"])
 
@@ -132,8 +133,8 @@ def test_what_others_keep_back_is_not_offered_and_cannot_be_taken(acme: int) -> 
 def test_ticking_a_list_that_one_was_kept_back_from_does_not_help(acme: int) -> None:
     visiting.public_list(acme)
     people.contact(acme)
-    reason = actions.SuppressionReason.BY_HAND
-    actions.suppress(acme, address=people.R1, reason=reason, actor="bob", list_key="news")
+    reason = states.SuppressionReason.BY_HAND
+    suppression.suppress(acme, address=people.R1, reason=reason, actor="bob", list_key="news")
 
     response = save(link(page=PAGE), ["news"], ["news"])
 
@@ -145,7 +146,7 @@ def test_a_list_that_is_not_offered_cannot_be_joined(acme: int, globex: int) -> 
     people.news(acme, "staff")
     visiting.public_list(globex, "theirs")
     visiting.public_list(acme, "old")
-    actions.archive_list(acme, key="old", actor="alice")
+    lists.archive_list(acme, key="old", actor="alice")
     people.contact(acme)
     before = visiting.everything()
 
@@ -170,10 +171,10 @@ def test_charlie_cannot_touch_acmes_list_of_the_same_key(acme: int, globex: int)
 def test_an_address_nobody_knows_sees_what_a_stranger_to_the_lists_sees(acme: int) -> None:
     visiting.public_list(acme)
     people.contact(acme, "aaaa@example.com")
-    known = link("aaaa@example.com", page=PAGE)
+    registered = link("aaaa@example.com", page=PAGE)
     unknown = link("bbbb@example.com", page=PAGE)
 
-    def told(url: str) -> list[str]:
+    def lines(url: str) -> list[str]:
         answers = [
             get(url),
             save(url, ["news"], []),
@@ -185,5 +186,5 @@ def test_an_address_nobody_knows_sees_what_a_stranger_to_the_lists_sees(acme: in
         pages = [text(answer).replace(url.partition("=")[2], "T") for answer in answers]
         return [page.replace("bbbb", "aaaa") for page in pages]
 
-    assert told(known) == told(unknown)
+    assert lines(registered) == lines(unknown)
     assert Contact.objects.count() == 2

@@ -10,14 +10,14 @@ from django.conf import LazySettings
 from django.core import signing
 from django.test import Client
 
-from postledger.accounts import actions as accounts
-from postledger.contacts import actions, roll, sql
-from postledger.contacts.filters import EVERYBODY
+from postledger.accounts import senders
+from postledger.contacts import audience, lists, sql
+from postledger.contacts.audience import FrozenAudience
+from postledger.contacts.filters.expressions import EVERYBODY
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
-from postledger.contacts.roll import Roll
 from postledger.contacts.states import ContactState, SubscriptionState
-from postledger.web.public import signed
-from postledger.web.public.signed import Confirmation
+from postledger.web.public import links
+from postledger.web.public.links import Confirmation
 from tests.contacts import people
 from tests.web.public import visiting
 from tests.web.public.visiting import get, post, text
@@ -69,8 +69,8 @@ def test_the_proof_says_which_words_were_agreed_to_and_from_where(news: int) -> 
     visitor.post(f"{FORM}?lang=pt", {"email": address})
     visitor.post(visiting.confirmation_link(visiting.mails(address)[0]))
 
-    told = list(ConsentEvent.objects.order_by("pk").values_list("source", "text_version", "ip"))
-    assert told == [
+    evidence = list(ConsentEvent.objects.order_by("pk").values_list("source", "text_version", "ip"))
+    assert evidence == [
         ("subscribe form", "subscribe-form 1 pt", "2001:db8::7"),
         ("confirmation page", "", "2001:db8::7"),
     ]
@@ -78,19 +78,19 @@ def test_the_proof_says_which_words_were_agreed_to_and_from_where(news: int) -> 
 
 
 def test_the_answer_is_the_same_for_every_address(news: int) -> None:
-    new, known, active, left, dead = (visiting.somebody() for _ in range(5))
-    people.contact(news, known)
+    new, registered, active, left, dead = (visiting.somebody() for _ in range(5))
+    people.contact(news, registered)
     people.member(news, active)
     people.member(news, left)
     people.leave(news, left)
     people.member(news, dead)
     people.bounce(news, dead)
 
-    answers = [post(FORM, {"email": email}) for email in (new, known, active, left, dead)]
+    answers = [post(FORM, {"email": email}) for email in (new, registered, active, left, dead)]
 
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.content for answer in answers}) == 1
-    assert [len(visiting.mails(email)) for email in (new, known, active, left)] == [1, 1, 1, 1]
+    assert [len(visiting.mails(email)) for email in (new, registered, active, left)] == [1, 1, 1, 1]
     assert state(active) is SubscriptionState.ACTIVE
 
 
@@ -106,9 +106,9 @@ def test_a_form_says_nothing_new_of_somebody_known(news: int) -> None:
 
 def reached(workspace_id: int) -> list[str]:
     """Whom a mail without a list goes to."""
-    everybody = Roll(EVERYBODY, None, frozen_at=datetime.now(UTC) + timedelta(days=1))
-    found = roll.chunk(workspace_id, everybody, after="", limit=100)
-    rows = sql.rows(found.sql, found.params)
+    everybody = FrozenAudience(EVERYBODY, None, frozen_at=datetime.now(UTC) + timedelta(days=1))
+    query = audience.compile_chunk(workspace_id, everybody, after="", limit=100)
+    rows = sql.rows(query.sql, query.params)
     return [address for _, address, *_, kept_back in rows if kept_back is None]
 
 
@@ -152,7 +152,7 @@ def test_a_trap_that_was_filled_in_stores_nothing(news: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("email", "name", "told"),
+    ("email", "name", "message"),
     [
         ("", "", "This is not an email address"),
         ("nobody", "", "This is not an email address"),
@@ -165,14 +165,14 @@ def test_a_trap_that_was_filled_in_stores_nothing(news: int) -> None:
     ],
 )
 def test_what_cannot_be_taken_is_said_beside_its_field(
-    news: int, email: str, name: str, told: str
+    news: int, email: str, name: str, message: str
 ) -> None:
     before = visiting.everything()
 
     response = post(FORM, {"email": email, "name": name})
 
     assert response.status_code == 422
-    assert told in text(response)
+    assert message in text(response)
     assert text(response).count('aria-invalid="true"') == 1
     assert visiting.everything() == before
 
@@ -206,7 +206,7 @@ def test_one_address_gets_three_mails_a_day_and_no_more(news: int) -> None:
 def test_only_public_lists_of_the_workspace_have_a_form(news: int, globex: int, path: str) -> None:
     people.news(news, "private")
     visiting.public_list(news, "old")
-    actions.archive_list(news, key="old", actor="alice")
+    lists.archive_list(news, key="old", actor="alice")
     visiting.public_list(globex, "theirs")  # its workspace has no sender to confirm with
     before = visiting.everything()
 
@@ -229,7 +229,7 @@ def test_without_a_public_address_there_is_no_form(news: int, settings: LazySett
 
 def test_of_several_senders_the_first_one_confirms(news: int) -> None:
     address = visiting.somebody()
-    accounts.create_sender(news, address="a@acme.example", actor="alice")
+    senders.create_sender(news, address="a@acme.example", actor="alice")
 
     post(FORM, {"email": address})
 
@@ -253,7 +253,7 @@ def test_who_left_everything_comes_back_for_the_confirmed_list_alone(news: int) 
     visiting.public_list(news, "offers")
     address = visiting.somebody()
     contact_id = people.member(news, address)
-    people.enrol(news, contact_id, "offers")
+    people.subscribe(news, contact_id, "offers")
     people.leave(news, address)
     url = asked(address)
 
@@ -295,7 +295,7 @@ class Earlier(signing.TimestampSigner):
     """Signs as it was done some days ago."""
 
     def __init__(self, days: float) -> None:
-        super().__init__(salt=signed._PURPOSE)
+        super().__init__(salt=links._SALT)
         self.days = days
 
     @override

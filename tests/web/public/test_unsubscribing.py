@@ -8,7 +8,7 @@ from django.test import Client
 
 from postledger.contacts.models import ConsentEvent, List
 from postledger.contacts.states import ContactState, SubscriptionState
-from postledger.contacts.unsubscribe import Wish, token
+from postledger.contacts.unsubscribe_links import UnsubscribeRequest, sign_token
 from tests.contacts import people
 from tests.web.public import visiting
 from tests.web.public.visiting import ONE_CLICK, URLENCODED, get, link, post, text
@@ -55,7 +55,7 @@ def test_the_key_of_a_list_ends_that_list_only(acme: int) -> None:
     people.news(acme)
     people.news(acme, "offers")
     contact_id = people.member(acme)
-    people.enrol(acme, contact_id, "offers")
+    people.subscribe(acme, contact_id, "offers")
 
     post(link(key="news"), ONE_CLICK)
 
@@ -174,7 +174,7 @@ def test_an_installation_may_let_opening_act(acme: int, settings: LazySettings) 
     assert people.state(contact_id) is ContactState.UNSUBSCRIBED
 
 
-SIGNED = token(Wish("r1@example.com"), secret=visiting.SECRET.encode())
+SIGNED = sign_token(UnsubscribeRequest("r1@example.com"), secret=visiting.SECRET.encode())
 
 
 @pytest.mark.parametrize(
@@ -182,12 +182,20 @@ SIGNED = token(Wish("r1@example.com"), secret=visiting.SECRET.encode())
     [
         *("", ".", "x", "x.y", SIGNED[:-1], SIGNED + "A", SIGNED.partition(".")[0], SIGNED * 2),
         *(SIGNED.replace(".", ".."), "A" + SIGNED, SIGNED.lower(), "%00", "é", "A" * 5_000),
-        token(Wish("r1@example.com"), secret=b"another secret"),
-        token(Wish("r1@example.com"), secret=b""),
-        token(Wish("nobody"), secret=visiting.SECRET.encode()),
-        token(Wish("r1@example.com", workspace_id=987_654_321), secret=visiting.SECRET.encode()),
-        token(Wish("r1@example.com", workspace_id=-1), secret=visiting.SECRET.encode()),
-        token(Wish("r1@example.com", workspace_id=2**70), secret=visiting.SECRET.encode()),
+        sign_token(UnsubscribeRequest("r1@example.com"), secret=b"another secret"),
+        sign_token(UnsubscribeRequest("r1@example.com"), secret=b""),
+        sign_token(UnsubscribeRequest("nobody"), secret=visiting.SECRET.encode()),
+        sign_token(
+            UnsubscribeRequest("r1@example.com", workspace_id=987_654_321),
+            secret=visiting.SECRET.encode(),
+        ),
+        sign_token(
+            UnsubscribeRequest("r1@example.com", workspace_id=-1), secret=visiting.SECRET.encode()
+        ),
+        sign_token(
+            UnsubscribeRequest("r1@example.com", workspace_id=2**70),
+            secret=visiting.SECRET.encode(),
+        ),
     ],
 )
 @pytest.mark.parametrize("path", ["/unsubscribe", "/unsubscribe/undo", "/preferences", "/confirm"])
@@ -259,11 +267,11 @@ def test_charlies_link_touches_nothing_of_acme(acme: int, globex: int) -> None:
 
 def test_an_address_nobody_knows_is_answered_like_any_other(acme: int) -> None:
     people.contact(acme, "aaaa@example.com")
-    known, unknown = link("aaaa@example.com"), link("bbbb@example.com")
+    registered, unknown = link("aaaa@example.com"), link("bbbb@example.com")
 
-    def told(url: str, **headers: str) -> list[str]:
+    def lines(url: str, **headers: str) -> list[str]:
         answers = [get(url, **headers), post(url), get(url), post(url, ONE_CLICK)]
         pages = [text(answer) for answer in answers]
         return [page.replace(url.partition("=")[2], "T").replace("bbbb", "aaaa") for page in pages]
 
-    assert told(known) == told(unknown)
+    assert lines(registered) == lines(unknown)

@@ -9,9 +9,9 @@ from uuid import uuid4
 from django.db import connection
 from django.test import Client
 
-from postledger.contacts import actions
+from postledger.contacts import lists
 from postledger.contacts.models import ConsentEvent, Contact, List, Subscription, Suppression
-from postledger.contacts.unsubscribe import GENERAL, Wish, token
+from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeRequest, sign_token
 from tests import cast
 from tests.contacts.people import R1
 
@@ -29,7 +29,7 @@ def link(
     secret: str = SECRET,
     page: str = "/unsubscribe",
 ) -> str:
-    signed = token(Wish(email, key, workspace_id), secret=secret.encode())
+    signed = sign_token(UnsubscribeRequest(email, key, workspace_id), secret=secret.encode())
     return f"{page}?token={signed}"
 
 
@@ -63,7 +63,7 @@ def everything() -> list[list[str]]:
 
 
 def public_list(workspace_id: int, key: str = "news", name: str = "News") -> str:
-    actions.create_list(workspace_id, key=key, name=name, is_public=True, actor="alice")
+    lists.create_list(workspace_id, key=key, name=name, is_public=True, actor="alice")
     return key
 
 

@@ -1,16 +1,22 @@
+from pathlib import Path
+
 import django.contrib.postgres.functions
 import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
+
+_HERE = Path(__file__).parent
 
 
 class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("accounts", "0004_tests_and_zone"),
+        ("accounts", "0001_initial"),
+        ("deliveries", "0001_initial"),
     ]
 
+    # Not reversible: before the first migration there is no installation to go back to.
     operations = [
         migrations.CreateModel(
             name="Campaign",
@@ -55,6 +61,60 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="Mailout",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("page_id", models.UUIDField()),
+                ("sent_at", models.DateTimeField(null=True)),
+                ("told_at", models.DateTimeField(null=True)),
+                ("sent_count", models.BigIntegerField(null=True)),
+                ("failed_count", models.BigIntegerField(null=True)),
+                ("word", models.TextField(db_default="")),
+                ("trouble", models.TextField(db_default="")),
+                ("tell_after", models.DateTimeField(null=True)),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="accounts.workspace",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="ErrorRow",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("reference", models.TextField()),
+                ("code", models.TextField()),
+                ("detail", models.TextField(db_default="")),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("begun_at", models.DateTimeField(null=True)),
+                ("written_at", models.DateTimeField(null=True)),
+                ("write_after", models.DateTimeField(null=True)),
+                ("refusals", models.SmallIntegerField(db_default=0)),
+                (
+                    "mailout",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="campaigns.mailout",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="Run",
             fields=[
                 (
@@ -70,6 +130,7 @@ class Migration(migrations.Migration):
                 ("stream_id", models.BigIntegerField()),
                 ("is_test", models.BooleanField()),
                 ("actor", models.TextField()),
+                ("article_key", models.TextField(db_default="")),
                 ("launched_at", models.DateTimeField()),
                 (
                     "frozen_at",
@@ -97,6 +158,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "mailout",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="campaigns.mailout",
+                    ),
+                ),
+                (
                     "root",
                     models.ForeignKey(
                         db_index=False,
@@ -111,33 +181,6 @@ class Migration(migrations.Migration):
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         to="accounts.workspace",
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
-            name="Variant",
-            fields=[
-                (
-                    "pk",
-                    models.CompositePrimaryKey(
-                        "run_id",
-                        "variant",
-                        blank=True,
-                        editable=False,
-                        primary_key=True,
-                        serialize=False,
-                    ),
-                ),
-                ("variant", models.TextField(db_collation="C")),
-                ("letter", models.SmallIntegerField(null=True)),
-                ("code", models.TextField(db_default="")),
-                (
-                    "run",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        to="campaigns.run",
                     ),
                 ),
             ],
@@ -159,15 +202,29 @@ class Migration(migrations.Migration):
                 name="campaigns_campaign_tag",
             ),
         ),
+        migrations.AddConstraint(
+            model_name="mailout",
+            constraint=models.UniqueConstraint(
+                fields=("workspace", "page_id"), name="campaigns_mailout_once"
+            ),
+        ),
         migrations.AddIndex(
-            model_name="run",
-            index=models.Index(fields=["workspace", "-launched_at"], name="campaigns_run_newest"),
+            model_name="errorrow",
+            index=models.Index(
+                condition=models.Q(("written_at", None)),
+                fields=["id"],
+                name="campaigns_errorrow_unwritten",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="errorrow",
+            constraint=models.UniqueConstraint(
+                fields=("mailout", "reference", "code"), name="campaigns_errorrow_once"
+            ),
         ),
         migrations.AddIndex(
             model_name="run",
-            index=models.Index(
-                fields=["campaign", "-launched_at"], name="campaigns_run_of_campaign"
-            ),
+            index=models.Index(fields=["campaign", "-stream_id"], name="campaigns_run_of_campaign"),
         ),
         migrations.AddIndex(
             model_name="run",
@@ -175,6 +232,14 @@ class Migration(migrations.Migration):
                 condition=models.Q(("root__isnull", False)),
                 fields=["root"],
                 name="campaigns_run_of_root",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("mailout__isnull", False)),
+                fields=["mailout"],
+                name="campaigns_run_of_mailout",
             ),
         ),
         migrations.AddIndex(
@@ -211,4 +276,5 @@ class Migration(migrations.Migration):
                 name="campaigns_run_ended",
             ),
         ),
+        migrations.RunSQL((_HERE / "0001_initial.sql").read_text()),
     ]

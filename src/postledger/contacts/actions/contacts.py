@@ -1,6 +1,5 @@
-"""Makes, changes and deletes contacts."""
+"""Creates, changes and deletes contacts."""
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 
@@ -10,26 +9,20 @@ from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
 from postledger.accounts import constraints, trail
-from postledger.contacts import details as contents
-from postledger.contacts import locks, queries, states
-from postledger.contacts.actions import standing
-from postledger.contacts.actions.standing import Step
-from postledger.contacts.consent import Origin
-from postledger.contacts.details import Changes, Details
+from postledger.contacts import queries, sql, states, suppressions
+from postledger.contacts.actions import contact_state
+from postledger.contacts.consent import ConsentChange, Origin
+from postledger.contacts.details import Changes, Details, check_details
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ConsentAction
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import ConflictError
 from postledger.providers import addresses
 
-_NOTHING = Details()
+_NO_DETAILS = Details()
 
 
-class ContactExistsError(RefusedError):
+class ContactExistsError(ConflictError):
     code = "contact_exists"
-
-
-class ContactUnknownError(RefusedError):
-    code = "contact_unknown"
 
 
 def create_contact(  # noqa: PLR0913  each part by its name
@@ -37,20 +30,20 @@ def create_contact(  # noqa: PLR0913  each part by its name
     *,
     address: str,
     external_id: str | None = None,
-    details: Details = _NOTHING,
+    details: Details = _NO_DETAILS,
     is_unconfirmed: bool = False,
     actor: str,
 ) -> int:
-    """Makes a contact. It stands as its address does: who left before has still left.
+    """Creates a contact, with the state that the suppression of its address implies.
 
-    An unconfirmed one is known by a form that anybody can fill in, and gets no mail of a list or
-    without one until it agreed to some list.
+    An unconfirmed one is known by a form that anybody can fill in. It is mailed only after it has
+    confirmed a list.
     """
-    contents.check(details)
+    check_details(details)
     address = addresses.canonical(address)
-    with _once():
-        locks.joining(workspace_id)
-        kept = queries.suppression(workspace_id, address=address)
+    with _unique():
+        sql.share_consent_lock(workspace_id)
+        status = suppressions.find_status(workspace_id, address=address)
         contact = Contact.objects.create(
             workspace_id=workspace_id,
             address=address,
@@ -61,7 +54,7 @@ def create_contact(  # noqa: PLR0913  each part by its name
             time_zone=details.time_zone or None,
             attributes=dict(details.attributes),
             ocd_ids=list(details.ocd_ids),
-            state=states.state_under(kept).value,
+            state=states.implied_state(status).value,
             is_unconfirmed=is_unconfirmed,
         )
         _note(workspace_id, "contact.created", contact.pk, actor=actor)
@@ -71,100 +64,85 @@ def create_contact(  # noqa: PLR0913  each part by its name
 def update_contact(
     workspace_id: int, *, contact_id: int, changes: Changes, actor: str, now: datetime
 ) -> None:
-    """Changes what is known of a contact.
+    """Changes a contact's details.
 
-    A new address leaves the state as it is, unless it is suppressed and that weighs more: who
-    left has left with every address, and after a bounce an operator restores.
+    A new address leaves the state as it is, unless its suppression implies a stronger one: an
+    unsubscribe counts for every address of the contact, and only an operator lifts a bounce.
     """
-    contents.check(changes)
-    fields = _fields(changes)
-    there = Contact.objects.filter(pk=contact_id, workspace_id=workspace_id, deleted_at=None)
-    with _once():
+    check_details(changes)
+    columns = _columns(changes)
+    contacts = Contact.objects.filter(pk=contact_id, workspace_id=workspace_id, deleted_at=None)
+    with _unique():
         if changes.address is not None:
-            locks.joining(workspace_id)
+            sql.share_consent_lock(workspace_id)
         # By the database's clock, as the moment at which an audience is frozen.
-        if not there.update(**fields, updated_at=Now()):
-            raise unknown(contact_id)
+        if not contacts.update(**columns, updated_at=Now()):
+            raise queries.contact_not_found(contact_id)
         if changes.address is not None:
             address = addresses.canonical(changes.address)
-            _take_over(workspace_id, address=address, actor=actor, now=now)
-        _note(workspace_id, "contact.changed", contact_id, actor=actor, fields=[*fields])
+            _apply_suppression(workspace_id, address=address, actor=actor, now=now)
+        _note(workspace_id, "contact.changed", contact_id, actor=actor, fields=[*columns])
 
 
-def _fields(changes: Changes) -> dict[str, object]:
-    """The columns that are written, by name."""
-    fields: dict[str, object] = {
+def _columns(changes: Changes) -> dict[str, object]:
+    """The values to write, by column."""
+    columns: dict[str, object] = {
         name: getattr(changes, name) or None
         for name in ("external_id", "from_name", "locale", "time_zone")
         if getattr(changes, name) is not None
     }
     if changes.address is not None:
-        fields["address"] = addresses.canonical(changes.address)
+        columns["address"] = addresses.canonical(changes.address)
     if changes.name is not None:
-        fields["name"] = changes.name
+        columns["name"] = changes.name
     if changes.ocd_ids is not None:
-        fields["ocd_ids"] = list(changes.ocd_ids)
+        columns["ocd_ids"] = list(changes.ocd_ids)
     if changes.attributes is not None:
-        fields["attributes"] = _merged(changes.attributes)
-    return fields
+        # Merged by PostgreSQL, so that two requests for different attributes both succeed.
+        given = Value(dict(changes.attributes), JSONField())
+        merged = CombinedExpression(F("attributes"), "||", given, output_field=JSONField())
+        columns["attributes"] = Func(merged, function="jsonb_strip_nulls", output_field=JSONField())
+    return columns
 
 
-def _merged(attributes: Mapping[str, contents.Value | None]) -> Func:
-    """Merged by PostgreSQL, so that two who change different attributes both succeed."""
-    given = Value(dict(attributes), JSONField())
-    both = CombinedExpression(F("attributes"), "||", given, output_field=JSONField())
-    return Func(both, function="jsonb_strip_nulls", output_field=JSONField())
-
-
-def _take_over(workspace_id: int, *, address: str, actor: str, now: datetime) -> None:
-    kept = queries.suppression(workspace_id, address=address)
-    found = standing.whose(workspace_id, address=address)
-    told = states.state_under(kept)
-    if found.contact_id is None or found.state is None or told.priority <= found.state.priority:
+def _apply_suppression(workspace_id: int, *, address: str, actor: str, now: datetime) -> None:
+    status = suppressions.find_status(workspace_id, address=address)
+    owner = contact_state.lock_owner(workspace_id, address=address)
+    state = states.implied_state(status)
+    if owner.contact_id is None or owner.state is None or state.priority <= owner.state.priority:
         return
-    standing.set_state(workspace_id, contact_id=found.contact_id, state=told, at=now)
-    step = Step(ConsentAction.SUPPRESSED, Origin("a new address", actor), now)
-    standing.record(workspace_id, step, contact_id=found.contact_id, before=found.state, after=told)
+    contact_state.set_state(workspace_id, contact_id=owner.contact_id, state=state, at=now)
+    change = ConsentChange(ConsentAction.SUPPRESSED, Origin("a new address", actor), now)
+    contact_state.record(
+        workspace_id, change, contact_id=owner.contact_id, before=owner.state, after=state
+    )
 
 
 def delete_contact(workspace_id: int, *, contact_id: int, actor: str, now: datetime) -> None:
-    """Keeps the row and mails it no more; address and external id become free for another."""
-    there = Contact.objects.filter(pk=contact_id, workspace_id=workspace_id, deleted_at=None)
+    """Marks a contact as deleted; its address and its external id become free for another."""
+    contacts = Contact.objects.filter(pk=contact_id, workspace_id=workspace_id, deleted_at=None)
     with transaction.atomic():
-        if not there.update(deleted_at=now):
-            raise unknown(contact_id)
+        if not contacts.update(deleted_at=now):
+            raise queries.contact_not_found(contact_id)
         _note(workspace_id, "contact.deleted", contact_id, actor=actor)
 
 
-def unknown(contact_id: int) -> ContactUnknownError:
-    return ContactUnknownError(
-        f"This workspace has no contact {contact_id}, or it was deleted before."
-    )
-
-
-def _once() -> AbstractContextManager[None]:
-    known = ContactExistsError(
-        "A contact of this workspace has this address already: change that one, or delete it first."
-    )
-    named = ContactExistsError(
-        "A contact of this workspace has this external id already: change that one,"
-        " or delete it first."
-    )
-    return constraints.kept(contacts_contact_once=known, contacts_contact_external_once=named)
+def _unique() -> AbstractContextManager[None]:
+    refusals = {
+        constraint: ContactExistsError(
+            f"Another contact has this {attribute}. Change that one, or delete it first."
+        )
+        for constraint, attribute in (
+            ("contacts_contact_once", "address"),
+            ("contacts_contact_external_once", "external id"),
+        )
+    }
+    return constraints.refusing(**refusals)
 
 
 def _note(
-    workspace_id: int,
-    action: str,
-    contact_id: int,
-    *,
-    actor: str,
-    fields: list[str] | None = None,
+    workspace_id: int, action: str, contact_id: int, *, actor: str, fields: list[str] | None = None
 ) -> None:
-    trail.note(
-        workspace_id,
-        actor=actor,
-        action=action,
-        subject=f"contact {contact_id}",
-        data={} if fields is None else {"fields": fields},
-    )
+    data: dict[str, trail.Fact] = {} if fields is None else {"fields": fields}
+    subject = f"contact {contact_id}"
+    trail.note(workspace_id, actor=actor, action=action, subject=subject, data=data)

@@ -1,27 +1,32 @@
-"""Subscribes contacts to lists: asked for, confirmed, imported, paused."""
+"""Subscribes contacts to lists: request, confirmation, pause and preferences."""
 
-from collections.abc import Sequence
+from dataclasses import asdict, replace
 from datetime import datetime
+from typing import Any, LiteralString
 
 from django.db import transaction
-from psycopg import sql as pg
 
-from postledger.contacts import lists, locks, queries, sql, states
-from postledger.contacts.actions import applying, contacts, returning, standing
-from postledger.contacts.actions.standing import Step
-from postledger.contacts.consent import Origin
+from postledger.contacts import details, lists, queries, sql, states, suppressions
+from postledger.contacts.actions import contact_state, restoration
+from postledger.contacts.consent import ConsentChange, Origin, Preferences
+from postledger.contacts.models import Subscription
 from postledger.contacts.states import ConsentAction, ContactState, SubscriptionState
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import ConflictError, RefusedError
 
-MOST = 10_000
+MOST_EVENTS = 50
+LAST_MINUTE = 1_440
 
 
 class SubscriptionUnknownError(RefusedError):
     code = "subscription_unknown"
 
 
-class SubscriptionSuppressedError(RefusedError):
+class SubscriptionSuppressedError(ConflictError):
     code = "subscription_suppressed"
+
+
+class InvalidPreferencesError(RefusedError):
+    code = "invalid_preferences"
 
 
 def subscribe(  # noqa: PLR0913  each part of a consent by its name
@@ -33,198 +38,91 @@ def subscribe(  # noqa: PLR0913  each part of a consent by its name
     origin: Origin,
     now: datetime,
 ) -> SubscriptionState:
-    """Records that a contact asked for a list, and returns how the subscription stands then.
+    """Records that a contact requested a list, and returns the state of the subscription.
 
-    It is pending until it is confirmed, unless that is known to have happened. Who had left the
-    list confirms in any case.
+    It is pending until it is confirmed; `is_confirmed` says that this has happened. After an
+    unsubscribe the contact confirms in any case.
     """
     with transaction.atomic():
-        locks.joining(workspace_id)
-        list_id = lists.named(workspace_id, list_key)
-        address, _ = _contact(workspace_id, contact_id)
-        kept = queries.suppression(workspace_id, address=address, list_id=list_id)
+        sql.share_consent_lock(workspace_id)
+        list_id = lists.get_active_id(workspace_id, list_key)
+        address = queries.get_contact(workspace_id, contact_id=contact_id).address
+        status = suppressions.find_status(workspace_id, address=address, list_id=list_id)
         if is_confirmed:
-            standing.lock_unconfirmed([contact_id])
+            contact_state.lock_unconfirmed(contact_id)
         before = None
-        after = states.asked(None, kept, is_confirmed=is_confirmed)
+        after = states.requested_state(None, status, is_confirmed=is_confirmed)
         if after is None or not _insert(contact_id, list_id, after, now):
-            known = standing.subscription(workspace_id, contact_id=contact_id, list_id=list_id)
-            before = known and known[1]
-            after = states.asked(before, kept, is_confirmed=is_confirmed)
+            locked = contact_state.lock_subscription(
+                workspace_id, contact_id=contact_id, list_id=list_id
+            )
+            before = SubscriptionState(locked.state) if locked else None
+            after = states.requested_state(before, status, is_confirmed=is_confirmed)
             if after is None:
                 raise SubscriptionSuppressedError(
-                    f"This contact is kept back from the list {list_key!r}: restore it first."
+                    f"This contact is suppressed for the list {list_key!r}. Restore it first."
                 )
-            if known is None or after is before:
+            if locked is None or after is before:
                 return after
-            standing.set_subscription(known[0], state=after, at=now)
-        step = Step(ConsentAction.SUBSCRIBED, origin, now)
-        _record(workspace_id, step, contact_id, list_id, before, after)
+            contact_state.set_subscription(locked, state=after, at=now)
+        change = ConsentChange(ConsentAction.SUBSCRIBED, origin, now)
+        contact_state.record(
+            workspace_id,
+            change,
+            contact_id=contact_id,
+            list_id=list_id,
+            before=before,
+            after=after,
+        )
     return after
+
+
+_INSERT: LiteralString = """
+INSERT INTO contacts_subscription (contact_id, list_id, state, created_at, changed_at)
+VALUES (%(contact)s, %(list)s, %(state)s, %(at)s, %(at)s)
+ON CONFLICT (contact_id, list_id) DO NOTHING
+"""
+
+
+def _insert(contact_id: int, list_id: int, state: SubscriptionState, now: datetime) -> bool:
+    params = {"contact": contact_id, "list": list_id, "state": state.value, "at": now}
+    is_new = bool(sql.execute(_INSERT, params))
+    if is_new and state is SubscriptionState.ACTIVE:
+        contact_state.confirm_contact(contact_id)
+    return is_new
 
 
 def confirm(
     workspace_id: int, *, contact_id: int, list_key: str, origin: Origin, now: datetime
 ) -> bool:
-    """The owner of the address says yes: pending becomes active. False when it was not pending.
+    """The owner of the address confirms: pending becomes active. False when it was not pending.
 
-    Who had left everything comes back for this list alone: the others end now.
+    After an unsubscribe from everything only this list becomes active: the others end now.
     """
-    step = Step(ConsentAction.CONFIRMED, origin, now)
+    change = ConsentChange(ConsentAction.CONFIRMED, origin, now)
     with transaction.atomic():
-        locks.leaving(workspace_id)
-        list_id = lists.named(workspace_id, list_key)
-        address, state = _contact(workspace_id, contact_id)
-        if not _move(workspace_id, contact_id, list_id, step):
+        sql.take_consent_lock(workspace_id)
+        list_id = lists.get_active_id(workspace_id, list_key)
+        contact = queries.get_contact(workspace_id, contact_id=contact_id)
+        if not _move(workspace_id, contact_id, list_id, change):
             return False
-        back = Step(ConsentAction.UNDONE, origin, now)
-        returning.to_list(workspace_id, address=address, list_id=list_id, step=back)
-        if state is ContactState.UNSUBSCRIBED:
-            _end_others(workspace_id, contact_id, list_id, step)
-            returning.to_all(workspace_id, address=address, step=back)
-    return True
-
-
-def pause(
-    workspace_id: int, *, contact_id: int, list_key: str, origin: Origin, now: datetime
-) -> bool:
-    """Takes a break from a list; False when there was no active subscription."""
-    step = Step(ConsentAction.PAUSED, origin, now)
-    with transaction.atomic():
-        return _move(workspace_id, contact_id, lists.named(workspace_id, list_key), step)
-
-
-def resume(
-    workspace_id: int, *, contact_id: int, list_key: str, origin: Origin, now: datetime
-) -> bool:
-    """Ends a break; False when there was none."""
-    step = Step(ConsentAction.RESUMED, origin, now)
-    with transaction.atomic():
-        return _move(workspace_id, contact_id, lists.named(workspace_id, list_key), step)
-
-
-# Whoever is kept back, from the list or from everything, is passed over, and so is every
-# subscription there is already: an import makes no consent that was ended.
-_ENROL = pg.SQL("""
-WITH who AS MATERIALIZED (
-    SELECT DISTINCT c.id, c.address
-    FROM unnest(%(contacts)s::bigint[]) AS given (id) JOIN contacts_contact AS c USING (id)
-    WHERE c.workspace_id = %(workspace)s AND c.deleted_at IS NULL AND c.state = 'active'
-), line AS (
-    INSERT INTO contacts_subscription (contact_id, list_id, state, created_at, changed_at)
-    SELECT id, %(list)s, 'active', %(at)s, %(at)s FROM who
-    WHERE NOT EXISTS (
-        SELECT FROM contacts_suppression AS s
-        WHERE s.workspace_id = %(workspace)s
-          AND s.address_hash
-              = contacts_fingerprint((SELECT salt FROM contacts_salt), who.address)
-          AND (s.list_id IS NULL OR s.list_id = %(list)s)
-    )
-    ORDER BY id
-    ON CONFLICT (contact_id, list_id) DO NOTHING
-    RETURNING contact_id, state
-), event AS (
-    INSERT INTO contacts_consentevent (
-        workspace_id, contact_id, list_id, action, after, source, actor, text_version, ip, at
-    )
-    SELECT %(workspace)s, contact_id, %(list)s, 'imported', 'active', %(source)s, %(actor)s,
-           %(text_version)s, %(ip)s::inet, %(at)s
-    FROM line
-), confirmed AS (
-    {confirm}
-)
-SELECT count(*) FROM line
-""").format(confirm=standing.CONFIRM)
-
-
-def enrol(
-    workspace_id: int,
-    contact_ids: Sequence[int],
-    *,
-    list_key: str,
-    origin: Origin,
-    now: datetime,
-) -> int:
-    """Subscribes many contacts whose consent was given elsewhere; returns how many are new.
-
-    Never raises a consent: who left, paused, bounced or is pending stays so.
-    """
-    if len(contact_ids) > MOST:
-        raise ValueError(f"at most {MOST} contacts can be enrolled at once")
-    with transaction.atomic():
-        locks.joining(workspace_id)
-        params = {
-            "workspace": workspace_id,
-            "contacts": list(contact_ids),
-            "list": lists.named(workspace_id, list_key),
-            "at": now,
-            **applying.facts(origin),
-        }
-        standing.lock_unconfirmed(contact_ids)
-        [(enrolled,)] = sql.rows(_ENROL, params)
-    return int(enrolled)
-
-
-_MOVES = {
-    ConsentAction.CONFIRMED: (SubscriptionState.PENDING, SubscriptionState.ACTIVE),
-    ConsentAction.PAUSED: (SubscriptionState.ACTIVE, SubscriptionState.PAUSED),
-    ConsentAction.RESUMED: (SubscriptionState.PAUSED, SubscriptionState.ACTIVE),
-}
-
-
-def _move(workspace_id: int, contact_id: int, list_id: int, step: Step) -> bool:
-    before, after = _MOVES[step.action]
-    known = locked(workspace_id, contact_id, list_id)
-    if known[1] is not before:
-        return False
-    standing.set_subscription(known[0], state=after, at=step.at)
-    _record(workspace_id, step, contact_id, list_id, before, after)
-    return True
-
-
-def locked(workspace_id: int, contact_id: int, list_id: int) -> tuple[int, SubscriptionState]:
-    known = standing.subscription(workspace_id, contact_id=contact_id, list_id=list_id)
-    if known is None:
-        raise SubscriptionUnknownError(
-            "This workspace has no such contact, or it is not subscribed to this list:"
-            " subscribe it first."
+        undo = ConsentChange(ConsentAction.UNDONE, origin, now)
+        restoration.lift_for_list(
+            workspace_id, address=contact.address, list_id=list_id, change=undo
         )
-    return known
+        if contact.state == ContactState.UNSUBSCRIBED:
+            _end_others(workspace_id, contact_id, list_id, change)
+            restoration.lift_for_all(workspace_id, address=contact.address, change=undo)
+    return True
 
 
-def _contact(workspace_id: int, contact_id: int) -> tuple[str, ContactState]:
-    found = queries.find(workspace_id, contact_id=contact_id)
-    if found is None:
-        raise contacts.unknown(contact_id)
-    return found.address, found.state
-
-
-_INSERT = pg.SQL("""
-WITH line AS (
-    INSERT INTO contacts_subscription (contact_id, list_id, state, created_at, changed_at)
-    VALUES (%(contact)s, %(list)s, %(state)s, %(at)s, %(at)s)
-    ON CONFLICT (contact_id, list_id) DO NOTHING
-    RETURNING contact_id, state
-), confirmed AS (
-    {confirm}
-)
-SELECT count(*) FROM line
-""").format(confirm=standing.CONFIRM)
-
-
-def _insert(contact_id: int, list_id: int, state: SubscriptionState, now: datetime) -> bool:
-    params = {"contact": contact_id, "list": list_id, "state": state.value, "at": now}
-    [(inserted,)] = sql.rows(_INSERT, params)
-    return bool(inserted)
-
-
-_END_OTHERS = """
+_END_OTHERS: LiteralString = """
 WITH old AS MATERIALIZED (
     SELECT id, list_id, state AS before FROM contacts_subscription
     WHERE contact_id = %(contact)s AND list_id <> %(list)s
       AND state IN ('pending', 'active', 'paused')
     FOR NO KEY UPDATE
-), line AS (
+), ended AS (
     UPDATE contacts_subscription AS s SET state = 'unsubscribed', changed_at = %(at)s
     FROM old WHERE s.id = old.id
 )
@@ -238,19 +136,135 @@ FROM old
 """
 
 
-def _end_others(workspace_id: int, contact_id: int, list_id: int, step: Step) -> None:
-    params = {"workspace": workspace_id, "contact": contact_id, "list": list_id, "at": step.at}
-    sql.changed(_END_OTHERS, {**params, **applying.facts(step.origin)})
+def _end_others(workspace_id: int, contact_id: int, list_id: int, change: ConsentChange) -> None:
+    params = {"workspace": workspace_id, "contact": contact_id, "list": list_id, "at": change.at}
+    sql.execute(_END_OTHERS, {**params, **asdict(change.origin)})
 
 
-def _record(  # noqa: PLR0913, PLR0917  private, called above only
-    workspace_id: int,
-    step: Step,
-    contact_id: int,
-    list_id: int,
-    before: SubscriptionState | None,
-    after: SubscriptionState,
-) -> None:
-    standing.record(
-        workspace_id, step, contact_id=contact_id, list_id=list_id, before=before, after=after
+def pause(
+    workspace_id: int, *, contact_id: int, list_key: str, origin: Origin, now: datetime
+) -> bool:
+    """Pauses an active subscription; False when it was not active."""
+    change = ConsentChange(ConsentAction.PAUSED, origin, now)
+    list_id = lists.get_active_id(workspace_id, list_key)
+    with transaction.atomic():
+        return _move(workspace_id, contact_id, list_id, change)
+
+
+def resume(
+    workspace_id: int, *, contact_id: int, list_key: str, origin: Origin, now: datetime
+) -> bool:
+    """Ends a pause; False when the subscription was not paused."""
+    change = ConsentChange(ConsentAction.RESUMED, origin, now)
+    list_id = lists.get_active_id(workspace_id, list_key)
+    with transaction.atomic():
+        return _move(workspace_id, contact_id, list_id, change)
+
+
+_MOVES = {
+    ConsentAction.CONFIRMED: (SubscriptionState.PENDING, SubscriptionState.ACTIVE),
+    ConsentAction.PAUSED: (SubscriptionState.ACTIVE, SubscriptionState.PAUSED),
+    ConsentAction.RESUMED: (SubscriptionState.PAUSED, SubscriptionState.ACTIVE),
+}
+
+
+def _move(workspace_id: int, contact_id: int, list_id: int, change: ConsentChange) -> bool:
+    before, after = _MOVES[change.action]
+    subscription = _lock(workspace_id, contact_id, list_id)
+    if subscription.state != before:
+        return False
+    contact_state.set_subscription(subscription, state=after, at=change.at)
+    contact_state.record(
+        workspace_id, change, contact_id=contact_id, list_id=list_id, before=before, after=after
     )
+    return True
+
+
+def _lock(workspace_id: int, contact_id: int, list_id: int) -> Subscription:
+    locked = contact_state.lock_subscription(workspace_id, contact_id=contact_id, list_id=list_id)
+    if locked is None:
+        raise SubscriptionUnknownError(
+            "The contact does not exist, or is not subscribed to this list. Subscribe it first."
+        )
+    return locked
+
+
+def set_preferences(  # noqa: PLR0913  each part by its name
+    workspace_id: int,
+    *,
+    contact_id: int,
+    list_key: str,
+    preferences: Preferences,
+    origin: Origin,
+    now: datetime,
+) -> bool:
+    """Replaces all preferences of a subscription; False when they were so already."""
+    _check(preferences)
+    columns = asdict(preferences)
+    if preferences.notify_on is not None:
+        columns["notify_on"] = list(preferences.notify_on)
+    change = ConsentChange(ConsentAction.PREFERENCES_CHANGED, origin, now)
+    return _set(workspace_id, contact_id, list_key, columns, change)
+
+
+def snooze(  # noqa: PLR0913  each part by its name
+    workspace_id: int,
+    *,
+    contact_id: int,
+    list_key: str,
+    until: datetime | None,
+    origin: Origin,
+    now: datetime,
+) -> bool:
+    """Sets or ends a snooze; the other preferences stay."""
+    change = ConsentChange(ConsentAction.PREFERENCES_CHANGED, origin, now)
+    return _set(workspace_id, contact_id, list_key, {"snooze_until": until}, change)
+
+
+def _set(
+    workspace_id: int,
+    contact_id: int,
+    list_key: str,
+    columns: dict[str, Any],
+    change: ConsentChange,
+) -> bool:
+    with transaction.atomic():
+        list_id = lists.get_active_id(workspace_id, list_key)
+        subscription = _lock(workspace_id, contact_id, list_id)
+        state = SubscriptionState(subscription.state)
+        changed = [name for name in columns if getattr(subscription, name) != columns[name]]
+        if not changed:
+            return False
+        rows = Subscription.objects.filter(pk=subscription.pk)
+        rows.update(**columns, changed_at=change.at)
+        contact_state.record(
+            workspace_id,
+            replace(change, detail=", ".join(changed)),
+            contact_id=contact_id,
+            list_id=list_id,
+            before=state,
+            after=state,
+        )
+    return True
+
+
+def _check(preferences: Preferences) -> None:
+    window = (preferences.window_from, preferences.window_until)
+    if None in window and window != (None, None):
+        raise InvalidPreferencesError("A delivery window needs both a start and an end.")
+    if any(minute is not None and not 0 <= minute <= LAST_MINUTE for minute in window):
+        raise InvalidPreferencesError(
+            f"A delivery window is given in minutes of the day, 0 to {LAST_MINUTE}."
+        )
+    if preferences.max_notifications is not None and preferences.max_notifications < 1:
+        raise InvalidPreferencesError(
+            "max_notifications must be 1 or more. To get no notifications, pause or unsubscribe."
+        )
+    if preferences.locale is not None:
+        details.check_locale(preferences.locale)
+    kinds = preferences.notify_on or ()
+    if len(kinds) > MOST_EVENTS or not all(details.is_key(kind) for kind in kinds):
+        raise InvalidPreferencesError(
+            f"Name at most {MOST_EVENTS} kinds of events, each with 1 to {details.LONGEST_KEY}"
+            " visible characters."
+        )

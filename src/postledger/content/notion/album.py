@@ -1,4 +1,4 @@
-"""A folder of pictures copied from Notion, each under a name made of its bytes."""
+"""A folder of pictures copied from Notion, each named by the digest of its bytes."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-from postledger.content.notion.pictures import UnavailableError
+from postledger.lib.errors import RefusedError
 
 MOST_BYTES = 5 * 1024 * 1024
 NOTION_ORIGINS = frozenset(
@@ -35,11 +35,15 @@ _TYPES = {
 }
 
 
-class Album:
-    """Keeps pictures for good: mails that were sent go on showing them.
+class UnavailableError(RefusedError):
+    code = "picture_unavailable"
 
-    Only what lies at one of the origins is fetched, such as https://files.example, without
-    following redirects: an address in a page must not make this machine ask its neighbours.
+
+class Album:
+    """Keeps pictures for good, because mails that were sent still show them.
+
+    Fetches only from the origins, such as https://files.example, and follows no redirects: a URL in
+    a page must not make this machine send requests to its own network.
     """
 
     def __init__(
@@ -57,11 +61,11 @@ class Album:
         self._tls = httpx.create_ssl_context()  # takes a tenth of a second
 
     def keep(self, url: str) -> str:
-        """The address of the copy; the same bytes always have the same one."""
-        content, kind = self._fetch(url)
-        start, ending = _TYPES[kind]
+        """The URL of the copy; the same bytes always have the same one."""
+        content, content_type = self._fetch(url)
+        start, ending = _TYPES[content_type]
         if not start.match(content):
-            raise _unavailable("It is not what its type says.")
+            raise _unavailable("Its content does not match its type.")
         name = f"{sha256(content).hexdigest()}.{ending}"
         self._write(self._folder / name, content)
         return f"{self._base_url}/{name}"
@@ -73,30 +77,30 @@ class Album:
             raise _unavailable(f"Fetching it failed ({type(error).__name__}).") from None
 
     def _permitted(self, url: str) -> httpx.URL:
-        found = httpx.URL(url)
-        origin = f"{found.scheme}://{found.netloc.decode()}"
-        if found.userinfo or origin not in self._origins:
-            raise _unavailable("It lies on a host that is not one of Notion's.")
-        return found
+        parsed = httpx.URL(url)
+        origin = f"{parsed.scheme}://{parsed.netloc.decode()}"
+        if parsed.userinfo or origin not in self._origins:
+            raise _unavailable("It is on a host that is not one of Notion's.")
+        return parsed
 
     def _download(self, url: httpx.URL) -> tuple[bytes, str]:
-        """Not through httpx's client, which logs addresses: these carry a signature."""
+        """Avoids httpx's client, which logs URLs: these contain a signature."""
         deadline = time.monotonic() + self._seconds
         timeouts = dict.fromkeys(("connect", "read", "write", "pool"), self._seconds)
         request = httpx.Request("GET", url, extensions={"timeout": timeouts})
         with httpx.HTTPTransport(verify=self._tls) as transport:
             response = transport.handle_request(request)
             with closing(response):
-                kind = _kind(response)
-                return b"".join(_limited(response.iter_raw(), deadline)), kind
+                content_type = _content_type(response)
+                return b"".join(_limited(response.iter_raw(), deadline)), content_type
 
     def _write(self, path: Path, content: bytes) -> None:
-        """All of it or nothing, even if the machine stops: a name is never written again."""
+        """Writes the file completely or not at all, even if the machine stops."""
         if path.exists():
             return
         self._folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=self._folder) as room:
-            draft = Path(room, path.name)
+        with tempfile.TemporaryDirectory(dir=self._folder) as temporary:
+            draft = Path(temporary, path.name)
             with draft.open("wb") as file:
                 file.write(content)
                 file.flush()
@@ -105,14 +109,14 @@ class Album:
             draft.replace(path)
 
 
-def _kind(response: httpx.Response) -> str:
+def _content_type(response: httpx.Response) -> str:
     if response.status_code != HTTPStatus.OK:
         raise _unavailable(f"Fetching it was answered with status {response.status_code}.")
-    written = str(response.headers.get("content-type", ""))
-    kind = written.partition(";")[0].strip().lower()
-    if kind not in _TYPES:
-        raise _unavailable("It is no PNG, JPEG, GIF or WebP.")
-    return kind
+    header = str(response.headers.get("content-type", ""))
+    content_type = header.partition(";")[0].strip().lower()
+    if content_type not in _TYPES:
+        raise _unavailable("It is not a PNG, JPEG, GIF or WebP.")
+    return content_type
 
 
 def _limited(chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
@@ -126,8 +130,8 @@ def _limited(chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
         yield chunk
 
 
-def _unavailable(why: str) -> UnavailableError:
+def _unavailable(reason: str) -> UnavailableError:
     return UnavailableError(
-        f"{why} Its description is shown instead. Try again, or put a smaller PNG or JPEG into"
+        f"{reason} Its description is shown instead. Try again, or put a smaller PNG or JPEG into"
         " the page."
     )

@@ -1,21 +1,17 @@
-"""Writes blocks as a fragment of HTML that mail programs can show; the layout is put around it.
-
-The same blocks always give the same bytes: nothing is drawn by lot, counted on or dated.
-"""
+"""Renders blocks as a fragment of HTML for our layout; the same blocks give the same bytes."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import assert_never
 
-from postledger.content.notion import blocks, colors, links, lists, rich_text
+from postledger.content.notion import blocks, rich_text
 from postledger.content.notion.blocks import (
-    Alone,
     Block,
     Embedded,
     ListItem,
     Literal,
     Numbering,
-    Tabular,
+    SingleBlock,
     Titled,
 )
 from postledger.content.notion.rich_text import RichText
@@ -28,31 +24,29 @@ _CELL = "border:1px solid #d3d1cb;padding:6px 9px;text-align:left"
 _OL_TYPES = {Numbering.NUMBERS: "", Numbering.LETTERS: ' type="a"', Numbering.ROMAN: ' type="i"'}
 
 
-def render(found: Sequence[Block], *, pictures: Mapping[str, str]) -> str:
-    """`pictures` are the addresses of the images, by the ids of their blocks."""
-    return _Writer(pictures).all(found)
+def render(content: Sequence[Block], *, pictures: Mapping[str, str]) -> str:
+    """`pictures` are the URLs of the images, by the ids of their blocks."""
+    return _Writer(pictures).all(content)
 
 
 class _Writer:
     def __init__(self, pictures: Mapping[str, str]) -> None:
         self._pictures = pictures
 
-    def all(self, found: Sequence[Block]) -> str:
+    def all(self, content: Sequence[Block]) -> str:
         written = (
             self._list(run) if isinstance(run, tuple) else self._block(run)
-            for run in lists.runs(found)
+            for run in blocks.group_lists(content)
         )
         return _lines(*written)
 
-    def _block(self, block: Alone) -> str:
+    def _block(self, block: SingleBlock) -> str:
         if isinstance(block, Titled):
             return self._titled(block)
         if isinstance(block, Embedded):
             return self._embedded(block)
         if isinstance(block, Literal):
             return _literal(block)
-        if isinstance(block, Tabular):
-            return _tabular(block)
         return self.all(block.children)
 
     def _titled(self, block: Titled) -> str:
@@ -85,7 +79,7 @@ class _Writer:
             case blocks.ToDo():
                 return f'<ul style="list-style-type:none;padding-left:0">\n{inner}\n</ul>'
             case blocks.Numbered():
-                number = lists.start(items)
+                number = blocks.first_number(items)
                 start = f' start="{number}"' if number != 1 else ""
                 return f"<ol{_OL_TYPES[first.numbering]}{start}>\n{inner}\n</ol>"
             case _:
@@ -120,7 +114,11 @@ class _Writer:
             f'<p><img src="{escape(url)}" alt="{escape(alt)}"'
             ' style="max-width:100%;height:auto;border:0"></p>'
         )
-        return _lines(shown, _element("p", f"<small>{caption}</small>" if caption else ""))
+        return _lines(shown, _caption(caption))
+
+
+def _caption(html: str) -> str:
+    return f"<p><small>{html}</small></p>" if html else ""
 
 
 def _lines(*parts: str) -> str:
@@ -128,12 +126,12 @@ def _lines(*parts: str) -> str:
 
 
 def _style(color: str, *more: str) -> str:
-    css = ";".join(filter(None, (*more, colors.css(color))))
+    css = ";".join(filter(None, (*more, rich_text.css(color))))
     return f' style="{css}"' if css else ""
 
 
 def _inline(text: RichText) -> str:
-    """Empty for what shows nothing: Notion's pages are full of empty paragraphs."""
+    """Empty for blank text: Notion's pages are full of empty paragraphs."""
     return rich_text.as_html(text) if rich_text.plain(text).strip() else ""
 
 
@@ -151,7 +149,7 @@ def _indented(inside: str) -> str:
 
 
 def _link(link: blocks.Link) -> str:
-    url = links.followable(link.url)
+    url = rich_text.followable(link.url)
     label = escape(link.label, quote=False)
     return f'<a href="{escape(url)}">{label}</a>' if url else label
 
@@ -165,7 +163,9 @@ def _literal(block: Literal) -> str:
             return f"<p><code>{expression}</code></p>" if expression.strip() else ""
         case blocks.Divider():
             return "<hr>"
-        case blocks.Nothing():
+        case blocks.Table():
+            return _table(block)
+        case blocks.Row():
             return ""
         case _:
             assert_never(block)
@@ -177,18 +177,7 @@ def _code(code: blocks.Code) -> str:
     language = escape("-".join(code.language.split()))
     attribute = f' class="language-{language}"' if language else ""
     shown = f'<pre style="{_CODE}"><code{attribute}>{escape(code.text, quote=False)}</code></pre>'
-    caption = _inline(code.caption)
-    return _lines(shown, _element("p", f"<small>{caption}</small>" if caption else ""))
-
-
-def _tabular(block: Tabular) -> str:
-    match block:
-        case blocks.Table():
-            return _table(block)
-        case blocks.Row():
-            return ""
-        case _:
-            assert_never(block)
+    return _lines(shown, _caption(_inline(code.caption)))
 
 
 def _table(table: blocks.Table) -> str:
@@ -196,23 +185,17 @@ def _table(table: blocks.Table) -> str:
         return ""
     head = table.rows[:1] if table.has_column_header else ()
     body = table.rows[len(head) :]
+    first = "row" if table.has_row_header else ""
     return _lines(
         '<table style="border-collapse:collapse">',
-        _box("thead", _lines(*(_row(row, _head_cells(row)) for row in head)), "", ""),
-        _box("tbody", _lines(*(_row(row, _body_cells(row, table)) for row in body)), "", ""),
+        _box("thead", _lines(*(_row(row, "col", "col") for row in head)), "", ""),
+        _box("tbody", _lines(*(_row(row, first, "") for row in body)), "", ""),
         "</table>",
     )
 
 
-def _head_cells(row: blocks.Row) -> list[str]:
-    return ["col" for _ in row.cells]
-
-
-def _body_cells(row: blocks.Row, table: blocks.Table) -> list[str]:
-    return ["row" if table.has_row_header and place == 0 else "" for place in range(len(row.cells))]
-
-
-def _row(row: blocks.Row, scopes: list[str]) -> str:
+def _row(row: blocks.Row, first_scope: str, scope: str) -> str:
+    scopes = [first_scope, *[scope] * len(row.cells)]
     return f"<tr>{''.join(map(_cell, row.cells, scopes))}</tr>"
 
 

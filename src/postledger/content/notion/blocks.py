@@ -1,8 +1,9 @@
-"""The blocks of a Notion page as values: what a mail can show of each, and nothing else."""
+"""The blocks of a Notion page as values, with the parts of each that a mail can show."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 
 from postledger.content.notion.rich_text import RichText
 
@@ -14,79 +15,55 @@ class Numbering(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Paragraph:
+class _TextBlock:
     id: str
     text: RichText
     color: str = "default"
     children: "Blocks" = ()
+
+
+class Paragraph(_TextBlock):
+    __slots__ = ()
+
+
+class Toggle(_TextBlock):
+    """A title over its content; a tab is one, too."""
+
+    __slots__ = ()
+
+
+class Quote(_TextBlock):
+    __slots__ = ()
+
+
+class Bullet(_TextBlock):
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
-    id: str
-    level: int
-    text: RichText
-    color: str = "default"
-    children: "Blocks" = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Bullet:
-    id: str
-    text: RichText
-    color: str = "default"
-    children: "Blocks" = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    id: str
-    text: RichText
-    color: str = "default"
-    children: "Blocks" = ()
+class Numbered(_TextBlock):
     start: int | None = None  # given by the first item of a list that does not start at 1
     numbering: Numbering = Numbering.NUMBERS
 
 
 @dataclass(frozen=True, slots=True)
-class ToDo:
-    id: str
-    text: RichText
-    is_checked: bool
-    color: str = "default"
-    children: "Blocks" = ()
+class ToDo(_TextBlock):
+    is_checked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Toggle:
-    """A title over what belongs to it; a tab is one, too."""
-
-    id: str
-    text: RichText
-    color: str = "default"
-    children: "Blocks" = ()
+class Callout(_TextBlock):
+    icon: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
-    id: str
-    text: RichText
-    color: str = "default"
-    children: "Blocks" = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Callout:
-    id: str
-    text: RichText
-    icon: str
-    color: str = "default"
-    children: "Blocks" = ()
+class Heading(_TextBlock):
+    level: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A type this program does not know; only what has rich text can be shown."""
+    """A type that this program does not know; it is shown if it has rich text."""
 
     id: str
     type: str
@@ -96,7 +73,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Blocks without a look of their own: columns and synced blocks."""
+    """Blocks that only hold others: columns and synced blocks."""
 
     id: str
     children: "Blocks"
@@ -122,23 +99,16 @@ class Divider:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
-    """What only helps inside Notion: breadcrumbs, tables of contents, template buttons."""
-
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
 class Image:
     id: str
     url: str
-    is_hosted: bool  # by Notion, whose addresses end after an hour
+    is_hosted: bool  # by Notion, whose URLs expire after an hour
     caption: RichText
 
 
 @dataclass(frozen=True, slots=True)
 class HostedFile:
-    """A film, a sound or a document that Notion keeps; its address would end after an hour."""
+    """A video, a sound or a document that Notion hosts; its URL expires after an hour."""
 
     id: str
     type: str
@@ -171,18 +141,38 @@ ListItem = Bullet | Numbered | ToDo
 Titled = Paragraph | Heading | Toggle | Quote | Callout | Unknown
 Parent = ListItem | Titled | Group
 Embedded = Image | HostedFile | Link
-Literal = Code | Equation | Divider | Nothing
-Tabular = Table | Row
-type Alone = Titled | Group | Embedded | Literal | Tabular
-type Block = ListItem | Alone
+Literal = Code | Equation | Divider | Table | Row
+type SingleBlock = Titled | Group | Embedded | Literal
+type Block = ListItem | SingleBlock
 type Blocks = tuple[Block, ...]
 
 
 def walk(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Every block, top-down, each before what is inside it."""
+    """Every block, each before its children."""
     for block in blocks:
         yield block
         if isinstance(block, Parent):
             yield from walk(block.children)
         elif isinstance(block, Table):
             yield from block.rows
+
+
+def group_lists(blocks: Sequence[Block]) -> Iterator[SingleBlock | tuple[ListItem, ...]]:
+    """The blocks in their order, neighbouring items of one kind of list taken together."""
+    for _, run in groupby(blocks, key=lambda block: isinstance(block, ListItem) and type(block)):
+        items: list[ListItem] = []
+        for block in run:
+            if isinstance(block, ListItem):
+                items.append(block)
+            else:
+                yield block
+        if items:
+            yield tuple(items)
+
+
+def first_number(items: Sequence[ListItem]) -> int:
+    match items[0]:
+        case Numbered(start=int(start)) if start > 0:
+            return start
+        case _:
+            return 1

@@ -1,4 +1,4 @@
-"""Reads single fields of Notion's JSON; what is missing or of another kind counts as empty."""
+"""Reads fields of Notion's JSON; a field that is missing or of another type counts as empty."""
 
 import re
 from collections.abc import Mapping
@@ -37,6 +37,6 @@ def number(holder: Record, name: str) -> int | None:
 
 
 def clean(value: str) -> str:
-    """The same text without what no mail can carry: U+0000, half characters, foreign line ends."""
-    whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return _LINE_END.sub("\n", whole.replace("\x00", ""))
+    """The text without NUL bytes, unpaired surrogates and foreign line ends."""
+    repaired = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _LINE_END.sub("\n", repaired.replace("\x00", ""))

@@ -1,4 +1,4 @@
-"""What the row of a mailout in Notion says besides its content."""
+"""The properties of a mailout's row in Notion."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from postledger.content.notion.fields import Record
 
 @dataclass(frozen=True, slots=True)
 class Mailout:
-    """An empty subject is kept: whether a mailout may be sent is for the caller to say."""
+    """A mailout with an empty subject is valid here: the caller decides whether to send it."""
 
     page_id: str
     subject: str
-    status: str  # Notion's word, such as Send or Failed; empty where there is none
+    status: str  # such as Send or Failed; empty for a row without a status
     is_test: bool
     sent_at: datetime | None
-    homes: frozenset[str] = frozenset()  # the ids of the table it is a row of
+    table_ids: frozenset[str] = frozenset()  # the ids of its table
 
 
 def parse(page: Record) -> Mailout:
@@ -29,51 +29,51 @@ def parse(page: Record) -> Mailout:
         status=_text(properties.get("status", {})),
         is_test=fields.flag(properties.get("istest", {}), "checkbox"),
         sent_at=_time(properties.get("sentat", {})),
-        homes=_homes(fields.record(page, "parent")),
+        table_ids=_table_ids(fields.record(page, "parent")),
     )
 
 
-def _homes(parent: Record) -> frozenset[str]:
-    """A table has an id as a database, and another one as the source of its rows."""
+def _table_ids(parent: Record) -> frozenset[str]:
+    """A table has an id as a database, and another one as a data source."""
     ids = (fields.text(parent, name) for name in ("database_id", "data_source_id"))
-    return frozenset(found for found in ids if found)
+    return frozenset(filter(None, ids))
 
 
 def _properties(page: Record) -> Mapping[str, Record]:
     return {
-        plain(name): value
+        normalize_name(name): value
         for name, value in fields.record(page, "properties").items()
         if isinstance(value, dict)
     }
 
 
-def plain(name: str) -> str:
-    """A property's name without everything by which people write the same name differently."""
+def normalize_name(name: str) -> str:
+    """A property's name without case, spaces and punctuation."""
     return "".join(filter(str.isalnum, name.casefold()))
 
 
 def _subject(properties: Mapping[str, Record]) -> str:
-    """The property of this name, else the title: every page has one, whatever it is called."""
+    """The property of this name, or else the title, which every page has."""
     titles = (value for value in properties.values() if value.get("type") == "title")
     named = _text(properties.get("subject", {}))
     return named or _text(next(titles, {}))
 
 
 def _text(value: Record) -> str:
-    """The text of a title, of rich text, of a state or of a choice, on one line."""
+    """The text of a title, of rich text, of a status or of a select, on one line."""
     kind = fields.text(value, "type")
     if kind in {"title", "rich_text"}:
-        found = rich_text.plain(rich_text.parse(fields.array(value, kind)))
+        text = rich_text.plain(rich_text.parse(fields.array(value, kind)))
     else:
-        found = fields.text(fields.record(value, kind), "name")
-    return " ".join(found.split())
+        text = fields.text(fields.record(value, kind), "name")
+    return " ".join(text.split())
 
 
 def _time(value: Record) -> datetime | None:
     """A day without a time counts from its start in UTC."""
     written = fields.text(fields.record(value, "date"), "start")
     try:
-        found = datetime.fromisoformat(written)
+        time = datetime.fromisoformat(written)
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

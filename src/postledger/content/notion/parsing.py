@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from postledger.content.notion import blocks, fields, links, rich_text
+from postledger.content.notion import blocks, fields, rich_text
 from postledger.content.notion.blocks import Block, Blocks
 from postledger.content.notion.fields import Record
 from postledger.content.notion.rich_text import RichText
@@ -20,17 +20,17 @@ class Raw:
     children: Blocks
 
 
-def block(raw: Record, *, children: Blocks = ()) -> Block:
+def parse_block(raw: Record, *, children: Blocks = ()) -> Block:
     kind = fields.text(raw, "type")
-    found = Raw(fields.text(raw, "id"), kind, fields.record(raw, kind), children)
-    return _PARSERS.get(kind, _unknown)(found)
+    parse = _PARSERS.get(kind, _unknown)
+    return parse(Raw(fields.text(raw, "id"), kind, fields.record(raw, kind), children))
 
 
-def children_of(raw: Record) -> str | None:
+def children_id(raw: Record) -> str | None:
     """The id under which a block's children are to be read; None for a block without any.
 
-    Other pages are linked, not shown. What is inside a block that cannot be shown is left out
-    with it: a meeting's transcript must not be mailed because nobody knew the block around it.
+    Other pages are linked, not shown. The children of a block that cannot be shown are left out
+    with it: a meeting's transcript must not be mailed because its block is unknown.
     """
     kind = fields.text(raw, "type")
     content = fields.record(raw, kind)
@@ -53,42 +53,30 @@ def _color(raw: Raw) -> str:
     return fields.text(raw.content, "color") or "default"
 
 
-def _paragraph(raw: Raw) -> Block:
-    return blocks.Paragraph(raw.id, _text(raw), _color(raw), raw.children)
+def _text_block(raw: Raw, *, kind: Callable[[str, RichText, str, Blocks], Block]) -> Block:
+    return kind(raw.id, _text(raw), _color(raw), raw.children)
 
 
 def _heading(raw: Raw, *, level: int) -> Block:
-    return blocks.Heading(raw.id, level, _text(raw), _color(raw), raw.children)
-
-
-def _bullet(raw: Raw) -> Block:
-    return blocks.Bullet(raw.id, _text(raw), _color(raw), raw.children)
+    return blocks.Heading(raw.id, _text(raw), _color(raw), raw.children, level)
 
 
 def _numbered(raw: Raw) -> Block:
     start = fields.number(raw.content, "list_start_index")
     given = fields.text(raw.content, "list_format")
-    known = given in set(blocks.Numbering)
-    numbering = blocks.Numbering(given) if known else blocks.Numbering.NUMBERS
+    is_known = given in set(blocks.Numbering)
+    numbering = blocks.Numbering(given) if is_known else blocks.Numbering.NUMBERS
     return blocks.Numbered(raw.id, _text(raw), _color(raw), raw.children, start, numbering)
 
 
 def _to_do(raw: Raw) -> Block:
     is_checked = fields.flag(raw.content, "checked")
-    return blocks.ToDo(raw.id, _text(raw), is_checked, _color(raw), raw.children)
-
-
-def _toggle(raw: Raw) -> Block:
-    return blocks.Toggle(raw.id, _text(raw), _color(raw), raw.children)
-
-
-def _quote(raw: Raw) -> Block:
-    return blocks.Quote(raw.id, _text(raw), _color(raw), raw.children)
+    return blocks.ToDo(raw.id, _text(raw), _color(raw), raw.children, is_checked)
 
 
 def _callout(raw: Raw) -> Block:
     icon = fields.text(fields.record(raw.content, "icon"), "emoji")
-    return blocks.Callout(raw.id, _text(raw), icon, _color(raw), raw.children)
+    return blocks.Callout(raw.id, _text(raw), _color(raw), raw.children, icon)
 
 
 def _tabs(raw: Raw) -> Block:
@@ -102,10 +90,6 @@ def _tabs(raw: Raw) -> Block:
     return blocks.Group(raw.id, tuple(tabs))
 
 
-def _group(raw: Raw) -> Block:
-    return blocks.Group(raw.id, raw.children)
-
-
 def _code(raw: Raw) -> Block:
     text = rich_text.plain(_text(raw))
     return blocks.Code(raw.id, text, fields.text(raw.content, "language"), _caption(raw))
@@ -113,14 +97,6 @@ def _code(raw: Raw) -> Block:
 
 def _equation(raw: Raw) -> Block:
     return blocks.Equation(raw.id, fields.text(raw.content, "expression"))
-
-
-def _divider(raw: Raw) -> Block:
-    return blocks.Divider(raw.id)
-
-
-def _nothing(raw: Raw) -> Block:
-    return blocks.Nothing(raw.id)
 
 
 def _address(raw: Raw) -> tuple[str, bool]:
@@ -157,12 +133,12 @@ def _bookmark(raw: Raw) -> Block:
 
 def _link_to_page(raw: Raw) -> Block:
     linked = fields.text(raw.content, fields.text(raw.content, "type"))
-    url = links.to_page(linked)
+    url = rich_text.page_url(linked)
     return blocks.Link(raw.id, raw.type, url, url)
 
 
 def _child(raw: Raw) -> Block:
-    url = links.to_page(raw.id)
+    url = rich_text.page_url(raw.id)
     return blocks.Link(raw.id, raw.type, url, fields.text(raw.content, "title") or url)
 
 
@@ -189,20 +165,25 @@ def _unknown(raw: Raw) -> Block:
 
 
 _PARSERS: Mapping[str, Callable[[Raw], Block]] = {
-    "paragraph": _paragraph,
+    "paragraph": partial(_text_block, kind=blocks.Paragraph),
     **{f"heading_{level}": partial(_heading, level=level) for level in range(1, 5)},
-    "bulleted_list_item": _bullet,
+    "bulleted_list_item": partial(_text_block, kind=blocks.Bullet),
     "numbered_list_item": _numbered,
     "to_do": _to_do,
-    "toggle": _toggle,
-    "quote": _quote,
+    "toggle": partial(_text_block, kind=blocks.Toggle),
+    "quote": partial(_text_block, kind=blocks.Quote),
     "callout": _callout,
     "tab": _tabs,
-    **dict.fromkeys(("column_list", "column", "synced_block"), _group),
+    **dict.fromkeys(
+        ("column_list", "column", "synced_block"), lambda raw: blocks.Group(raw.id, raw.children)
+    ),
     "code": _code,
     "equation": _equation,
-    "divider": _divider,
-    **dict.fromkeys(("breadcrumb", "table_of_contents", "template"), _nothing),
+    "divider": lambda raw: blocks.Divider(raw.id),
+    # These only help inside Notion.
+    **dict.fromkeys(
+        ("breadcrumb", "table_of_contents", "template"), lambda raw: blocks.Group(raw.id, ())
+    ),
     "image": _image,
     **dict.fromkeys(("video", "file", "pdf", "audio"), _file),
     **dict.fromkeys(("bookmark", "embed", "link_preview"), _bookmark),

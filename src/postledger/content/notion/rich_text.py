@@ -1,14 +1,37 @@
-"""Notion's rich text: its runs as values, as HTML and as plain text."""
+"""Notion's rich text as values, as HTML and as plain text; its colors and its links."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from html import escape
 from itertools import groupby
 
-from postledger.content.notion import colors, fields, links
+from postledger.content.notion import fields
 from postledger.content.notion.fields import Record
+
+_NOTION = "https://www.notion.so"
+
+# A browser leaves out tabs and line ends wherever they stand, so none may stand anywhere.
+_FOLLOWABLE = re.compile(
+    r"(?:https?://[^/\\\s]|mailto:\S|tel:\S)[^\x00-\x1f\x7f]*", re.ASCII | re.IGNORECASE
+)
+# How Notion writes a link from one of its pages to another.
+_WITHIN = re.compile(r"/[0-9a-f]{32}(?:[?#][^\s]*)?", re.ASCII)
+# The text and the background of each color: near Notion's own shades, but dark enough on white, or
+# light enough behind black.
+_COLORS: Mapping[str, tuple[str, str]] = {
+    "gray": ("#73726e", "#f1f1ef"),
+    "brown": ("#9f6b53", "#f4eeee"),
+    "orange": ("#b35a00", "#fbecdd"),
+    "yellow": ("#946400", "#fbf3db"),
+    "green": ("#3b7a57", "#edf3ec"),
+    "blue": ("#2b6cb0", "#e7f3f8"),
+    "purple": ("#8050a8", "#f6f3f9"),
+    "pink": ("#b03a7a", "#faf1f5"),
+    "red": ("#c4423c", "#fdebec"),
+}
+_LIQUID = re.compile(r"\{\{[^{}]*\}\}|\{%[^{}]*%\}")
 
 
 class Style(StrEnum):
@@ -32,7 +55,7 @@ _ELEMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One run of equally written text; `link` is as Notion gave it, followable or not."""
+    """A run of text in one style; `link` is as Notion gave it, followable or not."""
 
     text: str
     link: str = ""
@@ -41,8 +64,6 @@ class Span:
 
 
 type RichText = tuple[Span, ...]
-
-_LIQUID = re.compile(r"\{\{[^{}]*\}\}|\{%[^{}]*%\}")
 
 
 def parse(items: Iterable[object]) -> RichText:
@@ -93,25 +114,23 @@ def plain(spans: RichText) -> str:
 
 
 def as_text(spans: RichText) -> str:
-    """For people: links stand in parentheses behind what they are under."""
-    return "".join(_linked(text, link) for link, text in _by_link(spans))
+    """For people: a URL stands in parentheses behind the text that links to it."""
+    return "".join(
+        _with_url(plain(tuple(run)), followable(link) or "")
+        for link, run in groupby(spans, key=lambda span: span.link)
+    )
 
 
-def _by_link(spans: RichText) -> Iterator[tuple[str, str]]:
-    for link, run in groupby(spans, key=lambda span: span.link):
-        yield links.followable(link) or "", plain(tuple(run))
-
-
-def _linked(text: str, link: str) -> str:
-    bare = link.partition(":")[2].removeprefix("//")
-    if not link or text.strip().rstrip("/") in {link.rstrip("/"), bare.rstrip("/")}:
+def _with_url(text: str, url: str) -> str:
+    bare = url.partition(":")[2].removeprefix("//")
+    if not url or text.strip().rstrip("/") in {url.rstrip("/"), bare.rstrip("/")}:
         return text
     ending = text[len(text.rstrip()) :]
-    return f"{text.rstrip()} ({link}){ending}" if text.strip() else link
+    return f"{text.rstrip()} ({url}){ending}" if text.strip() else url
 
 
 def as_html(spans: RichText) -> str:
-    """Escaped; only Liquid keeps its quotation marks and its >, which harm nobody inside a text."""
+    """Escaped; only Liquid keeps its quotation marks and its >, which are harmless in a text."""
     return "".join(
         _anchor(link, "".join(map(_styled, run)))
         for link, run in groupby(spans, key=lambda span: span.link)
@@ -119,19 +138,38 @@ def as_html(spans: RichText) -> str:
 
 
 def _anchor(link: str, html: str) -> str:
-    url = links.followable(link)
+    url = followable(link)
     return f'<a href="{escape(url)}">{html}</a>' if url and html else html
 
 
 def _styled(span: Span) -> str:
-    html = _LIQUID.sub(_readable, escape(span.text, quote=False)).replace("\n", "<br>")
+    escaped = escape(span.text, quote=False)
+    html = _LIQUID.sub(lambda liquid: liquid[0].replace("&gt;", ">"), escaped).replace("\n", "<br>")
     if not html:
         return ""
     for style in reversed(span.styles):
         html = f"<{_ELEMENTS[style]}>{html}</{_ELEMENTS[style]}>"
-    css = colors.css(span.color)
-    return f'<span style="{css}">{html}</span>' if css else html
+    declaration = css(span.color)
+    return f'<span style="{declaration}">{html}</span>' if declaration else html
 
 
-def _readable(liquid: re.Match[str]) -> str:
-    return liquid[0].replace("&gt;", ">")
+def followable(url: str) -> str | None:
+    """The URL to put into a mail; None for one that leads nowhere or runs a program."""
+    url = url.strip()
+    if _WITHIN.fullmatch(url):
+        return _NOTION + url
+    return url if _FOLLOWABLE.fullmatch(url) else None
+
+
+def page_url(page_id: str) -> str:
+    return f"{_NOTION}/{page_id.replace('-', '')}"
+
+
+def css(color: str) -> str:
+    """A declaration such as color:#c4423c; empty for the default and for unknown names."""
+    name = color.removesuffix("_background")
+    if name not in _COLORS:
+        return ""
+    text, background = _COLORS[name]
+    # A background has a text color of its own: the reader's is as pale as it in dark mode.
+    return f"color:{text}" if name == color else f"background-color:{background};color:#1f2937"

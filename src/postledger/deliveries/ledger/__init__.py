@@ -1,7 +1,9 @@
 """The only writer of the ledger's tables: every change of a delivery is one of these verbs."""
+# mypy: implicit-reexport
+# ruff: noqa: F401
 
 from postledger.deliveries.ledger.arming import Armed, arm
-from postledger.deliveries.ledger.bodies import SHARED, add_letters, shared
+from postledger.deliveries.ledger.bodies import add_letters, shared_position
 from postledger.deliveries.ledger.claiming import (
     claim,
     claim_suspect,
@@ -38,65 +40,9 @@ from postledger.deliveries.ledger.holds import (
     release,
     release_sender,
 )
-from postledger.deliveries.ledger.lanes import retire_lanes, turns
 from postledger.deliveries.ledger.months import MonthInUseError, drop_month
 from postledger.deliveries.ledger.opening import StreamClosedError, open_stream
 from postledger.deliveries.ledger.planning import Planned, plan
+from postledger.deliveries.ledger.rotation import next_streams, retire_idle_streams
 from postledger.deliveries.ledger.settling import settle
 from postledger.deliveries.ledger.upkeep import Swept, drain, fold, sweep
-
-__all__ = [
-    "ERASED",
-    "SHARED",
-    "Armed",
-    "Epoch",
-    "FellAgainError",
-    "Forgotten",
-    "Identity",
-    "MonthInUseError",
-    "Planned",
-    "StreamClosedError",
-    "Swept",
-    "Witness",
-    "add_letters",
-    "arm",
-    "cancel",
-    "check_epoch",
-    "claim",
-    "claim_suspect",
-    "current_epoch",
-    "drain",
-    "drop_month",
-    "end_alone",
-    "enqueue",
-    "fenced_streams",
-    "first_identity",
-    "fold",
-    "forget",
-    "forget_again",
-    "forget_broken_provider",
-    "has_suspects",
-    "hold",
-    "hold_broken_provider",
-    "hold_sender",
-    "identity",
-    "lift_all",
-    "lift_stream",
-    "note_consent_restored",
-    "open_stream",
-    "plan",
-    "put_in_doubt",
-    "record",
-    "record_log",
-    "release",
-    "release_sender",
-    "requeue",
-    "resolve",
-    "retire_lanes",
-    "retire_marks",
-    "settle",
-    "shared",
-    "sweep",
-    "turns",
-    "wait",
-]

@@ -1,4 +1,4 @@
-"""Declares windows as being with the provider, and books what the gates held back."""
+"""Declares windows as being with the provider, and books the verdicts of the gates."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -25,7 +25,7 @@ WITH gate AS MATERIALIZED (
         %(ids)s::bigint[], %(versions)s::integer[], %(los)s::bigint[], %(tos)s::bigint[]
     ) AS w (id, version, lo, armed_to)
 ), taken AS MATERIALIZED (
-    SELECT b.id, b.stream_id, b.lo, b.hi, b.try_number, b.lease_until, w.armed_to AS line_to
+    SELECT b.id, b.stream_id, b.lo, b.hi, b.try_number, b.lease_until, w.armed_to AS span_to
     FROM want w JOIN deliveries_batch b ON b.id = w.id
     WHERE (SELECT is_open FROM gate)
       AND b.stream_id = %(stream)s
@@ -51,26 +51,19 @@ mark AS (
 )
 """
 
-_ARM: LiteralString = (
-    _WINDOWS
-    + """
-, armed AS (
+_ARM: LiteralString = f"""{_WINDOWS}, armed AS (
     UPDATE deliveries_batch b
-    SET armed_to = taken.line_to, lease_until = clock_timestamp() + %(lease_time)s
+    SET armed_to = taken.span_to, lease_until = clock_timestamp() + %(lease_time)s
     FROM taken WHERE b.id = taken.id
     RETURNING b.id
-)
-, """
-    + _MARK
-    + """
+), {_MARK}
 SELECT id, (SELECT token FROM mark) FROM armed
 """
-)
 
 # A window in which every waiting mail got a verdict has nothing to send: it is passed over.
 _NOTHING_LEFT: LiteralString = """
 win AS MATERIALIZED (
-    SELECT taken.*, sends, CASE WHEN sends THEN taken.lo ELSE taken.line_to END AS moved_to
+    SELECT taken.*, sends, CASE WHEN sends THEN taken.lo ELSE taken.span_to END AS moved_to
     FROM taken CROSS JOIN LATERAL (
         SELECT EXISTS (
             SELECT FROM span
@@ -81,25 +74,15 @@ win AS MATERIALIZED (
 )
 """
 
-_ARM_WITH_VERDICTS: LiteralString = ", ".join(
-    [
-        _WINDOWS,
-        books.ENTRIES,
-        books.SPAN,
-        _NOTHING_LEFT,
-        books.LINES,
-        books.ATTEMPTS,
-        books.counters(
-            moved="armed_to = CASE WHEN win.sends THEN win.line_to END,"
-            " lease_until = clock_timestamp() + %(lease_time)s, losses = 0, lone_losses = 0"
-        )
-        + ", "
-        + _MARK
-        + "SELECT id, (SELECT token FROM mark) FROM win WHERE sends AND (SELECT"
-        + books.FOUND_ALL
-        + ")",
-    ]
+_COUNTERS: LiteralString = books.counters(
+    moved="armed_to = CASE WHEN win.sends THEN win.span_to END,"
+    " lease_until = clock_timestamp() + %(lease_time)s, losses = 0, lone_losses = 0"
 )
+_ARM_WITH_VERDICTS: LiteralString = f"""
+{_WINDOWS}, entry AS MATERIALIZED ({books.GIVEN_ENTRIES}), {books.SPAN}, {_NOTHING_LEFT},
+{books.BOOKED}, {books.ATTEMPTS}, {_COUNTERS}, {_MARK}
+SELECT id, (SELECT token FROM mark) FROM win WHERE sends AND (SELECT {books.FOUND_ALL})
+"""
 
 
 class Armed(list[Window]):
@@ -129,6 +112,9 @@ def arm(
     if any(window.to - window.batch.lo > MOST_POSITIONS for window in windows):
         msg = f"a window has at most {MOST_POSITIONS} positions"
         raise ValueError(msg)
+    for entry in verdicts or ():
+        if not states.is_verdict(entry.state):
+            raise ValueError(f"{entry.state} is not a verdict the gates can give")
     params: dict[str, object] = {
         "stream": books.stream_of(windows),
         "lease": claim.lease,
@@ -142,19 +128,11 @@ def arm(
     statement = _ARM
     if verdicts is not None:
         statement = _ARM_WITH_VERDICTS
-        params |= {**books.entry_columns(_checked(verdicts)), "grace": ORPHAN_GRACE}
+        params |= {**books.entry_columns(verdicts), "grace": ORPHAN_GRACE}
     crashpoints.reached(Point.BEFORE_ARM)
-    rows = sql.repeated(statement, params)
+    rows = sql.rows_after_races(statement, params)
     ids = {id_ for id_, _ in rows}
     armed = Armed(window for window in windows if window.batch.id in ids)
     if rows:
         armed.token = rows[0][1]
     return armed
-
-
-def _checked(verdicts: Sequence[Entry]) -> Sequence[Entry]:
-    for entry in verdicts:
-        if not states.is_verdict(entry.state):
-            msg = f"{entry.state} is not a verdict the gates can give"
-            raise ValueError(msg)
-    return verdicts

@@ -1,65 +1,62 @@
-"""Stores what mails say: the body of one mail, or what all mails of one letter share."""
+"""Stores the content of mails: the body of one mail, or what all mails of one letter share."""
 
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import LiteralString
 
 from postledger.deliveries.entries import Body
 from postledger.deliveries.ledger import sql
 
-SHARED = -1  # where the body lies that the lines of a stream's first letter share
+
+def shared_position(letter: int) -> int:
+    """The position of the body that all mails of a stream's n-th letter share: below all mails."""
+    return -1 - letter
 
 
-def shared(letter: int) -> int:
-    """Where the body of a stream's n-th letter lies: before all mails."""
-    return SHARED - letter
-
-
-def written(body: Body) -> str:
-    return json.dumps(
+def body_json(body: Body) -> str:
+    values = {field.name: getattr(body, field.name) for field in fields(body)}
+    attachments = [
         {
-            "request_id": body.request_id,
-            "subject": body.subject,
-            "html": body.html,
-            "text": body.text,
-            "headers": dict(body.headers) if body.headers else None,
-            "to_name": body.to_name,
-            "reply_to": body.reply_to,
-            "tags": list(body.tags) or None,
-            "letter": body.letter,
-            "list_key": body.list_key,
-            "attachments": [
-                {
-                    "filename": attachment.filename,
-                    "content_type": attachment.content_type,
-                    "content": b64encode(attachment.content).decode(),
-                }
-                for attachment in body.attachments
-            ]
-            or None,
+            "filename": attachment.filename,
+            "content_type": attachment.content_type,
+            "content": b64encode(attachment.content).decode(),
         }
-    )
+        for attachment in body.attachments
+    ]
+    values["headers"] = dict(body.headers) if body.headers else None
+    values["tags"] = list(body.tags) or None
+    values["attachments"] = attachments or None
+    return json.dumps(values)
 
 
-_STORE: LiteralString = """
+def insert(given: LiteralString) -> LiteralString:
+    """The statement that stores what `body_json` wrote; `given` is a table (position, body)."""
+    return f"""
 INSERT INTO deliveries_body (
     stream_id, position, request_id, subject, html, text, headers, to_name, reply_to, tags,
     attachments, letter, list_key, size
 )
 SELECT %(stream)s, given.position, b.*, octet_length(given.body)
-FROM unnest(%(positions)s::bigint[], %(bodies)s::text[]) AS given (position, body),
+FROM {given},
      jsonb_to_record(given.body::jsonb) AS b (
          request_id text, subject text, html text, text text, headers jsonb, to_name text,
          reply_to text, tags jsonb, attachments jsonb, letter text, list_key text
      )
-ON CONFLICT (stream_id, position) DO NOTHING
+WHERE given.body IS NOT NULL
 """
 
 
+_GIVEN: LiteralString = (
+    "unnest(%(positions)s::bigint[], %(bodies)s::text[]) AS given (position, body)"
+)
+_STORE: LiteralString = f"{insert(_GIVEN)} ON CONFLICT (stream_id, position) DO NOTHING"
+
+
 def add_letters(stream_id: int, bodies: Mapping[int, Body]) -> None:
-    """Stores what the lines of some letters share, by their numbers; one that is there stays."""
-    store(stream_id, [(shared(number), body) for number, body in bodies.items()])
+    """Stores the shared bodies of some letters, by their numbers; an existing one stays."""
+    store(stream_id, [(shared_position(number), body) for number, body in bodies.items()])
 
 
 def store(stream_id: int, bodies: Sequence[tuple[int, Body]]) -> None:
@@ -67,6 +64,6 @@ def store(stream_id: int, bodies: Sequence[tuple[int, Body]]) -> None:
         params = {
             "stream": stream_id,
             "positions": sql.Bigints(position for position, _ in bodies),
-            "bodies": sql.Texts(written(body) for _, body in bodies),
+            "bodies": sql.Texts(body_json(body) for _, body in bodies),
         }
         sql.rows(_STORE, params)

@@ -1,4 +1,4 @@
-"""The SQL that every verb with results shares: lines into attempts, counters and batches."""
+"""The SQL that every verb with results shares: results into attempts, counters and batches."""
 
 from collections.abc import Sequence
 from typing import LiteralString
@@ -15,20 +15,20 @@ COUNTED: tuple[LiteralString, ...] = (
     "cancelled",
     "in_doubt",
 )
-COLUMNS: LiteralString = ", ".join(COUNTED)
+SUMS: LiteralString = ", ".join([f"sum({name}) AS {name}" for name in ("planned", *COUNTED)])
 
-_TALLIES: LiteralString = ", ".join(
-    ["count(*) FILTER (WHERE state = '" + name + "')::int AS " + name for name in COUNTED]
+# Moves counters from deltas to their streams' rows; expects `gone`, the deleted deltas.
+FOLDED: LiteralString = f"""
+total AS (
+    SELECT stream_id, {SUMS} FROM gone GROUP BY stream_id
+), folded AS (
+    UPDATE deliveries_stream s
+    SET {", ".join([f"{name} = s.{name} + t.{name}" for name in ("planned", *COUNTED)])}
+    FROM total t WHERE s.id = t.stream_id
 )
-_ADDED: LiteralString = ", ".join(
-    [name + " = b." + name + " + coalesce(t." + name + ", 0)" for name in COUNTED]
-)
-_TOTALS: LiteralString = ", ".join(
-    ["b." + name + " + coalesce(t." + name + ", 0) AS " + name for name in COUNTED]
-)
-_SUMS: LiteralString = ", ".join(["sum(" + name + ")" for name in COUNTED])
+"""
 
-# Expects `line` (stream_id, position, try_number, state, outcome, code, detail, message_id,
+# Expects `booked` (stream_id, position, try_number, state, outcome, code, detail, message_id,
 # duration_ms). A first attempt that was accepted lives on the delivery alone; without an outcome
 # there was no attempt.
 ATTEMPTS: LiteralString = """
@@ -38,53 +38,50 @@ attempt AS (
     )
     SELECT stream_id, position, try_number, statement_timestamp(), outcome, state, code, detail,
            message_id, duration_ms
-    FROM line WHERE outcome IS NOT NULL AND NOT (state = 'accepted' AND try_number = 1)
-)
-"""
-
-# Expects `win` (id, stream_id, hi, moved_to) and `line` (batch_id, state); {moved} is what else
-# changes on a batch that lives on. All counters come from what the update returned.
-_COUNTERS: LiteralString = """
-tally AS MATERIALIZED (
-    SELECT batch_id, {tallies} FROM line GROUP BY batch_id
-), ended AS (
-    DELETE FROM deliveries_batch b
-    USING win LEFT JOIN tally t ON t.batch_id = win.id
-    WHERE b.id = win.id AND win.moved_to >= win.hi
-    RETURNING b.id, b.stream_id, b.planned, {totals}
-), moved AS (
-    UPDATE deliveries_batch b SET lo = win.moved_to, {added}, {moved}
-    FROM win LEFT JOIN tally t ON t.batch_id = win.id
-    WHERE b.id = win.id AND win.moved_to < win.hi
-    RETURNING b.id
-), delta AS (
-    INSERT INTO deliveries_streamdelta (stream_id, planned, {columns})
-    SELECT stream_id, sum(planned), {sums} FROM ended GROUP BY stream_id
+    FROM booked WHERE outcome IS NOT NULL AND NOT (state = 'accepted' AND try_number = 1)
 )
 """
 
 
 def counters(*, moved: LiteralString) -> LiteralString:
-    return (
-        _COUNTERS.replace("{tallies}", _TALLIES)
-        .replace("{totals}", _TOTALS)
-        .replace("{added}", _ADDED)
-        .replace("{columns}", COLUMNS)
-        .replace("{sums}", _SUMS)
-        .replace("{moved}", moved)
-    )
+    """Moves batches on, or ends them; all counters come from what the update returned.
+
+    Expects `win` (id, stream_id, hi, moved_to) and `booked` (batch_id, state); `moved` is what else
+    changes on a batch that lives on.
+    """
+    tallies = [f"count(*) FILTER (WHERE state = '{name}')::int AS {name}" for name in COUNTED]
+    totals = [f"b.{name} + coalesce(t.{name}, 0) AS {name}" for name in COUNTED]
+    added = [f"{name} = b.{name} + coalesce(t.{name}, 0)" for name in COUNTED]
+    return f"""
+tally AS MATERIALIZED (
+    SELECT batch_id, {", ".join(tallies)} FROM booked GROUP BY batch_id
+), ended AS (
+    DELETE FROM deliveries_batch b
+    USING win LEFT JOIN tally t ON t.batch_id = win.id
+    WHERE b.id = win.id AND win.moved_to >= win.hi
+    RETURNING b.id, b.stream_id, b.planned, {", ".join(totals)}
+), moved AS (
+    UPDATE deliveries_batch b SET lo = win.moved_to, {", ".join(added)}, {moved}
+    FROM win LEFT JOIN tally t ON t.batch_id = win.id
+    WHERE b.id = win.id AND win.moved_to < win.hi
+    RETURNING b.id
+), delta AS (
+    INSERT INTO deliveries_streamdelta (stream_id, planned, {", ".join(COUNTED)})
+    SELECT stream_id, {SUMS} FROM ended GROUP BY stream_id
+)
+"""
 
 
-# Expects `entry` and `taken` (id, lo, line_to, try_number, lease_until). A delivery changes only
+# Expects `entry` and `taken` (id, lo, span_to, try_number, lease_until). A delivery changes only
 # while it waits and has no result of this try or a later one. One index range per window and then
-# the rows by their place in the table: one descent per mail was most of a settle. A window has at
+# the rows by their physical address: one descent per mail was most of a settle. A window has at
 # most 1,000 positions; the limit tells the planner so.
 SPAN: LiteralString = """
 span AS MATERIALIZED (
     SELECT taken.id AS batch_id, taken.try_number, taken.lease_until, d.tid, d.position
     FROM taken CROSS JOIN LATERAL (
         SELECT ctid AS tid, position FROM deliveries_delivery
-        WHERE stream_id = %(stream)s AND position >= taken.lo AND position < taken.line_to
+        WHERE stream_id = %(stream)s AND position >= taken.lo AND position < taken.span_to
           AND state = 'waiting' AND last_try < taken.try_number
         ORDER BY position
         LIMIT 1000
@@ -95,8 +92,8 @@ span AS MATERIALIZED (
 # Doubt is sticky: what would close a delivery whose earlier try is unresolved puts it back in
 # doubt. The statement must end with FOUND_ALL: a row that somebody else changes while it is
 # waited for is left out by PostgreSQL, and then the statement fails and is repeated.
-LINES: LiteralString = """
-line AS (
+BOOKED: LiteralString = """
+booked AS (
     UPDATE deliveries_delivery d SET
         state = CASE
             WHEN d.doubts IS NOT NULL AND e.state NOT IN ('accepted', 'waiting') THEN 'in_doubt'
@@ -131,12 +128,11 @@ line AS (
 FOUND_ALL: LiteralString = """
 deliveries_found_all(
     (SELECT count(*) FROM span JOIN entry ON entry.position = span.position),
-    (SELECT count(*) FROM line)
+    (SELECT count(*) FROM booked)
 )
 """
 
-ENTRIES: LiteralString = """
-entry AS MATERIALIZED (
+GIVEN_ENTRIES: LiteralString = """
     SELECT * FROM unnest(
         %(positions)s::bigint[], %(outcomes)s::text[], %(states)s::text[],
         %(counts)s::boolean[], %(codes)s::text[], %(details)s::text[],
@@ -145,21 +141,20 @@ entry AS MATERIALIZED (
     ) AS e (
         position, outcome, state, counts, code, detail, message_id, duration_ms, delay, reason
     )
-)
 """
 
 
 def stream_of(windows: Sequence[Window]) -> int:
-    """The one stream of the windows: lines are found in it alone."""
-    found = {window.batch.stream_id for window in windows}
-    if len(found) != 1:
-        msg = f"windows of one stream at a time, not of {len(found)}"
+    """The one stream of the windows: deliveries are looked up in it alone."""
+    stream_ids = {window.batch.stream_id for window in windows}
+    if len(stream_ids) != 1:
+        msg = f"windows of one stream at a time, not of {len(stream_ids)}"
         raise ValueError(msg)
-    return found.pop()
+    return stream_ids.pop()
 
 
 def entry_columns(entries: Sequence[Entry]) -> dict[str, object]:
-    """The parameters of ENTRIES."""
+    """The parameters of GIVEN_ENTRIES."""
     return {
         "positions": sql.Bigints(entry.position for entry in entries),
         "outcomes": sql.Texts(entry.outcome.value for entry in entries),
@@ -170,7 +165,5 @@ def entry_columns(entries: Sequence[Entry]) -> dict[str, object]:
         "message_ids": sql.Texts(entry.message_id for entry in entries),
         "durations": sql.Bigints(entry.duration_ms for entry in entries),
         "delays": [entry.delay for entry in entries],
-        "reasons": sql.Texts(
-            None if entry.reason is None else entry.reason.value for entry in entries
-        ),
+        "reasons": sql.Texts(entry.reason and entry.reason.value for entry in entries),
     }

@@ -1,4 +1,4 @@
-"""Who works on what: leases on due batches, and giving them back."""
+"""Leases on due batches: claiming them and giving them back."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -86,13 +86,7 @@ def _run_claim(
         return None
     lease, epoch, has_suspects, *_ = rows[0]
     batches = [Batch(*columns) for _, _, _, *columns in rows]
-    return Claim(
-        lease=lease,
-        batches=batches,
-        epoch=epoch,
-        has_suspects=has_suspects,
-        is_alone=is_alone,
-    )
+    return Claim(lease, batches, epoch, is_alone=is_alone, has_suspects=has_suspects)
 
 
 _END_ALONE: LiteralString = """
@@ -101,17 +95,16 @@ UPDATE deliveries_lease SET is_alone = false WHERE token = %(lease)s
 
 
 def end_alone(claim: Claim) -> None:
-    """Ends a suspect's being alone, once it was armed: others compose beside its rest."""
+    """Ends a suspect's being alone, once it was armed: others compose beside its later windows."""
     sql.rows(_END_ALONE, {"lease": claim.lease})
 
 
-_HAS_SUSPECTS: LiteralString = "SELECT EXISTS (" + _SUSPECTS + ")"
+_HAS_SUSPECTS: LiteralString = f"SELECT EXISTS ({_SUSPECTS})"
 
 
 def has_suspects(stream_id: int) -> bool:
     """Whether the stream has a due batch for `claim_suspect`."""
-    [(found,)] = sql.rows(_HAS_SUSPECTS, {"stream": stream_id})
-    return bool(found)
+    return sql.exists(_HAS_SUSPECTS, {"stream": stream_id})
 
 
 _WAIT: LiteralString = """
@@ -137,7 +130,7 @@ def wait(
     """Gives leased, unarmed batches back with the reason they wait and the time they go on.
 
     The one way to defer. Attempts are not counted; waiting on for the same reason keeps `since`.
-    The delay runs by the database's clock; without one, the batches keep their place in the queue.
+    The delay runs by the database's clock; without one, the batches keep their due time.
     `is_suspect` has them claimed alone from now on, without counting anything against them.
     """
     params = {

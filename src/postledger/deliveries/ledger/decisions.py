@@ -5,16 +5,15 @@ from typing import LiteralString, assert_never
 
 from django.db import transaction
 
-from postledger.deliveries.entries import Decision, Seen
-from postledger.deliveries.ledger import lanes, sql
+from postledger.deliveries.entries import Decision, SeenDelivery
+from postledger.deliveries.ledger import rotation, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 
 # A click counts once: only while the delivery is as it was seen (state and last try). The new
 # batch comes from what the update returned, never from the click. A position that a live batch
 # still covers (its window is armed, the verdict just fell) is left alone: click again later.
-_DECIDE: LiteralString = (
-    """
+_DECIDE: LiteralString = f"""
 WITH seen AS (
     SELECT * FROM unnest(%(positions)s::bigint[], %(tries)s::integer[]) AS s (position, last_try)
 ), locked AS MATERIALIZED (
@@ -23,7 +22,7 @@ WITH seen AS (
     WHERE d.stream_id = %(stream)s
     ORDER BY d.position
     FOR NO KEY UPDATE OF d
-), line AS (
+), decided AS (
     UPDATE deliveries_delivery d SET
         state = %(after)s,
         attempts = CASE WHEN %(resets)s THEN 0 ELSE d.attempts END,
@@ -39,23 +38,19 @@ WITH seen AS (
       AND d.last_try = seen.last_try
       AND (%(after)s <> 'waiting' OR (
         coalesce(d.resend_after <= clock_timestamp(), true)
-        AND NOT """
-    + sql.BYTES_OF_LOST_TIME
-    + """
+        AND NOT {sql.BYTES_OF_LOST_TIME}
         AND EXISTS (
             SELECT FROM deliveries_stream s
             WHERE s.id = %(stream)s AND s.cancelled_at IS NULL
         )
-        AND NOT """
-    + sql.covered("seen.position")
-    + """
+        AND NOT {sql.covered("seen.position")}
       ))
     RETURNING d.position, d.last_try, d.doubts, locked.settled_at
 ), event AS (
     INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
     SELECT %(stream)s, position, statement_timestamp(), %(kind)s, %(actor)s,
            jsonb_build_object('try', last_try, 'before', %(before)s, 'after', %(after)s)
-    FROM line
+    FROM decided
 ), delta AS (
     INSERT INTO deliveries_streamdelta (stream_id, accepted, failed, in_doubt)
     SELECT %(stream)s,
@@ -63,26 +58,24 @@ WITH seen AS (
            CASE WHEN %(after)s = 'failed' THEN count(*)
                 WHEN %(before)s = 'failed' THEN -count(*) ELSE 0 END,
            CASE %(before)s WHEN 'in_doubt' THEN -count(*) ELSE 0 END
-    FROM line HAVING count(*) > 0
+    FROM decided HAVING count(*) > 0
 ), again AS (
     INSERT INTO deliveries_batch (
         stream_id, lo, hi, is_single, try_number, due_at, reason, since
     )
-    SELECT %(stream)s, line.position, line.position + 1, s.kind = 'transactional',
-           """
-    + sql.next_try("line.last_try", "line.settled_at")
-    + ", "
-    + sql.due_after("line.last_try", "interval '0'")
-    + """, %(reason)s, statement_timestamp()
-    FROM line JOIN deliveries_stream s ON s.id = %(stream)s
+    SELECT %(stream)s, decided.position, decided.position + 1, s.kind = 'transactional',
+           {sql.next_try("decided.last_try", "decided.settled_at")},
+           {sql.due_after("decided.last_try", "interval '0'")}, %(reason)s, statement_timestamp()
+    FROM decided JOIN deliveries_stream s ON s.id = %(stream)s
     WHERE %(after)s = 'waiting'
 )
-SELECT position FROM line ORDER BY position
+SELECT position FROM decided ORDER BY position
 """
-)
 
 
-def resolve(stream_id: int, seen: Sequence[Seen], *, decision: Decision, actor: str) -> list[int]:
+def resolve(
+    stream_id: int, seen: Sequence[SeenDelivery], *, decision: Decision, actor: str
+) -> list[int]:
     """Ends doubts by a person's (or a policy's) word; returns the positions it applied to.
 
     From in_doubt only, each once. "Count as sent" accepts, "count as not sent" fails and forgets
@@ -109,7 +102,7 @@ def resolve(stream_id: int, seen: Sequence[Seen], *, decision: Decision, actor: 
     return _decide(stream_id, seen, actor, params)
 
 
-def requeue(stream_id: int, seen: Sequence[Seen], *, actor: str) -> list[int]:
+def requeue(stream_id: int, seen: Sequence[SeenDelivery], *, actor: str) -> list[int]:
     """Gives failed deliveries another chance; returns the positions it applied to.
 
     From failed only, each once: state, attempts and error are reset, the try goes on counting.
@@ -127,15 +120,15 @@ def requeue(stream_id: int, seen: Sequence[Seen], *, actor: str) -> list[int]:
 
 
 def _decide(
-    stream_id: int, seen: Sequence[Seen], actor: str, params: Mapping[str, object]
+    stream_id: int, seen: Sequence[SeenDelivery], actor: str, params: Mapping[str, object]
 ) -> list[int]:
-    everything = {
+    all_params = {
         **params,
         "stream": stream_id,
         "actor": actor,
-        "positions": sql.Bigints(one.position for one in seen),
-        "tries": sql.Bigints(one.last_try for one in seen),
+        "positions": sql.Bigints(delivery.position for delivery in seen),
+        "tries": sql.Bigints(delivery.last_try for delivery in seen),
     }
     with transaction.atomic():
-        lanes.keep_lane(stream_id)
-        return [position for (position,) in sql.rows(_DECIDE, everything)]
+        rotation.keep_stream(stream_id)
+        return [position for (position,) in sql.rows(_DECIDE, all_params)]

@@ -8,13 +8,13 @@ from typing import LiteralString
 from django.db import transaction
 from psycopg import sql as pg
 
-from postledger.deliveries.entries import Kind, Line
+from postledger.deliveries.entries import NewDelivery, StreamKind
 from postledger.deliveries.ledger import bodies, opening, planning, sql
 from postledger.deliveries.reasons import Reason
 
-MOST_LINES = 1_000
+MOST_DELIVERIES = 1_000
 
-_LINES: LiteralString = """
+_GIVEN: LiteralString = """
 SELECT *, NULL::text AS kept_back FROM unnest(
     %(addresses)s::text[], %(keys)s::text[], %(contacts)s::bigint[], %(variables)s::text[],
     %(letters)s::bigint[]
@@ -22,7 +22,7 @@ SELECT *, NULL::text AS kept_back FROM unnest(
 """
 
 # One statement, so that a request without a dedupe key is one round trip and its own transaction.
-_ENQUEUE: LiteralString = """
+_ENQUEUE: LiteralString = f"""
 WITH lane AS MATERIALIZED (
     SELECT deliveries_keep_lane(%(stream)s) AS kind
 ), given AS MATERIALIZED (
@@ -34,7 +34,7 @@ WITH lane AS MATERIALIZED (
         ) WITH ORDINALITY AS given (address, dedupe_key, contact_id, variables, body, n)
         WHERE lane.kind = 'transactional'
     ) AS source
-), line AS (
+), added AS (
     INSERT INTO deliveries_delivery (
         stream_id, position, planned_at, address, dedupe_key, contact_id, variables
     )
@@ -51,31 +51,21 @@ WITH lane AS MATERIALIZED (
     SELECT %(stream)s, position, position + 1, true, 1,
            coalesce(%(due_at)s, statement_timestamp()), %(reason)s,
            statement_timestamp(), 1
-    FROM line
+    FROM added
 ), body AS (
-    INSERT INTO deliveries_body (
-        stream_id, position, request_id, subject, html, text, headers, to_name, reply_to, tags,
-        attachments, letter, list_key, size
-    )
-    SELECT %(stream)s, position, b.*, octet_length(given.body)
-    FROM given JOIN line USING (position),
-         jsonb_to_record(given.body::jsonb) AS b (
-             request_id text, subject text, html text, text text, headers jsonb, to_name text,
-             reply_to text, tags jsonb, attachments jsonb, letter text, list_key text
-         )
-    WHERE given.body IS NOT NULL
+    {bodies.insert("given JOIN added USING (position)")}
 ), word AS (
     INSERT INTO deliveries_word (stream_id, word, position)
-    SELECT %(stream)s, w.word, line.position
-    FROM given JOIN line USING (position)
-    JOIN unnest(%(word_lines)s::bigint[], %(words)s::text[]) AS w (n, word) ON w.n = given.n
+    SELECT %(stream)s, w.word, added.position
+    FROM given JOIN added USING (position)
+    JOIN unnest(%(word_numbers)s::bigint[], %(words)s::text[]) AS w (n, word) ON w.n = given.n
     ON CONFLICT DO NOTHING
 )
-SELECT lane.kind, line.position
-FROM lane LEFT JOIN given ON true LEFT JOIN line USING (position) ORDER BY given.n
+SELECT lane.kind, added.position
+FROM lane LEFT JOIN given ON true LEFT JOIN added USING (position) ORDER BY given.n
 """
 
-_KNOWN: LiteralString = """
+_BY_KEY: LiteralString = """
 SELECT dedupe_key, position FROM deliveries_delivery
 WHERE stream_id = %(stream)s AND dedupe_key = ANY(%(keys)s::text[])
 """
@@ -83,7 +73,7 @@ WHERE stream_id = %(stream)s AND dedupe_key = ANY(%(keys)s::text[])
 
 def enqueue(
     stream_id: int,
-    lines: Sequence[Line],
+    deliveries: Sequence[NewDelivery],
     *,
     due_at: datetime | None = None,
     reason: Reason = Reason.READY,
@@ -95,80 +85,80 @@ def enqueue(
     batch a mail, any other batches of up to 500. Without `due_at` they are due at once, by the
     database's clock.
     """
-    if len(lines) > MOST_LINES:
-        msg = f"enqueue takes up to {MOST_LINES} lines at a time, not {len(lines)}"
+    if len(deliveries) > MOST_DELIVERIES:
+        msg = f"enqueue takes up to {MOST_DELIVERIES} deliveries, not {len(deliveries)}"
         raise ValueError(msg)
-    if not lines:
+    if not deliveries:
         return []
-    params = {**_columns(lines), "stream": stream_id, "due_at": due_at, "reason": reason.value}
+    params = {**_columns(deliveries), "stream": stream_id, "due_at": due_at, "reason": reason.value}
     with opening.refusing_dropped_months(stream_id):
-        found = sql.rows(_ENQUEUE, {**params, **_contents(lines)})
-        match found[0][0]:
+        rows = sql.rows(_ENQUEUE, params)
+        match rows[0][0]:
             case None:
-                raise opening.closed(stream_id)
-            case Kind.TRANSACTIONAL:
-                return _positions(stream_id, lines, [position for _, position in found])
+                raise opening.closed_error(stream_id)
+            case StreamKind.TRANSACTIONAL:
+                return _positions(stream_id, deliveries, [position for _, position in rows])
             case _:
-                return _enqueue_batches(stream_id, lines, params)
+                return _enqueue_batches(stream_id, deliveries, params)
 
 
-def _positions(stream_id: int, lines: Sequence[Line], new: Sequence[int | None]) -> list[int]:
-    """The positions of all lines: new ones, and for repeated keys those they had."""
+def _positions(
+    stream_id: int, deliveries: Sequence[NewDelivery], new: Sequence[int | None]
+) -> list[int]:
+    """The positions of all deliveries: new ones, and for repeated keys those they had."""
     if None not in new:
         return [position for position in new if position is not None]
     # A conflicting key may have been committed after that statement began: read it in a new one.
-    known = _known(stream_id, lines)
+    by_key = _positions_by_key(stream_id, deliveries)
     return [
-        known[str(line.dedupe_key)] if position is None else position
-        for line, position in zip(lines, new, strict=True)
+        by_key[str(delivery.dedupe_key)] if position is None else position
+        for delivery, position in zip(deliveries, new, strict=True)
     ]
 
 
 def _enqueue_batches(
-    stream_id: int, lines: Sequence[Line], params: Mapping[str, object]
+    stream_id: int, deliveries: Sequence[NewDelivery], params: Mapping[str, object]
 ) -> list[int]:
-    statement = pg.SQL(planning.PLAN).format(source=pg.SQL(_LINES), repeated=planning.REPEATED)
+    statement = pg.SQL(planning.PLAN).format(source=pg.SQL(_GIVEN), repeated=planning.REPEATED)
     with transaction.atomic():
-        opening.kept_open(stream_id)
+        opening.keep_open(stream_id)
         [(base, *_)] = sql.rows(statement, {**params, "size": planning.BATCH_SIZE})
-        known = _known(stream_id, lines)
+        by_key = _positions_by_key(stream_id, deliveries)
         positions = [
-            base + n if line.dedupe_key is None else known[line.dedupe_key]
-            for n, line in enumerate(lines)
+            base + n if delivery.dedupe_key is None else by_key[delivery.dedupe_key]
+            for n, delivery in enumerate(deliveries)
         ]
-        placed = zip(positions, (line.body for line in lines), strict=True)
-        bodies.store(stream_id, [(at, body) for at, body in placed if body is not None])
+        by_position = zip(positions, (delivery.body for delivery in deliveries), strict=True)
+        bodies.store(stream_id, [(at, body) for at, body in by_position if body is not None])
     return positions
 
 
-def _known(stream_id: int, lines: Sequence[Line]) -> dict[str, int]:
-    wanted = sql.Texts(line.dedupe_key for line in lines if line.dedupe_key is not None)
-    found = sql.rows(_KNOWN, {"stream": stream_id, "keys": wanted}) if wanted else []
-    return {str(key): int(position) for key, position in found}
+def _positions_by_key(stream_id: int, deliveries: Sequence[NewDelivery]) -> dict[str, int]:
+    keys = sql.Texts(item.dedupe_key for item in deliveries if item.dedupe_key is not None)
+    rows = sql.rows(_BY_KEY, {"stream": stream_id, "keys": keys}) if keys else []
+    return {str(key): int(position) for key, position in rows}
 
 
-def _columns(lines: Sequence[Line]) -> dict[str, object]:
+def _columns(deliveries: Sequence[NewDelivery]) -> dict[str, object]:
+    words = [(n, word) for n, item in enumerate(deliveries, start=1) for word in _words(item)]
     return {
-        "addresses": sql.Texts(line.address for line in lines),
-        "keys": sql.Texts(line.dedupe_key for line in lines),
-        "contacts": sql.Bigints(line.contact_id for line in lines),
+        "addresses": sql.Texts(item.address for item in deliveries),
+        "keys": sql.Texts(item.dedupe_key for item in deliveries),
+        "contacts": sql.Bigints(item.contact_id for item in deliveries),
         "variables": sql.Texts(
-            None if line.variables is None else json.dumps(line.variables) for line in lines
+            None if item.variables is None else json.dumps(item.variables) for item in deliveries
         ),
-        "letters": sql.Bigints(line.letter for line in lines),
-    }
-
-
-def _contents(lines: Sequence[Line]) -> dict[str, object]:
-    words = [(n, word) for n, line in enumerate(lines, start=1) for word in _words(line)]
-    return {
-        "bodies": sql.Texts(bodies.written(line.body) if line.body else None for line in lines),
-        "word_lines": sql.Bigints(n for n, _ in words),
+        "letters": sql.Bigints(item.letter for item in deliveries),
+        "bodies": sql.Texts(
+            bodies.body_json(item.body) if item.body else None for item in deliveries
+        ),
+        "word_numbers": sql.Bigints(n for n, _ in words),
         "words": sql.Texts(word for _, word in words),
     }
 
 
-def _words(line: Line) -> Iterator[str]:
-    if line.body is not None:
-        yield f"to:{line.address.lower()}"
-        yield from (f"tag:{tag}" for tag in line.body.tags)
+def _words(delivery: NewDelivery) -> Iterator[str]:
+    """The words that a transactional mail is found by."""
+    if delivery.body is not None:
+        yield f"to:{delivery.address.lower()}"
+        yield from (f"tag:{tag}" for tag in delivery.body.tags)

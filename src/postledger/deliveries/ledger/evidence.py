@@ -1,12 +1,12 @@
-"""Books what becomes known of a try outside its lease: provider events and late answers."""
+"""Books evidence of a try outside its lease: provider events and late answers."""
 
 from collections.abc import Iterator, Sequence
 from typing import LiteralString
 
 from django.db import transaction
 
-from postledger.deliveries.entries import Entry, Evidence
-from postledger.deliveries.ledger import fence, lanes, sql
+from postledger.deliveries.entries import Evidence
+from postledger.deliveries.ledger import books, fence, rotation, sql
 from postledger.deliveries.ledger.forgetting import ERASED
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -16,43 +16,80 @@ def record(stream_id: int, evidence: Sequence[Evidence]) -> int:
     """Applies evidence about one stream's tries; returns how many deliveries changed.
 
     Idempotent, in any order. Accepted(try) turns any state but accepted into accepted; an address
-    that it names must be the line's, unless that was erased. Any other answer acts only on a
-    delivery that is in doubt about that same try: the doubt ends, and when none is left a refusal
-    fails the delivery and everything else puts it back to waiting. An answer of "in doubt" says
-    nothing and changes nothing.
+    that it names must be the delivery's, unless that was erased. Any other answer acts only on a
+    delivery that is in doubt about that same try: the doubt ends, and when no doubt is left a
+    refusal fails the delivery and everything else puts it back to waiting. An answer of "in doubt"
+    changes nothing.
 
     Evidence of an earlier epoch may be about a time that this database has lost, in which numbers
-    were given out that it never gave. Only an acceptance counts, and only for a line that was
+    were given out that it never gave. Only an acceptance counts, and only for a delivery that was
     planned before the fence fell, to the same address. Everything else is kept as unmatched: what
     an earlier epoch denies, the lost time may have tried again.
     """
     number = fence.current_epoch().number
-    earlier = [said for said in evidence if said.epoch is not None and said.epoch < number]
-    later = [said for said in evidence if said.epoch is not None and said.epoch > number]
-    current = [said for said in evidence if said.epoch is None or said.epoch == number]
-    accepted = [said for said in current if said.entry.state is State.ACCEPTED]
+    earlier = [item for item in evidence if item.epoch is not None and item.epoch < number]
+    later = [item for item in evidence if item.epoch is not None and item.epoch > number]
+    current = [item for item in evidence if item.epoch is None or item.epoch == number]
+    accepted = [item for item in current if item.entry.state is State.ACCEPTED]
     disproved = [
-        said for said in current if said.entry.state not in {State.ACCEPTED, State.IN_DOUBT}
+        item for item in current if item.entry.state not in {State.ACCEPTED, State.IN_DOUBT}
     ]
     if earlier:
-        _judge(stream_id)
+        fence.put_all_in_doubt(stream_id)
     with transaction.atomic():
         _keep_unmatched(stream_id, later)
-        changed = sum(_accept(stream_id, rounds) for rounds in _once_each(accepted))
-        changed += sum(_disprove(stream_id, rounds) for rounds in _once_each(disproved))
-        changed += sum(_accept_earlier(stream_id, rounds) for rounds in _once_each(earlier))
+        changed = sum(_accept(stream_id, items) for items in _once_each(accepted))
+        changed += sum(_disprove(stream_id, items) for items in _once_each(disproved))
+        changed += sum(_accept_earlier(stream_id, items) for items in _once_each(earlier))
     return changed
 
 
+def record_log(stream_id: int, evidence: Sequence[Evidence]) -> int:
+    """Applies a provider's log to an earlier epoch's mails; returns how many changed.
+
+    A log mentions all mail, also what is accepted long since: what matches nothing is not kept.
+    """
+    number = fence.current_epoch().number
+    earlier = [item for item in evidence if item.epoch is not None and item.epoch < number]
+    fence.put_all_in_doubt(stream_id)
+    with transaction.atomic():
+        return sum(
+            _accept_earlier(stream_id, items, keeps_unmatched=False)
+            for items in _once_each(earlier)
+        )
+
+
 def _once_each(evidence: Sequence[Evidence]) -> Iterator[list[Evidence]]:
-    """Deals the evidence into rounds with each position once: one UPDATE changes a row once."""
-    rest = list(evidence)
-    while rest:
-        round_: dict[int, Evidence] = {}
-        for said in rest:
-            round_.setdefault(said.entry.position, said)
-        yield list(round_.values())
-        rest = [said for said in rest if round_[said.entry.position] is not said]
+    """Deals the evidence into lists with each position once: one UPDATE changes a row once."""
+    remaining = list(evidence)
+    while remaining:
+        items: dict[int, Evidence] = {}
+        for item in remaining:
+            items.setdefault(item.entry.position, item)
+        yield list(items.values())
+        remaining = [item for item in remaining if items[item.entry.position] is not item]
+
+
+def _params(stream_id: int, evidence: Sequence[Evidence]) -> dict[str, object]:
+    """The parameters of all statements below."""
+    entries = [item.entry for item in evidence]
+    return {
+        "stream": stream_id,
+        "erased": ERASED,
+        "reason": Reason.DISPROVED.value,
+        "positions": sql.Bigints(entry.position for entry in entries),
+        "tries": sql.Bigints(item.try_number for item in evidence),
+        "epochs": sql.Bigints(item.epoch for item in evidence),
+        "sources": sql.Texts(item.source for item in evidence),
+        "addresses": sql.Texts(item.address for item in evidence),
+        "message_ids": sql.Texts(entry.message_id for entry in entries),
+        "refusals": [entry.state is State.FAILED for entry in entries],
+        "counts": [entry.counts for entry in entries],
+        "delays": [entry.delay for entry in entries],
+        "outcomes": sql.Texts(entry.outcome.value for entry in entries),
+        "codes": sql.Texts(entry.code for entry in entries),
+        "details": sql.Texts(entry.detail for entry in entries),
+    }
 
 
 _COVERING: LiteralString = """
@@ -68,11 +105,11 @@ WHERE b.hi > given.position
 """
 
 _BUMP: LiteralString = """
-WITH known AS MATERIALIZED (
+WITH locked AS MATERIALIZED (
     SELECT id FROM deliveries_batch WHERE id = ANY(%(ids)s::bigint[])
     ORDER BY id FOR NO KEY UPDATE
 )
-UPDATE deliveries_batch b SET version = version + 1 FROM known WHERE b.id = known.id
+UPDATE deliveries_batch b SET version = version + 1 FROM locked WHERE b.id = locked.id
 RETURNING b.id
 """
 
@@ -80,35 +117,38 @@ RETURNING b.id
 def outdate(stream_id: int, positions: Sequence[int]) -> set[int]:
     """Makes every composed but unarmed window over these positions unarmable, and locks it so.
 
-    The covering batch may change while its lock is waited for, so the look is repeated until a
-    fresh snapshot shows no covering batch that is not locked already. Returns those locked.
+    The covering batch may change while its lock is waited for, so the batches are read again until
+    a fresh snapshot shows no covering batch that is not locked already. Returns those locked.
     Batches before deliveries: the order of locks everywhere.
     """
     locked: set[int] = set()
-    while True:
-        found = sql.rows(_COVERING, {"stream": stream_id, "positions": sql.Bigints(positions)})
-        fresh = {id_ for (id_,) in found} - locked
-        if not fresh:
-            return locked
+    while fresh := _covering(stream_id, positions) - locked:
         sql.rows(_BUMP, {"ids": sql.Bigints(sorted(fresh))})
         locked |= fresh
+    return locked
 
 
-_ACCEPT: LiteralString = """
-WITH said AS MATERIALIZED (
+def _covering(stream_id: int, positions: Sequence[int]) -> set[int]:
+    rows = sql.rows(_COVERING, {"stream": stream_id, "positions": sql.Bigints(positions)})
+    return {id_ for (id_,) in rows}
+
+
+_OTHERS = [name for name in books.COUNTED if name != State.ACCEPTED]
+_ACCEPT: LiteralString = f"""
+WITH item AS MATERIALIZED (
     SELECT * FROM unnest(
         %(positions)s::bigint[], %(tries)s::integer[], %(message_ids)s::text[],
         %(sources)s::text[], %(addresses)s::text[]
     ) AS s (position, try_number, message_id, source, address)
 ), old AS MATERIALIZED (
-    SELECT d.position, d.state AS before, said.try_number, said.message_id, said.source
-    FROM said JOIN deliveries_delivery d
-      ON d.stream_id = %(stream)s AND d.position = said.position
+    SELECT d.position, d.state AS before, item.try_number, item.message_id, item.source
+    FROM item JOIN deliveries_delivery d
+      ON d.stream_id = %(stream)s AND d.position = item.position
     WHERE d.state <> 'accepted'
-      AND (said.address IS NULL OR lower(d.address) IN (lower(said.address), %(erased)s))
+      AND (item.address IS NULL OR lower(d.address) IN (lower(item.address), %(erased)s))
     ORDER BY d.position
     FOR NO KEY UPDATE OF d
-), line AS (
+), proved AS (
     UPDATE deliveries_delivery d SET
         state = 'accepted',
         -- A requeue may have reset the count: the accepted try is one.
@@ -122,24 +162,17 @@ WITH said AS MATERIALIZED (
     INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
     SELECT %(stream)s, position, statement_timestamp(), 'proved_accepted', source,
            jsonb_build_object('try', try_number, 'before', before)
-    FROM line
+    FROM proved
 ), message AS (
     INSERT INTO deliveries_providermessage (stream_id, position, try_number, message_id)
-    SELECT %(stream)s, position, try_number, message_id FROM line WHERE message_id IS NOT NULL
+    SELECT %(stream)s, position, try_number, message_id FROM proved WHERE message_id IS NOT NULL
 ), delta AS (
-    INSERT INTO deliveries_streamdelta (
-        stream_id, accepted, failed, skipped, suppressed, expired, cancelled, in_doubt
-    )
+    INSERT INTO deliveries_streamdelta (stream_id, accepted, {", ".join(_OTHERS)})
     SELECT %(stream)s, count(*),
-           -count(*) FILTER (WHERE before = 'failed'),
-           -count(*) FILTER (WHERE before = 'skipped'),
-           -count(*) FILTER (WHERE before = 'suppressed'),
-           -count(*) FILTER (WHERE before = 'expired'),
-           -count(*) FILTER (WHERE before = 'cancelled'),
-           -count(*) FILTER (WHERE before = 'in_doubt')
-    FROM line HAVING count(*) > 0
+           {", ".join([f"-count(*) FILTER (WHERE before = '{name}')" for name in _OTHERS])}
+    FROM proved HAVING count(*) > 0
 )
-SELECT count(*), coalesce(array_agg(position) FILTER (WHERE before = 'waiting'), '{}') FROM line
+SELECT count(*), coalesce(array_agg(position) FILTER (WHERE before = 'waiting'), '{{}}') FROM proved
 """
 
 
@@ -149,22 +182,11 @@ def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
     A click may give a delivery a new batch while its row is waited for. Then all is undone but
     the locks on batches, and done again with the new batch among them.
     """
-    positions = [said.entry.position for said in evidence]
-    params = {
-        "stream": stream_id,
-        "positions": sql.Bigints(positions),
-        "tries": sql.Bigints(said.try_number for said in evidence),
-        "message_ids": sql.Texts(said.entry.message_id for said in evidence),
-        "sources": sql.Texts(said.source for said in evidence),
-        "addresses": sql.Texts(said.address for said in evidence),
-        "erased": ERASED,
-    }
     while True:
-        locked = outdate(stream_id, positions)
+        locked = outdate(stream_id, [item.entry.position for item in evidence])
         before = transaction.savepoint()
-        [(changed, waited)] = sql.rows(_ACCEPT, params)
-        covering = sql.rows(_COVERING, {"stream": stream_id, "positions": sql.Bigints(waited)})
-        if locked.issuperset(id_ for (id_,) in covering):
+        [(changed, waited)] = sql.rows(_ACCEPT, _params(stream_id, evidence))
+        if locked.issuperset(_covering(stream_id, waited)):
             transaction.savepoint_commit(before)
             return int(changed)
         transaction.savepoint_rollback(before)
@@ -173,11 +195,11 @@ def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
 _MATCHING: LiteralString = """
 SELECT d.position FROM unnest(
     %(positions)s::bigint[], %(tries)s::integer[], %(addresses)s::text[]
-) AS said (position, try_number, address)
-JOIN deliveries_delivery d ON d.stream_id = %(stream)s AND d.position = said.position
+) AS item (position, try_number, address)
+JOIN deliveries_delivery d ON d.stream_id = %(stream)s AND d.position = item.position
 JOIN deliveries_epoch e ON e.number = (SELECT max(number) FROM deliveries_epoch)
 WHERE d.state <> 'accepted' AND d.planned_at < e.began_at
-  AND (said.address IS NULL OR lower(d.address) IN (lower(said.address), %(erased)s))
+  AND (item.address IS NULL OR lower(d.address) IN (lower(item.address), %(erased)s))
 """
 
 _UNMATCHED: LiteralString = """
@@ -191,103 +213,63 @@ SELECT %(stream)s, * FROM unnest(
 """
 
 
-def _judge(stream_id: int) -> None:
-    """Puts a fenced stream's lines in doubt, some batches at a time, before evidence ends any."""
-    while fence.put_in_doubt(stream_id):
-        pass
-
-
-def record_log(stream_id: int, evidence: Sequence[Evidence]) -> int:
-    """Applies what a provider's log says of an earlier epoch's mails; returns how many changed.
-
-    A log mentions all mail, also what is accepted long since: what matches nothing is not kept.
-    """
-    number = fence.current_epoch().number
-    earlier = [said for said in evidence if said.epoch is not None and said.epoch < number]
-    _judge(stream_id)
-    with transaction.atomic():
-        return sum(
-            _accept_earlier(stream_id, rounds, keeps_unmatched=False)
-            for rounds in _once_each(earlier)
-        )
-
-
 def _accept_earlier(
     stream_id: int, evidence: Sequence[Evidence], *, keeps_unmatched: bool = True
 ) -> int:
-    """Accepts what an earlier epoch's evidence may speak for, and keeps the rest as unmatched."""
-    params = {
-        "stream": stream_id,
-        "positions": sql.Bigints(said.entry.position for said in evidence),
-        "tries": sql.Bigints(said.try_number for said in evidence),
-        "addresses": sql.Texts(said.address for said in evidence),
-        "erased": ERASED,
-    }
-    positions = {position for (position,) in sql.rows(_MATCHING, params)}
+    """Accepts what an earlier epoch's evidence may prove, and keeps the remaining as unmatched."""
+    positions = {at for (at,) in sql.rows(_MATCHING, _params(stream_id, evidence))}
     matched = [
-        said
-        for said in evidence
-        if said.entry.position in positions and said.entry.state is State.ACCEPTED
+        item
+        for item in evidence
+        if item.entry.position in positions and item.entry.state is State.ACCEPTED
     ]
     if keeps_unmatched:
-        _keep_unmatched(stream_id, [said for said in evidence if said not in matched])
+        _keep_unmatched(stream_id, [item for item in evidence if item not in matched])
     return _accept(stream_id, matched) if matched else 0
 
 
 def _keep_unmatched(stream_id: int, evidence: Sequence[Evidence]) -> None:
     if evidence:
-        params = {
-            "stream": stream_id,
-            "positions": sql.Bigints(said.entry.position for said in evidence),
-            "tries": sql.Bigints(said.try_number for said in evidence),
-            "epochs": sql.Bigints(said.epoch for said in evidence),
-            "outcomes": sql.Texts(said.entry.outcome.value for said in evidence),
-            "sources": sql.Texts(said.source for said in evidence),
-            "message_ids": sql.Texts(said.entry.message_id for said in evidence),
-        }
-        sql.rows(_UNMATCHED, params)
+        sql.rows(_UNMATCHED, _params(stream_id, evidence))
 
 
-_DISPROVE: LiteralString = (
-    """
-WITH said AS MATERIALIZED (
+_DISPROVE: LiteralString = f"""
+WITH item AS MATERIALIZED (
     SELECT * FROM unnest(
         %(positions)s::bigint[], %(tries)s::integer[], %(refusals)s::boolean[],
         %(counts)s::boolean[], %(delays)s::interval[], %(outcomes)s::text[], %(codes)s::text[],
         %(details)s::text[], %(sources)s::text[]
     ) AS s (position, try_number, is_refusal, counts, delay, outcome, code, detail, source)
 ), locked AS MATERIALIZED (
-    SELECT d.position, d.settled_at FROM deliveries_delivery d JOIN said USING (position)
+    SELECT d.position, d.settled_at FROM deliveries_delivery d JOIN item USING (position)
     WHERE d.stream_id = %(stream)s
     ORDER BY d.position
     FOR NO KEY UPDATE OF d
-), line AS (
+), disproved AS (
     UPDATE deliveries_delivery d SET
         state = CASE
-            WHEN d.doubts <> ARRAY[said.try_number] THEN 'in_doubt'
-            WHEN said.is_refusal THEN 'failed'
+            WHEN d.doubts <> ARRAY[item.try_number] THEN 'in_doubt'
+            WHEN item.is_refusal THEN 'failed'
             ELSE 'waiting'
         END,
-        doubts = NULLIF(array_remove(d.doubts, said.try_number), '{}'),
-        resend_after = CASE WHEN d.doubts <> ARRAY[said.try_number] THEN d.resend_after END,
+        doubts = NULLIF(array_remove(d.doubts, item.try_number), '{{}}'),
+        resend_after = CASE WHEN d.doubts <> ARRAY[item.try_number] THEN d.resend_after END,
         -- The doubt was counted as an attempt; a throttle or a call never started is none.
-        attempts = greatest(d.attempts - (NOT said.counts)::int, 0),
-        code = said.code,
+        attempts = greatest(d.attempts - (NOT item.counts)::int, 0),
+        code = item.code,
         settled_at = CASE
-            WHEN d.doubts = ARRAY[said.try_number] AND NOT said.is_refusal THEN NULL
+            WHEN d.doubts = ARRAY[item.try_number] AND NOT item.is_refusal THEN NULL
             ELSE clock_timestamp()
         END
-    FROM said JOIN locked USING (position)
+    FROM item JOIN locked USING (position)
     WHERE d.stream_id = %(stream)s
-      AND d.position = said.position
+      AND d.position = item.position
       AND d.state = 'in_doubt'
-      AND said.try_number = ANY(d.doubts)
+      AND item.try_number = ANY(d.doubts)
       -- A backstop: a doubt is not covered by a live batch today; one that is stays as it is.
-      AND NOT """
-    + sql.covered("said.position")
-    + """
-    RETURNING d.position, d.state, d.last_try, said.try_number, said.delay, said.outcome,
-        said.code, said.detail, said.source, locked.settled_at
+      AND NOT {sql.covered("item.position")}
+    RETURNING d.position, d.state, d.last_try, item.try_number, item.delay, item.outcome,
+        item.code, item.detail, item.source, locked.settled_at
 ), event AS (
     INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
     SELECT %(stream)s, position, statement_timestamp(), 'proved_not_accepted', source,
@@ -295,44 +277,26 @@ WITH said AS MATERIALIZED (
                'try', try_number, 'after', state, 'outcome', outcome, 'code', code,
                'detail', detail
            )
-    FROM line
+    FROM disproved
 ), delta AS (
     INSERT INTO deliveries_streamdelta (stream_id, in_doubt, failed)
     SELECT %(stream)s, -count(*), count(*) FILTER (WHERE state = 'failed')
-    FROM line WHERE state <> 'in_doubt' HAVING count(*) > 0
+    FROM disproved WHERE state <> 'in_doubt' HAVING count(*) > 0
 ), again AS (
     INSERT INTO deliveries_batch (
         stream_id, lo, hi, is_single, try_number, due_at, reason, since
     )
-    SELECT %(stream)s, line.position, line.position + 1, s.kind = 'transactional',
-           """
-    + sql.next_try("line.last_try", "line.settled_at")
-    + ", "
-    + sql.due_after("line.last_try", "line.delay")
-    + """, %(reason)s, statement_timestamp()
-    FROM line JOIN deliveries_stream s ON s.id = %(stream)s
-    WHERE line.state = 'waiting'
+    SELECT %(stream)s, disproved.position, disproved.position + 1, s.kind = 'transactional',
+           {sql.next_try("disproved.last_try", "disproved.settled_at")},
+           {sql.due_after("disproved.last_try", "disproved.delay")},
+           %(reason)s, statement_timestamp()
+    FROM disproved JOIN deliveries_stream s ON s.id = %(stream)s
+    WHERE disproved.state = 'waiting'
 )
-SELECT count(*) FROM line
+SELECT count(*) FROM disproved
 """
-)
 
 
 def _disprove(stream_id: int, evidence: Sequence[Evidence]) -> int:
-    lanes.keep_lane(stream_id)
-    entries: list[Entry] = [said.entry for said in evidence]
-    params = {
-        "stream": stream_id,
-        "reason": Reason.DISPROVED.value,
-        "positions": sql.Bigints(entry.position for entry in entries),
-        "tries": sql.Bigints(said.try_number for said in evidence),
-        "refusals": [entry.state is State.FAILED for entry in entries],
-        "counts": [entry.counts for entry in entries],
-        "delays": [entry.delay for entry in entries],
-        "outcomes": sql.Texts(entry.outcome.value for entry in entries),
-        "codes": sql.Texts(entry.code for entry in entries),
-        "details": sql.Texts(entry.detail for entry in entries),
-        "sources": sql.Texts(said.source for said in evidence),
-    }
-    [(changed,)] = sql.rows(_DISPROVE, params)
-    return int(changed)
+    rotation.keep_stream(stream_id)
+    return sql.count(_DISPROVE, _params(stream_id, evidence))

@@ -9,9 +9,9 @@ from typing import ClassVar, LiteralString, NamedTuple
 
 from django.db import transaction
 
-from postledger.deliveries.entries import Kind, Outcome
+from postledger.deliveries.entries import AttemptOutcome, StreamKind
 from postledger.deliveries.ledger import books, sql
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import ConflictError
 
 # How far numbers advance when the fence falls, so that none is given out twice: more than any
 # ledger uses between a backup and its restore.
@@ -103,18 +103,13 @@ def check_epoch(witness: Witness, *, is_sign_of_life: bool = False) -> Epoch:
     A witness that knows nothing proves nothing.
     """
     epoch = current_epoch()
-    cause = _cause(epoch, witness)
-    if cause is not None:
-        return fall(witness, cause=cause, seen=epoch.number)
+    if not epoch.is_here:
+        return fall(witness, cause="identity", seen=epoch.number)
+    if epoch.token < witness.token:
+        return fall(witness, cause="witness", seen=epoch.number)
     if is_sign_of_life:
         sql.rows(_SEEN, {"number": epoch.number})
     return epoch
-
-
-def _cause(epoch: Epoch, witness: Witness) -> str | None:
-    if not epoch.is_here:
-        return "identity"
-    return "witness" if epoch.token < witness.token else None
 
 
 _BEGIN: LiteralString = """
@@ -148,7 +143,7 @@ WHERE cancelled_at IS NULL AND kind <> 'transactional'
 
 
 def fall(witness: Witness, *, cause: str, seen: int) -> Epoch:
-    """Begins a new epoch, in which nothing is sent; done once, however many processes notice.
+    """Begins a new epoch, in which nothing is sent; done once, even if several processes notice.
 
     Sequences and positions advance far enough that no number of the lost time comes again. One
     backup may be restored several times: the witness knows the epochs that began meanwhile, and
@@ -185,7 +180,7 @@ def fall(witness: Witness, *, cause: str, seen: int) -> Epoch:
 
 # What the lost time may have sent: batches of before the fall that were due by its end, and those
 # that a provider had throttled, which a release would have brought forward. Leases do not count:
-# who held them belongs to an earlier epoch.
+# their holders belong to an earlier epoch.
 _LOST: LiteralString = """
 lost AS MATERIALIZED (
     SELECT b.id, b.stream_id, b.lo, b.hi, b.try_number, b.hi AS moved_to, e.began_at,
@@ -222,20 +217,16 @@ lost AS MATERIALIZED (
 
 
 def _doubting(lost: LiteralString) -> LiteralString:
-    return (
-        "WITH "
-        + lost
-        + """, win AS (
+    return f"""
+WITH {lost}, win AS (
     SELECT * FROM lost
-), line AS (
+), booked AS (
     UPDATE deliveries_delivery d SET
         state = 'in_doubt', code = %(outcome)s, attempts = d.attempts + 1,
         -- Later tries of the lost time had numbers too, and so had those of every epoch since the
         -- batch was made, whether this database remembers it or not.
         last_try = win.try_number + %(leap)s * win.epochs, doubts = d.doubts || win.try_number,
-        settled_at = clock_timestamp(), resend_after = win.began_at + """
-        + sql.LOST_TIME_GRACE
-        + """
+        settled_at = clock_timestamp(), resend_after = win.began_at + {sql.LOST_TIME_GRACE}
     FROM win
     WHERE d.stream_id = %(stream)s AND d.position >= win.lo AND d.position < win.hi
       AND d.state = 'waiting'
@@ -243,39 +234,37 @@ def _doubting(lost: LiteralString) -> LiteralString:
         %(outcome)s::text AS outcome, d.code,
         'It was due in a time that a restore has lost.' AS detail, NULL AS message_id,
         NULL::integer AS duration_ms
-), """
-        + books.ATTEMPTS
-        + ", "
-        + books.counters(moved="armed_to = NULL")
-        + "SELECT (SELECT count(*) FROM win), (SELECT count(*) FROM line)"
-    )
+), {books.ATTEMPTS}, {books.counters(moved="armed_to = NULL")}
+SELECT count(*) FROM win
+"""
 
 
 _DOUBT_LOST: LiteralString = _doubting(_LOST)
 _DOUBT_PLANNED: LiteralString = _doubting(_PLANNED_AGAIN)
-_DOUBT_PARAMS = {
-    "outcome": Outcome.LOST_TIME.value,
-    "leap": sql.TRY_LEAP,
-}
+_DOUBT_PARAMS = {"outcome": AttemptOutcome.LOST_TIME.value, "leap": sql.TRY_LEAP}
 
 
 def put_in_doubt(stream_id: int) -> int:
     """Ends the waiting of every mail of a fenced stream that the lost time may have sent.
 
-    Repeat it until it returns 0: it does some batches at a time. Not done once the fence was
+    Does some batches at a time and returns how many; 0 when all is done, and once the fence was
     lifted for the stream.
     """
     params = {**_DOUBT_PARAMS, "stream": stream_id, "limit": BATCHES_AT_ONCE}
-    [(batches, _)] = sql.rows(_DOUBT_LOST, params)
-    return int(batches)
+    return sql.count(_DOUBT_LOST, params)
+
+
+def put_all_in_doubt(stream_id: int) -> None:
+    while put_in_doubt(stream_id):
+        pass
 
 
 def doubt_planned_again(
     stream_id: int, *, lo: int, due_at: datetime | None, is_interrupted: bool
 ) -> None:
-    """Puts lines in doubt that a run plans from `lo` on, if it was being planned where the restored
-    state ends, or takes up one that was: the lost time may have planned and sent them. Call it in
-    the planning transaction.
+    """Puts deliveries in doubt that a run plans from `lo` on, if it was being planned where the
+    restored state ends, or takes up one that was: the lost time may have planned and sent them.
+    Call it in the planning transaction.
     """
     params = {
         **_DOUBT_PARAMS,
@@ -288,7 +277,7 @@ def doubt_planned_again(
 
 
 _FENCED: LiteralString = """
-SELECT s.id
+SELECT s.id, s.kind
 FROM deliveries_epoch e, deliveries_stream s JOIN deliveries_lane l ON l.stream_id = s.id
 WHERE e.number = (SELECT max(number) FROM deliveries_epoch)
   AND s.lifted_epoch IS DISTINCT FROM e.number
@@ -299,7 +288,7 @@ ORDER BY s.id
 
 def fenced_streams() -> list[int]:
     """The streams that may have work and for which the fence was not lifted."""
-    return [id_ for (id_,) in sql.rows(_FENCED, {})]
+    return [id_ for id_, _ in sql.rows(_FENCED, {})]
 
 
 _LIFT_STREAM: LiteralString = """
@@ -311,7 +300,7 @@ RETURNING s.id
 """
 
 
-class FellAgainError(RefusedError):
+class FellAgainError(ConflictError):
     code: ClassVar[str] = "fence_fell_again"
 
     def __init__(self) -> None:
@@ -321,12 +310,11 @@ class FellAgainError(RefusedError):
 
 
 def lift_stream(stream_id: int, *, epoch: int) -> None:
-    """Lets one stream send again; what the lost time may have sent becomes in doubt first.
+    """Lets one stream send again; mail that the lost time may have sent becomes in doubt first.
 
-    `epoch` is the one that was looked at: a later one is not lifted with it.
+    `epoch` is the one that the person saw: a later one is not lifted with it.
     """
-    while put_in_doubt(stream_id):
-        pass
+    put_all_in_doubt(stream_id)
     if not sql.rows(_LIFT_STREAM, {"stream": stream_id, "epoch": epoch}):
         raise FellAgainError
 
@@ -344,19 +332,12 @@ RETURNING number
 
 
 def lift_all(*, campaigns: bool, epoch: int) -> None:
-    """Lifts the fence for all mail but campaigns, and for campaigns too where that is said."""
-    for stream_id in fenced_streams():
-        if campaigns or not _is_campaign(stream_id):
+    """Lifts the fence for all mail but campaigns, and with `campaigns` for these too."""
+    for stream_id, kind in sql.rows(_FENCED, {}):
+        if campaigns or kind != StreamKind.CAMPAIGN:
             lift_stream(stream_id, epoch=epoch)
     if not sql.rows(_LIFT, {"campaigns": campaigns, "epoch": epoch}):
         raise FellAgainError
-
-
-def _is_campaign(stream_id: int) -> bool:
-    [(kind,)] = sql.rows(
-        "SELECT kind FROM deliveries_stream WHERE id = %(stream)s", {"stream": stream_id}
-    )
-    return Kind(kind) is Kind.CAMPAIGN
 
 
 _CONSENT: LiteralString = """

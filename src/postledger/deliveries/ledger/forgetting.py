@@ -1,7 +1,7 @@
-"""Takes a person out of their lines: what waits for them ends; the lines stay, and so do the books.
+"""Takes a person out of the ledger: their waiting mail ends; the rows stay, and so do the books.
 
-A mail that one person needs is left to go, what a worker has in its hands to come back, and what
-is fenced to be judged: they are emptied once they have ended, when they are looked for again.
+Transactional mail still goes, leased mail comes back first, and fenced mail is judged first: they
+are emptied by a later call, once they have ended.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,42 +16,39 @@ from postledger.deliveries.ledger import books, sql
 # Stands where an address stood; no mail can be sent to it. Also why a mail that waited has ended.
 ERASED = "erased"
 
-type Place = tuple[int, int]  # a stream, and a position in it
+type DeliveryKey = tuple[int, int]  # a stream, and a position in it
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """How many lines were emptied, and how many still wait: they are emptied once they ended."""
+    """How many deliveries were emptied, and how many still wait: a later call empties them."""
 
-    lines: int
+    emptied: int
     waiting: int
 
 
-# Looks at every line of the workspace: no index leads from a person to campaign mail, because
-# every planned mail would pay for it, and few people ask. By the contact too: a line keeps the
+# Reads every delivery of the workspace: no index leads from a person to campaign mail, because
+# every planned mail would pay for it, and few people ask. By the contact too: a delivery keeps the
 # address that the contact had then.
 _FIND: LiteralString = """
 SELECT d.stream_id, d.position, d.state = 'waiting' AND s.kind <> 'transactional'
 FROM deliveries_stream s JOIN deliveries_delivery d ON d.stream_id = s.id
 WHERE s.workspace_id = %(workspace)s AND (d.contact_id = ANY(%(contacts)s::bigint[]) OR
 """
-_BY_ADDRESS: LiteralString = _FIND + "lower(d.address) = lower(%(address)s))"
-# Three times as slow for each line. What the address got later is its owner's, who came back.
-_BY_FINGERPRINT: LiteralString = (
-    _FIND
-    + """(
+_BY_ADDRESS: LiteralString = f"{_FIND} lower(d.address) = lower(%(address)s))"
+# Three times as slow for each delivery. What the address got later is its owner's, who came back.
+_BY_FINGERPRINT: LiteralString = f"""{_FIND} (
     d.planned_at <= %(until)s
     AND contacts_fingerprint((SELECT salt FROM contacts_salt), d.address) = %(fingerprint)s
 ))
 """
-)
 
 
 def forget(workspace_id: int, *, address: str, contact_ids: Sequence[int] = ()) -> Forgotten:
-    """Ends what waits for a person, and empties every line that has ended: its words, its values.
+    """Ends the waiting mail to a person, and empties every delivery to them that has ended.
 
     Idempotent. States, counts and ids stay, so the books balance as before, and a provider's
-    word on such a mail still finds its line.
+    event still finds its delivery.
     """
     params = {"workspace": workspace_id, "address": address, "contacts": sql.Bigints(contact_ids)}
     return _forget(_BY_ADDRESS, params)
@@ -60,7 +57,7 @@ def forget(workspace_id: int, *, address: str, contact_ids: Sequence[int] = ()) 
 def forget_again(
     workspace_id: int, *, fingerprint: bytes, contact_ids: Sequence[int], until: datetime
 ) -> Forgotten:
-    """The same of somebody whose address is not known any more, but for what came after `until`."""
+    """The same for an address known by its fingerprint alone; mail after `until` stays."""
     params = {
         "workspace": workspace_id,
         "fingerprint": fingerprint,
@@ -72,18 +69,16 @@ def forget_again(
 
 def _forget(statement: LiteralString, params: Mapping[str, object]) -> Forgotten:
     with transaction.atomic():
-        found = sorted(sql.rows(statement, params))
-        _stop([(stream, position) for stream, position, is_stopped in found if is_stopped])
-        emptied = _empty([(stream, position) for stream, position, _ in found])
-    return Forgotten(lines=emptied, waiting=len(found) - emptied)
+        rows = sorted(sql.rows(statement, params))
+        _stop([(stream, position) for stream, position, is_stopped in rows if is_stopped])
+        emptied = _empty([(stream, position) for stream, position, _ in rows])
+    return Forgotten(emptied=emptied, waiting=len(rows) - emptied)
 
 
 _GIVEN: LiteralString = (
     " unnest(%(streams)s::bigint[], %(positions)s::bigint[]) AS c (stream_id, position)"
 )
-_COVERING: LiteralString = (
-    _GIVEN
-    + """
+_COVERING: LiteralString = f"""{_GIVEN}
 CROSS JOIN LATERAL (
     SELECT id, hi FROM deliveries_batch
     WHERE stream_id = c.stream_id AND lo <= c.position ORDER BY lo DESC LIMIT 1
@@ -91,22 +86,18 @@ CROSS JOIN LATERAL (
 JOIN deliveries_batch b ON b.id = nearest.id
 WHERE nearest.hi > c.position AND b.lease IS NULL
 """
-)
 # What a restore has lost may have sent the mail: it is in doubt before it ends in any other way.
-_LOCK: LiteralString = (
-    "SELECT b.id FROM"
-    + _COVERING
-    + "  AND deliveries_is_judged(b.stream_id) ORDER BY b.id FOR NO KEY UPDATE OF b SKIP LOCKED"
-)
-# With a snapshot from after the lock: whatever covers a line then covers it until the commit, and
-# nobody claims it. What is booked is booked as the gates would, with the try that will not be.
-_STOP: LiteralString = (
-    """
+_LOCK: LiteralString = f"""
+SELECT b.id FROM {_COVERING}
+  AND deliveries_is_judged(b.stream_id) ORDER BY b.id FOR NO KEY UPDATE OF b SKIP LOCKED
+"""
+# With a snapshot from after the lock: a batch that covers a delivery then covers it until the
+# commit, and nobody claims it. Booked as the gates would, with the number of the try not made.
+_STOP: LiteralString = f"""
 WITH free AS MATERIALIZED (
-    SELECT c.stream_id, c.position, b.try_number FROM"""
-    + _COVERING
-    + """ AND b.id = ANY(%(batches)s::bigint[])
-), line AS (
+    SELECT c.stream_id, c.position, b.try_number FROM {_COVERING}
+      AND b.id = ANY(%(batches)s::bigint[])
+), booked AS (
     UPDATE deliveries_delivery d SET
         state = CASE WHEN d.doubts IS NULL THEN 'suppressed' ELSE 'in_doubt' END,
         last_try = free.try_number, attempts = d.attempts + 1, code = %(code)s,
@@ -116,57 +107,55 @@ WITH free AS MATERIALIZED (
       AND d.state = 'waiting' AND d.last_try < free.try_number
     RETURNING d.stream_id, d.position, free.try_number, d.state, 'suppressed' AS outcome, d.code,
         NULL AS detail, NULL AS message_id, NULL::integer AS duration_ms
-), """
-    + books.ATTEMPTS
-    + """
+), {books.ATTEMPTS}
 INSERT INTO deliveries_streamdelta (stream_id, suppressed, in_doubt)
 SELECT stream_id, count(*) FILTER (WHERE state = 'suppressed'),
        count(*) FILTER (WHERE state = 'in_doubt')
-FROM line GROUP BY stream_id
+FROM booked GROUP BY stream_id
 """
-)
 
 
-def _stop(places: Sequence[Place]) -> None:
-    """Ends lines that wait in batches nobody leases; the batches stay, and pass them over."""
-    if not places:
+def _stop(keys: Sequence[DeliveryKey]) -> None:
+    """Ends deliveries that wait in batches nobody leases; the batches stay, and pass them over."""
+    if not keys:
         return
-    free = [id_ for (id_,) in sql.rows(_LOCK, _chosen(places))]
+    free = [id_ for (id_,) in sql.rows(_LOCK, _key_params(keys))]
     if free:
-        sql.rows(_STOP, {**_chosen(places), "batches": sql.Bigints(free), "code": ERASED})
+        sql.rows(_STOP, {**_key_params(keys), "batches": sql.Bigints(free), "code": ERASED})
 
 
 _CHOSEN: LiteralString = _GIVEN + " WHERE t.stream_id = c.stream_id AND t.position = c.position"
-_LINES: LiteralString = (
-    "UPDATE deliveries_delivery t SET address = %(erased)s, variables = NULL, contact_id = NULL,"
-    " dedupe_key = NULL FROM" + _CHOSEN + " AND t.state <> 'waiting'"
-    " RETURNING t.stream_id, t.position"
-)
-_BODIES: LiteralString = (
-    "UPDATE deliveries_body t SET subject = '', html = '', text = '', headers = NULL,"
-    " to_name = '', reply_to = '', tags = NULL, attachments = NULL FROM" + _CHOSEN
-)
-_ATTEMPTS: LiteralString = "UPDATE deliveries_attempt t SET detail = NULL FROM" + _CHOSEN
-_EVENTS: LiteralString = "UPDATE deliveries_deliveryevent t SET data = '{}' FROM" + _CHOSEN
-_WORDS: LiteralString = "DELETE FROM deliveries_word t USING" + _CHOSEN
+_DELIVERIES: LiteralString = f"""
+UPDATE deliveries_delivery t
+SET address = %(erased)s, variables = NULL, contact_id = NULL, dedupe_key = NULL
+FROM {_CHOSEN} AND t.state <> 'waiting'
+RETURNING t.stream_id, t.position
+"""
+_BODIES: LiteralString = f"""
+UPDATE deliveries_body t
+SET subject = '', html = '', text = '', headers = NULL, to_name = '', reply_to = '', tags = NULL,
+    attachments = NULL
+FROM {_CHOSEN}
+"""
+_ATTEMPTS: LiteralString = f"UPDATE deliveries_attempt t SET detail = NULL FROM {_CHOSEN}"
+_EVENTS: LiteralString = f"UPDATE deliveries_deliveryevent t SET data = '{{}}' FROM {_CHOSEN}"
+_WORDS: LiteralString = f"DELETE FROM deliveries_word t USING {_CHOSEN}"
 
 
-def _empty(places: Sequence[Place]) -> int:
-    """Empties those that have ended; says how many that were."""
-    if not places:
+def _empty(keys: Sequence[DeliveryKey]) -> int:
+    """Empties those that have ended, and returns how many that are."""
+    if not keys:
         return 0
-    # Locked from here on: none of them is given another chance while the rest of it goes.
-    ended = [
-        (stream, position)
-        for stream, position in sql.rows(_LINES, {**_chosen(places), "erased": ERASED})
-    ]
+    # Locked from here on: no requeue takes one of them before all its texts are gone.
+    rows = sql.rows(_DELIVERIES, {**_key_params(keys), "erased": ERASED})
+    ended = [(stream, position) for stream, position in rows]
     for statement in (_BODIES, _ATTEMPTS, _EVENTS, _WORDS):
-        sql.rows(statement, _chosen(ended))
+        sql.rows(statement, _key_params(ended))
     return len(ended)
 
 
-def _chosen(places: Sequence[Place]) -> dict[str, object]:
+def _key_params(keys: Sequence[DeliveryKey]) -> dict[str, object]:
     return {
-        "streams": sql.Bigints(stream for stream, _ in places),
-        "positions": sql.Bigints(position for _, position in places),
+        "streams": sql.Bigints(stream for stream, _ in keys),
+        "positions": sql.Bigints(position for _, position in keys),
     }

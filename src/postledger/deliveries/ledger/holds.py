@@ -1,4 +1,4 @@
-"""Stops and starts whole streams and senders: one short statement, whatever their size."""
+"""Stops and starts streams and senders by one short statement, also where they are large."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -9,9 +9,9 @@ from django.db import transaction
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 
-# Taken alone by whoever holds or cancels, after the row is written and before the commit: it waits
+# Taken exclusively by a hold or a cancel, after the row is written and before the commit: it waits
 # for the arms under way, which last milliseconds, and every later arm sees the change. Before the
-# row is written it would make arms wait for whoever has the row, such as a planner.
+# row is written it would make arms wait for the row's lock, which a planner may have.
 _TAKE_GATE: LiteralString = """
 SELECT pg_advisory_xact_lock(%(gate)s, (%(id)s & 2147483647)::integer)
 """
@@ -21,20 +21,16 @@ _UNTIL: LiteralString = (
     "coalesce(%(until)s::timestamptz, statement_timestamp() + %(length)s::interval)"
 )
 
-_HOLD: LiteralString = (
-    """
+_HOLD: LiteralString = f"""
 UPDATE deliveries_stream
 SET held_reason = %(reason)s, held_since = statement_timestamp(), held_until = new.until,
     held_by = %(actor)s, held_detail = %(detail)s
-FROM (SELECT """
-    + _UNTIL
-    + """ AS until) AS new
+FROM (SELECT {_UNTIL} AS until) AS new
 WHERE id = %(stream)s AND cancelled_at IS NULL
   AND (held_reason IS NULL OR held_until < new.until
        OR (held_until IS NOT NULL AND new.until IS NULL))
 RETURNING id
 """
-)
 
 
 def hold(  # noqa: PLR0913  what a hold is, each part by its name
@@ -73,7 +69,7 @@ WHERE id = %(stream)s AND held_reason IS NOT NULL
 RETURNING id
 """
 
-# Whoever releases has seen to the provider: nothing waits for what it asked for any more.
+# A person who releases has dealt with the provider: its wishes to wait are void.
 _BRING_FORWARD: LiteralString = """
 UPDATE deliveries_batch SET due_at = statement_timestamp()
 WHERE stream_id = ANY(%(streams)s::bigint[]) AND reason = %(throttled)s
@@ -103,17 +99,12 @@ WHERE id = %(sender)s
 ORDER BY id
 """
 
-_HOLD_SENDERS: LiteralString = (
-    """
+_HOLD_SENDERS: LiteralString = f"""
 INSERT INTO deliveries_senderhold (
     sender_id, reason, since, until, actor, detail, is_account, times
 )
-SELECT id, %(reason)s, statement_timestamp(), """
-    + _UNTIL
-    + """, %(actor)s, %(detail)s, %(is_account)s, 1
-FROM ("""
-    + _SENDERS
-    + """) AS sender
+SELECT id, %(reason)s, statement_timestamp(), {_UNTIL}, %(actor)s, %(detail)s, %(is_account)s, 1
+FROM ({_SENDERS}) AS sender
 ON CONFLICT (sender_id) DO UPDATE SET
     reason = excluded.reason, since = excluded.since, until = excluded.until,
     actor = excluded.actor, detail = excluded.detail, is_account = excluded.is_account, times = 1
@@ -121,7 +112,6 @@ WHERE deliveries_senderhold.until < excluded.until
    OR (deliveries_senderhold.until IS NOT NULL AND excluded.until IS NULL)
 RETURNING sender_id
 """
-)
 
 
 def hold_sender(  # noqa: PLR0913  what a hold is, each part by its name
@@ -153,16 +143,13 @@ def hold_sender(  # noqa: PLR0913  what a hold is, each part by its name
 BROKEN_FOR = timedelta(seconds=15)
 MOST_TIMES_BROKEN = 3
 
-_HOLD_BROKEN: LiteralString = (
-    """
+_HOLD_BROKEN: LiteralString = f"""
 INSERT INTO deliveries_senderhold AS held (
     sender_id, reason, since, until, actor, detail, is_account, times
 )
 SELECT id, %(reason)s, statement_timestamp(), statement_timestamp() + %(length)s::interval,
        %(actor)s, %(detail)s, true, 1
-FROM ("""
-    + _SENDERS
-    + """) AS sender
+FROM ({_SENDERS}) AS sender
 ON CONFLICT (sender_id) DO UPDATE SET
     reason = excluded.reason, since = excluded.since, actor = excluded.actor,
     detail = excluded.detail, is_account = true,
@@ -179,7 +166,6 @@ WHERE held.until <= excluded.since
    OR (held.reason <> excluded.reason AND held.until < excluded.until)
 RETURNING sender_id
 """
-)
 
 
 def hold_broken_provider(sender_id: int, *, actor: str, detail: str) -> bool:
@@ -198,22 +184,15 @@ def hold_broken_provider(sender_id: int, *, actor: str, detail: str) -> bool:
     return _hold_senders(_HOLD_BROKEN, sender_id, params, is_account=True)
 
 
-_FORGET_BROKEN: LiteralString = (
-    """
+_FORGET_BROKEN: LiteralString = f"""
 DELETE FROM deliveries_senderhold
-WHERE reason = %(reason)s AND until <= statement_timestamp() AND sender_id IN ("""
-    + _SENDERS
-    + ")"
-)
+WHERE reason = %(reason)s AND until <= statement_timestamp() AND sender_id IN ({_SENDERS})
+"""
 
 
 def forget_broken_provider(sender_id: int) -> None:
     """Lets an account start afresh whose provider has accepted mail since it was found broken."""
-    params = {
-        "reason": Reason.PROVIDER_BROKEN.value,
-        "sender": sender_id,
-        "is_account": True,
-    }
+    params = {"reason": Reason.PROVIDER_BROKEN.value, "sender": sender_id, "is_account": True}
     sql.rows(_FORGET_BROKEN, params)
 
 
@@ -263,7 +242,7 @@ RETURNING id
 
 
 def cancel(stream_id: int, *, actor: str) -> bool:
-    """Cancels a stream for good: nothing more is armed; `drain` books the rest as cancelled.
+    """Cancels a stream for good: nothing more is armed; `drain` books what waits as cancelled.
 
     Armed windows end by their settle or the sweep. False when it was cancelled before.
     """

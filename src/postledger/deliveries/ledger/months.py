@@ -1,4 +1,4 @@
-"""Takes one month's lines out of the ledger; the streams stay, and their totals with them."""
+"""Takes one month's deliveries out of the ledger; its streams stay, with their totals."""
 
 from typing import ClassVar, LiteralString
 
@@ -8,32 +8,22 @@ from psycopg.errors import LockNotAvailable
 from postledger.deliveries import partitions
 from postledger.deliveries.ledger import books, sql
 from postledger.lib import ids
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import ConflictError
 
-_FOLD_MONTH: LiteralString = (
-    """
+_FOLD_MONTH: LiteralString = f"""
 WITH gone AS (
     DELETE FROM deliveries_streamdelta WHERE stream_id >= %(first)s AND stream_id < %(end)s
     RETURNING *
-), total AS (
-    SELECT stream_id, sum(planned) AS planned, """
-    + ", ".join(["sum(" + name + ") AS " + name for name in books.COUNTED])
-    + """
-    FROM gone GROUP BY stream_id
-)
-UPDATE deliveries_stream s SET planned = s.planned + t.planned, """
-    + ", ".join([name + " = s." + name + " + t." + name for name in books.COUNTED])
-    + """
-FROM total t WHERE s.id = t.stream_id
+), {books.FOLDED}
+SELECT count(*) FROM gone
 """
-)
 
 _FORGET_LANES: LiteralString = """
 DELETE FROM deliveries_lane WHERE stream_id >= %(first)s AND stream_id < %(end)s
 """
 
 
-class MonthInUseError(RefusedError):
+class MonthInUseError(ConflictError):
     code: ClassVar[str] = "month_in_use"
 
 
@@ -43,11 +33,11 @@ INSERT INTO deliveries_droppedmonth (month, dropped_at) VALUES (%(month)s, clock
 
 
 def drop_month(month: int) -> None:
-    """Drops one month's lines for good; its streams keep their totals.
+    """Drops one month's deliveries for good; its streams keep their totals.
 
-    All or nothing; the month is never made again. Refused before the month is over by the
-    database's clock, while it has live batches or doubts, and
-    while others hold its tables: the mail of other months never waits for more than a moment.
+    All or nothing; the month is never created again. Refused before the month is over by the
+    database's clock, while it has live batches or doubts, and while others hold its tables: the
+    mail of other months never waits for more than a moment.
     """
     name = ids.month_name(month)
     if month >= partitions.this_month():
@@ -69,18 +59,18 @@ def drop_month(month: int) -> None:
 
 
 def _refuse_if_used(month: int) -> None:
-    found = partitions.look(month)
-    if found.live_batch_count or found.doubt_count:
+    use = partitions.describe(month)
+    if use.live_batch_count or use.doubt_count:
         msg = (
-            f"{found.name} stays: it has {found.live_batch_count} live batches and"
-            f" {found.doubt_count} deliveries in doubt."
+            f"{use.name} stays: it has {use.live_batch_count} live batches and"
+            f" {use.doubt_count} deliveries in doubt."
             " Let the batches end or cancel their streams, and resolve the doubts, first."
         )
         raise MonthInUseError(msg)
 
 
 def _refuse_if_open(month: int) -> None:
-    """Reads every line once, before anything is locked: a drop cannot be taken back."""
+    """Reads every delivery once, before anything is locked: a drop cannot be undone."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT count(*) FROM {partitions.partition('deliveries_delivery', month)}"
@@ -90,7 +80,7 @@ def _refuse_if_open(month: int) -> None:
     if open_count:
         msg = (
             f"{ids.month_name(month)} stays: its counters say that all is done, but {open_count}"
-            " of its lines wait or are in doubt. Run postledger audit."
+            " of its deliveries wait or are in doubt. Run postledger audit."
         )
         raise MonthInUseError(msg)
 

@@ -1,4 +1,4 @@
-"""Opens streams, and tells who would add to one that takes no more mail."""
+"""Opens streams, and refuses mail to a stream that takes no more."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,15 +8,15 @@ from django.db import IntegrityError, transaction
 from psycopg.errors import CheckViolation
 
 from postledger.deliveries import partitions
-from postledger.deliveries.entries import Body, Kind
-from postledger.deliveries.ledger import bodies, lanes, sql
+from postledger.deliveries.entries import Body, StreamKind
+from postledger.deliveries.ledger import bodies, rotation, sql
 from postledger.lib import ids
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import ConflictError
 
-_PRIORITIES = {Kind.TRANSACTIONAL: 0, Kind.TOPIC: 1, Kind.CAMPAIGN: 2}
+_PRIORITIES = {StreamKind.TRANSACTIONAL: 0, StreamKind.TOPIC: 1, StreamKind.CAMPAIGN: 2}
 
 
-class StreamClosedError(RefusedError):
+class StreamClosedError(ConflictError):
     code: ClassVar[str] = "stream_closed"
 
 
@@ -38,7 +38,7 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
     workspace_id: int,
     *,
     sender_id: int,
-    kind: Kind,
+    kind: StreamKind,
     title: str,
     is_test: bool = False,
     body: Body | None = None,
@@ -47,12 +47,12 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
     """Opens a stream in this month, by the database's clock, or in another one that is named.
 
     It stays in that month's partition for ever. A month that was dropped takes no stream.
-    `body` is the content that all its lines share; a test stream's mails go to the sandbox.
+    `body` is the content that all its mails share; a test stream's mails go to the sandbox.
     """
     if month is None:
         month = partitions.this_month()
     if not partitions.exists(month):
-        partitions.make(month)
+        partitions.create(month)
     params = {
         "first": ids.first_stream_of(month),
         "workspace": workspace_id,
@@ -65,15 +65,13 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
     with transaction.atomic():
         [(stream_id,)] = sql.rows(_OPEN, params)
         if body is not None:
-            bodies.store(stream_id, [(bodies.SHARED, body)])
+            bodies.add_letters(stream_id, {0: body})
     return int(stream_id)
 
 
-def kept_open(stream_id: int) -> Kind:
-    kind = lanes.keep_lane(stream_id)
-    if kind is None:
-        raise closed(stream_id)
-    return kind
+def keep_open(stream_id: int) -> None:
+    if rotation.keep_stream(stream_id) is None:
+        raise closed_error(stream_id)
 
 
 @contextmanager
@@ -82,11 +80,11 @@ def refusing_dropped_months(stream_id: int) -> Iterator[None]:
         yield
     except IntegrityError as error:
         if isinstance(error.__cause__, CheckViolation):
-            raise closed(stream_id) from error
+            raise closed_error(stream_id) from error
         raise
 
 
-def closed(stream_id: int) -> StreamClosedError:
+def closed_error(stream_id: int) -> StreamClosedError:
     return StreamClosedError(
         f"Stream {stream_id} takes no more mail: it was cancelled, its month was dropped, or it"
         " does not exist. Open a new stream for what is still to be sent."

@@ -19,12 +19,12 @@ BATCH_SIZE = 500
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """How many lines a chunk added, how many keys the stream already had, and who got none."""
+    """How many deliveries a chunk added, and why the others of it were not."""
 
     added: int
-    repeated: int
-    kept_back: Mapping[str, int]  # by why
-    last_key: str | None  # of all that were given
+    repeated: int  # their keys were in the stream already
+    kept_back: Mapping[str, int]  # by reason
+    last_key: str | None  # of the whole chunk
 
     @property
     def given(self) -> int:
@@ -32,8 +32,8 @@ class Planned:
 
 
 # A chunk takes its positions from the stream's row, which also makes two planners of one stream
-# take turns. Batches are due a microsecond apart, so that the order of due times is the order of
-# positions and the index (stream, due_at) serves both.
+# wait for each other. Batches are due a microsecond apart, so that the order of due times is the
+# order of positions and the index (stream, due_at) serves both.
 PLAN = """
 WITH given AS MATERIALIZED (
     {source}
@@ -47,7 +47,7 @@ WITH given AS MATERIALIZED (
     UPDATE deliveries_stream SET next_position = next_position + size.meant
     FROM size WHERE id = %(stream)s
     RETURNING next_position - size.meant AS lo
-), line AS (
+), added AS (
     INSERT INTO deliveries_delivery (
         stream_id, position, planned_at, address, dedupe_key, contact_id, variables, letter
     )
@@ -61,14 +61,14 @@ WITH given AS MATERIALIZED (
     INSERT INTO deliveries_batch (
         stream_id, lo, hi, is_single, try_number, due_at, reason, since, planned
     )
-    SELECT %(stream)s, min(line.position), max(line.position) + 1, false, 1,
+    SELECT %(stream)s, min(added.position), max(added.position) + 1, false, 1,
            coalesce(%(due_at)s, statement_timestamp())
-           + line.position / %(size)s * interval '1 microsecond',
+           + added.position / %(size)s * interval '1 microsecond',
            %(reason)s, statement_timestamp(), count(*)
-    FROM line
-    GROUP BY line.position / %(size)s
+    FROM added
+    GROUP BY added.position / %(size)s
 )
-SELECT (SELECT lo FROM base), size.meant, (SELECT count(*) FROM line), size.last_key,
+SELECT (SELECT lo FROM base), size.meant, (SELECT count(*) FROM added), size.last_key,
        CASE WHEN size.given > size.meant THEN (
            SELECT json_object_agg(kept_back, count)::text
            FROM (
@@ -94,12 +94,12 @@ def plan(  # noqa: PLR0913  what a chunk is, each part by its name
     """Plans one chunk from a query inside the database, up to 10,000 rows at a time.
 
     `source` yields address, dedupe_key, contact_id, variables (as text), letter and kept_back, in
-    the order of sending; who is kept back is counted by why, and gets no line.
+    the order of sending; a row with kept_back is counted by it, and gets no delivery.
     `is_interrupted` says that it takes up planning that a restore interrupted elsewhere.
     Idempotent by (stream, dedupe_key): a repeated chunk adds nothing. Commits with the caller's
     transaction, so a cursor stored there moves together with the rows.
     """
-    everything = {
+    all_params = {
         **params,
         "stream": stream_id,
         "due_at": due_at,
@@ -107,8 +107,8 @@ def plan(  # noqa: PLR0913  what a chunk is, each part by its name
         "size": BATCH_SIZE,
     }
     with transaction.atomic(), opening.refusing_dropped_months(stream_id):
-        opening.kept_open(stream_id)
-        [(lo, meant, added, last_key, kept_back)] = _planned(source, everything)
+        opening.keep_open(stream_id)
+        [(lo, meant, added, last_key, kept_back)] = _run_plan(source, all_params)
         if added:
             fence.doubt_planned_again(
                 stream_id, lo=lo, due_at=due_at, is_interrupted=is_interrupted
@@ -118,8 +118,8 @@ def plan(  # noqa: PLR0913  what a chunk is, each part by its name
     return Planned(added, repeated=meant - added, kept_back=reasons, last_key=last_key)
 
 
-def _planned(source: pg.Composable, params: Mapping[str, object]) -> list[sql.Row]:
-    """Hopes that no key is repeated: looking for each one first takes a sixth of the time."""
+def _run_plan(source: pg.Composable, params: Mapping[str, object]) -> list[sql.Row]:
+    """Assumes first that no key is repeated: checking each one takes a sixth of the time."""
     try:
         with transaction.atomic():
             return sql.rows(pg.SQL(PLAN).format(source=source, repeated=pg.SQL("")), params)

@@ -1,10 +1,26 @@
-"""Books the provider's answers and makes the batches that try again."""
+"""Books the provider's answers and makes the batches that try again.
+
+One statement does it all. Its CTEs, in order:
+
+want      the windows that the caller settles
+taken     their batches, locked, where the lease is still the caller's; `win` is the same
+answer    the caller's results
+span      the deliveries of the windows that still wait without a result of this try
+entry     one result for each of them: its answer, or in doubt without one
+booked    the deliveries, updated
+attempt   what the history keeps: all but first tries that were accepted
+tally, ended, moved, delta   counters of the batches, which end or go on, and of their stream
+message   the provider's own ids
+spaced, grouped, again       the batches for what is tried again
+
+`_SETTLE_ACCEPTED` is the same for first tries that were all accepted, without attempt and again.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import LiteralString
 
-from postledger.deliveries.entries import Claim, Entry, Evidence, Outcome, Settled, Window
+from postledger.deliveries.entries import AttemptOutcome, Claim, Entry, Evidence, Settled, Window
 from postledger.deliveries.ledger import books, evidence, sql
 from postledger.deliveries.ledger.arming import ORPHAN_GRACE
 from postledger.deliveries.states import State
@@ -16,7 +32,7 @@ WITH want AS (
     ) AS w (id, lo, armed_to, moved_to)
 ), taken AS MATERIALIZED (
     SELECT b.id, b.stream_id, b.lo, b.hi, b.armed_to, b.try_number, b.lease_until, b.is_single,
-           w.moved_to, w.moved_to AS line_to
+           w.moved_to, w.moved_to AS span_to
     FROM want w JOIN deliveries_batch b ON b.id = w.id
     WHERE %(epoch)s = (SELECT max(number) FROM deliveries_epoch)
       AND b.lease = %(lease)s AND b.lo = w.lo AND b.armed_to = w.armed_to
@@ -35,18 +51,17 @@ _COUNTERS: LiteralString = books.counters(
 _MESSAGES: LiteralString = """
 message AS (
     INSERT INTO deliveries_providermessage (stream_id, position, try_number, message_id)
-    SELECT stream_id, position, try_number, message_id FROM line WHERE message_id IS NOT NULL
+    SELECT stream_id, position, try_number, message_id FROM booked WHERE message_id IS NOT NULL
 )
 """
 
 # Runs of retries that are due together become one batch. It may span accepted mails, which never
 # come back, but nothing else. The join with the shrunk parents makes them shrink first.
-_RETRIES: LiteralString = (
-    """
+_RETRIES: LiteralString = f"""
 spaced AS (
     SELECT batch_id, position, state, try_number, delay, reason,
            position - row_number() OVER (PARTITION BY batch_id ORDER BY position) AS run
-    FROM line
+    FROM booked
 ), grouped AS (
     SELECT batch_id, position, state, try_number, delay, reason, run,
            row_number() OVER (PARTITION BY batch_id, run ORDER BY position)
@@ -59,9 +74,8 @@ spaced AS (
         stream_id, lo, hi, is_single, try_number, due_at, reason, since
     )
     SELECT %(stream)s, min(g.position), max(g.position) + 1, bool_and(win.is_single),
-           g.try_number + 1, """
-    + sql.due_after("g.try_number", "g.delay")
-    + """, g.reason, statement_timestamp()
+           g.try_number + 1, {sql.due_after("g.try_number", "g.delay")},
+           g.reason, statement_timestamp()
     FROM grouped g
     JOIN (SELECT id FROM moved UNION ALL SELECT id FROM ended) AS shrunk ON shrunk.id = g.batch_id
     JOIN win ON win.id = g.batch_id
@@ -69,23 +83,16 @@ spaced AS (
     GROUP BY g.batch_id, g.run, g.island, g.try_number, g.delay, g.reason
 )
 """
-)
 
-_RESULT: LiteralString = (
-    """
-SELECT (SELECT coalesce(array_agg(id), '{}') FROM win),
-       (SELECT coalesce(array_agg(state), '{}') FROM line),
+_RESULT: LiteralString = f"""
+SELECT (SELECT coalesce(array_agg(id), '{{}}') FROM win),
+       (SELECT coalesce(array_agg(state), '{{}}') FROM booked),
+       {books.FOUND_ALL}
 """
-    + books.FOUND_ALL
-)
 
 # Every armed mail gets a result: one that was handed over and has no answer is in doubt.
-_ANSWERS: LiteralString = (
-    books.ENTRIES.replace("entry AS", "answer AS")
-    + ", "
-    + books.SPAN
-    + """
-, entry AS MATERIALIZED (
+_ENTRIES: LiteralString = f"""
+answer AS MATERIALIZED ({books.GIVEN_ENTRIES}), {books.SPAN}, entry AS MATERIALIZED (
     SELECT * FROM answer
     UNION ALL
     SELECT position, 'in_doubt', 'in_doubt', true, NULL, 'No answer was reported.',
@@ -93,39 +100,27 @@ _ANSWERS: LiteralString = (
     FROM span WHERE NOT EXISTS (SELECT FROM answer WHERE answer.position = span.position)
 )
 """
-)
-_SETTLE: LiteralString = ", ".join(
-    [
-        _WINDOWS,
-        _ANSWERS,
-        books.LINES,
-        books.ATTEMPTS,
-        _COUNTERS,
-        _MESSAGES,
-        _RETRIES + _RESULT,
-    ]
-)
+_SETTLE: LiteralString = f"""
+{_WINDOWS}, {_ENTRIES}, {books.BOOKED}, {books.ATTEMPTS}, {_COUNTERS}, {_MESSAGES}, {_RETRIES}
+{_RESULT}
+"""
 
-# The common case, every position of first tries taken: no attempts, no retries, three columns.
-_TAKEN: LiteralString = (
-    """
+# The common case, every position of first tries accepted: no attempts, no retries, three columns.
+_ACCEPTED_ENTRIES: LiteralString = f"""
 answer AS MATERIALIZED (
     SELECT e.position, e.message_id, e.duration_ms
     FROM unnest(%(positions)s::bigint[], %(message_ids)s::text[], %(durations)s::integer[])
       AS e (position, message_id, duration_ms)
-), """
-    + books.SPAN
-    + """
-, entry AS MATERIALIZED (
+), {books.SPAN}, entry AS MATERIALIZED (
     SELECT position, 'accepted' AS outcome, 'accepted' AS state, true AS counts, NULL AS code,
            NULL AS detail, message_id, duration_ms, NULL AS delay, NULL AS reason
     FROM answer
 )
 """
-)
-_SETTLE_TAKEN: LiteralString = ", ".join(
-    [_WINDOWS, _TAKEN, books.LINES, _COUNTERS, _MESSAGES + _RESULT]
-)
+_SETTLE_ACCEPTED: LiteralString = f"""
+{_WINDOWS}, {_ACCEPTED_ENTRIES}, {books.BOOKED}, {_COUNTERS}, {_MESSAGES}
+{_RESULT}
+"""
 
 
 def settle(
@@ -158,7 +153,7 @@ def settle(
         "moved_tos": sql.Bigints(tos[window.batch.id] for window in windows),
     }
     statement, columns = _statement_for(windows, results, tos)
-    [(matched, booked, _)] = sql.repeated(statement, {**params, **columns})
+    [(matched, booked, _)] = sql.rows_after_races(statement, {**params, **columns})
     lost = [window for window in windows if window.batch.id not in set(matched)]
     for window in lost:
         _record_late(window, results, claim.epoch)
@@ -171,12 +166,12 @@ def _statement_for(
 ) -> tuple[LiteralString, dict[str, object]]:
     is_plain = (
         all(window.batch.try_number == 1 for window in windows)
-        and all(entry.outcome is Outcome.ACCEPTED for entry in results)
+        and all(entry.outcome is AttemptOutcome.ACCEPTED for entry in results)
         and len(results) == sum(tos[window.batch.id] - window.batch.lo for window in windows)
     )
     if not is_plain:
         return _SETTLE, books.entry_columns(results)
-    return _SETTLE_TAKEN, {
+    return _SETTLE_ACCEPTED, {
         "positions": sql.Bigints(entry.position for entry in results),
         "message_ids": sql.Texts(entry.message_id for entry in results),
         "durations": sql.Bigints(entry.duration_ms for entry in results),

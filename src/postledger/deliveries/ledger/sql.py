@@ -1,7 +1,7 @@
 """Runs the ledger's statements on Django's connection, prepared on the server and in binary."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from struct import pack
 from typing import Any, LiteralString, override
@@ -20,7 +20,7 @@ type Statement = LiteralString | Composed
 # Advisory locks, by purpose; deliveries_gate() takes the first two, shared.
 GATE_OF_STREAM = 1
 GATE_OF_SENDER = 2
-LANE = 3
+ROTATION_LOCK = 3
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -90,8 +90,8 @@ def rows(statement: Statement, params: Mapping[str, object]) -> list[Row]:
         return cursor.fetchall() if has_rows else []
 
 
-def repeated(statement: Statement, params: Mapping[str, object]) -> list[Row]:
-    """Executes a statement that may lose a race, again until it wins; it must be on its own."""
+def rows_after_races(statement: Statement, params: Mapping[str, object]) -> list[Row]:
+    """Executes a statement that may lose a race, again until it wins; never in a transaction."""
     while True:
         try:
             return rows(statement, params)
@@ -101,22 +101,41 @@ def repeated(statement: Statement, params: Mapping[str, object]) -> list[Row]:
                 raise
 
 
-_taught: WeakSet[psycopg.Connection] = WeakSet()
+_with_dumpers: WeakSet[psycopg.Connection] = WeakSet()
 
 
 def _connection() -> psycopg.Connection:
     connection.ensure_connection()
     raw: psycopg.Connection = connection.connection
-    if raw not in _taught:
+    if raw not in _with_dumpers:
         raw.adapters.register_dumper(Bigints, _BigintsDumper)
         raw.adapters.register_dumper(Texts, _TextsDumper)
-        _taught.add(raw)
+        _with_dumpers.add(raw)
     return raw
 
 
-def one(statement: Statement, params: Mapping[str, object]) -> Row | None:
-    found = rows(statement, params)
-    return found[0] if found else None
+def first_row(statement: Statement, params: Mapping[str, object]) -> Row | None:
+    return next(iter(rows(statement, params)), None)
+
+
+def convert(row: Row, converters: Mapping[int, Callable[[Any], object]]) -> Row:
+    """The row with some of its columns, by index, converted."""
+    columns = list(row)
+    for index, converter in converters.items():
+        columns[index] = converter(columns[index])
+    return tuple(columns)
+
+
+def exists(statement: Statement, params: Mapping[str, object]) -> bool:
+    """The answer of a statement that yields one truth value."""
+    [(answer,)] = rows(statement, params)
+    return bool(answer)
+
+
+def count(statement: Statement, params: Mapping[str, object]) -> int:
+    """The answer of a statement that yields one number."""
+    [(answer,)] = rows(statement, params)
+    return int(answer)
 
 
 @cache
@@ -124,19 +143,17 @@ def _numbered(statement: str) -> tuple[bytes, tuple[str, ...]]:
     """The statement with PostgreSQL's own $1, $2 … for %(name)s, and the names in that order."""
     names = tuple(dict.fromkeys(_PARAMETER.findall(statement)))
     numbers = {name: f"${number}" for number, name in enumerate(names, start=1)}
-    return _PARAMETER.sub(lambda found: numbers[found[1]], statement).encode(), names
+    return _PARAMETER.sub(lambda match: numbers[match[1]], statement).encode(), names
 
 
 def covered(position: LiteralString) -> LiteralString:
     """Whether a live batch of the stream covers the position: the nearest start decides."""
-    return (
-        "EXISTS (SELECT FROM (SELECT hi FROM deliveries_batch"
-        " WHERE stream_id = %(stream)s AND lo <= "
-        + position
-        + " ORDER BY lo DESC LIMIT 1) AS nearest WHERE nearest.hi > "
-        + position
-        + ")"
-    )
+    return f"""EXISTS (
+        SELECT FROM (
+            SELECT hi FROM deliveries_batch
+            WHERE stream_id = %(stream)s AND lo <= {position} ORDER BY lo DESC LIMIT 1
+        ) AS nearest WHERE nearest.hi > {position}
+    )"""
 
 
 def due_after(try_number: LiteralString, delay: LiteralString) -> LiteralString:
@@ -145,17 +162,12 @@ def due_after(try_number: LiteralString, delay: LiteralString) -> LiteralString:
     After a million tries that is an hour at the least. An id has room for 16,777,216 tries, so no
     mail ever runs out of numbers, and none fails for how often it was tried.
     """
-    return (
-        "statement_timestamp() + greatest("
-        + delay
-        + ", CASE WHEN "
-        + try_number
-        + " >= 1000000 THEN interval '1 hour' END)"
-    )
+    hour = f"CASE WHEN {try_number} >= 1000000 THEN interval '1 hour' END"
+    return f"statement_timestamp() + greatest({delay}, {hour})"
 
 
-# Whether a stream `s` may be sent in the current epoch. One row at most: nothing is sent where the
-# database is not the one that its epoch names.
+# The current epoch; no row where the database is not the one that its epoch names: there nothing
+# is sent.
 EPOCH: LiteralString = """
 epoch AS MATERIALIZED (
     SELECT e.number, e.lifted_at IS NOT NULL AS is_lifted,
@@ -167,37 +179,40 @@ epoch AS MATERIALIZED (
       AND e.database_oid = here.database_oid
 )
 """
-IS_UNFENCED: LiteralString = """
-EXISTS (
+# Whether anything of the stream `s` may be sent now: it is neither cancelled, fenced nor held.
+MAY_SEND: LiteralString = """
+s.cancelled_at IS NULL
+AND EXISTS (
     SELECT FROM epoch WHERE s.lifted_epoch = epoch.number
     OR CASE s.kind WHEN 'campaign' THEN is_lifted_for_campaigns ELSE is_lifted END
+)
+AND (s.held_reason IS NULL OR s.held_until <= statement_timestamp())
+AND NOT EXISTS (
+    SELECT FROM deliveries_senderhold h
+    WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
 )
 """
 
 
-# Tries of a time that a restore has lost had numbers too: of a line that was settled before, none
-# of them comes again, and nothing is sent while their bytes may still leave. A restored ledger
-# tells neither apart from a line that the lost time left alone.
+# Tries of a time that a restore has lost had numbers too: for a delivery that was settled before,
+# none of them comes again, and nothing is sent while their bytes may still leave. A restored ledger
+# tells neither apart from a delivery that the lost time left alone.
 TRY_LEAP = 2**16
-LOST_TIME_GRACE: LiteralString = (
-    "interval '30 minutes'"  # the longest lease, and the orphans' grace
-)
+# The longest lease, and the grace for orphaned bytes.
+LOST_TIME_GRACE: LiteralString = "interval '30 minutes'"
 
 
 def next_try(last_try: LiteralString, settled_at: LiteralString) -> LiteralString:
-    """The number of a line's next try, given when it was settled: one leap for each epoch since.
+    """The number of a delivery's next try, by when it was settled: one leap for each epoch since.
 
     By their numbers: a second restore forgets the rows of epochs that gave out tries too.
     """
-    return (
-        last_try
-        + " + 1 + 65536 * (SELECT max(number) - coalesce(max(number) FILTER (WHERE began_at <= "
-        + settled_at
-        + "), 1) FROM deliveries_epoch)"
-    )
+    then = f"coalesce(max(number) FILTER (WHERE began_at <= {settled_at}), 1)"
+    return f"{last_try} + 1 + 65536 * (SELECT max(number) - {then} FROM deliveries_epoch)"
 
 
-BYTES_OF_LOST_TIME: LiteralString = (
-    "EXISTS (SELECT FROM deliveries_epoch WHERE cause <> 'setup' AND began_at > locked.settled_at"
-    " AND began_at + " + LOST_TIME_GRACE + " > clock_timestamp())"
-)
+BYTES_OF_LOST_TIME: LiteralString = f"""EXISTS (
+    SELECT FROM deliveries_epoch
+    WHERE cause <> 'setup' AND began_at > locked.settled_at
+      AND began_at + {LOST_TIME_GRACE} > clock_timestamp()
+)"""

@@ -28,9 +28,22 @@ class Swept:
     poisoned: int
 
 
-# An armed window without a result becomes doubt, never waiting. The rest of the batch goes back.
-_SWEEP: LiteralString = (
-    """
+# Deaths of one cause come close together: a suspect waits for the next one's end.
+_SWEPT: LiteralString = """
+    armed_to = NULL, lease = NULL, lease_until = NULL, reason = %(reason)s,
+    since = statement_timestamp(),
+    losses = CASE WHEN win.armed_to IS NULL THEN least(b.losses + 1, 1000) ELSE 0 END,
+    lone_losses = CASE
+        WHEN win.armed_to IS NULL THEN b.lone_losses + win.is_lone_loss::int ELSE 0 END,
+    due_at = CASE
+        WHEN win.is_lone_loss
+        THEN statement_timestamp() + interval '10 seconds' * (b.lone_losses + 1)
+        ELSE b.due_at
+    END
+"""
+
+# An armed window without a result becomes doubt, never waiting. The batch goes back without it.
+_SWEEP: LiteralString = f"""
 WITH stale AS (
     SELECT token, is_alone, unnest(batch_ids) AS id FROM deliveries_lease
     WHERE check_at <= statement_timestamp()
@@ -43,7 +56,7 @@ WITH stale AS (
     ORDER BY b.id
     LIMIT %(limit)s
     FOR NO KEY UPDATE OF b SKIP LOCKED
-), line AS (
+), booked AS (
     UPDATE deliveries_delivery d SET
         state = 'in_doubt', last_try = win.try_number, attempts = d.attempts + 1,
         code = NULL, settled_at = clock_timestamp(),
@@ -57,23 +70,9 @@ WITH stale AS (
         'lease_lost' AS outcome, NULL AS code,
         'Its worker was lost while the mail was with the provider.' AS detail,
         NULL AS message_id, NULL::integer AS duration_ms
-), """
-    + books.ATTEMPTS
-    + ", "
-    + books.counters(
-        moved="armed_to = NULL, lease = NULL, lease_until = NULL, reason = %(reason)s,"
-        " since = statement_timestamp(),"
-        " losses = CASE WHEN win.armed_to IS NULL THEN least(b.losses + 1, 1000) ELSE 0 END,"
-        " lone_losses = CASE WHEN win.armed_to IS NULL"
-        " THEN b.lone_losses + win.is_lone_loss::int ELSE 0 END,"
-        # Deaths of one cause come close together: a suspect waits for the next one's end.
-        " due_at = CASE WHEN win.is_lone_loss THEN"
-        " statement_timestamp() + interval '10 seconds' * (b.lone_losses + 1) ELSE b.due_at END"
-    )
-    + """
-SELECT (SELECT count(*) FROM win), (SELECT count(*) FROM line)
+), {books.ATTEMPTS}, {books.counters(moved=_SWEPT)}
+SELECT (SELECT count(*) FROM win), (SELECT count(*) FROM booked)
 """
-)
 
 _HALVE: LiteralString = """
 WITH sick AS MATERIALIZED (
@@ -129,7 +128,7 @@ FROM stale WHERE l.token = stale.token AND stale.until IS NOT NULL
 
 
 def sweep(*, limit: int = 100) -> Swept:
-    """Takes expired leases away: armed positions without a result become in_doubt, the rest waits.
+    """Takes expired leases away: armed positions without a result become in_doubt, others wait.
 
     From waiting only. A settle that comes later finds its lease gone and counts as evidence.
     Batches whose workers keep dying while they have nothing else are halved until the one
@@ -151,14 +150,13 @@ def sweep(*, limit: int = 100) -> Swept:
 
 
 # Ends unleased batches whose mails will not go. Doubt is sticky here too.
-_CLOSE: LiteralString = (
-    """
+_CLOSE: LiteralString = f"""
 WITH win AS MATERIALIZED (
     SELECT id, stream_id, lo, hi, try_number, hi AS moved_to FROM deliveries_batch
     WHERE id = ANY(%(ids)s::bigint[]) AND lease IS NULL
     ORDER BY id
     FOR NO KEY UPDATE SKIP LOCKED
-), line AS (
+), booked AS (
     UPDATE deliveries_delivery d SET
         state = CASE WHEN d.doubts IS NULL THEN %(state)s ELSE 'in_doubt' END,
         code = %(code)s, settled_at = clock_timestamp()
@@ -168,22 +166,16 @@ WITH win AS MATERIALIZED (
     RETURNING win.id AS batch_id, d.stream_id, d.position, win.try_number, d.state,
         %(outcome)s::text AS outcome, d.code, NULL AS detail, NULL AS message_id,
         NULL::integer AS duration_ms
-), """
-    + books.ATTEMPTS
-    + ", "
-    + books.counters(moved="armed_to = NULL")
-    + """
-SELECT count(*) FROM line
+), {books.ATTEMPTS}, {books.counters(moved="armed_to = NULL")}
+SELECT count(*) FROM booked
 """
-)
 
 
 def _close(ids: list[int], *, state: str, outcome: str | None, code: str | None) -> int:
     if not ids:
         return 0
     params = {"ids": sql.Bigints(ids), "state": state, "outcome": outcome, "code": code}
-    [(closed,)] = sql.rows(_CLOSE, params)
-    return int(closed)
+    return sql.count(_CLOSE, params)
 
 
 _TO_DRAIN: LiteralString = """
@@ -197,18 +189,17 @@ FOR NO KEY UPDATE OF b SKIP LOCKED
 
 
 def drain(stream_id: int, *, limit: int = 2) -> int:
-    """Books the waiting rest of a cancelled stream as cancelled, a few batches at a time.
+    """Books what waits in a cancelled stream as cancelled, a few batches at a time.
 
-    From waiting only, in batches nobody leases; returns how many deliveries ended, 0 when all
-    that is left is with a worker or nothing is.
+    From waiting only, in batches nobody leases; returns how many deliveries ended: 0 when nothing
+    is left, or a worker has everything that is left.
     """
     with transaction.atomic():
         ids = [id_ for (id_,) in sql.rows(_TO_DRAIN, {"stream": stream_id, "limit": limit})]
         return _close(ids, state="cancelled", outcome=None, code=None)
 
 
-_FOLD: LiteralString = (
-    """
+_FOLD: LiteralString = f"""
 WITH part AS MATERIALIZED (
     -- A stream that is being planned or folded elsewhere is left for the next time.
     SELECT d.id FROM deliveries_streamdelta d JOIN deliveries_stream s ON s.id = d.stream_id
@@ -216,23 +207,11 @@ WITH part AS MATERIALIZED (
     FOR NO KEY UPDATE OF d, s SKIP LOCKED
 ), gone AS (
     DELETE FROM deliveries_streamdelta d USING part WHERE d.id = part.id RETURNING d.*
-), total AS (
-    SELECT stream_id, sum(planned) AS planned, """
-    + ", ".join(["sum(" + name + ") AS " + name for name in books.COUNTED])
-    + """
-    FROM gone GROUP BY stream_id
-), folded AS (
-    UPDATE deliveries_stream s SET planned = s.planned + t.planned, """
-    + ", ".join([name + " = s." + name + " + t." + name for name in books.COUNTED])
-    + """
-    FROM total t WHERE s.id = t.stream_id
-)
+), {books.FOLDED}
 SELECT count(*) FROM gone
 """
-)
 
 
 def fold(*, limit: int = 10_000) -> int:
     """Adds finished batches' counters to their streams' rows; the sums stay what they were."""
-    [(folded,)] = sql.rows(_FOLD, {"limit": limit})
-    return int(folded)
+    return sql.count(_FOLD, {"limit": limit})

@@ -1,59 +1,29 @@
-"""Reads of the ledger: what composing needs, the books, and the facts behind a story."""
+"""Reads of the ledger: what composing needs, the books, and the facts behind an explanation."""
+# mypy: implicit-reexport
+# ruff: noqa: F401
 
-from postledger.deliveries.queries.books import (
-    Books,
-    books_of,
-)
 from postledger.deliveries.queries.deliveries import (
     AttemptFacts,
     DeliveryFacts,
     EventFacts,
     WorkFacts,
-    delivery,
     find_by_message_id,
+    find_delivery,
 )
-from postledger.deliveries.queries.fences import FencedStream, fenced_streams, unmatched_count
 from postledger.deliveries.queries.streams import (
+    Books,
+    FencedStream,
     StreamFacts,
-    Waits,
+    WaitSummary,
     cancelled_with_work,
+    count_unmatched,
+    find_stream,
+    find_streams,
     is_cancelled,
-    stream,
+    list_fenced_streams,
+    list_streams,
+    read_books,
     stream_ids,
-    streams,
-    streams_of,
-    waits,
+    summarise_waits,
 )
-from postledger.deliveries.queries.work import (
-    bodies,
-    has_time,
-    leased,
-    waiting,
-)
-
-__all__ = [
-    "AttemptFacts",
-    "Books",
-    "DeliveryFacts",
-    "EventFacts",
-    "FencedStream",
-    "StreamFacts",
-    "Waits",
-    "WorkFacts",
-    "bodies",
-    "books_of",
-    "cancelled_with_work",
-    "delivery",
-    "fenced_streams",
-    "find_by_message_id",
-    "has_time",
-    "is_cancelled",
-    "leased",
-    "stream",
-    "stream_ids",
-    "streams",
-    "streams_of",
-    "unmatched_count",
-    "waiting",
-    "waits",
-]
+from postledger.deliveries.queries.work import has_time, read_bodies, read_leased, read_waiting

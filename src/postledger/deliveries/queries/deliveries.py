@@ -1,11 +1,11 @@
-"""The facts about one delivery: where it stands, and everything that happened to it."""
+"""The facts about one delivery: its state, its live work, and its history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
 
-from postledger.deliveries.entries import Outcome
+from postledger.deliveries.entries import AttemptOutcome
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -28,7 +28,7 @@ class WorkFacts:
 class AttemptFacts:
     try_number: int
     at: datetime
-    outcome: Outcome
+    outcome: AttemptOutcome
     state: State
     code: str | None
     detail: str | None
@@ -44,8 +44,6 @@ class EventFacts:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFacts:
-    """A delivery as its story is told."""
-
     position: int
     address: str
     planned_at: datetime
@@ -86,32 +84,20 @@ WHERE stream_id = %(stream)s AND position = %(position)s ORDER BY id
 """
 
 
-def delivery(stream_id: int, position: int) -> DeliveryFacts | None:
+def find_delivery(stream_id: int, position: int) -> DeliveryFacts | None:
     params = {"stream": stream_id, "position": position}
-    row = sql.one(_DELIVERY, params)
+    row = sql.first_row(_DELIVERY, params)
     if row is None:
         return None
-    work = sql.one(_WORK, params) if row[3] == State.WAITING else None
     history: list[AttemptFacts | EventFacts] = [
-        AttemptFacts(number, at, Outcome(outcome), State(after), code, detail)
-        for number, at, outcome, after, code, detail in sql.rows(_ATTEMPTS, params)
+        AttemptFacts(*sql.convert(attempt, {2: AttemptOutcome, 3: State}))
+        for attempt in sql.rows(_ATTEMPTS, params)
     ]
     history += [EventFacts(*event) for event in sql.rows(_EVENTS, params)]
-    return DeliveryFacts(
-        position=position,
-        address=row[1],
-        planned_at=row[2],
-        state=State(row[3]),
-        attempts=row[4],
-        last_try=row[5],
-        code=row[6],
-        message_id=row[7],
-        settled_at=row[8],
-        doubts=row[9],
-        resend_after=row[10],
-        work=WorkFacts(Reason(work[0]), *work[1:]) if work else None,
-        history=sorted(history, key=lambda fact: fact.at),
-    )
+    work = sql.first_row(_WORK, params) if row[3] == State.WAITING else None
+    work_facts = WorkFacts(*sql.convert(work, {0: Reason})) if work else None
+    columns = (*row, work_facts, sorted(history, key=lambda fact: fact.at))
+    return DeliveryFacts(*sql.convert(columns, {3: State}))
 
 
 _BY_MESSAGE: LiteralString = """
@@ -121,5 +107,5 @@ SELECT stream_id, position FROM deliveries_providermessage WHERE message_id = %(
 
 def find_by_message_id(message_id: str) -> tuple[int, int] | None:
     """The delivery a provider's own id belongs to."""
-    row = sql.one(_BY_MESSAGE, {"message": message_id})
+    row = sql.first_row(_BY_MESSAGE, {"message": message_id})
     return (row[0], row[1]) if row else None

@@ -1,43 +1,30 @@
-"""The facts about a stream: what it is, who holds it, and what of it waits."""
+"""The facts about streams: their books, holds and waits, and the fence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
 
-from postledger.deliveries.entries import Held, Kind
-from postledger.deliveries.ledger import sql
+from postledger.deliveries.entries import Hold, StreamKind
+from postledger.deliveries.ledger import books, sql
 from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFacts:
-    """A stream as its story is told."""
-
     id: int
     workspace_id: int
     sender_id: int
-    kind: Kind
+    kind: StreamKind
     title: str
     is_test: bool
     created_at: datetime
     cancelled_at: datetime | None
     cancelled_by: str | None
-    stream_hold: Held | None
-    sender_hold: Held | None
+    stream_hold: Hold | None
+    sender_hold: Hold | None
     fenced_since: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Waits:
-    """Batches of a stream that wait, or are worked on, for one reason."""
-
-    reason: Reason
-    batch_count: int
-    position_count: int
-    leased_count: int
-    next_due_at: datetime
-    since: datetime
 
 
 _FACTS: LiteralString = """
@@ -54,63 +41,41 @@ LEFT JOIN deliveries_epoch e ON e.number = (SELECT max(number) FROM deliveries_e
 LEFT JOIN deliveries_senderhold h
   ON h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
 """
-_STREAM: LiteralString = _FACTS + "WHERE s.id = %(stream)s"
-_STREAMS_OF: LiteralString = _FACTS + "WHERE s.id = ANY(%(ids)s::bigint[])"
-_STREAMS: LiteralString = (
-    _FACTS
-    + """
+_BY_ID: LiteralString = f"{_FACTS} WHERE s.id = ANY(%(ids)s::bigint[])"
+_NEWEST: LiteralString = f"""{_FACTS}
 WHERE %(workspace)s::bigint IS NULL OR s.workspace_id = %(workspace)s
 ORDER BY s.id DESC LIMIT %(limit)s
 """
-)
 
 
-def stream(stream_id: int) -> StreamFacts | None:
-    row = sql.one(_STREAM, {"stream": stream_id})
-    return None if row is None else _stream(row)
+def find_stream(stream_id: int) -> StreamFacts | None:
+    return find_streams([stream_id]).get(stream_id)
 
 
-def streams_of(stream_ids: Sequence[int]) -> dict[int, StreamFacts]:
+def find_streams(stream_ids: Sequence[int]) -> dict[int, StreamFacts]:
     """The facts of some streams, by their ids."""
-    found = map(_stream, sql.rows(_STREAMS_OF, {"ids": sql.Bigints(stream_ids)}))
-    return {stream.id: stream for stream in found}
+    streams = map(_stream, sql.rows(_BY_ID, {"ids": sql.Bigints(stream_ids)}))
+    return {stream.id: stream for stream in streams}
 
 
 def is_cancelled(stream: StreamFacts | None) -> bool:
-    """Whether it carries no more mail for good; so does one that is gone."""
+    """Whether nothing more is sent in it for good; a stream that does not exist counts too."""
     return stream is None or stream.cancelled_at is not None
 
 
-def streams(*, workspace_id: int | None = None, limit: int = 50) -> list[StreamFacts]:
+def list_streams(*, workspace_id: int | None = None, limit: int = 50) -> list[StreamFacts]:
     """The newest streams, of one workspace or of all."""
-    return [_stream(row) for row in sql.rows(_STREAMS, {"workspace": workspace_id, "limit": limit})]
+    return [_stream(row) for row in sql.rows(_NEWEST, {"workspace": workspace_id, "limit": limit})]
 
 
 def _stream(row: sql.Row) -> StreamFacts:
-    id_, workspace_id, sender_id, kind, title, is_test, *rest = row
-    created_at, cancelled_at, cancelled_by, *holds, fenced_since = rest
-    return StreamFacts(
-        id=id_,
-        workspace_id=workspace_id,
-        sender_id=sender_id,
-        kind=Kind(kind),
-        title=title,
-        is_test=is_test,
-        created_at=created_at,
-        cancelled_at=cancelled_at,
-        cancelled_by=cancelled_by,
-        stream_hold=_held(holds[:5]),
-        sender_hold=_held(holds[5:]),
-        fenced_since=fenced_since,
-    )
+    columns = (*row[:9], _hold(row[9:14]), _hold(row[14:20]), row[20])
+    return StreamFacts(*sql.convert(columns, {3: StreamKind}))
 
 
-def _held(columns: Sequence[object]) -> Held | None:
+def _hold(columns: sql.Row) -> Hold | None:
     reason, since, until, actor, detail, *is_account = columns
-    if reason is None:
-        return None
-    whole = bool(is_account and is_account[0])
-    return Held(Reason(str(reason)), since, until, str(actor), str(detail or ""), whole)  # type: ignore[arg-type]
+    return Hold(Reason(reason), since, until, actor, detail or "", *is_account) if reason else None
 
 
 _STREAM_IDS: LiteralString = """
@@ -137,12 +102,104 @@ def cancelled_with_work() -> list[int]:
     return [id_ for (id_,) in sql.rows(_CANCELLED, {})]
 
 
+@dataclass(frozen=True, slots=True)
+class WaitSummary:
+    """Batches of a stream that wait, or are worked on, for one reason."""
+
+    reason: Reason
+    batch_count: int
+    position_count: int
+    leased_count: int
+    next_due_at: datetime
+    since: datetime
+
+
 _WAITS: LiteralString = """
 SELECT reason, count(*), sum(hi - lo)::bigint, count(lease), min(due_at), min(since)
 FROM deliveries_batch WHERE stream_id = %(stream)s GROUP BY reason ORDER BY count(*) DESC, reason
 """
 
 
-def waits(stream_id: int) -> list[Waits]:
-    found = sql.rows(_WAITS, {"stream": stream_id})
-    return [Waits(Reason(reason), *rest) for reason, *rest in found]
+def summarise_waits(stream_id: int) -> list[WaitSummary]:
+    rows = sql.rows(_WAITS, {"stream": stream_id})
+    return [WaitSummary(Reason(reason), *columns) for reason, *columns in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """The counters of one stream; what is planned and has no result waits."""
+
+    planned: int
+    counts: dict[State, int]
+
+    @property
+    def waiting(self) -> int:
+        return self.planned - sum(self.counts.values())
+
+    @property
+    def states(self) -> dict[State, int]:
+        return {State.WAITING: self.waiting, **self.counts}
+
+    @property
+    def balances(self) -> bool:
+        """Whether the states add up to what is planned."""
+        return min(self.states.values()) >= 0
+
+
+_TOTALS: LiteralString = ", ".join(
+    [
+        f"s.{name} + coalesce(d.{name}, 0) + coalesce(b.{name}, 0)"
+        for name in ("planned", *books.COUNTED)
+    ]
+)
+# One statement, one snapshot: a counter on its way from batch to delta to stream counts once.
+_BOOKS: LiteralString = f"""
+SELECT s.id, {_TOTALS} FROM deliveries_stream s
+LEFT JOIN LATERAL (
+    SELECT {books.SUMS} FROM deliveries_streamdelta WHERE stream_id = s.id
+) AS d ON true
+LEFT JOIN LATERAL (
+    SELECT {books.SUMS} FROM deliveries_batch WHERE stream_id = s.id
+) AS b ON true
+WHERE s.id = ANY(%(ids)s::bigint[])
+"""
+
+
+def read_books(stream_ids: Sequence[int]) -> dict[int, Books]:
+    """The books of some streams, from counters alone: nothing is counted row by row."""
+    rows = sql.rows(_BOOKS, {"ids": sql.Bigints(stream_ids)})
+    states = [State(name) for name in books.COUNTED]
+    return {
+        stream_id: Books(int(planned), dict(zip(states, map(int, counts), strict=True)))
+        for stream_id, planned, *counts in rows
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class FencedStream:
+    id: int
+    kind: StreamKind
+    title: str
+    waiting_count: int
+    lost_time_count: int  # in doubt because of the lost time
+
+
+_FENCED: LiteralString = """
+SELECT s.id, s.kind, s.title,
+       (SELECT coalesce(sum(b.hi - b.lo), 0)::bigint FROM deliveries_batch b
+        WHERE b.stream_id = s.id),
+       (SELECT count(*) FROM deliveries_attempt a JOIN deliveries_delivery d
+          ON d.stream_id = a.stream_id AND d.position = a.position AND d.state = 'in_doubt'
+        WHERE a.stream_id = s.id AND a.outcome = 'lost_time')
+FROM deliveries_stream s WHERE s.id = ANY(%(ids)s::bigint[]) ORDER BY s.id
+"""
+
+
+def list_fenced_streams(stream_ids: Sequence[int]) -> list[FencedStream]:
+    rows = sql.rows(_FENCED, {"ids": sql.Bigints(stream_ids)})
+    return [FencedStream(id_, StreamKind(kind), *columns) for id_, kind, *columns in rows]
+
+
+def count_unmatched() -> int:
+    """How much evidence named no mail that it may act on."""
+    return sql.count("SELECT count(*) FROM deliveries_unmatched", {})

@@ -1,4 +1,4 @@
-"""What a worker reads of its claim: the mails that wait, and their contents."""
+"""The reads of a worker: the waiting mails of its claim, and their contents."""
 
 from base64 import b64decode
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ CROSS JOIN LATERAL (
 """
 
 
-def waiting(windows: Sequence[Window]) -> list[Recipient]:
+def read_waiting(windows: Sequence[Window]) -> list[Recipient]:
     """The mails in windows of one stream that still wait: only those are composed and sent."""
     if not windows:
         return []
@@ -33,37 +33,26 @@ def waiting(windows: Sequence[Window]) -> list[Recipient]:
     return [Recipient(*row) for row in sql.rows(_WAITING, params)]
 
 
+# In the order of the fields of Body.
 _BODIES: LiteralString = """
-SELECT position, request_id, subject, html, text, headers, to_name, reply_to, letter, list_key,
-       tags, attachments
+SELECT position, subject, html, text, headers, request_id, to_name, reply_to, tags, attachments,
+       letter, list_key
 FROM deliveries_body WHERE stream_id = %(stream)s AND position = ANY(%(positions)s::bigint[])
 """
 
 
-def bodies(stream_id: int, positions: Sequence[int]) -> dict[int, Body]:
-    """The contents of some mails of a stream; what many share is where `ledger.shared` says."""
+def read_bodies(stream_id: int, positions: Sequence[int]) -> dict[int, Body]:
+    """The contents of some mails of a stream; those that many share are at `shared_position`."""
     params = {"stream": stream_id, "positions": sql.Bigints(positions)}
-    return {row[0]: _body(row) for row in sql.rows(_BODIES, params)}
+    rows = sql.rows(_BODIES, params)
+    converters = {8: lambda tags: tuple(tags or ()), 9: _attachments}
+    return {row[0]: Body(*sql.convert(row, converters)[1:]) for row in rows}
 
 
-def _body(row: sql.Row) -> Body:
-    _, request_id, subject, html, text, headers, to_name, reply_to, letter, list_key, *rest = row
-    tags, attachments = rest
-    return Body(
-        request_id=request_id,
-        subject=subject,
-        html=html,
-        text=text,
-        headers=headers,
-        to_name=to_name,
-        reply_to=reply_to,
-        letter=letter,
-        list_key=list_key,
-        tags=tuple(tags or ()),
-        attachments=tuple(
-            Attachment(found["filename"], found["content_type"], b64decode(found["content"]))
-            for found in attachments or ()
-        ),
+def _attachments(stored: Sequence[dict[str, str]] | None) -> tuple[Attachment, ...]:
+    return tuple(
+        Attachment(item["filename"], item["content_type"], b64decode(item["content"]))
+        for item in stored or ()
     )
 
 
@@ -77,8 +66,7 @@ WHERE id = ANY(%(ids)s::bigint[]) AND lease = %(lease)s
 def has_time(claim: Claim, windows: Sequence[Window], needed: timedelta) -> bool:
     """Whether the leases of armed windows still have so much time, by the database's clock."""
     ids = sql.Bigints(window.batch.id for window in windows)
-    [(found,)] = sql.rows(_HAS_TIME, {"ids": ids, "lease": claim.lease, "needed": needed})
-    return bool(found)
+    return sql.exists(_HAS_TIME, {"ids": ids, "lease": claim.lease, "needed": needed})
 
 
 _LEASED: LiteralString = """
@@ -88,7 +76,7 @@ ORDER BY stream_id, lo
 """
 
 
-def leased(claim: Claim) -> list[Batch]:
+def read_leased(claim: Claim) -> list[Batch]:
     """What is left of a claim, with the versions to compose against.
 
     Read it before the windows: a version that is read after them proves nothing.

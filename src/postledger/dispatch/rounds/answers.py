@@ -1,4 +1,4 @@
-"""What a provider's answer means: for the mail's line in the books, and for its sender."""
+"""What a provider's answer means: for the mail's entry in the books, and for its sender."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,30 +27,25 @@ LONGEST_QUOTA_WAIT = timedelta(days=40)
 LONGEST_TEXT = 500
 
 
-def cleaned(outcome: Outcome) -> Outcome:
+def clean_outcome(outcome: Outcome) -> Outcome:
     """The outcome as it may be stored: PostgreSQL takes no NUL and no unpaired surrogate, and a
     wait without an end would never be over.
     """
-    match outcome:
-        case Accepted(id=message_id):
-            clean = _clean_text(message_id)
-            return outcome if clean is message_id else Accepted(clean)
-        case Refused(code=code, detail=detail) | SenderBlocked(code=code, detail=detail):
-            return replace(outcome, code=_clean_text(code), detail=_clean_text(detail))
-        case TryLater(code=code, detail=detail, retry_after=wait):
-            return replace(
-                outcome,
-                code=_clean_text(code),
-                detail=_clean_text(detail),
-                retry_after=_bounded(wait, LONGEST_WAIT),
-            )
-        case Throttled(detail=detail, retry_after=wait, is_quota=is_quota):
-            longest = LONGEST_QUOTA_WAIT if is_quota else LONGEST_WAIT
-            return replace(outcome, detail=_clean_text(detail), retry_after=_bounded(wait, longest))
-        case InDoubt(detail=detail) | NotSent(detail=detail):
-            return replace(outcome, detail=_clean_text(detail))
-        case _:
-            assert_never(outcome)
+    if isinstance(outcome, Accepted):
+        clean = _clean_text(outcome.id)
+        return outcome if clean is outcome.id else replace(outcome, id=clean)
+    outcome = replace(
+        outcome,
+        code=_clean_text(outcome.code),
+        detail=_clean_text(outcome.detail),
+        original_code=_clean_text(outcome.original_code),
+    )
+    if isinstance(outcome, TryLater):
+        return replace(outcome, retry_after=_bounded(outcome.retry_after, LONGEST_WAIT))
+    if isinstance(outcome, Throttled):
+        longest = LONGEST_QUOTA_WAIT if outcome.is_quota else LONGEST_WAIT
+        return replace(outcome, retry_after=_bounded(outcome.retry_after, longest))
+    return outcome
 
 
 def _clean_text(text: str) -> str:
@@ -75,7 +70,15 @@ class Answer:
     duration_ms: int
 
 
-def entry(answer: Answer, *, policy: Policy, chance: float) -> Entry:  # noqa: PLR0911  one for each
+def book_answer(answer: Answer, *, policy: Policy, chance: float) -> Entry:
+    """The entry of an answer, with the duration of its call."""
+    entry = _entry(answer, policy, chance)
+    return (
+        entry if entry.duration_ms is not None else replace(entry, duration_ms=answer.duration_ms)
+    )
+
+
+def _entry(answer: Answer, policy: Policy, chance: float) -> Entry:  # noqa: C901, PLR0911  one for each
     position = answer.position
     match answer.outcome:
         case Accepted(id=message_id):
@@ -85,8 +88,13 @@ def entry(answer: Answer, *, policy: Policy, chance: float) -> Entry:  # noqa: P
         case NotSent(detail=detail) | TryLater(is_outage=True, detail=detail):
             # In an outage the sender is held meanwhile; it uses up nobody's attempts.
             return entries.not_sent(position, detail=detail)
-        case TryLater() as later:
-            return _later(answer, later, policy, chance)
+        case TryLater(code=code, detail=detail, retry_after=retry_after):
+            delay = retry.delay(
+                policy, attempts=answer.attempts + 1, retry_after=retry_after, chance=chance
+            )
+            if delay is None:
+                return entries.exhausted(position, code=code, detail=detail)
+            return entries.try_later(position, delay=delay, code=code, detail=detail)
         case Throttled(detail=detail, retry_after=retry_after):
             return entries.throttled(position, delay=retry_after or timedelta(), detail=detail)
         case SenderBlocked(code=code, detail=detail):
@@ -97,21 +105,12 @@ def entry(answer: Answer, *, policy: Policy, chance: float) -> Entry:  # noqa: P
             assert_never(answer.outcome)
 
 
-def _later(answer: Answer, later: TryLater, policy: Policy, chance: float) -> Entry:
-    delay = retry.delay(
-        policy, attempts=answer.attempts + 1, retry_after=later.retry_after, chance=chance
-    )
-    if delay is None:
-        return entries.exhausted(answer.position, code=later.code, detail=later.detail)
-    return entries.try_later(answer.position, delay=delay, code=later.code, detail=later.detail)
-
-
 @dataclass(frozen=True, slots=True)
 class CallReport:
-    """What one call of a provider came to, as a whole."""
+    """The outcomes of one call of a provider."""
 
     outcomes: Sequence[Outcome]
-    unanswered: int = 0  # mails it said nothing about
+    unanswered: int = 0  # mails without an outcome
     error: str = ""  # what it raised
 
     @property
@@ -120,21 +119,21 @@ class CallReport:
 
     @property
     def leaves_only_doubt(self) -> bool:
-        has_doubt = self.unanswered or any(isinstance(one, InDoubt) for one in self.outcomes)
+        has_doubt = self.unanswered or any(isinstance(item, InDoubt) for item in self.outcomes)
         return bool(has_doubt) and not self.has_acceptance
 
 
 type Trouble = SenderBlocked | Throttled | TryLater
 
 
-def trouble(outcomes: Sequence[Outcome]) -> Trouble | None:
-    """What the outcomes of one call say of the sender as a whole, the gravest first."""
-    found: Trouble | None = None
+def find_trouble(outcomes: Sequence[Outcome]) -> Trouble | None:
+    """The gravest outcome of one call that concerns the whole sender."""
+    trouble: Trouble | None = None
     for outcome in outcomes:
         if isinstance(outcome, SenderBlocked):
             return outcome
-        if isinstance(outcome, Throttled) and not isinstance(found, Throttled):
-            found = outcome
-        if isinstance(outcome, TryLater) and outcome.is_outage and found is None:
-            found = outcome
-    return found
+        if isinstance(outcome, Throttled) and not isinstance(trouble, Throttled):
+            trouble = outcome
+        if isinstance(outcome, TryLater) and outcome.is_outage and trouble is None:
+            trouble = outcome
+    return trouble

@@ -1,16 +1,15 @@
-"""Makes the mails of one round: who gets none, and for everyone else the exact bytes."""
+"""Composes the mails of one round; recipients who must not be mailed get a verdict instead."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from postledger.content import checks, listing
-from postledger.content.letter import Letter, LetterError
-from postledger.content.listing import Listing
-from postledger.content.program import MissingVariableError, RenderError
+from postledger.content import checks, list_headers
+from postledger.content.rendering.compiled_template import MissingVariableError, RenderError
+from postledger.content.rendering.letter import Letter, LetterError
 from postledger.deliveries import entries, ledger
-from postledger.deliveries.entries import Body, Entry, Kind, Recipient, Window
+from postledger.deliveries.entries import Body, Entry, Recipient, StreamKind, Window
 from postledger.deliveries.queries import StreamFacts
 from postledger.dispatch.rounds import gates
 from postledger.dispatch.rounds.round_input import LetterGoneError, RoundInput
@@ -19,13 +18,13 @@ from postledger.lib.crashpoints import Point
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses
-from postledger.providers.base import Mailbox, OutgoingMessage, Parts
-from postledger.providers.mime import Stencil
+from postledger.providers.base import Form, Mailbox, OutgoingMessage, Parts
+from postledger.providers.mime import Filling, Stencil
 
 
 @dataclass(frozen=True, slots=True)
-class Mail:
-    """One mail that is to go, and what its answer will be weighed with."""
+class ComposedMail:
+    """One mail to send, and what is needed to book its answer."""
 
     position: int
     try_number: int
@@ -35,67 +34,88 @@ class Mail:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """One round, composed: the mails that go, and the verdicts on those that do not."""
+class ComposedRound:
+    """The mails to send, and the verdicts on those that must not be sent."""
 
-    mails: list[Mail] = field(default_factory=list)
+    mails: list[ComposedMail] = field(default_factory=list)
     verdicts: list[Entry] = field(default_factory=list)
     errors: list[tuple[int, Exception]] = field(default_factory=list)  # unforeseen, by position
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """The content that several mails, or one, are filled in from; made once."""
+
+    parts: Parts
+    stencil: Stencil
+    letter: Letter | None
 
 
 class Composer:
     """Composes for one stream; pure, given the moment that the mails will bear as their date.
 
-    `sign` makes the reference of the id of a try.
+    `sign` makes the reference of the id of a try; `form` is that of the provider.
     """
 
     def __init__(
-        self, stream: StreamFacts, sender: Mailbox, now: datetime, sign: Callable[[str], str]
+        self,
+        stream: StreamFacts,
+        sender: Mailbox,
+        now: datetime,
+        sign: Callable[[str], str],
+        form: Form = Form.MIME,
     ) -> None:
         self._stream = stream
         self._sender = sender
         self._now = now
         self._sign = sign
-        self._shared: dict[int, Stencil | RefusedError] = {}
+        self._form = form
+        self._shared: dict[int, _Template | RefusedError] = {}
 
-    def draft(self, windows: Sequence[Window], read: RoundInput) -> Draft:
-        draft = Draft()
+    def compose(self, windows: Sequence[Window], read: RoundInput) -> ComposedRound:
+        composed = ComposedRound()
         ordered = sorted(windows, key=lambda window: window.batch.lo)
         starts = [window.batch.lo for window in ordered]
         for recipient in read.recipients:
             batch = ordered[bisect_right(starts, recipient.position) - 1].batch
             try:
-                found = self._judged(recipient, read, batch.try_number)
+                result = self._compose_mail(recipient, read, batch.try_number)
             except (BrokenContentError, MemoryError):
                 raise
             except Exception as error:  # noqa: BLE001  it is the verdict on this one mail
-                draft.errors.append((recipient.position, error))
-                found = _failed(recipient.position, error)
-            (draft.mails if isinstance(found, Mail) else draft.verdicts).append(found)  # type: ignore[arg-type]
-        return draft
+                composed.errors.append((recipient.position, error))
+                result = _failed(recipient.position, error)
+            if isinstance(result, ComposedMail):
+                composed.mails.append(result)
+            else:
+                composed.verdicts.append(result)
+        return composed
 
-    def _judged(self, recipient: Recipient, read: RoundInput, try_number: int) -> Mail | Entry:
+    def _compose_mail(
+        self, recipient: Recipient, read: RoundInput, try_number: int
+    ) -> ComposedMail | Entry:
         position = recipient.position
-        place = position if position in read.bodies else ledger.shared(recipient.letter)
-        body = read.bodies.get(place)
+        is_own = position in read.bodies
+        body_position = position if is_own else ledger.shared_position(recipient.letter)
+        body = read.bodies.get(body_position)
         if body is None:
             return entries.invalid(
-                position, code=gates.OUTBOX_NOT_FOUND, detail="Its content is not there."
+                position, code=gates.OUTBOX_NOT_FOUND, detail="Its content does not exist."
             )
-        verdict = gates.verdict(recipient, read.standings)
+        verdict = gates.find_verdict(recipient, read.standings)
         if verdict is not None:
             return verdict
         delivery_id = DeliveryId(self._stream.id, position, try_number).text()
         reference = self._sign(delivery_id)
         crashpoints.reached(Point.COMPOSE, recipient.address)
         try:
-            if place == position:
-                stencil = self._made(body, delivery_id)
-                content = stencil.fill(Mailbox(recipient.address, body.to_name), reference)
+            if is_own:
+                template = self._make_template(body, delivery_id, None)
+                content = self._write(template, reference, Mailbox(recipient.address, body.to_name))
             else:
-                content = self._of_many(recipient, place, read, reference)
+                content = self._fill_shared(recipient, body_position, read, reference)
         except RefusedError as refused:
-            return entries.invalid(position, code=_code(refused), detail=str(refused))
+            return entries.invalid(position, code=_failure_code(refused), detail=str(refused))
         message = OutgoingMessage(
             id=delivery_id,
             reference=reference,
@@ -104,47 +124,72 @@ class Composer:
             content=content,
             tags={"request_id": body.request_id} if body.request_id else {},
         )
-        return Mail(position, try_number, recipient.attempts, body.request_id, message)
+        return ComposedMail(position, try_number, recipient.attempts, body.request_id, message)
 
-    def _of_many(self, recipient: Recipient, place: int, read: RoundInput, reference: str) -> bytes:
-        body, letter = read.bodies[place], read.letters.get(place)
-        stencil = self._of_all(place, body, letter)
+    def _fill_shared(
+        self, recipient: Recipient, body_position: int, read: RoundInput, reference: str
+    ) -> Parts | bytes:
+        body, letter = read.bodies[body_position], read.letters.get(body_position)
+        template = self._shared_template(body_position, body, letter)
         if not isinstance(letter, Letter):
-            return stencil.fill(Mailbox(recipient.address, body.to_name), reference)
+            return self._write(template, reference, Mailbox(recipient.address, body.to_name))
         link, lines = None, ""
         if read.unsubscribe is not None:
             link = read.unsubscribe.url(recipient.address, list_key=body.list_key)
-            lines = listing.leaving(link)
-        values = values_of(recipient.address, recipient.variables, link=link)
-        filled = letter.fill(values)
-        to = Mailbox(recipient.address, _one_line(values["name"]))
-        own_name = _one_line(values.get("from_name"))
+            lines = list_headers.write_unsubscribe(link)
+        values = letter_values(recipient.address, recipient.variables, link=link)
+        filling = letter.fill(values)
+        to = Mailbox(recipient.address, _single_line(values["name"]))
+        own_name = _single_line(values.get("from_name"))
         sender = replace(self._sender, name=own_name) if own_name else None
-        return stencil.fill(to, reference, filled, lines=lines, sender=sender)
+        return self._write(template, reference, to, filling, lines=lines, sender=sender)
 
-    def _of_all(self, place: int, body: Body, letter: Letter | RefusedError | None) -> Stencil:
-        """Made, or found wanting, once for all mails of one letter."""
-        found = self._shared.get(place)
-        if found is None:
-            found = letter if isinstance(letter, RefusedError) else self._made_for_all(body, letter)
-            self._shared[place] = found
-        if isinstance(found, RefusedError):
-            raise found.with_traceback(None)
-        return found
+    def _write(  # noqa: PLR0913  what one mail has of its own
+        self,
+        template: _Template,
+        reference: str,
+        to: Mailbox,
+        filling: Filling | None = None,
+        *,
+        lines: str = "",
+        sender: Mailbox | None = None,
+    ) -> Parts | bytes:
+        """The content in the provider's form; `lines` are finished headers of this mail alone."""
+        if self._form is Form.MIME:
+            return template.stencil.fill(to, reference, filling, lines=lines, sender=sender)
+        parts = replace(template.parts, to=to, sender=sender or self._sender)
+        if filling and template.letter:
+            html, text = template.letter.join(filling)
+            parts = replace(parts, subject=filling.subject, html=html, text=text)
+        own_headers = dict(line.split(": ", 1) for line in lines.splitlines())
+        return replace(parts, headers={**parts.headers, **own_headers})
 
-    def _made_for_all(self, body: Body, letter: Letter | None) -> Stencil | RefusedError:
-        try:
-            return self._made(body, str(self._stream.id), letter)
-        except RefusedError as refused:
-            return refused
-        except Exception as error:
-            raise BrokenContentError(type(error).__name__) from error
+    def _shared_template(
+        self, body_position: int, body: Body, letter: Letter | RefusedError | None
+    ) -> _Template:
+        """Made, or refused, once for all mails of one letter."""
+        template = self._shared.get(body_position)
+        if template is None:
+            try:
+                template = (
+                    letter
+                    if isinstance(letter, RefusedError)
+                    else self._make_template(body, str(self._stream.id), letter)
+                )
+            except RefusedError as refused:
+                template = refused
+            except Exception as error:
+                raise BrokenContentError(type(error).__name__) from error
+            self._shared[body_position] = template
+        if isinstance(template, RefusedError):
+            raise template.with_traceback(None)
+        return template
 
-    def _made(self, body: Body, boundary: str, letter: Letter | None = None) -> Stencil:
+    def _make_template(self, body: Body, boundary: str, letter: Letter | None) -> _Template:
         if letter is None:
-            found = checks.findings(subject=body.subject, html=body.html)
-            if found:
-                raise BadContentError(" ".join(finding.remedy for finding in found))
+            findings = checks.findings(subject=body.subject, html=body.html)
+            if findings:
+                raise BadContentError(" ".join(finding.remedy for finding in findings))
         parts = Parts(
             sender=self._sender,
             to=Mailbox(""),
@@ -153,30 +198,28 @@ class Composer:
             html=body.html,
             text=body.text,
             reply_to=(Mailbox(body.reply_to),) if body.reply_to else (),
-            headers={**self._headers(body), **(body.headers or {})},
+            headers={**self._list_headers(body), **(body.headers or {})},
             attachments=tuple(body.attachments),
         )
-        if letter is None:
-            return Stencil(parts, boundary=boundary)
-        return Stencil(parts, boundary=boundary, text=letter.text_pattern, html=letter.html_pattern)
+        text, html = (letter.text_pattern, letter.html_pattern) if letter else (None, None)
+        return _Template(parts, Stencil(parts, boundary=boundary, text=text, html=html), letter)
 
-    def _headers(self, body: Body) -> dict[str, str]:
+    def _list_headers(self, body: Body) -> dict[str, str]:
         if not body.list_key:
             return {}
-        is_campaign = self._stream.kind is Kind.CAMPAIGN
-        return Listing(
+        return list_headers.identify_list(
+            body.list_key,
             workspace_id=self._stream.workspace_id,
-            list_key=body.list_key,
-            domain=addresses.domain_of(self._sender.address),
-            mail_class=listing.Class.CAMPAIGN if is_campaign else listing.Class.NOTIFICATION,
             stream_id=self._stream.id,
-        ).fixed()
+            domain=addresses.domain_of(self._sender.address),
+            is_campaign=self._stream.kind is StreamKind.CAMPAIGN,
+        )
 
 
-def values_of(
+def letter_values(
     address: str, variables: Mapping[str, object] | None, *, link: str | None
 ) -> dict[str, object]:
-    """What a letter is filled in with for one reader; `link` is how they leave."""
+    """The values that a letter is filled in with for one reader; `link` unsubscribes them."""
     values = {"name": "", **(variables or {}), "email": address}
     return values if link is None else {**values, "unsubscribe_url": link}
 
@@ -186,12 +229,12 @@ def _failed(position: int, error: Exception) -> Entry:
     return entries.invalid(position, code=gates.INVALID_TEMPLATE, detail=detail)
 
 
-def _one_line(name: object) -> str:
-    """A contact's names may hold line ends; a header is one line."""
+def _single_line(name: object) -> str:
+    """A contact's names may contain line ends; a header is one line."""
     return " ".join(name.split()) if isinstance(name, str) else ""
 
 
-def _code(refused: RefusedError) -> str:
+def _failure_code(refused: RefusedError) -> str:
     match refused:
         case MissingVariableError():
             return refused.code
@@ -208,4 +251,4 @@ class BadContentError(RefusedError):
 
 
 class BrokenContentError(Exception):
-    """What all mails of a letter share could not be made, for a reason that nobody foresaw."""
+    """An unforeseen error while the shared template of a letter was made."""

@@ -1,9 +1,9 @@
-"""Which mails must not go, decided at the last moment before they would."""
+"""Decides at the last moment which mails must not be sent."""
 
 from collections.abc import Sequence
 
 from postledger.contacts import states
-from postledger.contacts.queries import Standings
+from postledger.contacts.standings import Standings
 from postledger.contacts.states import (
     ContactState,
     Purpose,
@@ -20,21 +20,21 @@ INVALID_PAYLOAD = "INVALID_PAYLOAD"
 INVALID_TEMPLATE = "INVALID_TEMPLATE"
 OUTBOX_NOT_FOUND = "OUTBOX_NOT_FOUND"
 RECIPIENT_NOT_FOUND = "RECIPIENT_NOT_FOUND"
-# Of the list alone, where the words without `list_` speak of all mail.
+# Of the list alone; the codes without `list_` are about all mail.
 LIST_UNSUBSCRIBED = "list_unsubscribed"
 LIST_SUPPRESSED = "list_suppressed"
 LIST_PENDING = "list_pending"
 LIST_PAUSED = "list_paused"
 
 
-def verdict(recipient: Recipient, standings: Standings) -> Entry | None:
-    """Why this recipient gets no mail; None when nothing speaks against it."""
+def find_verdict(recipient: Recipient, standings: Standings) -> Entry | None:
+    """Why this recipient gets no mail; None when the mail may be sent."""
     position = recipient.position
     address = recipient.address.lower()
     if not _is_address(recipient.address):
-        return _without_address(recipient)
-    # Before the contact: who was forgotten has none any more, and is no failure of the run.
-    reason = _kept_back(address, standings)
+        return _judge_bad_address(recipient)
+    # Before the contact: a forgotten person has no contact any more, and that is no failure.
+    reason = _suppression(address, standings)
     if reason is not None:
         return entries.suppressed(position, code=reason)
     if recipient.contact_id is not None and standings.contacts.get(recipient.contact_id) != address:
@@ -42,14 +42,14 @@ def verdict(recipient: Recipient, standings: Standings) -> Entry | None:
         return entries.invalid(position, code=RECIPIENT_NOT_FOUND, detail=detail)
     match standings.purpose:
         case Purpose.SERVICE:
-            return _of_service(recipient, standings)
+            return _judge_service(recipient, standings)
         case Purpose.NEWS:
-            return _of_news(recipient, address, standings)
+            return _judge_news(recipient, address, standings)
 
 
-def _without_address(recipient: Recipient) -> Entry:
+def _judge_bad_address(recipient: Recipient) -> Entry:
     if recipient.address == ledger.ERASED:
-        # Its person was forgotten after it had failed, and now somebody gave it another chance.
+        # Its person was forgotten after it had failed, and then somebody requeued it.
         return entries.suppressed(recipient.position, code=ledger.ERASED)
     detail = "This is not an address that mail can be sent to."
     return entries.invalid(recipient.position, code=INVALID_EMAIL, detail=detail)
@@ -59,14 +59,14 @@ def withdrawn_since(recipients: Sequence[Recipient], then: Standings, now: Stand
     """The positions of recipients who might be mailed then and may not be now."""
     if then == now:
         return set()
-    return {one.position for one in recipients if verdict(one, now) is not None}
+    return {item.position for item in recipients if find_verdict(item, now) is not None}
 
 
-def _kept_back(address: str, standings: Standings) -> str | None:
-    """Why an address gets no mail of this kind, whoever has it.
+def _suppression(address: str, standings: Standings) -> str | None:
+    """Why an address gets no mail for this purpose.
 
-    Who left the newsletter still gets a way into the account. What says that the address is dead,
-    that our mail is called spam there, or that a member forbade it stops this mail as well.
+    An unsubscribe does not stop service mail, such as a password reset. A dead address, a spam
+    complaint or a member's block stops it as well.
     """
     reason = standings.suppressed.get(address)
     if standings.purpose is Purpose.SERVICE and reason not in states.STOPS_EVERYTHING:
@@ -74,15 +74,15 @@ def _kept_back(address: str, standings: Standings) -> str | None:
     return reason
 
 
-def _of_service(recipient: Recipient, standings: Standings) -> Entry | None:
+def _judge_service(recipient: Recipient, standings: Standings) -> Entry | None:
     """A mail that one person needs."""
     if _state(recipient, standings) is ContactState.BOUNCED:
         return entries.suppressed(recipient.position, code=ContactState.BOUNCED.value)
     return None
 
 
-def _of_news(recipient: Recipient, address: str, standings: Standings) -> Entry | None:
-    """A mail to many goes to those who want it: every no counts, of all mail and of its list."""
+def _judge_news(recipient: Recipient, address: str, standings: Standings) -> Entry | None:
+    """A mail to many: every no counts, to all mail and to its list."""
     position = recipient.position
     state = _state(recipient, standings)
     if state is not ContactState.ACTIVE:
@@ -93,11 +93,11 @@ def _of_news(recipient: Recipient, address: str, standings: Standings) -> Entry 
         return entries.suppressed(
             position, code=LIST_UNSUBSCRIBED if is_own_wish else LIST_SUPPRESSED
         )
-    return _of_list(recipient, standings)
+    return _judge_subscription(recipient, standings)
 
 
-def _of_list(recipient: Recipient, standings: Standings) -> Entry | None:
-    """Who has no subscription was chosen for the list in another way, and may leave it."""
+def _judge_subscription(recipient: Recipient, standings: Standings) -> Entry | None:
+    """A recipient without a subscription was chosen in another way, and may unsubscribe."""
     position = recipient.position
     match standings.subscriptions.get(recipient.contact_id or 0):
         case SubscriptionState.UNSUBSCRIBED:
@@ -114,11 +114,6 @@ def _of_list(recipient: Recipient, standings: Standings) -> Entry | None:
 
 def _state(recipient: Recipient, standings: Standings) -> ContactState:
     return standings.states.get(recipient.contact_id or 0, ContactState.ACTIVE)
-
-
-def faults(position: int, found: Sequence[str]) -> Entry:
-    """The verdict on content that must not be sent."""
-    return entries.invalid(position, code=INVALID_TEMPLATE, detail=" ".join(found))
 
 
 def _is_address(address: str) -> bool:

@@ -1,4 +1,4 @@
-"""The armed windows of one round, and which of their mails are answered so far."""
+"""The armed windows of one round, and the answers to their mails so far."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -7,16 +7,16 @@ from postledger.deliveries.entries import Entry, Window
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SettleRequest:
     """What can be settled now: windows, how far in each, and the results up to there."""
 
     windows: list[Window]
     settled_to: dict[int, int]
     results: list[Entry]
-    is_bare: bool = False  # nothing is left of the results but their states
+    is_bare: bool = False  # the results have nothing but their states
 
-    def smaller(self) -> "list[Part]":
-        """The same results in smaller parts: by window, then by mail, then by its state alone."""
+    def split(self) -> "list[SettleRequest]":
+        """The same results in smaller requests: by window, by mail, and then by its state alone."""
         if len(self.windows) > 1:
             return [self._cut(window, self._end(window)) for window in self.windows]
         [window] = self.windows
@@ -31,10 +31,10 @@ class Part:
     def _end(self, window: Window) -> int:
         return self.settled_to.get(window.batch.id, window.to)
 
-    def _cut(self, window: Window, end: int) -> "Part":
+    def _cut(self, window: Window, end: int) -> "SettleRequest":
         first = window.batch.lo
         results = [entry for entry in self.results if first <= entry.position < end]
-        return Part([window], {window.batch.id: end}, results)
+        return SettleRequest([window], {window.batch.id: end}, results)
 
 
 class InFlight:
@@ -48,35 +48,37 @@ class InFlight:
     def answer(self, entry: Entry) -> None:
         self._answers[entry.position] = entry
 
-    def take_answered(self) -> Part:
-        """Takes out what is answered from the start of each window."""
+    def take_answered(self) -> SettleRequest:
+        """Takes out the answered beginning of each window."""
         self._unanswered = [
             position for position in self._unanswered if position not in self._answers
         ]
-        part = Part([], {}, [])
-        left: list[Window] = []
+        request = SettleRequest([], {}, [])
+        remaining: list[Window] = []
         for window in self._windows:
             to = min(
                 (at for at in self._unanswered if window.batch.lo <= at < window.to),
                 default=window.to,
             )
             if to > window.batch.lo:
-                part.windows.append(window)
-                part.settled_to[window.batch.id] = to
+                request.windows.append(window)
+                request.settled_to[window.batch.id] = to
             if to < window.to:
-                left.append(Window(replace(window.batch, lo=to), window.to))
-        self._windows = left
-        part.results.extend(self._results(part))
-        return part
+                remaining.append(Window(replace(window.batch, lo=to), window.to))
+        self._windows = remaining
+        request.results.extend(self._take_results(request))
+        return request
 
-    def take_rest(self) -> Part:
-        """Takes out everything: what has no answer now will have none."""
-        part = Part(self._windows, {}, list(self._answers.values()))
+    def take_all(self) -> SettleRequest:
+        """Takes out everything: no further answer will come."""
+        request = SettleRequest(self._windows, {}, list(self._answers.values()))
         self._windows, self._answers = [], {}
-        return part
+        return request
 
-    def _results(self, part: Part) -> Iterable[Entry]:
-        ends = [(window.batch.lo, part.settled_to[window.batch.id]) for window in part.windows]
+    def _take_results(self, request: SettleRequest) -> Iterable[Entry]:
+        ends = [
+            (window.batch.lo, request.settled_to[window.batch.id]) for window in request.windows
+        ]
         for position in [at for at in self._answers if any(lo <= at < to for lo, to in ends)]:
             yield self._answers.pop(position)
 

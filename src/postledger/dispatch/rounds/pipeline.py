@@ -8,7 +8,7 @@ from functools import partial
 
 from postledger.accounts import sealing
 from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Batch, Body, Claim, Entry, Kind, Window
+from postledger.deliveries.entries import Batch, Body, Claim, Entry, StreamKind, Window
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
 from postledger.dispatch import report
@@ -16,7 +16,12 @@ from postledger.dispatch.context import Context
 from postledger.dispatch.db_threads import CONNECTION_LOST
 from postledger.dispatch.provider_pool import Blocked, OpenProvider
 from postledger.dispatch.rounds import round_input
-from postledger.dispatch.rounds.compose import BrokenContentError, Composer, Draft, Mail
+from postledger.dispatch.rounds.compose import (
+    BrokenContentError,
+    ComposedMail,
+    ComposedRound,
+    Composer,
+)
 from postledger.dispatch.rounds.hand_over import HandOver
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib import crashpoints, references
@@ -25,7 +30,6 @@ from postledger.lib.crashpoints import Point
 from postledger.providers.base import Mailbox
 
 _NO_UNSUBSCRIBE_PAGE = Blocked(
-    "footer_env_missing",
     "Recipients may unsubscribe from its mail, and there is no page for it. Set"
     " UNSUBSCRIBE_SECRET, and the page with postledger workspace footer; then postledger sender"
     " release.",
@@ -36,20 +40,19 @@ _NOT_ARMED = "The database was lost while the window was being armed."
 
 
 @dataclass(frozen=True, slots=True)
-class Armed:
-    """What was asked for in one round, and the windows that may be sent."""
+class ArmedRound:
+    """The windows of one round, and those of them that may be sent."""
 
     windows: ledger.Armed
-    asked: Sequence[Window]
-    draft: Draft
-    input: RoundInput
-    asked_at: float  # before the arm was sent, by `boottime`
+    requested: Sequence[Window]
+    composed: ComposedRound
+    requested_at: float  # before the arm was sent, by `boottime`
 
     @property
-    def mails(self) -> Sequence[Mail]:
-        if len(self.windows) == len(self.asked):
-            return self.draft.mails
-        return [mail for mail in self.draft.mails if _covers(self.windows, mail.position)]
+    def mails(self) -> Sequence[ComposedMail]:
+        if len(self.windows) == len(self.requested):
+            return self.composed.mails
+        return [mail for mail in self.composed.mails if _covers(self.windows, mail.position)]
 
 
 class Pipeline:
@@ -72,24 +75,24 @@ class Pipeline:
         self._lease_time = opened.lease
         key, *_ = sealing.reference_keys()
         sign = partial(references.write, epoch=claim.epoch, key=key)
-        self._composer = Composer(stream, sender, datetime.now(UTC), sign)
+        self._composer = Composer(stream, sender, datetime.now(UTC), sign, opened.provider.form)
         self._hand_over = HandOver(stream, context, claim, opened)
         self._window_size = min(opened.provider.window_size, context.options.largest_window)
 
     async def run_round(
         self, batches: Sequence[Batch], composing: AbstractAsyncContextManager[object]
     ) -> Sequence[Batch]:
-        """Takes one window of each batch all the way; returns what is left of the batches.
+        """Takes one window of each batch through all steps; returns the remaining batches.
 
         `composing` is entered until the windows are armed.
         """
-        # Of single mails no more are armed than the provider carries at once: those behind them
-        # would be in doubt, should the process die.
-        most = self._window_size if self._stream.kind is Kind.TRANSACTIONAL else len(batches)
+        # No more single mails are armed than the provider takes at once: the others would be in
+        # doubt if the process died.
+        most = self._window_size if self._stream.kind is StreamKind.TRANSACTIONAL else len(batches)
         sizes = [batch.body_size for batch in batches[:most]]
         count, taken = self._context.body_memory.take(sizes)
         if not count:
-            await self._wait_for_memory(batches)
+            await self._wait(batches, Reason.NO_MEMORY, _MEMORY_WAIT)
             return ()
         try:
             return [*await self._run_steps(batches[:count], composing), *batches[count:]]
@@ -102,44 +105,50 @@ class Pipeline:
         windows = [Window(b, min(b.lo + self._window_size, b.hi)) for b in batches]
         async with composing:
             read = await self._read(windows)
-            draft = await self._compose(windows, read) if await self._permit(read) else None
-            if draft is None:
+            composed = await self._compose(windows, read) if await self._permit(read) else None
+            if composed is None:
                 return batches
-            armed = await self._arm(windows, draft, read)
+            armed = await self._arm(windows, composed)
         with self._context.compose_lock.in_flight():
             return await self._send(armed, read)
 
-    async def _send(self, armed: Armed, read: RoundInput) -> Sequence[Batch]:
+    async def _send(self, armed: ArmedRound, read: RoundInput) -> Sequence[Batch]:
         try:
             return await self._sort_out_refused(armed)
         finally:
-            # What is armed is sent, whatever becomes of the rest: nobody else may touch it.
+            # Armed windows are sent even after an error above: nobody else may touch them.
             if armed.windows:
                 crashpoints.reached(Point.AFTER_ARM)
-                await self._hand_over.run(armed.windows, armed.mails, read, armed.asked_at)
+                await self._hand_over.run(armed.windows, armed.mails, read, armed.requested_at)
                 self.is_blocked |= self._hand_over.is_broken
 
-    async def _wait_for_memory(self, batches: Sequence[Batch]) -> None:
-        await self._hand_over.persist(
-            ledger.wait, self._claim, batches, reason=Reason.NO_MEMORY, delay=_MEMORY_WAIT
-        )
-
     async def give_back(self, batches: Sequence[Batch]) -> None:
-        """Gives up the lease of what was not armed, however long the database is away."""
+        """Gives up the lease of batches that were not armed, once the database is back."""
         if batches:
             reason = Reason.HANDED_BACK if self._context.stop.is_set() else Reason.READY
             crashpoints.reached(Point.BEFORE_GIVE_BACK)
-            await self._hand_over.persist(ledger.wait, self._claim, batches, reason=reason)
+            await self._wait(batches, reason)
 
     async def give_back_suspects(self, batches: Sequence[Batch]) -> None:
-        """Gives back what met an error that nobody foresaw, to be tried alone after a while."""
-        await self._hand_over.persist(
+        """Gives back batches after an unforeseen error, to be tried alone after a while."""
+        await self._wait(batches, Reason.WORK_FAILED, _ERROR_WAIT, is_suspect=True)
+
+    async def _wait(
+        self,
+        batches: Sequence[Batch],
+        reason: Reason,
+        delay: timedelta | None = None,
+        *,
+        is_suspect: bool = False,
+    ) -> None:
+        await self._context.persist(
+            self._stream,
             ledger.wait,
             self._claim,
             batches,
-            reason=Reason.WORK_FAILED,
-            delay=_ERROR_WAIT,
-            is_suspect=True,
+            reason=reason,
+            delay=delay,
+            is_suspect=is_suspect,
         )
 
     # The steps ---------------------------------------------------------------------------------
@@ -159,90 +168,87 @@ class Pipeline:
             self.is_blocked = True
         return not self.is_blocked
 
-    async def _compose(self, windows: Sequence[Window], read: RoundInput) -> Draft | None:
+    async def _compose(self, windows: Sequence[Window], read: RoundInput) -> ComposedRound | None:
         """The mails and verdicts; None, with the stream held, when no mail of it can be made."""
         try:
-            draft = self._composer.draft(windows, read)
+            composed = self._composer.compose(windows, read)
         except BrokenContentError as broken:
-            report.not_composed(self._stream, None, broken)
+            report.compose_error(self._stream, None, broken)
             await self._context.holds.hold_broken_content(self._stream, str(broken))
             self.is_blocked = True
             return None
-        for position, error in draft.errors:
-            report.not_composed(self._stream, position, error)
+        for position, error in composed.errors:
+            report.compose_error(self._stream, position, error)
         crashpoints.reached(Point.AFTER_COMPOSE)
-        return draft
+        return composed
 
-    async def _arm(self, windows: Sequence[Window], draft: Draft, read: RoundInput) -> Armed:
-        asked_at = boottime()
-        self._context.bookings.add(booking := object())
-        try:
-            armed = await self._context.db.run(
-                ledger.arm,
-                self._claim,
-                windows,
-                lease_time=self._lease_time,
-                verdicts=_verdicts(draft, windows),
-            )
-        except CONNECTION_LOST:
-            # Perhaps it was committed, or still will be unless the lease is given back first.
-            # Nothing was sent, and only this process knows that.
-            await self.give_back([window.batch for window in windows])
-            await self._hand_over.settle_unsent(windows, draft.mails, _NOT_ARMED)
-            raise
-        else:
+    async def _arm(self, windows: Sequence[Window], composed: ComposedRound) -> ArmedRound:
+        requested_at = boottime()
+        with self._context.booking():
+            try:
+                armed = await self._context.db.run(
+                    ledger.arm,
+                    self._claim,
+                    windows,
+                    lease_time=self._lease_time,
+                    verdicts=_verdicts(composed, windows),
+                )
+            except CONNECTION_LOST:
+                # Perhaps it was committed, or still will be unless the lease is given back first.
+                # Nothing was sent, and only this process knows that.
+                await self.give_back([window.batch for window in windows])
+                await self._hand_over.settle_unsent(windows, composed.mails, _NOT_ARMED)
+                raise
             if self._claim.is_alone and armed:
-                await self._hand_over.persist(ledger.end_alone, self._claim)
-        finally:
-            self._context.bookings.discard(booking)
-        return Armed(armed, windows, draft, read, asked_at)
+                await self._context.persist(self._stream, ledger.end_alone, self._claim)
+        return ArmedRound(armed, windows, composed, requested_at)
 
-    async def _sort_out_refused(self, armed: Armed) -> Sequence[Batch]:
+    async def _sort_out_refused(self, armed: ArmedRound) -> Sequence[Batch]:
         """Gives back the batches whose arm was refused; returns those with positions left."""
-        left = [_rest(window) for window in armed.windows if window.to < window.batch.hi]
+        remaining = [
+            replace(window.batch, lo=window.to)
+            for window in armed.windows
+            if window.to < window.batch.hi
+        ]
         refused: Sequence[Batch] = ()
-        if len(armed.windows) < len(armed.asked):
-            refused, passed_over = await self._not_armed(armed)
+        if len(armed.windows) < len(armed.requested):
+            refused, passed_over = await self._find_not_armed(armed)
             await self.give_back(refused)
-            left += passed_over
-        report.drafted(self._stream, _booked(armed, refused))
-        return left
+            remaining += passed_over
+        report.composed_round(self._stream, _booked(armed, refused))
+        return remaining
 
-    async def _not_armed(self, armed: Armed) -> tuple[list[Batch], list[Batch]]:
+    async def _find_not_armed(self, armed: ArmedRound) -> tuple[list[Batch], list[Batch]]:
         """The batches that were refused, and those passed over with nothing to send."""
-        starts = {window.batch.id: window.batch.lo for window in armed.asked}
+        starts = {window.batch.id: window.batch.lo for window in armed.requested}
         sent = {window.batch.id for window in armed.windows}
-        leased = await self._context.db.run(queries.leased, self._claim)
+        leased = await self._context.db.run(queries.read_leased, self._claim)
         refused = [b for b in leased if b.lo == starts.get(b.id) and b.id not in sent]
         return refused, [b for b in leased if b.lo > starts.get(b.id, b.lo)]
 
 
-def _verdicts(draft: Draft, windows: Sequence[Window]) -> Sequence[Entry] | None:
-    """None, which is cheaper, when every window has a mail to send and no verdict fell."""
-    if draft.verdicts:
-        return draft.verdicts
-    positions = [mail.position for mail in draft.mails]
+def _verdicts(composed: ComposedRound, windows: Sequence[Window]) -> Sequence[Entry] | None:
+    """None, which is cheaper, when every window has a mail to send and no mail has a verdict."""
+    if composed.verdicts:
+        return composed.verdicts
+    positions = [mail.position for mail in composed.mails]
     if len(positions) == sum(window.to - window.batch.lo for window in windows):
         return None
     has_mail = all(any(window.batch.lo <= at < window.to for at in positions) for window in windows)
     return None if has_mail else []
 
 
-def _booked(armed: Armed, refused: Sequence[Batch]) -> Draft:
-    """The draft without the refused windows: nothing of them was written."""
+def _booked(armed: ArmedRound, refused: Sequence[Batch]) -> ComposedRound:
+    """The round without the refused windows: nothing of them was written."""
     if not refused:
-        return armed.draft
+        return armed.composed
     ids = {batch.id for batch in refused}
-    windows = [window for window in armed.asked if window.batch.id not in ids]
-    return Draft(
-        [mail for mail in armed.draft.mails if _covers(windows, mail.position)],
-        [entry for entry in armed.draft.verdicts if _covers(windows, entry.position)],
+    windows = [window for window in armed.requested if window.batch.id not in ids]
+    return ComposedRound(
+        [mail for mail in armed.composed.mails if _covers(windows, mail.position)],
+        [entry for entry in armed.composed.verdicts if _covers(windows, entry.position)],
     )
 
 
 def _covers(windows: Sequence[Window], position: int) -> bool:
     return any(window.batch.lo <= position < window.to for window in windows)
-
-
-def _rest(window: Window) -> Batch:
-    return replace(window.batch, lo=window.to)

@@ -1,10 +1,8 @@
+from pathlib import Path
+
 from django.db import migrations, models
 
-# Closed to everyone but the owner, as every table is.
-_CLOSE = """
-ALTER TABLE lib_worklease ENABLE ROW LEVEL SECURITY;
-CREATE POLICY service_only ON lib_worklease USING (false);
-"""
+_HERE = Path(__file__).parent
 
 
 class Migration(migrations.Migration):
@@ -12,6 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = []
 
+    # Not reversible: before the first migration there is no installation to go back to.
     operations = [
         migrations.CreateModel(
             name="WorkLease",
@@ -33,5 +32,5 @@ class Migration(migrations.Migration):
                 ("until", models.DateTimeField()),
             ],
         ),
-        migrations.RunSQL(_CLOSE, migrations.RunSQL.noop),
+        migrations.RunSQL((_HERE / "0001_initial.sql").read_text()),
     ]

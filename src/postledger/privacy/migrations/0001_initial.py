@@ -8,11 +8,10 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("accounts", "0005_closed"),
-        ("contacts", "0009_forgetting"),
-        ("deliveries", "0005_letters_of_a_stream"),
+        ("accounts", "0001_initial"),
     ]
 
+    # Not reversible: before the first migration there is no installation to go back to.
     operations = [
         migrations.CreateModel(
             name="Pending",
@@ -21,14 +20,6 @@ class Migration(migrations.Migration):
                     "id",
                     models.BigAutoField(
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "workspace",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        to="accounts.workspace",
                     ),
                 ),
                 ("address_hash", models.BinaryField()),
@@ -43,7 +34,15 @@ class Migration(migrations.Migration):
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
                 ("look_at", models.DateTimeField()),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="accounts.workspace",
+                    ),
+                ),
             ],
         ),
-        migrations.RunSQL("SELECT close_tables('privacy')", migrations.RunSQL.noop),
+        migrations.RunSQL("SELECT close_tables('privacy')"),
     ]

@@ -1,25 +1,66 @@
-"""The sandbox's own event format: how it is written, and how it is read."""
+"""The sandbox's addresses, and its events: how they are written, and how they are read."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
 
-from postledger.providers.base import OutgoingMessage
-from postledger.providers.events import Kind, ProviderEvent
-from postledger.providers.sandbox import addresses
+from postledger.providers.base import EventKind, OutgoingMessage, ProviderEvent
 
-type Payload = Mapping[str, object]
 
-_KINDS = {str(kind): kind for kind in Kind}
-_CODES = {Kind.BOUNCED: "5.1.1", Kind.SOFT_BOUNCED: "4.2.2"}
+class Behaviour(StrEnum):
+    """The word before the @, or before a + in it, as in refuse+17@example.com."""
+
+    REFUSE = "refuse"  # refused for good
+    LATER = "later"  # asked to try later
+    THROTTLE = "throttle"  # too fast
+    BLOCK = "block"  # the sender is refused
+    BROKEN = "broken"  # the connection breaks before anything is taken
+    VANISH = "vanish"  # taken, and then the answer is lost
+    SLOW = "slow"  # taken after a while
+    HANG = "hang"  # taken at once, never answered
+
+
+# Accepted, and then reported as this instead of delivered.
+REPORTS = {
+    "bounce": EventKind.BOUNCED,
+    "softbounce": EventKind.SOFT_BOUNCED,
+    "complaint": EventKind.COMPLAINED,
+    "unsubscribe": EventKind.UNSUBSCRIBED,
+    "drop": EventKind.DROPPED,
+    "open": EventKind.OPENED,
+    "click": EventKind.CLICKED,
+}
+
+_BEHAVIOURS = {str(behaviour): behaviour for behaviour in Behaviour}
+
+
+def find_behaviour(address: str) -> Behaviour | None:
+    return _BEHAVIOURS.get(_word(address))
+
+
+def find_report(address: str) -> EventKind:
+    """The event that follows the acceptance of a mail to this address."""
+    return REPORTS.get(_word(address), EventKind.DELIVERED)
+
+
+def _word(address: str) -> str:
+    return address.partition("@")[0].partition("+")[0].lower()
+
+
+type _Payload = Mapping[str, object]
+
+_KINDS = {str(kind): kind for kind in EventKind}
+_CODES = {EventKind.BOUNCED: "5.1.1", EventKind.SOFT_BOUNCED: "4.2.2"}
 
 
 def message_id(message: OutgoingMessage) -> str:
     return f"sandbox-{message.id}"
 
 
-def reports(taken: Sequence[OutgoingMessage], *, at: datetime) -> list[Payload]:
-    """Two events for each mail: that it was taken, and what became of it."""
-    return [
+def write_events(taken: Sequence[OutgoingMessage], *, at: datetime) -> bytes:
+    """Two events for each mail, as a JSON array: its acceptance, and the report of its address."""
+    payloads = [
         {
             "event": str(kind),
             "id": message.id,
@@ -29,14 +70,22 @@ def reports(taken: Sequence[OutgoingMessage], *, at: datetime) -> list[Payload]:
             "code": _CODES.get(kind, ""),
         }
         for message in taken
-        for kind in (Kind.ACCEPTED, addresses.report(message.recipient))
+        for kind in (EventKind.ACCEPTED, find_report(message.recipient))
     ]
+    return json.dumps(payloads).encode()
 
 
-def parse(payload: Payload) -> ProviderEvent:
+def parse_events(_headers: Mapping[str, str], body: bytes) -> list[ProviderEvent]:
+    payloads = json.loads(body)
+    if not isinstance(payloads, list) or not all(isinstance(item, dict) for item in payloads):
+        raise ValueError("the body is not an array of events")
+    return [_parse(payload) for payload in payloads]
+
+
+def _parse(payload: _Payload) -> ProviderEvent:
     name = _text(payload, "event")
     return ProviderEvent(
-        kind=_KINDS.get(name, Kind.UNKNOWN),
+        kind=_KINDS.get(name, EventKind.UNKNOWN),
         name=name,
         key=f"{_text(payload, 'id')} {name}",
         raw=payload,
@@ -48,7 +97,7 @@ def parse(payload: Payload) -> ProviderEvent:
     )
 
 
-def _text(payload: Payload, field: str) -> str:
+def _text(payload: _Payload, field: str) -> str:
     value = payload.get(field, "")
     return value if isinstance(value, str) else ""
 

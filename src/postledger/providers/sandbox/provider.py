@@ -1,6 +1,7 @@
-"""A provider without a network: the address decides, and what is taken is journalled."""
+"""A provider without a network: the address decides, and a journal lists the accepted mails."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
@@ -13,24 +14,56 @@ from postledger.lib.clock import Clock, Deadline, boottime
 from postledger.providers import windows
 from postledger.providers.base import (
     Accepted,
+    FailedCheck,
+    Form,
     InDoubt,
     NotSent,
     Outcome,
     OutgoingMessage,
+    ProviderEvent,
     Refused,
     SenderBlocked,
     Throttled,
     TryLater,
 )
-from postledger.providers.events import ProviderEvent
-from postledger.providers.sandbox import addresses, events, journal
-from postledger.providers.sandbox.addresses import Behaviour
-from postledger.providers.windows import Turns
+from postledger.providers.sandbox import events
+from postledger.providers.sandbox.events import Behaviour, parse_events
+from postledger.providers.windows import WindowQueue
 
 type Emit = Callable[[Sequence[ProviderEvent]], None]
+type Sink = Callable[[Sequence[OutgoingMessage]], None]
 
 
-class Settings(BaseModel):
+def _ignore(_: Sequence[OutgoingMessage]) -> None:
+    """The sink of a sandbox without a journal."""
+
+
+class FileJournal:
+    """Appends `id address` lines; several processes may share the file.
+
+    Mails taken together are one write to a file opened for appending, so lines of two writers do
+    not mix.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
+    def __call__(self, taken: Sequence[OutgoingMessage]) -> None:
+        lines = [f"{message.id} {_printable(message.recipient)}\n" for message in taken]
+        data = "".join(lines).encode()
+        while data:
+            data = data[os.write(self._file, data) :]
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def _printable(address: str) -> str:
+    # A line break inside an address would count as a second mail.
+    return address if address.isprintable() else ascii(address)
+
+
+class SandboxSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     journal: Path | None = None  # where one line for each taken mail is appended
@@ -41,7 +74,12 @@ class Settings(BaseModel):
 
 
 def build(settings: Mapping[str, object]) -> "Sandbox":
-    return Sandbox(Settings.model_validate(settings))
+    return Sandbox(SandboxSettings.model_validate(settings))
+
+
+async def check(_settings: Mapping[str, object]) -> FailedCheck | None:
+    """There is no service to log in to."""
+    return None
 
 
 _UNANSWERED = InDoubt("The sandbox took it and did not answer.")
@@ -54,28 +92,32 @@ def _outcomes(retry_after: timedelta) -> Mapping[Behaviour, Outcome]:
         Behaviour.LATER: TryLater("451 4.3.0", "The sandbox asks to try later.", retry_after),
         Behaviour.THROTTLE: Throttled("The sandbox says it is too fast.", retry_after),
         Behaviour.BLOCK: SenderBlocked("535 5.7.8", "The sandbox refuses this sender."),
-        Behaviour.BROKEN: TryLater("closed", "The sandbox broke the line before it took anything."),
+        Behaviour.BROKEN: TryLater(
+            "closed", "The sandbox broke the connection before it took anything."
+        ),
         Behaviour.VANISH: _UNANSWERED,
     }
 
 
 class Sandbox:
+    form = Form.MIME
+
     def __init__(
         self,
-        settings: Settings,
+        settings: SandboxSettings,
         *,
-        sink: journal.Sink | None = None,
+        sink: Sink | None = None,
         emit: Emit | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Clock = boottime,
     ) -> None:
         self._settings = settings
-        self._sink = sink or journal.nowhere
-        self._file: journal.FileJournal | None = None
+        self._sink = sink or _ignore
+        self._file: FileJournal | None = None
         self._emit = emit
         self._now = now
         self._clock = clock
-        self._unsaid: list[OutgoingMessage] = []
+        self._unreported: list[OutgoingMessage] = []
         self._outcomes = _outcomes(timedelta(seconds=settings.retry_after))
 
     @property
@@ -88,14 +130,14 @@ class Sandbox:
 
     async def open(self) -> None:
         if self._settings.journal is not None:
-            self._file = self._sink = journal.FileJournal(self._settings.journal)
+            self._file = self._sink = FileJournal(self._settings.journal)
 
     async def close(self) -> None:
-        """Emits what is still unsaid: an event that is late is better than one that is lost."""
+        """Emits the remaining events: a late event is better than a lost one."""
         self._emit_all()
         if self._file is not None:
             self._file.close()
-            self._file, self._sink = None, journal.nowhere
+            self._file, self._sink = None, _ignore
 
     async def send(
         self, window: Sequence[OutgoingMessage], deadline: float
@@ -112,10 +154,11 @@ class Sandbox:
             return
 
         late = [window[index] for index in waiting]
-        lane = partial(self._answer_late, late=late, end=end)
-        async with aclosing(windows.carry(Turns(len(late)), lane, len(late))) as outcomes:
-            async for turn, outcome in outcomes:
-                yield waiting[turn], outcome
+        worker = partial(self._answer_late, late=late, end=end)
+        queue = WindowQueue(len(late))
+        async with aclosing(windows.run_workers(queue, worker, len(late))) as outcomes:
+            async for index, outcome in outcomes:
+                yield waiting[index], outcome
 
     def _answer(
         self, window: Sequence[OutgoingMessage]
@@ -125,7 +168,7 @@ class Sandbox:
         taken: list[OutgoingMessage] = []
         waiting: list[int] = []
         for index, message in enumerate(window):
-            behaviour = addresses.behaviour(message.recipient)
+            behaviour = events.find_behaviour(message.recipient)
             if behaviour is None:
                 taken.append(message)
                 answers.append((index, Accepted(events.message_id(message))))
@@ -139,37 +182,36 @@ class Sandbox:
         return answers, waiting
 
     async def _answer_late(
-        self, turns: Turns, *, late: Sequence[OutgoingMessage], end: Deadline
+        self, queue: WindowQueue, *, late: Sequence[OutgoingMessage], end: Deadline
     ) -> None:
-        index = turns.take()
+        index = queue.take()
         if index is None:
             return
         message = late[index]
-        rest = end.seconds_left()
+        seconds_left = end.seconds_left()
         outcome: Outcome = NotSent("its time ended first")
-        is_hanging = addresses.behaviour(message.recipient) is Behaviour.HANG
-        if is_hanging and rest > 0:
+        is_hanging = events.find_behaviour(message.recipient) is Behaviour.HANG
+        if is_hanging and seconds_left > 0:
             self._take([message])
             outcome = _UNANSWERED
-        wait = rest if is_hanging else min(rest, self._settings.slow)
+        wait = seconds_left if is_hanging else min(seconds_left, self._settings.slow)
         try:
             await asyncio.sleep(wait)
-            if wait < rest and not end.has_passed():
+            if wait < seconds_left and not end.has_passed():
                 self._take([message])
                 outcome = Accepted(events.message_id(message))
         finally:
-            turns.report(index, outcome)
+            queue.report(index, outcome)
 
     def _take(self, taken: Sequence[OutgoingMessage]) -> None:
         if not taken:
             return
         self._sink(taken)
         if self._emit is not None:
-            self._unsaid.extend(taken)
+            self._unreported.extend(taken)
             asyncio.get_running_loop().call_later(self._settings.event_delay, self._emit_all)
 
     def _emit_all(self) -> None:
-        unsaid, self._unsaid = self._unsaid, []
-        if unsaid and self._emit is not None:
-            payloads = events.reports(unsaid, at=self._now())
-            self._emit([events.parse(payload) for payload in payloads])
+        unreported, self._unreported = self._unreported, []
+        if unreported and self._emit is not None:
+            self._emit(parse_events({}, events.write_events(unreported, at=self._now())))

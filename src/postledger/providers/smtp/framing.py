@@ -1,4 +1,4 @@
-"""Puts one message into the form SMTP carries: envelope, and bytes that end exactly once."""
+"""Frames one message for SMTP: the envelope, and bytes that end exactly once."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The server's half of the language: replies, and what it says it can do."""
+"""The server's half of the language: replies, and the features it offers."""
 
 import re
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ _MARKS = frozenset({b"", b" ", b"-"})
 
 
 class GarbledError(Exception):
-    """What came is no reply; from here on nobody knows which answer belongs to which command."""
+    """The bytes are no reply; from here on no answer can be matched with its command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Its words are decoded only when somebody asks: most replies are just a yes."""
+    """Its text is decoded only on demand: most replies are just a yes."""
 
     code: int
     raw: tuple[bytes, ...]
@@ -37,12 +37,12 @@ class Reply:
 
     @property
     def enhanced(self) -> tuple[int, int, int] | None:
-        found = _ENHANCED.match(self.lines[0])
-        return (int(found[1]), int(found[2]), int(found[3])) if found else None
+        match = _ENHANCED.match(self.lines[0])
+        return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
 class ReplyParser:
-    """Turns received bytes into replies; keeps what is not yet complete."""
+    """Turns received bytes into replies; keeps an incomplete one."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -54,7 +54,7 @@ class ReplyParser:
         return not self._buffer and not self._lines
 
     def feed(self, data: bytes) -> Iterator[Reply]:
-        """Yields what is complete before it raises: an answer stays one, whatever follows it."""
+        """Yields complete replies before it raises: they count, even if garbage follows."""
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         for line in lines:
             reply = self._line(line.removesuffix(b"\r"))
@@ -84,7 +84,7 @@ def printable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What the server offers, as it said after EHLO."""
+    """The features that the server offers in its reply to EHLO."""
 
     pipelining: bool = False
     starttls: bool = False

@@ -2,42 +2,43 @@
 
 import asyncio
 import ssl
+from contextlib import suppress
 
-from postledger.providers.smtp.line import LineBrokenError
+from postledger.providers.smtp.connection import ConnectionBrokenError
 from postledger.providers.smtp.session import Session
-from postledger.providers.smtp.settings import Settings, Tls
+from postledger.providers.smtp.settings import SmtpSettings, Tls
 
 
 class Pool:
-    """Whoever enters holds one of the places until leaving; a session may come and go with it."""
+    """Each `enter` takes one of the allowed connections until its `leave`."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SmtpSettings) -> None:
         self._settings = settings
         self._loop = asyncio.get_running_loop()
-        self._context = _context(settings)
-        self._places = asyncio.Semaphore(settings.connections)
+        self._context = _tls_context(settings)
+        self._free = asyncio.Semaphore(settings.connections)
         self._idle: list[Session] = []
         self._reaper: asyncio.TimerHandle | None = None
-        self._farewells: set[asyncio.Task[None]] = set()
+        self._quitting: set[asyncio.Task[None]] = set()
 
     async def enter(self, until: float) -> bool:
-        if not self._places.locked():
-            return await self._places.acquire()
+        if not self._free.locked():
+            return await self._free.acquire()
         try:
             async with asyncio.timeout_at(until):
-                return await self._places.acquire()
+                return await self._free.acquire()
         except TimeoutError:
             return False
 
     def leave(self, session: Session | None) -> None:
         if session is None or session.is_over:
-            self._places.release()
+            self._free.release()
         elif session.message_count >= self._settings.messages_per_connection:
-            self._part(session).add_done_callback(lambda _: self._places.release())
+            self._quit(session).add_done_callback(lambda _: self._free.release())
         else:
             session.idle_since = self._loop.time()
             self._idle.append(session)
-            self._places.release()
+            self._free.release()
             if self._reaper is None:
                 self._reaper = self._loop.call_later(self._settings.idle_limit, self._reap)
 
@@ -55,46 +56,43 @@ class Pool:
         if self._reaper is not None:
             self._reaper.cancel()
         while self._idle:
-            self._part(self._idle.pop())
-        if self._farewells:
-            await asyncio.wait(self._farewells)
+            self._quit(self._idle.pop())
+        if self._quitting:
+            await asyncio.wait(self._quitting)
 
     async def _is_alive(self, session: Session, until: float) -> bool:
-        if not session.line.is_quiet:
+        if not session.connection.is_quiet:
             session.give_up()
             return False
         if self._loop.time() - session.idle_since < self._settings.idle_check:
             return True
+        is_alive = False
         try:
-            reply = await session.command(b"NOOP", until)
-        except LineBrokenError:
-            session.give_up()
-            return False
-        except asyncio.CancelledError:
-            session.give_up()
-            raise
-        if reply.is_refusal:
-            session.give_up()
-        return not reply.is_refusal
+            with suppress(ConnectionBrokenError):
+                is_alive = not (await session.command(b"NOOP", until)).is_refusal
+        finally:
+            if not is_alive:
+                session.give_up()
+        return is_alive
 
     def _reap(self) -> None:
-        """Parts with sessions that were idle too long; the oldest are in front."""
+        """Quits sessions that were idle too long; the oldest are in front."""
         self._reaper = None
         oldest = self._loop.time() - self._settings.idle_limit
         while self._idle and self._idle[0].idle_since <= oldest:
-            self._part(self._idle.pop(0))
+            self._quit(self._idle.pop(0))
         if self._idle:
             at = self._idle[0].idle_since + self._settings.idle_limit
             self._reaper = self._loop.call_at(at, self._reap)
 
-    def _part(self, session: Session) -> asyncio.Task[None]:
-        farewell = self._loop.create_task(session.quit())
-        self._farewells.add(farewell)
-        farewell.add_done_callback(self._farewells.discard)
-        return farewell
+    def _quit(self, session: Session) -> asyncio.Task[None]:
+        task = self._loop.create_task(session.quit())
+        self._quitting.add(task)
+        task.add_done_callback(self._quitting.discard)
+        return task
 
 
-def _context(settings: Settings) -> ssl.SSLContext:
+def _tls_context(settings: SmtpSettings) -> ssl.SSLContext:
     if settings.tls is Tls.NONE:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return ssl.create_default_context(cafile=settings.ca_file)

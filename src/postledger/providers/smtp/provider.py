@@ -1,25 +1,61 @@
 """Hands messages to an SMTP server over pooled connections."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 
 from postledger.lib.clock import Clock, Deadline, boottime
 from postledger.providers import windows
-from postledger.providers.base import Outcome, OutgoingMessage
-from postledger.providers.smtp.courier import Trip
+from postledger.providers.base import (
+    FailedCheck,
+    Form,
+    NotSent,
+    Outcome,
+    OutgoingMessage,
+    ProviderEvent,
+    SenderBlocked,
+)
 from postledger.providers.smtp.pool import Pool
-from postledger.providers.smtp.settings import Settings
-from postledger.providers.windows import Turns
+from postledger.providers.smtp.replies import Stage
+from postledger.providers.smtp.session import NoSessionError
+from postledger.providers.smtp.settings import SmtpSettings
+from postledger.providers.smtp.window_sender import WindowSender
+from postledger.providers.windows import WindowQueue
+
+CHECK_SECONDS = 5.0
 
 
 def build(settings: Mapping[str, object]) -> "Smtp":
-    return Smtp(Settings.model_validate(settings))
+    return Smtp(SmtpSettings.model_validate(settings))
+
+
+async def check(settings: Mapping[str, object]) -> FailedCheck | None:
+    """Logs in, ends the session and sends nothing."""
+    pool = Pool(SmtpSettings.model_validate(settings))
+    try:
+        session = await pool.session(asyncio.get_running_loop().time() + CHECK_SECONDS)
+    except NoSessionError as error:
+        outcome = error.outcome
+        if isinstance(outcome, NotSent):
+            return FailedCheck(f"no answer within {CHECK_SECONDS:.0f} s", ("host", "port", "tls"))
+        if isinstance(outcome, SenderBlocked) and outcome.detail.startswith(Stage.AUTH.name):
+            return FailedCheck(outcome.detail, ("username",), ("password",))
+        return FailedCheck(outcome.detail, ("host", "port", "tls"))
+    await session.quit()
+    return None
+
+
+def parse_events(_headers: Mapping[str, str], _body: bytes) -> Sequence[ProviderEvent]:
+    """SMTP servers have no webhooks."""
+    return ()
 
 
 class Smtp:
-    """One recipient for each transaction, and no retries: that is the caller's business."""
+    """One recipient for each transaction, and no retries: these are the caller's."""
 
-    def __init__(self, settings: Settings, *, clock: Clock = boottime) -> None:
+    form = Form.MIME
+
+    def __init__(self, settings: SmtpSettings, *, clock: Clock = boottime) -> None:
         self._settings = settings
         self._clock = clock
         self._pool: Pool | None = None
@@ -47,14 +83,15 @@ class Smtp:
     ) -> AsyncGenerator[tuple[int, Outcome]]:
         if self._pool is None:
             raise RuntimeError("the provider is not open")
-        trip = Trip(
+        sender = WindowSender(
             self._settings,
             self._pool,
             window,
             start_by=Deadline(deadline - self.call_time, self._clock),
             dot_by=Deadline(deadline - self._settings.timeouts.answer, self._clock),
         )
-        lanes = min(len(window), self._settings.connections)
-        async with aclosing(windows.carry(Turns(len(window)), trip.lane, lanes)) as outcomes:
+        count = min(len(window), self._settings.connections)
+        queue = WindowQueue(len(window))
+        async with aclosing(windows.run_workers(queue, sender.run_worker, count)) as outcomes:
             async for report in outcomes:
                 yield report

@@ -1,4 +1,4 @@
-"""What a server's answer, or its silence, means for the message; pure."""
+"""The outcomes of a server's answers, and of their absence; pure."""
 
 import re
 from datetime import timedelta
@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from postledger.providers.base import (
     Accepted,
+    Category,
     Failure,
     InDoubt,
     Outcome,
@@ -72,7 +73,7 @@ def refusal(stage: Stage, reply: Reply) -> Failure:
     """A complete answer of 4xx or 5xx: certainly not taken, at any stage."""
     code, detail = _code(reply), f"{stage.name}: {reply.code} {reply.text}"
     if _is_throttle(reply):
-        return Throttled(detail, _retry_after(reply.text))
+        return Throttled(detail, _retry_after(reply.text), code=code)
     if reply.code // 100 != _PERMANENT:
         return TryLater(code, detail, _retry_after(reply.text))
     if _is_about_sender(stage, reply):
@@ -81,7 +82,7 @@ def refusal(stage: Stage, reply: Reply) -> Failure:
 
 
 def answer(reply: Reply, fallback: str) -> Outcome:
-    """What was said after the final dot; anything but a clear yes or no leaves a doubt."""
+    """The outcome of the reply to the final dot; anything but a clear yes or no is a doubt."""
     if reply.is_refusal:
         return refusal(Stage.ANSWER, reply)
     if reply.code // 100 != _YES:
@@ -90,17 +91,18 @@ def answer(reply: Reply, fallback: str) -> Outcome:
 
 
 def _queue_id(reply: Reply, fallback: str) -> str:
-    """The server's own id of the message where it tells one, as Postfix, Exim and SES do."""
+    """The server's own id of the message, where the reply has one, as of Postfix, Exim and SES."""
     text = re.sub(r"^2\.\d+\.\d+\s+", "", reply.text)
-    found = _QUEUE_ID.search(text)
-    return (found[1] or found[2]) if found else fallback
+    match = _QUEUE_ID.search(text)
+    return (match[1] or match[2]) if match else fallback
 
 
 def broken(stage: Stage, code: str, detail: str) -> Failure:
-    """The line broke, or what came was no answer."""
+    """The connection broke, or its bytes were no answer."""
+    category = Category.TIMEOUT if code == "timeout" else Category.TRANSIENT
     if stage is Stage.ANSWER:
-        return InDoubt(f"{code} after the final dot: {detail}")
-    return TryLater(code, f"{stage.name}: {detail}")
+        return InDoubt(f"{code} after the final dot: {detail}", code=code, category=category)
+    return TryLater(code, f"{stage.name}: {detail}", category=category)
 
 
 def _code(reply: Reply) -> str:
@@ -129,5 +131,5 @@ def _is_about_sender(stage: Stage, reply: Reply) -> bool:
 
 
 def _retry_after(text: str) -> timedelta | None:
-    found = _WAIT.search(text)
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2][0].lower()]) if found else None
+    match = _WAIT.search(text)
+    return timedelta(seconds=int(match[1]) * _UNITS[match[2][0].lower()]) if match else None

@@ -9,18 +9,17 @@ from typing import NoReturn
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
 from postledger.providers.base import Failure, NotSent, SenderBlocked, TryLater
-from postledger.providers.smtp import line, replies
+from postledger.providers.smtp import connection, replies
+from postledger.providers.smtp.connection import Connection, ConnectionBrokenError, timeout_at
 from postledger.providers.smtp.grammar import Features, Reply
-from postledger.providers.smtp.line import Line, LineBrokenError
 from postledger.providers.smtp.replies import Stage
-from postledger.providers.smtp.settings import Settings, Tls
-from postledger.providers.timeouts import timeout_at
+from postledger.providers.smtp.settings import SmtpSettings, Tls
 
 _CONTINUE = 3
 
 
 class NoSessionError(Exception):
-    """No message can go; `outcome` is what this means for the one that wanted to."""
+    """No session could be opened; `outcome` is that of the message it was for."""
 
     def __init__(self, outcome: Failure) -> None:
         super().__init__(outcome)
@@ -30,16 +29,16 @@ class NoSessionError(Exception):
 
 
 class Session:
-    """A line that has been greeted, encrypted and authenticated as the settings ask."""
+    """A connection that is greeted, encrypted and authenticated as the settings ask."""
 
-    def __init__(self, settings: Settings, context: ssl.SSLContext) -> None:
+    def __init__(self, settings: SmtpSettings, context: ssl.SSLContext) -> None:
         self.loop = asyncio.get_running_loop()
-        self.line = Line(self.loop)
+        self.connection = Connection(self.loop)
         self.features = Features()
         self.stage = Stage.CONNECT
         self.message_count = 0
         self.is_dirty = False  # a transaction was begun and not ended: RSET comes first
-        self.is_over = False  # nothing more may go over this line
+        self.is_over = False  # nothing more may be sent on this connection
         self.idle_since = 0.0
         self._settings = settings
         self._context = context
@@ -51,22 +50,23 @@ class Session:
             await self._greet(until)
             if self._settings.username:
                 await self._authenticate(until)
-        except LineBrokenError as error:
+        except ConnectionBrokenError as error:
             raise self._failed(error.code, error.detail, until) from None
         except ssl.SSLCertVerificationError as error:
             self._block("tls_certificate", error.verify_message)
         except TimeoutError:
-            raise self._failed(LineBrokenError.TIMEOUT, "no answer in time", until) from None
+            raise self._failed(ConnectionBrokenError.TIMEOUT, "no answer in time", until) from None
         except OSError as error:
             code = "tls" if isinstance(error, ssl.SSLError) else "connect"
-            raise self._failed(code, _said(error), until) from None
+            detail = error.strerror or str(error) or type(error).__name__
+            raise self._failed(code, detail, until) from None
         except asyncio.CancelledError:
             self.give_up()
             raise
 
     def _failed(self, code: str, detail: str, until: float) -> NoSessionError:
         self.give_up()
-        if code == LineBrokenError.TIMEOUT and self.loop.time() >= until:
+        if code == ConnectionBrokenError.TIMEOUT and self.loop.time() >= until:
             return NoSessionError(NotSent(f"the deadline came at {self.stage.name}"))
         return NoSessionError(replies.broken(self.stage, code, detail))
 
@@ -74,34 +74,34 @@ class Session:
         return self.loop.time() + seconds
 
     async def command(self, command: bytes, until: float) -> Reply:
-        self.line.write(command + b"\r\n")
+        self.connection.write(command + b"\r\n")
         return await self.reply(until)
 
     async def reply(self, until: float) -> Reply:
-        return await self.line.reply(min(until, self.limit(self._settings.timeouts.command)))
+        return await self.connection.reply(min(until, self.limit(self._settings.timeouts.command)))
 
     def give_up(self) -> None:
         self.is_over = True
-        self.line.abort()
+        self.connection.abort()
 
     async def quit(self) -> None:
-        """Says goodbye; whatever happens, all messages of this session are settled already."""
+        """Ends the session; all its messages have their outcomes already."""
         self.is_over = True
         try:
             await self.command(b"QUIT", self.limit(self._settings.timeouts.quit))
-        except LineBrokenError:
-            self.line.abort()
+        except ConnectionBrokenError:
+            self.connection.abort()
         else:
-            self.line.close()
+            self.connection.close()
 
     async def _connect(self) -> None:
         crashpoints.reached(Point.BEFORE_CONNECT)
         host, port = self._settings.host, self._settings.actual_port
-        transport, _ = await self.loop.create_connection(lambda: self.line, host, port)
-        self.line.limit_unacknowledged(self._settings.timeouts.answer)
-        self.line.measure_buffer()
+        transport, _ = await self.loop.create_connection(lambda: self.connection, host, port)
+        self.connection.limit_unacknowledged(self._settings.timeouts.answer)
+        self.connection.measure_buffer()
         if self._settings.tls is Tls.IMPLICIT:
-            # Not left to create_connection, which would hide the socket's own buffer from the line.
+            # Not left to create_connection, which would hide the socket's own buffer from us.
             await self._encrypt(transport)
         crashpoints.reached(Point.AFTER_CONNECT)
 
@@ -124,20 +124,22 @@ class Session:
         if not self.features.starttls:
             self._block("tls_missing", "the server does not offer STARTTLS")
         self._need(await self.command(b"STARTTLS", until))
-        transport = self.line.transport
-        if not self.line.is_quiet or transport is None:
-            # Said in the open, it would be read as if it had come over the encrypted line.
-            self._block("tls_injection", "the server spoke between its consent and TLS")
+        transport = self.connection.transport
+        if not self.connection.is_quiet or transport is None:
+            # Sent in the clear, it would be read as if it had come encrypted.
+            self._block("tls_injection", "the server sent data between its consent and TLS")
         async with timeout_at(min(until, self.limit(self._settings.timeouts.connect))):
             await self._encrypt(transport)
 
     async def _encrypt(self, transport: asyncio.Transport) -> None:
         encrypted = await self.loop.start_tls(
-            transport, self.line, self._context, server_hostname=self._settings.host
+            transport, self.connection, self._context, server_hostname=self._settings.host
         )
         if encrypted is None:
-            raise LineBrokenError(LineBrokenError.CLOSED, "closed during the TLS handshake")
-        self.line.attach(encrypted)
+            raise ConnectionBrokenError(
+                ConnectionBrokenError.CLOSED, "closed during the TLS handshake"
+            )
+        self.connection.attach(encrypted)
 
     async def _authenticate(self, until: float) -> None:
         self.stage = Stage.AUTH
@@ -157,12 +159,8 @@ class Session:
         if reply.is_refusal:
             self.give_up()
             raise NoSessionError(replies.refusal(self.stage, reply))
-        line.expect(reply, first_digit)
+        connection.expect(reply, first_digit)
 
     def _block(self, code: str, detail: str) -> NoReturn:
         self.give_up()
         raise NoSessionError(SenderBlocked(code, f"{self.stage.name}: {detail}", is_account=True))
-
-
-def _said(error: OSError) -> str:
-    return error.strerror or str(error) or type(error).__name__

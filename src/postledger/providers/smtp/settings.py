@@ -1,4 +1,4 @@
-"""What a person says about one SMTP account."""
+"""The settings of one SMTP account."""
 
 import re
 import socket
@@ -30,7 +30,7 @@ class Tls(StrEnum):
 _PORTS = {Tls.NONE: 25, Tls.STARTTLS: 587, Tls.IMPLICIT: 465}
 
 
-def _one_word(value: str) -> str:
+def _check_host(value: str) -> str:
     if not _WORD.fullmatch(value):
         raise ValueError("is not the name or the address of a host")
     return value
@@ -41,7 +41,7 @@ def _own_name() -> str:
     return name if _WORD.fullmatch(name) else "[127.0.0.1]"
 
 
-type Host = Annotated[str, AfterValidator(_one_word)]
+type Host = Annotated[str, AfterValidator(_check_host)]
 
 
 class Timeouts(BaseModel):
@@ -56,7 +56,7 @@ class Timeouts(BaseModel):
     quit: PositiveFloat = 5.0
 
 
-class Settings(BaseModel):
+class SmtpSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     host: Host

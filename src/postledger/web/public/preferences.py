@@ -1,4 +1,4 @@
-"""The page on which people choose what they get, take a break, or leave everything."""
+"""The page on which people choose lists, take a break, or unsubscribe from everything."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -8,94 +8,102 @@ from django.conf import settings
 from django.http import HttpResponse, QueryDict
 from django.urls import reverse
 
-from postledger.contacts import actions
+from postledger.contacts.actions import restoration, subscriptions, suppression
 from postledger.contacts.consent import Origin
 from postledger.contacts.states import SubscriptionState
-from postledger.contacts.unsubscribe import Wish
-from postledger.web.public import door, people, signed
-from postledger.web.public.door import Visit
-from postledger.web.public.people import Choice
-from postledger.web.public.signed import Recipient
-from postledger.web.public.wording import Words
+from postledger.contacts.unsubscribe_links import UnsubscribeRequest
+from postledger.web.public import links, pages, recipients
+from postledger.web.public.links import Recipient
+from postledger.web.public.pages import Texts, Visit
+from postledger.web.public.recipients import ListChoice
 
-_PAUSES = {"week": timedelta(days=7), "month": timedelta(days=30)}
+_BREAKS = {"week": timedelta(days=7), "month": timedelta(days=30)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
     """Who changes something, from where, and when."""
 
-    found: Recipient
+    recipient: Recipient
     origin: Origin
     now: datetime
 
+    @property
+    def workspace_id(self) -> int:
+        return self.recipient.workspace_id
 
-@door.door
-def show(visit: Visit) -> HttpResponse:
-    found = signed.recipient(visit.token)
+    def unsubscribe(self, request: UnsubscribeRequest) -> None:
+        suppression.unsubscribe(
+            self.workspace_id, request=request, origin=self.origin, now=self.now
+        )
+
+
+@pages.public_page
+def preferences_page(visit: Visit) -> HttpResponse:
+    recipient = links.read_unsubscribe_link(visit.token)
     visit.limit(settings.PUBLIC_RATE if visit.is_post else settings.ONE_CLICK_RATE)
     now = datetime.now(UTC)
     if visit.is_post:
         origin = Origin("preferences page", "recipient", ip=visit.ip)
-        _save(_Change(found, origin, now), visit.form())
-    return _page(visit, found, now=now)
+        _save(_Change(recipient, origin, now), visit.form())
+    return _render(visit, recipient, now=now)
 
 
 def _save(change: _Change, form: QueryDict) -> None:
-    found, origin, now = change.found, change.origin, change.now
-    everything = Wish(found.address)
-    has_left = people.has_left(found.workspace_id, address=found.address)
+    address = change.recipient.address
+    everything = UnsubscribeRequest(address)
+    has_left = recipients.has_left(change.workspace_id, address=address)
     match form.get("do"):
         case "leave":
-            actions.unsubscribe(found.workspace_id, wish=everything, origin=origin, now=now)
+            change.unsubscribe(everything)
         case "return":
-            actions.undo(found.workspace_id, wish=everything, origin=origin, now=now)
+            restoration.undo(
+                change.workspace_id, request=everything, origin=change.origin, now=change.now
+            )
         case "save" if not has_left:
-            _choose(change, shown=form.getlist("shown"), ticked=form.getlist("list"))
+            _choose_lists(change, shown=form.getlist("shown"), ticked=form.getlist("list"))
             _snooze(change, form.get("snooze", ""))
         case _:
-            pass  # an old page was sent, of somebody who has left since
+            pass  # an old page of a person who has unsubscribed since
 
 
-def _choose(change: _Change, *, shown: Collection[str], ticked: Collection[str]) -> None:
-    """Changes only what was on the page: a list that came since is not left by it."""
-    for choice in _choices(change.found):
+def _choose_lists(change: _Change, *, shown: Collection[str], ticked: Collection[str]) -> None:
+    """Changes only the lists of the submitted page, not those that were added since."""
+    for choice in _list_choices(change.recipient):
         if choice.key not in shown:
             continue
         if choice.key in ticked and (choice.is_pending or not choice.is_on):
-            _join(change, choice.key)
+            _subscribe(change, choice.key)
         elif choice.key not in ticked and choice.is_on:
-            wish = Wish(change.found.address, choice.key)
-            actions.unsubscribe(
-                change.found.workspace_id, wish=wish, origin=change.origin, now=change.now
-            )
+            change.unsubscribe(UnsubscribeRequest(change.recipient.address, choice.key))
 
 
-def _join(change: _Change, list_key: str) -> None:
-    """Asks and confirms at once: the link to this page was mailed to the address itself."""
-    workspace_id, origin, now = change.found.workspace_id, change.origin, change.now
-    contact_id = people.known_or_new(workspace_id, address=change.found.address)
+def _subscribe(change: _Change, list_key: str) -> None:
+    """Subscribes and confirms at once: the link to this page was mailed to the address."""
+    workspace_id, origin, now = change.workspace_id, change.origin, change.now
+    contact_id = recipients.find_or_create_contact(workspace_id, address=change.recipient.address)
     try:
-        state = actions.subscribe(
+        state = subscriptions.subscribe(
             workspace_id, contact_id=contact_id, list_key=list_key, origin=origin, now=now
         )
-    except actions.SubscriptionSuppressedError:
-        return  # kept back by others; the page goes on showing it without a tick
+    except subscriptions.SubscriptionSuppressedError:
+        return  # the workspace suppressed it; the page goes on showing it without a tick
     if state is SubscriptionState.PENDING:
-        actions.confirm(
+        subscriptions.confirm(
             workspace_id, contact_id=contact_id, list_key=list_key, origin=origin, now=now
         )
 
 
-def _snooze(change: _Change, wanted: str) -> None:
-    if wanted not in {*_PAUSES, "off"}:
+def _snooze(change: _Change, length: str) -> None:
+    if length not in {*_BREAKS, "off"}:
         return
-    contact_id = people.contact_id(change.found.workspace_id, address=change.found.address)
-    until = change.now + _PAUSES[wanted] if wanted in _PAUSES else None
-    for choice in _choices(change.found):
+    workspace_id = change.workspace_id
+    contact_id = recipients.find_contact_id(workspace_id, address=change.recipient.address)
+    until = change.now + _BREAKS[length] if length in _BREAKS else None
+    for choice in _list_choices(change.recipient):
         if contact_id is not None and choice.is_on:
-            actions.snooze(
-                change.found.workspace_id,
+            subscriptions.snooze(
+                workspace_id,
                 contact_id=contact_id,
                 list_key=choice.key,
                 until=until,
@@ -104,39 +112,40 @@ def _snooze(change: _Change, wanted: str) -> None:
             )
 
 
-def _choices(found: Recipient) -> list[Choice]:
-    contact_id = people.contact_id(found.workspace_id, address=found.address)
-    return people.choices(found.workspace_id, contact_id=contact_id)
+def _list_choices(recipient: Recipient) -> list[ListChoice]:
+    workspace_id = recipient.workspace_id
+    contact_id = recipients.find_contact_id(workspace_id, address=recipient.address)
+    return recipients.list_choices(workspace_id, contact_id=contact_id)
 
 
-def _page(visit: Visit, found: Recipient, *, now: datetime) -> HttpResponse:
-    choices = _choices(found)
-    organisation = people.organisation(found.workspace_id)
-    words = visit.words(
-        org=organisation.name, email=found.address, date=_last_snooze(choices, now=now)
-    )
-    return door.page(
+def _render(visit: Visit, recipient: Recipient, *, now: datetime) -> HttpResponse:
+    workspace_id = recipient.workspace_id
+    choices = _list_choices(recipient)
+    break_end = _break_end(choices, now=now)
+    organisation = recipients.find_organisation(workspace_id)
+    texts = visit.texts(org=organisation.name, email=recipient.address, date=break_end)
+    return pages.render_page(
         visit,
         "preferences.html",
-        title=words["preferences"]["title"],
-        words=words,
+        title=texts["preferences"]["title"],
+        texts=texts,
         organisation=organisation,
         choices=choices,
-        pauses=_pauses(words, is_snoozed=bool(_last_snooze(choices, now=now))),
-        has_left=people.has_left(found.workspace_id, address=found.address),
+        pauses=_break_options(texts, is_snoozed=bool(break_end)),
+        has_left=recipients.has_left(workspace_id, address=recipient.address),
         is_saved=visit.is_post,
-        urls={"preferences": visit.url(reverse("preferences"), token=found.token)},
+        urls={"preferences": visit.url(reverse("preferences"), token=recipient.token)},
     )
 
 
-def _last_snooze(choices: Sequence[Choice], *, now: datetime) -> str:
-    """The day on which a break ends, as it is written everywhere; empty without one."""
-    ends = [one.snooze_until for one in choices if one.is_on and one.snooze_until]
+def _break_end(choices: Sequence[ListChoice], *, now: datetime) -> str:
+    """The day on which the longest break ends; empty without one."""
+    ends = [choice.snooze_until for choice in choices if choice.is_on and choice.snooze_until]
     last = max(ends, default=now)
     return f"{last:%Y-%m-%d}" if last > now else ""
 
 
-def _pauses(words: Words, *, is_snoozed: bool) -> list[dict[str, str]]:
-    """The first one is chosen: what is so now."""
-    keys = [*(["keep"] if is_snoozed else []), "off", *_PAUSES]
-    return [{"key": key, "label": words["preferences"][f"snooze_{key}"]} for key in keys]
+def _break_options(texts: Texts, *, is_snoozed: bool) -> list[dict[str, str]]:
+    """The first option keeps the current state; the page preselects it."""
+    keys = [*(["keep"] if is_snoozed else []), "off", *_BREAKS]
+    return [{"key": key, "label": texts["preferences"][f"snooze_{key}"]} for key in keys]

@@ -1,6 +1,6 @@
-"""The page and the one-click door (RFC 8058) by which people leave, and come back.
+"""The unsubscribe page, one-click unsubscribe (RFC 8058), and the undo of both.
 
-Programs open every link of a mail before its reader does, so opening one changes nothing.
+Mail scanners open every link of a mail, so opening one changes nothing.
 """
 
 from datetime import UTC, datetime
@@ -10,109 +10,115 @@ from django.conf import settings
 from django.http import HttpResponse, JsonResponse
 from django.urls import reverse
 
-from postledger.contacts import actions
-from postledger.contacts.actions.lists import is_key
+from postledger.contacts.actions import restoration, suppression
 from postledger.contacts.consent import Origin
-from postledger.contacts.unsubscribe import Wish
-from postledger.web.public import door, people, signed
-from postledger.web.public.door import Visit
-from postledger.web.public.signed import Recipient
+from postledger.contacts.lists import is_key
+from postledger.contacts.unsubscribe_links import UnsubscribeRequest
+from postledger.web.public import links, pages, recipients
+from postledger.web.public.links import Recipient
+from postledger.web.public.pages import Visit
 
-_PREFETCH = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")
+_PREFETCH_HEADERS = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")
 
 
 class Scene(StrEnum):
     """What the page shows."""
 
-    ASK = "ask"  # mail goes to this address, as far as its owner is concerned
-    LEFT = "left"  # its owner left
-    BACK = "back"  # its owner has just come back
+    ASK = "ask"  # the owner of the address has not unsubscribed
+    LEFT = "left"  # the owner has unsubscribed
+    BACK = "back"  # the owner has just undone it
 
 
-@door.door
-def show(visit: Visit) -> HttpResponse:
-    found = signed.recipient(visit.token)
-    # Mailbox providers press the button for many people, from a few addresses.
+@pages.public_page
+def unsubscribe_page(visit: Visit) -> HttpResponse:
+    recipient = links.read_unsubscribe_link(visit.token)
+    # Mailbox providers press the button for many people from a few IP addresses.
     visit.limit(settings.ONE_CLICK_RATE)
     is_one_click = visit.is_post and visit.form().get("List-Unsubscribe") == "One-Click"
-    does_act = visit.is_post or _acts_when_opened(visit)
-    if does_act:
+    is_applied = visit.is_post or _applies_on_get(visit)
+    if is_applied:
         source = "one-click" if is_one_click else "unsubscribe page"
-        _leave(visit, found, source)
-    if is_one_click or (does_act and visit.wants_json):
+        origin = Origin(source, "recipient", ip=visit.ip)
+        now = datetime.now(UTC)
+        suppression.unsubscribe(
+            recipient.workspace_id, request=recipient.request, origin=origin, now=now
+        )
+    if is_one_click or (is_applied and visit.wants_json):
         return JsonResponse({"ok": True})
-    return _page(visit, found, _standing(found), is_answer=does_act)
+    return _render(visit, recipient, _find_scene(recipient), is_answer=is_applied)
 
 
-@door.door
-def undo(visit: Visit) -> HttpResponse:
-    found = signed.recipient(visit.token)
+@pages.public_page
+def undo_page(visit: Visit) -> HttpResponse:
+    recipient = links.read_unsubscribe_link(visit.token)
     visit.limit(settings.PUBLIC_RATE)
     if not visit.is_post:
-        return _page(visit, found, _standing(found))
+        return _render(visit, recipient, _find_scene(recipient))
     origin = Origin("unsubscribe page", "recipient", ip=visit.ip)
-    actions.undo(found.workspace_id, wish=found.wish, origin=origin, now=datetime.now(UTC))
+    restoration.undo(
+        recipient.workspace_id, request=recipient.request, origin=origin, now=datetime.now(UTC)
+    )
     if visit.wants_json:
         return JsonResponse({"ok": True})
-    scene = Scene.LEFT if _standing(found) is Scene.LEFT else Scene.BACK
-    return _page(visit, found, scene, is_answer=True)
+    scene = Scene.LEFT if _find_scene(recipient) is Scene.LEFT else Scene.BACK
+    return _render(visit, recipient, scene, is_answer=True)
 
 
-def _acts_when_opened(visit: Visit) -> bool:
-    """For installations and programs that rely on it; a browser that reads ahead never acts."""
+def _applies_on_get(visit: Visit) -> bool:
+    """For programs and installations that rely on it; a browser's prefetch never applies."""
     if visit.request.method != "GET":
         return False
-    if any("pre" in visit.request.headers.get(name, "").lower() for name in _PREFETCH):
+    headers = visit.request.headers
+    if any("pre" in headers.get(name, "").lower() for name in _PREFETCH_HEADERS):
         return False
     return visit.wants_json or settings.UNSUBSCRIBE_GET == "apply"
 
 
-def _leave(visit: Visit, found: Recipient, source: str) -> None:
-    origin = Origin(source, "recipient", ip=visit.ip)
-    actions.unsubscribe(found.workspace_id, wish=found.wish, origin=origin, now=datetime.now(UTC))
-
-
-def _standing(found: Recipient) -> Scene:
-    has_left = _left_by_link(found) or people.has_left(found.workspace_id, address=found.address)
+def _find_scene(recipient: Recipient) -> Scene:
+    has_left = _left_by_link(recipient) or recipients.has_left(
+        recipient.workspace_id, address=recipient.address
+    )
     return Scene.LEFT if has_left else Scene.ASK
 
 
-def _left_by_link(found: Recipient) -> bool:
-    """Whether just what the link is about was left, so that it can be undone by it."""
-    return people.has_left(
-        found.workspace_id, address=found.address, list_key=_list_key(found.wish)
+def _left_by_link(recipient: Recipient) -> bool:
+    """Whether the unsubscription is that of the link, so that the link can undo it."""
+    return recipients.has_left(
+        recipient.workspace_id, address=recipient.address, list_key=_list_key(recipient.request)
     )
 
 
-def _list_key(wish: Wish) -> str | None:
-    return wish.list_key if is_key(wish.list_key) else None
+def _list_key(request: UnsubscribeRequest) -> str | None:
+    return request.list_key if is_key(request.list_key) else None
 
 
-def _page(visit: Visit, found: Recipient, scene: Scene, *, is_answer: bool = False) -> HttpResponse:
-    key = _list_key(found.wish)
-    may_undo = scene is Scene.LEFT and _left_by_link(found)
-    # Who left everything is told so, also by the link of one list.
+def _render(
+    visit: Visit, recipient: Recipient, scene: Scene, *, is_answer: bool = False
+) -> HttpResponse:
+    workspace_id, key = recipient.workspace_id, _list_key(recipient.request)
+    may_undo = scene is Scene.LEFT and _left_by_link(recipient)
+    # After unsubscribing from everything, the link of one list says so too.
     is_all = key is None or (scene is Scene.LEFT and not may_undo)
-    organisation = people.organisation(found.workspace_id)
-    words = visit.words(
+    organisation = recipients.find_organisation(workspace_id)
+    texts = visit.texts(
         org=organisation.name,
-        email=found.address,
-        list="" if key is None else people.list_name(found.workspace_id, key=key),
+        email=recipient.address,
+        list="" if key is None else recipients.find_list_name(workspace_id, key=key),
     )
-    told = words["unsubscribe"]
-    return door.page(
+    own_texts = texts["unsubscribe"]
+    return pages.render_page(
         visit,
         "unsubscribe.html",
-        title=told["title" if scene is Scene.ASK else f"{scene}_title"],
-        words=words,
+        title=own_texts["title" if scene is Scene.ASK else f"{scene}_title"],
+        texts=texts,
         organisation=organisation,
-        sentence=told[f"{scene}_{'all' if is_all else 'list'}"],
+        sentence=own_texts[f"{scene}_{'all' if is_all else 'list'}"],
         scene=scene.value,
         is_all=is_all,
         may_undo=may_undo,
         is_answer=is_answer,
         urls={
-            name: visit.url(reverse(name), token=found.token)
+            name: visit.url(reverse(name), token=recipient.token)
             for name in ("unsubscribe", "undo", "preferences")
         },
     )

@@ -1,53 +1,54 @@
-"""Who is calling: a program with an API key, and whether it may do what it asks for."""
+"""Authenticates API keys and checks their scopes."""
 
 from datetime import UTC, datetime
 from hashlib import sha256
 from time import monotonic
-from typing import ClassVar, cast, override
+from typing import ClassVar, override
 
+from django.conf import settings
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
 from postledger.accounts import keys
 from postledger.accounts.keys import Caller, Scope
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import ForbiddenError
 from postledger.observability import context
 from postledger.web.shared import throttle
 
 
-class ScopeMissingError(RefusedError):
+class ScopeMissingError(ForbiddenError):
     code: ClassVar[str] = "scope_missing"
 
 
-# How long a process believes that a key is still valid: a key that is used a hundred times a
-# second is looked up once. A revoked one works that much longer, in the processes that know it.
-KNOWN_FOR = 1.0
-_MOST_KNOWN = 10_000
+# A process trusts a key for so many seconds before it looks it up again: a key that is used a
+# hundred times a second costs one query. A revoked key works that much longer.
+CACHE_SECONDS = 1.0
+_CACHE_SIZE = 10_000
 
 
-class _Callers:
-    """Who was recognised a moment ago, by the hash of the token; safe to use from many threads."""
+class _CallerCache:
+    """Callers by the hash of their token; safe for threads."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[float, Caller]] = {}
+        self._entries: dict[bytes, tuple[float, Caller]] = {}
 
     def recognise(self, token: str) -> Caller | None:
-        name = sha256(token.encode()).digest()
-        until, caller = self._known.get(name, (0.0, None))
-        if caller is None or until < monotonic():
+        digest = sha256(token.encode()).digest()
+        valid_until, caller = self._entries.get(digest, (0.0, None))
+        if caller is None or valid_until < monotonic():
             caller = keys.recognise(token, now=datetime.now(UTC))
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
+            if len(self._entries) >= _CACHE_SIZE:
+                self._entries.clear()
             if caller is not None:
-                self._known[name] = (monotonic() + KNOWN_FOR, caller)
+                self._entries[digest] = (monotonic() + CACHE_SECONDS, caller)
         return caller
 
 
-_callers = _Callers()
+_callers = _CallerCache()
 
 
 class ApiKey(HttpBearer):
-    """Lets in whoever has a valid key with the scope, no faster than its rate."""
+    """Accepts a valid key that has the scope and keeps to its rate."""
 
     def __init__(self, scope: Scope) -> None:
         super().__init__()
@@ -59,15 +60,10 @@ class ApiKey(HttpBearer):
         if caller is None:
             return None
         context.bind(workspace_id=caller.workspace_id)
-        throttle.throttle().take(caller.key_id)
+        throttle.with_rate(settings.API_RATE).take(caller.key_id)
         if self._scope not in caller.scopes:
             raise ScopeMissingError(
-                f"The key {caller.prefix} lacks the scope {self._scope}."
-                " Use another key, or make one with this scope."
+                f"The API key {caller.prefix} lacks the scope {self._scope}."
+                " Use another key, or create one with this scope."
             )
         return caller
-
-
-def caller(request: HttpRequest) -> Caller:
-    """Who made a request that was let in."""
-    return cast("Caller", request.auth)  # type: ignore[attr-defined]  # ninja puts it there

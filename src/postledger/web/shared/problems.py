@@ -1,4 +1,4 @@
-"""Turns everything that goes wrong into problem details (RFC 9457); nothing else does."""
+"""Answers every failed API request with problem details (RFC 9457)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,23 +14,32 @@ from django.http.response import HttpResponseBase
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import BaseModel, Field
 
-from postledger.contacts.filter_values import InvalidFilterError
-from postledger.lib.errors import RefusedError
-from postledger.transactional.values import InvalidMailError, Validation
-from postledger.web.shared import request_ids
+from postledger.contacts.filters.parsing import InvalidFilterError
+from postledger.lib.errors import (
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    RefusedError,
+    TooLargeError,
+    TooManyRequestsError,
+    UnsupportedMediaTypeError,
+)
+from postledger.transactional.requests import InvalidMailError, Validation
+from postledger.web.shared import requests
+from postledger.web.shared.requests import View
 from postledger.web.shared.throttle import RateExceededError
 
 MEDIA_TYPE: Final = "application/problem+json"
-API: Final = ("/v1/", "/send-mailout")
 
-_RETRY_AFTER = 5  # seconds, for what mends itself
+_API_PATHS = ("/v1/", "/send-mailout")
+_RETRY_AFTER = 5  # seconds, while the database is away
 _LONGEST_NAME = 100
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """A status, and what is said with it when nobody knows better."""
+class _Default:
+    """What a problem of one status says unless the error itself says more."""
 
     title: str
     code: str = ""
@@ -38,110 +47,85 @@ class _Kind:
 
 
 # fmt: off
-KINDS: Final[Mapping[int, _Kind]] = {
-    400: _Kind("Bad request", "bad_request",
+DEFAULTS: Final[Mapping[int, _Default]] = {
+    400: _Default("Bad request", "bad_request",
         "The body is not JSON. Send one JSON object in UTF-8."),
-    401: _Kind("Unauthorized", "unauthorized",
-        "No valid API key was given. Send one as Authorization: Bearer KEY."),
-    403: _Kind("Forbidden", "forbidden",
-        "This key may not do this. Use another one."),
-    404: _Kind("Not found", "not_found",
-        "There is nothing here that this key may see. Check the address."),
-    405: _Kind("Method not allowed", "method_not_allowed",
-        "This address has other methods; the Allow header lists them."),
-    409: _Kind("Conflict"),
-    413: _Kind("Too large", "too_large",
-        "The body is larger than 16 MiB. Send less at a time."),
-    415: _Kind("Unsupported media type"),
-    422: _Kind("Not acceptable as it is"),
-    429: _Kind("Too many requests"),
-    500: _Kind("Server fault", "server_fault",
-        "This is a fault of the server, and it was written down. Tell the operator the request"
-        " id."),
-    503: _Kind("Unavailable", "unavailable",
-        "The database does not answer, so it is not certain whether the request was taken. Send"
-        " it again in a moment; with an Idempotency-Key that is safe."),
+    401: _Default("Unauthorized", "unauthorized",
+        "The API key is missing or not valid. Send it as Authorization: Bearer KEY."),
+    403: _Default("Forbidden", "forbidden",
+        "This API key lacks the permission. Use another key."),
+    404: _Default("Not found", "not_found",
+        "Not found in the workspace of this API key. Check the URL and the key."),
+    405: _Default("Method not allowed", "method_not_allowed",
+        "This URL does not support the method. The Allow header lists the supported methods."),
+    409: _Default("Conflict"),
+    413: _Default("Too large", "too_large",
+        "The body is larger than 16 MiB. Send less in one request."),
+    415: _Default("Unsupported media type"),
+    422: _Default("Unprocessable request"),
+    429: _Default("Too many requests"),
+    500: _Default("Internal server error", "server_fault",
+        "The server failed, and the error was logged. Give the operator the request id."),
+    503: _Default("Unavailable", "unavailable",
+        "The database does not answer, so the request may or may not have been stored. Send it"
+        " again in a moment; an Idempotency-Key makes that safe."),
 }
 # fmt: on
 
-# What a refusal is in HTTP. Any other is 422: understood, and not done.
-_STATUS_OF_CODE = {
-    "scope_missing": 403,
-    "not_found": 404,
-    "article_exists": 409,
-    "campaign_already_launched": 409,
-    "campaign_changed": 409,
-    "campaign_exists": 409,
-    "contact_exists": 409,
-    "idempotency_key_reused": 409,
-    "import_not_ready": 409,
-    "list_exists": 409,
-    "mailout_already_sent": 409,
-    "month_dropped": 409,
-    "run_busy": 409,
-    "run_over": 409,
-    "send_batch_taken": 409,
-    "subscription_not_active": 409,
-    "subscription_suppressed": 409,
-    "template_exists": 409,
-    "import_too_large": 413,
-    "unsupported_media_type": 415,
-    "rate_exceeded": 429,
-}
-# Told as an address that leads nowhere: what another workspace has is not to be guessed.
-_UNKNOWN = frozenset(
-    {
-        "article_unknown",
-        "campaign_unknown",
-        "contact_unknown",
-        "import_unknown",
-        "slice_unknown",
-        "template_unknown",
-    }
-)
-
-_STATUS_OF_ERROR: Mapping[type[Exception], int] = {
+# The first base class that matches decides.
+_STATUSES: Mapping[type[Exception], int] = {
     UnreadablePostError: 400,
     AuthenticationError: 401,
+    ForbiddenError: 403,
     Http404: 404,
+    NotFoundError: 404,
+    ConflictError: 409,
     RequestDataTooBig: 413,
+    TooLargeError: 413,
+    UnsupportedMediaTypeError: 415,
+    TooManyRequestsError: 429,
+    RefusedError: 422,
     InterfaceError: 503,
     OperationalError: 503,
+    Exception: 500,
 }
 
 
-class Fault(BaseModel):
-    """One of the things that are wrong."""
+class Issue(BaseModel):
+    """One thing that is wrong with the request."""
 
     index: int | None = Field(
-        default=None, description="Which mail, or which text, of the request, from 0."
+        default=None, description="Position of the mail or text in the request, from 0."
     )
-    place: str = Field(description="Which field.", examples=["subject"])
+    place: str = Field(description="The field.", examples=["subject"])
     code: str = Field(examples=["INVALID_TEMPLATE"])
     detail: str = Field(examples=["subject_missing: Give the mail a subject."])
 
 
 class Problem(BaseModel):
-    """What went wrong, why, and what to do."""
+    """Why a request failed, and what to do about it."""
 
     type: str = Field(examples=["urn:postledger:problem:INVALID_TEMPLATE"])
-    title: str = Field(examples=["Not acceptable as it is"])
+    title: str = Field(examples=["Unprocessable request"])
     status: int = Field(examples=[422])
     detail: str = Field(examples=["subject_missing: Give the mail a subject."])
     code: str = Field(description="Never changes its meaning.", examples=["INVALID_TEMPLATE"])
-    request_id: str = Field(description="By which the operator finds this request.")
-    errors: list[Fault] = Field(default=[], description="Everything that is wrong, in order.")
+    request_id: str = Field(description="The operator finds the request by this id.")
+    errors: list[Issue] = Field(default=[], description="All issues, in order.")
 
 
-def of_exception(request: HttpRequest, error: Exception) -> HttpResponse:
-    """The answer to a request that ended with an exception."""
-    # Ninja wraps what is raised while it reads a body.
-    refusal = error.__cause__ if isinstance(error, HttpError) else error
-    if isinstance(refusal, RefusedError):
-        return _of_refusal(request, refusal)
+def status_of(error: type[Exception]) -> int:
+    return next(status for base, status in _STATUSES.items() if issubclass(error, base))
+
+
+def handle_exception(request: HttpRequest, error: Exception) -> HttpResponse:
+    # Ninja wraps an exception that is raised while it reads a body.
+    cause = error.__cause__ if isinstance(error, HttpError) else error
+    if isinstance(cause, RefusedError):
+        return _refusal_response(request, cause)
     if isinstance(error, ValidationError):
-        return _of_input(request, error)
-    status = _status_of(error)
+        return _validation_response(request, error)
+    status = error.status_code if isinstance(error, HttpError) else status_of(type(error))
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         _log.warning("database_unavailable", error=error)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -149,72 +133,70 @@ def of_exception(request: HttpRequest, error: Exception) -> HttpResponse:
     return _response(request, status)
 
 
-def _status_of(error: Exception) -> int:
-    if isinstance(error, HttpError):
-        return error.status_code
-    found = (status for kind, status in _STATUS_OF_ERROR.items() if isinstance(error, kind))
-    return next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
+def middleware(get_response: View) -> View:
+    """Replaces Django's own error pages under the API's paths."""
+
+    def handle(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        is_error = response.status_code >= HTTPStatus.BAD_REQUEST
+        is_problem = response.get("Content-Type") == MEDIA_TYPE
+        if not is_error or is_problem or not request.path_info.startswith(_API_PATHS):
+            return response
+        problem = _response(request, response.status_code)
+        if "Allow" in response:
+            problem["Allow"] = response["Allow"]
+        return problem
+
+    return handle
 
 
-def in_json(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """The response as it is, or a problem in place of an error page of Django's."""
-    is_fine = (
-        response.status_code < HTTPStatus.BAD_REQUEST or response.get("Content-Type") == MEDIA_TYPE
-    )
-    if is_fine or not request.path_info.startswith(API):
-        return response
-    problem = _response(request, response.status_code)
-    if "Allow" in response:
-        problem["Allow"] = response["Allow"]
-    return problem
-
-
-def _of_refusal(request: HttpRequest, error: RefusedError) -> HttpResponse:
-    if error.code in _UNKNOWN:
-        return _response(request, HTTPStatus.NOT_FOUND)
-    status = _STATUS_OF_CODE.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
+def _refusal_response(request: HttpRequest, error: RefusedError) -> HttpResponse:
+    status = status_of(type(error))
+    if status == HTTPStatus.NOT_FOUND:
+        # The same for all: nobody learns what another workspace has.
+        return _response(request, status)
     response = _response(
-        request, status, code=error.code, detail=str(error), errors=_faults_of(error)
+        request, status, code=error.code, detail=str(error), issues=_issues_of(error)
     )
     if isinstance(error, RateExceededError):
         response["Retry-After"] = str(error.retry_after)
     return response
 
 
-def _faults_of(error: RefusedError) -> list[Fault]:
+def _issues_of(error: RefusedError) -> list[Issue]:
     match error:
-        case InvalidMailError(flaws=flaws):
+        case InvalidMailError(issues=issues):
             return [
-                Fault(index=flaw.index, place=flaw.place, code=flaw.code, detail=flaw.detail)
-                for flaw in flaws
+                Issue(index=issue.index, place=issue.field, code=issue.code, detail=issue.detail)
+                for issue in issues
             ]
-        case InvalidFilterError(place=place, detail=detail):
-            return [Fault(place=place, code=error.code, detail=detail)]
+        case InvalidFilterError(path=path, detail=detail):
+            return [Issue(place=path, code=error.code, detail=detail)]
         case _:
             return []
 
 
-def _of_input(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    """What does not even have the form of a request."""
-    if any(found["loc"][0] == "path" for found in error.errors):
+def _validation_response(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    """For a request that does not match its schema."""
+    if any(item["loc"][0] == "path" for item in error.errors):
         return _response(request, HTTPStatus.NOT_FOUND)
     code = Validation.INVALID_PAYLOAD
-    faults = []
-    for found in error.errors:
-        index, place = _located(found["loc"])
-        faults.append(Fault(index=index, place=place, code=code, detail=f"{found['msg']}."))
-    detail = f"{faults[0].place}: {faults[0].detail}"
+    issues = []
+    for item in error.errors:
+        index, place = _locate(item["loc"])
+        issues.append(Issue(index=index, place=place, code=code, detail=f"{item['msg']}."))
+    detail = f"{issues[0].place}: {issues[0].detail}"
     return _response(
-        request, HTTPStatus.UNPROCESSABLE_ENTITY, code=code, detail=detail, errors=faults
+        request, HTTPStatus.UNPROCESSABLE_ENTITY, code=code, detail=detail, issues=issues
     )
 
 
-def _located(location: Sequence[str | int]) -> tuple[int | None, str]:
-    """Which mail of a batch, if it is one, and which field."""
+def _locate(location: Sequence[str | int]) -> tuple[int | None, str]:
+    """The index of the mail in a batch, if it is a batch, and the field."""
     index = None
     source, *names = location
     if source == "body":
-        names = names[1:]  # what the view calls the body
+        names = names[1:]  # the name of the handler's parameter
     if len(names) > 1 and names[0] == "mails" and isinstance(names[1], int):
         index = names[1]
         names = names[2:]
@@ -227,23 +209,23 @@ def _response(
     *,
     code: str = "",
     detail: str = "",
-    errors: Sequence[Fault] = (),
+    issues: Sequence[Issue] = (),
 ) -> HttpResponse:
-    kind = KINDS.get(status, KINDS[400])
+    default = DEFAULTS.get(status, DEFAULTS[400])
     problem = Problem(
-        type=f"urn:postledger:problem:{code or kind.code}",
-        title=kind.title,
+        type=f"urn:postledger:problem:{code or default.code}",
+        title=default.title,
         status=status,
-        detail=detail or kind.detail,
-        code=code or kind.code,
-        request_id=request_ids.of(request),
-        errors=list(errors),
+        detail=detail or default.detail,
+        code=code or default.code,
+        request_id=requests.id_of(request),
+        errors=list(issues),
     )
     response = HttpResponse(problem.model_dump_json(), status=status, content_type=MEDIA_TYPE)
     if status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = "Bearer"
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         response["Retry-After"] = str(_RETRY_AFTER)
-    # Django would write a line of its own; the one that every request gets is enough.
+    # Stops Django's own log line: the middleware writes one for every request.
     response._has_been_logged = True  # type: ignore[attr-defined]  # noqa: SLF001  its own switch
     return response

@@ -1,28 +1,33 @@
-"""What happens around every request: its id, one line in the log, and problems as JSON."""
+"""Gives every request an id and one line in the log."""
 
+import re
 from collections.abc import Callable
 from time import perf_counter
+from uuid import uuid4
 
 import structlog
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from postledger.observability import context
-from postledger.web.shared import problems, request_ids
 
 type View = Callable[[HttpRequest], HttpResponseBase]
 
+HEADER = "X-Request-Id"
+
+_ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_META_KEY = "postledger.request_id"
 _log = structlog.get_logger(__name__)
 
 
 def middleware(get_response: View) -> View:
     def handle(request: HttpRequest) -> HttpResponseBase:
         started = perf_counter()
-        request_id = request_ids.assign(request)
+        request_id = _assign_id(request)
         context.clear()
         context.bind(request_id=request_id)
-        response = problems.in_json(request, get_response(request))
-        response[request_ids.HEADER] = request_id
+        response = get_response(request)
+        response[HEADER] = request_id
         _log.info(
             "request",
             method=request.method,
@@ -36,7 +41,19 @@ def middleware(get_response: View) -> View:
     return handle
 
 
+def id_of(request: HttpRequest) -> str:
+    return str(request.META[_META_KEY])
+
+
+def _assign_id(request: HttpRequest) -> str:
+    """Takes over the caller's id if it is safe to log; otherwise makes a new one."""
+    sent = request.headers.get(HEADER, "")
+    request_id = sent if _ACCEPTED.fullmatch(sent) else str(uuid4())
+    request.META[_META_KEY] = request_id
+    return request_id
+
+
 def _route(request: HttpRequest) -> str:
-    """The pattern, not the path: ids and whatever strangers write stay out of the log."""
-    found = request.resolver_match
-    return f"/{found.route}" if found else "unknown"
+    """The URL pattern, not the path: ids and input of strangers stay out of the log."""
+    match = request.resolver_match
+    return f"/{match.route}" if match else "unknown"

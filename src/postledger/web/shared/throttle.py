@@ -1,12 +1,14 @@
-"""Keeps each API key to its rate: counted in Redis for all processes, else in this one.
+"""Rate limits for API keys and for the networks that visit public pages.
 
-Without Redis every process counts for itself, so a key may get its rate once from each of them:
-less exact, but never unlimited, and no request fails or waits for it.
+Redis counts for all processes. Without it every process counts for itself: less exact, but never
+unlimited, and no request fails or waits because of it.
 """
 
 import math
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from threading import Lock
 from time import monotonic, time
 from typing import ClassVar
@@ -14,17 +16,18 @@ from typing import ClassVar
 import limits
 import structlog
 from django.conf import settings
+from django.http import HttpRequest
 from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import RateLimiter, SlidingWindowCounterRateLimiter
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import TooManyRequestsError
 
-_PATIENCE = 0.1  # seconds; more than Redis ever needs, less than anybody notices
+_TIMEOUT = 0.1  # seconds; more than Redis ever needs, less than anybody notices
 _BACK_OFF = 5.0  # seconds without Redis after it failed: of many requests one waits for it
-# High rates are drawn in blocks of a hundredth, so that a busy process asks Redis a hundred times
+# A high rate is taken in blocks of a hundredth, so that a busy process asks Redis a hundred times
 # and not ten thousand times a second. A block outlives its window by one window at most, so a
 # process may let through a hundredth more.
 _BLOCKS = 100
@@ -32,26 +35,26 @@ _BLOCKS = 100
 _log = structlog.get_logger(__name__)
 
 
-class RateExceededError(RefusedError):
+class RateExceededError(TooManyRequestsError):
     code: ClassVar[str] = "rate_exceeded"
 
     def __init__(self, rate: str, retry_after: int) -> None:
         super().__init__(
-            f"The requests of this key, {rate}, are used up. Wait {retry_after} s, then go on."
+            f"The limit of {rate} is exceeded. Wait {retry_after} seconds and try again."
         )
         self.retry_after = retry_after
 
 
 @dataclass(slots=True)
 class _Block:
-    """Requests that one key may still make without asking, until a moment."""
+    """Requests that one caller may still make without asking Redis, until a moment."""
 
     left: int
     until: float
 
 
 class Throttle:
-    """One rate for every key; safe to use from many threads."""
+    """One rate for every caller; safe for threads."""
 
     def __init__(self, rate: str, redis_url: str) -> None:
         self._rate = limits.parse(rate)
@@ -62,51 +65,92 @@ class Throttle:
             RedisStorage(
                 redis_url.replace("unix://", "redis+unix://", 1),
                 key_prefix="postledger:api",
-                socket_timeout=_PATIENCE,
-                socket_connect_timeout=_PATIENCE,
+                socket_timeout=_TIMEOUT,
+                socket_connect_timeout=_TIMEOUT,
                 retry=Retry(NoBackoff(), 0),  # type: ignore[arg-type]  # passed on to Redis as it is
             )
         )
         self._own = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._back_at = 0.0
 
-    def take(self, key_id: int) -> None:
-        """Counts one request of a key, or refuses it; at most one question to Redis."""
-        if not self._has_drawn(key_id):
-            self._draw(key_id)
+    def take(self, caller_id: int) -> None:
+        """Counts one request of a caller, or refuses it; asks Redis at most once."""
+        if not self._take_from_block(caller_id):
+            self._draw(caller_id)
 
-    def _has_drawn(self, key_id: int) -> bool:
+    def _take_from_block(self, caller_id: int) -> bool:
         if self._block_size == 1:
             return False
         with self._lock:
-            block = self._blocks.get(key_id)
+            block = self._blocks.get(caller_id)
             if block is None or not block.left or block.until < monotonic():
                 return False
             block.left -= 1
             return True
 
-    def _draw(self, key_id: int) -> None:
+    def _draw(self, caller_id: int) -> None:
         if monotonic() >= self._back_at:
             try:
-                return self._draw_from(self._shared, key_id)
+                return self._draw_from(self._shared, caller_id)
             except RedisError as error:
                 self._back_at = monotonic() + _BACK_OFF
                 _log.warning("throttle_without_redis", error=error, seconds=_BACK_OFF)
-        return self._draw_from(self._own, key_id)
+        return self._draw_from(self._own, caller_id)
 
-    def _draw_from(self, limiter: RateLimiter, key_id: int) -> None:
+    def _draw_from(self, limiter: RateLimiter, caller_id: int) -> None:
         for size in sorted({self._block_size, 1}, reverse=True):
-            if limiter.hit(self._rate, str(key_id), cost=size):
+            if limiter.hit(self._rate, str(caller_id), cost=size):
                 if size > 1:
                     block = _Block(size - 1, monotonic() + self._rate.get_expiry())
                     with self._lock:
-                        self._blocks[key_id] = block
+                        self._blocks[caller_id] = block
                 return
-        reset_at = limiter.get_window_stats(self._rate, str(key_id)).reset_time
+        reset_at = limiter.get_window_stats(self._rate, str(caller_id)).reset_time
         raise RateExceededError(str(self._rate), max(1, math.ceil(reset_at - time())))
 
 
 @cache
-def throttle() -> Throttle:
-    """The one of this process."""
-    return Throttle(settings.API_RATE, settings.REDIS_URL)
+def _throttle(rate: str, redis_url: str) -> Throttle:
+    return Throttle(rate, redis_url)
+
+
+def with_rate(rate: str) -> Throttle:
+    """The throttle of this process for a rate such as 10/second."""
+    return _throttle(rate, settings.REDIS_URL)
+
+
+def count_visit(rate: str, *parts: str) -> None:
+    """Counts one visit of the visitor whom the parts name, or refuses it.
+
+    Redis sees only a hash of the parts.
+    """
+    digest = sha256("\0".join(("public", *parts)).encode()).digest()
+    with_rate(rate).take(int.from_bytes(digest[:12]))
+
+
+def client_ip(request: HttpRequest) -> str | None:
+    """The IP address behind the trusted proxies; None if the server listens on a socket."""
+    hops = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",")]
+    trusted = settings.PROXY_COUNT
+    # Each proxy appends the address that it saw; the client may have written those further left.
+    forwarded = hops[-trusted] if 0 < trusted <= len(hops) else ""
+    ip = _parse_ip(forwarded) or _parse_ip(str(request.META.get("REMOTE_ADDR", "")))
+    return str(ip) if ip else None
+
+
+def network_of(ip: str | None) -> str:
+    """The network that counts as one visitor: a /64 for IPv6, the address itself for IPv4."""
+    if ip is None or ":" not in ip:
+        return ip or "unknown"
+    return str(ip_network((ip, 64), strict=False))
+
+
+def _parse_ip(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        ip = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(ip, IPv6Address):
+        # Without the zone: it names an interface of this machine, and no database stores it.
+        return ip.ipv4_mapped or IPv6Address(int(ip))
+    return ip

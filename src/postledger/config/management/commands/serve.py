@@ -1,4 +1,4 @@
-"""`postledger serve`: the HTTP doors, by granian."""
+"""`postledger serve`: serves HTTP with granian."""
 
 from argparse import ArgumentParser
 from typing import override
@@ -11,7 +11,7 @@ _TARGET = "postledger.config.wsgi:application"
 
 
 class Command(BaseCommand):
-    help = "Answers HTTP until it is told to stop; put a proxy with TLS in front of it."
+    help = "Serves HTTP until it is stopped; put a proxy with TLS in front of it."
 
     @override
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -39,5 +39,5 @@ class Command(BaseCommand):
             blocking_threads=threads,
             log_enabled=False,
         )
-        self.stderr.write(f"Postledger answers at http://{host}:{port}")
+        self.stderr.write(f"Postledger serves http://{host}:{port}")
         server.serve()

@@ -8,21 +8,21 @@ from django.core.management.base import BaseCommand
 
 from postledger.workers.supervisor import MOST_SILENCE, Program, Supervisor
 
-# -P: what lies in the current folder is not imported.
+# -P: nothing is imported from the current folder.
 _PROCESS = (sys.executable, "-P", "-m", "postledger.config.worker_process")
 
 
 class Command(BaseCommand):
-    help = "Sends what is due until it is told to stop; run as many as there are cores."
-    # Celery prints what it finds; Django's checks run in `postledger check` and `doctor`.
+    help = "Sends due mail until it is stopped; run one for each core."
+    # `postledger check` and `doctor` run the system checks.
     requires_system_checks = ()
 
     @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--beat", action="store_true", help="also ring for upkeep; one worker has to"
+            "--beat", action="store_true", help="also schedule the upkeep; one worker needs it"
         )
-        # For tests: nobody waits a minute for a hanging worker there.
+        # For tests, which cannot wait a minute for a hanging worker.
         parser.add_argument("--most-silence", type=float, default=MOST_SILENCE, help=SUPPRESS)
 
     @override

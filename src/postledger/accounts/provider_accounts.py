@@ -1,0 +1,132 @@
+"""Creates and changes accounts at providers; their settings are validated, then sealed."""
+
+from collections.abc import Callable, Mapping
+
+from django.db import transaction
+from django.db.models.functions import Now
+from pydantic import ValidationError
+
+from postledger.accounts import constraints, sealing, trail
+from postledger.accounts.models import ProviderAccount
+from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
+from postledger.providers import registry
+
+type Settings = Mapping[str, object]
+
+
+class AccountExistsError(ConflictError):
+    code = "account_exists"
+
+
+class AccountUnknownError(NotFoundError):
+    code = "account_unknown"
+
+
+class AccountChangedError(ConflictError):
+    code = "account_changed"
+
+
+class InvalidSettingsError(RefusedError):
+    code = "invalid_settings"
+
+
+def create_account(
+    workspace_id: int, *, name: str, kind: str, settings: Settings, actor: str
+) -> int:
+    constraints.check_name("an account", name)
+    check_settings(kind, settings)
+    taken = AccountExistsError(
+        f"This workspace already has an account “{name}”: update it, or choose another name."
+    )
+    with constraints.refusing(accounts_account_once=taken):
+        account = ProviderAccount.objects.create(
+            workspace_id=workspace_id,
+            name=name,
+            kind=kind,
+            sealed_settings=sealing.seal(workspace_id, settings),
+        )
+        trail.note(
+            workspace_id,
+            actor=actor,
+            action="account.created",
+            subject=f"account {account.pk}",
+            data={"name": name, "kind": kind, "settings": sorted(settings)},
+        )
+    return account.pk
+
+
+def update_account(
+    workspace_id: int,
+    *,
+    account_id: int,
+    changes: Settings,
+    is_anew: bool = False,
+    actor: str,
+) -> None:
+    """Changes some settings, or removes those whose value is None.
+
+    `is_anew` drops all stored settings first; it also helps when they cannot be unsealed.
+    """
+    account = ProviderAccount.objects.filter(pk=account_id, workspace_id=workspace_id).first()
+    if account is None:
+        raise AccountUnknownError(
+            f"This workspace has no account {account_id}: use one of its accounts."
+        )
+    stored = {} if is_anew else sealing.unseal_settings(account)
+    settings = merge_settings(stored, changes)
+    check_settings(account.kind, settings)
+    # Only over the revision that was read: a concurrent change is not overwritten.
+    unchanged = ProviderAccount.objects.filter(pk=account.pk, updated_at=account.updated_at)
+    with transaction.atomic():
+        sealed = sealing.seal(workspace_id, settings)
+        if not unchanged.update(sealed_settings=sealed, updated_at=Now()):
+            raise AccountChangedError(
+                f"The account “{account.name}” was changed at the same time:"
+                " check it and try again."
+            )
+        trail.note(
+            workspace_id,
+            actor=actor,
+            action="account.updated",
+            subject=f"account {account.pk}",
+            data={"settings": sorted(changes), "anew": is_anew},
+        )
+
+
+def merge_settings(stored: Settings, changes: Settings) -> dict[str, object]:
+    """The settings after the changes; nested groups are merged too."""
+    merged = dict(stored)
+    for name, value in changes.items():
+        present = merged.get(name)
+        if value is None:
+            merged.pop(name, None)
+        elif isinstance(value, Mapping) and isinstance(present, Mapping):
+            merged[name] = merge_settings(present, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def check_settings(kind: str, settings: Settings) -> None:
+    """Lets the provider validate its settings; names all invalid ones and repeats no value."""
+    errors = list_setting_errors(lambda: registry.vendor(kind).build(settings))
+    if errors:
+        raise InvalidSettingsError(
+            f"Invalid settings for an account of kind {kind}: {'; '.join(errors)}."
+            " Correct them and try again."
+        )
+
+
+def list_setting_errors(build: Callable[[], object]) -> list[str]:
+    try:
+        build()
+    except ValidationError as error:
+        # Without inputs and context: a refusal repeats no value.
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
+        return [_describe_error(item["loc"], item["msg"]) for item in errors]
+    return []
+
+
+def _describe_error(location: tuple[int | str, ...], message: str) -> str:
+    text = message.removeprefix("Value error, ")
+    return f"{'.'.join(map(str, location))}: {text}" if location else text

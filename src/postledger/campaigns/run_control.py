@@ -1,0 +1,178 @@
+"""Changes the state of runs: pause, resume, cancel, retry, close, end. Each is idempotent."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import batched
+from typing import ClassVar
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from postledger.accounts import trail
+from postledger.campaigns import progress, states
+from postledger.campaigns.launching import find_run
+from postledger.campaigns.models import Run
+from postledger.campaigns.states import Ending, RunState
+from postledger.deliveries import ledger, queries, undecided
+from postledger.deliveries.entries import SeenDelivery
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from postledger.lib import wake
+from postledger.lib.errors import ConflictError
+
+SYSTEM = "postledger"
+ENDED_AT_ONCE = 1_000
+_RETRIED_AT_ONCE = 500
+
+
+class RunOverError(ConflictError):
+    code: ClassVar[str] = "run_over"
+
+
+class RunBusyError(ConflictError):
+    code: ClassVar[str] = "run_busy"
+
+
+def pause_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:
+    """Afterwards only armed windows are sent; planning goes on, because it sends nothing."""
+    run = find_run(workspace_id, run_id)
+    _check_live(run)
+    with transaction.atomic():
+        if ledger.hold(run.stream_id, reason=Reason.PAUSED, actor=actor):
+            _log(run, "campaign.paused", actor)
+
+
+def resume_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:
+    run = find_run(workspace_id, run_id)
+    _check_live(run)
+    with transaction.atomic():
+        if ledger.release(run.stream_id):
+            _log(run, "campaign.resumed", actor)
+    wake.notify(run.stream_id)
+
+
+def cancel_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:
+    """For good: nothing more is handed over, and waiting mail is booked as cancelled."""
+    run = find_run(workspace_id, run_id)
+    if _is_cancelled(run):
+        return
+    _check_live(run)
+    with transaction.atomic():
+        if ledger.cancel(run.stream_id, actor=actor):
+            _log(run, "campaign.cancelled", actor)
+
+
+def retry_failed(workspace_id: int, run_id: UUID, *, code: str | None = None, actor: str) -> int:
+    """Requeues the failures of one code, or all of them; returns how many.
+
+    Concurrent calls requeue each failure once: a mail that changed since it was read is skipped.
+    After a crash in between, a repeated call requeues the remaining failures.
+    """
+    run = find_run(workspace_id, run_id)
+    if _is_cancelled(run):
+        raise _run_over(run)
+    requeued, after = 0, -1
+    while failed := undecided.find_undecided(
+        run.stream_id, State.FAILED, after=after, code=code, limit=_RETRIED_AT_ONCE
+    ):
+        after = failed[-1].position
+        seen = [SeenDelivery(mail.position, mail.last_try) for mail in failed]
+        with transaction.atomic():
+            # Locked, so that nobody closes the run because nothing waits.
+            _lock(run)
+            count = len(ledger.requeue(run.stream_id, seen, actor=actor))
+            if count:
+                _reopen(run)
+            requeued += count
+    if requeued:
+        _log(run, "campaign.retried", actor, requeued=requeued)
+        wake.notify(run.stream_id)
+    return requeued
+
+
+def close_run(workspace_id: int, run_id: UUID, *, actor: str, now: datetime) -> None:
+    """Ends a run with its failures and doubts, by a person's decision."""
+    run = find_run(workspace_id, run_id)
+    with transaction.atomic():
+        run = _lock(run)
+        if run.ended_as == Ending.CLOSED:
+            return
+        _check_live(run)
+        current = progress.find_progress(workspace_id, run_id, now=now)
+        if current.state is RunState.SENT:
+            return  # without a failure it ends by itself
+        if current.planned_at is None or current.waiting:
+            raise RunBusyError(
+                f"The run is {current.state.value}, and {current.waiting:,} mails have no result"
+                " yet. Cancel it, or wait until all have one; then it can be closed."
+            )
+        _end(run, Ending.CLOSED, actor)
+
+
+def end_finished_runs() -> int:
+    """Ends every run whose books balance without an open decision; returns how many."""
+    live = Run.objects.filter(ended_at=None, planned_at__isnull=False).order_by("launched_at")
+    # Without the snapshot, which may be large.
+    slim = live.only("workspace_id", "stream_id", "planned_at", "ended_as")
+    chunks = batched(slim.iterator(chunk_size=ENDED_AT_ONCE), ENDED_AT_ONCE)
+    return sum(map(_end_finished, chunks))
+
+
+def _end_finished(runs: Sequence[Run]) -> int:
+    """Reads the books of all runs together: a run that nobody closes is read again for ever."""
+    stream_ids = [run.stream_id for run in runs]
+    books, streams = queries.read_books(stream_ids), queries.find_streams(stream_ids)
+    ended = 0
+    for run in runs:
+        is_cancelled = queries.is_cancelled(streams.get(run.stream_id))
+        ending = states.ending_of(
+            progress.facts(run, books[run.stream_id], is_cancelled=is_cancelled, is_held=False)
+        )
+        if ending is not None:
+            with transaction.atomic():
+                ended += _end(run, ending, SYSTEM)
+    return ended
+
+
+def _end(run: Run, ending: Ending, actor: str) -> bool:
+    live = Run.objects.filter(pk=run.pk, ended_at=None)
+    if not live.update(ended_at=Now(), ended_as=ending.value, ended_by=actor):
+        return False
+    _log(run, f"campaign.{ending.value}", actor)
+    return True
+
+
+def _lock(run: Run) -> Run:
+    return Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+
+
+def _reopen(run: Run) -> None:
+    ended = Run.objects.filter(pk=run.pk, ended_at__isnull=False)
+    ended.update(ended_at=None, ended_as=None, ended_by="")
+
+
+def _check_live(run: Run) -> None:
+    """Reopens an ended run whose mail was requeued by other means; refuses one without."""
+    if run.ended_at is None:
+        return
+    if not queries.read_books([run.stream_id])[run.stream_id].waiting:
+        raise _run_over(run)
+    _reopen(run)
+
+
+def _is_cancelled(run: Run) -> bool:
+    return queries.is_cancelled(queries.find_stream(run.stream_id))
+
+
+def _run_over(run: Run) -> RunOverError:
+    return RunOverError(
+        f"The run is over: it was {run.ended_as or Ending.CANCELLED.value}."
+        " Send to the remaining recipients, or launch another campaign."
+    )
+
+
+def _log(run: Run, action: str, actor: str, **data: int) -> None:
+    trail.note(
+        run.workspace_id, actor=actor, action=action, subject=f"run {run.pk}", data=dict(data)
+    )

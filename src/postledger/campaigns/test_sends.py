@@ -1,0 +1,106 @@
+"""Tests of a campaign: to a few named addresses, never to its audience."""
+
+import re
+from collections import Counter
+from typing import ClassVar
+
+import structlog
+
+from postledger.campaigns.models import Run
+from postledger.contacts import queries
+from postledger.contacts.models import Contact
+from postledger.deliveries import ledger
+from postledger.deliveries.entries import NewDelivery
+from postledger.lib.errors import RefusedError
+from postledger.mailing import snapshot, stream_letters
+from postledger.mailing.models import Variant
+from postledger.mailing.snapshot import ByLocale, LetterChoice
+from postledger.providers import addresses
+
+MAX_ADDRESSES = 100
+
+_SEPARATOR = re.compile(r"[,;\s]+")
+_log = structlog.get_logger(__name__)
+
+
+class NoTestAddressError(RefusedError):
+    code: ClassVar[str] = "test_emails_empty"
+
+
+class NoTestLetterError(RefusedError):
+    code: ClassVar[str] = "test_letter_missing"
+
+
+def parse_addresses(text: str) -> tuple[str, ...]:
+    """The addresses in a text, each once, in their order; invalid ones are logged and left out."""
+    parsed: dict[str, str] = {}
+    invalid = 0
+    for word in filter(None, _SEPARATOR.split(text)):
+        try:
+            address = addresses.canonical(word)
+        except addresses.InvalidAddressError:
+            invalid += 1
+            continue
+        parsed.setdefault(address.lower(), address)
+    if invalid:
+        _log.warning("test_addresses_invalid", count=invalid)
+    if not parsed:
+        raise NoTestAddressError(
+            "There is no address to send a test to. Name some, or set the workspace's test"
+            " addresses with postledger workspace tests."
+        )
+    if len(parsed) > MAX_ADDRESSES:
+        _log.warning("test_addresses_too_many", count=len(parsed) - MAX_ADDRESSES)
+    return tuple(parsed.values())[:MAX_ADDRESSES]
+
+
+def plan_test(run: Run, choice: LetterChoice, test_addresses: tuple[str, ...]) -> None:
+    """Writes the mails of a test in the caller's transaction.
+
+    A contact gets its own values; other recipients get each variable's name. Addresses without a
+    letter are counted as excluded.
+    """
+    contacts = queries.find_contacts(run.workspace_id, test_addresses)
+    variants = {
+        address: _variant(run, choice, contacts.get(address.lower())) for address in test_addresses
+    }
+    letters = stream_letters.resolve_letters(
+        run.letter_stream, choice, set(variants.values()), launched_at=run.launched_at
+    )
+    lines = [
+        NewDelivery(
+            address,
+            dedupe_key=address.lower(),
+            variables=_values(choice, contacts.get(address.lower())),
+            letter=number,
+        )
+        for address in sorted(test_addresses, key=str.lower)
+        if (number := letters[variants[address]]) is not None
+    ]
+    without_letter = Variant.objects.filter(stream_id=run.stream_id, letter=None)
+    codes = dict(without_letter.values_list("variant", "code"))
+    excluded = Counter(codes[variant] for variant in variants.values() if variant in codes)
+    if not lines:
+        raise NoTestLetterError(
+            f"There is no letter for any of these addresses ({', '.join(sorted(excluded))}): the"
+            " content is for other places or languages. Name a contact that gets it, or add content"
+            " for everybody."
+        )
+    Run.objects.filter(pk=run.pk).update(excluded=excluded)
+    ledger.enqueue(run.stream_id, lines)
+
+
+def _variant(run: Run, choice: LetterChoice, contact: Contact | None) -> str:
+    if isinstance(choice, ByLocale):
+        return (contact.locale or "") if contact else choice.fallback or next(iter(choice.numbers))
+    places = set(snapshot.list_places(choice, now=run.launched_at))
+    return " ".join(sorted(places.intersection(contact.ocd_ids))) if contact else ""
+
+
+def _values(choice: LetterChoice, contact: Contact | None) -> dict[str, object]:
+    if contact is None:
+        return {name: f"[{name}]" for name in ("name", *choice.names)}
+    given = contact.attributes
+    values = {name: given[name] for name in choice.names if name in given}
+    from_name = {"from_name": contact.from_name} if contact.from_name else {}
+    return {**values, "name": contact.name, **from_name}

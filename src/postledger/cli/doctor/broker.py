@@ -1,0 +1,105 @@
+"""Checks RabbitMQ and Redis: login, queues and eviction."""
+
+from collections.abc import Iterator
+
+from amqp.exceptions import AccessRefused, AMQPError, NotAllowed, NotFound, PreconditionFailed
+from django.conf import settings
+from kombu import Connection, Queue
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
+from redis.retry import Retry
+
+from postledger.cli.doctor.findings import Finding, ok, problem, warning
+from postledger.lib import queues
+
+CONNECT_SECONDS = 3.0
+
+
+def check_broker() -> Iterator[Finding]:
+    url = settings.CELERY_BROKER_URL
+    if url.startswith("redis"):
+        yield from _check_redis_server("broker", url, variable="BROKER_URL")
+    else:
+        yield from _check_rabbitmq(url)
+
+
+def _check_rabbitmq(url: str) -> Iterator[Finding]:
+    with Connection(url, connect_timeout=CONNECT_SECONDS) as connection:
+        try:
+            connection.connect()
+        except AccessRefused:
+            message = "RabbitMQ refuses the login."
+            yield problem("broker", message, "Correct user and password in BROKER_URL.")
+        except NotAllowed:
+            host = connection.virtual_host
+            message = f"RabbitMQ has no virtual host {host} for this user."
+            remedy = f"Run rabbitmqctl add_vhost {host} and rabbitmqctl set_permissions -p {host}."
+            yield problem("broker", message, remedy)
+        except (AMQPError, OSError) as error:
+            message = f"RabbitMQ does not answer ({type(error).__name__})."
+            yield problem("broker", message, "Start RabbitMQ, or correct BROKER_URL.")
+        else:
+            yield from _check_queues(connection)
+
+
+def _check_queues(connection: Connection) -> Iterator[Finding]:
+    declared = [declare(settings.QUEUE_PREFIX) for declare in (queues.wake_ups, queues.upkeep)]
+    findings = [finding for queue in declared for finding in _check_queue(connection, queue)]
+    yield from findings or [ok("broker", "RabbitMQ answers, and its queues are correct.")]
+
+
+def _check_queue(connection: Connection, queue: Queue) -> Iterator[Finding]:
+    """Declares passively first, so that the check creates no queue.
+
+    A refused declaration closes its channel: each declaration gets its own.
+    """
+    try:
+        with connection.channel() as channel:
+            queue.bind(channel).queue_declare(passive=True)
+        with connection.channel() as channel:
+            queue.bind(channel).queue_declare()
+    except NotFound:
+        message = f"RabbitMQ has no queue {queue.name} yet: no worker has declared it."
+        yield warning("broker", message, "Start a worker, which declares it: postledger worker.")
+    except PreconditionFailed:
+        message = f"The queue {queue.name} has another type than workers declare, and stops them."
+        remedy = f"Run rabbitmqctl delete_queue {queue.name}, then restart the workers."
+        yield problem("broker", message, remedy)
+
+
+def check_redis() -> Iterator[Finding]:
+    yield from _check_redis_server("redis", settings.REDIS_URL, variable="REDIS_URL")
+
+
+def _check_redis_server(subject: str, url: str, *, variable: str) -> Iterator[Finding]:
+    """`variable` is the environment variable that holds the address."""
+    client = Redis.from_url(
+        url,
+        socket_connect_timeout=CONNECT_SECONDS,
+        socket_timeout=CONNECT_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
+    try:
+        with client:
+            client.ping()
+            memory = client.info("memory")
+        yield judge_eviction(subject, str(memory["maxmemory_policy"]), int(memory["maxmemory"]))
+    except (AuthenticationError, NoPermissionError):
+        remedy = f"Correct user and password in {variable}."
+        yield problem(subject, "Redis refuses the login.", remedy)
+    except RedisError as error:
+        remedy = f"Start Redis, or correct {variable}."
+        yield problem(subject, f"Redis does not answer ({type(error).__name__}).", remedy)
+
+
+def judge_eviction(subject: str, policy: str, maxmemory: int) -> Finding:
+    """A limit starts again from zero when Redis evicts its counter."""
+    if policy == "noeviction":
+        return ok(subject, "Redis answers and evicts nothing.")
+    remedy = "Run redis-cli config set maxmemory-policy noeviction, and set it in redis.conf too."
+    if maxmemory:
+        message = f"Redis drops keys when its memory is full: its maxmemory-policy is {policy}."
+        return problem(subject, message, remedy)
+    message = f"Redis will drop keys once maxmemory is set: its maxmemory-policy is {policy}."
+    return warning(subject, message, remedy)

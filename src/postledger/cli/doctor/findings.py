@@ -1,0 +1,37 @@
+"""The result of one check: its level, a message, and the remedy."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.core.checks import ERROR, CheckMessage
+
+
+class Level(StrEnum):
+    OK = "ok"
+    WARNING = "warning"  # mail is sent, but an operator should look
+    PROBLEM = "problem"  # mail is not sent, or could be lost or sent twice
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    subject: str  # one word for the examined thing
+    level: Level
+    message: str  # one sentence
+    remedy: str = ""  # one sentence; empty only when the level is ok
+
+
+def ok(subject: str, message: str) -> Finding:
+    return Finding(subject, Level.OK, message)
+
+
+def warning(subject: str, message: str, remedy: str) -> Finding:
+    return Finding(subject, Level.WARNING, message, remedy)
+
+
+def problem(subject: str, message: str, remedy: str) -> Finding:
+    return Finding(subject, Level.PROBLEM, message, remedy)
+
+
+def from_system_check(subject: str, message: CheckMessage) -> Finding:
+    level = problem if message.level >= ERROR else warning
+    return level(subject, str(message.msg), message.hint or "Run postledger check.")

@@ -1,0 +1,124 @@
+"""Checks that there are senders, and that their provider accounts can be used."""
+
+import asyncio
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.core.exceptions import ImproperlyConfigured
+from pydantic import ValidationError
+
+from postledger.accounts import queries
+from postledger.accounts.models import Sender, Workspace
+from postledger.cli.doctor.findings import Finding, ok, problem
+from postledger.lib.errors import RefusedError
+from postledger.lib.secrets import UnsealableError
+from postledger.observability import masking
+from postledger.providers import registry
+from postledger.providers.base import FailedCheck
+
+MOST_ACCOUNTS = 50  # thousands of logins would look like an attack
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account that a sender uses, by the names that commands take."""
+
+    workspace: str
+    name: str
+    kind: str
+    sender_id: int
+
+    @property
+    def title(self) -> str:
+        return f"The account {self.name} of {self.workspace}"
+
+    @property
+    def update(self) -> str:
+        return _command("account", "update", self.workspace, self.name)
+
+
+def check_senders() -> Iterator[Finding]:
+    if not Workspace.objects.exists():
+        yield problem("senders", "There is no workspace.", "Run postledger setup.")
+    elif not Sender.objects.exists():
+        remedy = "Run postledger sender create WORKSPACE ADDRESS --smtp HOST:PORT."
+        yield problem("senders", "There is no sender.", remedy)
+    else:
+        yield from _check_unattached()
+        yield from _check_accounts(_accounts_in_use())
+
+
+def _check_unattached() -> Iterator[Finding]:
+    waiting = Sender.objects.filter(account=None).order_by("pk")
+    for workspace, address in waiting.values_list("workspace__name", "address")[:MOST_ACCOUNTS]:
+        command = _command("sender", "attach", workspace)
+        yield problem(
+            "senders",
+            f"{address} of {workspace} has no provider account, so its mail waits.",
+            f"Run {command} ADDRESS --account NAME.",
+        )
+
+
+def _accounts_in_use() -> list[Account]:
+    one_each = Sender.objects.exclude(account=None).order_by("account_id", "pk")
+    rows = one_each.distinct("account_id").values_list(
+        "workspace__name", "account__name", "account__kind", "pk"
+    )
+    return [Account(*row) for row in rows[:MOST_ACCOUNTS]]
+
+
+def _check_accounts(accounts: Sequence[Account]) -> Iterator[Finding]:
+    opened = [(account, _open(account)) for account in accounts]
+    useless = [result for _, result in opened if isinstance(result, Finding)]
+    useless += asyncio.run(
+        _check([(account, result) for account, result in opened if not isinstance(result, Finding)])
+    )
+    yield from useless
+    if accounts and not useless:
+        names = ", ".join(account.name for account in accounts)
+        yield ok("senders", f"All accounts in use work: {names}.")
+
+
+def _open(account: Account) -> Mapping[str, object] | Finding:
+    """Opens the sealed settings, and has the provider validate them."""
+    try:
+        outgoing = queries.outgoing(account.sender_id)
+        settings = outgoing.settings if outgoing else {}
+        registry.build(account.kind, settings)
+    except ValidationError as error:
+        wrong = sorted({".".join(map(str, item["loc"])) or "all" for item in error.errors()})
+        message = f"{account.title} has invalid settings: {', '.join(wrong)}."
+        return problem("senders", message, f"Run {account.update} --set NAME=VALUE.")
+    except (UnsealableError, ImproperlyConfigured):
+        remedy = (
+            "Add the old key to SECRET_KEY_PREVIOUS and run postledger account reseal, or enter"
+            f" all settings again: {account.update} --anew --set NAME=VALUE."
+        )
+        message = f"{account.title} cannot be unsealed: it was sealed under another SECRET_KEY."
+        return problem("senders", message, remedy)
+    except RefusedError as refused:
+        return problem("senders", f"{account.title}: {refused}", "Attach its senders to another.")
+    return settings
+
+
+async def _check(accounts: Sequence[tuple[Account, Mapping[str, object]]]) -> list[Finding]:
+    checks = [registry.vendor(account.kind).check(settings) for account, settings in accounts]
+    results = await asyncio.gather(*checks)
+    return [
+        _refused(account, failed)
+        for (account, _), failed in zip(accounts, results, strict=True)
+        if failed is not None
+    ]
+
+
+def _refused(account: Account, failed: FailedCheck) -> Finding:
+    changes = [f"--set {name}={name.upper()}" for name in failed.settings]
+    changes += [f"--secret {name}=-" for name in failed.secrets]
+    remedy = f"Run {account.update} {' '.join(changes)}, or repair the server."
+    return problem("senders", f"{account.title} cannot log in: {failed.detail}.", remedy)
+
+
+def _command(*words: str) -> str:
+    """A command as it is typed; a name that is an address stays masked here too."""
+    return shlex.join(["postledger", *map(masking.mask_text, words)])

@@ -1,0 +1,93 @@
+"""Whether the recipients of a window may be mailed: what the gates read before each send."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from postledger.contacts import sql
+from postledger.contacts.states import ContactState, Purpose, SubscriptionState
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """Suppressions, contacts and subscriptions of a window's recipients, and the mail's purpose."""
+
+    suppressed: Mapping[str, str]  # lower-case address → reason, for all mail
+    contacts: Mapping[int, str]  # id → lower-case address; the workspace's own, not deleted
+    left: Mapping[str, str] = field(default_factory=dict)  # as `suppressed`, for the list alone
+    # Of contacts that are not active, and of those that have a subscription to the list.
+    states: Mapping[int, ContactState] = field(default_factory=dict)
+    subscriptions: Mapping[int, SubscriptionState] = field(default_factory=dict)
+    purpose: Purpose = Purpose.NEWS
+
+
+# Served by contacts_suppression_once, the contacts' primary key and contacts_subscription_once,
+# one look-up for each item. OFFSET 0 keeps them look-ups: with a table of some hundred thousand
+# rows the planner reads all of it instead, which took 100 ms where this takes 12.
+_STANDINGS = """
+WITH given AS MATERIALIZED (
+    SELECT contacts_fingerprint((SELECT salt FROM contacts_salt), address) AS hash, number
+    FROM unnest(%(addresses)s::text[]) WITH ORDINALITY AS a (address, number)
+), named AS MATERIALIZED (
+    SELECT id FROM unnest(%(contacts)s::bigint[]) AS c (id)
+), list AS MATERIALIZED (
+    SELECT id FROM contacts_list WHERE workspace_id = %(workspace)s AND key = %(list)s
+)
+SELECT given.number, NULL::bigint, suppression.reason, (suppression.list_id IS NOT NULL)::text, NULL
+FROM given CROSS JOIN LATERAL (
+    SELECT reason, list_id FROM contacts_suppression
+    WHERE workspace_id = %(workspace)s AND address_hash = given.hash
+      AND (list_id IS NULL OR list_id = (SELECT id FROM list))
+    OFFSET 0
+) AS suppression
+UNION ALL
+SELECT NULL, contact.id, contact.address, contact.state, subscription.state
+FROM named CROSS JOIN LATERAL (
+    SELECT id, address, state FROM contacts_contact
+    WHERE id = named.id AND workspace_id = %(workspace)s AND deleted_at IS NULL
+    OFFSET 0
+) AS contact LEFT JOIN LATERAL (
+    SELECT CASE WHEN state = 'active' AND snooze_until > statement_timestamp() THEN 'paused'
+           ELSE state END AS state
+    FROM contacts_subscription
+    WHERE contact_id = named.id AND list_id = (SELECT id FROM list)
+    OFFSET 0
+) AS subscription ON true
+"""
+
+
+def read_standings(
+    workspace_id: int,
+    addresses: Sequence[str],
+    contact_ids: Sequence[int],
+    *,
+    list_key: str | None = None,
+    purpose: Purpose = Purpose.NEWS,
+) -> Standings:
+    """The standings of up to 1,000 recipients, towards all mail and towards one list.
+
+    PostgreSQL alone decides whether two addresses are the same, as its constraints do, so each
+    result has the address that was given. Addresses are given as `providers.addresses.canonical`
+    writes them, which is how they are stored.
+    """
+    params = {
+        "workspace": workspace_id,
+        "addresses": list(addresses),
+        "contacts": list(contact_ids),
+        "list": list_key,
+    }
+    suppressed: dict[str, str] = {}
+    left: dict[str, str] = {}
+    contacts: dict[int, str] = {}
+    states: dict[int, ContactState] = {}
+    subscriptions: dict[int, SubscriptionState] = {}
+    for number, contact_id, text, flag_or_state, subscription in sql.rows(_STANDINGS, params):
+        if number is not None:
+            reasons = left if flag_or_state == "true" else suppressed
+            reasons[addresses[number - 1].lower()] = text
+            continue
+        contacts[contact_id] = text.lower()
+        if flag_or_state != ContactState.ACTIVE:
+            states[contact_id] = ContactState(flag_or_state)
+        if subscription is not None:
+            subscriptions[contact_id] = SubscriptionState(subscription)
+    return Standings(suppressed, contacts, left, states, subscriptions, purpose)

@@ -1,7 +1,0 @@
-from django.db import migrations
-
-
-class Migration(migrations.Migration):
-    dependencies = [("accounts", "0005_closed"), ("content", "0001_initial")]
-
-    operations = [migrations.RunSQL("SELECT close_tables('content')", migrations.RunSQL.noop)]

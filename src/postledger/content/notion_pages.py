@@ -1,0 +1,82 @@
+"""Reads and writes pages of Notion with a workspace's token, and keeps their pictures."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+from uuid import UUID
+
+from django.conf import settings
+
+from postledger.accounts import integrations
+from postledger.accounts.integrations import NotionSettings
+from postledger.content.notion import client, pages
+from postledger.content.notion.album import NOTION_ORIGINS, Album, UnavailableError
+from postledger.content.notion.pages import Keep, Page
+from postledger.content.notion.writing import Writer
+from postledger.content.rendering.footer import Footer
+from postledger.content.rendering.letter import Script
+from postledger.content.rendering.source import make_fragment_script
+from postledger.lib.errors import RefusedError
+from postledger.lib.secrets import UnsealableError
+
+
+class NotionNotSetUpError(RefusedError):
+    code: ClassVar[str] = "notion_not_set_up"
+
+
+def parse_page_id(written: str) -> UUID:
+    """The id of a page in any spelling; raises PageNotFoundError for an invalid id."""
+    return UUID(client.canonical(written))
+
+
+def require_notion(workspace_id: int) -> NotionSettings:
+    """The Notion integration of a workspace; raises NotionNotSetUpError if it has none."""
+    try:
+        notion = integrations.notion(workspace_id)
+    except UnsealableError:
+        raise NotionNotSetUpError(
+            "The workspace's integration notion cannot be opened: it was sealed under another"
+            " SECRET_KEY. postledger doctor says what to do."
+        ) from None
+    if notion is None:
+        raise NotionNotSetUpError(
+            "The workspace has no Notion integration. Create one in Notion, share the page with it,"
+            " and run postledger integration set WORKSPACE notion --secret token=FILE."
+        )
+    return notion
+
+
+def read_page(notion: NotionSettings, page_id: str) -> Page:
+    """Raises RefusedError when Notion does not show the page."""
+    with client.connect(notion.token, base_url=settings.NOTION_URL) as reader:
+        return pages.read(reader, page_id, keep=_choose_keep())
+
+
+@contextmanager
+def open_writer(notion: NotionSettings) -> Iterator[Writer]:
+    """A writer inside the block, which keeps to Notion's rate limit."""
+    with client.connect(notion.token, base_url=settings.NOTION_URL) as reader:
+        yield reader.writer()
+
+
+def make_script(page: Page, *, locale: str, footer: Footer | None) -> Script:
+    return make_fragment_script(
+        page.mailout.subject, html=page.html, text=page.text, locale=locale, footer=footer
+    )
+
+
+def _choose_keep() -> Keep:
+    if not (settings.PICTURES_FOLDER and settings.PICTURES_URL):
+        return _refuse_picture
+    folder = Path(settings.PICTURES_FOLDER)
+    # The host of the API may serve files, too.
+    origins = NOTION_ORIGINS | {settings.NOTION_URL.rstrip("/")}
+    return Album(folder, base_url=settings.PICTURES_URL, origins=origins).keep
+
+
+def _refuse_picture(_url: str) -> str:
+    raise UnavailableError(
+        "There is no folder for pictures, and Notion's own URLs of them expire after an hour."
+        " Set PICTURES_FOLDER and PICTURES_URL."
+    )

@@ -1,0 +1,75 @@
+"""The footer of mail that people can unsubscribe from: the sender, its address, and the link."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import ClassVar, Self
+
+from postledger.lib.errors import RefusedError
+
+# Marks the place for the footer in our layout.
+PLACE = "<!--footer-->"
+# In a document with a layout of its own, the footer brings its own style.
+_COLUMN = (
+    '<div style="max-width:600px;margin:0 auto;padding:16px 24px;'
+    'font:13px/20px Arial,sans-serif;color:#6b7280">'
+)
+_END = "</body>"
+
+
+class FooterEnvMissingError(RefusedError):
+    code: ClassVar[str] = "footer_env_missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    org_name: str
+    org_address: str
+
+    @classmethod
+    def require(
+        cls, *, org_name: str, org_address: str, unsubscribe_base_url: str, has_secret: bool
+    ) -> Self:
+        """Raises FooterEnvMissingError when a part is missing: no mail goes without a footer."""
+        parts = {
+            "ORG_NAME": org_name.strip(),
+            "ORG_ADDRESS": org_address.strip(),
+            "UNSUBSCRIBE_BASE_URL": unsubscribe_base_url.strip(),
+            "UNSUBSCRIBE_SECRET": has_secret,
+        }
+        missing = [name for name, value in parts.items() if not value]
+        if missing:
+            raise FooterEnvMissingError(
+                f"The footer lacks {', '.join(missing)}, and no mail of this kind goes without one."
+                " Set UNSUBSCRIBE_SECRET in the environment,"
+                " and the other parts with postledger workspace footer."
+            )
+        return cls(org_name.strip(), org_address.strip())
+
+    def render(self, link: str) -> tuple[str, str]:
+        """The footer as HTML and as text."""
+        sender = f"{self.org_name} — {self.org_address}"
+        html = f'<hr><p>{escape(sender)}</p><p><a href="{escape(link)}">Unsubscribe</a></p>'
+        return html, f"\n--\n{sender}\nUnsubscribe: {link}"
+
+    def render_liquid(self) -> tuple[str, str]:
+        """The footer as parts of a letter, which is filled with each recipient's own link."""
+        return Footer(_literal(self.org_name), _literal(self.org_address)).render(
+            "{{ unsubscribe_url }}"
+        )
+
+
+def insert(html: str, footer: str) -> str:
+    """The HTML with the footer at its place in our layout, or else at the end."""
+    # The last place: an author may have written the same comment further up, to hide it there.
+    before, place, after = html.rpartition(PLACE)
+    if place:
+        return before + footer + after
+    at = html.lower().rfind(_END)
+    if at < 0:
+        return html + footer
+    return f"{html[:at]}{_COLUMN}{footer}</div>{html[at:]}"
+
+
+def _literal(text: str) -> str:
+    """As Liquid that prints the text: an organisation's name is not a template."""
+    return f"{{% raw %}}{text}{{% endraw %}}" if "{" in text else text

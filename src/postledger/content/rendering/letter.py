@@ -1,0 +1,203 @@
+"""A letter: content compiled once, and filled in for each recipient.
+
+Filling in is a pure function of the letter and one recipient's values: the same give the same
+texts, at any time and in any process.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from typing import ClassVar
+
+from postledger.content import checks
+from postledger.content.checks import Finding, FindingsError
+from postledger.content.rendering import footer, html_tokens
+from postledger.content.rendering.compiled_template import (
+    CompiledTemplate,
+    InvalidTemplateError,
+    MissingVariableError,
+    RenderError,
+    Values,
+    Variable,
+    join,
+    without_liquid,
+)
+from postledger.content.rendering.footer import Footer
+from postledger.content.rendering.html_tokens import Kind, Token
+from postledger.providers.mime import Filling
+from postledger.providers.patterns import Pattern
+
+# The variables that every recipient has, in every letter.
+GIVEN = frozenset({"email", "from_name", "name", "unsubscribe_url"})
+
+_DIGEST_VERSION = "letter 1"  # changes with the meaning of a script
+_SPACES = re.compile(r"\s+")
+_OUR_LINKS = frozenset({"unsubscribe_url"})
+# Two characters that mean nothing, around the number of a placeholder.
+_MARK = re.compile("\ue000([0-9]+)\ue001")
+_OPENED = re.compile("<[/!?]?\ue000")  # would be the name of a tag
+_NO_MARKS = {0xE000: None, 0xE001: None}
+# fmt: off
+_URLS = frozenset({
+    "action", "background", "cite", "data", "formaction", "href", "longdesc", "poster", "src",
+    "xlink:href",
+})
+# fmt: on
+_SAFE_URL = re.compile(r"\s*+(?:https?://|mailto:|tel:)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A letter as it is stored: all the work is done but the Liquid."""
+
+    subject: str
+    html: str
+    text: str
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+    def digest(self) -> bytes:
+        """Equal only for letters that give everybody the same mail."""
+        written = json.dumps([_DIGEST_VERSION, asdict(self)], sort_keys=True, separators=(",", ":"))
+        return sha256(written.encode()).digest()
+
+    def with_footer(self, added: Footer) -> "Script":
+        """The letter with its footer, in both parts; each recipient has a link of their own."""
+        html, text = added.render_liquid()
+        return replace(self, html=footer.insert(self.html, html), text=self.text + text)
+
+
+class LetterError(FindingsError):
+    """The content cannot be sent to anybody; its findings say why."""
+
+    code: ClassVar[str] = "invalid_template"
+
+
+class Letter:
+    """A script, ready to be filled in; making one is the expensive part."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self._subject, self._html, self._text = _compile(script)
+        urls, unsafe = _inspect_placeholders(self._html.literals)
+        findings = [*_static_findings(script), *unsafe, *self._undeclared()]
+        if findings:
+            raise LetterError(findings)
+        self.digest = script.digest()
+        self.html_pattern = Pattern("html", self._html.literals)
+        self.text_pattern = Pattern("plain", self._text.literals)
+        self._urls = tuple(
+            number for number in sorted(urls) if not _is_our_link(self._html, number)
+        )
+        self._defaults: dict[str, object] = dict.fromkeys(script.optional)
+        self._html_bytes = sum(len(literal.encode()) for literal in self._html.literals)
+
+    def fill(self, values: Values) -> Filling:
+        """Raises RefusedError where a value is missing, or where the mail must not be sent."""
+        given = {**self._defaults, **values}
+        for name in self.script.required:
+            if given.get(name) is None:
+                raise MissingVariableError(name)
+        filled = Filling(self._fill_subject(given), self._text.fill(given), self._html.fill(given))
+        self._check(filled)
+        return filled
+
+    def join(self, filled: Filling) -> tuple[str, str]:
+        """The HTML and the text in one piece each."""
+        return join(self._html.literals, filled.html), join(self._text.literals, filled.text)
+
+    def _fill_subject(self, values: Values) -> str:
+        if not self._subject.holes:
+            return self._subject.literals[0].strip()
+        # A value may hold line ends; the subject is one line.
+        return _SPACES.sub(" ", self._subject.text(values)).strip()
+
+    def _check(self, filled: Filling) -> None:
+        for number in self._urls:
+            if not _SAFE_URL.match(filled.html[number]):
+                raise RenderError(
+                    "A variable is used as a link, and its value is not the address of a page."
+                    " Give it one that begins with https:// or mailto:."
+                )
+        findings = checks.check_subject(filled.subject) if self._subject.holes else []
+        most_bytes = self._html_bytes + 4 * sum(map(len, filled.html))
+        # Conditions and loops may put any markup together: the joined HTML is checked.
+        if not self._html.is_plain or most_bytes > checks.MAX_HTML_BYTES:
+            findings += checks.check_html(join(self._html.literals, filled.html))
+        if findings:
+            raise LetterError(findings)
+
+    def _undeclared(self) -> list[Finding]:
+        declared = GIVEN.union(self.script.required, self.script.optional)
+        used = self._subject.names | self._html.names | self._text.names
+        return [
+            Finding("unknown_variable", name, f"Declare the variable {name}, or correct its name.")
+            for name in sorted(used - declared)
+        ]
+
+
+def _compile(script: Script) -> tuple[CompiledTemplate, CompiledTemplate, CompiledTemplate]:
+    findings: list[Finding] = []
+    compiled: list[CompiledTemplate] = []
+    for place in ("subject", "html", "text"):
+        try:
+            compiled.append(CompiledTemplate(getattr(script, place), is_html=place == "html"))
+        except InvalidTemplateError as invalid:
+            findings.append(invalid.finding(place))
+    if findings:
+        raise LetterError(findings)
+    subject, html, text = compiled
+    return subject, html, text
+
+
+def _static_findings(script: Script) -> list[Finding]:
+    """The problems that no values can solve."""
+    subject = without_liquid(script.subject)
+    has_liquid = bool(script.subject.strip()) and subject != script.subject
+    return [
+        *([] if has_liquid else checks.check_subject(subject.strip())),
+        *checks.check_html(without_liquid(script.html)),
+    ]
+
+
+def _is_our_link(html: CompiledTemplate, number: int) -> bool:
+    hole = html.holes[number]
+    return isinstance(hole, Variable) and hole.path[0] in _OUR_LINKS
+
+
+def _inspect_placeholders(literals: Sequence[str]) -> tuple[set[int], list[Finding]]:
+    """The numbers of the placeholders at which a URL begins, and those that escaping leaves unsafe.
+
+    A value is unsafe where it could become a name, or end at a space.
+    """
+    parts = [literals[0].translate(_NO_MARKS)]
+    for number, literal in enumerate(literals[1:]):
+        parts += (f"\ue000{number}\ue001", literal.translate(_NO_MARKS))
+    html = "".join(parts)
+    urls: set[int] = set()
+    unsafe = [match.start() for match in _OPENED.finditer(html)]
+    for tag in html_tokens.tags_of_every_reading(html):
+        # A broken tag is a finding of the checks.
+        if tag.kind is Kind.OPENING:
+            urls.update(_urls(html, tag))
+            unsafe += [tag.start] if _is_unsafe(html, tag) else []
+    places = dict.fromkeys(f"html, line {html.count('\n', 0, offset) + 1}" for offset in unsafe)
+    remedy = "Put quotes around the attribute's value, and use no variable in a name."
+    return urls, [Finding("variable_unquoted", place, remedy) for place in places]
+
+
+def _urls(html: str, tag: Token) -> Iterator[int]:
+    for attribute in html_tokens.attributes(html, tag):
+        first = _MARK.match(attribute.decoded(html).lstrip())
+        if attribute.name in _URLS and first:
+            yield int(first[1])
+
+
+def _is_unsafe(html: str, tag: Token) -> bool:
+    return bool(_MARK.search(tag.name)) or any(
+        _MARK.search(attribute.name)
+        or (not attribute.is_quoted and _MARK.search(html, attribute.start, attribute.end))
+        for attribute in html_tokens.attributes(html, tag)
+    )

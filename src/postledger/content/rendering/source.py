@@ -1,0 +1,169 @@
+"""Turns a source in Markdown, MJML or HTML into an HTML document, a text and a letter.
+
+All of them still hold the Liquid, byte for byte as it was written. The same source always gives
+the same result.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import ClassVar, assert_never
+
+from postledger.content import checks
+from postledger.content.checks import Finding, FindingsError
+from postledger.content.rendering import (
+    fragments,
+    html_limits,
+    liquid_markers,
+    liquid_placement,
+    markdown,
+    mjml,
+    plaintext,
+    styles,
+)
+from postledger.content.rendering.footer import PLACE, Footer
+from postledger.content.rendering.letter import Script
+from postledger.content.rendering.liquid_markers import MarkedText
+from postledger.content.rendering.markdown import Rendered
+from postledger.lib.values import UNSTORABLE, is_storable
+
+_BYTE_ORDER_MARK = "\ufeff"
+_DOCUMENT = re.compile(r"<(?:!doctype|html|body)\b", re.IGNORECASE)
+
+
+class Format(StrEnum):
+    MARKDOWN = "markdown"
+    MJML = "mjml"
+    HTML = "html"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A subject and a body as an author wrote them, with Liquid in them."""
+
+    subject: str
+    body: str
+    format: Format
+    text: str = ""  # a text version of its own; otherwise it is made from the body
+    locale: str = "en"
+
+
+class SourceError(FindingsError):
+    """No mail can be made of the source; its findings say why, and where."""
+
+    code: ClassVar[str] = "invalid_source"
+
+
+def make_script(
+    source: Source,
+    *,
+    required: tuple[str, ...] = (),
+    optional: tuple[str, ...] = (),
+    footer: Footer | None = None,
+) -> Script:
+    """Raises SourceError for a source that cannot be read; `Letter` decides whether to send it."""
+    prepared = prepare(source)
+    return _script(Script(source.subject, prepared.html, prepared.text, required, optional), footer)
+
+
+def make_fragment_script(
+    subject: str, *, html: str, text: str, locale: str, footer: Footer | None = None
+) -> Script:
+    """A letter around HTML that we made ourselves from a Notion page, and its text version."""
+    prepared = prepare_fragment(html, text, locale=locale)
+    return _script(Script(subject, prepared.html, prepared.text), footer)
+
+
+def _script(script: Script, footer: Footer | None) -> Script:
+    return (
+        script.with_footer(footer)
+        if footer
+        else replace(script, html=script.html.replace(PLACE, ""))
+    )
+
+
+def prepare(source: Source) -> Rendered:
+    """Raises SourceError for a source that cannot be read, or would lose its Liquid."""
+    _mark(source.subject, place="subject")
+    _mark(source.text, place="text")
+    body = _mark(source.body, place="body")
+    match source.format:
+        case Format.MARKDOWN:
+            prepared = _prepare_markdown(body, source.locale)
+        case Format.MJML:
+            prepared = _prepare_mjml(body, source.locale)
+        case Format.HTML:
+            prepared = _prepare_html(body, source.locale)
+        case never:
+            assert_never(never)
+    return Rendered(prepared.html, source.text or prepared.text)
+
+
+def prepare_fragment(html: str, text: str, *, locale: str) -> Rendered:
+    """The same for HTML that we made ourselves, and its text version."""
+    _mark(text, place="text")
+    fragment = _mark(html, place="html")
+    _refuse(html_limits.findings(fragment.text, marked=fragment))
+    return Rendered(_document(liquid_placement.comment_out(fragment), fragment, locale), text)
+
+
+def _mark(text: str, *, place: str) -> MarkedText:
+    """The text with its Liquid marked; refuses one that is too large before it is parsed."""
+    if not is_storable(text):
+        raise SourceError([Finding("text_unstorable", place, UNSTORABLE)])
+    size = len(text.encode())
+    if size > checks.MAX_HTML_BYTES:
+        code = "text_too_large" if place == "text" else "html_too_large"
+        remedy = f"It has {size} bytes as UTF-8; shorten it to {checks.MAX_HTML_BYTES}."
+        raise SourceError([Finding(code, place, remedy)])
+    return _accepted(liquid_markers.mark_liquid(text.removeprefix(_BYTE_ORDER_MARK), place=place))
+
+
+def _accepted[T](result: T | Finding) -> T:
+    if isinstance(result, Finding):
+        raise SourceError([result])
+    return result
+
+
+def _refuse(findings: Sequence[Finding]) -> None:
+    if findings:
+        raise SourceError(findings)
+
+
+def _prepare_markdown(body: MarkedText, locale: str) -> Rendered:
+    rendered = _accepted(markdown.render(body))
+    return Rendered(_document(rendered.html, body, locale), body.put_back(rendered.text))
+
+
+def _prepare_mjml(body: MarkedText, locale: str) -> Rendered:
+    _refuse(mjml.findings(body))
+    _refuse(styles.findings(body.text, names=frozenset({"mj-style"})))
+    html = body.unhide(_accepted(mjml.render(body, locale=locale)))
+    _refuse(mjml.find_lost(html, marked=body))
+    return _finish(html, body)
+
+
+def _prepare_html(body: MarkedText, locale: str) -> Rendered:
+    _refuse(html_limits.findings(body.text, marked=body))
+    _refuse(list(liquid_placement.find_astray(body)))
+    html = liquid_placement.comment_out(body)
+    if not _DOCUMENT.search(body.text):
+        html = styles.wrap_in_layout(fragments.clean(html, marked=body), locale=locale)
+    _refuse(styles.findings(html))
+    return _finish(body.unhide(styles.inline(html, marked=body)), body)
+
+
+def _document(content: str, marked: MarkedText, locale: str) -> str:
+    wrapped = styles.wrap_in_layout(content, locale=locale)
+    html = marked.unhide(styles.inline(wrapped, marked=marked))
+    _refuse(liquid_placement.find_misplaced(html, marked=marked))
+    return marked.put_back(html)
+
+
+def _finish(html: str, marked: MarkedText) -> Rendered:
+    """Puts the Liquid back, if it is still where it was."""
+    _refuse(html_limits.findings(html, marked=marked))
+    _refuse(liquid_placement.find_misplaced(html, marked=marked))
+    text = plaintext.from_html(html, marked=marked)
+    return Rendered(marked.put_back(html), marked.put_back(text))

@@ -1,0 +1,130 @@
+"""Versions of templates: which are accepted, and the built-in ones."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from postledger.content import checks, locales
+from postledger.content.rendering.letter import Letter
+from postledger.content.rendering.source import Format, Source, make_script
+from postledger.lib.errors import RefusedError
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A template in all its locales, and the variables that fill it."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    fallback_locale: str  # empty: a locale without a text is missing
+    texts: tuple[Source, ...]
+    number: int = 0  # 0 until it is stored
+
+    def locales(self) -> list[str]:
+        return sorted(text.locale for text in self.texts)
+
+    def text(self, locale: str) -> Source:
+        """The text that serves a reader of this locale; refused when no text does."""
+        chosen = locales.choose(locale, available=self.locales(), fallback=self.fallback_locale)
+        return next(text for text in self.texts if text.locale == chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinTemplate:
+    """A template that every workspace sees; its first version has the number 1."""
+
+    key: str
+    name: str
+    versions: tuple[Version, ...]
+
+
+class InvalidVersionError(RefusedError):
+    code = "invalid_template_version"
+
+
+def check_version(version: Version) -> Version:
+    """The version with its locales spelled canonically; refused when no mail can be made of it."""
+    canonical = replace(
+        version,
+        fallback_locale=version.fallback_locale and locales.canonical(version.fallback_locale),
+        texts=tuple(replace(text, locale=locales.canonical(text.locale)) for text in version.texts),
+    )
+    for flaw in _flaws(canonical):
+        raise InvalidVersionError(f"The version was not stored: {flaw}")
+    for text in canonical.texts:
+        for place in ("subject", "body", "text"):
+            checks.refuse_unstorable(place, getattr(text, place))
+        try:
+            Letter(make_script(text, required=version.required, optional=version.optional))
+        except RefusedError as refused:
+            raise InvalidVersionError(
+                "The version was not stored: no mail can be made of its text for the locale"
+                f" {text.locale}. {refused}"
+            ) from refused
+    return canonical
+
+
+def _flaws(version: Version) -> Iterator[str]:
+    if not version.texts:
+        yield "it has no text. Give it one in at least one locale."
+    for locale in _repeated(version.locales()):
+        yield f"it has two texts for the locale {locale}. Keep one of them."
+    if version.fallback_locale and version.fallback_locale not in version.locales():
+        yield (
+            f"it has no text for its fallback locale {version.fallback_locale}. Add one, or name"
+            f" one of {', '.join(version.locales())}."
+        )
+    yield from _name_flaws([*version.required, *version.optional])
+    for text in version.texts:
+        for part in ("subject", "body"):
+            if not getattr(text, part).strip():
+                yield f"it has no {part} for the locale {text.locale}. Write one."
+
+
+def _name_flaws(names: list[str]) -> Iterator[str]:
+    for name in names:
+        if not _NAME.fullmatch(name):
+            yield (
+                f"{name[:64]!r} cannot be the name of a variable. Use up to 64"
+                " letters, digits and _, and begin with no digit."
+            )
+    for name in _repeated(names):
+        yield f"the variable {name} is declared twice. Keep it as required or as optional."
+
+
+def _repeated(values: list[str]) -> list[str]:
+    return [value for value, count in Counter(values).items() if count > 1]
+
+
+@cache
+def builtin_templates() -> Mapping[str, BuiltinTemplate]:
+    """The templates that come with the product, by key; read once from files."""
+    folder = resources.files("postledger.content") / "builtin"
+    builtins = (_read_template(template) for template in folder.iterdir() if template.is_dir())
+    return {template.key: template for template in sorted(builtins, key=lambda read: read.key)}
+
+
+def _read_template(folder: Traversable) -> BuiltinTemplate:
+    """A folder with one folder for each version, named v1, v2 and so on without a gap."""
+    count = sum(version.is_dir() for version in folder.iterdir())
+    numbered = [_read_version(folder, number) for number in range(1, count + 1)]
+    return BuiltinTemplate(folder.name, numbered[-1][0], tuple(version for _, version in numbered))
+
+
+def _read_version(template: Traversable, number: int) -> tuple[str, Version]:
+    folder = template / f"v{number}"
+    meta = tomllib.loads((folder / "version.toml").read_text("utf-8"))
+    texts = tuple(
+        Source(subject, (folder / f"{locale}.md").read_text("utf-8"), Format.MARKDOWN, "", locale)
+        for locale, subject in meta["subjects"].items()
+    )
+    # Without a fallback locale: nobody gets a language that they did not ask for.
+    version = Version(tuple(meta["required"]), tuple(meta["optional"]), "", texts, number)
+    return meta["name"], check_version(version)

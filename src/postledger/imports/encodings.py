@@ -1,0 +1,105 @@
+"""The encoding of a file, found by reading all of its bytes once."""
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from postledger.imports.refusals import FileRefusedError
+
+_BLOCK = 1 << 20
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_OTHER_TYPES = (
+    (b"PK\x03\x04", "an Excel or ZIP file"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel file, or one with a password"),
+    (b"%PDF", "a PDF file"),
+    (b"\x1f\x8b", "a compressed file"),
+)
+_HIGH = re.compile(rb"[\x80-\xff]+")
+_UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+
+
+@dataclass(frozen=True, slots=True)
+class FileBytes:
+    encoding: str
+    start: int  # the length of the byte order mark
+    size: int
+    sha256: str
+
+
+@dataclass(slots=True)
+class _HighBytes:
+    """Counts bytes beyond ASCII: all, those next to another, and those in UTF-8 sequences."""
+
+    count: int = 0
+    adjacent: int = 0
+    in_utf8: int = 0
+    is_utf8: bool = True
+    decoder: codecs.IncrementalDecoder = field(
+        default_factory=codecs.getincrementaldecoder("utf-8")
+    )
+
+    def add(self, block: bytes, *, is_last: bool = False) -> None:
+        try:
+            if self.is_utf8:
+                self.decoder.decode(block, is_last)
+        except UnicodeDecodeError:
+            self.is_utf8 = False
+        if not block.isascii():
+            words = _HIGH.findall(block)
+            self.count += sum(map(len, words))
+            self.adjacent += sum(len(word) for word in words if len(word) > 1)
+            self.in_utf8 += sum(map(len, _UTF8.findall(block)))
+
+    def guess(self) -> str:
+        """UTF-8 if it is; else Cyrillic, whose words are all high bytes, or Western."""
+        if self.is_utf8:
+            return "utf-8"
+        if self.in_utf8 * 2 > self.count:
+            raise FileRefusedError(
+                "The file is UTF-8 with damaged characters, so names in it would be wrong."
+                " Export it again as UTF-8."
+            )
+        return "cp1251" if self.adjacent * 2 > self.count else "cp1252"
+
+
+def inspect_bytes(path: Path) -> FileBytes:
+    """Reads a file once; refuses one that is not text."""
+    digest, high, size, mark, named = sha256(), _HighBytes(), 0, b"", "utf-8"
+    for block in _blocks(path):
+        if not size:
+            _refuse_other_types(block)
+            mark, named = next((bom for bom in _BOMS if block.startswith(bom[0])), (b"", "utf-8"))
+        digest.update(block)
+        size += len(block)
+        if named == "utf-8":
+            high.add(block)
+    high.add(b"", is_last=True)
+    if not size:
+        raise FileRefusedError("The file is empty. Export it again, with a row of column names.")
+    encoding = high.guess() if named == "utf-8" else named
+    return FileBytes(encoding, len(mark), size, digest.hexdigest())
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                yield block
+    except OSError as error:
+        raise FileRefusedError(
+            f"The file {path.name!r} cannot be read: {error.strerror}. Check its name and rights."
+        ) from None
+
+
+def _refuse_other_types(block: bytes) -> None:
+    for signature, name in _OTHER_TYPES:
+        if block.startswith(signature):
+            raise FileRefusedError(f"This is {name}, not a CSV file. Save it as CSV (UTF-8).")

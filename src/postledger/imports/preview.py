@@ -1,0 +1,94 @@
+"""The dry run of an import: each chunk is merged and rolled back."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from django.db import transaction
+
+from postledger.contacts import lists, sql
+from postledger.contacts.models import Contact
+from postledger.imports import merging, reading, running, staging
+from postledger.imports.columns import Columns, map_columns
+from postledger.imports.merging import RowCounts, Target
+from postledger.imports.problems import RowProblem
+from postledger.imports.reading import FileSurvey
+from postledger.imports.rows import PreparedChunk
+from postledger.observability import masking
+
+_SAMPLES = 5
+_COMPARED = ("name", "from_name", "locale", "time_zone", "attributes", "ocd_ids")
+
+
+@dataclass(kw_only=True, slots=True)
+class ImportPreview(RowCounts):
+    """What an import would do with the rows of a file."""
+
+    survey: FileSurvey
+    columns: Columns
+    samples: list[str] = field(default_factory=list)  # of contacts that would change
+
+    @property
+    def row_count(self) -> int:
+        return self.survey.row_count
+
+
+type ReportPreview = Callable[[ImportPreview], None]
+type KeepProblems = Callable[[Iterable[RowProblem]], None]
+
+
+def preview_import(  # noqa: PLR0913  what an import takes, and two callbacks
+    workspace_id: int,
+    path: Path,
+    *,
+    mapping: Mapping[str, str],
+    list_key: str | None = None,
+    report: ReportPreview,
+    keep: KeepProblems,
+) -> ImportPreview:
+    """Reads the whole file and changes nothing; `keep` is given the problems of each chunk.
+
+    If two new contacts of the file have the same external id, it is found only within a chunk; the
+    import itself finds every such pair.
+    """
+    list_id = None if list_key is None else lists.get_active_id(workspace_id, list_key)
+    survey = reading.survey_file(path)
+    preview = ImportPreview(survey=survey, columns=map_columns(survey.header, mapping))
+    target = Target(workspace_id, list_id, preview.columns, source="dry run", actor="")
+    staging.forget_addresses()
+    for chunk in running.prepared_chunks(path, survey, target.columns, byte=survey.body, row=2):
+        keep(merging.retry_overtaken(partial(_try_chunk, target, chunk, preview)))
+        report(preview)
+    return preview
+
+
+@transaction.atomic
+def _try_chunk(target: Target, chunk: PreparedChunk, preview: ImportPreview) -> list[RowProblem]:
+    # Outside of what is rolled back: the next chunks look for the addresses of this one.
+    duplicates = staging.stage_rows(target.columns, chunk.lines)
+    with transaction.atomic():
+        sql.share_consent_lock(target.workspace_id)
+        counts, problems = merging.merge_staged(target, chunk, duplicates)
+        row_numbers = staging.find_changed(_SAMPLES - len(preview.samples))
+        after = _read_contacts(row_numbers)
+        transaction.set_rollback(True)
+    before = _read_contacts(row_numbers)
+    for contact_id, row in row_numbers.items():
+        preview.samples.append(_describe(row, before[contact_id], after[contact_id]))
+    preview.add(counts)
+    return problems
+
+
+def _read_contacts(ids: Iterable[int]) -> dict[int, dict[str, object]]:
+    contacts = Contact.objects.filter(pk__in=list(ids)).values("pk", "address", *_COMPARED)
+    return {contact["pk"]: dict(contact) for contact in contacts}
+
+
+def _describe(row: int, before: Mapping[str, object], after: Mapping[str, object]) -> str:
+    changes = "; ".join(
+        f"{name}: {before[name]!r} → {after[name]!r}"
+        for name in sorted(_COMPARED)
+        if before[name] != after[name]
+    )
+    return f"row {row}, {masking.mask_text(str(before['address']))}: {changes}"

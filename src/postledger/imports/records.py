@@ -1,0 +1,84 @@
+"""Imports as the database has them: how far each is, and what is left to delete at its end."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+from postledger.imports.models import FilePart, Import, ImportProblem, ImportState
+from postledger.imports.problems import RowProblem
+from postledger.imports.refusals import ImportUnknownError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportProgress:
+    """How far an import is, and what became of the rows before its cursor."""
+
+    id: int
+    workspace_id: int
+    file_name: str
+    state: ImportState
+    row_count: int
+    done: int
+    created: int
+    updated: int
+    unchanged: int
+    duplicates: int
+    refused: int
+    blank: int
+    subscribed: int
+    kept_back: int
+
+    @classmethod
+    def of(cls, record: Import, **more: Any) -> Self:
+        return cls(
+            id=record.pk,
+            workspace_id=record.workspace_id,
+            file_name=record.file_name,
+            state=ImportState(record.state),
+            row_count=record.row_count,
+            done=record.cursor_row - 2,
+            created=record.created_count,
+            updated=record.updated_count,
+            unchanged=record.unchanged_count,
+            duplicates=record.duplicate_count,
+            refused=record.refused_count,
+            blank=record.blank_count,
+            subscribed=record.subscribed_count,
+            kept_back=record.kept_back_count,
+            **more,
+        )
+
+
+def find_import(workspace_id: int, import_id: int) -> Import:
+    imports = Import.objects.filter(workspace_id=workspace_id, pk=import_id)
+    record = imports.select_related("list", "workspace").first() if 0 < import_id < 2**63 else None
+    if record is None:
+        raise ImportUnknownError(
+            f"This workspace has no import {import_id}: an import reports its number at its start."
+        )
+    return record
+
+
+def find_progress(workspace_id: int, import_id: int) -> ImportProgress:
+    return ImportProgress.of(find_import(workspace_id, import_id))
+
+
+def read_state(import_id: int) -> ImportState:
+    return ImportState(Import.objects.values_list("state", flat=True).get(pk=import_id))
+
+
+def read_problems(workspace_id: int, import_id: int) -> Iterator[RowProblem]:
+    """The problems of a file's rows, in their order, read from the database while they are used.
+
+    An unknown import is refused at once.
+    """
+    find_import(workspace_id, import_id)
+    problems = ImportProblem.objects.filter(of_import_id=import_id).order_by("row_number", "pk")
+    rows = problems.values_list("row_number", "column_name", "value", "problem", "remedy")
+    return (RowProblem(*row) for row in rows.iterator(chunk_size=2_000))
+
+
+def delete_upload(import_id: int) -> None:
+    """Deletes the file and its preview, which hold personal data, once an import has ended."""
+    Import.objects.filter(pk=import_id).update(upload=None, preview=None, trouble=None)
+    FilePart.objects.filter(of_import_id=import_id).delete()

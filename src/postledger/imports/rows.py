@@ -1,0 +1,179 @@
+"""Turns the rows of a file into lines for the database, or into problems of these rows."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from postledger.contacts import details
+from postledger.contacts.csv_columns import Field, read_cell
+from postledger.contacts.details import Details, InvalidContactError
+from postledger.imports.columns import Columns
+from postledger.imports.problems import RowProblem
+from postledger.imports.reading import FileChunk
+from postledger.providers import addresses
+from postledger.providers.addresses import InvalidAddressError
+
+# Nearly every address there is. addresses.canonical accepts all of these and leaves them unchanged;
+# it takes three times as long, and judges the remaining ones.
+PLAIN = re.compile(
+    r"(?=[^@]{1,64}@.{1,189}\Z)[A-Za-z0-9_+-]++(?:\.[A-Za-z0-9_+-]++)*+"
+    r"@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}"
+)
+_OCD_SEPARATOR = re.compile(r"[\s;]+")
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedChunk:
+    """One chunk of a file: lines for COPY, and problems of the rows that cannot be imported."""
+
+    first_row: int
+    next_row: int
+    first_byte: int
+    next_byte: int
+    lines: list[str]  # each with its row number first, then the address
+    blank_count: int
+    problems: list[RowProblem]
+
+
+class _RowRefusedError(Exception):
+    def __init__(self, field: Field | None, value: str, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.field, self.value, self.problem, self.remedy = field, value, problem, remedy
+
+
+def prepare_chunk(columns: Columns, chunk: FileChunk) -> PreparedChunk:
+    lines: list[str] = []
+    problems: list[RowProblem] = []
+    blank_count = 0
+    read_row = _row_reader(columns)
+    for row, cells in enumerate(chunk.records, chunk.first_row):
+        if not any(cells):
+            blank_count += 1
+            continue
+        try:
+            lines.append(f"{row}\t{read_row(cells)}\n")
+        except _RowRefusedError as error:
+            problems.append(_problem(columns, row, error))
+    next_row = chunk.first_row + len(chunk.records)
+    return PreparedChunk(
+        chunk.first_row, next_row, chunk.start, chunk.end, lines, blank_count, problems
+    )
+
+
+def _problem(columns: Columns, row: int, error: _RowRefusedError) -> RowProblem:
+    column = columns.name_of(error.field) if error.field else ""
+    if error.field is Field.NAME and not column:  # it is made of first and last name
+        column = columns.name_of(Field.FIRST_NAME)
+    return RowProblem.masked(row, column, error.value, error.problem, error.remedy)
+
+
+def _row_reader(columns: Columns) -> Callable[[list[str]], str]:
+    """A function that makes a line of a row: the fields in the order of the staging table.
+
+    One function with everything at hand, because it runs for each of millions of rows. Texts are
+    printable, so only backslashes need an escape; JSON escapes the remaining characters itself.
+    """
+    width = len(columns.header)
+    email, name, first, last, from_name, locale, time_zone, ocd_ids, external = (
+        columns.fields.get(field, width) for field in Field
+    )
+    is_plain = PLAIN.fullmatch
+
+    def read_row(cells: list[str]) -> str:
+        # One empty cell more than there are columns: fields without a column are read from it.
+        cells = _fit(cells, width)
+        address = read_cell(cells[email])
+        if not is_plain(address):
+            address = _canonical(address)
+        full_name = (
+            read_cell(cells[name]) or f"{read_cell(cells[first])} {read_cell(cells[last])}".strip()
+        )
+        values = (
+            address,
+            _check_text(Field.EXTERNAL_ID, read_cell(cells[external])),
+            _check_text(Field.NAME, full_name),
+            _check_text(Field.FROM_NAME, read_cell(cells[from_name])),
+            _check_locale(read_cell(cells[locale])),
+            _check_time_zone(read_cell(cells[time_zone])),
+            _encode_attributes(columns, cells),
+            _join_ocd_ids(cells[ocd_ids]),
+        )
+        return "\t".join(values).replace("\\", "\\\\")
+
+    return read_row
+
+
+def _fit(cells: list[str], width: int) -> list[str]:
+    missing = width + 1 - len(cells)
+    if missing < 1 and any(cells[width:]):
+        raise _RowRefusedError(
+            None,
+            "",
+            f"The row has {len(cells)} cells, and there are {width} columns.",
+            "Quote each cell that contains a delimiter.",
+        )
+    return cells + [""] * missing if missing > 0 else [*cells[:width], ""]
+
+
+def _canonical(address: str) -> str:
+    try:
+        return addresses.canonical(address)
+    except InvalidAddressError:
+        problem = "This is not an email address." if address else "The address is missing."
+        remedy = "Write one like name@example.com."
+        raise _RowRefusedError(Field.EMAIL, address, problem, remedy) from None
+
+
+def _check_text(field: Field, text: str) -> str:
+    if len(text) > details.LONGEST_TEXT or not text.isprintable():
+        raise _RowRefusedError(
+            field,
+            text,
+            "The text has invisible characters, or is too long.",
+            f"Write one line of at most {details.LONGEST_TEXT} visible characters.",
+        )
+    return text
+
+
+# A file repeats a few of them, and checking a time zone reads the list of all.
+@lru_cache(maxsize=4096)
+def _check_locale(locale: str) -> str:
+    _check(Field.LOCALE, locale, Details(locale=locale))
+    return locale
+
+
+@lru_cache(maxsize=4096)
+def _check_time_zone(name: str) -> str:
+    _check(Field.TIME_ZONE, name, Details(time_zone=name))
+    return name
+
+
+def _join_ocd_ids(cell: str) -> str:
+    if not cell:
+        return ""
+    ocd_ids = [ocd_id for ocd_id in _OCD_SEPARATOR.split(cell) if ocd_id]
+    _check(Field.OCD_IDS, cell, Details(ocd_ids=ocd_ids))
+    return " ".join(ocd_ids)
+
+
+def _encode_attributes(columns: Columns, cells: Sequence[str]) -> str:
+    attributes = {
+        key: value for key, index in columns.attributes if (value := read_cell(cells[index]))
+    }
+    document = _encode(attributes)
+    # In a shorter one no text can be too long, nor all of them together.
+    if len(document) > details.LONGEST_TEXT:
+        _check(None, "", Details(attributes=attributes))
+    return document
+
+
+def _check(field: Field | None, value: str, checked: Details) -> None:
+    try:
+        details.check_details(checked)
+    except InvalidContactError as error:
+        raise _RowRefusedError(
+            field, value, str(error), "Correct the cell, or leave it empty."
+        ) from None

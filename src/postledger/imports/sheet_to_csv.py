@@ -1,0 +1,111 @@
+"""A program of its own that writes a sheet of an Excel workbook as CSV, within system limits.
+
+`python -I sheet_to_csv.py WORKBOOK CSV [SHEET]` exits with 0, or with 3 and the reason why it
+refuses the workbook on its standard output. With any other status the workbook broke the reader,
+or the reader ran into a limit. It imports nothing of Postledger, so it starts quickly.
+"""
+
+import csv
+import re
+import resource
+import sys
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
+
+REFUSED = 3
+LARGEST_CSV = 100_000_000  # bytes
+
+_MEMORY = 1 << 30  # bytes of address space
+_PROCESSOR = 30  # seconds
+_EXACT = 1e15  # spreadsheets keep fifteen digits
+# Signs that the CSV reader might take for the delimiter of the header, and line ends.
+_DELIMITERS = re.compile(r"[;|\t\r\n]+")
+
+type _Cell = float | str | bool | time | date | datetime | timedelta
+
+
+def main(workbook: str, target: str, sheet: str | None = None) -> int:
+    for limit, most in (
+        (resource.RLIMIT_AS, _MEMORY),
+        (resource.RLIMIT_CPU, _PROCESSOR),
+        (resource.RLIMIT_FSIZE, LARGEST_CSV),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(limit)
+        lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(limit, (lower, lower))
+    try:
+        rows = _text_rows(_open_sheet(workbook, sheet))
+        with Path(target).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
+    except CalamineError as error:
+        return _refuse(_explain(str(error)))
+    except OSError:  # the file would be larger than it may be
+        return _refuse(f"As CSV, the sheet has more than {LARGEST_CSV // 1_000_000} MB. Divide it.")
+    return 0
+
+
+def _open_sheet(workbook: str, sheet: str | None) -> CalamineSheet:
+    book = CalamineWorkbook.from_path(workbook)
+    if sheet is None:
+        return book.get_sheet_by_index(0)
+    if sheet not in book.sheet_names:
+        names = ", ".join(repr(name[:64]) for name in book.sheet_names[:20])
+        sys.exit(_refuse(f"The workbook has no sheet {sheet[:64]!r}: it has {names}."))
+    return book.get_sheet_by_name(sheet)
+
+
+def _text_rows(sheet: CalamineSheet) -> Iterator[list[str]]:
+    """The rows at their own places: a row that is left out is a blank one, except at the end."""
+    left = [""] * (sheet.start[1] if sheet.start else 0)
+    blank = 0
+    for number, cells in enumerate(sheet.iter_rows()):
+        texts = [*left, *map(_text, cells)]
+        while texts and not texts[-1]:
+            texts.pop()
+        if not texts:
+            blank += 1
+            continue
+        yield from ([] for _ in range(blank))
+        blank = 0
+        yield texts if number else [_DELIMITERS.sub(" ", text) for text in texts]
+
+
+def _text(cell: _Cell) -> str:
+    """Dates and times in ISO 8601; numbers as they were typed, so 12.0 is 12."""
+    match cell:
+        case str():
+            return cell
+        case bool():
+            return "TRUE" if cell else "FALSE"
+        case float():
+            is_whole = abs(cell) < _EXACT and cell.is_integer()
+            return str(int(cell)) if is_whole else format(cell, ".15g")
+        case datetime() | time():
+            return cell.isoformat(timespec="seconds")
+        case timedelta():
+            minutes, seconds = divmod(int(cell.total_seconds()), 60)
+            return f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
+        case _:
+            return str(cell)
+
+
+def _explain(reason: str) -> str:
+    if "password" in reason.lower():
+        return "The workbook has a password. Save it without one."
+    return (
+        f"The file is not an Excel workbook (.xlsx), or is damaged: {reason[:200]}."
+        " Open it, and save it again as .xlsx or CSV."
+    )
+
+
+def _refuse(reason: str) -> int:
+    sys.stdout.write(reason)
+    return REFUSED
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,219 @@
+"""One chunk's rows in temporary tables, matched with the file's earlier rows and the contacts.
+
+The rows of a chunk are gone when its transaction ends. The addresses of the file stay in the
+session, so that a repeated one is found however far apart the rows are. They take disk space and
+not memory.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import LiteralString
+
+from django.db import connection
+
+from postledger.contacts import sql
+from postledger.contacts.csv_columns import Field
+from postledger.imports.columns import Columns
+from postledger.imports.problems import RowProblem
+
+# An address is kept as a hash of 64 bits: among five million, two are taken for one with a chance
+# of one in a million.
+_CREATE_ADDRESSES: LiteralString = """
+CREATE TEMPORARY TABLE IF NOT EXISTS contacts_file_address (
+    address_hash bigint PRIMARY KEY, row_number bigint NOT NULL
+);
+TRUNCATE contacts_file_address
+"""
+_CREATE_STAGED: LiteralString = """
+CREATE TEMPORARY TABLE IF NOT EXISTS contacts_staged (
+    row_number bigint, address text, external_id text, name text, from_name text, locale text,
+    time_zone text, attributes jsonb, places text
+) ON COMMIT DELETE ROWS;
+TRUNCATE contacts_staged
+"""
+# The first row of an address wins. Capitals make no difference, as PostgreSQL compares addresses.
+_REMOVE_REPEATED: LiteralString = """
+WITH first AS (
+    INSERT INTO contacts_file_address AS earlier
+    SELECT hashtextextended(lower(address), 0), min(row_number) FROM contacts_staged GROUP BY 1
+    ON CONFLICT (address_hash) DO UPDATE SET row_number = earlier.row_number
+    RETURNING address_hash, row_number
+)
+DELETE FROM contacts_staged AS staged USING first
+WHERE first.address_hash = hashtextextended(lower(staged.address), 0)
+  AND first.row_number <> staged.row_number
+RETURNING staged.row_number, staged.address, first.row_number
+"""
+
+
+def forget_addresses() -> None:
+    """Prepares for the first chunk of a file."""
+    sql.execute(_CREATE_ADDRESSES, {})
+
+
+def stage_rows(columns: Columns, lines: list[str]) -> list[RowProblem]:
+    """Copies the rows of the file's next chunk; removes those that repeat an earlier address."""
+    sql.execute(_CREATE_STAGED, {})
+    # Compiling statements of this size takes longer than executing them.
+    sql.execute("SET LOCAL jit = off", {})
+    with connection.cursor() as cursor, cursor.copy("COPY contacts_staged FROM STDIN") as copy:
+        copy.write("".join(lines).encode())
+    column, remedy = columns.name_of(Field.EMAIL), "Remove one of the two rows."
+    problem = "Row {} has the same address, and the first row counts."
+    return [
+        RowProblem.masked(row, column, address, problem.format(first), remedy)
+        for row, address, first in sorted(sql.rows(_REMOVE_REPEATED, {}))
+    ]
+
+
+# Only a new contact is given an external id, so only there can it be another contact's.
+_REMOVE_TAKEN: LiteralString = """
+WITH new AS MATERIALIZED (
+    SELECT staged.row_number, staged.external_id,
+           row_number() OVER (PARTITION BY staged.external_id ORDER BY staged.row_number) AS place
+    FROM contacts_staged AS staged
+    WHERE staged.external_id <> '' AND NOT EXISTS (
+        SELECT FROM contacts_contact AS c
+        WHERE c.workspace_id = %(workspace)s AND c.deleted_at IS NULL
+          AND lower(c.address) COLLATE "C" = lower(staged.address) COLLATE "C"
+    )
+), taken AS MATERIALIZED (
+    SELECT row_number FROM new
+    WHERE place > 1 OR EXISTS (
+        SELECT FROM contacts_contact AS c
+        WHERE c.workspace_id = %(workspace)s AND c.deleted_at IS NULL
+          AND c.external_id = new.external_id
+    )
+)
+DELETE FROM contacts_staged AS staged USING taken WHERE staged.row_number = taken.row_number
+RETURNING staged.row_number, staged.external_id
+"""
+
+
+def remove_taken_ids(columns: Columns, workspace_id: int) -> list[RowProblem]:
+    """Removes the rows whose external id is another contact's."""
+    if Field.EXTERNAL_ID not in columns.fields:
+        return []
+    column = columns.name_of(Field.EXTERNAL_ID)
+    problem = "Another contact already has this external id."
+    remedy = "Give each person an id of their own, or change that contact's address."
+    return [
+        RowProblem.masked(row, column, external_id, problem, remedy)
+        for row, external_id in sql.rows(_REMOVE_TAKEN, {"workspace": workspace_id})
+    ]
+
+
+# Everything is looked up once, and a new contact is given its id here already: its subscription
+# and the proof of it then need no look-up of their own.
+_CREATE_MATCHED: LiteralString = """
+CREATE TEMPORARY TABLE IF NOT EXISTS contacts_matched (
+    row_number bigint, address text, external_id text, name text, from_name text, locale text,
+    time_zone text, attributes jsonb, places text, id bigint, is_new boolean, differs boolean,
+    is_erased boolean, state text, subscription text, kept_back text, is_confirmed boolean
+) ON COMMIT DELETE ROWS;
+TRUNCATE contacts_matched
+"""
+# The look-ups stay look-ups (OFFSET 0), however large the tables are. They go in the order of the
+# addresses, so that neighbours are looked up together, and lie together once they are contacts.
+# Of two suppressions the one of all mail counts: NULL is the largest list. The state of a new
+# contact is states.state_under in SQL. Of an erased person only the hash of the address is left.
+_MATCH: LiteralString = """
+INSERT INTO contacts_matched
+SELECT staged.row_number, staged.address, nullif(staged.external_id, ''), staged.name,
+       nullif(staged.from_name, ''), nullif(staged.locale, ''), nullif(staged.time_zone, ''),
+       staged.attributes, staged.places,
+       coalesce(contact.id, nextval('contacts_contact_id_seq')), contact.id IS NULL,
+       staged.name NOT IN ('', contact.name)
+           OR coalesce(nullif(staged.from_name, ''), contact.from_name)
+              IS DISTINCT FROM contact.from_name
+           OR coalesce(nullif(staged.locale, ''), contact.locale) IS DISTINCT FROM contact.locale
+           OR coalesce(nullif(staged.time_zone, ''), contact.time_zone)
+              IS DISTINCT FROM contact.time_zone
+           OR staged.places <> '' AND string_to_array(staged.places, ' ') <> contact.ocd_ids
+           OR contact.attributes || staged.attributes <> contact.attributes,
+       contact.id IS NULL AND suppression.is_unnamed IS TRUE,
+       CASE WHEN suppression.list_id IS NOT NULL THEN 'active'
+            WHEN suppression.reason = 'bounced' THEN 'bounced'
+            WHEN suppression.reason IN ('complained', 'unsubscribed') OR suppression.has_left
+            THEN 'unsubscribed' ELSE 'active' END,
+       subscription.state, kept_back.reason,
+       contact.is_unconfirmed IS TRUE AND %(list)s::bigint IS NOT NULL
+           AND kept_back.reason IS NULL AND subscription.state IS NULL
+FROM (
+    SELECT *, lower(address) COLLATE "C" AS lowered FROM contacts_staged ORDER BY lowered
+) AS staged
+LEFT JOIN LATERAL (
+    SELECT id, state, is_unconfirmed, name, from_name, locale, time_zone, attributes, ocd_ids
+    FROM contacts_contact
+    WHERE workspace_id = %(workspace)s AND deleted_at IS NULL
+      AND lower(address) COLLATE "C" = staged.lowered
+    OFFSET 0
+) AS contact ON true
+LEFT JOIN LATERAL (
+    SELECT reason, has_left, list_id, list_id IS NULL AND address IS NULL AS is_unnamed
+    FROM contacts_suppression
+    WHERE workspace_id = %(workspace)s AND address_hash = contacts_fingerprint(
+          (SELECT salt FROM contacts_salt), staged.address
+      )
+      AND (list_id IS NULL OR list_id = %(list)s)
+    ORDER BY list_id DESC LIMIT 1
+) AS suppression ON true
+LEFT JOIN LATERAL (
+    SELECT state FROM contacts_subscription
+    WHERE contact_id = contact.id AND list_id = %(list)s
+    OFFSET 0
+) AS subscription ON true
+CROSS JOIN LATERAL (
+    SELECT coalesce(
+        CASE WHEN contact.state <> 'active' THEN contact.state END,
+        suppression.reason,
+        CASE WHEN subscription.state IN ('unsubscribed', 'suppressed') THEN subscription.state END
+    ) AS reason
+) AS kept_back
+"""
+_REMOVE_ERASED: LiteralString = "DELETE FROM contacts_matched WHERE is_erased RETURNING row_number"
+
+
+def match_contacts(columns: Columns, params: Mapping[str, object]) -> list[RowProblem]:
+    """Fills contacts_matched with the staged rows; removes those of erased people."""
+    sql.execute(_CREATE_MATCHED, {})
+    sql.execute(_MATCH, params)
+    column, value = columns.name_of(Field.EMAIL), ""  # nothing that names an erased person
+    problem = "This person asked to be erased, and is not imported."
+    remedy = "Remove the row from the file, and from the source of the file."
+    return [
+        RowProblem(row, column, value, problem, remedy) for (row,) in sql.rows(_REMOVE_ERASED, {})
+    ]
+
+
+_KEPT_BACK: LiteralString = """
+SELECT row_number, address, kept_back FROM contacts_matched WHERE kept_back IS NOT NULL
+ORDER BY row_number
+"""
+_REASONS = {
+    "unsubscribed": "This person unsubscribed, and is not subscribed again.",
+    "bounced": "The address bounced, and is not subscribed.",
+    "complained": "This person reported our mail as spam, and is not subscribed.",
+    "by_hand": "The workspace suppresses the address.",
+    "suppressed": "The address is suppressed for the list.",
+}
+
+
+def find_kept_back(columns: Columns) -> tuple[Counter[str], list[RowProblem]]:
+    """The matched rows whose contact must not be subscribed: how many by reason, and each."""
+    kept_back = sql.rows(_KEPT_BACK, {})
+    column = columns.name_of(Field.EMAIL)
+    remedy = "Nothing: an import never resubscribes. Only the person can, or an operator."
+    return Counter(reason for _, _, reason in kept_back), [
+        RowProblem.masked(row, column, address, _REASONS[reason], remedy)
+        for row, address, reason in kept_back
+    ]
+
+
+def find_changed(limit: int) -> dict[int, int]:
+    """The first contacts that the matched rows change: their ids, each with its row."""
+    statement: LiteralString = """
+        SELECT id, row_number FROM contacts_matched WHERE differs AND NOT is_new
+        ORDER BY row_number LIMIT %(limit)s
+    """
+    return dict(sql.rows(statement, {"limit": limit}))

@@ -1,0 +1,179 @@
+"""Files that came over HTTP: kept in the database until they are imported or abandoned.
+
+The process that receives a file and the worker that imports it may be on different machines; they
+share the database.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from postledger.accounts import trail
+from postledger.contacts import lists
+from postledger.imports import reading, records, running
+from postledger.imports.columns import map_columns
+from postledger.imports.models import FilePart, Import, ImportState
+from postledger.imports.reading import FileSurvey
+from postledger.imports.refusals import ImportNotReadyError
+
+# An upload that is not started by then is abandoned: it holds personal data.
+KEPT = timedelta(days=7)
+
+_PART = 1 << 20
+_SHOWN_ROWS = 5
+_SHOWN_LETTERS = 100
+_LONGEST_NAME = 255
+_UNSTARTED = (ImportState.UPLOADED, ImportState.PREVIEWING)
+_UNENDED = (*_UNSTARTED, ImportState.RUNNING)
+
+
+def store_upload(workspace_id: int, path: Path, *, file_name: str, actor: str) -> int:
+    """Keeps a CSV file that can be read to its end; returns the number of its import."""
+    survey = reading.survey_file(path)
+    visible_name = "".join(char for char in file_name if char.isprintable()).strip()
+    with transaction.atomic():
+        record = Import.objects.create(
+            workspace_id=workspace_id,
+            file_name=visible_name[:_LONGEST_NAME] or "upload",
+            sha256=survey.sha256,
+            byte_count=survey.size,
+            row_count=survey.row_count,
+            mapping={},
+            state=ImportState.UPLOADED.value,
+            cursor_byte=survey.body,
+            upload=_summarize(path, survey),
+            actor=actor,
+        )
+        with path.open("rb") as file:
+            for number, content in enumerate(iter(lambda: file.read(_PART), b"")):
+                FilePart.objects.create(of_import=record, number=number, content=content)
+        trail.note(
+            workspace_id,
+            actor=actor,
+            action="import.uploaded",
+            subject=f"import {record.pk}",
+            data={"rows": survey.row_count, "sha256": survey.sha256},
+        )
+    return record.pk
+
+
+def _summarize(path: Path, survey: FileSurvey) -> dict[str, object]:
+    """How the file is read, and its first rows, for the person who maps the columns."""
+    with path.open("rb") as file:
+        chunks = reading.read_chunks(
+            file, survey.dialect, offset=survey.body, row=2, size=_SHOWN_ROWS
+        )
+        first = next(chunks, None)
+    rows = first.records if first else []
+    return {
+        "encoding": survey.dialect.encoding,
+        "delimiter": survey.dialect.delimiter,
+        "header": list(survey.header),
+        "rows": [[cell[:_SHOWN_LETTERS] for cell in row[: len(survey.header)]] for row in rows],
+    }
+
+
+@contextmanager
+def open_upload(import_id: int) -> Iterator[Path]:
+    """The uploaded file, on this machine while the context lasts."""
+    parts = FilePart.objects.filter(of_import_id=import_id)
+    with TemporaryDirectory(prefix="postledger-") as folder:
+        path = Path(folder) / "upload.csv"
+        with path.open("wb") as file:
+            for number in range(parts.count()):  # one at a time: a file may be large
+                file.write(parts.values_list("content", flat=True).get(number=number))
+        yield path
+
+
+def request_preview(
+    workspace_id: int, import_id: int, *, mapping: Mapping[str, str], list_key: str | None
+) -> None:
+    """Lets a worker make a dry run; its result will be in `preview` of the import."""
+    record = records.find_import(workspace_id, import_id)
+    changes = _settings(record, mapping, list_key)
+    _move(record, (ImportState.UPLOADED,), ImportState.PREVIEWING, preview=None, **changes)
+
+
+def start_upload(
+    workspace_id: int,
+    import_id: int,
+    *,
+    mapping: Mapping[str, str],
+    list_key: str | None,
+    actor: str,
+) -> None:
+    """Lets a worker import the file; a dry run that is under way is given up."""
+    record = records.find_import(workspace_id, import_id)
+    changes = _settings(record, mapping, list_key)
+    with transaction.atomic():
+        _move(record, _UNSTARTED, ImportState.RUNNING, actor=actor, started_at=Now(), **changes)
+        running.note_start(record, actor=actor, list_key=list_key)
+
+
+def _settings(
+    record: Import, mapping: Mapping[str, str], list_key: str | None
+) -> dict[str, object]:
+    """Checks what can be checked without the file."""
+    header = read_header(record)
+    return {
+        "mapping": map_columns(header, mapping).targets() if header else {},
+        "list_id": None if list_key is None else lists.get_active_id(record.workspace_id, list_key),
+        "trouble": None,
+        "due_at": Now(),
+    }
+
+
+def read_header(record: Import) -> list[str]:
+    """The columns of an upload; empty once the file is deleted."""
+    return list(record.upload["header"]) if record.upload else []
+
+
+def abandon_import(workspace_id: int, import_id: int, *, actor: str) -> None:
+    """Ends an import, a running one before its next chunk; imported rows stay."""
+    _abandon(records.find_import(workspace_id, import_id), _UNENDED, actor=actor)
+
+
+def _abandon(record: Import, from_states: Collection[ImportState], *, actor: str) -> None:
+    with transaction.atomic():
+        _move(record, from_states, ImportState.ABANDONED, finished_at=Now())
+        records.delete_upload(record.pk)
+        trail.note(
+            record.workspace_id,
+            actor=actor,
+            action="import.abandoned",
+            subject=f"import {record.pk}",
+        )
+
+
+def abandon_old_uploads(now: datetime) -> int:
+    """Abandons uploads that nobody started; returns how many."""
+    states = [state.value for state in _UNSTARTED]
+    count = 0
+    for record in Import.objects.filter(state__in=states, created_at__lt=now - KEPT):
+        with suppress(ImportNotReadyError):  # it was started or ended since the query
+            _abandon(record, _UNSTARTED, actor="postledger")
+            count += 1
+    return count
+
+
+def _move(
+    record: Import, from_states: Collection[ImportState], to: ImportState, **changes: object
+) -> None:
+    imports = Import.objects.filter(pk=record.pk, state__in=[state.value for state in from_states])
+    if not imports.update(state=to.value, changed_at=Now(), **changes):
+        state = records.read_state(record.pk)
+        raise ImportNotReadyError(f"Import {record.pk} is {state}: {_REMEDIES[state]}")
+
+
+_REMEDIES = {
+    ImportState.UPLOADED: "start it first.",
+    ImportState.PREVIEWING: "wait for its dry run, start it, or abandon it.",
+    ImportState.RUNNING: "wait for it to finish, or abandon it.",
+    ImportState.FINISHED: "nothing is left to do. Upload the file again to import it again.",
+    ImportState.ABANDONED: "upload the file again to import it.",
+}

@@ -1,0 +1,73 @@
+"""Turns a sheet of an Excel workbook into the CSV file that an import reads.
+
+A child process reads the workbook, because a file of a kilobyte can ask the reader for half a
+terabyte, and no code in the same process survives that.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import structlog
+
+from postledger.imports import sheet_to_csv
+from postledger.imports.refusals import FileRefusedError
+
+_log = structlog.get_logger(__name__)
+
+_ZIP_SIGNATURE = b"PK\x03\x04"
+_PATIENCE = 300.0  # seconds by the clock; the child limits its processor time itself
+
+
+@contextmanager
+def as_csv(path: Path, *, sheet: str | None = None) -> Iterator[Path]:
+    """Yields the file itself, or for a workbook a CSV file of the first or the named sheet.
+
+    The same sheet always becomes the same bytes, so an import of it can be resumed.
+    """
+    if not _is_workbook(path):
+        yield path
+        return
+    with TemporaryDirectory(prefix="postledger-") as folder:
+        workbook, target = Path(folder) / "workbook.xlsx", Path(folder) / "sheet.csv"
+        workbook.symlink_to(path.absolute())  # the reader goes by the extension
+        _convert(workbook, target, sheet)
+        yield target
+
+
+def _is_workbook(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_ZIP_SIGNATURE)) == _ZIP_SIGNATURE
+    except OSError:
+        return False  # the CSV reader reports why it cannot be read
+
+
+def _convert(workbook: Path, target: Path, sheet: str | None) -> None:
+    arguments = [str(workbook), str(target), *([] if sheet is None else [sheet])]
+    try:
+        child = subprocess.run(  # noqa: S603  our own program; a sheet's name is only looked up
+            [sys.executable, "-I", sheet_to_csv.__file__, *arguments],
+            env={},
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise _too_large() from None
+    if child.returncode == sheet_to_csv.REFUSED:
+        raise FileRefusedError(child.stdout)
+    if child.returncode:
+        _log.warning("workbook reader died", status=child.returncode, error=child.stderr[-500:])
+        raise _too_large()
+
+
+def _too_large() -> FileRefusedError:
+    return FileRefusedError(
+        "The workbook is too large to be read, or damaged. Save the sheet with the contacts as CSV"
+        " (UTF-8)."
+    )

@@ -1,0 +1,123 @@
+"""A worker's jobs with uploaded files: dry runs and imports, each by one worker at a time."""
+
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import LiteralString
+
+import structlog
+from django.db import InterfaceError, OperationalError, connection
+from django.db.models.functions import Now
+
+from postledger.contacts import sql
+from postledger.imports import preview, records, running, uploads
+from postledger.imports.columns import exact_mapping
+from postledger.imports.merging import RowCounts
+from postledger.imports.models import Import, ImportState
+from postledger.imports.preview import ImportPreview
+from postledger.imports.problems import RowProblem
+from postledger.imports.refusals import ImportAbandonedError
+from postledger.lib import work_leases
+from postledger.lib.errors import RefusedError
+from postledger.lib.work_leases import Work
+
+_log = structlog.get_logger(__name__)
+
+# The delay before a failed import is tried again.
+PATIENCE = timedelta(minutes=1)
+
+_SHOWN_PROBLEMS = 20
+_SHOWN_REASONS = 10
+
+type IsStopping = Callable[[], bool]
+
+
+class _StoppedError(Exception):
+    """The worker, or this job, is to end."""
+
+
+# People wait for a dry run, so it comes first. Imports of the command line have no upload.
+_DUE: LiteralString = """
+SELECT workspace_id, id FROM imports_import
+WHERE state IN ('previewing', 'running') AND due_at <= statement_timestamp() AND upload IS NOT NULL
+ORDER BY state, due_at LIMIT 100
+"""
+
+
+def do_next_job(is_stopping: IsStopping) -> bool:
+    """Does one due job that nobody works on; returns whether there was any."""
+    for workspace_id, import_id in sql.rows(_DUE, {}):
+        with work_leases.alone(Work.IMPORT, import_id) as is_alone:
+            if is_alone:
+                _do_job(records.find_import(workspace_id, import_id), is_stopping)
+                return True
+    return False
+
+
+def _do_job(record: Import, is_stopping: IsStopping) -> None:
+    """A lost database connection is the caller's matter; every other error is kept for people.
+
+    That includes errors of the database itself: a full disk, a deadlock, a cancelled statement.
+    Tried again at once, such a job would block all others.
+    """
+
+    def check(_: object) -> None:
+        if is_stopping() or records.read_state(record.pk) != record.state:
+            raise _StoppedError
+
+    try:
+        with uploads.open_upload(record.pk) as path:
+            if record.state == ImportState.RUNNING:
+                running.run_import(record.workspace_id, path, import_id=record.pk, report=check)
+            elif record.state == ImportState.PREVIEWING:
+                _preview(record, path, check)
+    except (_StoppedError, ImportAbandonedError):
+        _log.info("import stopped", import_id=record.pk)
+    except Exception as error:  # the job's edge: one file must not stop the others
+        if isinstance(error, (InterfaceError, OperationalError)) and not connection.is_usable():
+            raise
+        _log.exception("import failed", import_id=record.pk)
+        _save_trouble(record.pk, error)
+
+
+def _preview(record: Import, path: Path, check: Callable[[object], None]) -> None:
+    problems: list[RowProblem] = []
+    dry_run = preview.preview_import(
+        record.workspace_id,
+        path,
+        mapping=exact_mapping(uploads.read_header(record), record.mapping),
+        list_key=record.list.key if record.list else None,
+        report=check,
+        keep=lambda more: problems.extend(islice(more, _SHOWN_PROBLEMS - len(problems))),
+    )
+    Import.objects.filter(pk=record.pk, state=ImportState.PREVIEWING.value).update(
+        state=ImportState.UPLOADED.value,
+        preview=_document(dry_run, problems),
+        trouble=None,
+        changed_at=Now(),
+    )
+
+
+def _document(dry_run: ImportPreview, problems: list[RowProblem]) -> dict[str, object]:
+    """A dry run as it is kept with the import; `problems` are the first ones."""
+    counts = {counter.name: getattr(dry_run, counter.name) for counter in fields(RowCounts)}
+    return {
+        **counts,
+        "row_count": dry_run.row_count,
+        "reasons": dict(dry_run.reasons.most_common(_SHOWN_REASONS)),
+        "samples": dry_run.samples,
+        "problems": [asdict(problem) for problem in problems],
+    }
+
+
+def _save_trouble(import_id: int, error: Exception) -> None:
+    is_refusal = isinstance(error, RefusedError)
+    trouble = str(error) if is_refusal else "The server failed; its log says why."
+    imports = Import.objects.filter(pk=import_id)
+    imports.filter(state=ImportState.RUNNING.value).update(trouble=trouble, due_at=Now() + PATIENCE)
+    # A dry run is not tried again: its settings may have been a mistake.
+    imports.filter(state=ImportState.PREVIEWING.value).update(
+        state=ImportState.UPLOADED.value, trouble=trouble, changed_at=Now()
+    )

@@ -1,0 +1,53 @@
+"""Failed calls to another service's API: whether to repeat them, and after how long."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from postledger.lib.errors import RefusedError
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCall:
+    error: RefusedError
+    is_transient: bool = False
+    retry_after: float | None = None  # the seconds that the service asked to wait
+    is_undone: bool = False  # the service certainly did not carry out the request
+
+
+def call_with_retries[T](
+    call: Callable[[], T | FailedCall],
+    *,
+    pauses: Iterable[float],
+    longest_wait: float,
+    sleep: Callable[[float], None],
+    is_repeatable: bool = True,
+) -> T:
+    """The answer of the first call that succeeds; raises the error of the last one otherwise.
+
+    Repeats a call after a transient failure, once for each pause, unless the service asks to wait
+    longer than `longest_wait`. A call that is not repeatable is repeated only after a failure
+    that certainly left it undone.
+    """
+    remaining = iter(pauses)
+    while isinstance(answer := call(), FailedCall):
+        pause = next(remaining, None)
+        if pause is None or not answer.is_transient or not (is_repeatable or answer.is_undone):
+            raise answer.error
+        wait = pause if answer.retry_after is None else answer.retry_after
+        if wait > longest_wait:
+            raise answer.error
+        sleep(wait)
+    return answer
+
+
+def parse_retry_after(header: str) -> float | None:
+    """The seconds of a Retry-After header; None for a date, or for no header."""
+    return float(header) if header.isascii() and header.isdigit() else None
+
+
+def fits_header(secret: str) -> bool:
+    """Whether a token can be sent as a header.
+
+    HTTP libraries quote a header that they refuse, so an unusable token would be logged.
+    """
+    return bool(secret) and secret.isascii() and secret.isprintable() and " " not in secret

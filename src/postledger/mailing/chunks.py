@@ -1,0 +1,135 @@
+"""One chunk of an audience as a query: the letter, values or exclusion of each recipient."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, LiteralString
+
+from django.db import connection
+from psycopg import sql as pg
+from psycopg.sql import Composable, Composed
+
+from postledger.contacts.audience import AudienceQuery
+from postledger.deliveries import lineage as lineages
+from postledger.mailing.snapshot import ByLocale, LetterChoice
+
+
+class Exclusion(StrEnum):
+    """Why a contact of an audience gets no mail; the audience walk has further reasons."""
+
+    ALREADY_MAILED = "already_mailed"  # by a previous run, or by this one at a former address
+    SUBJECT_REQUIRED = "subject_required"  # no slice for them has a title or a dek
+    MISSING_LOCALE = "template_missing_locale"  # the template has no text in their language
+    INVALID_TEMPLATE = "invalid_template"  # their letter could not be made
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Contacts of an audience, and how their letters in a stream are chosen."""
+
+    people: AudienceQuery
+    choice: LetterChoice
+    places: Sequence[str]  # those that slices distinguish
+    stream_id: int
+    lineage: Sequence[int]  # the streams whose recipients are left out
+
+    @property
+    def has_one_letter(self) -> bool:
+        """Whether all recipients get the same letter."""
+        choice = self.choice
+        return isinstance(choice, ByLocale) and len(choice.numbers) == 1 and bool(choice.fallback)
+
+
+_VARIANTS = pg.SQL(
+    "SELECT DISTINCT {variant} FROM ({people}) AS recipient WHERE recipient.kept_back IS NULL"
+)
+
+
+def list_variants(chunk: Chunk) -> set[str]:
+    """The variants of its recipients; each variant gets one letter."""
+    statement = _VARIANTS.format(variant=_variant_sql(chunk.choice), people=chunk.people.sql)
+    with connection.cursor() as cursor:
+        cursor.execute(statement.as_string(), _params(chunk))
+        return {variant for (variant,) in cursor.fetchall()}
+
+
+# One row for each contact, keyed by the address. A variant that appeared after list_variants has no
+# letter yet: planning must start again.
+_LINES = pg.SQL("""
+SELECT recipient.address, recipient.place AS dedupe_key, recipient.contact_id,
+       {variables} AS variables,
+       {letter} AS letter, coalesce(recipient.kept_back, {tried}, {moved}, {unserved}) AS kept_back
+FROM ({people}) AS recipient {served}
+ORDER BY recipient.place
+""")
+UNKNOWN_VARIANT = "unknown_variant"
+# By the digest of stream_letters.digest_variant: a variant may be too long for an index.
+_SERVED: LiteralString = """
+LEFT JOIN mailing_variant AS variant
+  ON variant.stream_id = %(stream)s AND variant.digest = sha256(convert_to({variant}, 'UTF8'))
+"""
+_UNSERVED: LiteralString = """
+CASE WHEN variant.letter IS NULL THEN coalesce(variant.code, 'unknown_variant') END
+"""
+
+
+def build_lines(chunk: Chunk) -> AudienceQuery:
+    """The query that the ledger plans from; the letters of all variants must exist."""
+    is_one = chunk.has_one_letter
+    statement = _LINES.format(
+        variables=_variables_sql(chunk.choice),
+        letter=pg.SQL("0" if is_one else "variant.letter"),
+        tried=_exclude_if(_TRIED) if chunk.lineage else pg.SQL("NULL"),
+        moved=_exclude_if(_MOVED),
+        unserved=pg.SQL("NULL" if is_one else _UNSERVED),
+        served=pg.SQL("" if is_one else _SERVED).format(variant=_variant_sql(chunk.choice)),
+        people=chunk.people.sql,
+    )
+    return AudienceQuery(statement, {**_params(chunk), "stream": chunk.stream_id})
+
+
+def _params(chunk: Chunk) -> dict[str, Any]:
+    return {
+        **chunk.people.params,
+        "scopes": list(chunk.places),
+        "lineage": list(chunk.lineage),
+        "mailed_in": [chunk.stream_id, *chunk.lineage],
+    }
+
+
+# The variables of a letter: the name, the sender's name, and the attributes that it uses.
+_VARIABLES: LiteralString = """
+jsonb_strip_nulls(jsonb_build_object('name', recipient.name, 'from_name', recipient.from_name{}))
+"""
+
+
+def _variables_sql(choice: LetterChoice) -> Composed:
+    pairs = [
+        pg.SQL(", {name}, recipient.attributes -> {name}").format(name=pg.Literal(name))
+        for name in choice.names
+        if name not in {"name", "from_name"}
+    ]
+    return pg.SQL(_VARIABLES).format(pg.SQL("").join(pairs))
+
+
+_PLACES: LiteralString = """
+(
+    SELECT coalesce(string_agg(DISTINCT place, ' ' ORDER BY place), '')
+    FROM unnest(recipient.ocd_ids) AS place WHERE place = ANY(%(scopes)s::text[])
+)
+"""
+
+
+def _variant_sql(choice: LetterChoice) -> Composable:
+    return pg.SQL("recipient.locale" if isinstance(choice, ByLocale) else _PLACES)
+
+
+_TRIED = pg.SQL(lineages.TRIED).format(address=pg.SQL("recipient.place"))
+_MOVED = pg.SQL(lineages.MAILED_BEFORE_MOVING).format(
+    former=pg.SQL("recipient.former_addresses"), contact=pg.SQL("recipient.contact_id")
+)
+
+
+def _exclude_if(condition: Composable) -> Composable:
+    reason = pg.Literal(Exclusion.ALREADY_MAILED.value)
+    return pg.SQL("CASE WHEN {} THEN {} END").format(condition, reason)

@@ -1,0 +1,82 @@
+"""Renders the template and the footer that a request only names."""
+
+from dataclasses import replace
+from functools import lru_cache
+
+from postledger.accounts import queries as accounts
+from postledger.contacts import unsubscribe_links
+from postledger.content import letters, templates
+from postledger.content.locales import MissingLocaleError
+from postledger.content.rendering import footer as footers
+from postledger.content.rendering.compiled_template import MissingVariableError
+from postledger.content.rendering.footer import FooterEnvMissingError
+from postledger.content.rendering.letter import Letter
+from postledger.content.rendering.source import Source, make_script
+from postledger.content.templates import TemplateUnknownError
+from postledger.lib.errors import RefusedError
+from postledger.transactional.requests import Issue, MailRequest, TemplateReference, Validation
+
+
+def render(workspace_id: int, mail: MailRequest) -> MailRequest | list[Issue]:
+    """The request with its content and its footer, or the issue that prevents it."""
+    if mail.template is not None and (mail.subject or mail.html or mail.text):
+        detail = "Names a template and has inline content; give one of the two."
+        return [Issue(Validation.INVALID_PAYLOAD, "template", detail)]
+    try:
+        if mail.template is not None:
+            mail = _render_template(workspace_id, mail, mail.template)
+        return mail if mail.list_key is None else _add_footer(workspace_id, mail, mail.list_key)
+    except RefusedError as error:
+        return [Issue(*_locate(error), str(error))]
+
+
+def _locate(error: RefusedError) -> tuple[Validation, str]:
+    match error:
+        case FooterEnvMissingError():
+            return Validation.INVALID_PAYLOAD, "list_key"
+        case TemplateUnknownError():
+            return Validation.INVALID_PAYLOAD, "template.id"
+        case MissingLocaleError():
+            return Validation.TEMPLATE_MISSING_LOCALE, "template.locale"
+        case MissingVariableError(name=name):
+            return Validation.TEMPLATE_MISSING_VARIABLE, f"template.variables.{name}"
+        case _:
+            return Validation.INVALID_TEMPLATE, "template"
+
+
+def _render_template(
+    workspace_id: int, mail: MailRequest, reference: TemplateReference
+) -> MailRequest:
+    version = templates.find_version(workspace_id, key=reference.key, number=reference.version)
+    letter = _compile(version.text(reference.locale), version.required, version.optional)
+    values = {"name": mail.to_name, **reference.variables, "email": mail.to}
+    if mail.list_key is not None:
+        values["unsubscribe_url"] = unsubscribe_links.workspace_links(workspace_id).url(
+            mail.to, list_key=mail.list_key
+        )
+    filled = letter.fill(values)
+    html, text = letter.join(filled)
+    digest = letters.keep(workspace_id, letter.script)
+    return replace(mail, subject=filled.subject, html=html, text=text, letter=digest)
+
+
+@lru_cache(maxsize=256)
+def _compile(source: Source, required: tuple[str, ...], optional: tuple[str, ...]) -> Letter:
+    """Cached for the life of the process: a version never changes."""
+    return Letter(make_script(source, required=required, optional=optional))
+
+
+def _add_footer(workspace_id: int, mail: MailRequest, list_key: str) -> MailRequest:
+    footer = letters.require_footer(accounts.organisation(workspace_id))
+    link = unsubscribe_links.workspace_links(workspace_id).url(mail.to, list_key=list_key)
+    html, text = footer.render(link)
+    return replace(
+        mail,
+        html=footers.insert(mail.html, html),
+        text=mail.text + text if mail.text else "",
+        headers={
+            **mail.headers,
+            "List-Unsubscribe": f"<{link}>",
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+        },
+    )

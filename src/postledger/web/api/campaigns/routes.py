@@ -1,0 +1,190 @@
+"""Routes for campaigns: drafts, previews, tests and launches."""
+
+import json
+from dataclasses import dataclass
+
+import structlog
+from django.conf import settings
+from django.http import HttpRequest
+from ninja import Query
+
+from postledger.accounts import integrations
+from postledger.accounts import queries as accounts
+from postledger.accounts.integrations import AdminSettings
+from postledger.accounts.keys import Scope
+from postledger.campaigns import drafts, launching, preview, progress
+from postledger.campaigns.drafts import CampaignFacts
+from postledger.lib.secrets import UnsealableError
+from postledger.observability import context
+from postledger.web.api.campaigns.schemas import (
+    CampaignChangeIn,
+    CampaignOut,
+    CampaignPage,
+    CampaignPreview,
+    CampaignPreviewIn,
+    CampaignTestIn,
+    NewCampaignIn,
+    SendIn,
+)
+from postledger.web.api.common.fields import IdInPath
+from postledger.web.api.common.pagination import NewestFirstQuery, cut_page
+from postledger.web.api.common.routing import Call, Routes
+from postledger.web.api.common.schemas import preview_fields
+from postledger.web.api.runs.schemas import Launched, RunPage
+from postledger.web.shared import throttle
+
+routes = Routes("campaigns", read=Scope.CAMPAIGNS_READ, write=Scope.CAMPAIGNS_WRITE)
+
+_log = structlog.get_logger(__name__)
+
+
+@routes.get("", CampaignPage)
+def list_campaigns(call: Call, query: Query[NewestFirstQuery]) -> dict[str, object]:
+    """The workspace's campaigns, the newest first."""
+    campaigns = drafts.list_campaigns(call.workspace_id, before=query.before, limit=query.limit + 1)
+    return cut_page("campaigns", campaigns, query.limit, lambda campaign: campaign.id)
+
+
+@routes.post("", CampaignOut, status=201)
+def create_campaign(call: Call, payload: NewCampaignIn) -> CampaignFacts:
+    """Stores the content, the audience and the timing. Sends nothing."""
+    campaign_id = drafts.create_campaign(
+        call.workspace_id, payload.draft(), actor=call.actor, now=call.now
+    )
+    return drafts.find_campaign(call.workspace_id, campaign_id)
+
+
+@routes.get("/{int:campaign_id}", CampaignOut)
+def get_campaign(call: Call, campaign_id: IdInPath) -> CampaignFacts:
+    """The content, the audience and the timing. Its runs have the results."""
+    return drafts.find_campaign(call.workspace_id, campaign_id)
+
+
+@routes.patch("/{int:campaign_id}", CampaignOut)
+def change_campaign(call: Call, campaign_id: IdInPath, payload: CampaignChangeIn) -> CampaignFacts:
+    """Changes the fields that are sent. Launched runs do not change."""
+    drafts.change_campaign(
+        call.workspace_id, campaign_id, payload.changes(), actor=call.actor, now=call.now
+    )
+    return drafts.find_campaign(call.workspace_id, campaign_id)
+
+
+@routes.post("/{int:campaign_id}/preview", CampaignPreview, scope=Scope.CAMPAIGNS_READ)
+def preview_campaign(
+    call: Call, campaign_id: IdInPath, payload: CampaignPreviewIn
+) -> dict[str, object]:
+    """Renders the campaign for a contact, for a made-up recipient, or with variable names."""
+    campaign = drafts.find_campaign(call.workspace_id, campaign_id)
+    recipient = payload.reader.recipient() if payload.reader else preview.ANYBODY
+    if payload.contact_id is not None:
+        recipient = preview.find_recipient(
+            call.workspace_id, payload.contact_id, list_key=campaign.list_key
+        )
+    rendered = preview.render_preview(call.workspace_id, campaign, recipient, now=call.now)
+    return preview_fields(rendered.mail, sender=campaign.sender, from_name=rendered.from_name)
+
+
+@routes.post("/{int:campaign_id}/test", Launched, status=202)
+def test_campaign(call: Call, campaign_id: IdInPath, payload: CampaignTestIn) -> dict[str, object]:
+    """Sends the campaign to the addresses, or to the workspace's test addresses, only."""
+    run_id = launching.send_test(
+        call.workspace_id,
+        campaign_id,
+        addresses=None if payload.addresses is None else " ".join(payload.addresses),
+        actor=call.actor,
+        now=call.now,
+        is_sandboxed=call.is_test,
+    )
+    return {"run_id": run_id}
+
+
+@routes.post("/{int:campaign_id}/launch", Launched, status=202)
+def launch_campaign(call: Call, campaign_id: IdInPath) -> dict[str, object]:
+    """Launches a campaign: freezes its content and sends it to its audience.
+
+    Idempotent: a second launch is refused.
+    """
+    run_id = launching.launch_campaign(
+        call.workspace_id,
+        campaign_id,
+        actor=call.actor,
+        now=call.now,
+        is_sandboxed=call.is_test,
+    )
+    return {"run_id": run_id}
+
+
+@routes.get("/{int:campaign_id}/runs", RunPage)
+def list_runs(
+    call: Call, campaign_id: IdInPath, query: Query[NewestFirstQuery]
+) -> dict[str, object]:
+    """Launches and tests of the campaign, the newest first."""
+    runs = progress.list_progress(
+        call.workspace_id, campaign_id, before=query.before, limit=query.limit + 1, now=call.now
+    )
+    return cut_page("runs", runs, query.limit, lambda run: run.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """A caller who knows the admin password of the first workspace."""
+
+    workspace_id: int
+    actor: str = "admin password"
+    is_test: bool = False
+
+
+def authenticate_admin(request: HttpRequest) -> Admin | None:
+    """Accepts the admin password if one is set; guesses are limited before they are compared."""
+    password = _read_password(request)
+    workspace_id = None if password is None else accounts.default_workspace_id()
+    if password is None or workspace_id is None or (admin := _find_admin(workspace_id)) is None:
+        return None
+    network = throttle.network_of(throttle.client_ip(request))
+    throttle.count_visit(settings.PUBLIC_RATE, "admin", network)
+    if not admin.admits(password):
+        return None
+    context.bind(workspace_id=workspace_id)
+    return Admin(workspace_id)
+
+
+def _find_admin(workspace_id: int) -> AdminSettings | None:
+    """None if the password cannot be decrypted: the operator must fix that, not the caller."""
+    try:
+        return integrations.admin(workspace_id)
+    except UnsealableError as refused:
+        _log.error("admin_password_unsealable", code=refused.code, detail=str(refused))
+        return None
+
+
+def _read_password(request: HttpRequest) -> str | None:
+    try:
+        body = json.loads(request.body)
+    except (ValueError, RecursionError):
+        return None
+    password = body.get("admin_password") if isinstance(body, dict) else None
+    return password if isinstance(password, str) else None
+
+
+@routes.post("/send", Launched, status=202, auth=[authenticate_admin])
+def send_campaign(call: Call, payload: SendIn) -> dict[str, object]:
+    """Creates or changes the campaign of this tag and launches it.
+
+    Idempotent: a repeated request answers with the same run.
+    """
+    campaign = drafts.put_campaign(
+        call.workspace_id,
+        payload.draft(),
+        batch_id=payload.send_batch_id,
+        actor=call.actor,
+        now=call.now,
+        is_sandboxed=call.is_test,
+    )
+    run_id = launching.launch_batch(
+        campaign,
+        batch_id=payload.send_batch_id,
+        actor=call.actor,
+        now=call.now,
+        is_sandboxed=call.is_test,
+    )
+    return {"run_id": run_id}

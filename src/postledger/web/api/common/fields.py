@@ -1,0 +1,114 @@
+"""Field types of requests that several resources share, each with its limits."""
+
+import binascii
+import re
+from base64 import b64decode
+from datetime import UTC, datetime
+from operator import attrgetter
+from typing import Annotated
+
+from ninja import Path
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJsonSchema
+
+from postledger.accounts import constraints
+from postledger.contacts import details
+from postledger.content import checks, locales
+from postledger.lib import values
+from postledger.providers import addresses
+
+MOST_VARIABLES = 100
+MOST_OCD_IDS = 1_000
+LAST_NUMBER = 2**31 - 1
+LAST_ID = 2**63 - 1
+
+_LARGEST_VALUES = 65_536
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)")
+
+
+def _moment(value: object) -> datetime:
+    if not isinstance(value, str) or not _RFC3339.fullmatch(value):
+        raise ValueError("write a time with its zone, such as 2026-01-31T12:00:00Z")
+    try:
+        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("this time does not exist") from None
+
+
+def _base64(value: object) -> bytes:
+    if not isinstance(value, str):
+        raise ValueError("write base64")  # noqa: TRY004  pydantic collects ValueErrors only
+    try:
+        return b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("write base64") from None
+
+
+def _canonical_address(value: str) -> str:
+    try:
+        return addresses.canonical(value)
+    except addresses.InvalidAddressError as error:
+        raise ValueError(str(error)) from None
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("write one line of visible characters")
+    return text
+
+
+def _storable_values(given: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    issue = values.find_flaw(given, most=_LARGEST_VALUES)
+    if issue:
+        raise ValueError(issue)
+    return given
+
+
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+Base64 = Annotated[
+    bytes,
+    BeforeValidator(_base64),
+    WithJsonSchema({"type": "string", "contentEncoding": "base64"}),
+]
+# Checked by the application, which has an error code for it; the schema only tells the limits.
+Address = Annotated[str, Field(json_schema_extra={"format": "email", "maxLength": 254})]
+CanonicalAddress = Annotated[Address, AfterValidator(_canonical_address)]
+
+IdInPath = Annotated[int, Path(ge=1, le=LAST_ID)]
+VersionNumber = Annotated[int, Field(ge=1, le=LAST_NUMBER)]
+Name = Annotated[
+    str, Field(min_length=1, max_length=constraints.LONGEST_NAME, examples=["Welcome"])
+]
+Line = Annotated[str, AfterValidator(_one_line), Field(max_length=details.LONGEST_TEXT)]
+ListKey = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]{0,63}$", examples=["general"])]
+TemplateKey = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]{0,63}$", examples=["welcome"])]
+ArticleKey = Annotated[str, Field(pattern="^[a-z0-9-]{1,200}$", examples=["may-news"])]
+OcdId = Annotated[
+    str, Field(pattern=r"^\S+$", max_length=500, examples=["ocd-division/country:us/state:oh"])
+]
+Locale = Annotated[
+    str,
+    Field(
+        pattern="^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$",
+        max_length=locales.LONGEST,
+        examples=["en", "pt-BR"],
+    ),
+]
+Variables = Annotated[
+    list[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]{0,63}$", examples=["name"])]],
+    Field(max_length=MOST_VARIABLES),
+]
+Values = Annotated[
+    dict[str, JsonValue],
+    AfterValidator(_storable_values),
+    Field(description="Up to 65,536 bytes of JSON.", examples=[{"name": "Alice"}]),
+]
+# The renderer checks the limit in bytes and reports it as a finding.
+Text = Annotated[str, Field(max_length=checks.MAX_HTML_BYTES)]
+# In responses: the key of a list, given the list itself.
+KeyOfList = Annotated[str, BeforeValidator(attrgetter("key"))]
+# In responses: the domain stores an absent text as an empty one.
+TextOrNull = Annotated[str | None, BeforeValidator(lambda text: text or None)]

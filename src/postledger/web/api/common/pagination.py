@@ -1,0 +1,73 @@
+"""Pages of results: the query parameters, and cursors that callers send back."""
+
+import binascii
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, Field
+
+from postledger.deliveries.search import MailCursor
+
+MAIL_CURSOR = "[0-9a-f]{1,6}-[0-9a-f]{1,16}"
+LAST = 2**63 - 1
+
+_LAST_POSITION = 1 << 62
+
+NextCursor = Annotated[
+    str | None, Field(description="The `cursor` of the next page; null on the last page.")
+]
+
+
+class PageQuery(BaseModel):
+    limit: int = Field(default=25, ge=1, le=100, description="Results per page.")
+
+
+class NewestFirstQuery(PageQuery):
+    """For results that are ordered by a number, the newest first."""
+
+    cursor: str | None = Field(
+        default=None, pattern="^[0-9]{1,18}$", description="`next` of the previous page."
+    )
+
+    @property
+    def before(self) -> int:
+        return LAST if self.cursor is None else int(self.cursor)
+
+
+def cut_page[Row](
+    name: str, rows: Sequence[Row], limit: int, cursor: Callable[[Row], object]
+) -> dict[str, object]:
+    """A page under its name; `rows` has one row more than the page if there is a next page."""
+    has_next = len(rows) > limit
+    return {name: rows[:limit], "next": str(cursor(rows[limit - 1])) if has_next else None}
+
+
+def encode_mail_cursor(cursor: MailCursor) -> str:
+    return f"{cursor.month:x}-{cursor.position:x}"
+
+
+def decode_mail_cursor(text: str) -> MailCursor:
+    """For a text that matches `MAIL_CURSOR`."""
+    month, position = (int(part, 16) for part in text.split("-"))
+    return MailCursor(month, min(position, _LAST_POSITION))
+
+
+def encode_text_cursor(key: str) -> str:
+    return urlsafe_b64encode(key.encode()).decode().rstrip("=")
+
+
+def decode_text_cursor(text: str) -> str:
+    """Raises ValueError for a text that `encode_text_cursor` cannot have written."""
+    try:
+        key = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    except (binascii.Error, ValueError):
+        key = ""
+    if not key or "\0" in key:
+        raise ValueError("give `next` of the previous page")
+    return key
+
+
+TextCursor = Annotated[
+    str, Field(pattern="^[A-Za-z0-9_-]{1,500}$"), AfterValidator(decode_text_cursor)
+]

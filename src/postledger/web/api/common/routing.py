@@ -1,0 +1,161 @@
+"""Registers API routes: a handler is its signature and its call, everything else happens here."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import wraps
+from inspect import Parameter, signature
+from itertools import batched
+from typing import Any, Self, TypedDict, Unpack, get_args
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from ninja import Router
+from ninja.errors import ValidationError
+from ninja.responses import Status
+from pydantic import BaseModel
+
+from postledger.accounts.keys import Scope
+from postledger.web.shared.auth import ApiKey
+from postledger.web.shared.problems import DEFAULTS, Problem
+
+# Any operation may end with any of these.
+_PROBLEMS = frozenset(DEFAULTS)
+# Ninja describes JSON only.
+_CSV: dict[str, Any] = {
+    "responses": {
+        200: {"description": "OK", "content": {"text/csv": {"schema": {"type": "string"}}}}
+    }
+}
+_LINES_PER_CHUNK = 500
+
+
+type Handler = Callable[..., object]
+type Decorator = Callable[[Handler], Handler]
+type Response = dict[int, type[BaseModel] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An authorized request, and when it came."""
+
+    request: HttpRequest
+    workspace_id: int
+    actor: str
+    is_test: bool
+    now: datetime
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Self:
+        caller = request.auth  # type: ignore[attr-defined]  # set by ninja
+        return cls(
+            request, caller.workspace_id, caller.actor, caller.is_test, now=datetime.now(UTC)
+        )
+
+
+class Options(TypedDict, total=False):
+    status: int  # of the answer; 200 by default
+    scope: Scope  # in place of the method's
+    auth: Sequence[Callable[[HttpRequest], object]]  # accepted beside an API key
+    openapi_extra: dict[str, Any]
+
+
+class Routes:
+    """The routes of one resource.
+
+    A handler takes a `Call`, path parameters, a `payload` (the JSON body) and a `query`. It returns
+    an object that has the fields of the response schema, or a finished response. Its name in camel
+    case is the operation id, and its docstring the description.
+    """
+
+    def __init__(self, tag: str, *, read: Scope, write: Scope) -> None:
+        self.router = Router(tags=[tag])
+        self._read = read
+        self._write = write
+
+    def get(self, path: str, schema: type[BaseModel]) -> Decorator:
+        return self._register("GET", path, {200: schema}, {"scope": self._read})
+
+    def get_csv(self, path: str) -> Decorator:
+        return self._register("GET", path, {}, {"scope": self._read, "openapi_extra": _CSV})
+
+    def post(
+        self, path: str, schema: type[BaseModel] | None, **options: Unpack[Options]
+    ) -> Decorator:
+        return self._register("POST", path, {options.get("status", 200): schema}, options)
+
+    def put(self, path: str, schema: type[BaseModel]) -> Decorator:
+        return self._register("PUT", path, {200: schema}, {})
+
+    def patch(self, path: str, schema: type[BaseModel]) -> Decorator:
+        return self._register("PATCH", path, {200: schema}, {})
+
+    def delete(self, path: str) -> Decorator:
+        return self._register("DELETE", path, {204: None}, {})
+
+    def _register(self, method: str, path: str, response: Response, options: Options) -> Decorator:
+        def register(handler: Handler) -> Handler:
+            accepted: list[Callable[[HttpRequest], object]] = [
+                ApiKey(options.get("scope", self._write)),
+                *options.get("auth", ()),
+            ]
+            self.router.add_api_operation(
+                path,
+                [method],
+                _view(handler, response),
+                auth=accepted,
+                response={**response, _PROBLEMS: Problem},
+                operation_id=_camel_case(handler.__name__),
+                summary=handler.__name__.replace("_", " ").capitalize(),
+                openapi_extra=options.get("openapi_extra"),
+            )
+            return handler
+
+        return register
+
+
+def _view(handler: Handler, response: Response) -> Handler:
+    first, *others = signature(handler).parameters.values()
+    query = next((other for other in others if other.name == "query"), None)
+
+    @wraps(handler)
+    def view(request: HttpRequest, **values: Any) -> HttpResponseBase | Status[BaseModel]:
+        if query is not None:
+            _refuse_unknown_parameters(request, query)
+        result = handler(Call.of(request), **values)
+        if isinstance(result, HttpResponseBase):
+            return result
+        [(status, schema)] = response.items()
+        if schema is None:
+            return HttpResponse(status=status)
+        return Status(status, schema.model_validate(result))
+
+    # Ninja reads the parameters from it, and knows the first by this name.
+    view.__signature__ = signature(handler).replace(  # type: ignore[attr-defined]
+        parameters=[first.replace(name="request"), *others]
+    )
+    return view
+
+
+def _refuse_unknown_parameters(request: HttpRequest, query: Parameter) -> None:
+    """A misspelt filter would match everything; ninja ignores names that it does not know."""
+    schema, *_ = get_args(query.annotation)
+    unknown = sorted(set(request.GET) - set(schema.model_fields))
+    if unknown:
+        raise ValidationError(
+            [{"loc": ("query", name), "msg": "Unknown query parameter"} for name in unknown]
+        )
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(other.capitalize() for other in others)
+
+
+def csv_response(lines: Iterator[str], *, file_name: str) -> StreamingHttpResponse:
+    """Sends the lines while they are read."""
+    return StreamingHttpResponse(
+        ("".join(chunk) for chunk in batched(lines, _LINES_PER_CHUNK)),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
+    )

@@ -1,0 +1,90 @@
+"""Routes for runs of campaigns: progress, steering and reports."""
+
+from uuid import UUID
+
+from django.http import StreamingHttpResponse
+
+from postledger.accounts.keys import Scope
+from postledger.campaigns import launching, progress, report, run_control
+from postledger.campaigns.progress import Progress
+from postledger.web.api.common.routing import Call, Routes, csv_response
+from postledger.web.api.runs.schemas import Failures, Launched, RetriedRun, RetryIn, RunOut
+
+routes = Routes("runs", read=Scope.CAMPAIGNS_READ, write=Scope.CAMPAIGNS_WRITE)
+
+
+@routes.get("/{uuid:run_id}", RunOut)
+def get_run(call: Call, run_id: UUID) -> Progress:
+    """The books of the run, why the remaining mails wait, and what will move them."""
+    return _find_progress(call, run_id)
+
+
+@routes.post("/{uuid:run_id}/pause", RunOut)
+def pause_run(call: Call, run_id: UUID) -> Progress:
+    """Pauses the run. Mails that a provider is receiving at this moment are still sent."""
+    run_control.pause_run(call.workspace_id, run_id, actor=call.actor)
+    return _find_progress(call, run_id)
+
+
+@routes.post("/{uuid:run_id}/resume", RunOut)
+def resume_run(call: Call, run_id: UUID) -> Progress:
+    """Ends a pause. A hold of the whole sender stays."""
+    run_control.resume_run(call.workspace_id, run_id, actor=call.actor)
+    return _find_progress(call, run_id)
+
+
+@routes.post("/{uuid:run_id}/cancel", RunOut)
+def cancel_run(call: Call, run_id: UUID) -> Progress:
+    """Cancels the run for good. Mails that were not sent become cancelled."""
+    run_control.cancel_run(call.workspace_id, run_id, actor=call.actor)
+    return _find_progress(call, run_id)
+
+
+@routes.post("/{uuid:run_id}/retry", RetriedRun)
+def retry_run(call: Call, run_id: UUID, payload: RetryIn) -> dict[str, object]:
+    """Sends failed mails again, those of one code or all. Reopens a closed run."""
+    requeued = run_control.retry_failed(
+        call.workspace_id, run_id, code=payload.code, actor=call.actor
+    )
+    run = RunOut.model_validate(_find_progress(call, run_id))
+    return {**dict(run), "requeued": requeued}
+
+
+@routes.post("/{uuid:run_id}/rest", Launched, status=202)
+def send_rest(call: Call, run_id: UUID) -> dict[str, object]:
+    """Sends the campaign's current content to the recipients whom this run never tried."""
+    launched = launching.launch_remaining(
+        call.workspace_id,
+        run_id,
+        actor=call.actor,
+        now=call.now,
+        is_sandboxed=call.is_test,
+    )
+    return {"run_id": launched}
+
+
+@routes.post("/{uuid:run_id}/close", RunOut)
+def close_run(call: Call, run_id: UUID) -> Progress:
+    """Closes the run with its failures. Every mail must have a result."""
+    run_control.close_run(call.workspace_id, run_id, actor=call.actor, now=call.now)
+    return _find_progress(call, run_id)
+
+
+@routes.get_csv("/{uuid:run_id}/report.csv")
+def get_run_report(call: Call, run_id: UUID) -> StreamingHttpResponse:
+    """One line for each mail: email, status, error_message, message_id, sent_at.
+
+    Safe for spreadsheets: cells that they would execute begin with an apostrophe.
+    """
+    lines = report.write_csv(call.workspace_id, run_id)
+    return csv_response(lines, file_name=f"run-{run_id}.csv")
+
+
+@routes.get("/{uuid:run_id}/failures", Failures)
+def list_run_failures(call: Call, run_id: UUID) -> dict[str, object]:
+    """Mails of the run that failed or are in doubt, by cause, with what to do."""
+    return {"failures": report.list_failures(call.workspace_id, run_id)}
+
+
+def _find_progress(call: Call, run_id: UUID) -> Progress:
+    return progress.find_progress(call.workspace_id, run_id, now=call.now)

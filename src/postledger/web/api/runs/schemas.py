@@ -1,0 +1,122 @@
+"""Runs of campaigns as callers get them."""
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import Field, computed_field
+
+from postledger.campaigns.states import RunState
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from postledger.web.api.common.fields import TextOrNull
+from postledger.web.api.common.pagination import NextCursor
+from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
+
+
+class RetryIn(RequestSchema):
+    """The failures of one code, or all."""
+
+    code: str | None = Field(default=None, pattern=r"^[\x20-\x7e]{1,200}$")
+
+
+class Launched(ResponseSchema):
+    """A new run; a worker plans and sends it."""
+
+    run_id: UUID
+
+    @computed_field(description="Progress, report and failures.")  # type: ignore[prop-decorator]
+    @property
+    def links(self) -> dict[str, str]:
+        run = f"/v1/runs/{self.run_id}"
+        return {"self": run, "report": f"{run}/report.csv", "failures": f"{run}/failures"}
+
+
+class BooksOut(ResponseSchema):
+    """The results of all mails of a run."""
+
+    planned: int
+    states: dict[State, int] = Field(description="Number of mails in each state.")
+    balances: bool = Field(description="Whether the states add up to the planned number.")
+
+
+class HoldOut(ResponseSchema):
+    """Nothing is sent during a hold."""
+
+    reason: Reason
+    why: str
+    moved_by: str = Field(description="What will end it.")
+    since: datetime
+    until: datetime | None = Field(description="When it ends by itself.")
+    actor: str
+    detail: str
+
+
+class WaitOut(ResponseSchema):
+    """Mails that have no result yet for one reason."""
+
+    reason: Reason
+    why: str = Field(examples=["it is due"])
+    moved_by: str = Field(
+        description="What will move them.", examples=["the next free worker takes it"]
+    )
+    mails: int = Field(description="An upper bound: some of them may have a result.")
+    since: datetime
+    next_due_at: datetime
+
+
+class PlanningIssueOut(ResponseSchema):
+    """Why planning the audience does not go on; a worker tries again all the time."""
+
+    detail: str
+    since: datetime | None
+
+
+class PaceOut(ResponseSchema):
+    mails_per_second: float
+    ends_at: datetime | None = Field(description="At this pace; null if that is not known.")
+
+
+class RunOut(Launched):
+    """The progress of one launch of a campaign."""
+
+    campaign_id: int
+    send_batch_id: UUID = Field(validation_alias="batch_id")
+    state: RunState
+    is_test: bool
+    actor: str = Field(description="Who launched it.")
+    launched_at: datetime
+    planned_at: datetime | None = Field(description="When planning its audience was done.")
+    ended_at: datetime | None
+    ended_by: TextOrNull
+    books: BooksOut
+    excluded: dict[str, int] = Field(description="Contacts that get no mail, by reason.")
+    waits: list[WaitOut]
+    hold: HoldOut | None
+    trouble: PlanningIssueOut | None = Field(validation_alias="planning_issue")
+    pace: PaceOut | None = Field(description="Null while there are too few results.")
+
+
+class RetriedRun(RunOut):
+    requeued: int = Field(description="Number of failures that are sent again.")
+
+
+class RunPage(ResponseSchema):
+    """The newest first."""
+
+    runs: list[RunOut]
+    next: NextCursor
+
+
+class FailureOut(ResponseSchema):
+    """Mails that failed, or are in doubt, for one cause."""
+
+    state: State = Field(description="`failed` or `in_doubt`.")
+    code: str = Field(examples=["550 5.1.1"])
+    count: int
+    since: datetime = Field(description="When the first of them got this result.")
+    example: str = Field(description="The provider's message for the first one; may be empty.")
+    remedy: str = Field(description="What to do about it.")
+
+
+class Failures(ResponseSchema):
+    failures: list[FailureOut] = Field(description="The most frequent cause first.")

@@ -1,0 +1,68 @@
+"""Suppressed addresses as callers send and get them."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from postledger.contacts.models import Suppression
+from postledger.contacts.states import SuppressionReason
+from postledger.contacts.suppressions import ALL_MAIL
+from postledger.web.api.common.fields import Address, CanonicalAddress, KeyOfList, ListKey
+from postledger.web.api.common.pagination import NextCursor, PageQuery
+from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
+from postledger.web.api.contacts.schemas import RestoreIn
+
+
+class SuppressionsQuery(PageQuery):
+    address: CanonicalAddress | None = Field(
+        default=None, description="Only the suppressions of this address."
+    )
+    cursor: str | None = Field(
+        default=None,
+        pattern="^[0-9a-f]{32}-[0-7][0-9a-f]{15}$",
+        description="`next` of the previous page.",
+    )
+
+    @property
+    def after(self) -> tuple[bytes, int]:
+        address_hash, _, list_id = (self.cursor or "-0").partition("-")
+        return bytes.fromhex(address_hash), int(list_id, 16)
+
+
+def encode_cursor(row: Suppression) -> str:
+    list_id = ALL_MAIL if row.list_id is None else row.list_id
+    return f"{bytes(row.address_hash).hex()}-{list_id:016x}"
+
+
+class NewSuppressionIn(RequestSchema):
+    """An address that must not get mail."""
+
+    address: Address
+    list: ListKey | None = Field(default=None, description="Only this list; all mail by default.")
+    reason: SuppressionReason = Field(default=SuppressionReason.BY_HAND, strict=False)
+
+
+class RestoreAddressIn(RestoreIn):
+    """Why mail goes to this address again."""
+
+    address: Address
+
+
+class SuppressionOut(ResponseSchema):
+    address: str | None = Field(description="Null after its owner was erased.")
+    list: KeyOfList | None = Field(description="Null for all mail.")
+    reason: SuppressionReason
+    has_left: bool = Field(description="Its owner unsubscribed, even if a reason is stronger.")
+    created_at: datetime
+
+
+class SuppressionPage(ResponseSchema):
+    """In an arbitrary but stable order."""
+
+    suppressions: list[SuppressionOut]
+    next: NextCursor
+
+
+class RestoredAddress(ResponseSchema):
+    is_restored: bool = Field(description="Whether a suppression was lifted.")
+    suppression: SuppressionOut | None = Field(description="The suppression that remains.")

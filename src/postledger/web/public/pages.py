@@ -1,0 +1,226 @@
+"""What the public pages share: the visit, the texts in its language, and error pages."""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Concatenate
+from urllib.parse import urlencode
+
+import structlog
+from django.conf import settings
+from django.core.exceptions import BadRequest, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http.multipartparser import MultiPartParserError
+from django.http.request import UnreadablePostError
+from django.template.loader import render_to_string
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
+
+from postledger.accounts.queries import Organisation
+from postledger.web.public.links import BadLinkError, StaleLinkError
+from postledger.web.shared import page_frame, throttle
+from postledger.web.shared.throttle import RateExceededError
+
+type Texts = Mapping[str, Mapping[str, str]]
+
+_LARGEST_FORM = 65_536
+_METHODS = ("GET", "HEAD", "POST")
+_FOLDER = resources.files("postledger.web.public")
+_HEADERS = page_frame.security_headers((_FOLDER / "templates" / "style.css").read_bytes())
+_PICTURE = re.compile(r"[0-9a-f]{64}\.(png|jpg|gif|webp)")
+_PICTURE_TYPES = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+}
+_log = structlog.get_logger(__name__)
+
+
+@cache
+def load_texts(language: str) -> Texts:
+    return tomllib.loads((_FOLDER / "texts" / f"{language}.toml").read_text("utf-8"))
+
+
+def fill_texts(language: str, **values: str) -> Texts:
+    """The texts with values for their placeholders; one without a value stays as it is."""
+    return {
+        section: {key: _fill(text, values) for key, text in texts.items()}
+        for section, texts in load_texts(language).items()
+    }
+
+
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    """In one pass, so that a placeholder inside a value is never filled."""
+    return re.sub(r"{(\w+)}", lambda match: values.get(match[1], match[0]), text)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request to a public page."""
+
+    request: HttpRequest
+    language: str
+    ip: str | None
+
+    @property
+    def is_post(self) -> bool:
+        return self.request.method == "POST"
+
+    @property
+    def token(self) -> str:
+        return self.request.GET.get("token", "")
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether the Accept header names JSON and prefers it to HTML."""
+        is_named = any(
+            (media_type.main_type, media_type.sub_type) == ("application", "json")
+            for media_type in self.request.accepted_types
+        )
+        best = self.request.get_preferred_type(["text/html", "application/json"])
+        return is_named and best == "application/json"
+
+    def form(self) -> QueryDict:
+        """The submitted form; empty if the body is not a form."""
+        try:
+            return self.request.POST
+        except (BadRequest, SuspiciousOperation, MultiPartParserError, UnreadablePostError):
+            return QueryDict()
+
+    def limit(self, rate: str) -> None:
+        throttle.count_visit(rate, throttle.network_of(self.ip))
+
+    def texts(self, **values: str) -> Texts:
+        return fill_texts(self.language, **values)
+
+    def url(self, path: str, **query: str) -> str:
+        """A URL of this installation in the language of the visit."""
+        return f"{path}?{urlencode({**query, 'lang': self.language})}"
+
+
+def render_page(  # noqa: PLR0913  the parts of a page, each by its name
+    visit: Visit,
+    template: str,
+    *,
+    title: str,
+    texts: Texts,
+    organisation: Organisation,
+    status: int = 200,
+    **values: object,
+) -> HttpResponse:
+    context = {
+        "language": visit.language,
+        "title": title,
+        "texts": texts,
+        "org": organisation.name,
+        "org_address": organisation.address,
+        "languages": _language_links(visit),
+        **values,
+    }
+    return HttpResponse(render_to_string(template, context), status=status)
+
+
+def _language_links(visit: Visit) -> list[dict[str, str]]:
+    """Links to the page in each language; empty after a form, which a link cannot repeat."""
+    if visit.is_post:
+        return []
+    token = {name: value for name, value in visit.request.GET.items() if name == "token"}
+    return [
+        {
+            "code": code,
+            "name": load_texts(code)["page"]["name"],
+            "url": f"?{urlencode({**token, 'lang': code})}",
+        }
+        for code in page_frame.LANGUAGES
+    ]
+
+
+def public_page[**P](
+    view: Callable[Concatenate[Visit, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """Makes a Django view. It needs no CSRF token, because no cookie identifies anybody here."""
+
+    @csrf_exempt
+    def handle(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        accept_language = request.headers.get("Accept-Language", "")
+        requested = request.GET.get("lang", "")
+        language = page_frame.choose_language(requested, accept_language=accept_language)
+        visit = Visit(request, language, throttle.client_ip(request))
+        response = _respond(visit, lambda: view(visit, *args, **kwargs))
+        return page_frame.finish(response, headers=_HEADERS, language=language)
+
+    return handle
+
+
+def _respond(visit: Visit, view: Callable[[], HttpResponse]) -> HttpResponse:
+    try:
+        return _refuse(visit) or view()
+    except RateExceededError as error:
+        return _error_page(visit, "too_many", status=429, retry_after=error.retry_after)
+    except (OperationalError, InterfaceError) as error:
+        _log.warning("database_unavailable", error=error)
+        return _error_page(visit, "busy", status=503, retry_after=5)
+    except Http404:
+        return _error_page(visit, "not_found", status=404)
+    except (BadLinkError, StaleLinkError) as error:
+        return _bad_link_page(visit, error.code)
+
+
+def _refuse(visit: Visit) -> HttpResponse | None:
+    if visit.request.method not in _METHODS:
+        response = _error_page(visit, "method", status=405)
+        response["Allow"] = ", ".join(_METHODS)
+        return response
+    # Before the body is read: Django would write a large one to disk.
+    length = str(visit.request.META.get("CONTENT_LENGTH") or "0")
+    is_large = not length.isdecimal() or int(length) > _LARGEST_FORM
+    return _error_page(visit, "too_large", status=413) if is_large else None
+
+
+def _bad_link_page(visit: Visit, code: str) -> HttpResponse:
+    """Slows down visitors who guess links."""
+    try:
+        visit.limit(settings.PUBLIC_RATE)
+    except RateExceededError as error:
+        return _error_page(visit, "too_many", status=429, retry_after=error.retry_after)
+    return _error_page(visit, code, status=400)
+
+
+def _error_page(visit: Visit, code: str, *, status: int, retry_after: int = 0) -> HttpResponse:
+    """Says what is wrong and what to do, as a page or as JSON."""
+    response: HttpResponse
+    if visit.wants_json:
+        response = JsonResponse({"ok": False, "error": code}, status=status)
+    else:
+        texts = visit.texts()
+        response = render_page(
+            visit,
+            "page.html",
+            title=texts["errors"][f"{code}_title"],
+            texts=texts,
+            organisation=Organisation(),
+            status=status,
+            lines=[texts["errors"][code]],
+        )
+    if retry_after:
+        response["Retry-After"] = str(retry_after)
+    return response
+
+
+@require_safe
+def serve_picture(_request: HttpRequest, name: str) -> FileResponse:
+    """A picture of a letter. Its name is a hash of its bytes, so it never changes."""
+    match = _PICTURE.fullmatch(name)
+    path = Path(settings.PICTURES_FOLDER, name)
+    if not settings.PICTURES_FOLDER or not match or not path.is_file():
+        raise Http404
+    response = FileResponse(path.open("rb"), content_type=_PICTURE_TYPES[match[1]])
+    response["Cache-Control"] = "public, max-age=31536000, immutable"
+    response["X-Content-Type-Options"] = "nosniff"
+    return response

@@ -1,0 +1,109 @@
+"""Requests that send under a name, at the same moment: one run of each name, of what it wanted."""
+
+from uuid import UUID, uuid4
+
+import pytest
+from pytest_django import Settings
+
+from postledger.accounts.models import AuditEntry
+from postledger.campaigns import drafts, launching
+from postledger.campaigns.drafts import Draft
+from postledger.campaigns.launching import AlreadyLaunchedError, CampaignChangedError
+from postledger.campaigns.models import Campaign, Run
+from tests.campaigns import press
+from tests.races import collide
+
+
+@pytest.mark.django_db
+def test_a_batch_never_sends_what_another_one_made_of_the_campaign(settings: Settings) -> None:
+    acme, first, second = press.found(settings), uuid4(), uuid4()
+    wanted = Draft("news", "News", press.WORDS)
+    other = Draft("news", "News", press.WORDS, audience={"state": "TX"})
+    put = drafts.put_campaign(acme, wanted, batch_id=first, actor="alice", now=press.NOW)
+    drafts.put_campaign(acme, other, batch_id=second, actor="bob", now=press.NOW)
+    # The clock of one transaction stands still; two requests are two transactions.
+    Campaign.objects.update(updated_at=press.NOW)
+
+    with pytest.raises(CampaignChangedError):
+        launching.launch_batch(put, batch_id=first, actor="alice", now=press.NOW)
+
+    assert not Run.objects.exists()
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_known", [False, True], ids=["new tag", "known tag"])
+def test_of_many_requests_at_once_under_one_name_all_get_the_same_run(
+    settings: Settings, *, is_known: bool
+) -> None:
+    acme = press.found(settings)
+    if is_known:
+        press.campaign(acme, tag="news", audience={"state": "TX"})
+    draft, batch_id = Draft("news", "News", press.WORDS), uuid4()
+
+    def send() -> UUID:
+        put = drafts.put_campaign(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
+        return launching.launch_batch(put, batch_id=batch_id, actor="alice", now=press.NOW)
+
+    runs = collide.together([send] * 6)
+
+    assert set(runs) == {Run.objects.get().pk}
+
+
+@pytest.mark.django_db
+def test_a_campaign_that_has_a_run_keeps_its_tag_and_everything_else_may_change(
+    settings: Settings,
+) -> None:
+    acme = press.found(settings)
+    campaign_id = press.campaign(acme, tag="news")
+    drafts.change_campaign(acme, campaign_id, {"tag": "may-news"}, actor="alice", now=press.NOW)
+    press.launched(acme, campaign_id)
+
+    with pytest.raises(AlreadyLaunchedError, match="'may-news' has runs"):
+        drafts.change_campaign(acme, campaign_id, {"tag": "news"}, actor="alice", now=press.NOW)
+    drafts.change_campaign(acme, campaign_id, {"name": "Other"}, actor="alice", now=press.NOW)
+
+    campaign = drafts.find_campaign(acme, campaign_id)
+    assert (campaign.tag, campaign.name) == ("may-news", "Other")
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_of_a_launch_and_another_tag_at_once_the_later_one_is_refused(settings: Settings) -> None:
+    acme = press.found(settings)
+    campaigns = [press.campaign(acme, tag=tag) for tag in ("launched-first", "renamed-first")]
+
+    def launch(campaign_id: int) -> UUID:
+        return launching.launch_campaign(acme, campaign_id, actor="alice", now=press.NOW)
+
+    def rename(campaign_id: int) -> None:
+        renamed = {"tag": f"other-{campaign_id}"}
+        drafts.change_campaign(acme, campaign_id, renamed, actor="bob", now=press.NOW)
+
+    with collide.uncommitted(lambda: launch(campaigns[0])):
+        late_rename = collide.start(lambda: rename(campaigns[0]))
+        late_rename.must_wait()
+    with collide.uncommitted(lambda: rename(campaigns[1])):
+        late_launch = collide.start(lambda: launch(campaigns[1]))
+        late_launch.must_wait()
+
+    with pytest.raises(AlreadyLaunchedError):
+        late_rename.answer()
+    with pytest.raises(CampaignChangedError):
+        late_launch.answer()
+    assert Run.objects.get().campaign.tag == "launched-first"
+
+
+@pytest.mark.django_db
+def test_what_a_batch_makes_of_its_campaign_is_on_the_trail(settings: Settings) -> None:
+    acme = press.found(settings)
+    drafts_ = [Draft("news", "News", press.WORDS, audience=meant) for meant in ({}, {}, {"a": "b"})]
+
+    for draft in drafts_:
+        drafts.put_campaign(acme, draft, batch_id=uuid4(), actor="alice", now=press.NOW)
+
+    noted = AuditEntry.objects.filter(subject="campaign news").order_by("pk")
+    assert list(noted.values_list("action", "actor")) == [
+        ("campaign.created", "alice"),
+        ("campaign.changed", "alice"),
+    ]

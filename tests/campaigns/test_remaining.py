@@ -1,0 +1,145 @@
+"""The rest of a run is of those whom it meant, and of two rests each person is in one."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from postledger.campaigns import launching, planning, run_control
+from postledger.campaigns.models import Run
+from postledger.contacts.actions import subscriptions
+from postledger.deliveries import ledger, partitions
+from postledger.deliveries.states import State
+from tests import cast, epochs
+from tests.campaigns import press
+from tests.contacts import people
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def acme(settings: Settings) -> int:
+    return press.found(settings)
+
+
+def cancelled(acme: int, run: Run) -> None:
+    """Nothing of it has gone."""
+    run_control.cancel_run(acme, run.pk, actor="alice")
+    while ledger.drain(run.stream_id):
+        pass
+
+
+def test_two_rests_are_one_after_the_other_whatever_the_months_of_their_streams(
+    acme: int,
+) -> None:
+    """When the database's clock is set back, the later one may be of the earlier month."""
+    press.people(acme, 3)
+    run = press.launched(acme, press.campaign(acme))
+    cancelled(acme, run)
+
+    first = launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW)
+    press.put_into_month(first, partitions.this_month() + 1)
+    second = launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW)
+    for _ in range(2):
+        planning.plan_all()
+
+    rests = [Run.objects.get(pk=run_id) for run_id in (first, second)]
+    assert rests[0].stream_id > rests[1].stream_id
+    assert [len(press.addresses(rest)) for rest in rests] == [3, 0]
+
+
+def test_who_became_a_contact_after_the_run_is_not_of_its_rest(acme: int) -> None:
+    press.people(acme, 2)
+    run = press.launched(acme, press.campaign(acme))
+    cancelled(acme, run)
+    people.contact(acme, "new@example.com")
+
+    rest = press.planned(launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW))
+    cancelled(acme, rest)
+    another = press.planned(launching.launch_remaining(acme, rest.pk, actor="alice", now=press.NOW))
+
+    assert press.addresses(rest) == press.addresses(another) == press.addresses(run)
+
+
+@pytest.mark.parametrize(
+    "audience",
+    [
+        {"field": "created_at", "within_days": 7},
+        {"all": [{"field": "created_at", "within_days": 7}, {"not": {"state": "TX"}}]},
+        {"any": [{"not": {"not": {"field": "created_at", "within_days": 7}}}, {"state": "OH"}]},
+    ],
+    ids=["alone", "all", "any and not"],
+)
+def test_the_days_that_a_filter_counts_are_those_of_the_run(
+    acme: int, audience: dict[str, object]
+) -> None:
+    press.people(acme, 2)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE contacts_contact SET created_at = %s WHERE address = 'r1@example.com'",
+            [press.NOW - timedelta(days=8)],
+        )
+    run = press.launched(acme, press.campaign(acme, audience=audience))
+    cancelled(acme, run)
+
+    later = press.NOW + timedelta(days=10)
+    rest = press.planned(launching.launch_remaining(acme, run.pk, actor="alice", now=later))
+
+    assert press.addresses(run) == press.addresses(rest) == ["R0@example.com"]
+
+
+def test_whose_snooze_has_ended_since_the_run_is_of_its_rest(acme: int) -> None:
+    people.news(acme)
+    now = datetime.now(UTC)
+    subscriptions.snooze(
+        acme,
+        contact_id=people.member(acme, "alice@example.com"),
+        list_key="news",
+        until=now + timedelta(hours=1),
+        origin=people.FORM,
+        now=now,
+    )
+    run = press.launched(acme, press.campaign(acme, list_key="news"))
+    cancelled(acme, run)
+
+    rest = press.planned(
+        launching.launch_remaining(acme, run.pk, actor="alice", now=now + timedelta(hours=2))
+    )
+
+    assert run.excluded == {"snoozed": 1}
+    assert press.addresses(rest) == ["alice@example.com"]
+
+
+@pytest.fixture
+def _own_epoch() -> Iterator[None]:
+    yield from epochs.kept()
+
+
+@pytest.mark.usefixtures("_own_epoch")
+def test_the_rest_of_a_run_that_a_restore_interrupted_starts_in_doubt(acme: int) -> None:
+    """The lost time may have planned and sent the run to everybody."""
+    press.people(acme, 5)
+    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    epochs.fall()
+    run_control.cancel_run(acme, run_id, actor="alice")
+    epochs.lift()
+    planning.plan_run(run_id)
+
+    rest = press.planned(launching.launch_remaining(acme, run_id, actor="alice", now=press.NOW))
+
+    assert list(cast.states(rest.stream_id).values()) == [State.IN_DOUBT] * 5
+
+
+@pytest.mark.usefixtures("_own_epoch")
+def test_the_rest_of_a_run_that_was_planned_before_the_restore_goes_on(acme: int) -> None:
+    press.people(acme, 5)
+    run = press.launched(acme, press.campaign(acme))
+    cancelled(acme, run)
+    epochs.fall()
+    epochs.lift()
+
+    rest = press.planned(launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW))
+
+    assert list(cast.states(rest.stream_id).values()) == [State.WAITING] * 5

@@ -1,0 +1,128 @@
+"""Tests of a campaign go to the addresses that were named for it, and to nobody else."""
+
+import pytest
+from pytest_django import Settings
+
+from postledger.accounts.models import Workspace
+from postledger.campaigns import launching, test_sends
+from postledger.campaigns.models import Run
+from postledger.campaigns.test_sends import NoTestAddressError, NoTestLetterError
+from postledger.contacts.details import Details
+from postledger.content import articles
+from postledger.content.rendering.source import Format
+from postledger.content.slices import SliceFields as Slice
+from postledger.mailing.content_source import ArticleSource, InlineSource
+from tests.campaigns import press
+from tests.contacts import people
+
+OHIO = "ocd-division/country:us/state:oh"
+
+
+def test_addresses_stand_between_commas_semicolons_and_white_space() -> None:
+    written = "a@example.com, b@example.com;c@example.com\n d@example.com\te@example.com"
+    assert test_sends.parse_addresses(written) == tuple(
+        f"{letter}@example.com" for letter in "abcde"
+    )
+
+
+def test_an_address_counts_once_whatever_its_capitals() -> None:
+    assert test_sends.parse_addresses("A@example.com a@example.com A@EXAMPLE.com") == (
+        "A@example.com",
+    )
+
+
+def test_what_is_no_address_is_left_out() -> None:
+    assert test_sends.parse_addresses("nobody, @, a@example.com, b@@example.com") == (
+        "a@example.com",
+    )
+
+
+@pytest.mark.parametrize("written", ["", " ,;\n", "nobody, @"])
+def test_without_an_address_there_is_no_test(written: str) -> None:
+    with pytest.raises(NoTestAddressError) as refused:
+        test_sends.parse_addresses(written)
+    assert refused.value.code == "test_emails_empty"
+
+
+@pytest.fixture
+def acme(settings: Settings) -> int:
+    return press.found(settings)
+
+
+@pytest.mark.django_db
+def test_a_test_goes_to_the_workspaces_addresses_only_and_may_be_repeated(acme: int) -> None:
+    people.contact(acme, "reader@example.com")
+    Workspace.objects.filter(pk=acme).update(test_emails="b@example.com; A@example.com")
+    campaign_id = press.campaign(acme)
+
+    runs = [
+        launching.send_test(acme, campaign_id, addresses=None, actor="alice", now=press.NOW)
+        for _ in range(2)
+    ]
+
+    for run in Run.objects.filter(pk__in=runs):
+        assert run.is_test
+        assert press.addresses(press.planned(run.pk)) == ["A@example.com", "b@example.com"]
+
+
+@pytest.mark.django_db
+def test_a_campaign_that_was_tested_can_still_be_launched(acme: int) -> None:
+    people.contact(acme, "reader@example.com")
+    campaign_id = press.campaign(acme)
+    launching.send_test(acme, campaign_id, addresses="a@example.com", actor="alice", now=press.NOW)
+
+    run = press.launched(acme, campaign_id)
+
+    assert press.addresses(run) == ["reader@example.com"]
+
+
+@pytest.mark.django_db
+def test_who_is_no_contact_sees_the_names_of_values_and_a_contact_its_own(acme: int) -> None:
+    known = Details(name="Ann", attributes={"plan": "pro"})
+    people.contact(acme, "ann@example.com", known)
+    words = InlineSource("News", "{{ plan }}", Format.MARKDOWN, required=("plan",))
+    campaign_id = press.campaign(acme, content=words)
+
+    run_id = launching.send_test(
+        acme, campaign_id, addresses="ann@example.com b@example.com", actor="alice", now=press.NOW
+    )
+
+    values = [line[2] for line in press.lines(Run.objects.get(pk=run_id))]
+    assert values == [{"name": "Ann", "plan": "pro"}, {"name": "[name]", "plan": "[plan]"}]
+
+
+def article_of_ohio(acme: int) -> int:
+    """A campaign that says nothing to who is elsewhere."""
+    articles.create(acme, key="may", title="May", actor="alice")
+    piece = Slice(
+        title="Ohio", body_md="Ohio.", is_headline=True, is_published=True, scope_ocd_id=OHIO
+    )
+    articles.add_slice(acme, article_key="may", fields=piece, actor="alice")
+    return press.campaign(acme, content=ArticleSource("may"))
+
+
+@pytest.mark.django_db
+def test_a_test_of_which_nobody_would_get_a_letter_is_refused_and_says_what_to_do(
+    acme: int,
+) -> None:
+    campaign_id = article_of_ohio(acme)
+
+    with pytest.raises(NoTestLetterError, match=r"\(subject_required\).* Name a contact"):
+        launching.send_test(
+            acme, campaign_id, addresses="a@example.com", actor="alice", now=press.NOW
+        )
+    assert not Run.objects.exists()
+
+
+@pytest.mark.django_db
+def test_testers_for_whom_there_is_no_letter_are_counted(acme: int) -> None:
+    people.contact(acme, "ohio@example.com", Details(ocd_ids=(OHIO,)))
+    given = "a@example.com b@example.com ohio@example.com"
+
+    run_id = launching.send_test(
+        acme, article_of_ohio(acme), addresses=given, actor="alice", now=press.NOW
+    )
+
+    run = press.planned(run_id)
+    assert press.addresses(run) == ["ohio@example.com"]
+    assert run.excluded == {"subject_required": 2}

@@ -1,0 +1,225 @@
+"""The doctor and mail that cannot go: who sends, who works, and what waits."""
+
+import pytest
+from pytest_django import Settings
+
+from postledger.accounts import workspaces
+from postledger.accounts.models import Sender, Workspace
+from postledger.cli.doctor import work
+from postledger.cli.doctor.findings import Level
+from postledger.deliveries import ledger
+from postledger.deliveries.reasons import Reason
+from tests import cast
+from tests.cli import installations
+from tests.cli.installations import doctor
+from tests.providers.fake_smtp import FEATURES, FakeSmtp, Fault, Phase
+
+
+@pytest.mark.django_db
+def test_an_installation_without_a_workspace_is_to_be_set_up() -> None:
+    report = doctor()
+
+    assert report.level("senders") == "problem"
+    assert report.text("senders").endswith("Run postledger setup.")
+    assert "postledger key create" in report.text("keys")
+
+
+@pytest.mark.django_db
+def test_a_workspace_without_a_sender_is_to_get_one() -> None:
+    workspaces.create_workspace("acme", actor="test")
+
+    report = doctor()
+
+    assert report.level("senders") == "problem"
+    assert "Run postledger sender create" in report.text("senders")
+
+
+@pytest.mark.django_db
+def test_a_sender_without_an_account_is_to_be_attached() -> None:
+    cast.sender()
+
+    report = doctor()
+
+    assert report.level("senders") == "problem"
+    assert "Run postledger sender attach acme ADDRESS --account NAME." in report.text("senders")
+    assert "n***@acme.example" in report.text("senders")
+    assert "news@acme.example" not in report.output
+
+
+@pytest.mark.django_db
+def test_an_smtp_server_that_refuses_the_password_is_named_with_its_words() -> None:
+    refusing = FakeSmtp(
+        features=(*FEATURES, "AUTH PLAIN"), faults={Phase.AUTH: "535 5.7.8 bad credentials"}
+    )
+    with installations.smtp(refusing) as server:
+        installations.attach_account(port=server.port, username="alice", password="hunter2")
+        report = doctor()
+
+    assert report.level("senders") == "problem"
+    assert "535 5.7.8 bad credentials" in report.text("senders")
+    assert (
+        "postledger account update acme relay --set username=USERNAME --secret password=-"
+        in report.text("senders")
+    )
+    assert "hunter2" not in report.output
+
+
+@pytest.mark.django_db
+def test_a_dead_smtp_server_is_to_be_mended_or_named_anew() -> None:
+    installations.attach_account(port=1)
+
+    report = doctor()
+
+    assert report.level("senders") == "problem"
+    assert "CONNECT: " in report.text("senders")
+    assert "postledger account update acme relay --set host=HOST" in report.text("senders")
+
+
+@pytest.mark.django_db
+def test_a_silent_smtp_server_is_waited_for_five_seconds_only() -> None:
+    with installations.smtp(FakeSmtp(faults={Phase.GREETING: Fault.STALL})) as server:
+        installations.attach_account(port=server.port)
+        report = doctor()
+
+    assert report.level("senders") == "problem"
+    assert "no answer within 5 s" in report.text("senders")
+
+
+@pytest.mark.django_db
+def test_logging_in_sends_nothing() -> None:
+    with installations.smtp(FakeSmtp(features=(*FEATURES, "AUTH PLAIN"))) as server:
+        installations.attach_account(port=server.port, username="alice", password="secret")
+        report = doctor()
+
+    assert report.level("senders") == "ok", report.output
+    verbs = [command.partition(" ")[0] for command in server.said]
+    assert verbs == ["EHLO", "AUTH", "QUIT"]
+
+
+@pytest.mark.django_db
+def test_an_account_sealed_under_another_key_is_to_be_entered_again(settings: Settings) -> None:
+    installations.attach_account(port=1)
+
+    settings.SECRET_KEY = "another-" + "y" * 50
+    report = doctor()
+
+    assert report.level("senders") == "problem"
+    assert "sealed under another SECRET_KEY" in report.text("senders")
+    assert "postledger account reseal" in report.text("senders")
+    assert "postledger account update acme relay --anew" in report.text("senders")
+
+
+@pytest.mark.django_db
+def test_a_name_that_is_an_address_is_shortened_in_commands_too() -> None:
+    workspace = Workspace.objects.create(name="alice@acme.example")
+    Sender.objects.create(workspace=workspace, address="news@acme.example")
+
+    report = doctor()
+
+    assert "postledger sender attach 'a***@acme.example' ADDRESS" in report.text("senders")
+    assert "alice@" not in report.output
+
+
+@pytest.mark.django_db
+def test_a_missing_secret_key_is_reported_among_the_rest(settings: Settings) -> None:
+    settings.SECRET_KEY = ""
+
+    report = doctor()
+
+    assert report.level("settings") == "problem"
+    assert "Set SECRET_KEY" in report.text("settings")
+    assert report.level("redis") == "ok"
+
+
+@pytest.mark.django_db
+def test_due_work_without_a_worker_is_a_problem() -> None:
+    stream_id = cast.stream(mails=3)
+    installations.execute(
+        "UPDATE deliveries_batch SET due_at = now() - interval '20 minutes' WHERE stream_id = %s",
+        stream_id,
+    )
+
+    report = doctor()
+
+    assert report.level("workers") == "problem"
+    assert "due for 20 minutes" in report.text("workers")
+    assert "Start a worker" in report.text("workers")
+    assert report.level("due") == "problem"
+
+
+@pytest.mark.django_db
+def test_an_old_sign_of_life_is_none() -> None:
+    cast.stream(mails=3)
+    installations.write_heartbeat()
+    installations.execute("UPDATE dispatch_worker SET seen_at = now() - interval '40 seconds'")
+
+    assert doctor().level("workers") == "problem"
+
+
+@pytest.mark.django_db
+def test_holds_and_doubts_are_told() -> None:
+    stream_id = cast.stream(mails=3)
+    cast.lose(stream_id, size=2)
+    ledger.hold(stream_id, reason=Reason.PAUSED, actor="alice")
+
+    report = doctor()
+
+    assert report.level("holds") == "warning"
+    assert "1 streams" in report.text("holds")
+    assert "postledger why" in report.text("holds")
+    assert report.level("doubts") == "warning"
+    assert "Mails in doubt: 2" in report.text("doubts")
+
+
+def test_a_worker_may_be_missing_while_nothing_is_due() -> None:
+    assert work.judge_workers(0, None).level is Level.WARNING
+    assert work.judge_workers(0, 0.5).level is Level.PROBLEM
+    assert work.judge_workers(1, 5000.0).level is Level.OK
+
+
+@pytest.mark.parametrize(
+    ("seconds", "level"),
+    [(None, Level.OK), (60.0, Level.OK), (61.0, Level.WARNING), (901.0, Level.PROBLEM)],
+)
+def test_late_work_is_a_warning_and_then_a_problem(seconds: float | None, level: Level) -> None:
+    assert work.judge_due_work(seconds).level is level
+
+
+@pytest.mark.django_db
+def test_workers_that_hear_no_beat_are_told_how_to_get_one() -> None:
+    installations.write_heartbeat()
+    installations.execute("UPDATE dispatch_worker SET ticked_at = now() - interval '1 minute'")
+
+    report = doctor()
+
+    assert report.level("beat") == "warning"
+    assert "postledger worker --beat" in report.text("beat")
+
+
+@pytest.mark.django_db
+def test_a_lease_that_nobody_sweeps_is_a_problem() -> None:
+    taken = cast.claim(cast.stream(mails=3))
+    installations.execute(
+        "UPDATE deliveries_lease SET check_at = now() - interval '5 minutes' WHERE token = %s",
+        taken.lease,
+    )
+
+    report = doctor()
+
+    assert report.level("upkeep") == "problem"
+    assert "expired 5 minutes ago" in report.text("upkeep")
+    assert "postledger worker --beat" in report.text("upkeep")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (1, "1 seconds"),
+        (119, "119 seconds"),
+        (120, "2 minutes"),
+        (7200, "2 hours"),
+        (2e5, "2 days"),
+    ],
+)
+def test_a_span_is_told_in_the_largest_unit_that_counts_two(seconds: float, words: str) -> None:
+    assert work.format_duration(seconds) == words

@@ -1,0 +1,461 @@
+"""The operator's commands on doubts and failures: what they do, say, refuse and note."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command, execute_from_command_line
+
+from postledger.cli import bulk_decisions
+from postledger.deliveries import audit, entries, ledger, queries, undecided
+from postledger.deliveries.entries import Decision, Entry, Evidence, SeenDelivery, Window
+from postledger.deliveries.queries import EventFacts
+from postledger.deliveries.states import State
+from postledger.lib.ids import DeliveryId
+from tests import cast
+from tests.cli import command_line
+from tests.cli.command_line import ME, refusal, run, trail
+
+pytestmark = pytest.mark.django_db
+
+BUTTONS = ["--sent", "--not-sent", "--send-again"]
+
+
+def name(stream_id: int, position: int = 0) -> str:
+    return str(DeliveryId(stream_id, position).uuid())
+
+
+def sent(position: int) -> Entry:
+    return entries.accepted(position, message_id=f"ses-{position}")
+
+
+def refused(position: int) -> Entry:
+    return entries.refused(position, code="550 5.1.1", detail="No such mailbox.")
+
+
+def doubtful(mails: int = 1, *, workspace: str = "acme") -> int:
+    stream_id = cast.stream(mails=mails, workspace=workspace)
+    cast.lose(stream_id)
+    return stream_id
+
+
+def failed(mails: int = 1, *, workspace: str = "acme") -> int:
+    stream_id = cast.stream(mails=mails, workspace=workspace)
+    cast.book(stream_id, refused)
+    return stream_id
+
+
+def state(stream_id: int, position: int = 0) -> State:
+    return cast.states(stream_id)[position]
+
+
+def events(stream_id: int) -> list[tuple[str, str]]:
+    facts = queries.find_delivery(stream_id, 0)
+    assert facts
+    return [(fact.kind, fact.actor) for fact in facts.history if isinstance(fact, EventFacts)]
+
+
+def test_without_a_doubt_there_is_nothing_to_list() -> None:
+    cast.book(cast.stream(mails=1), sent)
+
+    assert run("resolve") == ["No mail is in doubt."]
+
+
+def test_doubts_are_listed_with_their_stream_age_reason_and_grace() -> None:
+    first, second = doubtful(), doubtful(2, workspace="globex")
+    cast.pass_grace(second)
+
+    lost = "    Its worker was lost while the mail was with the provider; "
+    assert run("resolve") == [
+        f"acme, stream {first}, campaign “News”: 1 in doubt",
+        f"  {name(first)}  r0@example.com  since NOW",
+        f"{lost}sending it again is refused until NOW.",
+        f"globex, stream {second}, campaign “News”: 2 in doubt",
+        f"  {name(second)}  r0@example.com  since NOW",
+        f"{lost}it may be sent again.",
+        f"  {name(second, 1)}  r1@example.com  since NOW",
+        f"{lost}it may be sent again.",
+        "Mails in doubt: 3, shown: 3.",
+        "End a doubt: postledger resolve ID --sent, --not-sent or --send-again.",
+    ]
+    assert len(run("resolve", "--workspace", "acme")) == 5
+    assert len(run("resolve", "--stream", str(second))) == 7
+
+
+def test_a_long_list_of_doubts_is_bounded() -> None:
+    doubtful(3)
+    doubtful(3)
+
+    output = run("resolve", "--limit", "2")
+
+    assert "Mails in doubt: 6, shown: 2." in output
+    assert sum(line.startswith("  0") for line in output) == 2
+
+
+def test_a_doubt_that_was_folded_away_and_resolved_is_not_listed() -> None:
+    stream_id = doubtful(2)
+    ledger.fold()
+    run("resolve", name(stream_id), "--sent")
+
+    assert undecided.streams_in_doubt() == {stream_id: 1}
+    assert [mail.position for mail in undecided.find_undecided(stream_id, State.IN_DOUBT)] == [1]
+
+
+def test_of_a_cancelled_stream_the_list_promises_no_sending() -> None:
+    stream_id = doubtful()
+    cast.pass_grace(stream_id)
+    ledger.cancel(stream_id, actor="bob")
+
+    assert "its stream was cancelled, so it is not sent again." in run("resolve")[2]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("button", "after", "message", "kind"),
+    [
+        (
+            "--sent",
+            State.ACCEPTED,
+            "Done: it is counted as sent: accepted, and never sent again.",
+            "count_as_sent",
+        ),
+        (
+            "--not-sent",
+            State.FAILED,
+            "Done: it is counted as not sent: failed, until it is requeued.",
+            "count_as_not_sent",
+        ),
+        (
+            "--send-again",
+            State.WAITING,
+            "Done: it waits to be sent again.",
+            "send_again",
+        ),
+    ],
+)
+def test_each_button_ends_a_doubt_and_is_noted(
+    button: str, after: State, message: str, kind: str
+) -> None:
+    stream_id = doubtful()
+    cast.pass_grace(stream_id)
+
+    output = run("resolve", name(stream_id), button)
+
+    assert output == ["To r0@example.com, position 0 of campaign “News”.", message]
+    assert state(stream_id) is after
+    assert events(stream_id) == [(kind, ME)]
+    assert trail() == [
+        ("acme", ME, f"doubt.{kind}", f"delivery {name(stream_id)}", {"count": 1}),
+    ]
+    assert audit.audit(stream_id).discrepancies == []
+
+
+def test_a_name_that_is_given_is_noted_beside_who_typed() -> None:
+    stream_id = doubtful()
+
+    run("resolve", name(stream_id), "--sent", "--actor", "alice")
+
+    assert events(stream_id) == [("count_as_sent", f"alice by {ME}")]
+    assert trail()[0][1] == f"alice by {ME}"
+
+
+def test_the_id_of_one_try_names_its_mail() -> None:
+    stream_id = doubtful()
+
+    run("resolve", str(DeliveryId(stream_id, 0, 1).uuid()), "--sent")
+
+    assert state(stream_id) is State.ACCEPTED
+
+
+def test_sending_again_is_refused_while_bytes_may_still_leave() -> None:
+    stream_id = doubtful()
+
+    assert refusal("resolve", name(stream_id), "--send-again") == (
+        "Nothing was changed: bytes of its doubtful try may still leave until NOW, so it is not"
+        f" sent again before that. See postledger why {name(stream_id)}."
+    )
+    assert state(stream_id) is State.IN_DOUBT
+    assert trail() == []
+
+    cast.pass_grace(stream_id)
+    run("resolve", name(stream_id), "--send-again")
+
+    assert state(stream_id) is State.WAITING
+    assert cast.batches(stream_id) == [(0, 1, 2, "sent_again")]
+
+
+def test_a_mail_counted_as_not_sent_is_not_requeued_while_bytes_may_still_leave() -> None:
+    stream_id = doubtful()
+    run("resolve", name(stream_id), "--not-sent")
+
+    assert "may still leave until NOW" in refusal("requeue", name(stream_id))
+
+    cast.pass_grace(stream_id)
+    run("requeue", name(stream_id))
+    assert state(stream_id) is State.WAITING
+
+
+@pytest.mark.parametrize("button", BUTTONS)
+def test_a_repeated_click_changes_nothing(button: str) -> None:
+    stream_id = doubtful()
+    cast.pass_grace(stream_id)
+    run("resolve", name(stream_id), button)
+    before = state(stream_id), cast.batches(stream_id), events(stream_id), trail()
+
+    output = refusal("resolve", name(stream_id), button)
+
+    assert output.startswith("Nothing was changed: it is not in doubt now: it ")
+    assert (state(stream_id), cast.batches(stream_id), events(stream_id), trail()) == before
+
+
+def test_a_doubt_that_evidence_ended_is_left_as_evidence_says() -> None:
+    stream_id = doubtful()
+    ledger.record(stream_id, [Evidence(1, sent(0), "ses")])
+
+    assert refusal("resolve", name(stream_id), "--not-sent").startswith(
+        "Nothing was changed: it is not in doubt now: it was accepted NOW. See postledger why"
+    )
+    assert state(stream_id) is State.ACCEPTED
+
+
+def test_of_a_cancelled_stream_nothing_is_sent_again_but_doubts_end() -> None:
+    stream_id = doubtful()
+    cast.pass_grace(stream_id)
+    ledger.cancel(stream_id, actor="bob")
+
+    assert (
+        "its stream was cancelled NOW by bob, so nothing of it is sent any more. See postledger why"
+        in refusal("resolve", name(stream_id), "--send-again")
+    )
+    run("resolve", name(stream_id), "--sent")
+    assert state(stream_id) is State.ACCEPTED
+
+
+def test_all_doubts_of_a_stream_are_ended_page_by_page() -> None:
+    mails = bulk_decisions.CHUNK + 1
+    stream_id, other = cast.stream(mails=mails), doubtful()
+    while queries.read_books([stream_id])[stream_id].waiting:
+        cast.lose(stream_id, size=bulk_decisions.CHUNK)
+
+    output = run("resolve", "--stream", str(stream_id), "--sent")
+
+    assert output == [
+        f"Campaign “News”: {mails} in doubt.",
+        f"Decided {mails} mails: each is counted as sent: accepted, and never sent again.",
+    ]
+    assert set(cast.states(stream_id).values()) == {State.ACCEPTED}
+    assert state(other) is State.IN_DOUBT
+    assert [(action, subject, data) for _, _, action, subject, data in trail()] == [
+        ("doubt.count_as_sent", f"stream {stream_id}", {"count": count}) for count in (500, 1)
+    ]
+    assert run("resolve", "--stream", str(stream_id), "--sent") == [
+        "Campaign “News”: 0 in doubt.",
+        "Nothing was changed.",
+    ]
+
+
+def test_what_a_click_on_a_stream_leaves_alone_is_counted_with_its_reason() -> None:
+    stream_id = cast.stream(mails=3)
+    cast.lose(stream_id, size=2)
+    cast.pass_grace(stream_id)
+    cast.lose(stream_id)
+
+    out = StringIO()
+    with pytest.raises(CommandError) as left:
+        call_command("resolve", "--stream", str(stream_id), "--send-again", stdout=out)
+
+    assert "Decided 2 mails: each waits to be sent again" in out.getvalue()
+    assert command_line.timeless(str(left.value)).splitlines() == [
+        "Left 1 mails unchanged.",
+        (
+            "1: bytes of its doubtful try may still leave until NOW,"
+            " so it is not sent again before that."
+        ),
+    ]
+    assert [state(stream_id, position).value for position in range(3)] == [
+        "waiting",
+        "waiting",
+        "in_doubt",
+    ]
+
+
+def test_many_different_reasons_are_told_in_short() -> None:
+    stream_id = cast.stream(mails=7)
+    for _ in range(7):
+        cast.lose(stream_id, size=1)
+
+    output = refusal("resolve", "--stream", str(stream_id), "--send-again").splitlines()
+
+    assert output[0] == "Left 7 mails unchanged."
+    assert len(output) <= 7
+
+
+def test_a_failure_is_requeued_once_and_noted() -> None:
+    stream_id = failed()
+
+    assert run("requeue", name(stream_id), "--actor", "alice") == [
+        "To r0@example.com, position 0 of campaign “News”.",
+        "Done: it waits for its next try; attempts are counted anew.",
+    ]
+    assert cast.batches(stream_id) == [(0, 1, 2, "requeued")]
+    assert trail() == [
+        (
+            "acme",
+            f"alice by {ME}",
+            "failure.requeued",
+            f"delivery {name(stream_id)}",
+            {"count": 1},
+        ),
+    ]
+    assert refusal("requeue", name(stream_id)).startswith(
+        "Nothing was changed: it is no failure now: it waits to be sent. See postledger why"
+    )
+    assert len(cast.batches(stream_id)) == 1
+
+
+def test_failures_of_a_stream_are_requeued_by_their_code() -> None:
+    stream_id = cast.stream(mails=4)
+    cast.book(stream_id, refused, size=2)
+    cast.book(stream_id, lambda n: entries.exhausted(n, code="BUSY"), size=2)
+
+    output = run("requeue", "--stream", str(stream_id), "--code", "BUSY")
+
+    assert output == [
+        "Campaign “News”: 4 failed.",
+        "Decided 2 mails: each waits for its next try; attempts are counted anew.",
+    ]
+    assert [state(stream_id, position).value for position in range(4)] == [
+        "failed",
+        "failed",
+        "waiting",
+        "waiting",
+    ]
+
+
+def _refused(stream_id: int) -> None:
+    cast.book(stream_id, refused)
+
+
+def _given_up(stream_id: int) -> None:
+    cast.book(stream_id, lambda n: entries.exhausted(n, code="BUSY"))
+
+
+def _invalid(stream_id: int) -> None:
+    cast.judge(stream_id, lambda n: entries.invalid(n, code="INVALID_TEMPLATE"))
+
+
+def _counted_as_not_sent(stream_id: int) -> None:
+    cast.lose(stream_id)
+    ledger.resolve(
+        stream_id, [SeenDelivery(0, 1)], decision=Decision.COUNT_AS_NOT_SENT, actor="bob"
+    )
+
+
+def _disproved(stream_id: int) -> None:
+    cast.lose(stream_id)
+    ledger.record(stream_id, [Evidence(1, refused(0), "ses")])
+
+
+@pytest.mark.parametrize(
+    "fail", [_refused, _given_up, _invalid, cast.poison, _counted_as_not_sent, _disproved]
+)
+def test_a_failure_is_found_however_it_failed(fail: object) -> None:
+    stream_id = cast.stream(mails=1)
+    assert callable(fail)
+    fail(stream_id)
+    assert state(stream_id) is State.FAILED
+
+    assert [mail.position for mail in undecided.find_undecided(stream_id, State.FAILED)] == [0]
+
+
+def test_a_failure_beside_mails_that_are_with_the_provider_is_left_alone() -> None:
+    stream_id = cast.stream(mails=2)
+    taken = cast.claim(stream_id)
+    window = Window(taken.batches[0], 2)
+    invalid = entries.invalid(0, code="INVALID_TEMPLATE")
+    ledger.arm(taken, [window], lease_time=cast.LEASE, verdicts=[invalid])
+
+    output = refusal("requeue", name(stream_id))
+
+    assert "mails beside it are with the provider just now; try again in some minutes" in output
+    assert state(stream_id) is State.FAILED
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["resolve", "ID"], "Choose a decision: --sent, --not-sent or --send-again."),
+        (["resolve", "--sent"], "Give the id of a mail, or --stream NUMBER"),
+        (["requeue"], "Give the id of a mail, or --stream NUMBER"),
+        (
+            ["resolve", "ID", "--stream", "17", "--sent"],
+            "either the id of a mail or --stream",
+        ),
+        (["requeue", "ID", "--code", "BUSY"], "--code requires --stream NUMBER."),
+        (["resolve", "ID", "--sent", "--not-sent"], "not allowed with argument"),
+        (
+            ["resolve", "nonsense", "--sent"],
+            "There is no delivery nonsense.",
+        ),
+        (["requeue", "nonsense"], "There is no delivery nonsense."),
+        (["resolve", "--stream", "17"], "There is no stream 17; see postledger stream list."),
+        (["stream", "hold", "17"], "There is no stream 17; see postledger stream list."),
+        (["stream", "release", "99999999999999999999"], "There is no stream 99999999999999999999"),
+        (["stream", "list", "--workspace", "acmee"], "There is no workspace “acmee”"),
+        (
+            ["stream", "hold", "17", "--until", "soon"],
+            "'soon' is not a time: use the form",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_what_to_give(
+    arguments: list[str], message: str
+) -> None:
+    stream_id = doubtful()
+
+    output = refusal(*(name(stream_id) if word == "ID" else word for word in arguments))
+
+    assert message in output
+    assert state(stream_id) is State.IN_DOUBT
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["resolve", "--stream", "NUMBER"],
+        *(["resolve", "--stream", "NUMBER", button] for button in BUTTONS),
+        ["requeue", "--stream", "NUMBER"],
+        ["stream", "hold", "NUMBER"],
+        ["stream", "release", "NUMBER"],
+        ["stream", "cancel", "NUMBER", "--yes"],
+    ],
+)
+def test_another_workspaces_stream_is_not_found(arguments: list[str]) -> None:
+    stream_id = doubtful(workspace="globex")
+    cast.sender("acme")
+    named = [str(stream_id) if word == "NUMBER" else word for word in arguments]
+
+    assert refusal(*named, "--workspace", "acme") == (
+        f"acme has no stream {stream_id}; see postledger stream list --workspace acme."
+    )
+    assert state(stream_id) is State.IN_DOUBT
+    assert trail() == []
+
+
+@pytest.mark.parametrize("command", [["resolve", "--sent"], ["requeue"]])
+def test_another_workspaces_mail_is_not_found(command: list[str]) -> None:
+    stream_id = doubtful(workspace="globex")
+    cast.sender("acme")
+
+    assert refusal(*command, name(stream_id), "--workspace", "acme") == (
+        f"There is no delivery {name(stream_id)} in workspace “acme”."
+    )
+    assert state(stream_id) is State.IN_DOUBT
+
+
+def test_a_command_line_is_read_as_it_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    stream_id = doubtful()
+    line = ["postledger", "resolve", "--stream", str(stream_id), "--not-sent", "--actor", "alice"]
+
+    execute_from_command_line(line)
+
+    assert "Decided 1 mails: each is counted as not sent" in capsys.readouterr().out

@@ -1,0 +1,250 @@
+"""What others tell of an address is applied by its priority, once, and to the right contact."""
+
+from datetime import timedelta
+from itertools import product
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoAssertNumQueries
+
+from postledger.contacts import consent
+from postledger.contacts.actions import contacts as contact_actions
+from postledger.contacts.consent import StateChange
+from postledger.contacts.models import ConsentEvent, Contact, Suppression
+from postledger.contacts.states import ContactState, SuppressionReason, SuppressionStatus
+from tests.contacts import people
+from tests.contacts.people import NOW, R1
+
+ACTIVE, UNSUBSCRIBED, BOUNCED = ContactState
+
+
+def tell(workspace_id: int, state: ContactState, address: str = R1) -> list[StateChange]:
+    return people.apply(workspace_id, consent.import_report(address, state=state, at=NOW))
+
+
+@pytest.mark.parametrize(("current", "incoming"), list(product(ContactState, repeat=2)))
+def test_a_state_is_applied_if_its_priority_is_at_least_the_current_one(
+    acme: int, current: ContactState, incoming: ContactState
+) -> None:
+    contact_id = people.contact(acme)
+    tell(acme, current)
+
+    changed = tell(acme, incoming)
+
+    after = max(current, incoming, key=lambda state: state.priority)
+    assert people.state(contact_id) is after
+    moved = [one for one in changed if one.before is not one.after]
+    assert moved == ([StateChange(R1, contact_id, current, after)] if after is not current else [])
+
+
+def test_a_permanent_bounce_is_kept_with_its_type_subtype_and_time(acme: int) -> None:
+    contact_id = people.contact(acme)
+
+    people.bounce(acme, subtype="OnAccountSuppressionList")
+
+    found = Contact.objects.get(pk=contact_id)
+    assert (found.state, found.bounce_type, found.bounce_subtype, found.state_changed_at) == (
+        "bounced",
+        "Permanent",
+        "OnAccountSuppressionList",
+        NOW,
+    )
+    assert people.kept(acme) == SuppressionStatus(SuppressionReason.BOUNCED)
+
+
+def test_a_second_bounce_tells_its_own_subtype_and_no_new_state(acme: int) -> None:
+    contact_id = people.contact(acme)
+    people.bounce(acme)
+
+    assert people.bounce(acme, subtype="NoEmail") == []
+
+    assert Contact.objects.get(pk=contact_id).bounce_subtype == "NoEmail"
+
+
+@pytest.mark.parametrize("kind", ["Transient", "Undetermined"])
+def test_a_passing_bounce_leaves_its_type_and_the_state_alone(acme: int, kind: str) -> None:
+    contact_id = people.contact(acme)
+
+    assert people.bounce(acme, kind=kind, subtype="MailboxFull") == []
+
+    found = Contact.objects.get(pk=contact_id)
+    assert (found.state, found.bounce_type, found.bounce_subtype) == ("active", kind, "MailboxFull")
+    assert found.state_changed_at is None
+    assert people.kept(acme) == SuppressionStatus()
+    assert people.told(acme) == []
+
+
+def test_a_passing_bounce_says_nothing_of_who_has_bounced_for_good(acme: int) -> None:
+    contact_id = people.contact(acme)
+    people.bounce(acme)
+
+    people.bounce(acme, kind="Transient", subtype="MailboxFull")
+
+    assert Contact.objects.get(pk=contact_id).bounce_type == "Permanent"
+
+
+def test_a_complaint_unsubscribes_and_a_bounced_one_stays_bounced(acme: int) -> None:
+    one, two = people.contact(acme), people.contact(acme, "r2@example.com")
+    people.bounce(acme, "r2@example.com")
+
+    people.complain(acme)
+    people.complain(acme, "r2@example.com")
+
+    assert people.state(one) is UNSUBSCRIBED
+    assert people.kept(acme) == SuppressionStatus(SuppressionReason.COMPLAINED)
+    assert people.state(two) is BOUNCED
+    assert people.kept(acme, "r2@example.com").reason is SuppressionReason.BOUNCED
+
+
+def test_the_same_word_again_changes_nothing_and_is_recorded_once(acme: int) -> None:
+    people.contact(acme)
+    assert people.bounce(acme)
+    before = Contact.objects.values().get()
+
+    assert people.bounce(acme) == []
+
+    assert Contact.objects.values().get() == before
+    assert people.told(acme) == [("bounced", None, "active", "bounced")]
+
+
+def test_events_out_of_order_end_as_the_strongest_with_the_newest_time(acme: int) -> None:
+    contact_id = people.contact(acme)
+    earlier = NOW - timedelta(days=1)
+
+    people.complain(acme)
+    people.apply(
+        acme,
+        consent.bounce_report(R1, bounce_type="Permanent", bounce_subtype="General", at=earlier),
+    )
+
+    assert people.state(contact_id) is BOUNCED
+    assert Contact.objects.get(pk=contact_id).state_changed_at == NOW
+
+
+def test_of_one_address_told_twice_the_strongest_word_counts(acme: int) -> None:
+    contact_id = people.contact(acme)
+
+    changed = people.apply(
+        acme,
+        consent.complaint_report("R1@example.com", at=NOW),
+        consent.bounce_report(R1, bounce_type="Permanent", bounce_subtype="General", at=NOW),
+        consent.complaint_report(R1, at=NOW),
+    )
+
+    assert changed == [StateChange(R1, contact_id, ACTIVE, BOUNCED)]
+    assert Suppression.objects.count() == 1
+
+
+def test_an_address_without_a_contact_is_suppressed_and_remembered_by_its_hash(acme: int) -> None:
+    assert people.bounce(acme) == [StateChange(R1, None, None, None)]
+
+    event = ConsentEvent.objects.get()
+    assert event.contact_id is None
+    assert bytes(event.address_hash or b"") == bytes(Suppression.objects.get().address_hash)
+    assert event.detail == "Permanent/General"
+
+
+def test_what_is_no_address_stops_nobody(acme: int) -> None:
+    contact_id = people.contact(acme)
+
+    people.apply(
+        acme,
+        consent.complaint_report("not an address", at=NOW),
+        consent.complaint_report("a@b\r\nc", at=NOW),
+        consent.complaint_report(R1, at=NOW),
+    )
+
+    assert people.state(contact_id) is UNSUBSCRIBED
+    assert Suppression.objects.count() == 1
+
+
+def test_another_workspaces_contact_of_the_same_address_is_not_touched(
+    acme: int, globex: int
+) -> None:
+    ours, theirs = people.contact(acme), people.contact(globex)
+
+    people.bounce(globex)
+
+    assert people.state(ours) is ACTIVE
+    assert people.kept(acme) == SuppressionStatus()
+    assert people.state(theirs) is BOUNCED
+
+
+def test_a_deleted_contact_keeps_its_state_and_its_address_is_suppressed(acme: int) -> None:
+    contact_id = people.contact(acme)
+    contact_actions.delete_contact(acme, contact_id=contact_id, actor="alice", now=NOW)
+
+    people.bounce(acme)
+
+    assert people.state(contact_id) is ACTIVE
+    assert people.kept(acme).reason is SuppressionReason.BOUNCED
+
+
+def test_a_stronger_reason_replaces_a_weaker_one_and_remembers_the_leaving(acme: int) -> None:
+    people.leave(acme)
+    people.complain(acme)
+    assert people.kept(acme) == SuppressionStatus(SuppressionReason.COMPLAINED, has_left=True)
+
+    people.bounce(acme)
+    people.complain(acme)
+
+    assert people.kept(acme) == SuppressionStatus(SuppressionReason.BOUNCED, has_left=True)
+
+
+def test_an_import_that_says_active_revives_nobody(acme: int) -> None:
+    contact_id = people.contact(acme)
+    people.leave(acme)
+
+    assert tell(acme, ACTIVE) == []
+
+    assert people.state(contact_id) is UNSUBSCRIBED
+    assert people.kept(acme).reason is SuppressionReason.UNSUBSCRIBED
+
+
+def test_a_thousand_words_are_one_statement_and_its_lock(
+    acme: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    contacts = [people.contact(acme, f"r{n}@example.com") for n in range(5)]
+    words = [consent.complaint_report(f"r{n}@example.com", at=NOW) for n in range(1000)]
+
+    # A savepoint and its release stand around them, since the test has a transaction already.
+    with django_assert_num_queries(4):
+        changed = people.apply(acme, *words)
+
+    assert len(changed) == 1000
+    assert {people.state(contact_id) for contact_id in contacts} == {UNSUBSCRIBED}
+    assert ConsentEvent.objects.count() == 1000
+
+
+@pytest.mark.parametrize("key", [None, "news"])
+def test_addresses_are_looked_for_by_index_however_many_contacts_there_are(
+    acme: int, key: str | None
+) -> None:
+    people.news(acme)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO contacts_contact (workspace_id, address)"
+            " SELECT %s, 'r' || n || '@example.com' FROM generate_series(1, 20000) n",
+            [acme],
+        )
+        cursor.execute(
+            "INSERT INTO contacts_subscription (contact_id, list_id, state)"
+            " SELECT c.id, l.id, 'active' FROM contacts_contact c, contacts_list l"
+        )
+        cursor.execute("ANALYZE contacts_contact, contacts_subscription")
+
+    with CaptureQueriesContext(connection) as captured:
+        if key is None:
+            words = [consent.complaint_report(f"r{n}@example.com", at=NOW) for n in range(1, 11)]
+            assert len(people.apply(acme, *words)) == 10
+        else:
+            assert people.leave(acme, key=key)
+
+    [statement] = [one["sql"] for one in captured if "contacts_consentevent" in one["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {statement}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "contacts_contact_once" in plan
+    assert "Seq Scan on contacts_contact" not in plan
+    assert "Seq Scan on contacts_subscription" not in plan

@@ -1,0 +1,115 @@
+"""Pages of contacts and of suppressions: everybody once, of one workspace, served by an index."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from postledger.contacts import audience, queries, suppressions
+from postledger.contacts.actions import contacts, suppression
+from postledger.contacts.filters import parsing
+from postledger.contacts.filters.expressions import EVERYBODY, Filter
+from postledger.contacts.lists import ContactCount
+from postledger.contacts.states import SuppressionReason
+from tests.contacts import people
+from tests.contacts.people import NOW
+
+
+def parse(data: object) -> Filter:
+    return parsing.parse(data, now=NOW)
+
+
+def fill(workspace_id: int, number: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO contacts_contact (workspace_id, address, external_id, attributes)"
+            " SELECT %s, 'r' || n || '@example.com', n,"
+            " jsonb_build_object('city', 'City ' || n %% 1000)"
+            " FROM generate_series(1, %s) n",
+            [workspace_id, number],
+        )
+        cursor.execute("ANALYZE contacts_contact")
+
+
+def test_a_page_holds_the_workspaces_own_and_no_deleted_ones(acme: int, globex: int) -> None:
+    last, gone, first = (people.contact(acme, f"{name}@example.com") for name in ("r3", "R2", "R1"))
+    people.contact(globex, "r9@example.com")
+    contacts.delete_contact(acme, contact_id=gone, actor="alice", now=NOW)
+
+    shown, next_after = queries.list_contacts(acme, limit=9)
+    assert ([contact.pk for contact in shown], next_after) == ([first, last], None)
+    [only], next_after = queries.list_contacts(acme, limit=1)
+    assert (only.pk, only.address, next_after) == (first, "R1@example.com", "r1@example.com")
+    [only], next_after = queries.list_contacts(acme, after="r1@example.com", limit=1)
+    assert (only.pk, next_after) == (last, None)
+    assert queries.list_contacts(acme, address="r9@example.com", limit=9) == ([], None)
+
+
+def plan(workspace_id: int, **question: Any) -> str:
+    """How PostgreSQL would execute what a page just executed."""
+    with CaptureQueriesContext(connection) as captured:
+        queries.list_contacts(workspace_id, limit=25, **question)
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {captured[-1]['sql']}")
+        return "\n".join(line for (line,) in cursor.fetchall())
+
+
+@pytest.mark.parametrize(
+    ("question", "index"),
+    [
+        ({}, "contacts_contact_once"),
+        ({"after": "r5"}, "contacts_contact_once"),
+        ({"address": "R77@example.com"}, "contacts_contact_once"),
+        ({"external_id": "77"}, "contacts_contact_external_once"),
+        ({"audience": parse({"city": "City 5"})}, "contacts_contact_by_attribute"),
+        ({"audience": parse({"field": "state", "is": "bounced"})}, "contacts_contact_not_active"),
+    ],
+)
+def test_a_page_is_served_by_an_index(
+    acme: int, globex: int, question: dict[str, object], index: str
+) -> None:
+    fill(globex, 20_000)
+    fill(acme, 3_000)
+
+    told = plan(acme, **question)
+
+    assert index in told
+    assert "Seq Scan on contacts_contact" not in told
+
+
+def test_what_cannot_be_counted_in_time_is_estimated(acme: int) -> None:
+    fill(acme, 5_000)
+    slow = parse({"any": [{"field": "attributes.city", "contains": f"y {n} x"} for n in range(49)]})
+
+    exact = audience.count_or_estimate(acme, EVERYBODY)
+    told = audience.count_or_estimate(acme, slow, patience=timedelta(milliseconds=1))
+
+    assert exact == ContactCount(5_000, is_exact=True)
+    assert not told.is_exact
+    # The connection is as good as before.
+    assert audience.count(acme, slow) == 0
+
+
+def test_suppressions_are_those_of_one_workspace(acme: int, globex: int) -> None:
+    people.news(acme)
+    for workspace_id, key in ((acme, None), (acme, "news"), (globex, None)):
+        suppression.suppress(
+            workspace_id,
+            address=people.R1,
+            reason=SuppressionReason.BY_HAND,
+            list_key=key,
+            actor="alice",
+        )
+
+    of_address = suppressions.list_of_address(acme, address=people.R1)
+    pages = [suppressions.list_page(acme, limit=1)]
+    while pages[-1]:
+        [last] = pages[-1]
+        after = (bytes(last.address_hash), last.list_id or suppressions.ALL_MAIL)
+        pages.append(suppressions.list_page(acme, after=after, limit=1))
+
+    assert [one.list and one.list.key for one in of_address] == [None, "news"]
+    assert [one.list and one.list.key for [one] in pages[:-1]] == ["news", None]
+    assert len(suppressions.list_page(globex, limit=9)) == 1

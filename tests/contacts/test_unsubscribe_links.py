@@ -1,0 +1,127 @@
+"""Unsubscribe tokens: only we can write one, and the same wish is always the same token."""
+
+import hashlib
+import hmac
+import json
+import random
+import string
+from base64 import urlsafe_b64encode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postledger.contacts import unsubscribe_links
+from postledger.contacts.unsubscribe_links import UnsubscribeRequest
+
+SECRET = b"a secret of the tests, long enough"
+OTHER = b"another secret of the tests"
+ALICE = UnsubscribeRequest("alice@example.com")
+
+
+def base64(data: bytes) -> str:
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def signed(payload: object, secret: bytes = SECRET) -> str:
+    data = json.dumps(payload).encode()
+    return f"{base64(data)}.{base64(hmac.new(secret, data, hashlib.sha256).digest())}"
+
+
+def test_a_token_is_the_payload_and_its_hmac_in_base64url() -> None:
+    payload = b'{"email":"alice@example.com","list_key":"general"}'
+    signature = hmac.new(SECRET, payload, hashlib.sha256).digest()
+
+    assert (
+        unsubscribe_links.sign_token(ALICE, secret=SECRET)
+        == f"{base64(payload)}.{base64(signature)}"
+    )
+
+
+wishes = st.builds(
+    UnsubscribeRequest,
+    st.text(max_size=100),
+    st.text(max_size=50),
+    st.none() | st.integers(1, 2**63 - 1),
+)
+
+
+@given(wishes)
+def test_a_token_is_read_back_as_it_was_meant(wish: UnsubscribeRequest) -> None:
+    token = unsubscribe_links.sign_token(wish, secret=SECRET)
+
+    assert unsubscribe_links.read_token(token, secrets=[SECRET]) == wish
+    assert token == unsubscribe_links.sign_token(wish, secret=SECRET)
+
+
+def test_a_token_of_before_the_secret_was_changed_still_works() -> None:
+    token = unsubscribe_links.sign_token(ALICE, secret=OTHER)
+
+    assert unsubscribe_links.read_token(token, secrets=[SECRET, OTHER]) == ALICE
+    assert unsubscribe_links.read_token(token, secrets=[SECRET]) is None
+
+
+def test_a_token_without_a_list_means_all_mail() -> None:
+    assert unsubscribe_links.read_token(
+        signed({"email": "a@b.example"}), secrets=[SECRET]
+    ) == UnsubscribeRequest("a@b.example", "general")
+
+
+def test_none_of_100000_mutated_tokens_is_accepted() -> None:
+    token = unsubscribe_links.sign_token(
+        UnsubscribeRequest("alice@example.com", "news", 7), secret=SECRET
+    )
+    alphabet = string.ascii_letters + string.digits + "-_.=%+/ "
+    chance = random.Random(20261115)
+
+    accepted = [
+        mutated
+        for mutated in (_mutated(token, chance, alphabet) for _ in range(100_000))
+        if mutated != token and unsubscribe_links.read_token(mutated, secrets=[SECRET]) is not None
+    ]
+
+    assert accepted == []
+
+
+def _mutated(token: str, chance: random.Random, alphabet: str) -> str:
+    at = chance.randrange(len(token))
+    sign = chance.choice(alphabet)
+    match chance.randrange(5):
+        case 0:
+            return token[:at] + token[at + 1 :]
+        case 1:
+            return token[:at] + sign + token[at:]
+        case 2:
+            return token[at:] + token[:at]
+        case 3:
+            return token + sign * chance.randrange(1, 4)
+        case _:
+            return token[:at] + sign + token[at + 1 :]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"list_key": "general"},
+        {"email": 1},
+        {"email": "a@b.example", "list_key": None},
+        {"email": "a@b.example", "workspace": True},
+        {"email": "a@b.example", "purpose": "open"},
+        ["a@b.example"],
+        "a@b.example",
+    ],
+)
+def test_a_signed_payload_of_another_shape_is_no_token(payload: object) -> None:
+    assert unsubscribe_links.read_token(signed(payload), secrets=[SECRET]) is None
+
+
+@pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a.b.c", "é.é", "a" * 5_000, "\x00.\x00"])
+def test_what_is_no_token_is_read_as_nothing(text: str) -> None:
+    assert unsubscribe_links.read_token(text, secrets=[SECRET]) is None
+
+
+def test_without_a_secret_nothing_is_accepted() -> None:
+    assert (
+        unsubscribe_links.read_token(unsubscribe_links.sign_token(ALICE, secret=b""), secrets=[b""])
+        is None
+    )

@@ -1,0 +1,71 @@
+"""The footer: in both parts, with what the law asks for, or no mail at all."""
+
+import pytest
+
+from postledger.content.rendering.footer import Footer, FooterEnvMissingError
+from postledger.content.rendering.letter import Letter, Script
+
+ACME = Footer("Acme & Sons", "1 Main St, Springfield")
+LINK = "https://mail.acme.example/u?token=a.b"
+
+
+def sent(html: str, org: Footer = ACME) -> tuple[str, str]:
+    letter = Letter(Script("a", html, "Hello").with_footer(org))
+    return letter.join(letter.fill({"unsubscribe_url": LINK}))
+
+
+def test_both_parts_end_with_the_footer_word_for_word() -> None:
+    html, text = sent("<p>Hello</p>")
+
+    assert html == (
+        "<p>Hello</p><hr><p>Acme &amp; Sons — 1 Main St, Springfield</p>"
+        f'<p><a href="{LINK}">Unsubscribe</a></p>'
+    )
+    assert text == f"Hello\n--\nAcme & Sons — 1 Main St, Springfield\nUnsubscribe: {LINK}"
+
+
+@pytest.mark.parametrize(
+    ("html", "before"),
+    [
+        ("<body><p>a</p><!--footer--><p>b</p></body>", "<body><p>a</p>"),
+        ("<!--footer--><body><p>a</p><!--footer--></body>", "<!--footer--><body><p>a</p>"),
+    ],
+)
+def test_the_footer_stands_where_the_layout_wants_it(html: str, before: str) -> None:
+    assert sent(html)[0].startswith(f"{before}<hr>")
+
+
+@pytest.mark.parametrize("end", ["</body></html>", "</BODY></HTML>"])
+def test_a_document_of_its_own_gets_the_footer_at_its_end(end: str) -> None:
+    html = sent(f"<html><body><p>a</p>{end}")[0]
+
+    assert html.startswith("<html><body><p>a</p><div style=")
+    assert html.endswith(f"Unsubscribe</a></p></div>{end}")
+
+
+def test_braces_in_a_name_are_no_liquid() -> None:
+    assert "{{ x }} — " in sent("<p>a</p>", Footer("{{ x }}", "a"))[1]
+
+
+@pytest.mark.parametrize(
+    "missing", ["org_name", "org_address", "unsubscribe_base_url", "has_secret"]
+)
+def test_without_any_part_of_it_there_is_no_footer(missing: str) -> None:
+    given: dict[str, str] = {
+        "org_name": "Acme",
+        "org_address": "1 Main St",
+        "unsubscribe_base_url": "https://acme.example/unsubscribe",
+        "has_secret": "yes",
+    }
+    given[missing] = " " if missing != "has_secret" else ""
+
+    with pytest.raises(FooterEnvMissingError) as refused:
+        Footer.require(
+            org_name=given["org_name"],
+            org_address=given["org_address"],
+            unsubscribe_base_url=given["unsubscribe_base_url"],
+            has_secret=bool(given["has_secret"]),
+        )
+
+    assert refused.value.code == "footer_env_missing"
+    assert missing.upper().replace("HAS_SECRET", "UNSUBSCRIBE_SECRET") in str(refused.value)

@@ -1,0 +1,65 @@
+"""No template reaches anything but its values, runs long, or says much."""
+
+import time
+
+import pytest
+
+from postledger.content.rendering import liquid
+from postledger.content.rendering.compiled_template import CompiledTemplate, InvalidTemplateError
+from postledger.lib.errors import RefusedError
+from tests.content.rendering import hostile
+
+VALUES: dict[str, object] = {
+    "name": "Alice",
+    "items": ["a", "b"],
+    "order": {"total": 7},
+    "a": "A",
+}
+# What a leak would look like: the names and looks of Python's own things.
+LEAKS = (
+    *("<class", "class '", "built-in", "builtin", "<bound", "<function", "<module", "object at 0x"),
+    *(
+        "dict_items",
+        "__globals__",
+        "root:x:",
+        "SECRET",
+        "uid=",
+        "/bin/",
+        "{'total': 7}.",
+        "dict_keys",
+    ),
+)
+
+
+def test_there_are_at_least_200_of_them() -> None:
+    assert len(set(hostile.TEMPLATES)) >= 200
+
+
+@pytest.mark.parametrize("is_html", [True, False], ids=["html", "text"])
+@pytest.mark.parametrize("number", range(len(hostile.TEMPLATES)))
+def test_a_hostile_template_is_refused_or_stays_text(number: int, is_html: bool) -> None:  # noqa: FBT001
+    template = hostile.TEMPLATES[number]
+    began = time.process_time()
+    try:
+        said = CompiledTemplate(template, is_html=is_html).text(VALUES)
+    except (InvalidTemplateError, RefusedError):
+        said = ""
+
+    assert time.process_time() - began < 10
+    assert len(said) <= max(liquid.MOST_OUTPUT, len(template))
+    # What stands in the template itself is no leak.
+    assert not [leak for leak in LEAKS if leak in said and leak not in template]
+    assert not ("7" in template and "49" in said)
+
+
+@pytest.mark.parametrize("template", ["{{ secret.value }}", "{{ secret['value'] }}"])
+def test_an_object_among_the_values_gives_nothing_away(template: str) -> None:
+    class Secret:
+        value = "hunter2"
+
+    with pytest.raises(RefusedError) as refused:
+        CompiledTemplate(template + "{% if secret.value %}{% endif %}", is_html=True).text(
+            {"secret": Secret()}
+        )
+
+    assert "hunter2" not in str(refused.value)

@@ -1,0 +1,59 @@
+"""Markup that would keep a parser busy, or kill it, is found before it is parsed."""
+
+import pytest
+
+from postledger.content.rendering import html_limits, liquid_markers
+from postledger.content.rendering.liquid_markers import MarkedText
+
+
+def codes(html: str) -> list[str]:
+    marked = liquid_markers.mark_liquid(html, place="body")
+    assert isinstance(marked, MarkedText), marked
+    return [found.code for found in html_limits.findings(marked.text, marked=marked)]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div>" * 75 + "</div>" * 75,
+        "<div></div>" * 10_000,
+        "<p>a" * 10_000,
+        "<table>" + "<tr><td>a<td>b" * 3_000 + "</table>",
+        "<ul>" + "<li>a" * 9_000 + "</ul>",
+        "<b>a</b>" * 9_000,
+        "<br>" * 10_000,
+        "<div><b>" + "<p>a</p>" * 2_000 + "</b></div>",
+        "</p></div>" * 100,
+        "<svg>" + "<path></path>" * 200 + "</svg>",
+    ],
+)
+def test_what_people_write_is_taken(html: str) -> None:
+    assert codes(html) == []
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div>" * 76,
+        "<div></span>" * 76,
+        "<a1>" * 76,
+        "<br>" * 10_001,
+        "<p>" * 10_001,
+        "<div></div>" * 10_001,
+        "</div>" * 40_001,
+        "<div>" + "<b>" * 50 + "</div>" + "<p>a</p>" * 5_000,
+        "<svg>" + "<td>" * 76,
+        "<math>" + "<tr>" * 76,
+    ],
+)
+def test_what_nobody_writes_is_not(html: str) -> None:
+    assert codes(html) == ["markup_too_complex"]
+
+
+def test_the_line_is_told() -> None:
+    marked = liquid_markers.mark_liquid("{{ a\n}}\n" + "<div>\n" * 80, place="body")
+    assert isinstance(marked, MarkedText)
+
+    [found] = html_limits.findings(marked.text, marked=marked)
+
+    assert found.place == "body, line 78"

@@ -1,0 +1,178 @@
+"""A letter: compiled once, filled in for each, and never half filled."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postledger.content.rendering.compiled_template import MissingVariableError, RenderError
+from postledger.content.rendering.letter import Letter, LetterError, Script
+from postledger.lib.errors import RefusedError
+
+SCRIPT = Script(
+    subject="For {{ name }}",
+    html='<p>Hello {{ name }}, <a href="{{ link }}">look</a>. {{ note }}</p>',
+    text="Hello {{ name }}: {{ link }} {{ note }}",
+    required=("link",),
+    optional=("note",),
+)
+VALUES: dict[str, object] = {"name": "Alice", "link": "https://acme.example/a?b=1&c=2"}
+
+
+def filled(script: Script = SCRIPT, **values: object) -> tuple[str, str, str]:
+    letter = Letter(script)
+    found = letter.fill({**VALUES, **values})
+    return (found.subject, *letter.join(found))
+
+
+def codes(script: Script) -> list[str]:
+    with pytest.raises(LetterError) as refused:
+        Letter(script)
+    return [found.code for found in refused.value.findings]
+
+
+def test_the_same_values_give_the_same_texts() -> None:
+    assert filled() == filled()
+    assert filled() == (
+        "For Alice",
+        '<p>Hello Alice, <a href="https://acme.example/a?b=1&amp;c=2">look</a>. </p>',
+        "Hello Alice: https://acme.example/a?b=1&c=2 ",
+    )
+
+
+def test_the_digest_names_everything_that_a_mail_is_made_from() -> None:
+    others = [
+        replace(SCRIPT, subject="a"),
+        replace(SCRIPT, html="a"),
+        replace(SCRIPT, text="a"),
+        replace(SCRIPT, required=()),
+        replace(SCRIPT, optional=()),
+    ]
+
+    assert Letter(SCRIPT).digest == SCRIPT.digest()
+    assert len({script.digest() for script in [SCRIPT, *others]}) == 6
+
+
+@pytest.mark.parametrize("link", [None, ...])
+def test_a_required_variable_without_a_value_is_named(link: object) -> None:
+    values: dict[str, object] = (
+        {"name": "Alice"} if link is ... else {"name": "Alice", "link": link}
+    )
+
+    with pytest.raises(MissingVariableError, match="The variable link has no value"):
+        Letter(SCRIPT).fill(values)
+
+
+def test_a_required_variable_counts_also_where_a_condition_would_skip_it() -> None:
+    script = replace(SCRIPT, html="<p>{% if name == 'x' %}{{ link }}{% endif %}</p>")
+
+    with pytest.raises(MissingVariableError):
+        Letter(script).fill({"name": "Alice"})
+
+
+def test_an_optional_variable_that_was_not_given_is_nothing() -> None:
+    script = replace(SCRIPT, html="<p>{% if note %}Note: {{ note }}{% endif %}</p>")
+
+    assert filled(script)[1] == "<p></p>"
+    assert filled(script, note="a")[1] == "<p>Note: a</p>"
+
+
+def test_extra_values_are_allowed_and_unknown_variables_are_not() -> None:
+    assert filled(colour="red") == filled()
+    assert codes(replace(SCRIPT, html="<p>{{ colour }}</p>")) == ["unknown_variable"]
+
+
+@pytest.mark.parametrize(
+    ("html", "code"),
+    [
+        ("<p>{{ name</p>", "liquid_unclosed"),
+        ("<p>{{ name | nosuch }}</p>", "liquid_invalid"),
+        ("<script>alert(1)</script>", "script_element"),
+        ('<p onclick="x">a</p>', "event_handler"),
+        ('<a href="javascript:x">a</a>', "script_url"),
+        ("", "html_missing"),
+        ("<p title={{ name }}>a</p>", "variable_unquoted"),
+        ("<p {{ name }}>a</p>", "variable_unquoted"),
+        ("<p {{ name }}='a'>a</p>", "variable_unquoted"),
+        ("<{{ name }}>a", "variable_unquoted"),
+        ("<p>{% if link %}<script>{% endif %}</p>", "script_element"),
+        ("a" * 524_289, "html_too_large"),
+    ],
+)
+def test_what_no_values_can_mend_is_found_when_it_is_compiled(html: str, code: str) -> None:
+    assert code in codes(replace(SCRIPT, html=html))
+
+
+@pytest.mark.parametrize(
+    ("subject", "code"),
+    [("", "subject_missing"), (" ", "subject_missing"), ("a" * 151, "subject_too_long")],
+)
+def test_a_fixed_subject_is_judged_when_it_is_compiled(subject: str, code: str) -> None:
+    assert codes(replace(SCRIPT, subject=subject)) == [code]
+
+
+@pytest.mark.parametrize("name", ["", " ", "a" * 151])
+def test_a_filled_subject_is_judged_for_each(name: str) -> None:
+    with pytest.raises(LetterError):
+        Letter(replace(SCRIPT, subject="{{ name }}")).fill({**VALUES, "name": name})
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028", "\x85", "\x0b"])
+def test_line_ends_in_a_value_do_not_break_the_subject(end: str) -> None:
+    assert filled(name=f"Al{end}ice")[0] == "For Al ice"
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["javascript:alert(1)", " javascript:x", "JaVaScRiPt:x", "data:text/html,x", "vbscript:x", "x"],
+)
+def test_a_value_that_begins_a_link_must_be_an_address(link: str) -> None:
+    with pytest.raises(RenderError, match="begins with https://"):
+        filled(link=link)
+
+
+@pytest.mark.parametrize(
+    "link", ["https://a.example", "HTTP://a.example", "mailto:a@b.example", "tel:+1"]
+)
+def test_addresses_of_pages_people_and_telephones_may_be_links(link: str) -> None:
+    assert link in filled(link=link)[2]
+
+
+def test_two_values_cannot_make_a_script_together() -> None:
+    script = replace(SCRIPT, html='<a href="{{ link }}{{ note }}">a</a>')
+
+    with pytest.raises(RenderError):
+        filled(script, link="java", note="script:alert(1)")
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<a href="{% if note %}{{ note }}{% endif %}">a</a>',
+        "<p {% if note %}title={{ note }}{% endif %}>a</p>",
+    ],
+)
+def test_what_conditions_put_together_is_judged_as_a_whole(html: str) -> None:
+    note = "javascript:alert(1)" if "href" in html else "x onclick=alert(1)"
+
+    with pytest.raises(RefusedError):
+        filled(replace(SCRIPT, html=html), note=note)
+
+
+def test_a_mail_that_gets_too_large_is_refused() -> None:
+    with pytest.raises(LetterError, match="shorten it to 524288"):
+        filled(note="я" * 262_145)
+
+
+NASTY = st.text(alphabet="<>\"'&;=/ onclickjavascript:{}%-!\n", max_size=60)
+
+
+@given(name=NASTY, note=NASTY)
+def test_no_value_becomes_markup(name: str, note: str) -> None:
+    script = replace(SCRIPT, subject="x", html="<p title='{{ name }}'>{{ note }}</p>")
+
+    html = filled(script, name=name, note=note)[1]
+
+    assert html.count("<") == html.count(">") == 2
+    assert html.count("'") == 2

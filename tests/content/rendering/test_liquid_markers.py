@@ -1,0 +1,165 @@
+"""Liquid leaves a text before anything reads it, and comes back byte for byte."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postledger.content.checks import Finding
+from postledger.content.rendering import liquid_markers
+from postledger.content.rendering.liquid_markers import MarkedText
+
+PIECES = [
+    "{{ name }}",
+    "{{name}}",
+    "{{- name -}}",
+    '{{ a | default: "<b>" }}',
+    "{{ '{{' }}",
+    '{{ "{%" }}',
+    "{{ a\n  | upcase }}",
+    "{% if a < 3 and b != '>' %}",
+    "{%- endif -%}",
+    "{% # a note %}",
+    "{% raw %}{{ x }} <td> {% if %}{% endraw %}",
+    "{%- raw -%} }} {%- endraw -%}",
+    "{% comment %} {{ unclosed <p> {% endcomment %}",
+    "{% comment %}a{% comment %}b{% endcomment %}c{% endcomment %}",
+    "{% doc %}{{ x {% enddoc %}",
+    "{{}}",
+    "{{ 'Привет' }}",
+]
+
+
+def taken(text: str) -> MarkedText:
+    found = liquid_markers.mark_liquid(text, place="body")
+    assert isinstance(found, MarkedText), found
+    return found
+
+
+def refused(text: str) -> tuple[str, str]:
+    found = liquid_markers.mark_liquid(text, place="body")
+    assert isinstance(found, Finding)
+    return found.code, found.place
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_a_piece_is_one_mark_of_letters_and_digits(piece: str) -> None:
+    marked = taken(f"a {piece} b")
+
+    assert re.fullmatch(r"a [a-z0-9]+ b", marked.text)
+    assert marked.put_back(marked.text) == f"a {piece} b"
+
+
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.text("ab<>\"'}% \n\r&é", max_size=9))))
+def test_what_was_put_aside_comes_back_byte_for_byte(parts: list[str]) -> None:
+    text = "".join(parts)
+
+    marked = taken(text)
+
+    assert marked.put_back(marked.text) == text
+    assert "{" not in marked.text
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{{", 1),
+        ("{%", 1),
+        ("a\n\n{{ b", 3),
+        ("a\n{{ b\n{{ c }}", 2),
+        ("{{ a {% if b %} }}", 1),
+        ("{% if {{ a }} %}", 1),
+        ("x\n{% raw %} {{ a }}", 2),
+        ("{{ a }}\n{% comment %}{% comment %}{% endcomment %}", 2),
+        ("{{ it's }\n{{ b }}", 1),
+        ("{% if a }}\nb", 1),
+    ],
+)
+def test_liquid_without_an_end_is_found_with_its_line(text: str, line: int) -> None:
+    assert refused(text) == ("liquid_unclosed", f"body, line {line}")
+
+
+def test_ends_without_a_beginning_are_text() -> None:
+    assert taken("@media x{a{b:c}} 100%}").tags == ()
+
+
+def test_nobody_can_type_a_mark() -> None:
+    mark = taken("{{ name }}").text
+    imitation = f"{mark} {{{{ name }}}}"
+
+    marked = taken(imitation)
+
+    assert marked.put_back(marked.text) == imitation
+    assert marked.text.startswith(mark)
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("{% if a %}{% else %}{% endif %}", [(0, 1, 2)]),
+        ("{% for a in b %}{% assign c = a %}{% if d %}{% endif %}{% endfor %}", [(2, 3), (0, 4)]),
+        ("{% case a %}{% when 1 %}{% when 2 %}{% endcase %}", [(0, 1, 2, 3)]),
+        ("{% assign a = 1 %}{% else %}{% endif %}", []),
+        ("{% for a in b %}{% if c %}{% endfor %}{% endif %}", [(0, 2)]),
+    ],
+)
+def test_the_tags_of_a_block_are_known_to_belong_together(
+    text: str, blocks: list[tuple[int, ...]]
+) -> None:
+    assert list(taken(text).blocks) == blocks
+
+
+@pytest.mark.parametrize(
+    ("piece", "is_silent"),
+    [
+        ("{{ a }}", False),
+        ("{% echo a %}", False),
+        ("{% cycle 1, 2 %}", False),
+        ("{% raw %}a{% endraw %}", False),
+        ("{% if a %}", True),
+        ("{% comment %}a{% endcomment %}", True),
+        ("{% # a %}", True),
+        ("{% assign a = 1 %}  {% if b %}", True),
+        ("{% if a %}b", False),
+        ("", False),
+    ],
+)
+def test_tags_that_print_nothing_are_silent(piece: str, is_silent: bool) -> None:  # noqa: FBT001  a column of the table
+    marked = taken(piece)
+
+    assert marked.is_silent(marked.text) is is_silent
+
+
+def test_a_place_is_counted_in_the_lines_that_were_written() -> None:
+    marked = taken("{% comment %}\n\n{% endcomment %}\nhere")
+
+    place = marked.place(marked.text, marked.text.index("here"))
+
+    assert place == "body, line 4"
+
+
+def test_what_is_hidden_comes_back_as_a_word_a_comment_or_a_declaration() -> None:
+    marked = taken("")
+    word = marked.hide("<b>")
+
+    text = f"{word} {liquid_markers.comment(word)} {word}: {word} {liquid_markers.doubled(word)}"
+
+    assert marked.unhide(text) == "<b> <b> <b> <b>"
+    assert marked.put_back(text) == text
+
+
+def test_control_characters_become_spaces_but_not_in_liquid() -> None:
+    marked = taken("a\x0bb\tc\x7f{{ '\x0b' }}")
+
+    assert marked.put_back(marked.text) == "a b\tc {{ '\x0b' }}"
+
+
+def test_more_liquid_than_any_mail_needs_is_refused() -> None:
+    assert refused("{{ a }}" * 2_001) == ("liquid_too_many", "body")
+    assert len(taken("{{ a }}" * 2_000).tags) == 2_000
+
+
+def test_liquid_that_is_nested_too_deeply_is_refused() -> None:
+    assert refused("{% if a %}" * 31 + "{% endif %}" * 31) == ("liquid_too_deep", "body")
+    assert len(taken("{% if a %}" * 30 + "{% endif %}" * 30).blocks) == 30

@@ -1,0 +1,384 @@
+"""Facts become sentences a person can act on: what happened, where it stands, what will move it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from postledger.deliveries import explain
+from postledger.deliveries.entries import AttemptOutcome, Decision, Hold, StreamKind
+from postledger.deliveries.queries import (
+    AttemptFacts,
+    Books,
+    DeliveryFacts,
+    EventFacts,
+    StreamFacts,
+    WaitSummary,
+    WorkFacts,
+)
+from postledger.deliveries.reasons import EXPLANATIONS, Reason
+from postledger.deliveries.states import State
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+STREAM = StreamFacts(
+    id=7,
+    workspace_id=1,
+    sender_id=1,
+    is_test=False,
+    kind=StreamKind.CAMPAIGN,
+    title="News",
+    created_at=NOON,
+    cancelled_at=None,
+    cancelled_by=None,
+    stream_hold=None,
+    sender_hold=None,
+)
+WORK = WorkFacts(
+    reason=Reason.READY,
+    since=NOON,
+    due_at=NOON,
+    try_number=1,
+    holder=None,
+    lease_until=None,
+    is_armed=False,
+)
+DELIVERY = DeliveryFacts(
+    position=3,
+    address="alice@example.com",
+    planned_at=NOON,
+    state=State.WAITING,
+    attempts=0,
+    last_try=0,
+    code=None,
+    message_id=None,
+    settled_at=None,
+    doubts=[],
+    resend_after=None,
+    work=WORK,
+    history=[],
+)
+PAUSE = Hold(Reason.PAUSED, NOON, None, "bob", "")
+BLOCK = Hold(Reason.SENDER_BLOCKED, NOON, None, "dispatch", "domain not verified.")
+
+
+def tell(facts: DeliveryFacts, stream: StreamFacts = STREAM) -> list[str]:
+    """What is told after the two opening sentences."""
+    return explain.explain_delivery(facts, stream, now=NOON)[2:]
+
+
+def tell_of(work: WorkFacts, stream: StreamFacts = STREAM) -> list[str]:
+    return tell(replace(DELIVERY, work=work), stream)
+
+
+def test_a_story_opens_with_who_and_when() -> None:
+    told = explain.explain_delivery(DELIVERY, STREAM, now=NOON)
+
+    assert told[:2] == [
+        "To alice@example.com, delivery 3 of campaign “News”.",
+        "Planned 2026-11-15 12:00:00 UTC.",
+    ]
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_a_wait_says_since_when_why_and_what_will_move_it(reason: Reason) -> None:
+    why, moved_by = EXPLANATIONS[reason].why, EXPLANATIONS[reason].moved_by
+
+    told = tell_of(replace(WORK, reason=reason))
+
+    assert told == [f"It has waited since 2026-11-15 12:00:00 UTC because {why}; {moved_by}, now."]
+
+
+def test_a_wait_for_later_names_the_time() -> None:
+    [told] = tell_of(replace(WORK, reason=Reason.RETRY, due_at=NOON + MINUTE))
+
+    assert told.endswith("; the next attempt is made, at 2026-11-15 12:01:00 UTC.")
+
+
+@pytest.mark.parametrize(
+    ("is_armed", "told"),
+    [
+        (
+            False,
+            (
+                "It is with a worker now (try 2, w1);"
+                " without news by 2026-11-15 12:01:00 UTC it goes back to the queue."
+            ),
+        ),
+        (
+            True,
+            (
+                "It is with the provider now (try 2, w1);"
+                " without news by 2026-11-15 12:01:00 UTC it becomes in doubt."
+            ),
+        ),
+    ],
+)
+def test_leased_work_says_who_has_it_and_what_its_loss_would_mean(
+    *, is_armed: bool, told: str
+) -> None:
+    leased = replace(WORK, try_number=2, holder="w1", lease_until=NOON + MINUTE, is_armed=is_armed)
+
+    assert tell_of(leased) == [told]
+
+
+def test_a_wait_without_a_batch_is_called_wrong() -> None:
+    [told] = tell(replace(DELIVERY, work=None))
+
+    assert told.endswith("the books are wrong. Run postledger audit.")
+
+
+def test_a_wait_after_a_doubt_keeps_the_doubt_in_sight() -> None:
+    *_, told = tell(replace(DELIVERY, doubts=[1, 2]))
+
+    assert told == "Whether the provider took try 1 and 2 is not known."
+
+
+@pytest.mark.parametrize("outcome", AttemptOutcome)
+def test_every_outcome_is_told_with_its_try_and_what_the_provider_said(
+    outcome: AttemptOutcome,
+) -> None:
+    attempt = AttemptFacts(2, NOON, outcome, State.FAILED, "CODE", "The detail.")
+
+    told, _ = tell(replace(DELIVERY, history=[attempt]))
+
+    assert told.startswith("2026-11-15 12:00:00 UTC, try 2: ")
+    assert "(CODE: The detail)" in told
+    assert told.endswith(".")
+
+
+def test_outcomes_are_told_apart() -> None:
+    attempts = [
+        AttemptFacts(1, NOON, outcome, State.WAITING, None, None) for outcome in AttemptOutcome
+    ]
+
+    told = tell(replace(DELIVERY, history=attempts))[:-1]
+
+    assert len(set(told)) == len(AttemptOutcome)
+
+
+@pytest.mark.parametrize(
+    ("code", "detail", "tail"),
+    [
+        ("CODE", None, " (CODE)."),
+        (None, "Why", " (Why)."),
+        (None, None, "for good."),
+        ("CODE", "", " (CODE)."),
+    ],
+)
+def test_what_the_provider_did_not_say_is_left_out(
+    code: str | None, detail: str | None, tail: str
+) -> None:
+    attempt = AttemptFacts(1, NOON, AttemptOutcome.REFUSED, State.FAILED, code, detail)
+
+    told, _ = tell(replace(DELIVERY, history=[attempt]))
+
+    assert told.endswith(tail)
+
+
+def test_a_detail_that_repeats_the_outcome_is_left_out() -> None:
+    detail = "Its worker was lost while the mail was with the provider."
+    attempt = AttemptFacts(1, NOON, AttemptOutcome.LEASE_LOST, State.IN_DOUBT, None, detail)
+
+    told, _ = tell(replace(DELIVERY, history=[attempt]))
+
+    assert told.endswith("try 1: its worker was lost while the mail was with the provider.")
+
+
+def test_the_last_attempt_says_that_it_was_the_last() -> None:
+    attempt = AttemptFacts(5, NOON, AttemptOutcome.TRY_LATER, State.FAILED, "BUSY", None)
+
+    told, _ = tell(replace(DELIVERY, history=[attempt]))
+
+    assert told.endswith("asked to try later (BUSY); that was the last attempt.")
+
+
+@pytest.mark.parametrize(
+    "outcome", [AttemptOutcome.REFUSED, AttemptOutcome.SUPPRESSED, AttemptOutcome.NOT_SENT]
+)
+def test_a_result_that_could_not_end_an_older_doubt_says_so(outcome: AttemptOutcome) -> None:
+    attempt = AttemptFacts(2, NOON, outcome, State.IN_DOUBT, None, None)
+
+    told, _ = tell(replace(DELIVERY, history=[attempt]))
+
+    assert told.endswith("; an earlier try is in doubt, so it stays in doubt.")
+
+
+@pytest.mark.parametrize("outcome", [AttemptOutcome.IN_DOUBT, AttemptOutcome.LEASE_LOST])
+def test_a_doubtful_outcome_needs_no_more_words(outcome: AttemptOutcome) -> None:
+    attempt = AttemptFacts(1, NOON, outcome, State.IN_DOUBT, None, None)
+
+    told, _ = tell(replace(DELIVERY, history=[attempt]))
+
+    assert "stays" not in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("proved_accepted", "evidence came that the provider took it (bob)"),
+        ("proved_not_accepted", "evidence came that the provider did not take it (bob)"),
+        (Decision.COUNT_AS_SENT, "bob counted it as sent"),
+        (Decision.COUNT_AS_NOT_SENT, "bob counted it as not sent"),
+        (Decision.SEND_AGAIN, "bob chose to send it again"),
+        ("requeued", "bob requeued it"),
+        ("open", "bob reported “open”"),
+    ],
+)
+def test_an_event_says_who_did_what(kind: str, told: str) -> None:
+    first, _ = tell(replace(DELIVERY, history=[EventFacts(NOON, kind, "bob", 1)]))
+
+    assert first == f"2026-11-15 12:00:00 UTC, try 1: {told}."
+
+
+def test_an_event_of_no_try_in_particular_names_none() -> None:
+    first, _ = tell(replace(DELIVERY, history=[EventFacts(NOON, "delivered", "ses", 0)]))
+
+    assert first == "2026-11-15 12:00:00 UTC: ses reported “delivered”."
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (State.ACCEPTED, "It was accepted"),
+        (State.FAILED, "It failed"),
+        (State.SKIPPED, "It was skipped"),
+        (State.SUPPRESSED, "It was suppressed"),
+        (State.EXPIRED, "It expired"),
+        (State.CANCELLED, "It was cancelled"),
+    ],
+)
+def test_an_end_says_which_when_and_after_how_much(state: State, told: str) -> None:
+    ended = replace(DELIVERY, state=state, settled_at=NOON, attempts=1, work=None)
+
+    assert tell(ended) == [f"{told} 2026-11-15 12:00:00 UTC, after 1 attempt."]
+
+
+def test_an_end_names_the_providers_id_and_the_code() -> None:
+    [sent] = tell(replace(DELIVERY, state=State.ACCEPTED, message_id="ses-1", attempts=2))
+    [failed] = tell(replace(DELIVERY, state=State.FAILED, code="BUSY"))
+
+    assert sent == "It was accepted as ses-1, after 2 attempts."
+    assert failed == "It failed (BUSY), after 0 attempts."
+
+
+def test_a_doubt_says_which_try_since_when_and_who_can_end_it() -> None:
+    doubtful = replace(DELIVERY, state=State.IN_DOUBT, doubts=[1, 3], settled_at=NOON, work=None)
+
+    assert tell(doubtful) == [
+        (
+            "It has been in doubt since 2026-11-15 12:00:00 UTC:"
+            " nobody knows whether the provider took try 1 and 3."
+        ),
+        (
+            "An event from the provider will end the doubt, or a person who counts it as sent,"
+            " counts it as not sent, or sends it again."
+        ),
+    ]
+
+
+def test_a_fresh_doubt_says_until_when_it_cannot_be_sent_again() -> None:
+    doubtful = replace(DELIVERY, state=State.IN_DOUBT, doubts=[1], settled_at=NOON, work=None)
+
+    *_, early = tell(replace(doubtful, resend_after=NOON + MINUTE))
+    later = tell(replace(doubtful, resend_after=NOON))
+
+    assert early == (
+        "Sending it again is refused before 2026-11-15 12:01:00 UTC:"
+        " until then the doubtful try may still leave."
+    )
+    assert len(later) == 2
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_a_hold_says_who_why_and_until_what(reason: Reason) -> None:
+    held = replace(STREAM, stream_hold=Hold(reason, NOON, None, "bob", ""))
+
+    told, _ = tell(DELIVERY, held)
+
+    assert told == (
+        "The stream has been held since 2026-11-15 12:00:00 UTC by bob"
+        f" because {EXPLANATIONS[reason].why}, until {EXPLANATIONS[reason].moved_by}."
+    )
+
+
+def test_a_hold_with_an_end_names_it() -> None:
+    pause = replace(PAUSE, until=NOON + MINUTE)
+
+    told, _ = tell(DELIVERY, replace(STREAM, stream_hold=pause))
+
+    assert told.endswith("because a person paused it, until 2026-11-15 12:01:00 UTC.")
+
+
+def test_the_widest_hold_is_told_first() -> None:
+    sender, stream, _ = tell(DELIVERY, replace(STREAM, stream_hold=PAUSE, sender_hold=BLOCK))
+
+    assert sender.startswith("The sender has been held")
+    assert "(domain not verified)" in sender
+    assert stream.startswith("The stream has been held")
+
+
+def test_held_work_does_not_claim_that_a_worker_takes_it_now() -> None:
+    *_, told = tell(DELIVERY, replace(STREAM, sender_hold=BLOCK))
+
+    assert told.endswith("because it is due; it goes on when the hold ends.")
+
+
+@pytest.mark.parametrize("scope", ["stream_hold", "sender_hold"])
+def test_a_hold_that_is_over_is_not_told(scope: str) -> None:
+    over = replace(PAUSE, until=NOON)
+    stream = replace(
+        STREAM,
+        stream_hold=over if scope == "stream_hold" else None,
+        sender_hold=over if scope == "sender_hold" else None,
+    )
+
+    assert tell(DELIVERY, stream) == tell(DELIVERY)
+
+
+def test_a_cancelled_stream_says_what_becomes_of_the_rest() -> None:
+    cancelled = replace(STREAM, cancelled_at=NOON, cancelled_by="bob", stream_hold=PAUSE)
+
+    first, then = tell(DELIVERY, cancelled)
+
+    assert first == "The stream was cancelled 2026-11-15 12:00:00 UTC by bob."
+    assert then.endswith("; it will be booked as cancelled.")
+
+
+def test_a_stream_tells_its_books_as_a_sum() -> None:
+    counts = {State.ACCEPTED: 3, State.FAILED: 0, State.IN_DOUBT: 1}
+
+    told = explain.explain_stream(STREAM, Books(6, counts), [], now=NOON)
+
+    assert told == [
+        "Campaign “News”, opened 2026-11-15 12:00:00 UTC.",
+        "Planned 6 = 3 accepted + 1 in doubt + 2 waiting.",
+        "No work is left.",
+        "1 delivery is in doubt: an event from the provider or a person's decision will end that.",
+    ]
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_a_stream_says_why_its_work_waits(reason: Reason) -> None:
+    wait = WaitSummary(reason, 3, 1200, 1, NOON + MINUTE, NOON)
+    why, moved_by = EXPLANATIONS[reason].why, EXPLANATIONS[reason].moved_by
+
+    *_, told = explain.explain_stream(STREAM, Books(1200, {}), [wait], now=NOON)
+
+    assert told == (
+        f"Work has waited since 2026-11-15 12:00:00 UTC because {why}"
+        " (3 batches, 1200 positions, 1 batch with a worker now);"
+        f" {moved_by}, from 2026-11-15 12:01:00 UTC."
+    )
+
+
+def test_a_held_stream_moves_when_the_hold_ends() -> None:
+    wait = WaitSummary(Reason.READY, 1, 1, 0, NOON, NOON)
+
+    *_, held, told = explain.explain_stream(
+        replace(STREAM, stream_hold=PAUSE), Books(1, {}), [wait], now=NOON
+    )
+
+    assert held.startswith("The stream has been held since")
+    assert told.endswith("because it is due (1 batch, 1 position); it goes on when the hold ends.")

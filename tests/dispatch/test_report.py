@@ -1,0 +1,85 @@
+"""What the log line of an answer says."""
+
+from datetime import UTC, datetime
+
+import pytest
+from structlog.testing import capture_logs
+
+from postledger.deliveries.entries import StreamKind
+from postledger.deliveries.queries import StreamFacts
+from postledger.dispatch import report
+from postledger.dispatch.retry import Policy
+from postledger.dispatch.rounds import answers
+from postledger.dispatch.rounds.answers import Answer
+from postledger.dispatch.rounds.compose import ComposedMail
+from postledger.providers.base import (
+    Accepted,
+    InDoubt,
+    NotSent,
+    Outcome,
+    OutgoingMessage,
+    Refused,
+    SenderBlocked,
+    Throttled,
+    TryLater,
+)
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+STREAM = StreamFacts(
+    id=1,
+    workspace_id=7,
+    sender_id=3,
+    kind=StreamKind.TRANSACTIONAL,
+    title="API",
+    is_test=False,
+    created_at=NOON,
+    cancelled_at=None,
+    cancelled_by=None,
+    stream_hold=None,
+    sender_hold=None,
+)
+MAIL = ComposedMail(
+    0, 1, 0, "r-1", OutgoingMessage("id", "reference", "a@x.example", "b@x.example", b"")
+)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "category"),
+    [
+        (Refused("550", "no"), "550", "PERMANENT_ERROR"),
+        (TryLater("451", "x"), "451", "TRANSIENT_ERROR"),
+        (TryLater("connect", "down", is_outage=True), "connect", "TRANSIENT_ERROR"),
+        (Throttled("slow", code="454"), "454", "QUOTA_ERROR"),
+        (SenderBlocked("535", "key"), "535", "CONFIGURATION_ERROR"),
+        (InDoubt("gone", code="reset"), "reset", "TRANSIENT_ERROR"),
+        (NotSent("late"), "not_sent", "TIMEOUT_ERROR"),
+    ],
+)
+def test_an_answer_that_is_no_acceptance_is_logged_with_its_code_and_category(
+    outcome: Outcome, code: str, category: str
+) -> None:
+    line = logged(outcome)
+
+    assert (line["event"], line["code"], line["category"]) == ("mail not taken", code, category)
+    assert (line["request_id"], line["attempt"], line["duration_ms"]) == ("r-1", 1, 250)
+
+
+def test_the_providers_own_code_is_logged_beside_ours() -> None:
+    outcome = Refused("SES_MESSAGE_REJECTED", "no", original_code="MessageRejected")
+
+    assert logged(outcome)["original_code"] == "MessageRejected"
+
+
+def test_an_acceptance_has_neither_code_nor_category() -> None:
+    line = logged(Accepted("m1"))
+
+    assert (line["event"], line["code"], line["category"]) == ("mail handed over", None, None)
+
+
+def logged(outcome: Outcome) -> dict[str, object]:
+    policy = Policy(attempts=3, delays=(10, 20))
+    entry = answers.book_answer(Answer(0, 0, outcome, 250), policy=policy, chance=0.5)
+    with capture_logs() as lines:
+        report.answer(STREAM, MAIL, entry, outcome)
+    [line] = lines
+    return dict(line)

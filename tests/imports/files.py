@@ -1,0 +1,54 @@
+"""Files of the tests, and imports of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from postledger.imports import preview, records, running
+from postledger.imports.preview import ImportPreview
+from postledger.imports.problems import RowProblem
+from postledger.imports.records import ImportProgress
+
+NOTHING: Mapping[str, str] = {}
+
+
+def made(folder: Path, content: str | bytes, name: str = "people.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def imported(
+    workspace_id: int,
+    path: Path,
+    *,
+    list_key: str | None = None,
+    mapping: Mapping[str, str] = NOTHING,
+) -> ImportProgress:
+    import_id = running.start_import(
+        workspace_id, path, mapping=mapping, list_key=list_key, actor="alice"
+    )
+    return running.run_import(workspace_id, path, import_id=import_id, report=lambda _: None)
+
+
+def problems(workspace_id: int, done: ImportProgress) -> list[tuple[int, str]]:
+    """The rows that have a problem, and in which column."""
+    return [(one.row, one.column) for one in records.read_problems(workspace_id, done.id)]
+
+
+def previewed(
+    workspace_id: int,
+    path: Path,
+    *,
+    list_key: str | None = None,
+    mapping: Mapping[str, str] = NOTHING,
+) -> tuple[ImportPreview, list[RowProblem]]:
+    kept: list[RowProblem] = []
+    found = preview.preview_import(
+        workspace_id,
+        path,
+        mapping=mapping,
+        list_key=list_key,
+        report=lambda _: None,
+        keep=kept.extend,
+    )
+    return found, kept

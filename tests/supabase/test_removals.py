@@ -1,0 +1,299 @@
+"""Who is deleted in Supabase is mailed no more, unless it looks like a mistake; and may return."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from postledger.accounts.models import AuditEntry
+from postledger.contacts import audience, sql
+from postledger.contacts.actions import contacts
+from postledger.contacts.audience import FrozenAudience
+from postledger.contacts.details import Changes
+from postledger.contacts.filters.expressions import EVERYBODY
+from postledger.contacts.models import Contact, Subscription
+from postledger.privacy import erasure
+from postledger.supabase import errors, syncing
+from postledger.supabase.models import Subscriber, Sync, SyncProblem
+from tests.contacts import people
+from tests.fakes.postgrest import FakePostgrest, Fault, Seen
+
+R1, R2 = people.R1, "r2@example.com"
+
+
+def sync(*, accepts_missing: bool = False) -> Sync:
+    return syncing.sync_all(accepts_missing=accepts_missing)
+
+
+def mailed(workspace_id: int) -> list[str]:
+    """Whom a mailout without a list goes to."""
+    last = Contact.objects.latest("created_at").created_at
+    found = audience.compile_chunk(
+        workspace_id, FrozenAudience(EVERYBODY, None, last), after="", limit=10_000
+    )
+    return [address for _, address, *_, kept in sql.rows(found.sql, found.params) if kept is None]
+
+
+def contact(address: str = R1) -> Contact:
+    return Contact.objects.filter(address=address).latest("pk")
+
+
+def test_who_is_deleted_there_is_mailed_no_more(acme: int, fake: FakePostgrest) -> None:
+    people.contact(acme, "ours@example.com")
+    for email in (R1, R2, "ours@example.com"):
+        fake.add(email)
+    sync()
+
+    fake.remove(R1)
+    fake.remove("ours@example.com")
+    done = sync()
+
+    assert mailed(acme) == ["ours@example.com", R2]  # the first was a contact before it was there
+    assert contact().deleted_at is not None
+    assert (done.gone_count, done.trouble) == (1, None)
+    entry = AuditEntry.objects.latest("pk")
+    assert (entry.action, entry.actor) == ("contact.deleted", "supabase sync")
+    assert entry.subject == f"contact {contact().pk}"
+    assert sync().gone_count == 0
+
+
+def test_a_row_whose_email_changed_is_the_new_address_alone(acme: int, fake: FakePostgrest) -> None:
+    fake.add(R1)
+    fake.add("other@example.com")
+    sync()
+
+    fake.remove(R1)
+    fake.add(R2)
+    sync()
+
+    assert mailed(acme) == ["other@example.com", R2]
+
+
+def test_a_row_that_comes_back_brings_its_contact_back_as_it_was(
+    acme: int, fake: FakePostgrest
+) -> None:
+    people.news(acme)
+    for email in (R1, R2):
+        fake.add(email)
+    sync()
+    born = contact()
+    contacts.update_contact(
+        acme, contact_id=born.pk, changes=Changes(name="Ann"), actor="alice", now=people.NOW
+    )
+    people.subscribe(acme, born.pk)
+    fake.remove(R1)
+    sync()
+    fake.add(R1.upper())
+
+    done = sync()
+
+    assert (contact().pk, contact().name, contact().state) == (born.pk, "Ann", "active")
+    assert mailed(acme) == [R1, R2]
+    assert people.subscription(born.pk) == "active"
+    assert (done.returned_count, done.created_count) == (1, 0)
+    fake.remove(R1.upper())
+    sync()
+    assert mailed(acme) == [R2]
+
+
+def test_a_return_raises_no_consent_that_ended_before_or_meanwhile(
+    acme: int, fake: FakePostgrest
+) -> None:
+    people.news(acme)
+    people.news(acme, "offers")
+    addresses = [f"{name}@example.com" for name in ("before", "meanwhile", "list", "there", "dead")]
+    for address in [*addresses, R2]:
+        fake.add(address)
+    sync()
+    for address in addresses:
+        people.subscribe(acme, contact(address).pk)
+        people.subscribe(acme, contact(address).pk, "offers")
+    people.leave(acme, "before@example.com")
+    for address in addresses:
+        fake.remove(address)
+    sync()
+    people.leave(acme, "meanwhile@example.com")
+    people.leave(acme, "list@example.com", "news")
+    people.bounce(acme, "dead@example.com")
+    for address in addresses:
+        fake.add(address, "unsubscribed" if address.startswith("there") else "active")
+
+    sync()
+
+    found = {address.partition("@")[0]: contact(address) for address in addresses}
+    assert {name: one.state for name, one in found.items()} == {
+        "before": "unsubscribed",
+        "meanwhile": "unsubscribed",
+        "list": "active",
+        "there": "unsubscribed",
+        "dead": "bounced",
+    }
+    assert people.subscription(found["list"].pk) == "unsubscribed"
+    assert people.subscription(found["list"].pk, "offers") == "active"
+    assert not Contact.objects.exclude(deleted_at=None).exists()
+
+
+def test_whom_a_person_deleted_or_had_forgotten_does_not_come_back(
+    acme: int, fake: FakePostgrest
+) -> None:
+    for email in (R1, R2, "r3@example.com", "r4@example.com"):
+        fake.add(email)
+    sync()
+    for email in (R1, R2):
+        fake.remove(email)
+    sync()
+    erasure.erase(acme, address=R1, actor="alice", now=people.NOW)
+    again = people.contact(acme, R2)
+    for contact_id in (again, contact("r3@example.com").pk):
+        contacts.delete_contact(acme, contact_id=contact_id, actor="alice", now=datetime.now(UTC))
+    for email in (R1, R2):
+        fake.add(email)
+
+    sync()
+
+    assert mailed(acme) == ["r4@example.com"]
+    assert SyncProblem.objects.count() == 3
+    assert not Subscriber.objects.filter(contact__address__startswith="erased").exists()
+
+
+def test_a_contact_with_another_address_is_no_longer_that_of_the_row(
+    acme: int, fake: FakePostgrest
+) -> None:
+    fake.add(R1)
+    sync()
+    moved = Changes(address="moved@example.com")
+    contacts.update_contact(
+        acme, contact_id=contact().pk, changes=moved, actor="alice", now=people.NOW
+    )
+
+    fake.remove(R1)
+    done = sync()
+
+    assert mailed(acme) == ["moved@example.com"]
+    assert done.trouble is None
+
+
+def test_a_row_that_cannot_be_taken_is_there_all_the_same(acme: int, fake: FakePostgrest) -> None:
+    for email in (R1, R2):
+        fake.add(email)
+    sync()
+
+    fake.set(R1, status="maybe")
+    sync()
+
+    assert mailed(acme) == [R1, R2]
+
+
+@pytest.mark.parametrize(
+    ("known", "removed", "left"),
+    [(5, 5, 5), (150, 101, 150), (150, 100, 50), (1_200, 120, 1_080)],
+)
+def test_nobody_is_deleted_when_so_many_are_missing_that_it_looks_like_a_mistake(
+    acme: int, fake: FakePostgrest, known: int, removed: int, left: int
+) -> None:
+    fake.add_many(known)
+    sync()
+    fake.remove_many(removed)
+
+    with suppress(errors.RowsMissingError):
+        sync()
+
+    assert Contact.objects.filter(deleted_at=None).count() == left
+
+
+def test_what_looks_like_a_mistake_is_told_until_it_is_accepted_or_mended(
+    acme: int, fake: FakePostgrest
+) -> None:
+    fake.add_many(3)
+    sync()
+    fake.remove_many(3)
+
+    for _ in range(2):
+        with pytest.raises(errors.RowsMissingError, match="3 of 3"):
+            sync()
+
+    told = Sync.objects.get()
+    [problem] = SyncProblem.objects.all()
+    assert (told.started_at, told.cursor) == (None, "")
+    assert told.finished_at is not None
+    assert "--accept-missing" in (told.trouble or "")
+    assert (problem.way, "3 of 3" in problem.problem) == ("found", True)
+
+    fake.add_many(3)
+    assert sync().trouble is None
+    assert not SyncProblem.objects.exists()
+    fake.remove_many(3)
+    done = sync(accepts_missing=True)
+    assert (done.trouble, done.gone_count) == (None, 3)
+    assert mailed(acme) == []
+    assert not SyncProblem.objects.exists()
+
+
+def test_a_pass_that_did_not_get_to_its_end_deletes_nobody(acme: int, fake: FakePostgrest) -> None:
+    fake.max_rows = 10
+    fake.add_many(40)
+    sync()
+    everybody = mailed(acme)
+    fake.remove("s0@example.com")
+    asked = len(fake.requests)
+
+    def fail(_: Seen) -> None:
+        if len(fake.requests) == asked + 3:
+            fake.faults.extend([Fault(500, retry_after="0")] * 4)
+
+    fake.before_answer = fail
+    with pytest.raises(errors.UnreachableError):
+        sync()
+    fake.faults.clear()
+    interrupted = Contact.objects.exclude(deleted_at=None).count()
+    done = sync()
+
+    assert interrupted == 0
+    assert (done.read_count, done.gone_count) == (39, 1)
+    assert mailed(acme) == everybody  # who was removed had left before
+
+
+def test_a_pass_that_began_before_it_was_known_who_is_seen_deletes_nobody(
+    acme: int, fake: FakePostgrest
+) -> None:
+    fake.max_rows = 1
+    for email in (R1, R2, "r3@example.com"):
+        fake.add(email)
+    sync()
+    Subscriber.objects.update(seen_in=0)
+    Sync.objects.update(pass_count=0, started_at=people.NOW, cursor=R2)
+
+    sync()
+
+    assert mailed(acme) == [R1, R2, "r3@example.com"]
+
+
+def test_who_is_active_there_is_mailed_though_a_form_named_them_first(
+    acme: int, fake: FakePostgrest
+) -> None:
+    there, left = people.unconfirmed(acme), people.unconfirmed(acme, R2)
+    fake.add(R1)
+    fake.add(R2, "unsubscribed")
+
+    sync()
+
+    assert (people.is_unconfirmed(there), people.is_unconfirmed(left)) == (False, True)
+    assert mailed(acme) == [R1]
+    assert not Subscription.objects.exists()
+
+
+def test_the_end_of_a_pass_writes_nothing_but_that_it_ended(acme: int, fake: FakePostgrest) -> None:
+    fake.add(R1)
+
+    with CaptureQueriesContext(connection) as captured:
+        sync()
+
+    ends = [
+        query["sql"]
+        for query in captured
+        if "UPDATE" in query["sql"] and '"finished_at" = ' in query["sql"]
+    ]
+    assert len(ends) == 1
+    assert "_count" not in ends[0].partition("WHERE")[0]

@@ -1,0 +1,108 @@
+"""A worker without its broker, and without beat, plans, drains, folds and makes partitions."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from celery import current_app
+from django.db import connection
+from pytest_django import Settings
+
+from postledger.campaigns import launching
+from postledger.campaigns.models import Run
+from postledger.deliveries import ledger, partitions
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from postledger.lib import ids
+from postledger.workers import tasks
+from tests import cast
+from tests.campaigns import press
+from tests.cli import installations
+from tests.dispatch import office
+from tests.workers import brokers
+from tests.workers.worker_processes import ended, within, worker
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PEOPLE = 20
+LAST_MONTH = ids.month_of(datetime.now(UTC)) + partitions.MONTHS_AHEAD
+
+
+def launched(settings: Settings) -> Run:
+    """A run whose audience nobody has planned."""
+    acme = press.found(settings)
+    press.people(acme, PEOPLE)
+    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    return Run.objects.get(pk=run_id)
+
+
+def cancelled() -> int:
+    stream_id = cast.stream(mails=3, workspace="globex")
+    ledger.hold(stream_id, reason=Reason.PAUSED, actor="alice")
+    ledger.cancel(stream_id, actor="alice")
+    return stream_id
+
+
+def lost() -> int:
+    """A stream whose worker died before it armed anything."""
+    stream_id = cast.stream(mails=1, workspace="initech")
+    cast.run_out(cast.claim(stream_id).lease)
+    return stream_id
+
+
+def drop_last_month() -> None:
+    for table in partitions.TABLES:
+        installations.execute(f"DROP TABLE {partitions.partition(table, LAST_MONTH)}")
+
+
+def unfolded() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM deliveries_streamdelta")
+        return int(cursor.fetchone()[0])
+
+
+def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
+    tmp_path: Path, settings: Settings
+) -> None:
+    run, unwanted, swept = launched(settings), cancelled(), lost()
+    drop_last_month()
+
+    with worker(
+        tmp_path / "log",
+        broker=brokers.dead_url(),
+        UNSUBSCRIBE_SECRET=settings.UNSUBSCRIBE_SECRET,
+    ) as process:
+        is_over = within(90, lambda: Run.objects.get(pk=run.pk).ended_at is not None)
+        is_drained = within(30, lambda: not office.waiting(unwanted))
+        is_swept = within(30, lambda: not office.is_leased(swept))
+        is_folded = within(30, lambda: not unfolded())
+        is_made = within(30, lambda: partitions.exists(LAST_MONTH))
+        code = ended(process)
+
+    log = (tmp_path / "log").read_text()
+    assert is_over, log
+    assert is_drained
+    assert is_swept
+    assert is_folded
+    assert is_made
+    assert code == 0
+    assert office.counts(run.stream_id) == {State.ACCEPTED: PEOPLE}
+    assert office.counts(unwanted) == {State.CANCELLED: 3}
+    assert "runs the upkeep by itself" in log
+
+
+def test_with_beat_no_worker_runs_upkeep_unasked(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    with brokers.own_queues() as prefix, worker(log, "--beat", prefix=prefix) as process:
+        is_unasked = within(25, lambda: b"by itself" in log.read_bytes())
+        ended(process)
+
+    assert not is_unasked
+
+
+def test_the_schedule_names_every_task_but_wake_ups() -> None:
+    named = {entry["task"] for entry in tasks.SCHEDULE.values()}
+    registered = {name for name in current_app.tasks if name.startswith("postledger.")}
+
+    assert named == registered - {tasks.wake.name}

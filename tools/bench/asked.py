@@ -1,0 +1,41 @@
+"""Thirty filters as people of a workspace write them, for the crowd of `tools/bench/crowd.py`."""
+
+ASKED: list[object] = [
+    {},
+    {"list": "news"},
+    {"list": "beta"},
+    {"state": "OH"},
+    {"state": "OH", "list": "news"},
+    {"plan": "pro", "list": "offers"},
+    {"plan": "team", "state": "CA", "list": "news"},
+    {"vip": True},
+    {"city": "City 250"},
+    {"field": "attributes.city", "in": ["City 3", "City 4", "City 5"]},
+    {"field": "attributes.tags", "has": "beta"},
+    {"field": "attributes.tags", "has_any": ["beta", "trial"]},
+    {"field": "attributes.age", "at_least": 85},
+    {"field": "attributes.spent", "over": 4500},
+    {"field": "attributes.orders", "over": 0},
+    {"field": "attributes.company", "starts_with": "Acf"},
+    {"field": "attributes.company", "contains": "acf1"},
+    {"field": "attributes.nick", "exists": True},
+    {"field": "attributes.company", "exists": False},
+    {"field": "state", "is": "active"},
+    {"field": "state", "in": ["unsubscribed", "bounced"]},
+    {"field": "locale", "is": "ru"},
+    {"field": "locale", "starts_with": "pt"},
+    {"field": "ocd_ids", "has": "ocd-division/country:us/place:1500"},
+    {"field": "ocd_ids", "has": "ocd-division/country:us/state:oh"},
+    {"field": "created_at", "within_days": 30},
+    {"field": "updated_at", "within_days": 7},
+    {"field": "state_changed_at", "since": "2026-11-01"},
+    {"all": [{"list": "news"}, {"not": {"list": "offers"}}, {"field": "state", "is": "active"}]},
+    {
+        "all": [
+            {"any": [{"list": "beta"}, {"vip": True}, {"field": "attributes.spent", "over": 4000}]},
+            {"field": "locale", "in": ["en", "de"]},
+            {"field": "state", "is": "active"},
+            {"not": {"field": "state_changed_at", "within_days": 90}},
+        ]
+    },
+]
