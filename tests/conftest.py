@@ -21,6 +21,15 @@ def pytest_configure() -> None:
         options.pop("pool", None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs PostgreSQL; what needs another server says so itself."""
+    for item in items:
+        if {"django_db", "race"} & {marker.name for marker in item.iter_markers()} or (
+            {"db", "transactional_db"} & set(getattr(item, "fixturenames", ()))
+        ):
+            item.add_marker("server")
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
     """Makes the months once: a test that opens a stream would make them again and again."""

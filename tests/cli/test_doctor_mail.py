@@ -6,7 +6,7 @@ from pytest_django import Settings
 from postledger.accounts import workspaces
 from postledger.accounts.models import Sender, Workspace
 from postledger.cli.doctor import work
-from postledger.cli.doctor.findings import Level
+from postledger.cli.doctor.check_results import Level
 from postledger.deliveries import ledger
 from postledger.deliveries.reasons import Reason
 from tests import cast

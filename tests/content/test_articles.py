@@ -17,7 +17,7 @@ from postledger.content.articles import (
     InvalidSliceError,
     SliceUnknownError,
 )
-from postledger.content.checks import UnstorableTextError
+from postledger.content.rendering.checks import UnstorableTextError
 from postledger.content.slices import Slice, SliceFields
 from tests import round_trips
 

@@ -8,9 +8,9 @@ import pytest
 
 from postledger.deliveries import entries
 from postledger.deliveries.entries import Entry
+from postledger.dispatch import answers
+from postledger.dispatch.answers import Answer
 from postledger.dispatch.retry import Policy
-from postledger.dispatch.rounds import answers
-from postledger.dispatch.rounds.answers import Answer
 from postledger.providers import base
 from postledger.providers.base import (
     Accepted,

@@ -7,10 +7,10 @@ from structlog.testing import capture_logs
 
 from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch import report
+from postledger.dispatch import answers
+from postledger.dispatch.answers import Answer
 from postledger.dispatch.retry import Policy
-from postledger.dispatch.rounds import answers
-from postledger.dispatch.rounds.answers import Answer
+from postledger.dispatch.rounds import report
 from postledger.dispatch.rounds.compose import ComposedMail
 from postledger.providers.base import (
     Accepted,

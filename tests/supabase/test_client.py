@@ -67,12 +67,12 @@ def test_what_fails_in_passing_is_asked_again(fake: FakePostgrest, fault: Fault)
 @pytest.mark.parametrize(
     ("fault", "error", "asked"),
     [
-        (Fault(500), errors.UnreachableError, 4),
-        (Fault(429, retry_after="1"), errors.RateLimitedError, 4),
-        (Fault(429, retry_after="3600"), errors.RateLimitedError, 1),
-        (Fault(400), errors.RequestRefusedError, 1),
-        (Fault(403), errors.UnauthorizedError, 1),
-        (Fault(404), errors.TableUnknownError, 1),
+        (Fault(500), errors.SupabaseUnreachableError, 4),
+        (Fault(429, retry_after="1"), errors.SupabaseRateLimitedError, 4),
+        (Fault(429, retry_after="3600"), errors.SupabaseRateLimitedError, 1),
+        (Fault(400), errors.SupabaseRequestRefusedError, 1),
+        (Fault(403), errors.SupabaseUnauthorizedError, 1),
+        (Fault(404), errors.SupabaseTableUnknownError, 1),
     ],
 )
 def test_what_does_not_pass_is_refused_in_words(
@@ -99,7 +99,7 @@ def test_a_waiting_time_that_supabase_asks_for_is_kept(fake: FakePostgrest) -> N
 @pytest.mark.parametrize("key", ["", "  ", "two words", "line\nend", "clé"])
 def test_what_cannot_be_a_key_is_refused_without_being_shown(key: str) -> None:
     with (
-        pytest.raises(errors.UnauthorizedError) as refused,
+        pytest.raises(errors.SupabaseUnauthorizedError) as refused,
         client.connect("http://127.0.0.1:9", key),
     ):
         pass

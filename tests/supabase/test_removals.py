@@ -197,7 +197,7 @@ def test_nobody_is_deleted_when_so_many_are_missing_that_it_looks_like_a_mistake
     sync()
     fake.remove_many(removed)
 
-    with suppress(errors.RowsMissingError):
+    with suppress(errors.SupabaseRowsMissingError):
         sync()
 
     assert Contact.objects.filter(deleted_at=None).count() == left
@@ -211,7 +211,7 @@ def test_what_looks_like_a_mistake_is_told_until_it_is_accepted_or_mended(
     fake.remove_many(3)
 
     for _ in range(2):
-        with pytest.raises(errors.RowsMissingError, match="3 of 3"):
+        with pytest.raises(errors.SupabaseRowsMissingError, match="3 of 3"):
             sync()
 
     told = Sync.objects.get()
@@ -244,7 +244,7 @@ def test_a_pass_that_did_not_get_to_its_end_deletes_nobody(acme: int, fake: Fake
             fake.faults.extend([Fault(500, retry_after="0")] * 4)
 
     fake.before_answer = fail
-    with pytest.raises(errors.UnreachableError):
+    with pytest.raises(errors.SupabaseUnreachableError):
         sync()
     fake.faults.clear()
     interrupted = Contact.objects.exclude(deleted_at=None).count()

@@ -385,7 +385,7 @@ def test_a_pass_that_fails_in_the_middle_goes_on_exactly_where_it_stopped(
             fake.faults.extend([Fault(500, retry_after="0")] * 4)
 
     fake.before_answer = fail
-    with pytest.raises(errors.UnreachableError):
+    with pytest.raises(errors.SupabaseUnreachableError):
         sync()
     stopped, taken = Sync.objects.get(), Contact.objects.exclude(from_name=None).count()
     fake.before_answer = lambda _: None
@@ -405,7 +405,7 @@ def test_a_wrong_key_is_told_in_words_and_changes_nothing(acme: int, fake: FakeP
     fake.add(R1)
     projects.change(acme, api_key="another-key")
 
-    with pytest.raises(errors.UnauthorizedError, match="--secret api_key=FILE") as refused:
+    with pytest.raises(errors.SupabaseUnauthorizedError, match="--secret api_key=FILE") as refused:
         sync()
 
     assert "another-key" not in str(refused.value)

@@ -24,8 +24,8 @@ from postledger.contacts.details import InvalidContactError
 from postledger.contacts.filters.parsing import InvalidFilterError
 from postledger.content import notion_pages, slices
 from postledger.content.articles import ArticleExistsError, InvalidSliceError
-from postledger.content.checks import UnstorableTextError
 from postledger.content.notion import api
+from postledger.content.rendering.checks import UnstorableTextError
 from postledger.content.rendering.footer import FooterEnvMissingError
 from postledger.content.rendering.letter import LetterError
 from postledger.content.rendering.source import SourceError
@@ -160,12 +160,12 @@ OF_CAMPAIGNS = (
     mailouts.PageIsTestError,
     snapshot.NotAMailoutError,
     notion_pages.NotionNotSetUpError,
-    api.UnreachableError,
-    api.UnauthorizedError,
-    api.PageNotFoundError,
-    api.RateLimitedError,
-    api.RequestRefusedError,
-    api.PageTooLargeError,
+    api.NotionUnreachableError,
+    api.NotionUnauthorizedError,
+    api.NotionPageNotFoundError,
+    api.NotionRateLimitedError,
+    api.NotionRequestRefusedError,
+    api.NotionPageTooLargeError,
 )
 EXAMPLES = [example(words) for words in commands()]
 

@@ -94,7 +94,7 @@ def test_every_operation_declares_every_problem_and_its_key(
 
     assert declared == set(problems.DEFAULTS)
     assert all(set(responses[str(s)]["content"]) == {problems.MEDIA_TYPE} for s in declared)
-    assert operation["security"] == [{"ApiKey": []}]
+    assert operation["security"] == [{"ApiKeyAuth": []}]
     assert operation["operationId"]
 
 

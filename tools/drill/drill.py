@@ -163,7 +163,7 @@ class Drill:
         self._close_the_books(doubts.explain(records))
         return broken
 
-    def _close_the_books(self, found: doubts.Explanation) -> None:
+    def _close_the_books(self, found: doubts.DoubtExplanation) -> None:
         """What comes next is explained by what is done next: all that was asked for is over."""
         new = [cause for cause in found.causes.values() if cause is not doubts.Cause.EARLIER]
         self.causes.update(cause.value for cause in new)

@@ -19,7 +19,7 @@ from postledger.campaigns.launching import AlreadyLaunchedError, CampaignUnknown
 from postledger.campaigns.models import Campaign, Run
 from postledger.contacts import lists
 from postledger.contacts.filters import expressions, parsing
-from postledger.content import checks
+from postledger.content.rendering import checks
 from postledger.deliveries import queries
 from postledger.lib import values
 from postledger.lib.errors import ConflictError, RefusedError

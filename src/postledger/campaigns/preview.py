@@ -9,9 +9,9 @@ from postledger.accounts import queries as accounts
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.contacts import queries
 from postledger.content import notion_pages, previews, slices
-from postledger.content.checks import Finding
 from postledger.content.locales import MissingLocaleError
 from postledger.content.previews import MailPreview
+from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.source import SourceError
 from postledger.content.slices import SubjectRequiredError
 from postledger.lib.errors import RefusedError

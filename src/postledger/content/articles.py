@@ -11,7 +11,8 @@ from django.db.models import Count, FilteredRelation, Q
 from django.db.models.functions import Now
 
 from postledger.accounts import constraints, trail
-from postledger.content import checks, models
+from postledger.content import models
+from postledger.content.rendering import checks
 from postledger.content.slices import Slice, SliceFields
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 

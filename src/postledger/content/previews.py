@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from postledger.accounts import queries as accounts
-from postledger.content import checks, letters
-from postledger.content.checks import Finding
-from postledger.content.rendering import compiled_template, html_tokens
+from postledger.content import letters
+from postledger.content.rendering import checks, compiled_template, html_tokens
+from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.compiled_template import MissingVariableError, RenderError, Values
 from postledger.content.rendering.footer import Footer, FooterEnvMissingError
 from postledger.content.rendering.html_tokens import Kind, Token

@@ -9,7 +9,8 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from postledger.content import checks, locales
+from postledger.content import locales
+from postledger.content.rendering import checks
 from postledger.content.rendering.letter import Letter
 from postledger.content.rendering.source import Format, Source, make_script
 from postledger.lib.errors import RefusedError

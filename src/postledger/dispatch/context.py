@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import structlog
+
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch import report
 from postledger.dispatch.capacity import BodyMemory
 from postledger.dispatch.compose_lock import ComposeLock
 from postledger.dispatch.db_threads import CONNECTION_LOST, DbThreads
@@ -14,6 +15,8 @@ from postledger.dispatch.fence import Fence
 from postledger.dispatch.holds import Holds
 from postledger.dispatch.options import Options
 from postledger.dispatch.provider_pool import ProviderPool
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,12 @@ class Context:
             try:
                 return await self.db.run(verb, *args, **kwargs)
             except CONNECTION_LOST as error:
-                report.database_retry(stream, error, pause)
+                _log.warning(
+                    "the database did not take what has to be written; trying again",
+                    error=type(error).__name__,
+                    pause=pause,
+                    stream_id=stream.id,
+                    workspace_id=stream.workspace_id,
+                )
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, 5.0)

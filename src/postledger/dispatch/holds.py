@@ -10,11 +10,10 @@ import structlog
 from postledger.deliveries import ledger
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
-from postledger.dispatch import retry
+from postledger.dispatch import answers, retry
+from postledger.dispatch.answers import CallReport, Trouble
 from postledger.dispatch.db_threads import DbThreads
 from postledger.dispatch.provider_pool import Blocked
-from postledger.dispatch.rounds import answers
-from postledger.dispatch.rounds.answers import CallReport, Trouble
 from postledger.providers.base import SenderBlocked, Throttled, TryLater
 
 _log = structlog.get_logger(__name__)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Batch, Body, Claim, StreamKind
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch import report
 from postledger.dispatch.context import Context
 from postledger.dispatch.db_threads import CONNECTION_LOST
 from postledger.dispatch.provider_pool import Blocked, OpenProvider
+from postledger.dispatch.rounds import report
 from postledger.dispatch.rounds.pipeline import Pipeline
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point

@@ -193,7 +193,7 @@ def _write(
     }
     try:
         has_changed = table.update_if_same(row.record, values)
-    except errors.RequestRefusedError as refused:
+    except errors.SupabaseRequestRefusedError as refused:
         page.issues.append(RowIssue(row.email, Way.WRITTEN, str(refused)))
         return
     if has_changed:

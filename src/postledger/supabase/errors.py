@@ -10,53 +10,53 @@ SET_KEY = f"{_SET} --secret api_key=FILE"
 SET_URL = f"{_SET} --set url=URL"
 
 
-class NotSetUpError(RefusedError):
+class SupabaseNotSetUpError(RefusedError):
     code = "supabase_not_set_up"
 
 
-class BusyError(RefusedError):
+class SupabaseBusyError(RefusedError):
     code = "supabase_busy"
 
 
-class UnreachableError(RefusedError):
+class SupabaseUnreachableError(RefusedError):
     code = "supabase_unreachable"
 
 
-class UnauthorizedError(RefusedError):
+class SupabaseUnauthorizedError(RefusedError):
     code = "supabase_unauthorized"
 
 
-class TableUnknownError(RefusedError):
+class SupabaseTableUnknownError(RefusedError):
     code = "supabase_table_unknown"
 
 
-class RateLimitedError(RefusedError):
+class SupabaseRateLimitedError(RefusedError):
     code = "supabase_rate_limited"
 
 
-class RequestRefusedError(RefusedError):
+class SupabaseRequestRefusedError(RefusedError):
     code = "supabase_request_refused"
 
 
-class RowsMissingError(RefusedError):
+class SupabaseRowsMissingError(RefusedError):
     code = "supabase_rows_missing"
 
 
-def not_set_up() -> NotSetUpError:
-    return NotSetUpError(
+def not_set_up() -> SupabaseNotSetUpError:
+    return SupabaseNotSetUpError(
         f"The default workspace has no Supabase project. Run {SET_KEY} --set url=URL."
     )
 
 
-def overtaken() -> BusyError:
-    return BusyError(
+def overtaken() -> SupabaseBusyError:
+    return SupabaseBusyError(
         "Another process syncs the same subscribers, and was faster. Let it finish; no row was"
         " applied twice."
     )
 
 
-def rows_missing(count: int, *, of: int) -> RowsMissingError:
-    return RowsMissingError(
+def rows_missing(count: int, *, of: int) -> SupabaseRowsMissingError:
+    return SupabaseRowsMissingError(
         f"{count} of {of} subscribers are missing in Supabase, so no contact was deleted: a table"
         " whose rows are hidden by a policy or by a wrong key, or another project, looks the same."
         " Correct that, and the next pass finds them. If they are really gone, run postledger"
@@ -64,8 +64,8 @@ def rows_missing(count: int, *, of: int) -> RowsMissingError:
     )
 
 
-def invalid_key() -> UnauthorizedError:
-    return UnauthorizedError(
+def invalid_key() -> SupabaseUnauthorizedError:
+    return SupabaseUnauthorizedError(
         "The key of the service role is empty, or contains characters that no key has. Copy it from"
         f" the project's settings to a file again, and run {SET_KEY}."
     )
@@ -81,17 +81,17 @@ def status_failure(status: int, *, retry_after: str) -> FailedCall:
     seconds = parse_retry_after(retry_after)
     match status:
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
-            return FailedCall(UnauthorizedError(_NOT_ACCEPTED))
+            return FailedCall(SupabaseUnauthorizedError(_NOT_ACCEPTED))
         case HTTPStatus.NOT_FOUND:
-            return FailedCall(TableUnknownError(_NO_TABLE))
+            return FailedCall(SupabaseTableUnknownError(_NO_TABLE))
         case HTTPStatus.TOO_MANY_REQUESTS:
-            too_many = RateLimitedError(_TOO_MANY)
+            too_many = SupabaseRateLimitedError(_TOO_MANY)
             return FailedCall(too_many, is_transient=True, retry_after=seconds)
         case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             unreachable = _unreachable(f"status {status}")
             return FailedCall(unreachable, is_transient=True, retry_after=seconds)
         case _:
-            return FailedCall(RequestRefusedError(_refused(status)))
+            return FailedCall(SupabaseRequestRefusedError(_refused(status)))
 
 
 _NOT_ACCEPTED = (
@@ -110,7 +110,7 @@ _TOO_MANY = (
 
 
 def _unreachable(cause: str) -> RefusedError:
-    return UnreachableError(
+    return SupabaseUnreachableError(
         f"Supabase could not be reached, or gave no usable answer ({cause}). Check that this"
         " machine reaches the project, and that the project is not paused: the sync then continues"
         f" by itself where it stopped. If the URL is that of another project, run {SET_URL}."

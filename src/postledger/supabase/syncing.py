@@ -64,7 +64,7 @@ def sync_all(*, accepts_missing: bool = False) -> Sync:
         raise errors.not_set_up()
     with work_leases.alone(Work.SYNC) as is_ours:
         if not is_ours:
-            raise errors.BusyError(
+            raise errors.SupabaseBusyError(
                 "A worker syncs right now; postledger supabase status shows how far it is."
             )
         _get_or_create(workspace_id)

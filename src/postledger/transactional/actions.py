@@ -25,7 +25,7 @@ from postledger.transactional.idempotency import Key, KeyTakenError
 from postledger.transactional.requests import (
     ContactReference,
     InvalidMailError,
-    Issue,
+    MailIssue,
     MailRequest,
     Receipt,
     Validation,
@@ -119,7 +119,7 @@ def _prepare_all(request: _Request, mails: Sequence[MailRequest]) -> list[_Prepa
         [mail.recipient for mail in rendered if isinstance(mail, MailRequest) and mail.recipient],
     )
     prepared: list[_PreparedMail] = []
-    issues: list[Issue] = []
+    issues: list[MailIssue] = []
     for index, mail in enumerate(rendered):
         result = _prepare(request, mail, contacts) if isinstance(mail, MailRequest) else mail
         if isinstance(result, _PreparedMail):
@@ -132,7 +132,7 @@ def _prepare_all(request: _Request, mails: Sequence[MailRequest]) -> list[_Prepa
     return prepared
 
 
-def _render(request: _Request, mail: MailRequest) -> MailRequest | list[Issue]:
+def _render(request: _Request, mail: MailRequest) -> MailRequest | list[MailIssue]:
     rendered = rendering.render(request.workspace_id, mail)
     if not isinstance(rendered, MailRequest):
         return rendered
@@ -166,14 +166,14 @@ def _find_contacts(workspace_id: int, references: Sequence[ContactReference]) ->
 
 def _prepare(
     request: _Request, mail: MailRequest, contacts: _Contacts
-) -> _PreparedMail | list[Issue]:
+) -> _PreparedMail | list[MailIssue]:
     contact = contacts.get(mail.recipient) if mail.recipient else None
     try:
         stream = sender_streams.find_stream(
             request.workspace_id, sender=mail.sender, is_test=request.is_test, now=request.now
         )
     except (UnknownSenderError, SenderRequiredError) as error:
-        return [Issue(Validation.INVALID_PAYLOAD, "sender", str(error))]
+        return [MailIssue(Validation.INVALID_PAYLOAD, "sender", str(error))]
     issues = validation.check_recipient(mail, contact_address=contact.address if contact else None)
     issues = issues or validation.check_content(mail)
     if issues:

@@ -14,20 +14,20 @@ from postledger.content.rendering.letter import Letter
 from postledger.content.rendering.source import Source, make_script
 from postledger.content.templates import TemplateUnknownError
 from postledger.lib.errors import RefusedError
-from postledger.transactional.requests import Issue, MailRequest, TemplateReference, Validation
+from postledger.transactional.requests import MailIssue, MailRequest, TemplateReference, Validation
 
 
-def render(workspace_id: int, mail: MailRequest) -> MailRequest | list[Issue]:
+def render(workspace_id: int, mail: MailRequest) -> MailRequest | list[MailIssue]:
     """The request with its content and its footer, or the issue that prevents it."""
     if mail.template is not None and (mail.subject or mail.html or mail.text):
         detail = "Names a template and has inline content; give one of the two."
-        return [Issue(Validation.INVALID_PAYLOAD, "template", detail)]
+        return [MailIssue(Validation.INVALID_PAYLOAD, "template", detail)]
     try:
         if mail.template is not None:
             mail = _render_template(workspace_id, mail, mail.template)
         return mail if mail.list_key is None else _add_footer(workspace_id, mail, mail.list_key)
     except RefusedError as error:
-        return [Issue(*_locate(error), str(error))]
+        return [MailIssue(*_locate(error), str(error))]
 
 
 def _locate(error: RefusedError) -> tuple[Validation, str]:

@@ -64,7 +64,7 @@ class Validation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Issue:
+class MailIssue:
     """One thing that is wrong with one mail of a request."""
 
     code: Validation
@@ -76,7 +76,7 @@ class Issue:
 class InvalidMailError(RefusedError):
     """Refuses a request under the code of its first issue; nothing of it was stored."""
 
-    def __init__(self, issues: Sequence[Issue]) -> None:
+    def __init__(self, issues: Sequence[MailIssue]) -> None:
         super().__init__(issues[0].detail)
         self.issues = tuple(issues)
         self.code = issues[0].code.value  # type: ignore[misc]  # each instance has its own

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from postledger.content import checks
+from postledger.content.rendering import checks
 from postledger.lib import values
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.providers import addresses, headers, mime
 from postledger.providers.base import Mailbox, Parts
-from postledger.transactional.requests import ContactReference, Issue, MailRequest, Validation
+from postledger.transactional.requests import ContactReference, MailIssue, MailRequest, Validation
 
 MAX_ATTACHMENTS = 10
 MAX_ATTACHED_BYTES = 7_340_032
@@ -31,7 +31,7 @@ _ANY_DATE = datetime(2000, 1, 1, tzinfo=UTC)
 _ANY_ID = DeliveryId(0, 0).text()
 
 
-def check_payload(mail: MailRequest, *, now: datetime) -> list[Issue]:
+def check_payload(mail: MailRequest, *, now: datetime) -> list[MailIssue]:
     """Whether the request agrees with itself, can be stored, and can be composed as MIME."""
     issues = list(_check_storable(mail)) or [
         *_check_sizes(mail),
@@ -39,28 +39,28 @@ def check_payload(mail: MailRequest, *, now: datetime) -> list[Issue]:
         *_check_time(mail.send_at, now),
         *_check_composable(mail),
     ]
-    return [Issue(Validation.INVALID_PAYLOAD, field, detail) for field, detail in issues]
+    return [MailIssue(Validation.INVALID_PAYLOAD, field, detail) for field, detail in issues]
 
 
-def check_recipient(mail: MailRequest, *, contact_address: str | None) -> list[Issue]:
+def check_recipient(mail: MailRequest, *, contact_address: str | None) -> list[MailIssue]:
     """Whether the address is valid, and is the address of the contact that the request names."""
     try:
         address = addresses.canonical(mail.to)
     except RefusedError as error:
-        return [Issue(Validation.INVALID_EMAIL, "to", str(error))]
+        return [MailIssue(Validation.INVALID_EMAIL, "to", str(error))]
     if mail.recipient is None or (contact_address or "").lower() == address.lower():
         return []
     detail = (
         "This workspace has no contact with this id and this address; perhaps it was deleted."
         " Check both, or leave recipient out."
     )
-    return [Issue(Validation.RECIPIENT_NOT_FOUND, "recipient", detail)]
+    return [MailIssue(Validation.RECIPIENT_NOT_FOUND, "recipient", detail)]
 
 
-def check_content(mail: MailRequest) -> list[Issue]:
+def check_content(mail: MailRequest) -> list[MailIssue]:
     """Whether the subject and the HTML may be sent."""
     return [
-        Issue(Validation.INVALID_TEMPLATE, finding.place, f"{finding.code}: {finding.remedy}")
+        MailIssue(Validation.INVALID_TEMPLATE, finding.place, f"{finding.code}: {finding.remedy}")
         for finding in checks.findings(subject=mail.subject, html=mail.html)
     ]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from postledger.content import checks
 from postledger.content.notion import parsing
+from postledger.content.rendering import checks
 from tests.content.notion import every_block, stage
 from tests.fakes.notion import FakeNotion
 

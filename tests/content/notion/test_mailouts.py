@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from postledger.content.notion import mailouts
-from postledger.content.notion.mailouts import Mailout
+from postledger.content.notion.mailouts import MailoutPage
 from tests.fakes.notion_pages import checkbox, date, mention, number, rich_text, run, state, title
 
 NINE = datetime(2026, 11, 15, 9, tzinfo=timezone(timedelta(hours=1)))
 
 
-def parse(**properties: object) -> Mailout:
+def parse(**properties: object) -> MailoutPage:
     return mailouts.parse({"object": "page", "id": "1", "properties": properties})
 
 
@@ -24,7 +24,7 @@ def test_a_row_is_read_by_the_names_of_its_properties() -> None:
         sent_count=number(3),
     )
 
-    assert found == Mailout("1", "News of November", "Send", is_test=True, sent_at=NINE)
+    assert found == MailoutPage("1", "News of November", "Send", is_test=True, sent_at=NINE)
 
 
 def test_names_may_be_written_as_people_write_them() -> None:
@@ -65,4 +65,4 @@ def test_the_subject_is_the_property_of_this_name_or_the_title(
     ],
 )
 def test_what_is_missing_or_of_another_type_is_empty(properties: dict[str, object]) -> None:
-    assert parse(**properties) == Mailout("1", "", "", is_test=False, sent_at=None)
+    assert parse(**properties) == MailoutPage("1", "", "", is_test=False, sent_at=None)

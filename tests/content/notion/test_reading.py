@@ -182,7 +182,7 @@ def test_a_limit_that_lasts_is_refused(
 
     found = refusal(fake, page_id)
 
-    assert isinstance(found, api.RateLimitedError)
+    assert isinstance(found, api.NotionRateLimitedError)
     assert found.code == "notion_rate_limited"
     assert len(fake.requests) == request_count
 
@@ -232,7 +232,7 @@ def test_a_refusal_of_notion_is_not_tried_again(fake: FakeNotion, fault: Fault, 
 
 
 def test_a_page_that_is_not_shared_is_named_with_what_to_do(fake: FakeNotion) -> None:
-    with pytest.raises(api.PageNotFoundError) as caught, reading(fake) as reader:
+    with pytest.raises(api.NotionPageNotFoundError) as caught, reading(fake) as reader:
         reader.mailout(NO_PAGE)
 
     assert f"no page {NO_PAGE}" in str(caught.value)

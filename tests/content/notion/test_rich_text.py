@@ -6,7 +6,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from postledger.content import checks
 from postledger.content.notion import (
     as_html,
     as_text,
@@ -17,6 +16,7 @@ from postledger.content.notion import (
 )
 from postledger.content.notion.album import UnavailableError
 from postledger.content.notion.rich_text import Span, Style
+from postledger.content.rendering import checks
 from tests.fakes import notion_pages
 
 PAGE = "/" + "0123456789abcdef" * 2

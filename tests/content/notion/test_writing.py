@@ -7,13 +7,13 @@ import pytest
 
 from postledger.content.notion import writing
 from postledger.content.notion.api import (
-    PageNotFoundError,
-    RateLimitedError,
-    RequestRefusedError,
-    UnauthorizedError,
-    UnreachableError,
+    NotionPageNotFoundError,
+    NotionRateLimitedError,
+    NotionRequestRefusedError,
+    NotionUnauthorizedError,
+    NotionUnreachableError,
 )
-from postledger.content.notion.writing import Table, Writer
+from postledger.content.notion.writing import DataSource, Writer
 from postledger.lib.errors import RefusedError
 from tests.content.notion import stage
 from tests.content.notion.stage import Time
@@ -89,7 +89,7 @@ def test_a_row_gets_what_it_has_properties_for_and_the_rest_is_named(
 
 
 def test_a_table_is_found_by_the_id_of_its_database(writer: Writer) -> None:
-    assert writer.table(ERRORS.database_id) == Table(ERRORS.data_source_id, ERRORS.properties)
+    assert writer.table(ERRORS.database_id) == DataSource(ERRORS.data_source_id, ERRORS.properties)
 
 
 def test_a_row_is_added_under_its_title_and_found_by_it(fake: FakeNotion, writer: Writer) -> None:
@@ -125,7 +125,7 @@ def test_a_row_that_may_be_there_is_not_asked_for_again(
         raise ApiError(status, "internal_server_error", "Sorry.")
 
     fake.after_create = fail
-    with pytest.raises(UnreachableError):
+    with pytest.raises(NotionUnreachableError):
         writer.add(table, "one", {})
 
     assert len(fake.created) == 1
@@ -147,12 +147,12 @@ def test_what_changes_nothing_the_second_time_is_asked_for_again(
 @pytest.mark.parametrize(
     ("status", "refusal"),
     [
-        (400, RequestRefusedError),
-        (401, UnauthorizedError),
-        (403, UnauthorizedError),
-        (404, PageNotFoundError),
-        (429, RateLimitedError),
-        (503, UnreachableError),
+        (400, NotionRequestRefusedError),
+        (401, NotionUnauthorizedError),
+        (403, NotionUnauthorizedError),
+        (404, NotionPageNotFoundError),
+        (429, NotionRateLimitedError),
+        (503, NotionUnreachableError),
     ],
 )
 def test_no_refusal_of_notion_shows_what_was_written(
@@ -170,5 +170,5 @@ def test_no_refusal_of_notion_shows_what_was_written(
 def test_a_database_that_shows_no_rows_is_refused(fake: FakeNotion, writer: Writer) -> None:
     fake.databases[ERRORS.database_id]["data_sources"] = []
 
-    with pytest.raises(PageNotFoundError, match="not a linked view"):
+    with pytest.raises(NotionPageNotFoundError, match="not a linked view"):
         writer.table(ERRORS.database_id)

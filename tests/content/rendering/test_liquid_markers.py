@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postledger.content.checks import Finding
 from postledger.content.rendering import liquid_markers
+from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.liquid_markers import MarkedText
 
 PIECES = [

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from liquid import Environment
 
-from postledger.content.checks import Finding
 from postledger.content.rendering import liquid_markers, markdown
+from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.liquid_markers import MarkedText
 from postledger.content.rendering.markdown import Rendered
 

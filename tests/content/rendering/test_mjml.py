@@ -2,8 +2,8 @@
 
 import pytest
 
-from postledger.content.checks import Finding
 from postledger.content.rendering import liquid_markers, mjml, source
+from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.liquid_markers import MarkedText
 from postledger.content.rendering.source import Format, Source
 

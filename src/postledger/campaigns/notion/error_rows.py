@@ -16,9 +16,9 @@ from django.db.models.functions import Now
 from postledger.accounts import integrations
 from postledger.accounts.integrations import NotionSettings
 from postledger.campaigns.models import ErrorRow, Mailout, Run
-from postledger.content.checks import Finding
-from postledger.content.notion.api import PageNotFoundError, RequestRefusedError
-from postledger.content.notion.writing import Table, Value, Writer
+from postledger.content.notion.api import NotionPageNotFoundError, NotionRequestRefusedError
+from postledger.content.notion.writing import DataSource, Value, Writer
+from postledger.content.rendering.checks import Finding
 from postledger.deliveries import reporting, undecided
 from postledger.deliveries.reporting import ReportedDelivery
 from postledger.deliveries.states import State
@@ -36,7 +36,7 @@ _MAX_REFUSALS = 5
 RETRY_AFTER = timedelta(minutes=5)  # for a page or a row that Notion refused
 
 # Notion refuses the same page or row again, whenever it is asked.
-PERMANENT = (PageNotFoundError, RequestRefusedError)
+PERMANENT = (NotionPageNotFoundError, NotionRequestRefusedError)
 
 _UNDECIDED = (State.FAILED, State.IN_DOUBT)
 _log = structlog.get_logger(__name__)
@@ -125,7 +125,7 @@ def write_rows(
             )
 
 
-def _write_row(writer: Writer, table: Table, row: ErrorRow) -> None:
+def _write_row(writer: Writer, table: DataSource, row: ErrorRow) -> None:
     stored = ErrorRow.objects.filter(pk=row.pk)
     mail = _find_mail(row.reference)
     if mail is not None and mail.state not in _UNDECIDED:

@@ -10,13 +10,13 @@ from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 from redis.retry import Retry
 
-from postledger.cli.doctor.findings import Finding, ok, problem, warning
+from postledger.cli.doctor.check_results import CheckResult, ok, problem, warning
 from postledger.lib import queues
 
 CONNECT_SECONDS = 3.0
 
 
-def check_broker() -> Iterator[Finding]:
+def check_broker() -> Iterator[CheckResult]:
     url = settings.CELERY_BROKER_URL
     if url.startswith("redis"):
         yield from _check_redis_server("broker", url, variable="BROKER_URL")
@@ -24,7 +24,7 @@ def check_broker() -> Iterator[Finding]:
         yield from _check_rabbitmq(url)
 
 
-def _check_rabbitmq(url: str) -> Iterator[Finding]:
+def _check_rabbitmq(url: str) -> Iterator[CheckResult]:
     with Connection(url, connect_timeout=CONNECT_SECONDS) as connection:
         try:
             connection.connect()
@@ -43,13 +43,13 @@ def _check_rabbitmq(url: str) -> Iterator[Finding]:
             yield from _check_queues(connection)
 
 
-def _check_queues(connection: Connection) -> Iterator[Finding]:
+def _check_queues(connection: Connection) -> Iterator[CheckResult]:
     declared = [declare(settings.QUEUE_PREFIX) for declare in (queues.wake_ups, queues.upkeep)]
     findings = [finding for queue in declared for finding in _check_queue(connection, queue)]
     yield from findings or [ok("broker", "RabbitMQ answers, and its queues are correct.")]
 
 
-def _check_queue(connection: Connection, queue: Queue) -> Iterator[Finding]:
+def _check_queue(connection: Connection, queue: Queue) -> Iterator[CheckResult]:
     """Declares passively first, so that the check creates no queue.
 
     A refused declaration closes its channel: each declaration gets its own.
@@ -68,11 +68,11 @@ def _check_queue(connection: Connection, queue: Queue) -> Iterator[Finding]:
         yield problem("broker", message, remedy)
 
 
-def check_redis() -> Iterator[Finding]:
+def check_redis() -> Iterator[CheckResult]:
     yield from _check_redis_server("redis", settings.REDIS_URL, variable="REDIS_URL")
 
 
-def _check_redis_server(subject: str, url: str, *, variable: str) -> Iterator[Finding]:
+def _check_redis_server(subject: str, url: str, *, variable: str) -> Iterator[CheckResult]:
     """`variable` is the environment variable that holds the address."""
     client = Redis.from_url(
         url,
@@ -93,7 +93,7 @@ def _check_redis_server(subject: str, url: str, *, variable: str) -> Iterator[Fi
         yield problem(subject, f"Redis does not answer ({type(error).__name__}).", remedy)
 
 
-def judge_eviction(subject: str, policy: str, maxmemory: int) -> Finding:
+def judge_eviction(subject: str, policy: str, maxmemory: int) -> CheckResult:
     """A limit starts again from zero when Redis evicts its counter."""
     if policy == "noeviction":
         return ok(subject, "Redis answers and evicts nothing.")

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from postledger.cli.doctor import broker, installation, integrations, postgres, senders, work
-from postledger.cli.doctor.findings import Finding, Level, problem, warning
+from postledger.cli.doctor.check_results import CheckResult, Level, problem, warning
 from postledger.observability import masking
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     subject: str
-    run: Callable[[], Iterable[Finding]]
+    run: Callable[[], Iterable[CheckResult]]
     needs: str = ""  # the subject that must have no problem first
 
 
@@ -39,7 +39,7 @@ CHECKS = (
 )
 
 
-def examine() -> Iterator[Finding]:
+def examine() -> Iterator[CheckResult]:
     """Yields each check's findings as they are made, with masked messages.
 
     Remedies are our own texts, and masking would damage the commands in them.
@@ -63,7 +63,7 @@ def examine() -> Iterator[Finding]:
         )
 
 
-def _run(check: Check) -> Iterator[Finding]:
+def _run(check: Check) -> Iterator[CheckResult]:
     try:
         yield from check.run()
     except Exception as error:  # noqa: BLE001  the other checks still have to run

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from postledger.accounts.models import ApiKey
 from postledger.campaigns.models import Campaign
-from postledger.cli.doctor.findings import Finding, from_system_check, ok, problem, warning
+from postledger.cli.doctor.check_results import CheckResult, from_system_check, ok, problem, warning
 from postledger.contacts import index_advice
 from postledger.contacts.filters import parsing
 from postledger.deliveries import ledger, partitions
@@ -22,7 +22,7 @@ from postledger.observability import schema
 _NEWEST_CAMPAIGNS = 20
 
 
-def check_settings() -> Iterator[Finding]:
+def check_settings() -> Iterator[CheckResult]:
     messages = run_checks()
     yield from (from_system_check("settings", message) for message in messages)
     if settings.DEBUG:
@@ -32,7 +32,7 @@ def check_settings() -> Iterator[Finding]:
         yield ok("settings", "All required settings are present.")
 
 
-def check_migrations() -> Iterator[Finding]:
+def check_migrations() -> Iterator[CheckResult]:
     unapplied, unknown = schema.unapplied(), schema.unknown()
     if unknown:
         message = f"Migrations of another version were run: {len(unknown)}, the first {unknown[0]}."
@@ -45,7 +45,7 @@ def check_migrations() -> Iterator[Finding]:
         yield ok("migrations", "All migrations are applied.")
 
 
-def check_partitions() -> Iterator[Finding]:
+def check_partitions() -> Iterator[CheckResult]:
     this = partitions.this_month()
     remedy = "Run postledger partitions, and again every month."
     if not partitions.exists(this):
@@ -58,7 +58,7 @@ def check_partitions() -> Iterator[Finding]:
         yield ok("partitions", "The ledger has partitions for this month and the next.")
 
 
-def check_audience_filters() -> Iterator[Finding]:
+def check_audience_filters() -> Iterator[CheckResult]:
     """Estimates the cost of the filters of the newest campaigns; counts no contact."""
     slow = False
     for campaign in Campaign.objects.order_by("-pk")[:_NEWEST_CAMPAIGNS]:
@@ -75,11 +75,11 @@ def check_audience_filters() -> Iterator[Finding]:
         yield ok("filters", "The audience filters of the newest campaigns are served by indexes.")
 
 
-def check_fence() -> Iterator[Finding]:
+def check_fence() -> Iterator[CheckResult]:
     yield judge_fence(ledger.current_epoch(), is_sending=settings.DISPATCH_OPTIONS.is_sending)
 
 
-def judge_fence(epoch: Epoch, *, is_sending: bool) -> Finding:
+def judge_fence(epoch: Epoch, *, is_sending: bool) -> CheckResult:
     """Restored, promoted and copied databases must not send."""
     if not epoch.is_here:
         message = "This database was restored, promoted or copied: no mail is sent from it."
@@ -93,7 +93,7 @@ def judge_fence(epoch: Epoch, *, is_sending: bool) -> Finding:
     return ok("fence", f"This database may send mail (epoch {epoch.number}).")
 
 
-def check_api_keys() -> Iterator[Finding]:
+def check_api_keys() -> Iterator[CheckResult]:
     is_valid = Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=Now()))
     count = ApiKey.objects.filter(is_valid).count()
     if count:

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 
 from postledger.accounts import integrations, queries, sealing
 from postledger.accounts.models import Integration
-from postledger.cli.doctor.findings import Finding, ok, warning
+from postledger.cli.doctor.check_results import CheckResult, ok, warning
 from postledger.lib.secrets import UnsealableError
 from postledger.observability import masking
 
 MOST_INTEGRATIONS = 50  # a longer report would not be read
 
 
-def check_integrations() -> Iterator[Finding]:
+def check_integrations() -> Iterator[CheckResult]:
     findings = [*_check_sealed_settings(), *_check_environment()]
     yield from findings or [ok("integrations", "All integrations can be used.")]
 
 
-def _check_sealed_settings() -> Iterator[Finding]:
+def _check_sealed_settings() -> Iterator[CheckResult]:
     rows = Integration.objects.select_related("workspace").order_by("pk")
     for row in rows.exclude(sealed_settings=None)[:MOST_INTEGRATIONS]:
         try:
@@ -26,7 +26,7 @@ def _check_sealed_settings() -> Iterator[Finding]:
             yield _cannot_unseal(row)
 
 
-def _cannot_unseal(row: Integration) -> Finding:
+def _cannot_unseal(row: Integration) -> CheckResult:
     workspace = masking.mask_text(row.workspace.name)
     command = shlex.join(["postledger", "integration", "set", workspace, row.kind])
     return warning(
@@ -38,7 +38,7 @@ def _cannot_unseal(row: Integration) -> Finding:
     )
 
 
-def _check_environment() -> Iterator[Finding]:
+def _check_environment() -> Iterator[CheckResult]:
     first = queries.default_workspace_id()
     stored_kinds = (
         set() if first is None else {row.kind for row in integrations.list_integrations(first)}

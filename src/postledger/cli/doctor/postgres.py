@@ -7,7 +7,7 @@ from django.core.checks import Tags, run_checks
 from django.db import OperationalError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from postledger.cli.doctor.findings import Finding, from_system_check, ok, problem, warning
+from postledger.cli.doctor.check_results import CheckResult, from_system_check, ok, problem, warning
 
 CONNECT_SECONDS = 5
 
@@ -58,7 +58,7 @@ def open_own_connection() -> BaseDatabaseWrapper:
     return own
 
 
-def check_database() -> Iterator[Finding]:
+def check_database() -> Iterator[CheckResult]:
     own = open_own_connection()
     try:
         with own.cursor() as cursor:
@@ -71,7 +71,7 @@ def check_database() -> Iterator[Finding]:
         own.close()
 
 
-def judge_refusal(text: str, *, name: str) -> Finding:
+def judge_refusal(text: str, *, name: str) -> CheckResult:
     """Explains a refused connection by its text: libpq gives no error code."""
     for part, message, remedy in _REFUSALS:
         if part in text:
@@ -83,7 +83,7 @@ def judge_refusal(text: str, *, name: str) -> Finding:
     )
 
 
-def check_server() -> Iterator[Finding]:
+def check_server() -> Iterator[CheckResult]:
     messages = run_checks(tags=[Tags.database], databases=["default"])
     findings = [from_system_check("server", message) for message in messages]
     with connection.cursor() as cursor:
@@ -102,7 +102,7 @@ def check_server() -> Iterator[Finding]:
     ]
 
 
-def judge_durability(settings: Mapping[str, str]) -> Iterator[Finding]:
+def judge_durability(settings: Mapping[str, str]) -> Iterator[CheckResult]:
     """A commit that is lost after a power cut lets a mail be sent a second time."""
     for name in ("fsync", "full_page_writes"):
         if settings[name] == "off":
@@ -123,7 +123,7 @@ def judge_durability(settings: Mapping[str, str]) -> Iterator[Finding]:
     yield from _judge_isolation(settings["default_transaction_isolation"])
 
 
-def judge_standbys(states: Sequence[str | None], *, names: str) -> Iterator[Finding]:
+def judge_standbys(states: Sequence[str | None], *, names: str) -> Iterator[CheckResult]:
     """`names` is synchronous_standby_names; it decides where the states are hidden."""
     are_waited_for = any(state in {"sync", "quorum"} for state in states)
     is_hidden = None in states and bool(names)
@@ -137,7 +137,7 @@ def judge_standbys(states: Sequence[str | None], *, names: str) -> Iterator[Find
         )
 
 
-def _judge_isolation(level: str) -> Iterator[Finding]:
+def _judge_isolation(level: str) -> Iterator[CheckResult]:
     if level != "read committed":
         yield problem(
             "server",
@@ -150,7 +150,7 @@ def _judge_isolation(level: str) -> Iterator[Finding]:
 _ROUNDS = 3  # a busy pooler may assign the same server connection by chance
 
 
-def check_pooler() -> Iterator[Finding]:
+def check_pooler() -> Iterator[CheckResult]:
     first, second = open_own_connection(), open_own_connection()
     try:
         is_pooled = any(_changes_connection(first, second) for _ in range(_ROUNDS))
@@ -198,11 +198,11 @@ _CLOCK_REMEDY = (
 )
 
 
-def check_clock() -> Iterator[Finding]:
+def check_clock() -> Iterator[CheckResult]:
     yield judge_clock(_read_clock_offset())
 
 
-def judge_clock(offset: float) -> Finding:
+def judge_clock(offset: float) -> CheckResult:
     """`offset` is how many seconds the database's clock is ahead of this machine's."""
     if abs(offset) <= WARNING_SKEW:
         return ok("clock", "The clocks of this machine and of the database agree.")

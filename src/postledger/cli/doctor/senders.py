@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from postledger.accounts import queries
 from postledger.accounts.models import Sender, Workspace
-from postledger.cli.doctor.findings import Finding, ok, problem
+from postledger.cli.doctor.check_results import CheckResult, ok, problem
 from postledger.lib.errors import RefusedError
 from postledger.lib.secrets import UnsealableError
 from postledger.observability import masking
@@ -38,7 +38,7 @@ class Account:
         return _command("account", "update", self.workspace, self.name)
 
 
-def check_senders() -> Iterator[Finding]:
+def check_senders() -> Iterator[CheckResult]:
     if not Workspace.objects.exists():
         yield problem("senders", "There is no workspace.", "Run postledger setup.")
     elif not Sender.objects.exists():
@@ -49,7 +49,7 @@ def check_senders() -> Iterator[Finding]:
         yield from _check_accounts(_accounts_in_use())
 
 
-def _check_unattached() -> Iterator[Finding]:
+def _check_unattached() -> Iterator[CheckResult]:
     waiting = Sender.objects.filter(account=None).order_by("pk")
     for workspace, address in waiting.values_list("workspace__name", "address")[:MOST_ACCOUNTS]:
         command = _command("sender", "attach", workspace)
@@ -68,11 +68,13 @@ def _accounts_in_use() -> list[Account]:
     return [Account(*row) for row in rows[:MOST_ACCOUNTS]]
 
 
-def _check_accounts(accounts: Sequence[Account]) -> Iterator[Finding]:
+def _check_accounts(accounts: Sequence[Account]) -> Iterator[CheckResult]:
     opened = [(account, _open(account)) for account in accounts]
-    useless = [result for _, result in opened if isinstance(result, Finding)]
+    useless = [result for _, result in opened if isinstance(result, CheckResult)]
     useless += asyncio.run(
-        _check([(account, result) for account, result in opened if not isinstance(result, Finding)])
+        _check(
+            [(account, result) for account, result in opened if not isinstance(result, CheckResult)]
+        )
     )
     yield from useless
     if accounts and not useless:
@@ -80,7 +82,7 @@ def _check_accounts(accounts: Sequence[Account]) -> Iterator[Finding]:
         yield ok("senders", f"All accounts in use work: {names}.")
 
 
-def _open(account: Account) -> Mapping[str, object] | Finding:
+def _open(account: Account) -> Mapping[str, object] | CheckResult:
     """Opens the sealed settings, and has the provider validate them."""
     try:
         outgoing = queries.outgoing(account.sender_id)
@@ -102,7 +104,7 @@ def _open(account: Account) -> Mapping[str, object] | Finding:
     return settings
 
 
-async def _check(accounts: Sequence[tuple[Account, Mapping[str, object]]]) -> list[Finding]:
+async def _check(accounts: Sequence[tuple[Account, Mapping[str, object]]]) -> list[CheckResult]:
     checks = [registry.vendor(account.kind).check(settings) for account, settings in accounts]
     results = await asyncio.gather(*checks)
     return [
@@ -112,7 +114,7 @@ async def _check(accounts: Sequence[tuple[Account, Mapping[str, object]]]) -> li
     ]
 
 
-def _refused(account: Account, failed: FailedCheck) -> Finding:
+def _refused(account: Account, failed: FailedCheck) -> CheckResult:
     changes = [f"--set {name}={name.upper()}" for name in failed.settings]
     changes += [f"--secret {name}=-" for name in failed.secrets]
     remedy = f"Run {account.update} {' '.join(changes)}, or repair the server."

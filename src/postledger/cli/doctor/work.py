@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from postledger.cli.doctor.findings import Finding, ok, problem, warning
+from postledger.cli.doctor.check_results import CheckResult, ok, problem, warning
 from postledger.deliveries import backlog
 from postledger.dispatch import heartbeat
 
@@ -11,11 +11,11 @@ LATE_SECONDS = 900.0
 _START = "Start a worker: postledger worker."
 
 
-def check_workers() -> Iterator[Finding]:
+def check_workers() -> Iterator[CheckResult]:
     yield judge_workers(heartbeat.alive().count(), backlog.due_oldest_seconds())
 
 
-def judge_workers(alive_count: int, due_seconds: float | None) -> Finding:
+def judge_workers(alive_count: int, due_seconds: float | None) -> CheckResult:
     if alive_count:
         return ok("workers", f"Workers with a recent heartbeat: {alive_count}.")
     if due_seconds is None:
@@ -25,7 +25,7 @@ def judge_workers(alive_count: int, due_seconds: float | None) -> Finding:
     return problem("workers", message, _START)
 
 
-def check_upkeep() -> Iterator[Finding]:
+def check_upkeep() -> Iterator[CheckResult]:
     """The sweep runs every few seconds; an expired lease that stays shows that it does not."""
     seconds = backlog.unswept_seconds()
     if seconds <= SOON_SECONDS:
@@ -35,7 +35,7 @@ def check_upkeep() -> Iterator[Finding]:
         yield problem("upkeep", message, "Start a worker with beat: postledger worker --beat.")
 
 
-def check_beat() -> Iterator[Finding]:
+def check_beat() -> Iterator[CheckResult]:
     count = heartbeat.hearing_beat().count()
     if count or not heartbeat.alive().exists():
         yield ok("beat", f"Workers that receive ticks from beat: {count}.")
@@ -44,11 +44,11 @@ def check_beat() -> Iterator[Finding]:
         yield warning("beat", message, "Start one worker with beat: postledger worker --beat.")
 
 
-def check_due_work() -> Iterator[Finding]:
+def check_due_work() -> Iterator[CheckResult]:
     yield judge_due_work(backlog.due_oldest_seconds())
 
 
-def judge_due_work(due_seconds: float | None) -> Finding:
+def judge_due_work(due_seconds: float | None) -> CheckResult:
     if due_seconds is None or due_seconds <= SOON_SECONDS:
         return ok("due", "No due work waits too long for a worker.")
     message = f"The oldest due work has waited {format_duration(due_seconds)} for a worker."
@@ -57,7 +57,7 @@ def judge_due_work(due_seconds: float | None) -> Finding:
     return level("due", message, remedy)
 
 
-def check_holds() -> Iterator[Finding]:
+def check_holds() -> Iterator[CheckResult]:
     held = backlog.count_holds()
     if held.stream_count or held.sender_count:
         message = f"Held: {held.stream_count} streams with work, {held.sender_count} senders."
@@ -70,7 +70,7 @@ def check_holds() -> Iterator[Finding]:
         yield ok("holds", "No stream with work and no sender is held.")
 
 
-def check_doubts() -> Iterator[Finding]:
+def check_doubts() -> Iterator[CheckResult]:
     count = backlog.count_in_doubt()
     if count:
         message = f"Mails in doubt: {count}; it is unknown whether the provider accepted them."

@@ -51,7 +51,7 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class DoubtExplanation:
     causes: Mapping[Doubt, Cause]
     most_armed: int  # doubts never on the wire that the faults explain
 
@@ -76,7 +76,7 @@ def find_doubts(mail: str, booked: Booked) -> list[Doubt]:
     ]
 
 
-def explain(records: Records) -> Explanation:
+def explain(records: Records) -> DoubtExplanation:
     seen = _by_address(records.wire.exchanges)
     causes = {
         doubt: _cause(doubt, seen, records)
@@ -84,7 +84,7 @@ def explain(records: Records) -> Explanation:
         if booked.notes
         for doubt in find_doubts(mail, booked)
     }
-    return Explanation(causes, sum(fault.most_armed for fault in records.wire.faults))
+    return DoubtExplanation(causes, sum(fault.most_armed for fault in records.wire.faults))
 
 
 def _by_address(exchanges: Iterable[Exchange]) -> Mapping[str, list[Exchange]]:

@@ -102,9 +102,9 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        self._new: list[tuple[str, Session, str]] = []
+        self._new: list[tuple[str, ServerSession, str]] = []
 
-    def note(self, line: str, session: "Session", reply: str) -> None:
+    def note(self, line: str, session: "ServerSession", reply: str) -> None:
         if not self._new:
             asyncio.get_running_loop().call_soon(self._flush)
         self._new.append((line, session, reply))
@@ -121,7 +121,7 @@ class Journal:
             session.answer(reply)
 
 
-class Session(asyncio.Protocol):
+class ServerSession(asyncio.Protocol):
     def __init__(self, journal: Journal, answers: Answers, pace: float) -> None:
         self._journal = journal
         self._answers = answers
@@ -224,7 +224,9 @@ def inside(data: bytes) -> str:
 async def serve(port: int, journal: Path, *, pace: float = 0.1, mood: Path | None = None) -> None:
     written, answers = Journal(journal), Answers(mood)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Session(written, answers, pace), "127.0.0.1", port)
+    server = await loop.create_server(
+        lambda: ServerSession(written, answers, pace), "127.0.0.1", port
+    )
     await server.serve_forever()
 
 

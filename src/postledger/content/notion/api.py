@@ -29,27 +29,27 @@ _PAUSES = (1.0, 2.0, 4.0, 8.0)
 _LONGEST_WAIT = 60.0
 
 
-class UnreachableError(RefusedError):
+class NotionUnreachableError(RefusedError):
     code = "notion_unreachable"
 
 
-class UnauthorizedError(RefusedError):
+class NotionUnauthorizedError(RefusedError):
     code = "notion_unauthorized"
 
 
-class PageNotFoundError(RefusedError):
+class NotionPageNotFoundError(RefusedError):
     code = "notion_page_not_found"
 
 
-class RateLimitedError(RefusedError):
+class NotionRateLimitedError(RefusedError):
     code = "notion_rate_limited"
 
 
-class RequestRefusedError(RefusedError):
+class NotionRequestRefusedError(RefusedError):
     code = "notion_request_refused"
 
 
-class PageTooLargeError(RefusedError):
+class NotionPageTooLargeError(RefusedError):
     code = "notion_page_too_large"
 
 
@@ -125,7 +125,7 @@ class Api:
 def _checked(token: str) -> str:
     token = token.strip()
     if not fits_header(token):
-        raise UnauthorizedError(
+        raise NotionUnauthorizedError(
             "The Notion token is empty, or contains characters that no token has."
             " Copy the integration's token from Notion again."
         )
@@ -134,7 +134,7 @@ def _checked(token: str) -> str:
 
 def _no_answer(reason: str) -> FailedCall:
     """No answer, or one that only a broken connection or a broken server gives."""
-    error = UnreachableError(
+    error = NotionUnreachableError(
         f"Notion could not be reached, or did not answer as it should ({reason})."
         " Check that this machine reaches Notion's API and that Notion reports no outage,"
         " then try again."
@@ -143,10 +143,10 @@ def _no_answer(reason: str) -> FailedCall:
 
 
 _ERRORS: Mapping[int, type[RefusedError]] = {
-    HTTPStatus.UNAUTHORIZED: UnauthorizedError,
-    HTTPStatus.FORBIDDEN: UnauthorizedError,
-    HTTPStatus.NOT_FOUND: PageNotFoundError,
-    HTTPStatus.TOO_MANY_REQUESTS: RateLimitedError,
+    HTTPStatus.UNAUTHORIZED: NotionUnauthorizedError,
+    HTTPStatus.FORBIDDEN: NotionUnauthorizedError,
+    HTTPStatus.NOT_FOUND: NotionPageNotFoundError,
+    HTTPStatus.TOO_MANY_REQUESTS: NotionRateLimitedError,
 }
 _MESSAGES: Mapping[int, str] = {
     HTTPStatus.UNAUTHORIZED: "Notion does not accept the token. It was copied incompletely, or it"
@@ -175,6 +175,6 @@ def _status_failure(status: int, *, headers: Mapping[str, str], path: str) -> Fa
     message = _MESSAGES.get(status, _REFUSED).format(
         kind=kind.removesuffix("s"), id=object_id, when=when, status=status
     )
-    error = _ERRORS.get(status, RequestRefusedError)(message)
+    error = _ERRORS.get(status, NotionRequestRefusedError)(message)
     is_limited = status == HTTPStatus.TOO_MANY_REQUESTS
     return FailedCall(error, is_transient=is_limited, retry_after=wait, is_undone=is_limited)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 from postledger.content.notion import fields, mailouts, parsing
-from postledger.content.notion.api import Api, PageNotFoundError, PageTooLargeError
+from postledger.content.notion.api import Api, NotionPageNotFoundError, NotionPageTooLargeError
 from postledger.content.notion.blocks import Block, Blocks
 from postledger.content.notion.fields import Record
-from postledger.content.notion.mailouts import Mailout
+from postledger.content.notion.mailouts import MailoutPage
 from postledger.content.notion.writing import Writer
 
 API = "https://api.notion.com"
@@ -42,7 +42,7 @@ class Reader:
         """A writer that shares the connection and the rate limit of the reader."""
         return Writer(self._api)
 
-    def mailout(self, page_id: str) -> Mailout:
+    def mailout(self, page_id: str) -> MailoutPage:
         return mailouts.parse(self._api.call("GET", f"pages/{canonical(page_id)}"))
 
     def blocks(self, page_id: str) -> Blocks:
@@ -59,7 +59,7 @@ class _Walk:
 
     def inside(self, block_id: str, *, level: int) -> Blocks:
         if level > MOST_LEVELS:
-            raise PageTooLargeError(
+            raise NotionPageTooLargeError(
                 f"The page is nested more than {MOST_LEVELS} levels deep, or its synced blocks"
                 " contain themselves. Flatten it in Notion."
             )
@@ -85,18 +85,18 @@ class _Walk:
     def _count_blocks(self, count: int) -> None:
         self._count += count
         if self._count > MOST_BLOCKS:
-            raise PageTooLargeError(
+            raise NotionPageTooLargeError(
                 f"The page has more than {MOST_BLOCKS} blocks, which is too much for a mail."
                 " Shorten it, or split it into several pages."
             )
 
 
 def canonical(page_id: str) -> str:
-    """The id of a page as Notion writes it; raises PageNotFoundError for an invalid id."""
+    """The id of a page as Notion writes it; raises NotionPageNotFoundError for an invalid id."""
     try:
         return str(uuid.UUID(page_id.strip()))
     except ValueError:
-        raise PageNotFoundError(
+        raise NotionPageNotFoundError(
             f"{page_id[:64]!r} is not the id of a Notion page: an id has 32 digits from 0 to f."
             " Copy it from the end of the page's link."
         ) from None

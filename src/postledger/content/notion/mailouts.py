@@ -9,7 +9,7 @@ from postledger.content.notion.fields import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Mailout:
+class MailoutPage:
     """A mailout with an empty subject is valid here: the caller decides whether to send it."""
 
     page_id: str
@@ -20,10 +20,10 @@ class Mailout:
     table_ids: frozenset[str] = frozenset()  # the ids of its table
 
 
-def parse(page: Record) -> Mailout:
+def parse(page: Record) -> MailoutPage:
     """Names of properties are read as people write them: is_test, Is test, IS-TEST."""
     properties = _properties(page)
-    return Mailout(
+    return MailoutPage(
         page_id=fields.text(page, "id"),
         subject=_subject(properties),
         status=_text(properties.get("status", {})),

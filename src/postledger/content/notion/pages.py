@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from postledger.content.checks import Finding
 from postledger.content.notion import as_html, as_text, blocks, rich_text
 from postledger.content.notion.album import UnavailableError
 from postledger.content.notion.blocks import Block, Image
 from postledger.content.notion.client import Reader
-from postledger.content.notion.mailouts import Mailout
+from postledger.content.notion.mailouts import MailoutPage
 from postledger.content.notion.rich_text import RichText
+from postledger.content.rendering.checks import Finding
 
 # Copies the picture at a URL and returns the URL of the copy; may raise UnavailableError.
 type Keep = Callable[[str], str]
@@ -22,7 +22,7 @@ type Keep = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    mailout: Mailout
+    mailout: MailoutPage
     html: str
     text: str
     findings: tuple[Finding, ...]

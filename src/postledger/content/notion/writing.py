@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from postledger.content.notion import fields
-from postledger.content.notion.api import Api, PageNotFoundError
+from postledger.content.notion.api import Api, NotionPageNotFoundError
 from postledger.content.notion.fields import Record
 from postledger.content.notion.mailouts import normalize_name
 
@@ -16,7 +16,7 @@ LONGEST = 2_000  # the characters that Notion takes in one text
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DataSource:
     """The data source of a database, and the types of its properties."""
 
     id: str
@@ -35,25 +35,27 @@ class Writer:
             self._api.call("PATCH", f"pages/{page_id}", body={"properties": properties})
         return missing(row_types, values)
 
-    def table(self, database_id: str) -> Table:
+    def table(self, database_id: str) -> DataSource:
         database = self._api.call("GET", f"databases/{database_id}")
         sources = fields.records(database, "data_sources")
         if not sources:
-            raise PageNotFoundError(
+            raise NotionPageNotFoundError(
                 f"The database {database_id} of Notion shows this integration no data source."
                 " Share the database itself with it, not a linked view of it."
             )
         source_id = fields.text(sources[0], "id")
-        return Table(source_id, property_types(self._api.call("GET", f"data_sources/{source_id}")))
+        return DataSource(
+            source_id, property_types(self._api.call("GET", f"data_sources/{source_id}"))
+        )
 
-    def has(self, table: Table, title: str) -> bool:
+    def has(self, table: DataSource, title: str) -> bool:
         """Whether the table has a row of this title."""
         equals_title = {"property": title_name(table.types), "title": {"equals": title}}
         body = {"filter": equals_title, "page_size": 1}
         answer = self._api.call("POST", f"data_sources/{table.id}/query", body=body)
         return bool(fields.records(answer, "results"))
 
-    def add(self, table: Table, title: str, values: Mapping[str, Value]) -> None:
+    def add(self, table: DataSource, title: str, values: Mapping[str, Value]) -> None:
         """Adds one row; after an error, the row may exist nevertheless."""
         name = title_name(table.types)
         properties = write_properties(table.types, {**values, name: title})

@@ -21,8 +21,8 @@ from liquid.output import LimitedStringIO
 from liquid.stringify import to_liquid_string
 from markupsafe import escape
 
-from postledger.content.checks import Finding
 from postledger.content.rendering import liquid
+from postledger.content.rendering.checks import Finding
 from postledger.lib.errors import RefusedError
 
 type Values = Mapping[str, object]
@@ -96,7 +96,7 @@ class CompiledTemplate:
         return join(self.literals, self.fill(values))
 
     def _run(self, values: Values) -> list[str]:
-        context = liquid.Context(self._template, values=values, tag_count=self._tag_count)
+        context = liquid.BudgetedContext(self._template, values=values, tag_count=self._tag_count)
         remaining = liquid.MOST_OUTPUT
         texts: list[str] = []
         for hole in self.holes:

@@ -6,8 +6,8 @@ thousand of them end the process.
 
 from collections import Counter
 
-from postledger.content.checks import Finding
 from postledger.content.rendering import html_tokens
+from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.html_tokens import Kind
 from postledger.content.rendering.liquid_markers import MarkedText
 

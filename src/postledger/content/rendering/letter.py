@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import ClassVar
 
-from postledger.content import checks
-from postledger.content.checks import Finding, FindingsError
-from postledger.content.rendering import footer, html_tokens
+from postledger.content.rendering import checks, footer, html_tokens
+from postledger.content.rendering.checks import Finding, FindingsError
 from postledger.content.rendering.compiled_template import (
     CompiledTemplate,
     InvalidTemplateError,

@@ -54,7 +54,7 @@ class Missing(FalsyStrictUndefined):
     force_liquid_default = True
 
 
-class Context(RenderContext):
+class BudgetedContext(RenderContext):
     """What one rendering may still cost; knows no clock."""
 
     __slots__ = ("_fuel", "_iterations")
@@ -111,7 +111,7 @@ def _guarded(name: str, function: Callable[..., object]) -> Callable[..., object
     ]
 
     @wraps(function)
-    def guarded(left: object, *args: object, context: Context, **kwargs: object) -> object:
+    def guarded(left: object, *args: object, context: BudgetedContext, **kwargs: object) -> object:
         context.charge(1 + _size(left) + sum(map(_size, args)))
         if name in {"replace", "replace_first", "replace_last"}:
             _refuse_growth(left, *args)

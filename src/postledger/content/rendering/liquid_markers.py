@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import accumulate
 
-from postledger.content.checks import Finding
+from postledger.content.rendering.checks import Finding
 
 _MOST = 2_000
 _DEEPEST = 30

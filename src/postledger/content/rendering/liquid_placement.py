@@ -5,8 +5,8 @@ Parsers move text out of tables and out of the head, but they leave comments whe
 
 from collections.abc import Iterator
 
-from postledger.content.checks import Finding
 from postledger.content.rendering import html_tokens, liquid_markers
+from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.html_tokens import Kind, Token
 from postledger.content.rendering.liquid_markers import MarkedText
 

@@ -8,8 +8,8 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-from postledger.content.checks import Finding
 from postledger.content.rendering import liquid_markers, markdown_liquid, plaintext
+from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.liquid_markers import MarkedText
 from postledger.content.rendering.markdown_liquid import Unit
 

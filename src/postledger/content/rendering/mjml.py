@@ -7,7 +7,6 @@ from itertools import islice
 
 import mrml
 
-from postledger.content.checks import Finding
 from postledger.content.rendering import (
     html_limits,
     html_tokens,
@@ -15,6 +14,7 @@ from postledger.content.rendering import (
     liquid_placement,
     styles,
 )
+from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.html_tokens import Kind, Token
 from postledger.content.rendering.liquid_markers import MarkedText
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, assert_never
 
-from postledger.content import checks
-from postledger.content.checks import Finding, FindingsError
 from postledger.content.rendering import (
+    checks,
     fragments,
     html_limits,
     liquid_markers,
@@ -22,6 +21,7 @@ from postledger.content.rendering import (
     plaintext,
     styles,
 )
+from postledger.content.rendering.checks import Finding, FindingsError
 from postledger.content.rendering.footer import PLACE, Footer
 from postledger.content.rendering.letter import Script
 from postledger.content.rendering.liquid_markers import MarkedText

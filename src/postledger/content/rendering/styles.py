@@ -12,8 +12,8 @@ from string import Template
 
 import css_inline
 
-from postledger.content.checks import Finding
 from postledger.content.rendering import html_tokens, liquid_markers
+from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.html_tokens import Kind
 from postledger.content.rendering.liquid_markers import MarkedText
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from postledger.content import checks, list_headers
+from postledger.content import list_headers
+from postledger.content.rendering import checks
 from postledger.content.rendering.compiled_template import MissingVariableError, RenderError
 from postledger.content.rendering.letter import Letter, LetterError
 from postledger.deliveries import entries, ledger

@@ -10,11 +10,11 @@ from datetime import timedelta
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Claim, Entry, Window
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch import options, report
+from postledger.dispatch import answers, options
+from postledger.dispatch.answers import Answer, CallReport
 from postledger.dispatch.context import Context
 from postledger.dispatch.provider_pool import OpenProvider
-from postledger.dispatch.rounds import answers, gates, round_input
-from postledger.dispatch.rounds.answers import Answer, CallReport
+from postledger.dispatch.rounds import gates, report, round_input
 from postledger.dispatch.rounds.compose import ComposedMail
 from postledger.dispatch.rounds.in_flight import InFlight, SettleRequest
 from postledger.dispatch.rounds.round_input import RoundInput

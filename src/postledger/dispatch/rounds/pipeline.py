@@ -11,11 +11,10 @@ from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Batch, Body, Claim, Entry, StreamKind, Window
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
-from postledger.dispatch import report
 from postledger.dispatch.context import Context
 from postledger.dispatch.db_threads import CONNECTION_LOST
 from postledger.dispatch.provider_pool import Blocked, OpenProvider
-from postledger.dispatch.rounds import round_input
+from postledger.dispatch.rounds import report, round_input
 from postledger.dispatch.rounds.compose import (
     BrokenContentError,
     ComposedMail,

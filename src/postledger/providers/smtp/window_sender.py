@@ -27,10 +27,10 @@ class WindowSender:
     dot_by: Deadline
 
     async def run_worker(self, queue: WindowQueue) -> None:
-        await _Worker(self, queue).run()
+        await _ConnectionWorker(self, queue).run()
 
 
-class _Worker:
+class _ConnectionWorker:
     def __init__(self, sender: WindowSender, queue: WindowQueue) -> None:
         self._sender = sender
         self._queue = queue

@@ -27,7 +27,7 @@ class StaleLinkError(RefusedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Recipient:
+class LinkOwner:
     """The owner of an unsubscribe link; the address is canonical."""
 
     workspace_id: int
@@ -39,7 +39,7 @@ class Recipient:
         return self.request.email
 
 
-def read_unsubscribe_link(token: str) -> Recipient:
+def read_unsubscribe_link(token: str) -> LinkOwner:
     """Raises Http404 if this installation has no secret, and so no links."""
     if not settings.UNSUBSCRIBE_SECRET:
         raise Http404
@@ -52,7 +52,7 @@ def read_unsubscribe_link(token: str) -> Recipient:
         address = addresses.canonical(request.email)
     except addresses.InvalidAddressError:
         raise _bad_link() from None
-    return Recipient(workspace_id, replace(request, email=address), token)
+    return LinkOwner(workspace_id, replace(request, email=address), token)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from postledger.contacts.consent import Origin
 from postledger.contacts.states import SubscriptionState
 from postledger.contacts.unsubscribe_links import UnsubscribeRequest
 from postledger.web.public import links, pages, recipients
-from postledger.web.public.links import Recipient
+from postledger.web.public.links import LinkOwner
 from postledger.web.public.pages import Texts, Visit
 from postledger.web.public.recipients import ListChoice
 
@@ -24,7 +24,7 @@ _BREAKS = {"week": timedelta(days=7), "month": timedelta(days=30)}
 class _Change:
     """Who changes something, from where, and when."""
 
-    recipient: Recipient
+    recipient: LinkOwner
     origin: Origin
     now: datetime
 
@@ -112,13 +112,13 @@ def _snooze(change: _Change, length: str) -> None:
             )
 
 
-def _list_choices(recipient: Recipient) -> list[ListChoice]:
+def _list_choices(recipient: LinkOwner) -> list[ListChoice]:
     workspace_id = recipient.workspace_id
     contact_id = recipients.find_contact_id(workspace_id, address=recipient.address)
     return recipients.list_choices(workspace_id, contact_id=contact_id)
 
 
-def _render(visit: Visit, recipient: Recipient, *, now: datetime) -> HttpResponse:
+def _render(visit: Visit, recipient: LinkOwner, *, now: datetime) -> HttpResponse:
     workspace_id = recipient.workspace_id
     choices = _list_choices(recipient)
     break_end = _break_end(choices, now=now)

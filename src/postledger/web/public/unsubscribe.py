@@ -15,7 +15,7 @@ from postledger.contacts.consent import Origin
 from postledger.contacts.lists import is_key
 from postledger.contacts.unsubscribe_links import UnsubscribeRequest
 from postledger.web.public import links, pages, recipients
-from postledger.web.public.links import Recipient
+from postledger.web.public.links import LinkOwner
 from postledger.web.public.pages import Visit
 
 _PREFETCH_HEADERS = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")
@@ -74,14 +74,14 @@ def _applies_on_get(visit: Visit) -> bool:
     return visit.wants_json or settings.UNSUBSCRIBE_GET == "apply"
 
 
-def _find_scene(recipient: Recipient) -> Scene:
+def _find_scene(recipient: LinkOwner) -> Scene:
     has_left = _left_by_link(recipient) or recipients.has_left(
         recipient.workspace_id, address=recipient.address
     )
     return Scene.LEFT if has_left else Scene.ASK
 
 
-def _left_by_link(recipient: Recipient) -> bool:
+def _left_by_link(recipient: LinkOwner) -> bool:
     """Whether the unsubscription is that of the link, so that the link can undo it."""
     return recipients.has_left(
         recipient.workspace_id, address=recipient.address, list_key=_list_key(recipient.request)
@@ -93,7 +93,7 @@ def _list_key(request: UnsubscribeRequest) -> str | None:
 
 
 def _render(
-    visit: Visit, recipient: Recipient, scene: Scene, *, is_answer: bool = False
+    visit: Visit, recipient: LinkOwner, scene: Scene, *, is_answer: bool = False
 ) -> HttpResponse:
     workspace_id, key = recipient.workspace_id, _list_key(recipient.request)
     may_undo = scene is Scene.LEFT and _left_by_link(recipient)

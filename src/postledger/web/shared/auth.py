@@ -47,7 +47,7 @@ class _CallerCache:
 _callers = _CallerCache()
 
 
-class ApiKey(HttpBearer):
+class ApiKeyAuth(HttpBearer):
     """Accepts a valid key that has the scope and keeps to its rate."""
 
     def __init__(self, scope: Scope) -> None:

@@ -9,7 +9,7 @@ from typing import override
 from django.core.management.base import BaseCommand, CommandError
 
 from postledger.cli.doctor import examination
-from postledger.cli.doctor.findings import Finding, Level
+from postledger.cli.doctor.check_results import CheckResult, Level
 
 
 class Command(BaseCommand):
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         if problems:
             raise CommandError(f"Problems: {len(problems)}. The remedy is below each.")
 
-    def _print_text(self) -> Iterable[Finding]:
+    def _print_text(self) -> Iterable[CheckResult]:
         """Prints each finding at once: a server that does not answer takes some seconds."""
         for finding in examination.examine():
             self.stdout.write(f"{finding.level.value:<9}{finding.subject:<14}{finding.message}")
@@ -36,7 +36,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"{'':<23}{finding.remedy}")
             yield finding
 
-    def _print_json(self) -> Iterable[Finding]:
+    def _print_json(self) -> Iterable[CheckResult]:
         findings = list(examination.examine())
         self.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=2))
         return findings

@@ -12,7 +12,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJson
 
 from postledger.accounts import constraints
 from postledger.contacts import details
-from postledger.content import checks, locales
+from postledger.content import locales
+from postledger.content.rendering import checks
 from postledger.lib import values
 from postledger.providers import addresses
 

@@ -16,7 +16,7 @@ from ninja.responses import Status
 from pydantic import BaseModel
 
 from postledger.accounts.keys import Scope
-from postledger.web.shared.auth import ApiKey
+from postledger.web.shared.auth import ApiKeyAuth
 from postledger.web.shared.problems import DEFAULTS, Problem
 
 # Any operation may end with any of these.
@@ -53,7 +53,7 @@ class Call:
         )
 
 
-class Options(TypedDict, total=False):
+class RouteOptions(TypedDict, total=False):
     status: int  # of the answer; 200 by default
     scope: Scope  # in place of the method's
     auth: Sequence[Callable[[HttpRequest], object]]  # accepted beside an API key
@@ -80,7 +80,7 @@ class Routes:
         return self._register("GET", path, {}, {"scope": self._read, "openapi_extra": _CSV})
 
     def post(
-        self, path: str, schema: type[BaseModel] | None, **options: Unpack[Options]
+        self, path: str, schema: type[BaseModel] | None, **options: Unpack[RouteOptions]
     ) -> Decorator:
         return self._register("POST", path, {options.get("status", 200): schema}, options)
 
@@ -93,10 +93,12 @@ class Routes:
     def delete(self, path: str) -> Decorator:
         return self._register("DELETE", path, {204: None}, {})
 
-    def _register(self, method: str, path: str, response: Response, options: Options) -> Decorator:
+    def _register(
+        self, method: str, path: str, response: Response, options: RouteOptions
+    ) -> Decorator:
         def register(handler: Handler) -> Handler:
             accepted: list[Callable[[HttpRequest], object]] = [
-                ApiKey(options.get("scope", self._write)),
+                ApiKeyAuth(options.get("scope", self._write)),
                 *options.get("auth", ()),
             ]
             self.router.add_api_operation(

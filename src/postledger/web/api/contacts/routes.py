@@ -28,12 +28,12 @@ from postledger.web.api.contacts.schemas import (
     HistoryPage,
     NewContactIn,
     PersonExport,
-    RestoreIn,
     SubscriptionIn,
     SubscriptionOut,
 )
 from postledger.web.api.lists.routes import KeyInPath, find_list, list_in_path
 from postledger.web.api.suppressions.routes import lift_suppression
+from postledger.web.api.suppressions.schemas import RestoreIn
 
 routes = Routes("contacts", read=Scope.CONTACTS_READ, write=Scope.CONTACTS_WRITE)
 export_routes = Routes("exports", read=Scope.CONTACTS_READ, write=Scope.CONTACTS_WRITE)

@@ -211,13 +211,6 @@ class SubscriptionIn(RequestSchema):
     consent: ConsentIn = Field(default_factory=ConsentIn)
 
 
-class RestoreIn(RequestSchema):
-    """Why mail goes to this contact again."""
-
-    reason: Line = Field(description="Stored in the history.", examples=["Wrote to us on 1 May."])
-    list: ListKey | None = Field(default=None, description="Only this list; all mail by default.")
-
-
 class NewContactIn(RequestSchema):
     """A new contact and its lists."""
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, JsonValue, ValidationInfo, field_validator
 
-from postledger.content import checks
+from postledger.content.rendering import checks
 from postledger.deliveries.search import MailCursor, MailFilters
 from postledger.deliveries.states import State
 from postledger.lib import ids

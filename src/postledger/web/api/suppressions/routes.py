@@ -10,11 +10,11 @@ from postledger.contacts.unsubscribe_links import GENERAL
 from postledger.providers import addresses
 from postledger.web.api.common.pagination import cut_page
 from postledger.web.api.common.routing import Call, Routes
-from postledger.web.api.contacts.schemas import RestoreIn
 from postledger.web.api.suppressions.schemas import (
     NewSuppressionIn,
     RestoreAddressIn,
     RestoredAddress,
+    RestoreIn,
     SuppressionOut,
     SuppressionPage,
     SuppressionsQuery,

@@ -7,10 +7,22 @@ from pydantic import Field
 from postledger.contacts.models import Suppression
 from postledger.contacts.states import SuppressionReason
 from postledger.contacts.suppressions import ALL_MAIL
-from postledger.web.api.common.fields import Address, CanonicalAddress, KeyOfList, ListKey
+from postledger.web.api.common.fields import (
+    Address,
+    CanonicalAddress,
+    KeyOfList,
+    Line,
+    ListKey,
+)
 from postledger.web.api.common.pagination import NextCursor, PageQuery
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
-from postledger.web.api.contacts.schemas import RestoreIn
+
+
+class RestoreIn(RequestSchema):
+    """Why mail goes to this contact again."""
+
+    reason: Line = Field(description="Stored in the history.", examples=["Wrote to us on 1 May."])
+    list: ListKey | None = Field(default=None, description="Only this list; all mail by default.")
 
 
 class SuppressionsQuery(PageQuery):

@@ -7,10 +7,10 @@ from ninja import Path
 
 from postledger.accounts.keys import Scope
 from postledger.content import previews, templates
-from postledger.content.checks import Finding
+from postledger.content.rendering.checks import Finding
 from postledger.content.templates import TemplateSummary, TemplateUnknownError
 from postledger.content.versions import Version
-from postledger.transactional.requests import InvalidMailError, Issue, Validation
+from postledger.transactional.requests import InvalidMailError, MailIssue, Validation
 from postledger.web.api.common.fields import LAST_NUMBER, TemplateKey
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import preview_fields
@@ -69,7 +69,7 @@ def add_template_version(
 def _review(version: Version) -> list[Finding]:
     """The warnings about all texts; errors refuse the version, each under its locale."""
     warnings: list[Finding] = []
-    issues: list[Issue] = []
+    issues: list[MailIssue] = []
     for index, source in enumerate(version.texts):
         preview = previews.preview_source(
             source, required=version.required, optional=version.optional
@@ -80,7 +80,7 @@ def _review(version: Version) -> list[Finding]:
                 warnings.append(replace(finding, place=place))
             else:
                 detail = f"{finding.code}: {finding.remedy}"
-                issues.append(Issue(Validation.INVALID_TEMPLATE, place, detail, index))
+                issues.append(MailIssue(Validation.INVALID_TEMPLATE, place, detail, index))
     if issues:
         raise InvalidMailError(issues)
     return warnings

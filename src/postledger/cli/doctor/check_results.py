@@ -13,25 +13,25 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     subject: str  # one word for the examined thing
     level: Level
     message: str  # one sentence
     remedy: str = ""  # one sentence; empty only when the level is ok
 
 
-def ok(subject: str, message: str) -> Finding:
-    return Finding(subject, Level.OK, message)
+def ok(subject: str, message: str) -> CheckResult:
+    return CheckResult(subject, Level.OK, message)
 
 
-def warning(subject: str, message: str, remedy: str) -> Finding:
-    return Finding(subject, Level.WARNING, message, remedy)
+def warning(subject: str, message: str, remedy: str) -> CheckResult:
+    return CheckResult(subject, Level.WARNING, message, remedy)
 
 
-def problem(subject: str, message: str, remedy: str) -> Finding:
-    return Finding(subject, Level.PROBLEM, message, remedy)
+def problem(subject: str, message: str, remedy: str) -> CheckResult:
+    return CheckResult(subject, Level.PROBLEM, message, remedy)
 
 
-def from_system_check(subject: str, message: CheckMessage) -> Finding:
+def from_system_check(subject: str, message: CheckMessage) -> CheckResult:
     level = problem if message.level >= ERROR else warning
     return level(subject, str(message.msg), message.hint or "Run postledger check.")

@@ -115,11 +115,6 @@ def overdue_call(stream: StreamFacts) -> None:
     _log.error("the provider missed its deadline; its call is ended", **_ids(stream))
 
 
-def database_retry(stream: StreamFacts, error: Exception, pause: float) -> None:
-    text = "the database did not take what has to be written; trying again"
-    _log.warning(text, error=type(error).__name__, pause=pause, **_ids(stream))
-
-
 def _ids(stream: StreamFacts) -> dict[str, int]:
     return {"stream_id": stream.id, "workspace_id": stream.workspace_id}
 
