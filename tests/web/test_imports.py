@@ -231,9 +231,6 @@ def test_a_running_import_that_is_abandoned_keeps_what_it_did(alice: Caller) -> 
     assert (ended["state"], ended["done"], ended["created"]) == ("abandoned", chunks[0], chunks[0])
     assert 0 < Contact.objects.count() == chunks[0] < 25_000
     assert not FilePart.objects.exists()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM imports_importedrow")
-        assert cursor.fetchone() == (0,)
 
 
 def test_a_worker_that_is_to_stop_leaves_the_rest_to_the_next(alice: Caller) -> None:

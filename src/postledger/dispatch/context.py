@@ -10,11 +10,12 @@ import structlog
 from postledger.deliveries.queries import StreamFacts
 from postledger.dispatch.capacity import BodyMemory
 from postledger.dispatch.compose_lock import ComposeLock
-from postledger.dispatch.db_threads import CONNECTION_LOST, DbThreads
+from postledger.dispatch.db_threads import DbThreads
 from postledger.dispatch.fence import Fence
 from postledger.dispatch.holds import Holds
 from postledger.dispatch.options import Options
 from postledger.dispatch.provider_pool import ProviderPool
+from postledger.lib.database import CONNECTION_LOST
 
 _log = structlog.get_logger(__name__)
 

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from django.db import InterfaceError, InternalError, OperationalError, connection
+from django.db import connection
 
-# The database is away, closed this connection, or is a standby that takes no writes.
-CONNECTION_LOST = (OperationalError, InterfaceError, InternalError)
+from postledger.lib.database import CONNECTION_LOST
 
 
 class DbThreads:

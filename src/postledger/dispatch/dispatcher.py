@@ -14,13 +14,14 @@ from postledger.deliveries.queries import StreamFacts
 from postledger.dispatch import heartbeat
 from postledger.dispatch.capacity import Capacity, Slot
 from postledger.dispatch.context import Context
-from postledger.dispatch.db_threads import CONNECTION_LOST, DbThreads
+from postledger.dispatch.db_threads import DbThreads
 from postledger.dispatch.fence import Fence
 from postledger.dispatch.holds import Holds
 from postledger.dispatch.options import Options
 from postledger.dispatch.provider_pool import ProviderPool
 from postledger.dispatch.stream_worker import StreamWorker
 from postledger.dispatch.witness import TokenWitness
+from postledger.lib.database import CONNECTION_LOST
 from postledger.observability import metrics_store
 
 _log = structlog.get_logger(__name__)

@@ -9,12 +9,12 @@ from postledger.deliveries import ledger
 from postledger.deliveries.entries import Batch, Body, Claim, StreamKind
 from postledger.deliveries.queries import StreamFacts
 from postledger.dispatch.context import Context
-from postledger.dispatch.db_threads import CONNECTION_LOST
 from postledger.dispatch.provider_pool import Blocked, OpenProvider
 from postledger.dispatch.rounds import report
 from postledger.dispatch.rounds.pipeline import Pipeline
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
+from postledger.lib.database import CONNECTION_LOST
 from postledger.providers.base import Mailbox
 
 # A turn takes this many batches, and begins no round after this many seconds.

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import LiteralString
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection
 from django.db.models.functions import Now
 
 from postledger.contacts import sql
@@ -19,7 +18,7 @@ from postledger.imports.models import Import, ImportState
 from postledger.imports.preview import ImportPreview
 from postledger.imports.problems import RowProblem
 from postledger.imports.refusals import ImportAbandonedError
-from postledger.lib import work_leases
+from postledger.lib import database, work_leases
 from postledger.lib.errors import RefusedError
 from postledger.lib.work_leases import Work
 
@@ -76,7 +75,7 @@ def _do_job(record: Import, is_stopping: IsStopping) -> None:
     except (_StoppedError, ImportAbandonedError):
         _log.info("import stopped", import_id=record.pk)
     except Exception as error:  # the job's edge: one file must not stop the others
-        if isinstance(error, (InterfaceError, OperationalError)) and not connection.is_usable():
+        if database.is_away(error):
             raise
         _log.exception("import failed", import_id=record.pk)
         _save_trouble(record.pk, error)

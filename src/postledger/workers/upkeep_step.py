@@ -17,7 +17,8 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from postledger.dispatch import heartbeat
-from postledger.dispatch.db_threads import CONNECTION_LOST, call_on_thread
+from postledger.dispatch.db_threads import call_on_thread
+from postledger.lib.database import CONNECTION_LOST
 from postledger.workers import dispatcher_step, tasks
 from postledger.workers.celery_parts import WorkerStep
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import batched
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
@@ -25,7 +25,7 @@ from postledger.content.notion.writing import Value, Writer
 from postledger.deliveries import lineage, queries
 from postledger.deliveries.queries import Books
 from postledger.deliveries.states import State
-from postledger.lib import work_leases
+from postledger.lib import database, work_leases
 from postledger.lib.errors import RefusedError
 from postledger.lib.work_leases import Work
 
@@ -122,8 +122,7 @@ def report_all(now: datetime) -> None:
                     "notion_not_told", workspace_id=workspace_id, code=error.code, detail=str(error)
                 )
             except Exception as error:  # a broken workspace must not stop the others
-                is_of_database = isinstance(error, (InterfaceError, OperationalError))
-                if is_of_database and not connection.is_usable():
+                if database.is_away(error):
                     raise
                 _log.exception("notion_not_told", workspace_id=workspace_id)
 

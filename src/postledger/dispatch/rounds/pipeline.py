@@ -12,7 +12,6 @@ from postledger.deliveries.entries import Batch, Body, Claim, Entry, StreamKind,
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
 from postledger.dispatch.context import Context
-from postledger.dispatch.db_threads import CONNECTION_LOST
 from postledger.dispatch.provider_pool import Blocked, OpenProvider
 from postledger.dispatch.rounds import report, round_input
 from postledger.dispatch.rounds.compose import (
@@ -26,6 +25,7 @@ from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib import crashpoints, references
 from postledger.lib.clock import boottime
 from postledger.lib.crashpoints import Point
+from postledger.lib.database import CONNECTION_LOST
 from postledger.providers.base import Mailbox
 
 _NO_UNSUBSCRIBE_PAGE = Blocked(
