@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -134,6 +135,20 @@ def test_the_architecture_lists_every_package() -> None:
     listed = re.findall(r"^[├└]── (\w+)/", ARCHITECTURE.read_text(), re.MULTILINE)
 
     assert set(listed) == {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+
+
+def test_the_architecture_shows_the_layers_and_every_contract() -> None:
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = config["tool"]["importlinter"]["contracts"]
+    [layers] = [contract["layers"] for contract in contracts if contract["id"] == "layers"]
+    page = ARCHITECTURE.read_text()
+
+    section = page.partition("\n## The import order\n")[2].partition("\n## ")[0]
+
+    assert "\n".join(["```", *layers, "```"]) in section
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [
+        contract["id"] for contract in contracts
+    ]
 
 
 def test_a_file_or_a_name_that_is_nowhere_is_noticed() -> None:
