@@ -97,8 +97,8 @@ def test_the_index_lists_exactly_the_decisions_by_number_and_title() -> None:
     assert [number for number, _, _ in listed] == [f"{n:04}" for n in range(1, len(files) + 1)]
 
 
-def test_the_architecture_names_every_rule_of_the_model_and_no_other() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text()
+def test_the_page_about_the_ledger_names_every_rule_of_the_model_and_no_other() -> None:
+    page = (ROOT / "docs" / "ledger.md").read_text()
     proofs = re.findall(r"\| (model: .*?)(?:`test_|\|$)", page, re.MULTILINE)
 
     named = {name for proof in proofs for name in re.findall(r"`([a-z-]+)`", proof)}
