@@ -88,7 +88,7 @@ def test_an_export_holds_mail_to_an_earlier_address() -> None:
 
 
 def test_an_export_tells_what_a_campaign_said_to_this_person(settings: Settings) -> None:
-    acme = press.found(settings)
+    acme = press.set_up_workspace(settings)
     press.people(acme, 2)
     words = InlineSource("News for {{ name }}", "Hello, {{ name }}.", Format.MARKDOWN)
     run = press.launched(acme, press.campaign(acme, content=words))
@@ -104,7 +104,7 @@ def test_an_export_tells_what_a_campaign_said_to_this_person(settings: Settings)
 
 
 def test_a_campaign_mail_that_could_not_be_made_is_told_by_its_subject(settings: Settings) -> None:
-    acme = press.found(settings)
+    acme = press.set_up_workspace(settings)
     press.people(acme, 1)
     words = InlineSource("News", "You have {{ points }}.", Format.MARKDOWN, required=("points",))
     press.launched(acme, press.campaign(acme, content=words))

@@ -39,7 +39,7 @@ BODY = Body(subject="Your secret", text="hunter2")
 
 @pytest.fixture
 def acme(settings: Settings) -> int:
-    return press.found(settings)
+    return press.set_up_workspace(settings)
 
 
 def launched(acme: int, people: int = 3) -> Run:
@@ -99,14 +99,14 @@ def test_notion_is_told_of_a_page_that_was_sent_and_nothing_of_who_was_erased(
     with notion.running() as fake:
         mailouts.connect(settings, fake, acme)
         page_id = mailouts.page(fake)
-        run = mailouts.sent(callers.caller("acme"), page_id)
+        run = mailouts.send_and_plan(callers.caller("acme"), page_id)
         erase(acme)
         cast.book(run.stream_id, taken)
         run_control.end_finished_runs()
 
         status_reports.report_all(datetime.now(UTC))
 
-        told = mailouts.shown(fake, page_id)
+        told = mailouts.read_page_row(fake, page_id)
         assert (told["status"], told["sent"], told["failed"]) == ("Send", 2, 0)
         assert mailouts.errors(fake) == []
 

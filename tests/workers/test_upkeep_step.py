@@ -30,7 +30,7 @@ LAST_MONTH = ids.month_of(datetime.now(UTC)) + partitions.MONTHS_AHEAD
 
 def launched(settings: Settings) -> Run:
     """A run whose audience nobody has planned."""
-    acme = press.found(settings)
+    acme = press.set_up_workspace(settings)
     press.people(acme, PEOPLE)
     run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
     return Run.objects.get(pk=run_id)
