@@ -88,7 +88,7 @@ def test_the_same_file_again_changes_nothing(acme: int, tmp_path: Path) -> None:
 
     assert (again.unchanged, again.created, again.updated, again.subscribed) == (2, 0, 0, 0)
     assert list(Contact.objects.order_by("pk").values()) == before
-    assert len(people.told(acme)) == 2
+    assert len(people.read_history(acme)) == 2
 
 
 def test_of_an_address_that_comes_twice_the_first_row_wins(acme: int, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_list_is_joined_and_the_proof_says_by_which_file(acme: int, tmp_path: 
 
     states = Subscription.objects.values_list("state", flat=True)
     assert list(states) == ["active", "active"]
-    assert people.told(acme) == [("imported", "news", None, "active")] * 2
+    assert people.read_history(acme) == [("imported", "news", None, "active")] * 2
     assert done.subscribed == 2
 
 
@@ -187,7 +187,7 @@ def test_nobody_who_left_bounced_or_is_suppressed_comes_back(acme: int, tmp_path
         acme, address="by-hand@example.com", reason=SuppressionReason.BY_HAND, actor="bob"
     )
     rows = "".join(f"{kind.upper()}@example.com,Back\n" for kind in kinds)
-    told = len(people.told(acme))
+    told = len(people.read_history(acme))
 
     done = files.imported(acme, files.made(tmp_path, f"email,name\n{rows}"), list_key="news")
 
@@ -203,7 +203,7 @@ def test_nobody_who_left_bounced_or_is_suppressed_comes_back(acme: int, tmp_path
     active = Subscription.objects.filter(state="active", contact__state="active")
     assert list(active.values_list("contact__address", flat=True)) == ["NEW@example.com"]
     assert (done.subscribed, done.kept_back) == (1, 5)
-    assert people.told(acme)[told:] == [("imported", "news", None, "active")]
+    assert people.read_history(acme)[told:] == [("imported", "news", None, "active")]
 
 
 def test_who_was_forgotten_is_not_imported_again(acme: int, tmp_path: Path) -> None:

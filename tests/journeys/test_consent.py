@@ -146,4 +146,4 @@ def test_a_person_is_given_what_is_known_and_then_forgotten(house: House, tmp_pa
     assert (after["contacts"], after["mails"]) == ([], [])
     assert people.subscription(Contact.objects.get(address=other).pk) is SubscriptionState.ACTIVE
     # Nobody who was forgotten is mailed what goes to many; the address itself is not kept.
-    assert people.kept(house.workspace_id, address).has_left
+    assert people.find_suppression(house.workspace_id, address).has_left

@@ -80,7 +80,7 @@ def test_consents_of_somebody_who_never_was_a_contact_are_forgotten(acme: int) -
 
     assert erase(acme).consents == 1
     assert not ConsentEvent.objects.exists()
-    assert people.kept(acme).has_left
+    assert people.find_suppression(acme).has_left
 
 
 @pytest.mark.parametrize(("key", "lists"), [("news", {None, "news"}), (GENERAL, {None})])

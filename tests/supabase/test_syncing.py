@@ -107,7 +107,7 @@ def test_who_left_or_bounced_there_is_not_mailed_here(
         "NoEmail",
     )
     assert found.state_changed_at == datetime.fromisoformat(EARLY)
-    assert people.kept(acme).reason == state
+    assert people.find_suppression(acme).reason == state
     last = ConsentEvent.objects.filter(contact=found).latest("pk")
     assert (last.action, last.source, last.before, last.after) == (
         "imported",
@@ -189,7 +189,7 @@ def test_a_leaving_under_a_bounce_or_complaint_comes_to_light_when_that_is_lifte
     sync()
 
     assert everything() == told  # once is enough
-    assert people.kept(acme).has_left
+    assert people.find_suppression(acme).has_left
     people.restore(acme)
     sync()
     assert contact(acme).state == fake.row(R1)["status"] == "unsubscribed"
@@ -217,7 +217,7 @@ def test_a_leaving_that_was_undone_under_a_bounce_is_no_news(
     people.undo(acme)
     sync()
 
-    assert not people.kept(acme).has_left
+    assert not people.find_suppression(acme).has_left
     assert fake.row(R1)["status"] == "bounced"
 
 
@@ -234,7 +234,7 @@ def test_a_complaint_that_was_written_there_does_not_come_back_as_a_wish(
     sync()
 
     assert fake.row(R1)["status"] == "unsubscribed"
-    assert not people.kept(acme).has_left
+    assert not people.find_suppression(acme).has_left
 
 
 def test_a_leaving_counts_that_came_after_an_undo_and_both_during_the_pass(
