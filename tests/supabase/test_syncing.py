@@ -88,7 +88,7 @@ def test_a_repeat_changes_nothing_on_either_side(acme: int, fake: FakePostgrest)
 
     assert counts(done) == (0, 0, 0, 0)
     assert everything() == before
-    assert not fake.asked("PATCH")
+    assert not fake.list_requests("PATCH")
 
 
 @pytest.mark.parametrize("state", ["unsubscribed", "bounced"])
@@ -381,7 +381,7 @@ def test_a_pass_that_fails_in_the_middle_goes_on_exactly_where_it_stopped(
         people.leave(acme, f"s{number}@example.com")
 
     def fail(seen: Seen) -> None:
-        if len(fake.asked("PATCH")) == 2:
+        if len(fake.list_requests("PATCH")) == 2:
             fake.faults.extend([Fault(500, retry_after="0")] * 4)
 
     fake.before_answer = fail
