@@ -60,9 +60,9 @@ def test_an_export_can_be_imported_elsewhere(
 ) -> None:
     people.contact(acme, "+r1@example.com", KNOWN)
     people.contact(acme, "r2@example.com")
-    path = files.made(tmp_path, export_contacts(acme, is_raw=is_raw))
+    path = files.write_file(tmp_path, export_contacts(acme, is_raw=is_raw))
 
-    files.imported(globex, path)
+    files.import_file(globex, path)
 
     names = ("address", "name", "from_name", "locale", "time_zone", "attributes", "ocd_ids")
     contacts = Contact.objects.order_by("address")

@@ -122,7 +122,7 @@ def test_what_error_files_quote_of_a_person_is_forgotten(
                 actor="bob",
             )
         rows = "email,external_id\nr3@example.com,crm-7\nr4@example.com,crm-8\n"
-        files.imported(workspace_id, files.made(tmp_path, rows, f"{workspace_id}.csv"))
+        files.import_file(workspace_id, files.write_file(tmp_path, rows, f"{workspace_id}.csv"))
 
     erase(acme)
 

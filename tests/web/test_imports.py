@@ -106,7 +106,9 @@ def test_the_problems_are_safe_for_spreadsheets(alice: Caller) -> None:
 
 def test_a_workbook_is_brought_by_its_content_whatever_it_is_called(alice: Caller) -> None:
     for kind in (uploads.XLSX, "application/octet-stream", uploads.CSV):
-        told = uploads.bring(alice, workbooks.made(), kind, file_name="a.xlsx", sheet="Others")
+        told = uploads.bring(
+            alice, workbooks.make_workbook(), kind, file_name="a.xlsx", sheet="Others"
+        )
         assert (told.status, told.body["upload"]["rows"]) == (201, [["r2@example.com"]])
         assert told.body["file_name"] == "a.xlsx"
         ask(alice, told.body["id"], "start", mapping={})
@@ -393,7 +395,7 @@ def test_a_key_that_reads_brings_nothing_and_one_that_sends_sees_nothing(db: Non
 
 
 def test_an_import_of_the_command_says_how_to_go_on(alice: Caller, tmp_path: Path) -> None:
-    path = files.made(tmp_path, uploads.PEOPLE, "our people.csv")
+    path = files.write_file(tmp_path, uploads.PEOPLE, "our people.csv")
     number = running.start_import(alice.workspace_id, path, mapping=uploads.MAPPING, actor="alice")
     left, during = uploads.seen(alice, number)["waiting"], []
 

@@ -54,7 +54,7 @@ def uploaded(folder: Path, count: int = ROWS) -> tuple[int, int]:
     acme = people.workspace("acme")
     people.news(acme)
     rows = "\n".join(f"r{n}@example.com,Person {n}" for n in range(count))
-    path = files.made(folder, f"email,name\n{rows}\n")
+    path = files.write_file(folder, f"email,name\n{rows}\n")
     import_id = uploads.store_upload(acme, path, file_name="people.csv", actor="alice")
     return acme, import_id
 
