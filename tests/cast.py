@@ -19,8 +19,8 @@ LEASE = timedelta(seconds=120)
 
 def sender(workspace: str = "acme") -> Sender:
     tenant, _ = Workspace.objects.get_or_create(name=workspace)
-    found, _ = Sender.objects.get_or_create(workspace=tenant, address=f"news@{workspace}.example")
-    return found
+    row, _ = Sender.objects.get_or_create(workspace=tenant, address=f"news@{workspace}.example")
+    return row
 
 
 def stream(
@@ -64,11 +64,11 @@ def plan(stream_id: int, numbers: Sequence[int], *, due_at: datetime | None = No
 
 def claim(stream_id: int, *, limit: int = 1, holder: str = "worker") -> Claim:
     """A claim of what is due now: healthy batches, else one suspect."""
-    found = ledger.claim(stream_id, holder=holder, limit=limit, lease_time=LEASE)
-    if found is None:
-        found = ledger.claim_suspect(stream_id, holder=holder, lease_time=LEASE)
-    assert found is not None
-    return found
+    claimed = ledger.claim(stream_id, holder=holder, limit=limit, lease_time=LEASE)
+    if claimed is None:
+        claimed = ledger.claim_suspect(stream_id, holder=holder, lease_time=LEASE)
+    assert claimed is not None
+    return claimed
 
 
 def bring_forward(stream_id: int) -> None:

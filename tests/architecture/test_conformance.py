@@ -42,7 +42,7 @@ def missing_tests(text: str) -> Iterator[str]:
 
 
 def anchors(path: Path) -> set[str]:
-    plain = (re.sub(r"[^\w\s-]", "", found) for found in HEADING.findall(path.read_text()))
+    plain = (re.sub(r"[^\w\s-]", "", title) for title in HEADING.findall(path.read_text()))
     return {heading.strip().lower().replace(" ", "-") for heading in plain}
 
 

@@ -15,7 +15,7 @@ def layers() -> Layers:
     """Top first, as the import contract lists them."""
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())
     contracts = config["tool"]["importlinter"]["contracts"]
-    (contract,) = (found for found in contracts if found["id"] == "layers")
+    (contract,) = (candidate for candidate in contracts if candidate["id"] == "layers")
     return [frozenset(name.strip(" ()") for name in line.split("|")) for line in contract["layers"]]
 
 

@@ -32,7 +32,7 @@ def may_write(path: Path) -> bool:
 def test_no_state_is_written_outside_the_ledger() -> None:
     modules = {path.relative_to(PACKAGE): path for path in PACKAGE.rglob("*.py")}
 
-    found = [
+    violations = [
         f"{name}:{line}"
         for name, path in modules.items()
         if not may_write(name)
@@ -40,7 +40,7 @@ def test_no_state_is_written_outside_the_ledger() -> None:
         for line in writes(path.read_text(), has_models=name.parts[0] == "deliveries")
     ]
 
-    assert found == []
+    assert violations == []
 
 
 @pytest.mark.parametrize(

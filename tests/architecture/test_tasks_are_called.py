@@ -20,13 +20,13 @@ def test_every_task_has_a_schedule_or_a_caller() -> None:
 
 def test_every_queue_a_task_goes_to_is_consumed() -> None:
     settings = celery_settings.settings("amqp://", "postledger")
-    routes, found = settings["task_routes"], settings["task_queues"]
+    routes, queues = settings["task_routes"], settings["task_queues"]
     assert isinstance(routes, dict)
-    assert isinstance(found, list)
+    assert isinstance(queues, list)
 
     wanted = {settings["task_default_queue"], *(route["queue"] for route in routes.values())}
 
-    assert wanted == {queue.name for queue in found}
+    assert wanted == {queue.name for queue in queues}
     assert set(routes) <= TASKS
 
 

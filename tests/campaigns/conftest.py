@@ -13,7 +13,7 @@ from tests.web.callers import Caller
 @pytest.fixture
 def fake(db: None, settings: Settings) -> Iterator[FakeNotion]:
     """A Notion that acme, which can send campaigns, is connected to."""
-    workspace_id = press.found(settings)
+    workspace_id = press.set_up_workspace(settings)
     with notion.running() as running:
         mailouts.connect(settings, running, workspace_id)
         yield running

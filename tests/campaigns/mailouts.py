@@ -68,32 +68,35 @@ def send(who: Caller, page_id: str, **more: str) -> Reply:
     return who.post("/send-mailout", {"page_id": page_id, **more})
 
 
-def sent(who: Caller, page_id: str) -> Run:
+def send_and_plan(who: Caller, page_id: str) -> Run:
     """A page that was mailed, its audience planned."""
     reply = send(who, page_id)
     assert reply.status == 202, reply.body
     return press.planned(UUID(reply.body["run_id"]))
 
 
-def shown(fake: FakeNotion, page_id: str) -> dict[str, Any]:
+def read_page_row(fake: FakeNotion, page_id: str) -> dict[str, Any]:
     """What stands in the row of a page: status, counts, and whether there is a time."""
-    known: Any = fake.pages[page_id]["properties"]
+    properties: Any = fake.pages[page_id]["properties"]
     return {
-        "status": known["Status"]["status"]["name"],
-        "sent": known["Sent count"]["number"],
-        "failed": known["Failed count"]["number"],
-        "has_time": known["Sent at"]["date"] is not None,
+        "status": properties["Status"]["status"]["name"],
+        "sent": properties["Sent count"]["number"],
+        "failed": properties["Failed count"]["number"],
+        "has_time": properties["Sent at"]["date"] is not None,
     }
 
 
 def errors(fake: FakeNotion) -> list[tuple[str, str | None]]:
     """The type and the address of every row in the table of errors."""
-    known: list[Any] = [found["properties"] for found in fake.rows(ERRORS.data_source_id)]
-    return [(one["Type"]["select"]["name"], one.get("Email", {}).get("email")) for one in known]
+    properties: list[Any] = [error["properties"] for error in fake.rows(ERRORS.data_source_id)]
+    return [
+        (values["Type"]["select"]["name"], values.get("Email", {}).get("email"))
+        for values in properties
+    ]
 
 
 def titles(fake: FakeNotion) -> list[str]:
-    return [text_of(found["properties"], "Name") for found in fake.rows(ERRORS.data_source_id)]
+    return [text_of(error["properties"], "Name") for error in fake.rows(ERRORS.data_source_id)]
 
 
 def reads(fake: FakeNotion, page_id: str) -> int:

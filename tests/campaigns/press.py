@@ -24,7 +24,7 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 WORDS = InlineSource("News", "Hello, {{ name }}.", Format.MARKDOWN)
 
 
-def found(settings: Settings, name: str = "acme") -> int:
+def set_up_workspace(settings: Settings, name: str = "acme") -> int:
     """A workspace with a footer and one sender, whose provider is the sandbox."""
     settings.UNSUBSCRIBE_SECRET = "only-for-tests"
     workspace_id = workspaces.create_workspace(name, actor="alice")

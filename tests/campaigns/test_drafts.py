@@ -16,7 +16,7 @@ from tests.races import collide
 
 @pytest.mark.django_db
 def test_a_batch_never_sends_what_another_one_made_of_the_campaign(settings: Settings) -> None:
-    acme, first, second = press.found(settings), uuid4(), uuid4()
+    acme, first, second = press.set_up_workspace(settings), uuid4(), uuid4()
     wanted = Draft("news", "News", press.WORDS)
     other = Draft("news", "News", press.WORDS, audience={"state": "TX"})
     put = drafts.put_campaign(acme, wanted, batch_id=first, actor="alice", now=press.NOW)
@@ -36,7 +36,7 @@ def test_a_batch_never_sends_what_another_one_made_of_the_campaign(settings: Set
 def test_of_many_requests_at_once_under_one_name_all_get_the_same_run(
     settings: Settings, *, is_known: bool
 ) -> None:
-    acme = press.found(settings)
+    acme = press.set_up_workspace(settings)
     if is_known:
         press.campaign(acme, tag="news", audience={"state": "TX"})
     draft, batch_id = Draft("news", "News", press.WORDS), uuid4()
@@ -54,7 +54,7 @@ def test_of_many_requests_at_once_under_one_name_all_get_the_same_run(
 def test_a_campaign_that_has_a_run_keeps_its_tag_and_everything_else_may_change(
     settings: Settings,
 ) -> None:
-    acme = press.found(settings)
+    acme = press.set_up_workspace(settings)
     campaign_id = press.campaign(acme, tag="news")
     drafts.change_campaign(acme, campaign_id, {"tag": "may-news"}, actor="alice", now=press.NOW)
     press.launched(acme, campaign_id)
@@ -70,7 +70,7 @@ def test_a_campaign_that_has_a_run_keeps_its_tag_and_everything_else_may_change(
 @pytest.mark.race
 @pytest.mark.django_db(transaction=True)
 def test_of_a_launch_and_another_tag_at_once_the_later_one_is_refused(settings: Settings) -> None:
-    acme = press.found(settings)
+    acme = press.set_up_workspace(settings)
     campaigns = [press.campaign(acme, tag=tag) for tag in ("launched-first", "renamed-first")]
 
     def launch(campaign_id: int) -> UUID:
@@ -96,7 +96,7 @@ def test_of_a_launch_and_another_tag_at_once_the_later_one_is_refused(settings: 
 
 @pytest.mark.django_db
 def test_what_a_batch_makes_of_its_campaign_is_on_the_trail(settings: Settings) -> None:
-    acme = press.found(settings)
+    acme = press.set_up_workspace(settings)
     drafts_ = [Draft("news", "News", press.WORDS, audience=meant) for meant in ({}, {}, {"a": "b"})]
 
     for draft in drafts_:

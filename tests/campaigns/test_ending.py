@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def acme(settings: Settings) -> int:
-    workspace_id = press.found(settings)
+    workspace_id = press.set_up_workspace(settings)
     press.people(workspace_id, 1)
     return workspace_id
 

@@ -55,10 +55,10 @@ class Desk:
     done: Counter[str] = field(default_factory=Counter)
 
     def runs(self) -> list[UUID]:
-        there = Run.objects.filter(campaign_id=self.campaign_id).order_by("stream_id")
-        return list(there.values_list("pk", flat=True))
+        rows = Run.objects.filter(campaign_id=self.campaign_id).order_by("stream_id")
+        return list(rows.values_list("pk", flat=True))
 
-    def seen(self) -> list[Progress]:
+    def read_progress(self) -> list[Progress]:
         return [
             progress.find_progress(self.workspace_id, id_, now=datetime.now(UTC))
             for id_ in self.runs()
@@ -138,14 +138,20 @@ def interleave(desk: Desk) -> None:
     for act in ("while it is sent", "at rest"):
         chances = [random.Random(f"{desk.seed} {act} {name}") for name in ("alice", "bob")]
         with ThreadPoolExecutor(len(chances)) as people:
-            work = [people.submit(_with_connection, partial(steer, desk, one)) for one in chances]
-        for one in work:
-            one.result()
-        rig.until(lambda: all(map(has_reason, desk.seen())), seconds=300, every=0.2)
-    for found in desk.seen():
-        if found.state is RunState.PAUSED:
-            resume(desk, found.run_id)
-    rig.until(lambda: not any(found.waiting for found in desk.seen()), seconds=300, every=0.2)
+            work = [
+                people.submit(_with_connection, partial(steer, desk, chance)) for chance in chances
+            ]
+        for future in work:
+            future.result()
+        rig.until(lambda: all(map(has_reason, desk.read_progress())), seconds=300, every=0.2)
+    for run_progress in desk.read_progress():
+        if run_progress.state is RunState.PAUSED:
+            resume(desk, run_progress.run_id)
+    rig.until(
+        lambda: not any(run_progress.waiting for run_progress in desk.read_progress()),
+        seconds=300,
+        every=0.2,
+    )
 
 
 def _with_connection(work: Callable[[], None]) -> None:
@@ -153,11 +159,11 @@ def _with_connection(work: Callable[[], None]) -> None:
         work()
 
 
-def has_reason(found: Progress) -> bool:
+def has_reason(run_progress: Progress) -> bool:
     """Whether a run stands where somebody can be told why."""
-    if found.state is RunState.PAUSED:
-        return found.hold is not None
-    return not found.waiting and found.planned_at is not None
+    if run_progress.state is RunState.PAUSED:
+        return run_progress.hold is not None
+    return not run_progress.waiting and run_progress.planned_at is not None
 
 
 _BY_READER = """
@@ -170,8 +176,12 @@ WHERE run.campaign_id = %s GROUP BY line.address
 def faults(desk: Desk) -> list[str]:
     """What must not be, in words."""
     mailed = taken(desk)
-    found = [str(one) for seen in desk.seen() for one in audit.audit(seen.number).discrepancies]
-    found += [f"{who} was mailed {times} times" for who, times in mailed.items() if times > 1]
+    findings = [
+        str(discrepancy)
+        for run_progress in desk.read_progress()
+        for discrepancy in audit.audit(run_progress.number).discrepancies
+    ]
+    findings += [f"{who} was mailed {times} times" for who, times in mailed.items() if times > 1]
     with connection.cursor() as cursor:
         cursor.execute(_BY_READER, [desk.campaign_id])
         of_reader = dict(cursor.fetchall())
@@ -179,8 +189,8 @@ def faults(desk: Desk) -> list[str]:
         tried = [state for state in states if state != State.CANCELLED]
         reached = [state for state in tried if state in {State.ACCEPTED, State.IN_DOUBT}]
         if len(tried) > 1 or len(reached) != mailed[address]:
-            found.append(f"{address} has {states}, and was mailed {mailed[address]} times")
-    return [f"seed {desk.seed}: {one}" for one in found]
+            findings.append(f"{address} has {states}, and was mailed {mailed[address]} times")
+    return [f"seed {desk.seed}: {finding}" for finding in findings]
 
 
 def taken(desk: Desk) -> Counter[str]:
@@ -209,15 +219,17 @@ def test_however_a_campaign_is_steered_nobody_is_mailed_twice(tmp_path: Path) ->
 
     with crews.in_threads(2) as beat, beating(beat), ThreadPoolExecutor(AT_ONCE) as rooms:
         jobs = [partial(_with_connection, partial(interleave, desk)) for desk in desks]
-        for one in [rooms.submit(job) for job in jobs]:
-            one.result()
+        for future in [rooms.submit(job) for job in jobs]:
+            future.result()
 
     done = sum((desk.done for desk in desks), Counter())
-    states = Counter(found.state.value for desk in desks for found in desk.seen())
+    states = Counter(
+        run_progress.state.value for desk in desks for run_progress in desk.read_progress()
+    )
     books: Counter[str] = Counter()
     for desk in desks:
-        for found in desk.seen():
-            books.update({state.value: n for state, n in found.books.counts.items() if n})
+        for run_progress in desk.read_progress():
+            books.update({state.value: n for state, n in run_progress.books.counts.items() if n})
     mails = sum(taken(desk).total() for desk in desks)
     say(f"{INTERLEAVINGS} interleavings, {done.total()} moves: {dict(done)}")
     say(f"{states.total()} runs: {dict(states)}; {mails:,} mails taken; lines: {dict(books)}")

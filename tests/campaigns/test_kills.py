@@ -46,7 +46,7 @@ def planner(run_id: UUID, **extra: str) -> int:
 
 
 def test_a_planner_killed_in_each_chunk_plans_everybody_once(settings: Settings) -> None:
-    acme = press.found(settings)
+    acme = press.set_up_workspace(settings)
     press.people(acme, PEOPLE)
     run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
     places = []
@@ -65,7 +65,7 @@ def test_a_planner_killed_in_each_chunk_plans_everybody_once(settings: Settings)
 
 
 def test_a_run_that_another_process_plans_is_left_to_it(settings: Settings) -> None:
-    acme = press.found(settings)
+    acme = press.set_up_workspace(settings)
     press.people(acme, 3)
     run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
 

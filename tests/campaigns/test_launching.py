@@ -35,7 +35,7 @@ OHIO = f"{US}/state:oh"
 
 @pytest.fixture
 def acme(settings: Settings) -> int:
-    return press.found(settings)
+    return press.set_up_workspace(settings)
 
 
 def test_a_campaign_is_launched_once(acme: int) -> None:

@@ -23,7 +23,7 @@ ALICE, BOB, ZOE = "alice@example.com", "bob@example.com", "Zoe@example.com"
 
 @pytest.fixture
 def acme(settings: Settings) -> int:
-    return press.found(settings)
+    return press.set_up_workspace(settings)
 
 
 def taken(position: int) -> Entry:
@@ -41,7 +41,7 @@ def move(acme: int, contact_id: int, address: str) -> None:
     )
 
 
-def begun(acme: int) -> tuple[Run, int]:
+def begin_run(acme: int) -> tuple[Run, int]:
     """A run to alice and bob of which alice's mail is planned; and alice."""
     alice, _ = people.contact(acme, ALICE), people.contact(acme, BOB)
     run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
@@ -61,7 +61,7 @@ def rest_of(acme: int, run: Run) -> Run:
 
 
 def test_who_moves_after_a_mail_and_ahead_of_planning_gets_no_second_one(acme: int) -> None:
-    run, alice = begun(acme)
+    run, alice = begin_run(acme)
     cast.book(run.stream_id, taken)
     move(acme, alice, ZOE)
 
@@ -75,7 +75,7 @@ def test_who_moves_after_a_mail_and_ahead_of_planning_gets_no_second_one(acme: i
 def test_nor_does_who_moves_while_it_is_not_known_what_became_of_the_mail(
     acme: int, book: Callable[[int], object]
 ) -> None:
-    run, alice = begun(acme)
+    run, alice = begin_run(acme)
     book(run.stream_id)
     move(acme, alice, ZOE)
 
@@ -83,7 +83,7 @@ def test_nor_does_who_moves_while_it_is_not_known_what_became_of_the_mail(
 
 
 def test_who_moves_twice_is_known_by_every_address_they_had(acme: int) -> None:
-    run, alice = begun(acme)
+    run, alice = begin_run(acme)
     cast.book(run.stream_id, taken)
     for address in ("carol@example.com", "alice@Example.com", "dave@example.com", ZOE):
         move(acme, alice, address)
@@ -97,7 +97,7 @@ def test_who_moves_twice_is_known_by_every_address_they_had(acme: int) -> None:
 
 
 def test_a_rest_leaves_out_who_was_mailed_under_an_earlier_address(acme: int) -> None:
-    run, alice = begun(acme)
+    run, alice = begin_run(acme)
     cast.book(run.stream_id, taken)
     move(acme, alice, ZOE)
 
@@ -108,7 +108,7 @@ def test_a_rest_leaves_out_who_was_mailed_under_an_earlier_address(acme: int) ->
 
 
 def test_mail_that_failed_at_the_old_address_goes_to_the_new_one(acme: int) -> None:
-    run, alice = begun(acme)
+    run, alice = begin_run(acme)
     cast.book(run.stream_id, refused)
     move(acme, alice, ZOE)
 
@@ -118,7 +118,7 @@ def test_mail_that_failed_at_the_old_address_goes_to_the_new_one(acme: int) -> N
 def test_mail_that_was_cancelled_at_the_old_address_goes_to_the_new_one_in_the_rest(
     acme: int,
 ) -> None:
-    run, alice = begun(acme)
+    run, alice = begin_run(acme)
     move(acme, alice, ZOE)
 
     assert press.addresses(rest_of(acme, run)) == [BOB, ZOE]

@@ -64,7 +64,7 @@ def write(workspace_id: int) -> None:
 
 def readers() -> dict[str, Counties]:
     """The counties of each address; every set of them occurs."""
-    every = [found for size in range(4) for found in combinations(COUNTIES, size)]
+    every = [counties for size in range(4) for counties in combinations(COUNTIES, size)]
     sets = random.sample(every, SETS)
     return {f"r{number}@example.com": sets[number % SETS] for number in range(READERS)}
 
@@ -105,7 +105,7 @@ def words(mail: EmailMessage) -> str:
     return str(body.get_content())
 
 
-def told(mail: EmailMessage) -> tuple[str, Counties]:
+def read_subject_and_counties(mail: EmailMessage) -> tuple[str, Counties]:
     """The subject, and for whom the stories are."""
     return str(mail["Subject"]), tuple(re.findall(r"A story for (\w+)\.", words(mail)))
 
@@ -142,7 +142,7 @@ def test_each_reader_of_a_newsletter_gets_the_letter_of_their_places(tmp_path: P
         say(f"\nTo: {mail['To']} ({', '.join(of_address[str(mail['To'])])})")
         say(f"Subject: {mail['Subject']}\n\n{shown}")
     assert Counter(str(mail["To"]) for mail in mails) == Counter(of_address.keys())
-    got = {str(mail["To"]): told(mail) for mail in mails}
+    got = {str(mail["To"]): read_subject_and_counties(mail) for mail in mails}
     assert got == {address: due(counties) for address, counties in of_address.items()}
     assert len(set(got.values())) == letters == SETS
     assert audited.books.counts[State.ACCEPTED] == READERS
@@ -161,8 +161,8 @@ def test_a_round_makes_only_the_letters_that_its_mails_use() -> None:
     )
     [batch] = cast.claim(stream_id).batches
 
-    found = round_input.read(stream, [Window(batch, batch.lo + 1)], everything)
+    contents = round_input.read(stream, [Window(batch, batch.lo + 1)], everything)
 
-    [recipient] = found.recipients
+    [recipient] = contents.recipients
     assert len(everything) == 2
-    assert list(found.letters) == [ledger.shared_position(recipient.letter)]
+    assert list(contents.letters) == [ledger.shared_position(recipient.letter)]

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def acme(settings: Settings) -> int:
-    return press.found(settings)
+    return press.set_up_workspace(settings)
 
 
 def test_an_audience_is_planned_by_small_letters_in_byte_order(acme: int) -> None:
@@ -132,8 +132,10 @@ def test_a_snooze_that_ends_before_a_mail_is_due_does_not_keep_it_back(acme: int
 
 
 def test_a_letter_gets_the_name_and_the_attributes_it_uses_and_no_others(acme: int) -> None:
-    known = Details(name="Ann", attributes={"plan": "pro", "secret": "x"}, from_name="Bob at Acme")
-    contact_id = people.contact(acme, "ann@example.com", known)
+    details = Details(
+        name="Ann", attributes={"plan": "pro", "secret": "x"}, from_name="Bob at Acme"
+    )
+    contact_id = people.contact(acme, "ann@example.com", details)
     words = InlineSource("News", "{{ name }} has {{ plan }}.", Format.MARKDOWN, required=("plan",))
 
     run = press.launched(acme, press.campaign(acme, content=words))

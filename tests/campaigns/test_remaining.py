@@ -21,10 +21,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def acme(settings: Settings) -> int:
-    return press.found(settings)
+    return press.set_up_workspace(settings)
 
 
-def cancelled(acme: int, run: Run) -> None:
+def cancel_all(acme: int, run: Run) -> None:
     """Nothing of it has gone."""
     run_control.cancel_run(acme, run.pk, actor="alice")
     while ledger.drain(run.stream_id):
@@ -37,7 +37,7 @@ def test_two_rests_are_one_after_the_other_whatever_the_months_of_their_streams(
     """When the database's clock is set back, the later one may be of the earlier month."""
     press.people(acme, 3)
     run = press.launched(acme, press.campaign(acme))
-    cancelled(acme, run)
+    cancel_all(acme, run)
 
     first = launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW)
     press.put_into_month(first, partitions.this_month() + 1)
@@ -53,11 +53,11 @@ def test_two_rests_are_one_after_the_other_whatever_the_months_of_their_streams(
 def test_who_became_a_contact_after_the_run_is_not_of_its_rest(acme: int) -> None:
     press.people(acme, 2)
     run = press.launched(acme, press.campaign(acme))
-    cancelled(acme, run)
+    cancel_all(acme, run)
     people.contact(acme, "new@example.com")
 
     rest = press.planned(launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW))
-    cancelled(acme, rest)
+    cancel_all(acme, rest)
     another = press.planned(launching.launch_remaining(acme, rest.pk, actor="alice", now=press.NOW))
 
     assert press.addresses(rest) == press.addresses(another) == press.addresses(run)
@@ -82,7 +82,7 @@ def test_the_days_that_a_filter_counts_are_those_of_the_run(
             [press.NOW - timedelta(days=8)],
         )
     run = press.launched(acme, press.campaign(acme, audience=audience))
-    cancelled(acme, run)
+    cancel_all(acme, run)
 
     later = press.NOW + timedelta(days=10)
     rest = press.planned(launching.launch_remaining(acme, run.pk, actor="alice", now=later))
@@ -102,7 +102,7 @@ def test_whose_snooze_has_ended_since_the_run_is_of_its_rest(acme: int) -> None:
         now=now,
     )
     run = press.launched(acme, press.campaign(acme, list_key="news"))
-    cancelled(acme, run)
+    cancel_all(acme, run)
 
     rest = press.planned(
         launching.launch_remaining(acme, run.pk, actor="alice", now=now + timedelta(hours=2))
@@ -136,7 +136,7 @@ def test_the_rest_of_a_run_that_a_restore_interrupted_starts_in_doubt(acme: int)
 def test_the_rest_of_a_run_that_was_planned_before_the_restore_goes_on(acme: int) -> None:
     press.people(acme, 5)
     run = press.launched(acme, press.campaign(acme))
-    cancelled(acme, run)
+    cancel_all(acme, run)
     epochs.fall()
     epochs.lift()
 

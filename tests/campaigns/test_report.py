@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def acme(settings: Settings) -> int:
-    return press.found(settings)
+    return press.set_up_workspace(settings)
 
 
 def taken(position: int) -> entries.Entry:
@@ -113,16 +113,18 @@ def test_failures_are_grouped_by_cause_with_an_example_and_what_to_do(acme: int)
     cast.book(run.stream_id, entries.in_doubt, size=1)
     cast.book(run.stream_id, taken, size=2)
 
-    found = report.list_failures(acme, run.pk)
+    failures = report.list_failures(acme, run.pk)
 
-    assert [(one.state, one.code, one.count, one.example) for one in found] == [
+    assert [
+        (failure.state, failure.code, failure.count, failure.example) for failure in failures
+    ] == [
         (State.FAILED, "550 5.1.1", 3, "No such user."),
         (State.FAILED, "INVALID_EMAIL", 2, ""),
         (State.IN_DOUBT, "IN_DOUBT", 1, ""),
     ]
-    assert len({one.remedy for one in found}) == 3
-    assert all(one.remedy for one in found)
-    assert all(one.since.tzinfo for one in found)
+    assert len({failure.remedy for failure in failures}) == 3
+    assert all(failure.remedy for failure in failures)
+    assert all(failure.since.tzinfo for failure in failures)
 
 
 def test_what_was_retried_is_no_failure_any_more(acme: int) -> None:
@@ -148,7 +150,7 @@ def test_what_was_cancelled_has_no_error(acme: int) -> None:
 
 def test_another_workspace_has_no_such_run(acme: int, settings: Settings) -> None:
     run = run_to(acme, 1)
-    globex = press.found(settings, "globex")
+    globex = press.set_up_workspace(settings, "globex")
 
     for workspace_id, run_id in ((globex, run.pk), (acme, uuid4())):
         with pytest.raises(CampaignUnknownError):

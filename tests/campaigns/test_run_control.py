@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def acme(settings: Settings) -> int:
-    return press.found(settings)
+    return press.set_up_workspace(settings)
 
 
 def run_to(acme: int, count: int) -> Run:
@@ -47,7 +47,7 @@ def refused(position: int) -> entries.Entry:
     return entries.refused(position, code="MAILBOX_UNAVAILABLE")
 
 
-def seen(acme: int, run_id: UUID) -> Progress:
+def read_progress(acme: int, run_id: UUID) -> Progress:
     return progress.find_progress(acme, run_id, now=press.NOW)
 
 
@@ -56,12 +56,12 @@ def test_a_paused_run_is_claimed_by_nobody_until_it_is_resumed(acme: int) -> Non
 
     run_control.pause_run(acme, run.pk, actor="alice")
     run_control.pause_run(acme, run.pk, actor="alice")
-    assert seen(acme, run.pk).state is RunState.PAUSED
+    assert read_progress(acme, run.pk).state is RunState.PAUSED
     claimed = ledger.claim(run.stream_id, holder="w", limit=1, lease_time=cast.LEASE)
     run_control.resume_run(acme, run.pk, actor="alice")
 
     assert claimed is None or not claimed.batches
-    assert seen(acme, run.pk).state is RunState.SENDING
+    assert read_progress(acme, run.pk).state is RunState.SENDING
     assert cast.claim(run.stream_id).batches
 
 
@@ -72,15 +72,15 @@ def test_a_run_whose_mails_were_all_taken_is_sent_by_itself(acme: int) -> None:
     assert run_control.end_finished_runs() == 1
     assert run_control.end_finished_runs() == 0
 
-    found = seen(acme, run.pk)
-    assert (found.state, found.ended_by) == (RunState.SENT, "postledger")
+    run_progress = read_progress(acme, run.pk)
+    assert (run_progress.state, run_progress.ended_by) == (RunState.SENT, "postledger")
 
 
 def test_a_run_with_a_failure_stays_open_until_it_is_retried_or_closed(acme: int) -> None:
     run = run_to(acme, 3)
     cast.book(run.stream_id, refused)
     assert run_control.end_finished_runs() == 0
-    assert seen(acme, run.pk).state is RunState.OPEN
+    assert read_progress(acme, run.pk).state is RunState.OPEN
 
     assert run_control.retry_failed(acme, run.pk, actor="alice") == 3
     assert run_control.retry_failed(acme, run.pk, actor="alice") == 0
@@ -88,7 +88,7 @@ def test_a_run_with_a_failure_stays_open_until_it_is_retried_or_closed(acme: int
         cast.book(run.stream_id, taken)
 
     assert run_control.end_finished_runs() == 1
-    assert seen(acme, run.pk).books.counts[State.ACCEPTED] == 3
+    assert read_progress(acme, run.pk).books.counts[State.ACCEPTED] == 3
 
 
 def test_only_failures_of_one_cause_are_retried_where_one_is_named(acme: int) -> None:
@@ -97,7 +97,7 @@ def test_only_failures_of_one_cause_are_retried_where_one_is_named(acme: int) ->
     cast.book(run.stream_id, lambda at: entries.refused(at, code="OTHER"), size=1)
 
     assert run_control.retry_failed(acme, run.pk, code="OTHER", actor="alice") == 1
-    assert seen(acme, run.pk).books.counts[State.FAILED] == 1
+    assert read_progress(acme, run.pk).books.counts[State.FAILED] == 1
 
 
 def test_a_person_may_close_a_run_with_its_failures_but_not_one_that_still_sends(acme: int) -> None:
@@ -109,8 +109,8 @@ def test_a_person_may_close_a_run_with_its_failures_but_not_one_that_still_sends
 
     run_control.close_run(acme, run.pk, actor="alice", now=press.NOW)
 
-    found = seen(acme, run.pk)
-    assert (found.state, found.ended_by) == (RunState.CLOSED, "alice")
+    run_progress = read_progress(acme, run.pk)
+    assert (run_progress.state, run_progress.ended_by) == (RunState.CLOSED, "alice")
     with pytest.raises(RunOverError):
         run_control.pause_run(acme, run.pk, actor="alice")
 
@@ -121,7 +121,7 @@ def test_retrying_opens_a_closed_run_again(acme: int) -> None:
     run_control.close_run(acme, run.pk, actor="alice", now=press.NOW)
 
     assert run_control.retry_failed(acme, run.pk, actor="alice") == 1
-    assert seen(acme, run.pk).state is RunState.SENDING
+    assert read_progress(acme, run.pk).state is RunState.SENDING
 
 
 def test_a_closed_run_whose_mail_goes_again_can_be_steered(acme: int) -> None:
@@ -131,10 +131,10 @@ def test_a_closed_run_whose_mail_goes_again_can_be_steered(acme: int) -> None:
 
     # As an operator's command does, which knows nothing of runs.
     ledger.requeue(run.stream_id, [SeenDelivery(0, 1)], actor="bob")
-    closed = seen(acme, run.pk).state
+    closed = read_progress(acme, run.pk).state
     run_control.pause_run(acme, run.pk, actor="alice")
 
-    assert (closed, seen(acme, run.pk).state) == (RunState.SENDING, RunState.PAUSED)
+    assert (closed, read_progress(acme, run.pk).state) == (RunState.SENDING, RunState.PAUSED)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -150,7 +150,7 @@ def test_nobody_closes_a_run_while_its_failures_are_given_another_chance(acme: i
 
     with pytest.raises(RunBusyError):
         closing.answer()
-    assert seen(acme, run.pk).state is RunState.SENDING
+    assert read_progress(acme, run.pk).state is RunState.SENDING
 
 
 def test_a_cancelled_run_with_doubts_can_be_closed_and_not_retried(acme: int) -> None:
@@ -167,7 +167,7 @@ def test_a_cancelled_run_with_doubts_can_be_closed_and_not_retried(acme: int) ->
     run_control.close_run(acme, run.pk, actor="alice", now=press.NOW)
     run_control.cancel_run(acme, run.pk, actor="alice")
 
-    assert seen(acme, run.pk).state is RunState.CLOSED
+    assert read_progress(acme, run.pk).state is RunState.CLOSED
 
 
 def test_closing_a_run_without_a_failure_leaves_it_to_end_as_sent(acme: int) -> None:
@@ -176,7 +176,7 @@ def test_closing_a_run_without_a_failure_leaves_it_to_end_as_sent(acme: int) -> 
 
     run_control.close_run(acme, run.pk, actor="alice", now=press.NOW)
 
-    assert seen(acme, run.pk).ended_at is None
+    assert read_progress(acme, run.pk).ended_at is None
     assert run_control.end_finished_runs() == 1
 
 
@@ -194,7 +194,7 @@ def test_the_rest_of_a_cancelled_run_is_everybody_whom_nothing_was_tried_for(acm
     everybody = press.addresses(run)
     assert press.addresses(rest) == everybody[2:]
     assert rest.excluded == {"already_mailed": 2}
-    assert seen(acme, run.pk).state is RunState.CANCELLED
+    assert read_progress(acme, run.pk).state is RunState.CANCELLED
 
 
 def test_the_rest_waits_until_what_was_cancelled_is_booked(acme: int) -> None:
@@ -276,10 +276,10 @@ def test_cancelling_while_a_run_is_planned_ends_the_planning(acme: int) -> None:
         pass
     run_control.end_finished_runs()
 
-    found = seen(acme, run_id)
-    assert found.planned_at is not None
-    assert found.books.counts[State.CANCELLED] == found.books.planned == 10
-    assert found.state is RunState.CANCELLED
+    run_progress = read_progress(acme, run_id)
+    assert run_progress.planned_at is not None
+    assert run_progress.books.counts[State.CANCELLED] == run_progress.books.planned == 10
+    assert run_progress.state is RunState.CANCELLED
 
 
 def test_a_run_that_cannot_be_planned_says_so_keeps_no_other_back_and_can_be_cancelled(
@@ -293,19 +293,19 @@ def test_a_run_that_cannot_be_planned_says_so_keeps_no_other_back_and_can_be_can
     Run.objects.filter(pk=broken).update(waves=[{}])
 
     planning.plan_all()
-    said = seen(acme, broken).trouble
+    trouble = read_progress(acme, broken).trouble
     run_control.cancel_run(acme, broken, actor="alice")
     planning.plan_all()
     run_control.end_finished_runs()
 
-    assert said.startswith("internal_error: The audience cannot be written")
-    assert seen(acme, other).state is RunState.SENDING
-    assert seen(acme, broken).ended_at is not None
+    assert trouble.startswith("internal_error: The audience cannot be written")
+    assert read_progress(acme, other).state is RunState.SENDING
+    assert read_progress(acme, broken).ended_at is not None
 
 
 def test_another_workspace_sees_and_steers_nothing(acme: int, settings: Settings) -> None:
     run = run_to(acme, 1)
-    globex = press.found(settings, "globex")
+    globex = press.set_up_workspace(settings, "globex")
 
     for verb in (
         run_control.pause_run,

@@ -34,7 +34,7 @@ COLUMNS = {
 
 @pytest.fixture
 def acme(settings: Settings) -> int:
-    return press.found(settings)
+    return press.set_up_workspace(settings)
 
 
 def taken(position: int) -> entries.Entry:
@@ -49,11 +49,11 @@ def refused(position: int) -> entries.Entry:
 def test_a_view_has_the_columns_it_stands_for(view: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {view} LIMIT 0")
-        found = [column.name for column in cursor.description or []]
+        columns = [column.name for column in cursor.description or []]
         cursor.execute("SELECT reloptions FROM pg_class WHERE relname = %s", [view])
         [(options,)] = cursor.fetchall()
 
-    assert found == COLUMNS[view]
+    assert columns == COLUMNS[view]
     assert options == ["security_invoker=true"]
 
 

@@ -46,7 +46,7 @@ def test_without_an_address_there_is_no_test(written: str) -> None:
 
 @pytest.fixture
 def acme(settings: Settings) -> int:
-    return press.found(settings)
+    return press.set_up_workspace(settings)
 
 
 @pytest.mark.django_db
@@ -78,8 +78,8 @@ def test_a_campaign_that_was_tested_can_still_be_launched(acme: int) -> None:
 
 @pytest.mark.django_db
 def test_who_is_no_contact_sees_the_names_of_values_and_a_contact_its_own(acme: int) -> None:
-    known = Details(name="Ann", attributes={"plan": "pro"})
-    people.contact(acme, "ann@example.com", known)
+    details = Details(name="Ann", attributes={"plan": "pro"})
+    people.contact(acme, "ann@example.com", details)
     words = InlineSource("News", "{{ plan }}", Format.MARKDOWN, required=("plan",))
     campaign_id = press.campaign(acme, content=words)
 

@@ -40,7 +40,7 @@ LOST = "PERFORM pg_terminate_backend(pg_backend_pid()), pg_sleep(60);"
 
 @pytest.fixture
 def acme(settings: Settings) -> int:
-    return press.found(settings)
+    return press.set_up_workspace(settings)
 
 
 def two(workspace_id: int) -> list[UUID]:

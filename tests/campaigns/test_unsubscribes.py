@@ -76,20 +76,20 @@ def leave_one_by_one(
     workspace_id: int, stream_id: int, readers: Sequence[str], leavers: Sequence[int]
 ) -> dict[str, Place]:
     """Each goes through the one-click door once a random part of the campaign has a result."""
-    found = {}
+    places = {}
     moments = sorted(random.uniform(0, 0.9) * len(readers) for _ in leavers)
     for position, moment in zip(leavers, moments, strict=True):
-        while _settled(stream_id) < moment:
+        while _count_settled(stream_id) < moment:
             time.sleep(0.02)
         # Not always when a window was just settled.
         time.sleep(random.uniform(0, CALL / 60))
         url = visiting.link(readers[position], workspace_id=workspace_id, secret=crews.SECRET)
         assert visiting.post(url, visiting.ONE_CLICK).status_code == 200
-        found[readers[position]] = look(stream_id, position)
-    return found
+        places[readers[position]] = look(stream_id, position)
+    return places
 
 
-def _settled(stream_id: int) -> int:
+def _count_settled(stream_id: int) -> int:
     return sum(queries.read_books([stream_id])[stream_id].counts.values())
 
 

@@ -69,28 +69,28 @@ _ORDERS: Mapping[Op, Callable[[Any, Any], bool]] = {
 }
 
 
-def _holds(op: Op, found: object, wanted: object) -> bool:
+def _holds(op: Op, actual: object, wanted: object) -> bool:
     several = wanted if isinstance(wanted, tuple) else (wanted,)
     match op:
         case Op.EXISTS:
-            return (found is not None) is wanted
+            return (actual is not None) is wanted
         case Op.IS | Op.IN:
-            return any(_is_same(found, one) for one in several)
+            return any(_is_same(actual, option) for option in several)
         case Op.HAS | Op.HAS_ANY:
-            values = found if isinstance(found, list) else []
-            return any(_is_same(value, one) for value in values for one in several)
+            values = actual if isinstance(actual, list) else []
+            return any(_is_same(value, option) for value in values for option in several)
         case Op.STARTS_WITH:
-            return isinstance(found, str) and found.startswith(str(wanted))
+            return isinstance(actual, str) and actual.startswith(str(wanted))
         case Op.CONTAINS:
-            return isinstance(found, str) and str(wanted) in found
+            return isinstance(actual, str) and str(wanted) in actual
         case _:
-            return _is_comparable(found) and _ORDERS[op](found, wanted)
+            return _is_comparable(actual) and _ORDERS[op](actual, wanted)
 
 
-def _is_same(found: object, wanted: object) -> bool:
+def _is_same(actual: object, wanted: object) -> bool:
     """As JSON has it: true is not 1, and 1 is 1.0."""
-    return found == wanted and isinstance(found, bool) == isinstance(wanted, bool)
+    return actual == wanted and isinstance(actual, bool) == isinstance(wanted, bool)
 
 
-def _is_comparable(found: object) -> bool:
-    return isinstance(found, int | float | datetime) and not isinstance(found, bool)
+def _is_comparable(value: object) -> bool:
+    return isinstance(value, int | float | datetime) and not isinstance(value, bool)

@@ -122,16 +122,18 @@ def state(contact_id: int) -> ContactState:
     return ContactState(Contact.objects.get(pk=contact_id).state)
 
 
-def kept(workspace_id: int, address: str = R1, list_id: int | None = None) -> SuppressionStatus:
+def find_suppression(
+    workspace_id: int, address: str = R1, list_id: int | None = None
+) -> SuppressionStatus:
     return suppressions.find_status(workspace_id, address=address, list_id=list_id)
 
 
 def subscription(contact_id: int, key: str = "news") -> SubscriptionState:
-    found = Subscription.objects.get(contact_id=contact_id, list__key=key)
-    return SubscriptionState(found.state)
+    row = Subscription.objects.get(contact_id=contact_id, list__key=key)
+    return SubscriptionState(row.state)
 
 
-def told(workspace_id: int) -> list[tuple[str, str | None, str | None, str | None]]:
+def read_history(workspace_id: int) -> list[tuple[str, str | None, str | None, str | None]]:
     """The history of a workspace as (action, list, before, after), oldest first."""
-    found = ConsentEvent.objects.filter(workspace_id=workspace_id).order_by("pk")
-    return list(found.values_list("action", "list__key", "before", "after"))
+    events = ConsentEvent.objects.filter(workspace_id=workspace_id).order_by("pk")
+    return list(events.values_list("action", "list__key", "before", "after"))

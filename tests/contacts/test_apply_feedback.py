@@ -43,14 +43,19 @@ def test_a_permanent_bounce_is_kept_with_its_type_subtype_and_time(acme: int) ->
 
     people.bounce(acme, subtype="OnAccountSuppressionList")
 
-    found = Contact.objects.get(pk=contact_id)
-    assert (found.state, found.bounce_type, found.bounce_subtype, found.state_changed_at) == (
+    contact = Contact.objects.get(pk=contact_id)
+    assert (
+        contact.state,
+        contact.bounce_type,
+        contact.bounce_subtype,
+        contact.state_changed_at,
+    ) == (
         "bounced",
         "Permanent",
         "OnAccountSuppressionList",
         NOW,
     )
-    assert people.kept(acme) == SuppressionStatus(SuppressionReason.BOUNCED)
+    assert people.find_suppression(acme) == SuppressionStatus(SuppressionReason.BOUNCED)
 
 
 def test_a_second_bounce_tells_its_own_subtype_and_no_new_state(acme: int) -> None:
@@ -68,11 +73,15 @@ def test_a_passing_bounce_leaves_its_type_and_the_state_alone(acme: int, kind: s
 
     assert people.bounce(acme, kind=kind, subtype="MailboxFull") == []
 
-    found = Contact.objects.get(pk=contact_id)
-    assert (found.state, found.bounce_type, found.bounce_subtype) == ("active", kind, "MailboxFull")
-    assert found.state_changed_at is None
-    assert people.kept(acme) == SuppressionStatus()
-    assert people.told(acme) == []
+    contact = Contact.objects.get(pk=contact_id)
+    assert (contact.state, contact.bounce_type, contact.bounce_subtype) == (
+        "active",
+        kind,
+        "MailboxFull",
+    )
+    assert contact.state_changed_at is None
+    assert people.find_suppression(acme) == SuppressionStatus()
+    assert people.read_history(acme) == []
 
 
 def test_a_passing_bounce_says_nothing_of_who_has_bounced_for_good(acme: int) -> None:
@@ -92,9 +101,9 @@ def test_a_complaint_unsubscribes_and_a_bounced_one_stays_bounced(acme: int) -> 
     people.complain(acme, "r2@example.com")
 
     assert people.state(one) is UNSUBSCRIBED
-    assert people.kept(acme) == SuppressionStatus(SuppressionReason.COMPLAINED)
+    assert people.find_suppression(acme) == SuppressionStatus(SuppressionReason.COMPLAINED)
     assert people.state(two) is BOUNCED
-    assert people.kept(acme, "r2@example.com").reason is SuppressionReason.BOUNCED
+    assert people.find_suppression(acme, "r2@example.com").reason is SuppressionReason.BOUNCED
 
 
 def test_the_same_word_again_changes_nothing_and_is_recorded_once(acme: int) -> None:
@@ -105,7 +114,7 @@ def test_the_same_word_again_changes_nothing_and_is_recorded_once(acme: int) -> 
     assert people.bounce(acme) == []
 
     assert Contact.objects.values().get() == before
-    assert people.told(acme) == [("bounced", None, "active", "bounced")]
+    assert people.read_history(acme) == [("bounced", None, "active", "bounced")]
 
 
 def test_events_out_of_order_end_as_the_strongest_with_the_newest_time(acme: int) -> None:
@@ -167,7 +176,7 @@ def test_another_workspaces_contact_of_the_same_address_is_not_touched(
     people.bounce(globex)
 
     assert people.state(ours) is ACTIVE
-    assert people.kept(acme) == SuppressionStatus()
+    assert people.find_suppression(acme) == SuppressionStatus()
     assert people.state(theirs) is BOUNCED
 
 
@@ -178,18 +187,22 @@ def test_a_deleted_contact_keeps_its_state_and_its_address_is_suppressed(acme: i
     people.bounce(acme)
 
     assert people.state(contact_id) is ACTIVE
-    assert people.kept(acme).reason is SuppressionReason.BOUNCED
+    assert people.find_suppression(acme).reason is SuppressionReason.BOUNCED
 
 
 def test_a_stronger_reason_replaces_a_weaker_one_and_remembers_the_leaving(acme: int) -> None:
     people.leave(acme)
     people.complain(acme)
-    assert people.kept(acme) == SuppressionStatus(SuppressionReason.COMPLAINED, has_left=True)
+    assert people.find_suppression(acme) == SuppressionStatus(
+        SuppressionReason.COMPLAINED, has_left=True
+    )
 
     people.bounce(acme)
     people.complain(acme)
 
-    assert people.kept(acme) == SuppressionStatus(SuppressionReason.BOUNCED, has_left=True)
+    assert people.find_suppression(acme) == SuppressionStatus(
+        SuppressionReason.BOUNCED, has_left=True
+    )
 
 
 def test_an_import_that_says_active_revives_nobody(acme: int) -> None:
@@ -199,7 +212,7 @@ def test_an_import_that_says_active_revives_nobody(acme: int) -> None:
     assert tell(acme, ACTIVE) == []
 
     assert people.state(contact_id) is UNSUBSCRIBED
-    assert people.kept(acme).reason is SuppressionReason.UNSUBSCRIBED
+    assert people.find_suppression(acme).reason is SuppressionReason.UNSUBSCRIBED
 
 
 def test_a_thousand_words_are_one_statement_and_its_lock(

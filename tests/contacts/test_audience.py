@@ -22,14 +22,16 @@ def parse(data: object) -> Filter:
     return parsing.parse(data, now=datetime(2026, 11, 15, tzinfo=UTC))
 
 
-def called(meant: Filter) -> FrozenAudience:
+def freeze_audience(meant: Filter) -> FrozenAudience:
     return FrozenAudience(meant, None, frozen_at=datetime.now(UTC) + timedelta(days=1))
 
 
-def walked(workspace_id: int, meant: Filter, *, size: int) -> Iterator[list[str]]:
+def walk_audience(workspace_id: int, meant: Filter, *, size: int) -> Iterator[list[str]]:
     place = ""
     for _ in range(100):
-        source = audience.compile_chunk(workspace_id, called(meant), after=place, limit=size)
+        source = audience.compile_chunk(
+            workspace_id, freeze_audience(meant), after=place, limit=size
+        )
         rows = sql.rows(source.sql, source.params)
         if not rows:
             return
@@ -53,7 +55,7 @@ def test_an_audience_is_walked_by_lower_case_address_in_byte_order(acme: int, si
     for address in MIXED:
         people.contact(acme, address)
 
-    chunks = list(walked(acme, EVERYBODY, size=size))
+    chunks = list(walk_audience(acme, EVERYBODY, size=size))
 
     addresses = [address for chunk in chunks for address in chunk]
     assert addresses == sorted(MIXED, key=lambda address: address.lower().encode())
@@ -65,7 +67,7 @@ def test_an_address_is_walked_once_whatever_became_of_its_earlier_contact(acme: 
     contacts.delete_contact(acme, contact_id=gone, actor="alice", now=NOW)
     people.contact(acme, "r1@example.com")
 
-    assert list(walked(acme, EVERYBODY, size=10)) == [["r1@example.com"]]
+    assert list(walk_audience(acme, EVERYBODY, size=10)) == [["r1@example.com"]]
 
 
 def test_only_active_contacts_are_walked_and_all_are_counted(acme: int, globex: int) -> None:
@@ -75,7 +77,7 @@ def test_only_active_contacts_are_walked_and_all_are_counted(acme: int, globex: 
     people.leave(acme, "r1@example.com")
     people.bounce(acme, "r2@example.com")
 
-    assert list(walked(acme, EVERYBODY, size=10)) == [["r0@example.com", "r3@example.com"]]
+    assert list(walk_audience(acme, EVERYBODY, size=10)) == [["r0@example.com", "r3@example.com"]]
     assert audience.count(acme, EVERYBODY) == 4
     assert audience.count(acme, audience.only_active(EVERYBODY)) == 2
 
@@ -95,15 +97,15 @@ def test_an_audience_can_be_walked_inside_a_statement_that_the_server_prepares(a
     for name in ("carol", "Alice", "bob"):
         people.member(acme, f"{name}@example.com")
     meant = parse({"all": [{"list": "news"}, {"not": {"field": "attributes.age", "over": 3}}]})
-    source = audience.compile_chunk(acme, called(meant), after="", limit=10_000)
+    source = audience.compile_chunk(acme, freeze_audience(meant), after="", limit=10_000)
     statement = pg.SQL(
         "WITH chosen AS (SELECT address, contact_id::text FROM ({}) AS audience)"
         " SELECT address FROM chosen WHERE %(other)s::text IS NOT NULL"
     ).format(source.sql)
 
-    found = prepared.rows(statement, {**source.params, "other": "x"})
+    rows = prepared.rows(statement, {**source.params, "other": "x"})
 
-    assert [address for (address,) in found] == [
+    assert [address for (address,) in rows] == [
         "Alice@example.com",
         "bob@example.com",
         "carol@example.com",
@@ -129,7 +131,7 @@ def many(acme: int) -> int:
     return acme
 
 
-def explained(workspace_id: int, data: object) -> str:
+def explain_query(workspace_id: int, data: object) -> str:
     source = audience.compile_query(audience.COUNT, workspace_id, parse(data))
     explain = pg.SQL("EXPLAIN {}").format(source.sql)
     return "\n".join(line for (line,) in sql.rows(explain, source.params))
@@ -151,7 +153,7 @@ def explained(workspace_id: int, data: object) -> str:
     ],
 )
 def test_conditions_that_choose_few_are_served_by_an_index(many: int, data: object) -> None:
-    assert "Seq Scan on contacts_contact" not in explained(many, data)
+    assert "Seq Scan on contacts_contact" not in explain_query(many, data)
 
 
 @pytest.mark.parametrize(
@@ -198,18 +200,18 @@ def test_advice_is_given_on_whatever_took_long(many: int) -> None:
 def test_advice_names_an_index_that_is_missing_and_would_be_used(
     many: int, data: object, index: str
 ) -> None:
-    said = index_advice.advise(many, parse(data))
+    advice = index_advice.advise(many, parse(data))
 
-    assert said is not None
-    assert index in said
-    if "gin_trgm_ops" in said:
+    assert advice is not None
+    assert index in advice
+    if "gin_trgm_ops" in advice:
         return  # of an extension that not every server has
-    statement = said.partition(": ")[2].replace(" CONCURRENTLY", "")
+    statement = advice.partition(": ")[2].replace(" CONCURRENTLY", "")
     name = statement.split()[2]
     with connection.cursor() as cursor:
         cursor.execute(statement)
         cursor.execute("ANALYZE contacts_contact")
-    assert name in explained(many, data)
+    assert name in explain_query(many, data)
     assert name not in (index_advice.advise(many, parse(data)) or "")
 
 
@@ -224,7 +226,7 @@ def test_advice_names_an_index_that_is_missing_and_would_be_used(
     ],
 )
 def test_advice_says_where_no_index_would_help(many: int, data: object) -> None:
-    said = index_advice.advise(many, parse(data))
+    advice = index_advice.advise(many, parse(data))
 
-    assert said is not None
-    assert "No index would help" in said
+    assert advice is not None
+    assert "No index would help" in advice

@@ -27,7 +27,7 @@ def acme() -> int:
     return people.workspace("acme")
 
 
-def told(workspace_id: int, state: ContactState) -> list[consent.StateChange]:
+def report_state(workspace_id: int, state: ContactState) -> list[consent.StateChange]:
     return people.apply(workspace_id, consent.import_report(R1, state=state, at=NOW))
 
 
@@ -40,14 +40,16 @@ def test_a_leaving_that_waits_for_a_bounce_does_not_lower_it(acme: int) -> None:
 
     assert leaving.answer()
     assert people.state(contact_id) is ContactState.BOUNCED
-    assert people.kept(acme) == SuppressionStatus(SuppressionReason.BOUNCED, has_left=True)
+    assert people.find_suppression(acme) == SuppressionStatus(
+        SuppressionReason.BOUNCED, has_left=True
+    )
 
 
 def test_an_import_that_waits_for_a_leaving_revives_nobody(acme: int) -> None:
     contact_id = people.contact(acme)
 
     with collide.uncommitted(partial(people.leave, acme)):
-        importing = collide.start(partial(told, acme, ContactState.ACTIVE))
+        importing = collide.start(partial(report_state, acme, ContactState.ACTIVE))
         importing.must_wait()
 
     assert importing.answer() == []
@@ -65,7 +67,7 @@ def test_a_leaving_that_waits_for_its_undoing_counts_again(acme: int) -> None:
 
     assert leaving.answer()
     assert people.state(contact_id) is ContactState.UNSUBSCRIBED
-    assert people.kept(acme).has_left
+    assert people.find_suppression(acme).has_left
 
 
 def test_a_contact_that_is_made_while_its_address_leaves_has_left(acme: int) -> None:
@@ -143,9 +145,9 @@ def test_bulk_words_in_any_order_neither_hang_nor_lose_one(acme: int) -> None:
         people.contact(acme, address)
 
     def words(turn: int) -> int:
-        given = list(islice(cycle(addresses), turn * 50, turn * 50 + 200))
-        one = consent.complaint_report if turn % 2 else _bounced
-        return len(people.apply(acme, *(one(address, at=NOW) for address in given)))
+        addressees = list(islice(cycle(addresses), turn * 50, turn * 50 + 200))
+        report = consent.complaint_report if turn % 2 else _report_bounce
+        return len(people.apply(acme, *(report(address, at=NOW) for address in addressees)))
 
     collide.together([partial(words, turn) for turn in range(6)])
 
@@ -153,7 +155,7 @@ def test_bulk_words_in_any_order_neither_hang_nor_lose_one(acme: int) -> None:
     assert Suppression.objects.filter(reason="bounced").count() == 200
 
 
-def _bounced(address: str, *, at: object) -> consent.StateReport:
+def _report_bounce(address: str, *, at: object) -> consent.StateReport:
     return consent.bounce_report(address, bounce_type="Permanent", bounce_subtype="General", at=NOW)
 
 

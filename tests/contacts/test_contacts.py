@@ -153,21 +153,21 @@ def change(workspace_id: int, contact_id: int, changes: Changes) -> None:
 def test_all_that_is_known_of_a_contact_is_read_back(acme: int) -> None:
     contact_id = people.contact(acme, details=FULL)
 
-    found = queries.find_contact(acme, contact_id=contact_id)
+    contact = queries.find_contact(acme, contact_id=contact_id)
 
-    assert found is not None
+    assert contact is not None
     assert (
         Details(
-            found.name,
-            found.from_name or "",
-            found.locale or "",
-            found.time_zone or "",
-            found.attributes,
-            found.ocd_ids,
+            contact.name,
+            contact.from_name or "",
+            contact.locale or "",
+            contact.time_zone or "",
+            contact.attributes,
+            contact.ocd_ids,
         )
         == FULL
     )
-    assert found.state == ContactState.ACTIVE
+    assert contact.state == ContactState.ACTIVE
 
 
 def test_what_a_form_alone_told_is_told_and_forgotten_with_the_rest(acme: int) -> None:
@@ -186,10 +186,10 @@ def test_a_change_leaves_alone_what_it_does_not_name(acme: int) -> None:
     Contact.objects.update(updated_at=NOW)
     change(acme, contact_id, Changes(name="R Uno", from_name="", external_id="u-7"))
 
-    found = Contact.objects.get(pk=contact_id)
-    assert (found.name, found.from_name, found.external_id) == ("R Uno", None, "u-7")
-    assert (found.locale, found.attributes) == ("pt-BR", FULL.attributes)
-    assert found.updated_at > NOW
+    contact = Contact.objects.get(pk=contact_id)
+    assert (contact.name, contact.from_name, contact.external_id) == ("R Uno", None, "u-7")
+    assert (contact.locale, contact.attributes) == ("pt-BR", FULL.attributes)
+    assert contact.updated_at > NOW
     entry = AuditEntry.objects.order_by("pk").last()
     assert entry is not None
     assert (entry.action, entry.data) == (
@@ -219,7 +219,7 @@ def test_who_moves_to_an_address_that_left_has_left(acme: int) -> None:
     change(acme, contact_id, Changes(address="OLD@example.com"))
 
     assert people.state(contact_id) is ContactState.UNSUBSCRIBED
-    assert people.told(acme)[-1] == ("suppressed", None, "active", "unsubscribed")
+    assert people.read_history(acme)[-1] == ("suppressed", None, "active", "unsubscribed")
 
 
 def test_who_moves_to_an_address_that_left_has_left_however_it_is_written(acme: int) -> None:
@@ -238,7 +238,7 @@ def test_who_left_has_left_with_every_address(acme: int) -> None:
     change(acme, contact_id, Changes(address="new@example.com"))
 
     assert people.state(contact_id) is ContactState.UNSUBSCRIBED
-    assert people.kept(acme).has_left
+    assert people.find_suppression(acme).has_left
 
 
 def test_another_workspaces_contact_is_not_changed(acme: int, globex: int) -> None:

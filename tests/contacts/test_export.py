@@ -26,7 +26,7 @@ KNOWN = Details(
 )
 
 
-def exported(workspace_id: int, *, list_key: str | None = None, is_raw: bool = False) -> str:
+def export_contacts(workspace_id: int, *, list_key: str | None = None, is_raw: bool = False) -> str:
     file = io.StringIO()
     export.write(workspace_id, file, list_key=list_key, is_raw=is_raw)
     return file.getvalue()
@@ -40,18 +40,18 @@ def test_no_cell_begins_like_a_formula(acme: int) -> None:
     people.contact(acme, "+r1@example.com", KNOWN)
     people.contact(acme, "r2@example.com", Details(attributes={"=key": "x", "+k": "-1"}))
 
-    found = cells(exported(acme))
+    all_cells = cells(export_contacts(acme))
 
-    assert not [cell for cell in found if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
-    assert "'+r1@example.com" in found
+    assert not [cell for cell in all_cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+    assert "'+r1@example.com" in all_cells
 
 
 def test_a_raw_export_leaves_everything_as_it_is(acme: int) -> None:
     people.contact(acme, "+r1@example.com", KNOWN)
 
-    found = cells(exported(acme, is_raw=True))
+    all_cells = cells(export_contacts(acme, is_raw=True))
 
-    assert {"+r1@example.com", '=HYPERLINK("x")', "@Porto"} <= set(found)
+    assert {"+r1@example.com", '=HYPERLINK("x")', "@Porto"} <= set(all_cells)
 
 
 @pytest.mark.parametrize("is_raw", [False, True])
@@ -60,14 +60,14 @@ def test_an_export_can_be_imported_elsewhere(
 ) -> None:
     people.contact(acme, "+r1@example.com", KNOWN)
     people.contact(acme, "r2@example.com")
-    path = files.made(tmp_path, exported(acme, is_raw=is_raw))
+    path = files.write_file(tmp_path, export_contacts(acme, is_raw=is_raw))
 
-    files.imported(globex, path)
+    files.import_file(globex, path)
 
     names = ("address", "name", "from_name", "locale", "time_zone", "attributes", "ocd_ids")
-    there = Contact.objects.order_by("address")
-    assert list(there.filter(workspace_id=globex).values_list(*names)) == list(
-        there.filter(workspace_id=acme).values_list(*names)
+    contacts = Contact.objects.order_by("address")
+    assert list(contacts.filter(workspace_id=globex).values_list(*names)) == list(
+        contacts.filter(workspace_id=acme).values_list(*names)
     )
 
 
@@ -80,17 +80,17 @@ def test_an_export_of_a_list_has_those_who_get_its_mail(acme: int) -> None:
     people.member(acme, "bounced@example.com")
     people.bounce(acme, "bounced@example.com")
 
-    found = exported(acme, list_key="news").splitlines()
+    rows = export_contacts(acme, list_key="news").splitlines()
 
-    assert [row.partition(",")[0] for row in found] == ["email", R1]
+    assert [row.partition(",")[0] for row in rows] == ["email", R1]
 
 
 def test_another_workspace_is_not_exported(acme: int, globex: int) -> None:
     people.contact(globex)
     people.news(globex)
 
-    assert exported(acme).splitlines() == [
+    assert export_contacts(acme).splitlines() == [
         "email,name,from_name,locale,time_zone,ocd_ids,external_id"
     ]
     with pytest.raises(ListUnknownError):
-        exported(acme, list_key="news")
+        export_contacts(acme, list_key="news")

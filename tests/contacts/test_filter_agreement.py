@@ -71,25 +71,25 @@ RETURNING 1
 def crowd(acme: int) -> dict[int, Traits]:
     for key in LISTS:
         people.news(acme, key)
-    return {_stored(acme, number, one): one for number, one in enumerate(PEOPLE)}
+    return {_store_contact(acme, number, one): one for number, one in enumerate(PEOPLE)}
 
 
-def _stored(workspace_id: int, number: int, one: Traits) -> int:
+def _store_contact(workspace_id: int, number: int, traits: Traits) -> int:
     [(contact_id,)] = sql.rows(
         _INSERT,
         {
             "workspace": workspace_id,
             "address": f"r{number}@example.com",
-            "state": one.state.value,
-            "created": one.created_at,
-            "updated": one.updated_at,
-            "changed": one.state_changed_at,
-            "locale": one.locale,
-            "places": list(one.ocd_ids),
-            "attributes": json.dumps(one.attributes),
+            "state": traits.state.value,
+            "created": traits.created_at,
+            "updated": traits.updated_at,
+            "changed": traits.state_changed_at,
+            "locale": traits.locale,
+            "places": list(traits.ocd_ids),
+            "attributes": json.dumps(traits.attributes),
         },
     )
-    for key, state in one.lists.items():
+    for key, state in traits.lists.items():
         named = {"workspace": workspace_id, "contact": contact_id, "key": key}
         sql.rows(_SUBSCRIBE, named | {"state": state.value})
     return int(contact_id)
@@ -164,11 +164,11 @@ def test_the_database_and_python_choose_the_same_people(
     acme: int, crowd: dict[int, Traits], data: object
 ) -> None:
     meant = parsing.parse(json.loads(json.dumps(data)), now=NOW)
-    expected = {id_ for id_, one in crowd.items() if matching.matches(meant, one)}
+    expected = {id_ for id_, traits in crowd.items() if matching.matches(meant, traits)}
 
-    found = {member.pk for member in audience.sample(acme, meant, size=1000)}
+    chosen = {member.pk for member in audience.sample(acme, meant, size=1000)}
 
-    assert found == expected
+    assert chosen == expected
     assert audience.count(acme, meant) == len(expected)
 
 

@@ -132,7 +132,7 @@ def test_hostile_texts_are_refused_or_find_nobody(shape: str, acme: int, crowd: 
 @pytest.mark.parametrize("text", [text for text in CORPUS if text.isprintable()])
 def test_a_hostile_text_that_is_somebodys_attribute_finds_just_them(acme: int, text: str) -> None:
     people.contact(acme, "other@example.com")
-    one = people.contact(acme, details=Details(attributes={text: text}))
+    owner_id = people.contact(acme, details=Details(attributes={text: text}))
 
     for data in (
         {"field": f"attributes.{text}", "is": text},
@@ -140,8 +140,8 @@ def test_a_hostile_text_that_is_somebodys_attribute_finds_just_them(acme: int, t
         {"field": f"attributes.{text}", "contains": text},
         {"field": f"attributes.{text}", "exists": True},
     ):
-        found = audience.sample(acme, parsing.parse(data, now=NOW))
-        assert [member.pk for member in found] == [one], data
+        members = audience.sample(acme, parsing.parse(data, now=NOW))
+        assert [member.pk for member in members] == [owner_id], data
 
 
 def test_the_statement_of_a_filter_has_none_of_its_texts(acme: int) -> None:

@@ -165,7 +165,7 @@ def test_a_filter_that_is_too_large_is_refused() -> None:
 
 
 def test_all_lists_of_a_filter_are_found() -> None:
-    found = parse({"all": [{"list": "a"}, {"any": [{"list": "b"}, {"x": 1}]}, deep(3)]})
+    expression = parse({"all": [{"list": "a"}, {"any": [{"list": "b"}, {"x": 1}]}, deep(3)]})
 
-    assert expressions.list_keys(found) == {"a", "b"}
+    assert expressions.list_keys(expression) == {"a", "b"}
     assert expressions.list_keys(Not(NEWS)) == {"news"}

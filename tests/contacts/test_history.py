@@ -34,7 +34,7 @@ def test_no_line_of_a_history_is_changed_or_taken_away(
     with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
         tamper()
 
-    assert people.told(acme) == [("unsubscribed", None, "active", "unsubscribed")]
+    assert people.read_history(acme) == [("unsubscribed", None, "active", "unsubscribed")]
 
 
 def erase(workspace_id: int, contact_id: int) -> int:
@@ -90,11 +90,11 @@ def test_what_happened_to_an_address_without_a_contact_is_forgotten_and_nothing_
     assert erase_address(acme, "r1@example.com") == 1
     assert erase_address(acme, "r1@example.com") == 0
 
-    assert people.told(acme) == [
+    assert people.read_history(acme) == [
         ("unsubscribed", None, None, None),
         ("undone", None, "unsubscribed", "active"),
     ]
-    assert len(people.told(globex)) == 1
+    assert len(people.read_history(globex)) == 1
     with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
         delete_by_sql()
 
@@ -107,7 +107,7 @@ def test_what_happens_to_an_address_after_it_was_forgotten_is_kept(acme: int) ->
     with pytest.raises(IntegrityError, match="are only added"), transaction.atomic():
         delete_by_sql()
 
-    assert people.told(acme) == [("undone", None, None, None)]
+    assert people.read_history(acme) == [("undone", None, None, None)]
 
 
 def test_who_may_forget_one_address_may_not_forget_it_elsewhere(acme: int, globex: int) -> None:
@@ -134,9 +134,9 @@ def test_a_history_tells_of_the_time_before_the_contact(acme: int, globex: int) 
     contact_id = people.contact(acme)
     people.undo(acme)
 
-    found = queries.list_history(acme, contact_id=contact_id)
+    events = queries.list_history(acme, contact_id=contact_id)
 
-    assert [(event.action, event.before, event.after) for event in found] == [
+    assert [(event.action, event.before, event.after) for event in events] == [
         ("undone", "unsubscribed", "active"),
         ("unsubscribed", None, None),
     ]
@@ -172,6 +172,6 @@ def test_a_profile_has_everything_and_is_the_workspaces_own(acme: int, globex: i
 
     assert (subscription.list.key, subscription.state) == ("news", "unsubscribed")
     assert [event.action for event in history] == ["unsubscribed", "subscribed"]
-    assert people.kept(acme).reason is None
+    assert people.find_suppression(acme).reason is None
     assert not queries.list_subscriptions(globex, contact_id=contact_id)
     assert queries.find_contact(globex, contact_id=contact_id) is None

@@ -37,16 +37,16 @@ def test_who_leaves_everything_is_unsubscribed_once(acme: int) -> None:
     assert not people.leave(acme)
 
     assert people.state(contact_id) is ContactState.UNSUBSCRIBED
-    assert people.kept(acme) == LEFT
-    assert people.told(acme) == [("unsubscribed", None, "active", "unsubscribed")]
+    assert people.find_suppression(acme) == LEFT
+    assert people.read_history(acme) == [("unsubscribed", None, "active", "unsubscribed")]
 
 
 def test_somebody_nobody_knows_can_leave_everything(acme: int) -> None:
     assert people.leave(acme)
     assert not people.leave(acme)
 
-    assert people.kept(acme) == LEFT
-    assert people.told(acme) == [("unsubscribed", None, None, None)]
+    assert people.find_suppression(acme) == LEFT
+    assert people.read_history(acme) == [("unsubscribed", None, None, None)]
 
 
 def test_who_left_before_being_known_is_made_as_one_who_left(acme: int) -> None:
@@ -72,7 +72,9 @@ def test_who_bounced_and_leaves_stays_bounced_and_the_wish_is_remembered(acme: i
     assert people.leave(acme)
 
     assert people.state(contact_id) is ContactState.BOUNCED
-    assert people.kept(acme) == SuppressionStatus(SuppressionReason.BOUNCED, has_left=True)
+    assert people.find_suppression(acme) == SuppressionStatus(
+        SuppressionReason.BOUNCED, has_left=True
+    )
 
 
 def test_leaving_a_list_ends_that_subscription_only(acme: int) -> None:
@@ -87,8 +89,8 @@ def test_leaving_a_list_ends_that_subscription_only(acme: int) -> None:
     assert people.subscription(contact_id) is SubscriptionState.UNSUBSCRIBED
     assert people.subscription(contact_id, "offers") is SubscriptionState.ACTIVE
     assert people.state(contact_id) is ContactState.ACTIVE
-    assert people.kept(acme) == SuppressionStatus()
-    assert people.told(acme)[-1] == ("unsubscribed", "news", "active", "unsubscribed")
+    assert people.find_suppression(acme) == SuppressionStatus()
+    assert people.read_history(acme)[-1] == ("unsubscribed", "news", "active", "unsubscribed")
 
 
 def test_a_program_does_not_revive_who_left_a_list(acme: int) -> None:
@@ -105,15 +107,15 @@ def test_a_link_to_a_list_that_was_never_made_works(acme: int) -> None:
     assert people.leave(acme, key="forgotten")
     assert not people.leave(acme, key="forgotten")
 
-    assert people.kept(acme, list_id=list_id(acme, "forgotten")) == LEFT
-    assert people.kept(acme) == SuppressionStatus()
+    assert people.find_suppression(acme, list_id=list_id(acme, "forgotten")) == LEFT
+    assert people.find_suppression(acme) == SuppressionStatus()
 
 
 @pytest.mark.parametrize("key", ["", "No Such Key", "x" * 65, "news'; DROP TABLE x", "-a"])
 def test_a_link_whose_key_no_list_can_have_means_all_mail(acme: int, key: str) -> None:
     assert people.leave(acme, key=key)
 
-    assert people.kept(acme) == LEFT
+    assert people.find_suppression(acme) == LEFT
     assert not List.objects.exists()
 
 
@@ -153,7 +155,7 @@ def test_a_recipient_takes_the_leaving_of_everything_back(acme: int) -> None:
 
     assert people.state(contact_id) is ContactState.ACTIVE
     assert not Suppression.objects.exists()
-    assert people.told(acme)[1:] == [("undone", None, "unsubscribed", "active")]
+    assert people.read_history(acme)[1:] == [("undone", None, "unsubscribed", "active")]
 
 
 def test_somebody_nobody_knows_takes_a_leaving_back(acme: int) -> None:
@@ -177,7 +179,7 @@ def test_a_recipient_lowers_no_bounce_and_no_complaint(acme: int) -> None:
     assert not people.undo(acme, "r2@example.com")
 
     assert people.state(bounced) is ContactState.BOUNCED
-    assert people.kept(acme) == SuppressionStatus(SuppressionReason.BOUNCED)
+    assert people.find_suppression(acme) == SuppressionStatus(SuppressionReason.BOUNCED)
     assert people.state(complained) is ContactState.UNSUBSCRIBED
 
 
@@ -206,7 +208,7 @@ def test_a_word_by_hand_outlives_a_recipients_undo(acme: int) -> None:
     assert people.undo(acme)
 
     assert people.state(contact_id) is ContactState.ACTIVE
-    assert people.kept(acme) == SuppressionStatus(SuppressionReason.BY_HAND)
+    assert people.find_suppression(acme) == SuppressionStatus(SuppressionReason.BY_HAND)
 
 
 @pytest.mark.parametrize("before", ["pending", "active", "paused"])
@@ -225,7 +227,7 @@ def test_an_undone_subscription_is_what_it_was_before(acme: int, before: str) ->
     assert people.undo(acme, key="news")
 
     assert people.subscription(contact_id) == before
-    assert people.kept(acme, list_id=list_id(acme)) == SuppressionStatus()
+    assert people.find_suppression(acme, list_id=list_id(acme)) == SuppressionStatus()
 
 
 def test_a_restoring_needs_a_reason_and_keeps_it(acme: int) -> None:
@@ -258,7 +260,7 @@ def test_an_operator_restores_what_was_told_before_what_was_wished(acme: int) ->
 
     assert people.restore(acme)
     assert people.state(contact_id) is ContactState.UNSUBSCRIBED
-    assert people.kept(acme) == LEFT
+    assert people.find_suppression(acme) == LEFT
 
     assert people.restore(acme)
     assert people.state(contact_id) is ContactState.ACTIVE

@@ -54,8 +54,8 @@ def test_a_list_is_changed_archived_and_taken_back(acme: int, globex: int) -> No
 
     lists.update_list(acme, key="news", name="The News", is_public=True, actor="bob")
     lists.update_list(acme, key="news", actor="bob")
-    [found] = lists.list_all(acme)
-    assert (found.name, found.is_public) == ("The News", True)
+    [news] = lists.list_all(acme)
+    assert (news.name, news.is_public) == ("The News", True)
 
     lists.archive_list(acme, key="news", actor="bob")
     with pytest.raises(ListUnknownError):
@@ -98,7 +98,7 @@ def test_a_large_list_is_estimated_and_says_so(acme: int) -> None:
         )
         cursor.execute("ANALYZE contacts_subscription")
 
-    found = lists.count_contacts(acme, key="news")
+    count = lists.count_contacts(acme, key="news")
 
-    assert not found.is_exact
-    assert 10_001 <= found.number <= 13_000
+    assert not count.is_exact
+    assert 10_001 <= count.number <= 13_000

@@ -73,10 +73,10 @@ def test_a_page_is_served_by_an_index(
     fill(globex, 20_000)
     fill(acme, 3_000)
 
-    told = plan(acme, **question)
+    plan_text = plan(acme, **question)
 
-    assert index in told
-    assert "Seq Scan on contacts_contact" not in told
+    assert index in plan_text
+    assert "Seq Scan on contacts_contact" not in plan_text
 
 
 def test_what_cannot_be_counted_in_time_is_estimated(acme: int) -> None:
@@ -84,10 +84,10 @@ def test_what_cannot_be_counted_in_time_is_estimated(acme: int) -> None:
     slow = parse({"any": [{"field": "attributes.city", "contains": f"y {n} x"} for n in range(49)]})
 
     exact = audience.count_or_estimate(acme, EVERYBODY)
-    told = audience.count_or_estimate(acme, slow, patience=timedelta(milliseconds=1))
+    estimate = audience.count_or_estimate(acme, slow, patience=timedelta(milliseconds=1))
 
     assert exact == ContactCount(5_000, is_exact=True)
-    assert not told.is_exact
+    assert not estimate.is_exact
     # The connection is as good as before.
     assert audience.count(acme, slow) == 0
 

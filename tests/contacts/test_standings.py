@@ -34,11 +34,11 @@ def test_a_suppressed_address_is_told_with_its_reason_whatever_its_capitals(acme
     suppress(acme, "Bounced@example.com", SuppressionReason.BOUNCED)
     suppress(acme, "tired@example.com", SuppressionReason.UNSUBSCRIBED)
 
-    found = standings.read_standings(
+    answer = standings.read_standings(
         acme, ["bounced@example.com", "fine@example.com", "TIRED@example.com"], []
     )
 
-    assert found.suppressed == {
+    assert answer.suppressed == {
         "bounced@example.com": "bounced",
         "tired@example.com": "unsubscribed",
     }
@@ -49,9 +49,9 @@ def test_an_answer_is_told_under_the_address_that_was_asked_for(acme: int, store
     """Python and PostgreSQL make small letters of some signs differently."""
     suppress(acme, stored, SuppressionReason.BY_HAND)
 
-    found = standings.read_standings(acme, [stored], [])
+    answer = standings.read_standings(acme, [stored], [])
 
-    assert found.suppressed == {stored.lower(): "by_hand"}
+    assert answer.suppressed == {stored.lower(): "by_hand"}
 
 
 def test_another_workspaces_suppression_suppresses_nothing_here(acme: int, globex: int) -> None:
@@ -61,31 +61,31 @@ def test_another_workspaces_suppression_suppresses_nothing_here(acme: int, globe
 
 
 def test_only_the_workspaces_own_undeleted_contacts_stand(acme: int, globex: int) -> None:
-    there, deleted = make(acme, "R1@example.com"), make(acme, "r2@example.com")
+    live, deleted = make(acme, "R1@example.com"), make(acme, "r2@example.com")
     strange = make(globex, "r3@example.com")
     contact_actions.delete_contact(acme, contact_id=deleted, actor="alice", now=NOW)
 
-    found = standings.read_standings(acme, [], [there, deleted, strange, strange + 1000])
+    answer = standings.read_standings(acme, [], [live, deleted, strange, strange + 1000])
 
-    assert found.contacts == {there: "r1@example.com"}
+    assert answer.contacts == {live: "r1@example.com"}
 
 
 def test_a_contact_that_moved_is_told_with_its_own_address(acme: int) -> None:
     contact_id = make(acme, "new@example.com")
 
-    found = standings.read_standings(acme, ["old@example.com"], [contact_id])
+    answer = standings.read_standings(acme, ["old@example.com"], [contact_id])
 
-    assert found.contacts[contact_id] != "old@example.com"
+    assert answer.contacts[contact_id] != "old@example.com"
 
 
 def test_an_address_asked_for_twice_is_told(acme: int) -> None:
     suppress(acme, "r1@example.com", SuppressionReason.BOUNCED)
 
-    found = standings.read_standings(
+    answer = standings.read_standings(
         acme, ["r1@example.com", "R1@example.com", "r1@example.com"], []
     )
 
-    assert found.suppressed == {"r1@example.com": "bounced"}
+    assert answer.suppressed == {"r1@example.com": "bounced"}
 
 
 def test_a_window_of_a_thousand_is_one_statement(
@@ -95,10 +95,12 @@ def test_a_window_of_a_thousand_is_one_statement(
     suppress(acme, "r999@example.com", SuppressionReason.BOUNCED)
 
     with django_assert_num_queries(1):
-        found = standings.read_standings(acme, [f"r{n}@example.com" for n in range(1000)], contacts)
+        answer = standings.read_standings(
+            acme, [f"r{n}@example.com" for n in range(1000)], contacts
+        )
 
-    assert found.suppressed == {"r999@example.com": "bounced"}
-    assert list(found.contacts) == contacts
+    assert answer.suppressed == {"r999@example.com": "bounced"}
+    assert list(answer.contacts) == contacts
 
 
 def test_a_window_is_looked_up_by_index_in_tables_that_are_large(acme: int) -> None:
@@ -119,14 +121,14 @@ def test_a_window_is_looked_up_by_index_in_tables_that_are_large(acme: int) -> N
         cursor.execute("ANALYZE contacts_suppression, contacts_contact, contacts_subscription")
 
     with CaptureQueriesContext(connection) as captured:
-        found = standings.read_standings(
+        answer = standings.read_standings(
             acme, [f"R{n}@example.com" for n in range(1, 1001)], range(1, 1001), list_key="news"
         )
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {captured[0]['sql']}")
         plan = "\n".join(line for (line,) in cursor.fetchall())
 
-    assert len(found.suppressed) == 1000
+    assert len(answer.suppressed) == 1000
     scanned = set(re.findall(r"Scan (?:using \w+ )?on (contacts_\w+)", plan))
     assert scanned == {
         "contacts_suppression",
@@ -147,10 +149,10 @@ def test_a_leaving_of_one_list_is_told_of_that_list_alone(acme: int) -> None:
     people.leave(acme, "r2@example.com")
     asked = ["R1@example.com", "r2@example.com"]
 
-    found = standings.read_standings(acme, asked, [], list_key="news")
+    answer = standings.read_standings(acme, asked, [], list_key="news")
 
-    assert found.left == {"r1@example.com": "unsubscribed"}
-    assert found.suppressed == {"r2@example.com": "unsubscribed"}
+    assert answer.left == {"r1@example.com": "unsubscribed"}
+    assert answer.suppressed == {"r2@example.com": "unsubscribed"}
     assert standings.read_standings(acme, asked, [], list_key="offers").left == {}
     assert standings.read_standings(acme, asked, []).left == {}
 
@@ -162,10 +164,10 @@ def test_states_and_subscriptions_are_told_of_those_who_differ(acme: int) -> Non
     people.leave(acme, "left@example.com", "news")
     people.bounce(acme, "bounced@example.com")
 
-    found = standings.read_standings(acme, [], [plain, active, left, bounced], list_key="news")
+    answer = standings.read_standings(acme, [], [plain, active, left, bounced], list_key="news")
 
-    assert found.states == {bounced: ContactState.BOUNCED}
-    assert found.subscriptions == {
+    assert answer.states == {bounced: ContactState.BOUNCED}
+    assert answer.subscriptions == {
         active: SubscriptionState.ACTIVE,
         left: SubscriptionState.UNSUBSCRIBED,
     }
@@ -186,9 +188,9 @@ def test_who_wants_a_break_from_a_list_has_paused_it_until_then(acme: int) -> No
             now=now,
         )
 
-    found = standings.read_standings(acme, [], members, list_key="news")
+    answer = standings.read_standings(acme, [], members, list_key="news")
 
-    assert [*found.subscriptions.values()] == [SubscriptionState.PAUSED, SubscriptionState.ACTIVE]
+    assert [*answer.subscriptions.values()] == [SubscriptionState.PAUSED, SubscriptionState.ACTIVE]
 
 
 def test_another_workspaces_list_of_the_same_key_tells_nothing_here(acme: int, globex: int) -> None:
@@ -197,9 +199,9 @@ def test_another_workspaces_list_of_the_same_key_tells_nothing_here(acme: int, g
     theirs, ours = people.member(globex), people.member(acme)
     people.leave(globex, key="news")
 
-    found = standings.read_standings(acme, ["r1@example.com"], [theirs, ours], list_key="news")
+    answer = standings.read_standings(acme, ["r1@example.com"], [theirs, ours], list_key="news")
 
-    assert found == Standings(
+    assert answer == Standings(
         {}, {ours: "r1@example.com"}, subscriptions={ours: SubscriptionState.ACTIVE}
     )
 
@@ -207,8 +209,8 @@ def test_another_workspaces_list_of_the_same_key_tells_nothing_here(acme: int, g
 def test_a_key_that_is_no_list_tells_nothing(acme: int) -> None:
     contact_id = make(acme, "r1@example.com")
 
-    found = standings.read_standings(
+    answer = standings.read_standings(
         acme, ["r1@example.com"], [contact_id], list_key="'; DROP TABLE x"
     )
 
-    assert (found.left, found.subscriptions) == ({}, {})
+    assert (answer.left, answer.subscriptions) == ({}, {})

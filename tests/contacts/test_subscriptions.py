@@ -58,7 +58,7 @@ def test_a_subscription_is_pending_until_it_is_confirmed(acme: int) -> None:
     assert not confirm(acme, contact_id)
 
     assert people.subscription(contact_id) is SubscriptionState.ACTIVE
-    assert people.told(acme) == [
+    assert people.read_history(acme) == [
         ("subscribed", "news", None, "pending"),
         ("confirmed", "news", "pending", "active"),
     ]
@@ -90,7 +90,7 @@ def test_who_left_a_list_comes_back_by_confirming_only(acme: int) -> None:
 
     assert people.subscription(contact_id) is SubscriptionState.ACTIVE
     list_id = Subscription.objects.get().list_id
-    assert people.kept(acme, list_id=list_id) == SuppressionStatus()
+    assert people.find_suppression(acme, list_id=list_id) == SuppressionStatus()
 
 
 def test_who_left_everything_comes_back_for_the_confirmed_list_alone(acme: int) -> None:
@@ -103,10 +103,10 @@ def test_who_left_everything_comes_back_for_the_confirmed_list_alone(acme: int) 
     confirm(acme, contact_id)
 
     assert people.state(contact_id) is ContactState.ACTIVE
-    assert people.kept(acme) == SuppressionStatus()
+    assert people.find_suppression(acme) == SuppressionStatus()
     assert people.subscription(contact_id) is SubscriptionState.ACTIVE
     assert people.subscription(contact_id, "offers") is SubscriptionState.UNSUBSCRIBED
-    assert people.told(acme)[-2:] == [
+    assert people.read_history(acme)[-2:] == [
         ("unsubscribed", "offers", "active", "unsubscribed"),
         ("undone", None, "unsubscribed", "active"),
     ]
@@ -120,7 +120,7 @@ def test_a_confirmation_lifts_no_complaint(acme: int) -> None:
     confirm(acme, contact_id)
 
     assert people.state(contact_id) is ContactState.UNSUBSCRIBED
-    assert people.kept(acme).reason is SuppressionReason.COMPLAINED
+    assert people.find_suppression(acme).reason is SuppressionReason.COMPLAINED
 
 
 def test_who_is_kept_back_from_a_list_cannot_ask_for_it(acme: int) -> None:
@@ -236,7 +236,7 @@ def test_preferences_are_kept_and_read_back(acme: int) -> None:
     subscription = queries.list_subscriptions(acme, contact_id=contact_id).get()
     kept = {field.name: getattr(subscription, field.name) for field in fields(Preferences)}
     assert Preferences(**kept | {"notify_on": tuple(kept["notify_on"])}) == WISHES
-    assert people.told(acme)[-1] == ("preferences_changed", "news", "active", "active")
+    assert people.read_history(acme)[-1] == ("preferences_changed", "news", "active", "active")
     assert queries.list_history(acme, contact_id=contact_id)[0].detail == (
         "notify_on, max_notifications, window_from, window_until, snooze_until, locale"
     )
@@ -255,8 +255,8 @@ def test_a_snooze_leaves_the_other_preferences_alone(acme: int) -> None:
     assert snooze()
     assert not snooze()
 
-    found = Subscription.objects.get()
-    assert (found.snooze_until, found.max_notifications) == (until, 3)
+    subscription = Subscription.objects.get()
+    assert (subscription.snooze_until, subscription.max_notifications) == (until, 3)
 
 
 @pytest.mark.parametrize(

@@ -102,10 +102,10 @@ def test_a_draft_is_listed_and_not_published(acme: int) -> None:
     draft = add(acme, SliceFields(sort_index=1))
     ready = add(acme, SliceFields(sort_index=0, is_published=True))
 
-    assert [found.id for found in articles.list_slices(acme, article_key="november")] == [
+    assert [piece.id for piece in articles.list_slices(acme, article_key="november")] == [
         *(ready, draft)
     ]
-    assert [found.id for found in articles.list_published(acme, article_key="november")] == [ready]
+    assert [piece.id for piece in articles.list_published(acme, article_key="november")] == [ready]
 
 
 def test_published_slices_make_a_letter_in_one_question(acme: int) -> None:
@@ -114,10 +114,10 @@ def test_published_slices_make_a_letter_in_one_question(acme: int) -> None:
         add(acme, replace(FULL, sort_index=number))
 
     with round_trips.counted() as asked:
-        found = articles.list_published(acme, article_key="november")
+        published = articles.list_published(acme, article_key="november")
 
     assert asked() == 1
-    letter = slices.assemble(found, ocd_ids=frozenset({OHIO}), now=NOW)
+    letter = slices.assemble(published, ocd_ids=frozenset({OHIO}), now=NOW)
     assert letter.body_md == "\n\n".join(["Body."] * 30)
 
 
@@ -136,7 +136,7 @@ def test_a_deleted_slice_is_gone(acme: int) -> None:
 
     articles.delete_slice(acme, article_key="november", slice_id=slice_id, actor="bob")
 
-    assert [found.id for found in articles.list_slices(acme, article_key="november")] == [kept]
+    assert [piece.id for piece in articles.list_slices(acme, article_key="november")] == [kept]
     with pytest.raises(SliceUnknownError, match=f"Slice {slice_id} not found"):
         articles.delete_slice(acme, article_key="november", slice_id=slice_id, actor="bob")
 
@@ -188,7 +188,7 @@ def test_charlie_meets_acmes_article_as_one_that_does_not_exist(acme: int, globe
 
     assert articles.list_articles(globex) == []
     assert articles.list_slices(acme, article_key="november") == [as_value(slice_id)]
-    assert [found.title for found in articles.list_articles(acme)] == ["November"]
+    assert [article.title for article in articles.list_articles(acme)] == ["November"]
 
 
 def test_charlies_article_of_the_same_key_gives_no_way_to_acmes_slice(
@@ -229,7 +229,7 @@ def test_an_articles_title_can_be_seen(acme: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("draft", "told"),
+    ("draft", "message"),
     [
         (SliceFields(scope_ocd_id=""), "'' is no OCD id"),
         (SliceFields(scope_ocd_id="ocd-division/country:us "), "is no OCD id"),
@@ -240,30 +240,30 @@ def test_an_articles_title_can_be_seen(acme: int) -> None:
         (SliceFields(is_headline=True, title=" \n"), "a headline needs a title or a dek"),
     ],
 )
-def test_a_slice_nobody_could_get_is_refused(acme: int, draft: SliceFields, told: str) -> None:
+def test_a_slice_nobody_could_get_is_refused(acme: int, draft: SliceFields, message: str) -> None:
     make(acme)
     slice_id = add(acme)
 
-    with pytest.raises(InvalidSliceError, match=told):
+    with pytest.raises(InvalidSliceError, match=message):
         add(acme, draft)
-    with pytest.raises(InvalidSliceError, match=told):
+    with pytest.raises(InvalidSliceError, match=message):
         change(acme, slice_id, draft)
 
     assert articles.list_slices(acme, article_key="november") == [as_value(slice_id)]
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         ("a\x00b", r"The body_md was not stored: it contains a NUL byte"),
         ("\ud800", "unpaired surrogate"),
         ("é" * 262_145, "524290 bytes as UTF-8, and a mail may have at most 524288"),
     ],
 )
-def test_a_body_that_cannot_be_kept_is_refused(acme: int, body: str, told: str) -> None:
+def test_a_body_that_cannot_be_kept_is_refused(acme: int, body: str, message: str) -> None:
     make(acme)
 
-    with pytest.raises(UnstorableTextError, match=told):
+    with pytest.raises(UnstorableTextError, match=message):
         add(acme, SliceFields(body_md=body))
 
 
@@ -273,9 +273,12 @@ def test_a_list_shows_how_many_slices_there_are(acme: int) -> None:
     add(acme)
     articles.update(acme, key="december", title="Christmas", actor="bob")
 
-    shown = [(found.key, found.title, found.slice_count) for found in articles.list_articles(acme)]
+    listed = [
+        (article.key, article.title, article.slice_count)
+        for article in articles.list_articles(acme)
+    ]
 
-    assert shown == [("december", "Christmas", 0), ("november", "November", 1)]
+    assert listed == [("december", "Christmas", 0), ("november", "November", 1)]
 
 
 def test_the_trail_says_who_changed_what(acme: int) -> None:

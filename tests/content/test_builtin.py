@@ -35,7 +35,7 @@ def open_seat(locale: str) -> Source:
     return versions.builtin_templates()["open-seat"].versions[0].text(locale)
 
 
-def written(locale: str, values: Mapping[str, str | None]) -> tuple[str, str, str]:
+def write_mail(locale: str, values: Mapping[str, str | None]) -> tuple[str, str, str]:
     """The subject, the HTML and the text of the mail that somebody gets."""
     version = versions.builtin_templates()["open-seat"].versions[0]
     script = make_script(version.text(locale), required=version.required, optional=version.optional)
@@ -74,7 +74,7 @@ def test_every_declared_variable_is_used_and_no_other(locale: str) -> None:
 
 @each_locale
 def test_the_subject_says_which_course_and_which_section(locale: str) -> None:
-    subject, _, _ = written(locale, REQUIRED)
+    subject, _, _ = write_mail(locale, REQUIRED)
 
     assert "01:198:112" in subject
     assert "05" in subject
@@ -83,13 +83,13 @@ def test_the_subject_says_which_course_and_which_section(locale: str) -> None:
 
 @each_locale
 def test_the_mail_says_everything_and_leads_to_the_page(locale: str) -> None:
-    told = REQUIRED | OPTIONAL
+    values = REQUIRED | OPTIONAL
 
-    _, html, text = written(locale, told)
+    _, html, text = write_mail(locale, values)
 
-    told["eventDetectedAt"] = "12:30 UTC"
-    assert [name for name, value in told.items() if value not in html] == []
-    assert [name for name, value in told.items() if value not in text] == []
+    values["eventDetectedAt"] = "12:30 UTC"
+    assert [name for name, value in values.items() if value not in html] == []
+    assert [name for name, value in values.items() if value not in text] == []
     assert html.count('<a href="https://courses.example/manage/7"') == 1
     assert html.count('<a href="https://courses.example/stop/7"') == 1
 
@@ -97,7 +97,7 @@ def test_the_mail_says_everything_and_leads_to_the_page(locale: str) -> None:
 @each_locale
 @pytest.mark.parametrize("nothing", [{}, dict.fromkeys(OPTIONAL, ""), dict.fromkeys(OPTIONAL)])
 def test_what_is_not_given_is_not_spoken_of(locale: str, nothing: Mapping[str, str | None]) -> None:
-    _, html, text = written(locale, {**REQUIRED, **nothing})
+    _, html, text = write_mail(locale, {**REQUIRED, **nothing})
 
     assert html.count("<a ") == 1
     assert "<p></p>" not in re.sub(" style=[^>]*", "", html)
@@ -108,10 +108,10 @@ def test_what_is_not_given_is_not_spoken_of(locale: str, nothing: Mapping[str, s
 @each_locale
 @pytest.mark.parametrize("name", REQUIRED)
 def test_without_a_required_variable_nothing_is_written(locale: str, name: str) -> None:
-    others = {known: value for known, value in REQUIRED.items() if known != name}
+    others = {other: value for other, value in REQUIRED.items() if other != name}
 
     with pytest.raises(MissingVariableError, match=name):
-        written(locale, others)
+        write_mail(locale, others)
 
 
 @each_locale
@@ -119,19 +119,19 @@ def test_a_value_is_never_more_than_a_value(locale: str) -> None:
     hostile = dict.fromkeys({*REQUIRED, *OPTIONAL}, "**<b>{{ email }}</b>")
     links = {"manageUrl": REQUIRED["manageUrl"], "unsubscribeUrl": OPTIONAL["unsubscribeUrl"]}
 
-    _, html, _ = written(locale, hostile | links)
+    _, html, _ = write_mail(locale, hostile | links)
 
     assert "<b>" not in html
     assert "**&lt;b&gt;{{ email }}&lt;/b&gt;" in html
 
 
 def test_every_file_belongs_to_a_template() -> None:
-    known = {"version.toml", *(f"{locale}.md" for locale in ("en", "pt", "ru"))}
+    names = {"version.toml", *(f"{locale}.md" for locale in ("en", "pt", "ru"))}
 
     files = [path for path in FILES.rglob("*") if path.is_file()]
 
     assert {str(path.parent.relative_to(FILES)) for path in files} == {"open-seat/v1"}
-    assert {path.name for path in files} == known
+    assert {path.name for path in files} == names
 
 
 def test_they_are_read_once() -> None:

@@ -109,7 +109,7 @@ DANGEROUS = [
 
 
 def codes(html: str) -> list[str]:
-    return [found.code for found in checks.findings(subject="Hello", html=html)]
+    return [finding.code for finding in checks.findings(subject="Hello", html=html)]
 
 
 @pytest.mark.parametrize("html", SOUND)
@@ -123,7 +123,7 @@ def test_a_hidden_program_is_found(code: str, html: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("subject", "found"),
+    ("subject", "expected"),
     [
         ("", ["subject_missing"]),
         (" \u00a0", ["subject_missing"]),
@@ -132,12 +132,12 @@ def test_a_hidden_program_is_found(code: str, html: str) -> None:
         ("x" * 151, ["subject_too_long"]),
     ],
 )
-def test_a_subject_has_1_to_150_characters(subject: str, found: list[str]) -> None:
-    assert [f.code for f in checks.findings(subject=subject, html="<p>x</p>")] == found
+def test_a_subject_has_1_to_150_characters(subject: str, expected: list[str]) -> None:
+    assert [f.code for f in checks.findings(subject=subject, html="<p>x</p>")] == expected
 
 
 @pytest.mark.parametrize(
-    ("html", "found"),
+    ("html", "expected"),
     [
         ("", ["html_missing"]),
         (" \n\t", ["html_missing"]),
@@ -148,15 +148,15 @@ def test_a_subject_has_1_to_150_characters(subject: str, found: list[str]) -> No
         ("\ud800", []),
     ],
 )
-def test_html_has_1_to_524288_bytes(html: str, found: list[str]) -> None:
-    assert codes(html) == found
+def test_html_has_1_to_524288_bytes(html: str, expected: list[str]) -> None:
+    assert codes(html) == expected
 
 
 def test_a_finding_says_where_it_is_and_what_to_do() -> None:
-    [found] = checks.findings(subject="x", html="<p>\n\n<a onclick=x>")
+    [finding] = checks.findings(subject="x", html="<p>\n\n<a onclick=x>")
 
-    assert (found.code, found.place) == ("event_handler", "html, line 3")
-    assert found.remedy.startswith("Remove")
+    assert (finding.code, finding.place) == ("event_handler", "html, line 3")
+    assert finding.remedy.startswith("Remove")
 
 
 def test_the_list_of_findings_is_short() -> None:

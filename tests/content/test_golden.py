@@ -35,13 +35,13 @@ def parsed(letter: Specimen) -> EmailMessage:
     """By a parser that takes nothing amiss; an address that is not ASCII is read as UTF-8."""
     wire = specimen.wire(letter)
     if letter.address.rpartition("@")[0].isascii():
-        found = BytesParser(policy=policy.SMTP.clone(raise_on_defect=True)).parsebytes(wire)
+        message = BytesParser(policy=policy.SMTP.clone(raise_on_defect=True)).parsebytes(wire)
     else:
-        found = Parser(policy=policy.SMTPUTF8.clone(raise_on_defect=True)).parsestr(wire.decode())
-    assert isinstance(found, EmailMessage)
-    defects = [defect for value in found.values() for defect in getattr(value, "defects", ())]
+        message = Parser(policy=policy.SMTPUTF8.clone(raise_on_defect=True)).parsestr(wire.decode())
+    assert isinstance(message, EmailMessage)
+    defects = [defect for value in message.values() for defect in getattr(value, "defects", ())]
     assert all(isinstance(defect, NonASCIILocalPartDefect) for defect in defects)
-    return found
+    return message
 
 
 def name_in(message: EmailMessage, header: str) -> str:
@@ -58,28 +58,28 @@ def name_in(message: EmailMessage, header: str) -> str:
 
 def test_the_corpus_is_large_and_varied() -> None:
     letters = [corpus.find(name) for name in corpus.NAMES]
-    said = [specimen.said(letter) for letter in letters]
+    filled = [specimen.fill_letter(letter) for letter in letters]
 
     assert len(letters) >= 40
     assert {letter.way for letter in letters} == set(Way)
     assert {styles.direction(letter.locale) for letter in letters} == {"ltr", "rtl"}
     languages = {letter.locale.partition("-")[0] for letter in letters}
     assert languages >= {"en", "ru", "pt", "ar", "he", "zh", "ja"}
-    assert 150 in {len(each.subject) for each in said if not each.subject.isascii()}
-    assert max(len(each.html.encode()) for each in said) > 100_000
+    assert 150 in {len(each.subject) for each in filled if not each.subject.isascii()}
+    assert max(len(each.html.encode()) for each in filled) > 100_000
 
 
 @each
 def test_a_letter_gives_the_bytes_of_its_golden_file(name: str) -> None:
-    file, content = files.kept(name, specimen.wire(corpus.find(name)))
+    file, content = files.pack_letter(name, specimen.wire(corpus.find(name)))
 
     assert content == (files.FOLDER / file).read_bytes()
 
 
 def test_every_golden_file_is_of_a_letter() -> None:
-    found = {path.stem for path in files.FOLDER.iterdir() if path.suffix in {".eml", ".sha256"}}
+    names = {path.stem for path in files.FOLDER.iterdir() if path.suffix in {".eml", ".sha256"}}
 
-    assert found == set(corpus.NAMES)
+    assert names == set(corpus.NAMES)
 
 
 def test_letters_that_are_made_again_give_the_same_bytes() -> None:
@@ -115,7 +115,7 @@ def test_another_process_gives_the_same_bytes(surroundings: dict[str, str]) -> N
 def test_a_mail_has_exactly_its_headers_and_in_their_order(name: str) -> None:
     letter = corpus.find(name)
 
-    found = parsed(letter)
+    message = parsed(letter)
 
     expected = ["From", "To", "Subject", "Date", "Message-ID", "X-Postledger-Id"]
     if letter.reply_to:
@@ -127,32 +127,32 @@ def test_a_mail_has_exactly_its_headers_and_in_their_order(name: str) -> None:
         expected += ["List-Id", "Feedback-ID"]
     if letter.way is Way.NOTIFICATION:
         expected.append("Auto-Submitted")
-    assert list(found.keys()) == [*expected, "Content-Type"]
+    assert list(message.keys()) == [*expected, "Content-Type"]
 
 
 @each
 def test_the_headers_say_what_the_letter_says(name: str) -> None:
     letter = corpus.find(name)
 
-    found = parsed(letter)
+    message = parsed(letter)
 
-    assert name_in(found, "To") == letter.recipient_name
-    assert name_in(found, "From") == letter.sender.name
-    assert found["To"].addresses[0].addr_spec == addresses.canonical(letter.address)
-    assert found["From"].addresses[0].addr_spec == letter.sender.address
-    assert (found["Reply-To"] or "") == letter.reply_to
-    assert found["Subject"] == specimen.said(letter).subject
-    assert found["Date"].datetime == specimen.NOON
+    assert name_in(message, "To") == letter.recipient_name
+    assert name_in(message, "From") == letter.sender.name
+    assert message["To"].addresses[0].addr_spec == addresses.canonical(letter.address)
+    assert message["From"].addresses[0].addr_spec == letter.sender.address
+    assert (message["Reply-To"] or "") == letter.reply_to
+    assert message["Subject"] == specimen.fill_letter(letter).subject
+    assert message["Date"].datetime == specimen.NOON
     delivery = DeliveryId(specimen.STREAM, 0)
-    assert found["Message-ID"] == f"<{delivery.uuid()}@acme.example>"
-    assert found["X-Postledger-Id"] == str(DeliveryId(specimen.STREAM, 0, 1).uuid())
+    assert message["Message-ID"] == f"<{delivery.uuid()}@acme.example>"
+    assert message["X-Postledger-Id"] == str(DeliveryId(specimen.STREAM, 0, 1).uuid())
 
 
 @each
 def test_the_headers_of_a_list_say_which_one_and_how_to_leave_it(name: str) -> None:
     letter = corpus.find(name)
 
-    found = parsed(letter)
+    message = parsed(letter)
 
     kind = letter.way.value
     expected = {
@@ -162,17 +162,17 @@ def test_the_headers_of_a_list_say_which_one_and_how_to_leave_it(name: str) -> N
         "Feedback-ID": f"{specimen.STREAM}:{letter.list_key}:{kind}:{specimen.WORKSPACE}",
     }
     is_listed = letter.way is not Way.TRANSACTIONAL
-    assert {header: found[header] for header in expected} == (
+    assert {header: message[header] for header in expected} == (
         expected if is_listed else dict.fromkeys(expected)
     )
     is_automatic = letter.way is Way.NOTIFICATION
-    assert found["Auto-Submitted"] == ("auto-generated" if is_automatic else None)
+    assert message["Auto-Submitted"] == ("auto-generated" if is_automatic else None)
 
 
 @each
 def test_a_mail_is_its_text_and_its_html_and_nothing_else(name: str) -> None:
     letter = corpus.find(name)
-    said = specimen.said(letter)
+    filled = specimen.fill_letter(letter)
 
     message = parsed(letter)
 
@@ -182,7 +182,7 @@ def test_a_mail_is_its_text_and_its_html_and_nothing_else(name: str) -> None:
         "text/plain",
         "text/html",
     ]
-    for part, expected in zip(parts[1:], (said.text, said.html), strict=True):
+    for part, expected in zip(parts[1:], (filled.text, filled.html), strict=True):
         assert part.keys() == ["Content-Type", "Content-Transfer-Encoding"]
         assert part.get_content_charset() == "utf-8"
         content = part.get_payload(decode=True)
@@ -207,18 +207,18 @@ def test_the_wire_is_short_lines_of_ascii(name: str) -> None:
 @each
 def test_no_liquid_is_left(name: str) -> None:
     letter = corpus.find(name)
-    said = specimen.said(letter)
+    filled = specimen.fill_letter(letter)
 
-    for text in (said.subject, said.text, said.html):
+    for text in (filled.subject, filled.text, filled.html):
         for shown in letter.shows:
-            assert shown in said.text + said.html
+            assert shown in filled.text + filled.html
             text = text.replace(shown, "").replace(escape(shown), "")  # noqa: PLW2901
         assert not re.search(r"\{\{|\{%", text)
 
 
 @each
 def test_the_html_nests_and_its_links_lead_somewhere(name: str) -> None:
-    html = specimen.said(corpus.find(name)).html
+    html = specimen.fill_letter(corpus.find(name)).html
 
     document = markup.read(html)
 
@@ -231,7 +231,7 @@ def test_the_html_nests_and_its_links_lead_somewhere(name: str) -> None:
 def test_the_html_names_its_language_and_the_way_it_is_written(name: str) -> None:
     letter = corpus.find(name)
 
-    root = markup.read(specimen.said(letter).html).root()
+    root = markup.read(specimen.fill_letter(letter).html).root()
 
     assert root["lang"] == letter.locale
     assert root.get("dir", "ltr") == styles.direction(letter.locale)
@@ -240,11 +240,11 @@ def test_the_html_names_its_language_and_the_way_it_is_written(name: str) -> Non
 @each
 def test_the_footer_ends_both_parts_of_what_people_may_leave(name: str) -> None:
     letter = corpus.find(name)
-    said = specimen.said(letter)
+    filled = specimen.fill_letter(letter)
 
     link = specimen.unsubscribe_url(letter)
 
     count = 0 if letter.way is Way.TRANSACTIONAL else 1
-    assert said.html.count(f'<p><a href="{link}">Unsubscribe</a></p>') == count
-    assert said.text.count(f"\nUnsubscribe: {link}") == count
-    assert said.text.endswith(f"\nUnsubscribe: {link}") == bool(count)
+    assert filled.html.count(f'<p><a href="{link}">Unsubscribe</a></p>') == count
+    assert filled.text.count(f"\nUnsubscribe: {link}") == count
+    assert filled.text.endswith(f"\nUnsubscribe: {link}") == bool(count)

@@ -32,10 +32,10 @@ def test_any_other_locale_is_served_by_the_fallback(asked: str) -> None:
 
 @pytest.mark.parametrize("fallback", ["", "en"])
 def test_without_a_fallback_that_is_there_the_locale_is_missing(fallback: str) -> None:
-    with pytest.raises(MissingLocaleError, match=r"'fr-CA'; it has pt-BR, ru\.") as told:
+    with pytest.raises(MissingLocaleError, match=r"'fr-CA'; it has pt-BR, ru\.") as refused:
         locales.choose("fr-CA", available=["ru", "pt-BR"], fallback=fallback)
 
-    assert told.value.code == "template_missing_locale"
+    assert refused.value.code == "template_missing_locale"
 
 
 @pytest.mark.parametrize(

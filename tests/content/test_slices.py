@@ -177,10 +177,12 @@ def test_without_a_headline_the_first_of_the_body_with_words_is_one(words: dict[
     ],
 )
 def test_without_a_title_and_a_dek_there_is_no_letter(edition: list[Slice]) -> None:
-    with pytest.raises(SubjectRequiredError, match="Give a title to a slice for everybody") as told:
+    with pytest.raises(
+        SubjectRequiredError, match="Give a title to a slice for everybody"
+    ) as refused:
         slices.assemble(edition, ocd_ids=IN_UPPER_ARLINGTON, now=NOW)
 
-    assert told.value.code == "subject_required"
+    assert refused.value.code == "subject_required"
 
 
 def test_the_body_is_ordered_by_section_then_place_then_index_then_id() -> None:

@@ -68,8 +68,8 @@ class Chosen(NamedTuple):
 def find(
     workspace_id: int, key: str = "welcome", version: int | None = None, locale: str = "en"
 ) -> Chosen:
-    found = templates.find_version(workspace_id, key=key, number=version)
-    return Chosen(found.number, found.text(locale), found.required, found.optional)
+    chosen = templates.find_version(workspace_id, key=key, number=version)
+    return Chosen(chosen.number, chosen.text(locale), chosen.required, chosen.optional)
 
 
 def test_a_text_is_found_as_it_was_written(acme: int) -> None:
@@ -164,9 +164,9 @@ def test_charlie_meets_acmes_template_as_one_that_does_not_exist(acme: int, glob
         lambda: templates.archive(globex, key="welcome", actor="charlie"),
         lambda: templates.restore(globex, key="welcome", actor="charlie"),
     ):
-        with pytest.raises(TemplateUnknownError) as told:
+        with pytest.raises(TemplateUnknownError) as refused:
             attempt()
-        assert told.value.code == "template_unknown"
+        assert refused.value.code == "template_unknown"
 
     assert "welcome" not in [facts.key for facts in templates.list_templates(globex)]
     assert find(acme).version == 1
@@ -196,10 +196,10 @@ def test_charlies_template_of_the_same_key_is_another(acme: int, globex: int) ->
 
 
 def test_every_workspace_sees_the_built_in_template(acme: int) -> None:
-    found = find(acme, "open-seat", locale="pt-BR")
+    chosen = find(acme, "open-seat", locale="pt-BR")
 
-    assert (found.version, found.text.locale) == (1, "pt")
-    assert find(acme, "open-seat", version=1, locale="pt") == found
+    assert (chosen.version, chosen.text.locale) == (1, "pt")
+    assert find(acme, "open-seat", version=1, locale="pt") == chosen
     with pytest.raises(TemplateUnknownError, match="'open-seat' has no version 2"):
         find(acme, "open-seat", version=2)
     with pytest.raises(TemplateUnknownError, match="'open-seat' has no version 0"):
@@ -224,17 +224,17 @@ def test_a_list_shows_what_can_be_found_and_what_was_archived(acme: int) -> None
     add(acme)
     make(acme, "open-seat")
 
-    def shown() -> list[tuple[str, int | None, bool, bool]]:
+    def list_facts() -> list[tuple[str, int | None, bool, bool]]:
         return [
             (facts.key, facts.newest, facts.is_builtin, facts.archived_at is not None)
             for facts in templates.list_templates(acme)
         ]
 
-    assert shown() == [("open-seat", None, False, False), ("welcome", 2, False, False)]
+    assert list_facts() == [("open-seat", None, False, False), ("welcome", 2, False, False)]
 
     templates.archive(acme, key="open-seat", actor="bob")
 
-    assert shown() == [
+    assert list_facts() == [
         ("open-seat", None, False, True),
         ("open-seat", 1, True, False),
         ("welcome", 2, False, False),
@@ -281,7 +281,7 @@ def test_a_templates_name_can_be_seen(acme: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "told"),
+    ("texts", "message"),
     [
         ([ENGLISH, replace(ENGLISH, locale="EN")], "two texts for the locale en"),
         ([replace(ENGLISH, subject=" ")], "no subject for the locale en"),
@@ -292,11 +292,11 @@ def test_a_templates_name_can_be_seen(acme: int) -> None:
     ],
 )
 def test_texts_that_could_not_be_sent_are_refused(
-    acme: int, texts: list[Source], told: str
+    acme: int, texts: list[Source], message: str
 ) -> None:
     make(acme)
 
-    with pytest.raises(InvalidVersionError, match=told):
+    with pytest.raises(InvalidVersionError, match=message):
         add(acme, *texts)
 
     assert not models.TemplateVersion.objects.exists()
@@ -372,11 +372,11 @@ def test_the_database_takes_no_other_format_and_no_number_below_1(acme: int) -> 
 def test_the_database_takes_every_format(acme: int) -> None:
     make(acme)
 
-    for known in Format:
-        body = "<mjml><mj-body></mj-body></mjml>" if known is Format.MJML else "<p>Hello.</p>"
-        add(acme, replace(ENGLISH, body=body, format=known))
+    for written_as in Format:
+        body = "<mjml><mj-body></mj-body></mjml>" if written_as is Format.MJML else "<p>Hello.</p>"
+        add(acme, replace(ENGLISH, body=body, format=written_as))
 
-        assert find(acme).text.format is known
+        assert find(acme).text.format is written_as
 
 
 def test_the_trail_says_who_changed_what(acme: int) -> None:

@@ -24,11 +24,11 @@ TESTS = [f"tests/deliveries/test_{name}.py" for name in ("work", "after_work", "
 
 def misfits() -> Iterator[str]:
     """The texts that do not occur exactly once where they are to be replaced."""
-    for one in BREAKS:
-        for change in one.changes:
-            found = (ROOT / LEDGER / change.file).read_text().count(change.old)
-            if found != 1:
-                yield f"{one.rule}: {change.file} contains {change.old!r} {found} times"
+    for broken in BREAKS:
+        for change in broken.changes:
+            count = (ROOT / LEDGER / change.file).read_text().count(change.old)
+            if count != 1:
+                yield f"{broken.rule}: {change.file} contains {change.old!r} {count} times"
 
 
 def broken_copy(one: Break, into: Path) -> None:

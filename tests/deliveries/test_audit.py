@@ -22,7 +22,10 @@ def execute(statement: str, *params: int | str) -> None:
 
 
 def findings(stream_id: int) -> list[tuple[str, int | None]]:
-    return [(found.sentence, found.position) for found in audit.audit(stream_id).discrepancies]
+    return [
+        (discrepancy.sentence, discrepancy.position)
+        for discrepancy in audit.audit(stream_id).discrepancies
+    ]
 
 
 def sent(position: int) -> entries.Entry:
@@ -173,7 +176,7 @@ def test_a_broken_rule_is_found_at_its_line(
     execute(spoil, stream)
 
     # An overlap also hides the end of the longer batch, which is found as well.
-    others = [found for found in findings(stream) if found != (sentence, position)]
+    others = [finding for finding in findings(stream) if finding != (sentence, position)]
     assert (sentence, position) in findings(stream)
     assert others == ([("it waits, but no live batch covers it", 7)] if position == 6 else [])
 

@@ -73,9 +73,9 @@ def tell_of(work: WorkFacts, stream: StreamFacts = STREAM) -> list[str]:
 
 
 def test_a_story_opens_with_who_and_when() -> None:
-    told = explain.explain_delivery(DELIVERY, STREAM, now=NOON)
+    story = explain.explain_delivery(DELIVERY, STREAM, now=NOON)
 
-    assert told[:2] == [
+    assert story[:2] == [
         "To alice@example.com, delivery 3 of campaign “News”.",
         "Planned 2026-11-15 12:00:00 UTC.",
     ]
@@ -85,19 +85,19 @@ def test_a_story_opens_with_who_and_when() -> None:
 def test_a_wait_says_since_when_why_and_what_will_move_it(reason: Reason) -> None:
     why, moved_by = EXPLANATIONS[reason].why, EXPLANATIONS[reason].moved_by
 
-    told = tell_of(replace(WORK, reason=reason))
+    story = tell_of(replace(WORK, reason=reason))
 
-    assert told == [f"It has waited since 2026-11-15 12:00:00 UTC because {why}; {moved_by}, now."]
+    assert story == [f"It has waited since 2026-11-15 12:00:00 UTC because {why}; {moved_by}, now."]
 
 
 def test_a_wait_for_later_names_the_time() -> None:
-    [told] = tell_of(replace(WORK, reason=Reason.RETRY, due_at=NOON + MINUTE))
+    [sentence] = tell_of(replace(WORK, reason=Reason.RETRY, due_at=NOON + MINUTE))
 
-    assert told.endswith("; the next attempt is made, at 2026-11-15 12:01:00 UTC.")
+    assert sentence.endswith("; the next attempt is made, at 2026-11-15 12:01:00 UTC.")
 
 
 @pytest.mark.parametrize(
-    ("is_armed", "told"),
+    ("is_armed", "sentence"),
     [
         (
             False,
@@ -116,23 +116,23 @@ def test_a_wait_for_later_names_the_time() -> None:
     ],
 )
 def test_leased_work_says_who_has_it_and_what_its_loss_would_mean(
-    *, is_armed: bool, told: str
+    *, is_armed: bool, sentence: str
 ) -> None:
     leased = replace(WORK, try_number=2, holder="w1", lease_until=NOON + MINUTE, is_armed=is_armed)
 
-    assert tell_of(leased) == [told]
+    assert tell_of(leased) == [sentence]
 
 
 def test_a_wait_without_a_batch_is_called_wrong() -> None:
-    [told] = tell(replace(DELIVERY, work=None))
+    [sentence] = tell(replace(DELIVERY, work=None))
 
-    assert told.endswith("the books are wrong. Run postledger audit.")
+    assert sentence.endswith("the books are wrong. Run postledger audit.")
 
 
 def test_a_wait_after_a_doubt_keeps_the_doubt_in_sight() -> None:
-    *_, told = tell(replace(DELIVERY, doubts=[1, 2]))
+    *_, sentence = tell(replace(DELIVERY, doubts=[1, 2]))
 
-    assert told == "Whether the provider took try 1 and 2 is not known."
+    assert sentence == "Whether the provider took try 1 and 2 is not known."
 
 
 @pytest.mark.parametrize("outcome", AttemptOutcome)
@@ -141,11 +141,11 @@ def test_every_outcome_is_told_with_its_try_and_what_the_provider_said(
 ) -> None:
     attempt = AttemptFacts(2, NOON, outcome, State.FAILED, "CODE", "The detail.")
 
-    told, _ = tell(replace(DELIVERY, history=[attempt]))
+    sentence, _ = tell(replace(DELIVERY, history=[attempt]))
 
-    assert told.startswith("2026-11-15 12:00:00 UTC, try 2: ")
-    assert "(CODE: The detail)" in told
-    assert told.endswith(".")
+    assert sentence.startswith("2026-11-15 12:00:00 UTC, try 2: ")
+    assert "(CODE: The detail)" in sentence
+    assert sentence.endswith(".")
 
 
 def test_outcomes_are_told_apart() -> None:
@@ -153,9 +153,9 @@ def test_outcomes_are_told_apart() -> None:
         AttemptFacts(1, NOON, outcome, State.WAITING, None, None) for outcome in AttemptOutcome
     ]
 
-    told = tell(replace(DELIVERY, history=attempts))[:-1]
+    sentences = tell(replace(DELIVERY, history=attempts))[:-1]
 
-    assert len(set(told)) == len(AttemptOutcome)
+    assert len(set(sentences)) == len(AttemptOutcome)
 
 
 @pytest.mark.parametrize(
@@ -172,26 +172,26 @@ def test_what_the_provider_did_not_say_is_left_out(
 ) -> None:
     attempt = AttemptFacts(1, NOON, AttemptOutcome.REFUSED, State.FAILED, code, detail)
 
-    told, _ = tell(replace(DELIVERY, history=[attempt]))
+    sentence, _ = tell(replace(DELIVERY, history=[attempt]))
 
-    assert told.endswith(tail)
+    assert sentence.endswith(tail)
 
 
 def test_a_detail_that_repeats_the_outcome_is_left_out() -> None:
     detail = "Its worker was lost while the mail was with the provider."
     attempt = AttemptFacts(1, NOON, AttemptOutcome.LEASE_LOST, State.IN_DOUBT, None, detail)
 
-    told, _ = tell(replace(DELIVERY, history=[attempt]))
+    sentence, _ = tell(replace(DELIVERY, history=[attempt]))
 
-    assert told.endswith("try 1: its worker was lost while the mail was with the provider.")
+    assert sentence.endswith("try 1: its worker was lost while the mail was with the provider.")
 
 
 def test_the_last_attempt_says_that_it_was_the_last() -> None:
     attempt = AttemptFacts(5, NOON, AttemptOutcome.TRY_LATER, State.FAILED, "BUSY", None)
 
-    told, _ = tell(replace(DELIVERY, history=[attempt]))
+    sentence, _ = tell(replace(DELIVERY, history=[attempt]))
 
-    assert told.endswith("asked to try later (BUSY); that was the last attempt.")
+    assert sentence.endswith("asked to try later (BUSY); that was the last attempt.")
 
 
 @pytest.mark.parametrize(
@@ -200,22 +200,22 @@ def test_the_last_attempt_says_that_it_was_the_last() -> None:
 def test_a_result_that_could_not_end_an_older_doubt_says_so(outcome: AttemptOutcome) -> None:
     attempt = AttemptFacts(2, NOON, outcome, State.IN_DOUBT, None, None)
 
-    told, _ = tell(replace(DELIVERY, history=[attempt]))
+    sentence, _ = tell(replace(DELIVERY, history=[attempt]))
 
-    assert told.endswith("; an earlier try is in doubt, so it stays in doubt.")
+    assert sentence.endswith("; an earlier try is in doubt, so it stays in doubt.")
 
 
 @pytest.mark.parametrize("outcome", [AttemptOutcome.IN_DOUBT, AttemptOutcome.LEASE_LOST])
 def test_a_doubtful_outcome_needs_no_more_words(outcome: AttemptOutcome) -> None:
     attempt = AttemptFacts(1, NOON, outcome, State.IN_DOUBT, None, None)
 
-    told, _ = tell(replace(DELIVERY, history=[attempt]))
+    sentence, _ = tell(replace(DELIVERY, history=[attempt]))
 
-    assert "stays" not in told
+    assert "stays" not in sentence
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "clause"),
     [
         ("proved_accepted", "evidence came that the provider took it (bob)"),
         ("proved_not_accepted", "evidence came that the provider did not take it (bob)"),
@@ -226,10 +226,10 @@ def test_a_doubtful_outcome_needs_no_more_words(outcome: AttemptOutcome) -> None
         ("open", "bob reported “open”"),
     ],
 )
-def test_an_event_says_who_did_what(kind: str, told: str) -> None:
+def test_an_event_says_who_did_what(kind: str, clause: str) -> None:
     first, _ = tell(replace(DELIVERY, history=[EventFacts(NOON, kind, "bob", 1)]))
 
-    assert first == f"2026-11-15 12:00:00 UTC, try 1: {told}."
+    assert first == f"2026-11-15 12:00:00 UTC, try 1: {clause}."
 
 
 def test_an_event_of_no_try_in_particular_names_none() -> None:
@@ -239,7 +239,7 @@ def test_an_event_of_no_try_in_particular_names_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "clause"),
     [
         (State.ACCEPTED, "It was accepted"),
         (State.FAILED, "It failed"),
@@ -249,10 +249,10 @@ def test_an_event_of_no_try_in_particular_names_none() -> None:
         (State.CANCELLED, "It was cancelled"),
     ],
 )
-def test_an_end_says_which_when_and_after_how_much(state: State, told: str) -> None:
+def test_an_end_says_which_when_and_after_how_much(state: State, clause: str) -> None:
     ended = replace(DELIVERY, state=state, settled_at=NOON, attempts=1, work=None)
 
-    assert tell(ended) == [f"{told} 2026-11-15 12:00:00 UTC, after 1 attempt."]
+    assert tell(ended) == [f"{clause} 2026-11-15 12:00:00 UTC, after 1 attempt."]
 
 
 def test_an_end_names_the_providers_id_and_the_code() -> None:
@@ -295,9 +295,9 @@ def test_a_fresh_doubt_says_until_when_it_cannot_be_sent_again() -> None:
 def test_a_hold_says_who_why_and_until_what(reason: Reason) -> None:
     held = replace(STREAM, stream_hold=Hold(reason, NOON, None, "bob", ""))
 
-    told, _ = tell(DELIVERY, held)
+    sentence, _ = tell(DELIVERY, held)
 
-    assert told == (
+    assert sentence == (
         "The stream has been held since 2026-11-15 12:00:00 UTC by bob"
         f" because {EXPLANATIONS[reason].why}, until {EXPLANATIONS[reason].moved_by}."
     )
@@ -306,9 +306,9 @@ def test_a_hold_says_who_why_and_until_what(reason: Reason) -> None:
 def test_a_hold_with_an_end_names_it() -> None:
     pause = replace(PAUSE, until=NOON + MINUTE)
 
-    told, _ = tell(DELIVERY, replace(STREAM, stream_hold=pause))
+    sentence, _ = tell(DELIVERY, replace(STREAM, stream_hold=pause))
 
-    assert told.endswith("because a person paused it, until 2026-11-15 12:01:00 UTC.")
+    assert sentence.endswith("because a person paused it, until 2026-11-15 12:01:00 UTC.")
 
 
 def test_the_widest_hold_is_told_first() -> None:
@@ -320,9 +320,9 @@ def test_the_widest_hold_is_told_first() -> None:
 
 
 def test_held_work_does_not_claim_that_a_worker_takes_it_now() -> None:
-    *_, told = tell(DELIVERY, replace(STREAM, sender_hold=BLOCK))
+    *_, sentence = tell(DELIVERY, replace(STREAM, sender_hold=BLOCK))
 
-    assert told.endswith("because it is due; it goes on when the hold ends.")
+    assert sentence.endswith("because it is due; it goes on when the hold ends.")
 
 
 @pytest.mark.parametrize("scope", ["stream_hold", "sender_hold"])
@@ -349,9 +349,9 @@ def test_a_cancelled_stream_says_what_becomes_of_the_rest() -> None:
 def test_a_stream_tells_its_books_as_a_sum() -> None:
     counts = {State.ACCEPTED: 3, State.FAILED: 0, State.IN_DOUBT: 1}
 
-    told = explain.explain_stream(STREAM, Books(6, counts), [], now=NOON)
+    story = explain.explain_stream(STREAM, Books(6, counts), [], now=NOON)
 
-    assert told == [
+    assert story == [
         "Campaign “News”, opened 2026-11-15 12:00:00 UTC.",
         "Planned 6 = 3 accepted + 1 in doubt + 2 waiting.",
         "No work is left.",
@@ -364,9 +364,9 @@ def test_a_stream_says_why_its_work_waits(reason: Reason) -> None:
     wait = WaitSummary(reason, 3, 1200, 1, NOON + MINUTE, NOON)
     why, moved_by = EXPLANATIONS[reason].why, EXPLANATIONS[reason].moved_by
 
-    *_, told = explain.explain_stream(STREAM, Books(1200, {}), [wait], now=NOON)
+    *_, sentence = explain.explain_stream(STREAM, Books(1200, {}), [wait], now=NOON)
 
-    assert told == (
+    assert sentence == (
         f"Work has waited since 2026-11-15 12:00:00 UTC because {why}"
         " (3 batches, 1200 positions, 1 batch with a worker now);"
         f" {moved_by}, from 2026-11-15 12:01:00 UTC."
@@ -376,9 +376,11 @@ def test_a_stream_says_why_its_work_waits(reason: Reason) -> None:
 def test_a_held_stream_moves_when_the_hold_ends() -> None:
     wait = WaitSummary(Reason.READY, 1, 1, 0, NOON, NOON)
 
-    *_, held, told = explain.explain_stream(
+    *_, held, waiting = explain.explain_stream(
         replace(STREAM, stream_hold=PAUSE), Books(1, {}), [wait], now=NOON
     )
 
     assert held.startswith("The stream has been held since")
-    assert told.endswith("because it is due (1 batch, 1 position); it goes on when the hold ends.")
+    assert waiting.endswith(
+        "because it is due (1 batch, 1 position); it goes on when the hold ends."
+    )

@@ -33,7 +33,7 @@ def refused(position: int) -> Entry:
     return entries.refused(position, code="550")
 
 
-def tried(stream_id: int, times: int) -> None:
+def pretend_tries(stream_id: int, times: int) -> None:
     """Makes the stream's one mail one that was tried so often and waits for its next try."""
     params = {"stream": stream_id, "times": times}
     sql.rows(
@@ -62,7 +62,7 @@ def test_a_mail_that_an_outage_kept_for_thousands_of_tries_goes_when_the_outage_
     times: int, acme: Office
 ) -> None:
     stream_id = office.stream(acme, ["one@example.com"])
-    tried(stream_id, times)
+    pretend_tries(stream_id, times)
     cast.book(stream_id, not_sent)
     cast.book(stream_id, not_sent)
 
@@ -76,7 +76,7 @@ def test_a_mail_that_an_outage_kept_for_thousands_of_tries_goes_when_the_outage_
 
 def test_a_failed_mail_goes_after_a_requeue_however_often_it_was_tried(acme: Office) -> None:
     stream_id = office.stream(acme, ["one@example.com"])
-    tried(stream_id, 4_095)
+    pretend_tries(stream_id, 4_095)
     cast.book(stream_id, refused)
     failed = undecided.find_undecided(stream_id, State.FAILED, after=-1, code=None, limit=5)
 
@@ -91,7 +91,7 @@ def test_a_failed_mail_goes_after_a_requeue_however_often_it_was_tried(acme: Off
 
 def test_a_doubt_about_a_try_with_a_large_number_ends_by_evidence_about_that_try() -> None:
     stream_id = cast.stream(mails=1)
-    tried(stream_id, 70_000)
+    pretend_tries(stream_id, 70_000)
     cast.lose(stream_id)
 
     about_another = ledger.record(stream_id, [Evidence(70_000, refused(0), "event")])
@@ -128,8 +128,8 @@ def test_after_a_million_tries_the_next_one_waits_an_hour(
 ) -> None:
     """At one try an hour the numbers last for another 1,800 years."""
     often, most_often = cast.stream(mails=1), cast.stream(mails=1)
-    tried(often, MILLION - 2)
-    tried(most_often, MILLION - 1)
+    pretend_tries(often, MILLION - 2)
+    pretend_tries(most_often, MILLION - 1)
 
     try_again(often)
     try_again(most_often)
@@ -140,7 +140,7 @@ def test_after_a_million_tries_the_next_one_waits_an_hour(
 
 def test_after_a_million_tries_a_longer_wait_stays_as_long_as_it_is() -> None:
     stream_id = cast.stream(mails=1)
-    tried(stream_id, MILLION)
+    pretend_tries(stream_id, MILLION)
 
     cast.book(stream_id, lambda at: entries.throttled(at, delay=timedelta(hours=7)))
 

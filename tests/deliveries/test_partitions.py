@@ -69,9 +69,9 @@ def test_everything_said_of_a_delivery_lies_in_its_month() -> None:
     ledger.requeue(stream_id, [SeenDelivery(position, 1)], actor="bob")
     cast.book(stream_id, sent)
 
-    found = {partition_of(stream_id, table) for table in partitions.TABLES}
+    names = {partition_of(stream_id, table) for table in partitions.TABLES}
 
-    assert found == {
+    assert names == {
         partitions.partition(table, ids.month_of(NEXT_MONTH)) for table in partitions.TABLES
     }
 
@@ -284,9 +284,9 @@ def test_the_database_counts_months_as_we_do_whatever_its_zone(moment: datetime,
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('TimeZone', %s, true)", [zone])
         cursor.execute("SELECT deliveries_month(%s)", [moment])
-        found = cursor.fetchall()
+        rows = cursor.fetchall()
 
-    assert found == [(ids.month_of(moment.astimezone(UTC)),)]
+    assert rows == [(ids.month_of(moment.astimezone(UTC)),)]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -15,7 +15,7 @@ MAIL = DeliveryId(1382979469313, 7)
 TRY = DeliveryId(1382979469313, 7, 3)
 
 
-def found(*lines: str) -> list[Mention]:
+def read_mentions(*lines: str) -> list[Mention]:
     return list(provider_logs.mentions(lines, KEYS))
 
 
@@ -23,12 +23,12 @@ def test_a_signed_reference_is_found_wherever_it_stands() -> None:
     reference = references.write(TRY.text(), 4, KEYS[0])
     event = {"eventType": "Delivery", "mail": {"tags": {"postledger_id": [reference]}}}
 
-    assert found(f"X-Postledger-Id: {reference}\r\n") == [Mention(TRY, 4)]
-    assert found(json.dumps(event)) == [Mention(TRY, 4)]
+    assert read_mentions(f"X-Postledger-Id: {reference}\r\n") == [Mention(TRY, 4)]
+    assert read_mentions(json.dumps(event)) == [Mention(TRY, 4)]
 
 
 def test_a_forged_reference_is_passed_over() -> None:
-    assert found(references.write(TRY.text(), 4, OTHER_KEYS[0])) == []
+    assert read_mentions(references.write(TRY.text(), 4, OTHER_KEYS[0])) == []
 
 
 CLEANUP = f"mx postfix/cleanup[1]: 4B21F: message-id=<{MAIL.text()}@acme.example>\n"
@@ -42,7 +42,7 @@ CLEANUP = f"mx postfix/cleanup[1]: 4B21F: message-id=<{MAIL.text()}@acme.example
     ],
 )
 def test_a_message_id_that_postfix_queued_is_found(line: str) -> None:
-    assert found(CLEANUP, line) == [Mention(MAIL, None)]
+    assert read_mentions(CLEANUP, line) == [Mention(MAIL, None)]
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_a_message_id_that_postfix_queued_is_found(line: str) -> None:
     ],
 )
 def test_a_message_id_that_postfix_did_not_queue_proves_nothing(line: str) -> None:
-    assert found(CLEANUP, line) == []
+    assert read_mentions(CLEANUP, line) == []
 
 
 def test_a_mail_that_the_provider_could_not_render_was_not_taken() -> None:
     reference = references.write(TRY.text(), 4, KEYS[0])
 
-    assert found(json.dumps({"eventType": "Rendering Failure", "id": reference})) == []
+    assert read_mentions(json.dumps({"eventType": "Rendering Failure", "id": reference})) == []
 
 
 def test_other_text_mentions_nothing() -> None:
-    assert found("message-id=<1234@example.com>", MAIL.text(), "x" * 2_000_000) == []
+    assert read_mentions("message-id=<1234@example.com>", MAIL.text(), "x" * 2_000_000) == []

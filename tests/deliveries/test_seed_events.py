@@ -24,7 +24,7 @@ PROVIDER_KINDS = ["delivered", "open", "click", "bounce", "spamreport", "unsubsc
 
 
 @pytest.mark.parametrize(
-    ("result", "told"),
+    ("result", "expected"),
     [
         (views.sent, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"]),
         (views.refused, ["RECEIVED", "VALIDATED", "SENT_ATTEMPT", "FAILED"]),
@@ -37,17 +37,17 @@ PROVIDER_KINDS = ["delivered", "open", "click", "bounce", "spamreport", "unsubsc
     ],
 )
 def test_a_result_is_told_as_the_steps_that_led_to_it(
-    result: Callable[[int], Entry], told: list[str]
+    result: Callable[[int], Entry], expected: list[str]
 ) -> None:
     stream_id = cast.stream(mails=1)
 
     cast.book(stream_id, result)
 
-    assert views.events(stream_id) == told
+    assert views.events(stream_id) == expected
 
 
 @pytest.mark.parametrize(
-    ("verdict", "told"),
+    ("verdict", "expected"),
     [
         (views.invalid, ["RECEIVED", "VALIDATION_FAILED", "FAILED"]),
         (views.suppressed, ["RECEIVED", "SUPPRESSED"]),
@@ -55,12 +55,14 @@ def test_a_result_is_told_as_the_steps_that_led_to_it(
         (entries.expired, ["RECEIVED", "EXPIRED"]),
     ],
 )
-def test_a_verdict_was_never_handed_over(verdict: Callable[[int], Entry], told: list[str]) -> None:
+def test_a_verdict_was_never_handed_over(
+    verdict: Callable[[int], Entry], expected: list[str]
+) -> None:
     stream_id = cast.stream(mails=1)
 
     cast.judge(stream_id, verdict)
 
-    assert views.events(stream_id) == told
+    assert views.events(stream_id) == expected
 
 
 def test_a_mail_that_waits_has_no_events_yet() -> None:

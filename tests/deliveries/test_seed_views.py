@@ -45,9 +45,9 @@ COLUMNS = {
 def test_a_view_has_the_columns_it_stands_for_and_then_its_key(view: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {view} LIMIT 0")
-        found = [column.name for column in cursor.description or []]
+        columns = [column.name for column in cursor.description or []]
 
-    assert found == COLUMNS[view]
+    assert columns == COLUMNS[view]
 
 
 def test_a_transactional_mail_is_told_from_its_own_body() -> None:
@@ -159,9 +159,9 @@ def test_every_state_has_a_status() -> None:
             "SELECT state, delivery_status(state, 0) FROM unnest(%s::text[]) AS state",
             [[state.value for state in State]],
         )
-        found = dict(cursor.fetchall())
+        statuses = dict(cursor.fetchall())
 
-    assert found == {
+    assert statuses == {
         **{state.value: state.upper() for state in State},
         "waiting": "RECEIVED",
         "accepted": "SENT",

@@ -54,8 +54,8 @@ class Office:
         if not self.journal.exists():
             return []
         lines = [line.split(" ", 1) for line in self.journal.read_text().splitlines()]
-        found = [(DeliveryId.parse(id_), address) for id_, address in lines]
-        return [(id_, address) for id_, address in found if id_ is not None]
+        hand_overs = [(DeliveryId.parse(id_), address) for id_, address in lines]
+        return [(id_, address) for id_, address in hand_overs if id_ is not None]
 
     def taken_from(self, stream_id: int) -> list[int]:
         """The positions of a stream that were taken, each as often as it was."""
@@ -184,36 +184,36 @@ def waiting(*stream_ids: int) -> int:
 def counts(stream_id: int) -> dict[State, int]:
     """The stream's books without the zeros, after a recount that found nothing wrong."""
     audited = audit.audit(stream_id)
-    assert [str(found) for found in audited.discrepancies] == []
+    assert [str(discrepancy) for discrepancy in audited.discrepancies] == []
     books = audited.books
-    found = {**books.counts, State.WAITING: books.waiting}
-    return {state: count for state, count in found.items() if count}
+    booked = {**books.counts, State.WAITING: books.waiting}
+    return {state: count for state, count in booked.items() if count}
 
 
 def states(stream_id: int) -> dict[str, State]:
     """The state of each address of a stream."""
-    found = sql.rows(
+    rows = sql.rows(
         "SELECT address, state FROM deliveries_delivery WHERE stream_id = %(stream)s",
         {"stream": stream_id},
     )
-    return {address: State(state) for address, state in found}
+    return {address: State(state) for address, state in rows}
 
 
 def attempts(stream_id: int) -> dict[str, int]:
-    found = sql.rows(
+    rows = sql.rows(
         "SELECT address, attempts FROM deliveries_delivery WHERE stream_id = %(stream)s",
         {"stream": stream_id},
     )
-    return {address: count for address, count in found}  # noqa: C416  rows are of any type
+    return {address: count for address, count in rows}  # noqa: C416  rows are of any type
 
 
 def details(stream_id: int) -> set[tuple[str, str | None, str | None]]:
     """What is kept of the attempts: outcome, code and detail."""
-    found = sql.rows(
+    rows = sql.rows(
         "SELECT outcome, code, detail FROM deliveries_attempt WHERE stream_id = %(stream)s",
         {"stream": stream_id},
     )
-    return {(outcome, code, detail) for outcome, code, detail in found}
+    return {(outcome, code, detail) for outcome, code, detail in rows}
 
 
 def sent_once(office: Office, stream_id: int) -> bool:
@@ -232,12 +232,12 @@ def end_sender_holds() -> None:
 
 def backends() -> list[int]:
     """The other connections to this database, whoever has them."""
-    found = sql.rows(
+    rows = sql.rows(
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
         " AND pid <> pg_backend_pid() AND backend_type = 'client backend'",
         {},
     )
-    return [pid for (pid,) in found]
+    return [pid for (pid,) in rows]
 
 
 def terminate_backends() -> None:
@@ -288,11 +288,11 @@ def of_sender(office: Office, sender_id: int) -> Office:
 
 
 def leases(stream_id: int) -> list[int]:
-    found = sql.rows(
+    rows = sql.rows(
         "SELECT lease FROM deliveries_batch WHERE stream_id = %(stream)s AND lease IS NOT NULL",
         {"stream": stream_id},
     )
-    return [lease for (lease,) in found]
+    return [lease for (lease,) in rows]
 
 
 def is_leased(stream_id: int) -> bool:

@@ -75,11 +75,13 @@ def test_only_completed_exchanges_count_as_attempts() -> None:
 
 
 def test_the_delay_has_the_policys_jitter() -> None:
-    told = Answer(AT, 0, TryLater("451", "x"), duration_ms=1)
+    answer = Answer(AT, 0, TryLater("451", "x"), duration_ms=1)
 
-    found = [answers.book_answer(told, policy=POLICY, chance=chance).delay for chance in (0.0, 1.0)]
+    delays = [
+        answers.book_answer(answer, policy=POLICY, chance=chance).delay for chance in (0.0, 1.0)
+    ]
 
-    assert found == [timedelta(seconds=5), timedelta(seconds=15)]
+    assert delays == [timedelta(seconds=5), timedelta(seconds=15)]
 
 
 BLOCKED, SLOWER = SenderBlocked("535", "key"), Throttled("fast")

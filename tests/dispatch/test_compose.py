@@ -86,30 +86,30 @@ def read(content: object) -> EmailMessage:
 
 
 def test_a_mail_has_the_headers_it_needs() -> None:
-    found = single(FULL)
+    message = single(FULL)
 
-    assert str(found["From"]) == "Acme Nëws <news@acme.example>"
-    assert str(found["To"]) == "Alice Ärmel <alice@example.com>"
-    assert str(found["Reply-To"]) == "desk@acme.example"
-    assert str(found["Subject"]) == "Grüße"
-    assert str(found["X-Campaign"]) == "spring"
-    assert str(found["List-Unsubscribe"]) == "<https://acme.example/u>"
-    assert found["Date"].datetime == NOON
+    assert str(message["From"]) == "Acme Nëws <news@acme.example>"
+    assert str(message["To"]) == "Alice Ärmel <alice@example.com>"
+    assert str(message["Reply-To"]) == "desk@acme.example"
+    assert str(message["Subject"]) == "Grüße"
+    assert str(message["X-Campaign"]) == "spring"
+    assert str(message["List-Unsubscribe"]) == "<https://acme.example/u>"
+    assert message["Date"].datetime == NOON
 
 
 def test_a_mail_without_extras_has_no_empty_headers() -> None:
-    found = single(PLAIN)
+    message = single(PLAIN)
 
-    assert str(found["To"]) == "alice@example.com"
-    assert found["Reply-To"] is None
+    assert str(message["To"]) == "alice@example.com"
+    assert message["Reply-To"] is None
 
 
 @pytest.mark.parametrize("try_number", [1, 2, 4000])
 def test_the_message_id_is_that_of_the_mail_and_our_own_that_of_the_try(try_number: int) -> None:
-    found = single(PLAIN, try_number=try_number)
+    message = single(PLAIN, try_number=try_number)
 
-    assert str(found["Message-ID"]) == f"<{DeliveryId(STREAM, 0).uuid()}@acme.example>"
-    assert str(found["X-Postledger-Id"]) == str(DeliveryId(STREAM, 0, try_number).uuid())
+    assert str(message["Message-ID"]) == f"<{DeliveryId(STREAM, 0).uuid()}@acme.example>"
+    assert str(message["X-Postledger-Id"]) == str(DeliveryId(STREAM, 0, try_number).uuid())
 
 
 def test_the_envelope_bears_the_try_the_addresses_and_the_request() -> None:
@@ -124,23 +124,26 @@ def test_the_envelope_bears_the_try_the_addresses_and_the_request() -> None:
 
 
 def test_text_html_and_attachments_arrive_as_they_were_given() -> None:
-    found = single(FULL)
+    message = single(FULL)
 
-    text, html = found.get_body(("plain",)), found.get_body(("html",))
+    text, html = message.get_body(("plain",)), message.get_body(("html",))
     assert text is not None
     assert html is not None
     assert text.get_content().strip() == FULL.text
     assert html.get_content().strip() == FULL.html
     assert [
         (part.get_filename(), part.get_content_type(), part.get_payload(decode=True))
-        for part in found.iter_attachments()
-    ] == [(one.filename, one.content_type, one.content) for one in FULL.attachments]
+        for part in message.iter_attachments()
+    ] == [
+        (attachment.filename, attachment.content_type, attachment.content)
+        for attachment in FULL.attachments
+    ]
 
 
 def test_a_mail_without_text_is_html_alone() -> None:
-    found = single(Body(subject="Hello", html="<p>Hi.</p>"))
+    message = single(Body(subject="Hello", html="<p>Hi.</p>"))
 
-    assert found.get_content_type() == "text/html"
+    assert message.get_content_type() == "text/html"
 
 
 @pytest.mark.parametrize(
@@ -159,10 +162,10 @@ def test_a_mail_without_text_is_html_alone() -> None:
 def test_bad_content_ends_the_mail_and_says_how_to_mend_it(
     place: int, body: Body, remedy: str
 ) -> None:
-    found = draft(recipients("alice@example.com"), {place: body})
+    composed = draft(recipients("alice@example.com"), {place: body})
 
-    [verdict] = found.verdicts
-    assert not found.mails
+    [verdict] = composed.verdicts
+    assert not composed.mails
     assert (verdict.position, verdict.outcome) == (0, AttemptOutcome.INVALID)
     assert verdict.code == gates.INVALID_TEMPLATE
     assert remedy in (verdict.detail or "")
@@ -185,35 +188,35 @@ def test_bad_content_ends_the_mail_and_says_how_to_mend_it(
 def test_what_would_smuggle_a_header_in_ends_the_mail(place: int, extra: dict[str, object]) -> None:
     given = {"subject": "Hello", "html": "<p>x</p>", **extra}
 
-    found = draft(recipients("alice@example.com"), {place: Body(**given)})  # type: ignore[arg-type]
+    composed = draft(recipients("alice@example.com"), {place: Body(**given)})  # type: ignore[arg-type]
 
-    assert not found.mails
-    assert [verdict.code for verdict in found.verdicts] == [gates.INVALID_PAYLOAD]
+    assert not composed.mails
+    assert [verdict.code for verdict in composed.verdicts] == [gates.INVALID_PAYLOAD]
 
 
 def test_a_mail_whose_content_is_not_there_ends() -> None:
-    found = draft(recipients("alice@example.com"), {})
+    composed = draft(recipients("alice@example.com"), {})
 
-    assert [verdict.code for verdict in found.verdicts] == [gates.OUTBOX_NOT_FOUND]
+    assert [verdict.code for verdict in composed.verdicts] == [gates.OUTBOX_NOT_FOUND]
 
 
 def test_bad_shared_content_ends_every_mail_with_the_same_words() -> None:
-    found = draft(
+    composed = draft(
         recipients("a@example.com", "b@example.com", "c@example.com"),
         {shared_position(0): Body("", "")},
     )
 
-    assert [verdict.position for verdict in found.verdicts] == [0, 1, 2]
-    assert len({verdict.detail for verdict in found.verdicts}) == 1
+    assert [verdict.position for verdict in composed.verdicts] == [0, 1, 2]
+    assert len({verdict.detail for verdict in composed.verdicts}) == 1
 
 
 def test_one_mail_that_must_not_go_leaves_the_others() -> None:
     to = recipients("a@example.com", "b@example.com", "nobody", "c@example.com")
 
-    found = draft(to, {shared_position(0): PLAIN}, suppressed={"b@example.com": "bounced"})
+    composed = draft(to, {shared_position(0): PLAIN}, suppressed={"b@example.com": "bounced"})
 
-    assert [mail.message.recipient for mail in found.mails] == ["a@example.com", "c@example.com"]
-    assert [(one.position, one.code) for one in found.verdicts] == [
+    assert [mail.message.recipient for mail in composed.mails] == ["a@example.com", "c@example.com"]
+    assert [(verdict.position, verdict.code) for verdict in composed.verdicts] == [
         (1, "bounced"),
         (2, gates.INVALID_EMAIL),
     ]
@@ -228,11 +231,11 @@ def test_each_mail_bears_the_try_of_its_own_batch() -> None:
     to = [Recipient(at, f"r{at}@example.com", None, None, 0) for at in (0, 4, 5, 8, 20)]
 
     composer = Composer(facts(StreamKind.CAMPAIGN), SENDER, NOON, sign=str)
-    found = composer.compose(
+    composed = composer.compose(
         windows, RoundInput(to, {shared_position(0): PLAIN}, Standings({}, {}))
     )
 
-    assert [mail.try_number for mail in found.mails] == [1, 1, 3, 3, 7]
+    assert [mail.try_number for mail in composed.mails] == [1, 1, 3, 3, 7]
 
 
 @pytest.mark.parametrize("body", [PLAIN, FULL])

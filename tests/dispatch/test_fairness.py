@@ -123,9 +123,9 @@ def test_one_workspace_never_takes_all_places(tmp_path: Path) -> None:
 
 
 def _stream(message: OutgoingMessage) -> int:
-    found = DeliveryId.parse(message.id)
-    assert found is not None
-    return found.stream_id
+    delivery_id = DeliveryId.parse(message.id)
+    assert delivery_id is not None
+    return delivery_id.stream_id
 
 
 def has_looked(dispatcher: Dispatcher) -> bool:

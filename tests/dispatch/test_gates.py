@@ -55,11 +55,11 @@ def test_a_mail_that_nothing_speaks_against_goes(who: Recipient, standings: Stan
 def test_a_mail_that_must_not_go_gets_its_reason(
     who: Recipient, standings: Standings, outcome: AttemptOutcome, code: str
 ) -> None:
-    found = gates.find_verdict(who, standings)
+    verdict = gates.find_verdict(who, standings)
 
-    assert found is not None
-    assert (found.position, found.outcome, found.code) == (AT, outcome, code)
-    assert found.state is (
+    assert verdict is not None
+    assert (verdict.position, verdict.outcome, verdict.code) == (AT, outcome, code)
+    assert verdict.state is (
         State.SUPPRESSED if outcome is AttemptOutcome.SUPPRESSED else State.FAILED
     )
 
@@ -67,10 +67,10 @@ def test_a_mail_that_must_not_go_gets_its_reason(
 def test_a_mail_that_one_person_needs_does_not_go_to_a_contact_who_was_forgotten() -> None:
     standings = replace(FORGOTTEN, purpose=Purpose.SERVICE)
 
-    found = gates.find_verdict(recipient(contact_id=7), standings)
+    verdict = gates.find_verdict(recipient(contact_id=7), standings)
 
-    assert found is not None
-    assert (found.state, found.code) == (State.FAILED, gates.RECIPIENT_NOT_FOUND)
+    assert verdict is not None
+    assert (verdict.state, verdict.code) == (State.FAILED, gates.RECIPIENT_NOT_FOUND)
 
 
 @pytest.mark.parametrize("reason", list(SuppressionReason))
@@ -81,14 +81,14 @@ def test_mail_to_many_obeys_every_no_and_service_mail_all_but_a_leaving(
     """Who left the newsletter still gets a way back into the account."""
     standings = Standings({"alice@example.com": reason.value}, {}, purpose=purpose)
 
-    found = gates.find_verdict(recipient(), standings)
+    verdict = gates.find_verdict(recipient(), standings)
 
     is_for_service = purpose is Purpose.SERVICE
     if is_for_service and reason is SuppressionReason.UNSUBSCRIBED:
-        assert found is None
+        assert verdict is None
     else:
-        assert found is not None
-        assert (found.outcome, found.code) == (AttemptOutcome.SUPPRESSED, reason.value)
+        assert verdict is not None
+        assert (verdict.outcome, verdict.code) == (AttemptOutcome.SUPPRESSED, reason.value)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_a_contacts_state_counts_even_where_its_address_is_not_suppressed(
         (news, of_news),
         (replace(news, purpose=Purpose.SERVICE), of_service),
     ):
-        found = gates.find_verdict(recipient(contact_id=7), standings)
-        assert (found and found.code) == code
+        verdict = gates.find_verdict(recipient(contact_id=7), standings)
+        assert (verdict and verdict.code) == code
         assert gates.find_verdict(recipient(), standings) is None
 
 
@@ -127,9 +127,9 @@ def test_mail_of_a_list_goes_to_its_active_subscribers(
 ) -> None:
     standings = replace(ALICE, subscriptions={7: state})
 
-    found = gates.find_verdict(recipient(contact_id=7), standings)
+    verdict = gates.find_verdict(recipient(contact_id=7), standings)
 
-    assert (found and found.outcome, found and found.code) == (outcome, code)
+    assert (verdict and verdict.outcome, verdict and verdict.code) == (outcome, code)
     service = replace(standings, purpose=Purpose.SERVICE)
     assert gates.find_verdict(recipient(contact_id=7), service) is None
 
@@ -147,10 +147,10 @@ def test_an_address_that_left_the_list_gets_none_of_its_mail_without_a_contact_e
 ) -> None:
     standings = replace(NOBODY, left={"alice@example.com": reason.value})
 
-    found = gates.find_verdict(recipient("Alice@example.com"), standings)
+    verdict = gates.find_verdict(recipient("Alice@example.com"), standings)
 
-    assert found is not None
-    assert (found.state, found.code) == (State.SUPPRESSED, code)
+    assert verdict is not None
+    assert (verdict.state, verdict.code) == (State.SUPPRESSED, code)
 
 
 def test_of_several_reasons_the_widest_is_given() -> None:
@@ -165,9 +165,9 @@ def test_of_several_reasons_the_widest_is_given() -> None:
     of_subscription = replace(of_list, left={})
 
     codes = [
-        found.code
+        verdict.code
         for standings in (everything, of_contact, of_list, of_subscription)
-        if (found := gates.find_verdict(recipient(contact_id=7), standings))
+        if (verdict := gates.find_verdict(recipient(contact_id=7), standings))
     ]
 
     assert codes == ["bounced", "unsubscribed", "list_unsubscribed", "list_paused"]

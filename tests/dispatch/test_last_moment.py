@@ -106,8 +106,8 @@ def test_who_leaves_everything_after_planning_gets_service_mail_only(tmp_path: P
     streams = {kind: office.stream(acme, kind=kind) for kind in StreamKind}
     for kind, stream in streams.items():
         body = office.BODY if kind is StreamKind.TRANSACTIONAL else None
-        known = NewDelivery("alice@example.com", contact_id=alice, body=body)
-        ledger.enqueue(stream, [known, NewDelivery("Alice@example.com", body=body)])
+        to_contact = NewDelivery("alice@example.com", contact_id=alice, body=body)
+        ledger.enqueue(stream, [to_contact, NewDelivery("Alice@example.com", body=body)])
 
     leave(acme, "alice@example.com", "general")
     office.send_all(*streams.values())

@@ -80,9 +80,9 @@ def draft(
 def read(mail: ComposedMail) -> EmailMessage:
     assert isinstance(mail.message.content, bytes)
     parser = BytesParser(policy=policy.SMTP.clone(raise_on_defect=True))
-    found = parser.parsebytes(mail.message.content)
-    assert isinstance(found, EmailMessage)
-    return found
+    message = parser.parsebytes(mail.message.content)
+    assert isinstance(message, EmailMessage)
+    return message
 
 
 ALICE = Recipient(0, "alice@example.com", None, {"name": "Алиса", "vip": True}, 0)
@@ -144,12 +144,12 @@ def test_who_lacks_a_value_gets_no_mail_and_the_others_get_theirs() -> None:
     letter = Letter(Script("a", "<p>{{ code }}</p>", "{{ code }}", required=("code",)))
     with_code = Recipient(1, "bob@example.com", None, {"code": "7"}, 0)
 
-    found = draft(ALICE, with_code, letter=letter)
+    composed = draft(ALICE, with_code, letter=letter)
 
-    [verdict] = found.verdicts
+    [verdict] = composed.verdicts
     assert (verdict.position, verdict.code) == (0, "template_missing_variable")
     assert verdict.detail == "The variable code has no value. Give it one, and send again."
-    assert [mail.position for mail in found.mails] == [1]
+    assert [mail.position for mail in composed.mails] == [1]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\t", "\u2028"])
@@ -165,19 +165,19 @@ def test_a_line_end_in_a_name_costs_nobody_a_mail(end: str) -> None:
 def test_no_value_adds_a_header(name: str) -> None:
     expected = set(read(draft(ALICE).mails[0]).keys())
 
-    found = draft(Recipient(0, "alice@example.com", None, {"name": name}, 0))
+    composed = draft(Recipient(0, "alice@example.com", None, {"name": name}, 0))
 
-    assert all(set(read(mail).keys()) == expected for mail in found.mails)
-    assert len(found.mails) + len(found.verdicts) == 1
+    assert all(set(read(mail).keys()) == expected for mail in composed.mails)
+    assert len(composed.mails) + len(composed.verdicts) == 1
 
 
 @pytest.fixture
 def acme(tmp_path: Path, settings: LazySettings, transactional_db: None) -> office.Office:
     settings.UNSUBSCRIBE_SECRET = SECRET.decode()
-    found = office.open_office(tmp_path)
+    opened = office.open_office(tmp_path)
     organisation = Organisation("Acme", "1 Main Street", "https://acme.example/u")
-    workspaces.set_organisation(found.workspace_id, organisation, actor="alice")
-    return found
+    workspaces.set_organisation(opened.workspace_id, organisation, actor="alice")
+    return opened
 
 
 def planned(acme: office.Office, *lines: NewDelivery) -> int:
@@ -215,18 +215,18 @@ def test_where_nobody_could_leave_the_sender_is_held_and_nobody_fails(
     settings.UNSUBSCRIBE_SECRET = ""
 
     with office.dispatching():
-        office.until(lambda: _held(stream) is not None)
+        office.until(lambda: _find_hold(stream) is not None)
 
-    held = _held(stream)
+    held = _find_hold(stream)
     assert held
     assert held.reason is Reason.SENDER_BLOCKED
     assert "UNSUBSCRIBE_SECRET" in held.detail
     assert office.counts(stream) == {State.WAITING: 2}
 
 
-def _held(stream_id: int) -> Hold | None:
-    found = deliveries.find_stream(stream_id)
-    return found.sender_hold if found else None
+def _find_hold(stream_id: int) -> Hold | None:
+    stream = deliveries.find_stream(stream_id)
+    return stream.sender_hold if stream else None
 
 
 def test_a_letter_that_is_gone_fails_its_mails_with_a_reason(acme: office.Office) -> None:
@@ -297,17 +297,17 @@ def test_an_unforeseen_error_in_what_all_mails_share_fails_nobody() -> None:
 def test_a_provider_that_takes_no_mime_gets_the_parts_of_the_same_mail() -> None:
     [mail] = draft(ALICE, form=Form.PARTS).mails
     [message] = map(read, draft(ALICE).mails)
-    found = mail.message.content
+    content = mail.message.content
 
-    assert isinstance(found, Parts)
+    assert isinstance(content, Parts)
     html, text = parts(message)
-    assert (found.html.strip(), found.text.strip()) == (html.strip(), text.strip())
-    assert found.subject == message["Subject"]
-    assert (found.sender, found.to.name) == (Mailbox("news@acme.example", "Acme"), "Алиса")
-    assert found.to.address == mail.message.recipient == "alice@example.com"
-    for name, value in found.headers.items():
+    assert (content.html.strip(), content.text.strip()) == (html.strip(), text.strip())
+    assert content.subject == message["Subject"]
+    assert (content.sender, content.to.name) == (Mailbox("news@acme.example", "Acme"), "Алиса")
+    assert content.to.address == mail.message.recipient == "alice@example.com"
+    for name, value in content.headers.items():
         assert message[name] == value
-    assert {"List-Id", "List-Unsubscribe", "List-Unsubscribe-Post"} <= found.headers.keys()
+    assert {"List-Id", "List-Unsubscribe", "List-Unsubscribe-Post"} <= content.headers.keys()
 
 
 def test_a_mail_that_must_not_go_is_refused_in_either_form() -> None:

@@ -35,16 +35,16 @@ LEASE = timedelta(seconds=60)
 
 def sender_hold(stream_id: int) -> tuple[Reason, bool] | None:
     """The reason of the sender's hold in force, and whether it has an end."""
-    found = queries.find_stream(stream_id)
-    assert found is not None
-    hold = found.sender_hold
+    stream = queries.find_stream(stream_id)
+    assert stream is not None
+    hold = stream.sender_hold
     return None if hold is None else (hold.reason, hold.until is not None)
 
 
 def facts(stream_id: int) -> StreamFacts:
-    found = queries.find_stream(stream_id)
-    assert found is not None
-    return found
+    stream = queries.find_stream(stream_id)
+    assert stream is not None
+    return stream
 
 
 @asynccontextmanager

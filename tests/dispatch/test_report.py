@@ -58,7 +58,7 @@ MAIL = ComposedMail(
 def test_an_answer_that_is_no_acceptance_is_logged_with_its_code_and_category(
     outcome: Outcome, code: str, category: str
 ) -> None:
-    line = logged(outcome)
+    line = log_answer(outcome)
 
     assert (line["event"], line["code"], line["category"]) == ("mail not taken", code, category)
     assert (line["request_id"], line["attempt"], line["duration_ms"]) == ("r-1", 1, 250)
@@ -67,16 +67,16 @@ def test_an_answer_that_is_no_acceptance_is_logged_with_its_code_and_category(
 def test_the_providers_own_code_is_logged_beside_ours() -> None:
     outcome = Refused("SES_MESSAGE_REJECTED", "no", original_code="MessageRejected")
 
-    assert logged(outcome)["original_code"] == "MessageRejected"
+    assert log_answer(outcome)["original_code"] == "MessageRejected"
 
 
 def test_an_acceptance_has_neither_code_nor_category() -> None:
-    line = logged(Accepted("m1"))
+    line = log_answer(Accepted("m1"))
 
     assert (line["event"], line["code"], line["category"]) == ("mail handed over", None, None)
 
 
-def logged(outcome: Outcome) -> dict[str, object]:
+def log_answer(outcome: Outcome) -> dict[str, object]:
     policy = Policy(attempts=3, delays=(10, 20))
     entry = answers.book_answer(Answer(0, 0, outcome, 250), policy=policy, chance=0.5)
     with capture_logs() as lines:

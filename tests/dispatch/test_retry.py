@@ -19,8 +19,8 @@ def seconds(
     policy: Policy, attempts: int, *, chance: float = MIDDLE, retry_after: float | None = None
 ) -> float | None:
     asked = None if retry_after is None else timedelta(seconds=retry_after)
-    found = retry.delay(policy, attempts=attempts, retry_after=asked, chance=chance)
-    return None if found is None else found.total_seconds()
+    delay = retry.delay(policy, attempts=attempts, retry_after=asked, chance=chance)
+    return None if delay is None else delay.total_seconds()
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_jitter_reaches_its_bounds(chance: float, expected: float) -> None:
 def test_jitter_never_leaves_its_bounds(attempts: int, chance: float) -> None:
     plain = GATEWAY.delays[attempts - 1]
 
-    found = seconds(GATEWAY, attempts, chance=chance)
+    delay = seconds(GATEWAY, attempts, chance=chance)
 
-    assert found is not None
-    assert plain * 0.75 - 1e-6 <= found <= plain * 1.25 + 1e-6
+    assert delay is not None
+    assert plain * 0.75 - 1e-6 <= delay <= plain * 1.25 + 1e-6
 
 
 @pytest.mark.parametrize(

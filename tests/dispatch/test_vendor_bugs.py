@@ -63,10 +63,10 @@ async def saying_it_twice(window: Sequence[OutgoingMessage], deadline: float) ->
 
 
 def _waiting(message: OutgoingMessage) -> int:
-    found = DeliveryId.parse(message.id)
-    assert found is not None
+    delivery_id = DeliveryId.parse(message.id)
+    assert delivery_id is not None
     with office.own_connection():
-        return office.waiting(found.stream_id)
+        return office.waiting(delivery_id.stream_id)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_what_one_answer_says_costs_no_other_answer(answer: Outcome, tmp_path: P
         if held is not None and held.until is not None:
             holds.append(held.until - held.since)
             office.end_sender_holds()
-        return len(accepted(stream)) >= 299
+        return len(list_accepted(stream)) >= 299
 
     holds: list[timedelta] = []
     with vendors.registered(script):
@@ -227,7 +227,7 @@ def test_what_one_answer_says_costs_no_other_answer(answer: Outcome, tmp_path: P
     assert all(length <= timedelta(hours=1) for length in holds)
 
 
-def accepted(stream_id: int) -> list[str]:
+def list_accepted(stream_id: int) -> list[str]:
     states = office.states(stream_id)
     return [address for address, state in states.items() if state is State.ACCEPTED]
 

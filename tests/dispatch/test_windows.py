@@ -13,14 +13,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PEOPLE = [f"slow+{number}@example.com" for number in range(120)]
 
 
-def armed(stream_id: int) -> list[int]:
+def read_armed_windows(stream_id: int) -> list[int]:
     """How many mails each armed window of a stream has."""
-    found = sql.rows(
+    rows = sql.rows(
         "SELECT armed_to - lo FROM deliveries_batch"
         " WHERE stream_id = %(stream)s AND armed_to IS NOT NULL",
         {"stream": stream_id},
     )
-    return [size for (size,) in found]
+    return [size for (size,) in rows]
 
 
 def test_at_most_fifty_mails_of_a_batch_are_with_the_provider(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_at_most_fifty_mails_of_a_batch_are_with_the_provider(tmp_path: Path) ->
     seen: set[int] = set()
 
     def is_done() -> bool:
-        seen.update(armed(stream_id))
+        seen.update(read_armed_windows(stream_id))
         return not office.waiting(stream_id)
 
     with office.dispatching() as dispatcher:

@@ -25,19 +25,21 @@ def redis() -> Iterator[Redis]:
     client.close()
 
 
-def opened(*, folder: Path | None = None, redis_url: str = "", name: str = "w1") -> TokenWitness:
+def open_witness(
+    *, folder: Path | None = None, redis_url: str = "", name: str = "w1"
+) -> TokenWitness:
     witness = TokenWitness(redis_url=redis_url, folder=folder, name=name)
     witness.name_database(DATABASE, DATABASE)
     return witness
 
 
 def test_a_token_is_remembered_by_the_next_worker(tmp_path: Path) -> None:
-    first = opened(folder=tmp_path)
+    first = open_witness(folder=tmp_path)
     first.raise_to(41, 1)
     first.raise_to(42, 1)
     first.close()
 
-    second = opened(folder=tmp_path, name="w2")
+    second = open_witness(folder=tmp_path, name="w2")
 
     assert second.read().token == 42
     assert second.read().at is not None
@@ -46,7 +48,7 @@ def test_a_token_is_remembered_by_the_next_worker(tmp_path: Path) -> None:
 
 
 def test_the_file_of_a_living_worker_stays(tmp_path: Path) -> None:
-    first, second = opened(folder=tmp_path), opened(folder=tmp_path, name="w2")
+    first, second = open_witness(folder=tmp_path), open_witness(folder=tmp_path, name="w2")
     first.raise_to(9, 1)
 
     assert second.read().token == 9
@@ -56,19 +58,19 @@ def test_the_file_of_a_living_worker_stays(tmp_path: Path) -> None:
 
 def test_redis_keeps_the_highest_of_all_workers(redis: Redis) -> None:
     url = settings.REDIS_URL
-    first, second = opened(redis_url=url), opened(redis_url=url, name="w2")
+    first, second = open_witness(redis_url=url), open_witness(redis_url=url, name="w2")
 
-    told = [first.raise_to(5, 1), second.raise_to(9, 1), first.raise_to(6, 1)]
+    tokens = [first.raise_to(5, 1), second.raise_to(9, 1), first.raise_to(6, 1)]
 
-    assert told == [5, 9, 9]
+    assert tokens == [5, 9, 9]
     assert first.read().token == 9
     first.close()
     second.close()
 
 
 def test_a_redis_that_is_away_or_empty_says_nothing(redis: Redis, tmp_path: Path) -> None:
-    away = opened(redis_url=DEAD, folder=tmp_path)
-    empty = opened(redis_url=settings.REDIS_URL)
+    away = open_witness(redis_url=DEAD, folder=tmp_path)
+    empty = open_witness(redis_url=settings.REDIS_URL)
 
     assert away.raise_to(8, 1) == 0
     assert away.read().token == 8  # its file still knows
@@ -80,7 +82,7 @@ def test_a_redis_that_is_away_or_empty_says_nothing(redis: Redis, tmp_path: Path
 def test_databases_that_share_a_redis_and_a_folder_are_kept_apart(
     redis: Redis, tmp_path: Path
 ) -> None:
-    first = opened(redis_url=settings.REDIS_URL, folder=tmp_path)
+    first = open_witness(redis_url=settings.REDIS_URL, folder=tmp_path)
     first.raise_to(100, 1)
     first.name_database(Identity(7_000_000_001, 1, 999_999_999), DATABASE)
 
@@ -91,7 +93,7 @@ def test_databases_that_share_a_redis_and_a_folder_are_kept_apart(
 def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    witness = opened(folder=tmp_path / "file")
+    witness = open_witness(folder=tmp_path / "file")
 
     assert witness.raise_to(3, 1) == 0
     assert witness.read().token == 0
@@ -104,7 +106,7 @@ def test_copies_of_a_ledger_share_the_numbers_of_their_epochs(
 ) -> None:
     """H3: a dump that was restored twice began the same epoch twice, with the same ids."""
     url = settings.REDIS_URL if url == "redis" else url
-    first = opened(redis_url=url, folder=tmp_path)
+    first = open_witness(redis_url=url, folder=tmp_path)
     first.raise_epoch(5)
 
     copy = TokenWitness(redis_url=url, folder=tmp_path)

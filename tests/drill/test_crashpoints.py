@@ -15,9 +15,9 @@ REACHED = re.compile(r"crashpoints\.reached\(Point\.(\w+)(?:, [\w.]+)?\)")
 
 
 def test_every_point_is_one_place_in_the_code() -> None:
-    found = [name for path in PACKAGE.rglob("*.py") for name in REACHED.findall(path.read_text())]
+    names = [name for path in PACKAGE.rglob("*.py") for name in REACHED.findall(path.read_text())]
 
-    assert sorted(found) == sorted(point.name for point in Point)
+    assert sorted(names) == sorted(point.name for point in Point)
 
 
 PROGRAM = """

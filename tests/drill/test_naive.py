@@ -37,12 +37,12 @@ class Server:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    there = Server(free_port(), tmp_path / "journal", tmp_path / "mood")
-    there.journal.touch()
-    command = [sys.executable, "-m", "postledger.cli.drill.smtp_server", str(there.port)]
-    process = subprocess.Popen([*command, str(there.journal), "0", str(there.mood)])
-    until(lambda: is_open(there.port), seconds=PATIENCE)
-    yield there
+    smtp = Server(free_port(), tmp_path / "journal", tmp_path / "mood")
+    smtp.journal.touch()
+    command = [sys.executable, "-m", "postledger.cli.drill.smtp_server", str(smtp.port)]
+    process = subprocess.Popen([*command, str(smtp.journal), "0", str(smtp.mood)])
+    until(lambda: is_open(smtp.port), seconds=PATIENCE)
+    yield smtp
     process.kill()
     process.wait()
 
@@ -126,8 +126,8 @@ def _running(kind: str, books: Path, server: Server) -> Iterator[None]:
 
 def _verdict(books: Path, server: Server) -> tuple[set[Rule], Figures]:
     records = Records(journal=evidence.journal(server.lines()), ledger=naive.ledger(books))
-    found = {violation.rule for violation in oracle.violations(records)}
-    return found, oracle.figures(records)
+    rules = {violation.rule for violation in oracle.violations(records)}
+    return rules, oracle.figures(records)
 
 
 def _states(books: Path) -> set[str]:

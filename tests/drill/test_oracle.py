@@ -291,9 +291,9 @@ def test_the_figures_count_what_is_lost_once() -> None:
 def test_a_half_written_line_of_the_journal_counts_as_nothing() -> None:
     try_ = DeliveryId(7, 0, 2).text()
 
-    found = evidence.journal([f"{try_} a1@x.example 12.5\n", "nonsense x 1\n", f"{try_} a1@x"])
+    hand_overs = evidence.journal([f"{try_} a1@x.example 12.5\n", "nonsense x 1\n", f"{try_} a1@x"])
 
-    assert found == [Taken(ONE, 2, "a1@x.example", datetime.fromtimestamp(12.5, UTC))]
+    assert hand_overs == [Taken(ONE, 2, "a1@x.example", datetime.fromtimestamp(12.5, UTC))]
 
 
 def test_a_line_of_the_server_says_who_is_named_inside_and_what_was_answered() -> None:
@@ -321,9 +321,9 @@ def test_a_secret_or_a_whole_address_in_a_log_is_found_and_not_repeated(tmp_path
     log = tmp_path / "worker.log"
     log.write_text("r***@x.example\nto r12@x.example\npassword hunter2\n")
 
-    found = evidence.leaks([log], secrets=["hunter2", ""], domain="x.example")
+    leaks = evidence.leaks([log], secrets=["hunter2", ""], domain="x.example")
 
-    assert found == [f"worker.log:{n} has a secret or a full address" for n in (2, 3)]
+    assert leaks == [f"worker.log:{n} has a secret or a full address" for n in (2, 3)]
 
 
 @pytest.mark.django_db
@@ -349,11 +349,11 @@ def test_a_found_violation_tells_the_story_of_the_mail() -> None:
     )
 
     [violation] = oracle.violations(records)
-    told = evidence.describe(violation, records.journal, now=datetime.now(UTC))
+    story = evidence.describe(violation, records.journal, now=datetime.now(UTC))
 
-    assert told[0].startswith("VIOLATED: ")
-    assert "twice" in told[0] or "2 times" in told[0]
-    assert any("accepted" in line for line in told[1:-2])
-    assert [line.strip() for line in told[-2:]] == [
+    assert story[0].startswith("VIOLATED: ")
+    assert "twice" in story[0] or "2 times" in story[0]
+    assert any("accepted" in line for line in story[1:-2])
+    assert [line.strip() for line in story[-2:]] == [
         "journal: try 1 taken for r0@example.com at 2026-11-15 00:00:00+00:00"
     ] * 2

@@ -63,15 +63,15 @@ def test_what_is_taken_is_written_down_with_the_recipients_that_its_bytes_name(
 
 
 def test_an_address_decides_what_is_said_to_it(client: smtplib.SMTP, tmp_path: Path) -> None:
-    told = ["refuse+r1", "later+r2", "soon+2+r3", "soon+2+r3", "soon+2+r3", "hide+r4"]
+    words = ["refuse+r1", "later+r2", "soon+2+r3", "soon+2+r3", "soon+2+r3", "hide+r4"]
 
-    codes = [send(client, f"{word}@drill.example") for word in told]
+    codes = [send(client, f"{word}@drill.example") for word in words]
 
     assert codes == [550, 451, 451, 451, 250, 550]
-    seen = evidence.exchanges(lines(tmp_path))
-    assert [exchange.code for exchange in seen] == codes
+    exchanges = evidence.exchanges(lines(tmp_path))
+    assert [exchange.code for exchange in exchanges] == codes
     assert len(evidence.journal(lines(tmp_path))) == 1
-    assert evidence.refused(seen) == {"refuse+r1@drill.example", "hide+r4@drill.example"}
+    assert evidence.refused(exchanges) == {"refuse+r1@drill.example", "hide+r4@drill.example"}
 
 
 @pytest.mark.parametrize(("mood", "code"), [("throttle", 450), ("busy", 421), ("block", 554)])

@@ -160,9 +160,9 @@ class FakeNotion:
         if page_id not in self.pages:
             raise _missing("page", page_id)
         page = self.pages[page_id]
-        known = page["properties"]
-        assert isinstance(known, dict)
-        known.update(_written(body, known))
+        properties = page["properties"]
+        assert isinstance(properties, dict)
+        properties.update(_check_properties(body, properties))
         return page
 
     def create(self, body: Json) -> Json:
@@ -171,9 +171,9 @@ class FakeNotion:
         source = self.data_sources.get(str(parent.get("data_source_id")))
         if source is None:
             raise _missing("data source", str(parent.get("data_source_id")))
-        known = source["properties"]
-        assert isinstance(known, dict)
-        written = _written(body, known)
+        properties = source["properties"]
+        assert isinstance(properties, dict)
+        written = _check_properties(body, properties)
         self.before_create()
         page_id = self._new_id()
         self.pages[page_id] = _page(page_id, parent) | {"properties": written}
@@ -193,10 +193,10 @@ class FakeNotion:
         match body.get("filter"):
             case {"property": str(name), "title": {"equals": str(title)}}:
                 rows = self.rows(data_source_id)
-                found = [row for row in rows if text_of(row["properties"], name) == title]
+                matching = [row for row in rows if text_of(row["properties"], name) == title]
             case _:
                 raise ApiError(400, "validation_error", "The filter is not valid.")
-        listed = {"results": found[: int(str(body.get("page_size", MOST_RESULTS)))]}
+        listed = {"results": matching[: int(str(body.get("page_size", MOST_RESULTS)))]}
         return {"object": "list", **listed, "next_cursor": None, "has_more": False}
 
     def _new_id(self) -> str:
@@ -276,15 +276,15 @@ def _page(page_id: str, parent: Json) -> Json:
     }
 
 
-def _written(body: Json, known: dict[str, Json]) -> Json:
+def _check_properties(body: Json, schema: dict[str, Json]) -> Json:
     given = body.get("properties")
     assert isinstance(given, dict)
     for name, value in given.items():
-        if name not in known or known[name]["type"] not in value:
+        if name not in schema or schema[name]["type"] not in value:
             message = f"{name} is not a property that exists, or has another type."
             raise ApiError(400, "validation_error", message)
     return {
-        name: {"id": known[name]["id"], "type": known[name]["type"], **value}
+        name: {"id": schema[name]["id"], "type": schema[name]["type"], **value}
         for name, value in given.items()
     }
 
@@ -340,29 +340,29 @@ class Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         return Seen(self.command, parts.path, query, headers, body)
 
-    def _check(self, seen: Seen) -> None:
-        if seen.headers.get("authorization") != f"Bearer {self.notion.token}":
+    def _check(self, request: Seen) -> None:
+        if request.headers.get("authorization") != f"Bearer {self.notion.token}":
             raise ApiError(401, "unauthorized", "API token is invalid.")
-        if "notion-version" not in seen.headers:
+        if "notion-version" not in request.headers:
             raise ApiError(400, "missing_version", "Notion-Version header should be defined.")
 
-    def _answer(self, seen: Seen) -> Json:
+    def _answer(self, request: Seen) -> Json:
         fake = self.notion
-        if seen.method == "POST" and seen.path == "/v1/pages":
-            return fake.create(seen.body)
-        if found := re.fullmatch(f"/v1/data_sources/{_ID}/query", seen.path):
-            return fake.query(found[1], seen.body)
-        if found := re.fullmatch(f"/v1/blocks/{_ID}/children", seen.path):
-            size = int(seen.query.get("page_size", MOST_RESULTS))
-            return fake.children(found[1], start=seen.query.get("start_cursor", ""), size=size)
-        if not (found := re.fullmatch(f"/v1/(pages|databases|data_sources)/{_ID}", seen.path)):
+        if request.method == "POST" and request.path == "/v1/pages":
+            return fake.create(request.body)
+        if match := re.fullmatch(f"/v1/data_sources/{_ID}/query", request.path):
+            return fake.query(match[1], request.body)
+        if match := re.fullmatch(f"/v1/blocks/{_ID}/children", request.path):
+            size = int(request.query.get("page_size", MOST_RESULTS))
+            return fake.children(match[1], start=request.query.get("start_cursor", ""), size=size)
+        if not (match := re.fullmatch(f"/v1/(pages|databases|data_sources)/{_ID}", request.path)):
             raise ApiError(400, "invalid_request_url", "Invalid request URL.")
-        if seen.method == "PATCH":
-            return fake.update(found[2], seen.body)
-        kept: dict[str, Json] = getattr(fake, found[1])
-        if found[2] not in kept:
-            raise _missing(found[1].removesuffix("s"), found[2])
-        return kept[found[2]]
+        if request.method == "PATCH":
+            return fake.update(match[2], request.body)
+        kept: dict[str, Json] = getattr(fake, match[1])
+        if match[2] not in kept:
+            raise _missing(match[1].removesuffix("s"), match[2])
+        return kept[match[2]]
 
     def _send_fault(self, fault: Fault) -> None:
         time.sleep(fault.stall)
@@ -384,9 +384,9 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _send_file(self, seen: Seen) -> None:
-        file = self.notion.files.get(seen.path.removeprefix("/files/"))
-        if file is None or self.notion.is_expired(seen.query.get("X-Amz-Signature", "")):
+    def _send_file(self, request: Seen) -> None:
+        file = self.notion.files.get(request.path.removeprefix("/files/"))
+        if file is None or self.notion.is_expired(request.query.get("X-Amz-Signature", "")):
             self._send(403, b"<Code>AccessDenied</Code>", "application/xml", {})
         elif file.location is not None:
             self._send(302, b"", "text/html", {"Location": file.location})

@@ -110,15 +110,15 @@ class FakePostgrest:
         )
 
     def row(self, email: str) -> dict[str, Any]:
-        found = self.database.execute(
+        fetched = self.database.execute(
             "SELECT to_jsonb(s) FROM subscribers AS s WHERE email = %s", [email]
         ).fetchone()
-        assert found is not None
-        row: dict[str, Any] = found[0]
+        assert fetched is not None
+        row: dict[str, Any] = fetched[0]
         return row
 
-    def asked(self, method: str) -> list[Seen]:
-        return [seen for seen in self.requests if seen.method == method]
+    def list_requests(self, method: str) -> list[Seen]:
+        return [request for request in self.requests if request.method == method]
 
     def select(self, query: Mapping[str, str], *, first: int, last: int | None) -> list[Any]:
         limit = min(int(query.get("limit", self.max_rows)), self.max_rows)
@@ -129,7 +129,7 @@ class FakePostgrest:
             "SELECT coalesce(jsonb_agg(to_jsonb(found)), '[]')"
             " FROM (SELECT {} FROM subscribers {} {} OFFSET {} LIMIT {}) AS found"
         ).format(_columns(query), where, _order(query), first, limit)
-        return self._answered(statement, values)
+        return self._read_rows(statement, values)
 
     def update(self, query: Mapping[str, str], body: Mapping[str, object]) -> list[Any]:
         where, values = _where(query)
@@ -140,17 +140,17 @@ class FakePostgrest:
             "WITH found AS (UPDATE subscribers SET {} {} RETURNING {})"
             " SELECT coalesce(jsonb_agg(to_jsonb(found)), '[]') FROM found"
         ).format(changes, where, _columns(query))
-        return self._answered(statement, [*body.values(), *values])
+        return self._read_rows(statement, [*body.values(), *values])
 
-    def _answered(self, statement: sql.Composed, values: list[object]) -> list[Any]:
+    def _read_rows(self, statement: sql.Composed, values: list[object]) -> list[Any]:
         try:
             with self.lock:
                 row = self.database.execute(statement, values).fetchone()
         except psycopg.Error as error:
             raise ApiError(400, error.sqlstate or "", str(error)) from None
         assert row is not None
-        found: list[Any] = row[0]
-        return found
+        rows: list[Any] = row[0]
+        return rows
 
 
 def _columns(query: Mapping[str, str]) -> sql.Composable:
@@ -237,16 +237,16 @@ class Handler(BaseHTTPRequestHandler):
             message = "Could not find the table in the schema cache"
             raise ApiError(404, "PGRST205", message)
 
-    def _answer(self, seen: Seen) -> None:
-        if seen.method == "PATCH":
-            found = self.fake.update(seen.query, seen.body)
-            is_shown = "return=representation" in seen.headers.get("prefer", "")
-            self._send(200 if is_shown else 204, json.dumps(found).encode() if is_shown else b"")
+    def _answer(self, request: Seen) -> None:
+        if request.method == "PATCH":
+            rows = self.fake.update(request.query, request.body)
+            is_shown = "return=representation" in request.headers.get("prefer", "")
+            self._send(200 if is_shown else 204, json.dumps(rows).encode() if is_shown else b"")
             return
-        first, _, last = seen.headers.get("range", "0-").partition("-")
-        found = self.fake.select(seen.query, first=int(first), last=int(last) if last else None)
-        span = f"{first}-{int(first) + len(found) - 1}" if found else "*"
-        self._send(200, json.dumps(found).encode(), {"Content-Range": f"{span}/*"})
+        first, _, last = request.headers.get("range", "0-").partition("-")
+        rows = self.fake.select(request.query, first=int(first), last=int(last) if last else None)
+        span = f"{first}-{int(first) + len(rows) - 1}" if rows else "*"
+        self._send(200, json.dumps(rows).encode(), {"Content-Range": f"{span}/*"})
 
     def _send_fault(self, fault: Fault) -> None:
         time.sleep(fault.stall)

@@ -40,27 +40,27 @@ def installation(folder: Path, fake: notion.FakeNotion) -> AbstractContextManage
 @pytest.mark.parametrize("guide", GUIDES)
 def test_every_command_of_a_guide_does_what_it_says(guide: str, tmp_path: Path) -> None:
     with notion.running() as fake, installation(tmp_path, fake) as installed:
-        environment = _prepared(installed, fake, tmp_path)
+        environment = _prepare_environment(installed, fake, tmp_path)
         if guide in SENDING:
             installed.worker("--beat")
-        told, is_problem = "", False
+        output, is_problem = "", False
         for kind, text in BLOCK.findall((DOCS / f"guides/{guide}.md").read_text()):
             match kind:
                 case "sh":
-                    assert not is_problem, told
-                    told = _run(text, environment, tmp_path)
-                    is_problem = "urn:postledger:problem" in told
+                    assert not is_problem, output
+                    output = _run(text, environment, tmp_path)
+                    is_problem = "urn:postledger:problem" in output
                 case "json":
-                    assert _is_part(json.loads(text), json.loads(told)), told
+                    assert _is_part(json.loads(text), json.loads(output)), output
                     is_problem = is_problem and "status" not in text
                 case "text":
-                    assert text.strip() in told
+                    assert text.strip() in output
                 case _:
                     pytest.fail(f"a block of kind {kind!r} is not run")
-        assert not is_problem, told
+        assert not is_problem, output
 
 
-def _prepared(
+def _prepare_environment(
     installed: rig.Installation, fake: notion.FakeNotion, folder: Path
 ) -> Mapping[str, str]:
     owner = stage.sender("default")
@@ -99,13 +99,13 @@ def _run(command: str, environment: Mapping[str, str], folder: Path) -> str:
     return done.stdout
 
 
-def _is_part(expected: object, found: object) -> bool:
+def _is_part(expected: object, actual: object) -> bool:
     """Whether everything that is expected was found; there may be more."""
-    if isinstance(expected, dict) and isinstance(found, dict):
+    if isinstance(expected, dict) and isinstance(actual, dict):
         return all(
-            name in found and _is_part(value, found[name]) for name, value in expected.items()
+            name in actual and _is_part(value, actual[name]) for name, value in expected.items()
         )
-    return expected == found
+    return expected == actual
 
 
 def test_every_tag_and_filter_stands_on_the_page_about_liquid() -> None:

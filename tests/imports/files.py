@@ -11,13 +11,13 @@ from postledger.imports.records import ImportProgress
 NOTHING: Mapping[str, str] = {}
 
 
-def made(folder: Path, content: str | bytes, name: str = "people.csv") -> Path:
+def write_file(folder: Path, content: str | bytes, name: str = "people.csv") -> Path:
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
 
-def imported(
+def import_file(
     workspace_id: int,
     path: Path,
     *,
@@ -32,10 +32,12 @@ def imported(
 
 def problems(workspace_id: int, done: ImportProgress) -> list[tuple[int, str]]:
     """The rows that have a problem, and in which column."""
-    return [(one.row, one.column) for one in records.read_problems(workspace_id, done.id)]
+    return [
+        (problem.row, problem.column) for problem in records.read_problems(workspace_id, done.id)
+    ]
 
 
-def previewed(
+def preview_file(
     workspace_id: int,
     path: Path,
     *,
@@ -43,7 +45,7 @@ def previewed(
     mapping: Mapping[str, str] = NOTHING,
 ) -> tuple[ImportPreview, list[RowProblem]]:
     kept: list[RowProblem] = []
-    found = preview.preview_import(
+    summary = preview.preview_import(
         workspace_id,
         path,
         mapping=mapping,
@@ -51,4 +53,4 @@ def previewed(
         report=lambda _: None,
         keep=kept.extend,
     )
-    return found, kept
+    return summary, kept

@@ -20,15 +20,15 @@ MAP = ("--map", "E-Mail Adresse=email")
 
 def test_an_import_says_what_came_of_the_rows(acme: int, tmp_path: Path) -> None:
     people.news(acme)
-    path = files.made(tmp_path, CONTENT)
+    path = files.write_file(tmp_path, CONTENT)
     errors = tmp_path / "errors.csv"
 
-    told = command_line.run(
+    output = command_line.run(
         "contacts", "import", str(path), "acme", "--list", "news", *MAP, "--errors", str(errors)
     )
 
     number = Import.objects.get().pk
-    assert told == [
+    assert output == [
         (
             f"Import {number} is finished: 2 rows = 1 new + 0 changed + 0 unchanged"
             " + 0 duplicates + 1 refused + 0 blank"
@@ -49,14 +49,14 @@ def test_an_import_says_what_came_of_the_rows(acme: int, tmp_path: Path) -> None
 
 
 def test_a_dry_run_shows_the_difference_and_leaves_everything(acme: int, tmp_path: Path) -> None:
-    path = files.made(tmp_path, CONTENT)
+    path = files.write_file(tmp_path, CONTENT)
     errors = tmp_path / "errors.csv"
 
-    told = command_line.run(
+    output = command_line.run(
         "contacts", "import", str(path), "acme", *MAP, "--dry-run", "--errors", str(errors)
     )
 
-    assert told == [
+    assert output == [
         "Nothing was changed. 2 rows, read as utf-8:",
         "  column E-Mail Adresse is email",
         "  column Name is name",
@@ -92,7 +92,7 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(
     part: str,
 ) -> None:
     people.news(globex)
-    files.made(tmp_path, CONTENT)
+    files.write_file(tmp_path, CONTENT)
     monkeypatch.chdir(tmp_path)
 
     assert part in command_line.refusal("contacts", *arguments)

@@ -22,21 +22,21 @@ def _die(_: ImportProgress) -> None:
     raise _DiedError
 
 
-def _repeated(*addresses: str) -> dict[int, int]:
+def _find_repeats(*addresses: str) -> dict[int, int]:
     """The rows that repeat an address, each with the row that has it first."""
     staging.forget_addresses()
-    return _staged(list(enumerate(addresses, 2)))
+    return _stage_rows(list(enumerate(addresses, 2)))
 
 
-def _staged(rows: list[tuple[int, str]]) -> dict[int, int]:
+def _stage_rows(rows: list[tuple[int, str]]) -> dict[int, int]:
     lines = [f"{row}\t{address}\t\t\t\t\t\t{{}}\t\n" for row, address in rows]
     problems = staging.stage_rows(map_columns(["email"], {}), lines)
     return {row.row: int(row.problem.split()[1]) for row in problems}
 
 
 def test_capitals_make_no_difference_as_the_database_sees_them() -> None:
-    assert _repeated("r1@x.org", "R1@x.org", "r2@x.org", "R2@X.org") == {3: 2, 5: 4}
-    assert _repeated("ж@x.org", "Ж@x.org", "straße@x.org", "strasse@x.org") == {3: 2}
+    assert _find_repeats("r1@x.org", "R1@x.org", "r2@x.org", "R2@X.org") == {3: 2, 5: 4}
+    assert _find_repeats("ж@x.org", "Ж@x.org", "straße@x.org", "strasse@x.org") == {3: 2}
 
 
 def test_every_repeated_address_of_many_is_found() -> None:
@@ -53,14 +53,16 @@ def test_every_repeated_address_of_many_is_found() -> None:
     repeated: dict[int, int] = {}
     for begin in range(0, len(numbers), 7_000):
         chunk = enumerate(numbers[begin : begin + 7_000], begin + 2)
-        repeated |= _staged([(row, f"r{number}@x.org") for row, number in chunk])
+        repeated |= _stage_rows([(row, f"r{number}@x.org") for row, number in chunk])
 
     assert repeated == expected
 
 
 def test_whoever_resumes_knows_the_addresses_before(acme: int, tmp_path: Path) -> None:
     rows = "".join(f"r{n}@example.com,{n}\n" for n in range(10_000))
-    path = files.made(tmp_path, f"email,name\n{rows}R5@example.com,late\nnew@example.com,new\n")
+    path = files.write_file(
+        tmp_path, f"email,name\n{rows}R5@example.com,late\nnew@example.com,new\n"
+    )
     import_id = running.start_import(acme, path, mapping={}, actor="alice")
     with pytest.raises(_DiedError):
         running.run_import(acme, path, import_id=import_id, report=_die)
@@ -70,5 +72,5 @@ def test_whoever_resumes_knows_the_addresses_before(acme: int, tmp_path: Path) -
 
     assert (done.created, done.duplicates) == (10_001, 1)
     assert Contact.objects.get(address="r5@example.com").name == "5"
-    [told] = records.read_problems(acme, import_id)
-    assert (told.row, told.problem.split(" has ")[0]) == (10_002, "Row 7")
+    [problem] = records.read_problems(acme, import_id)
+    assert (problem.row, problem.problem.split(" has ")[0]) == (10_002, "Row 7")

@@ -44,9 +44,9 @@ def test_encodings_and_delimiters_are_found_out(
     acme: int, tmp_path: Path, encoding: str, bom: bytes, name: str, delimiter: str
 ) -> None:
     text = f'email{delimiter}name{delimiter}city\r\nr1@example.com{delimiter}"{name}"\r\n'
-    path = files.made(tmp_path, bom + text.encode(encoding))
+    path = files.write_file(tmp_path, bom + text.encode(encoding))
 
-    files.imported(acme, path)
+    files.import_file(acme, path)
 
     contact = Contact.objects.get()
     assert (contact.address, contact.name) == ("r1@example.com", name)
@@ -58,7 +58,7 @@ def test_every_row_can_be_read_from_the_byte_at_which_it_begins(
 ) -> None:
     text = "email,note\n" + "".join(f'r{n}@x.org,"Я{n}\r\nы"\n' for n in range(20))
     bom = codecs.BOM_UTF16_LE if encoding == "utf-16-le" else b""
-    path = files.made(tmp_path, bom + text.encode(encoding))
+    path = files.write_file(tmp_path, bom + text.encode(encoding))
     shape = reading.survey_file(path).dialect
 
     with path.open("rb") as file:
@@ -77,7 +77,7 @@ def test_a_chunk_ends_when_it_is_large_and_for_everybody_at_the_same_row(
 ) -> None:
     bom = codecs.BOM_UTF16_LE if encoding == "utf-16-le" else b""
     wide = "".join(f'r{n}@x.org,"{"x" * (n * 37 % 9_000)}\nы"\n' for n in range(2_000))
-    path = files.made(tmp_path, bom + f"email,note\n{wide}".encode(encoding))
+    path = files.write_file(tmp_path, bom + f"email,note\n{wide}".encode(encoding))
     seen = reading.survey_file(path)
 
     with path.open("rb") as file:
@@ -106,9 +106,11 @@ print(reading.survey_file(Path(sys.argv[1])).row_count)
 
 @pytest.mark.parametrize("cell", [b"x" * 5_000, b"ab," * 1_700, b'"a\n",' * 800])
 def test_a_file_of_wide_rows_is_read_before_memory_grows(tmp_path: Path, cell: bytes) -> None:
-    path = files.made(tmp_path, b"email,note\n" + (b"r1@example.com," + cell + b"\n") * 10_000)
+    path = files.write_file(
+        tmp_path, b"email,note\n" + (b"r1@example.com," + cell + b"\n") * 10_000
+    )
 
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", _SURVEY, str(path)],
         capture_output=True,
         text=True,
@@ -116,24 +118,24 @@ def test_a_file_of_wide_rows_is_read_before_memory_grows(tmp_path: Path, cell: b
         check=False,
     )
 
-    assert told.stdout == "10000\n", told.stderr
+    assert process.stdout == "10000\n", process.stderr
 
 
 def test_a_row_that_is_far_too_wide_is_a_problem_of_that_row(acme: int, tmp_path: Path) -> None:
-    path = files.made(tmp_path, HEADER + b"r1@x.org" + b",ab" * 300_000 + b"\nr2@x.org,Bob\n")
+    path = files.write_file(tmp_path, HEADER + b"r1@x.org" + b",ab" * 300_000 + b"\nr2@x.org,Bob\n")
 
-    done = files.imported(acme, path)
+    done = files.import_file(acme, path)
 
     assert (done.created, done.refused) == (1, 1)
-    [told] = records.read_problems(acme, done.id)
-    assert (told.row, "300001 cells" in told.problem) == (2, True)
+    [problem] = records.read_problems(acme, done.id)
+    assert (problem.row, "300001 cells" in problem.problem) == (2, True)
 
 
 def test_an_import_of_wide_rows_is_resumed_after_the_last_chunk_that_counts(
     acme: int, tmp_path: Path
 ) -> None:
     wide = "".join(f"r{n}@example.com,{'x' * 4_000}\n" for n in range(1_200))
-    path = files.made(tmp_path, f"email,note\n{wide}")
+    path = files.write_file(tmp_path, f"email,note\n{wide}")
     import_id = running.start_import(acme, path, mapping={"note": "-"}, actor="alice")
     stops = []
 
@@ -189,7 +191,7 @@ def test_a_bomb_is_refused_before_anything_is_imported(
     acme: int, tmp_path: Path, content: bytes
 ) -> None:
     with pytest.raises(RefusedError) as refused:
-        files.imported(acme, files.made(tmp_path, content))
+        files.import_file(acme, files.write_file(tmp_path, content))
 
     assert str(refused.value).count(". ") >= 1
     assert not Import.objects.exists()
@@ -198,7 +200,7 @@ def test_a_bomb_is_refused_before_anything_is_imported(
 
 def test_a_file_that_is_not_there_is_refused(acme: int, tmp_path: Path) -> None:
     with pytest.raises(FileRefusedError, match="No such file"):
-        files.imported(acme, tmp_path / "nothing.csv")
+        files.import_file(acme, tmp_path / "nothing.csv")
 
 
 def _mutated(source: bytes, chance: random.Random) -> bytes:
@@ -240,7 +242,7 @@ def test_a_thousand_damaged_files_are_imported_as_counted_or_refused(
         content = _mutated(SOURCE.encode(chance.choice(encodings)), chance)
         before = Contact.objects.count()
         try:
-            done = files.imported(acme, files.made(tmp_path, content))
+            done = files.import_file(acme, files.write_file(tmp_path, content))
         except RefusedError:
             expected = before
         else:

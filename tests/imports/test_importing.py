@@ -27,7 +27,7 @@ ROWS = (
 
 
 def test_every_column_arrives_where_it_belongs(acme: int, tmp_path: Path) -> None:
-    done = files.imported(acme, files.made(tmp_path, ROWS))
+    done = files.import_file(acme, files.write_file(tmp_path, ROWS))
 
     ann, other = Contact.objects.filter(workspace_id=acme).order_by("pk")
     assert (ann.address, ann.name, ann.from_name) == (R1, "Ann Lee", "The Herald")
@@ -42,9 +42,9 @@ def test_every_column_arrives_where_it_belongs(acme: int, tmp_path: Path) -> Non
 def test_text_that_the_wire_would_misread_arrives_as_it_is(acme: int, tmp_path: Path) -> None:
     note = 'a\\tb \\N "quoted"\n\tnext\\'
     quoted = note.replace('"', '""')
-    path = files.made(tmp_path, f'email,name,note\n{R1},C:\\new\\.,"{quoted}"\n')
+    path = files.write_file(tmp_path, f'email,name,note\n{R1},C:\\new\\.,"{quoted}"\n')
 
-    files.imported(acme, path)
+    files.import_file(acme, path)
 
     contact = Contact.objects.get()
     assert contact.name == "C:\\new\\."
@@ -52,11 +52,11 @@ def test_text_that_the_wire_would_misread_arrives_as_it_is(acme: int, tmp_path: 
 
 
 def test_an_empty_cell_changes_nothing_and_attributes_are_merged(acme: int, tmp_path: Path) -> None:
-    known = Details(name="Ann", locale="en", attributes={"city": "Ohio", "plan": "gold"})
-    contact_id = people.contact(acme, details=known)
-    path = files.made(tmp_path, f"email,name,locale,city,age\n{R1.upper()},,de,,40\n")
+    details = Details(name="Ann", locale="en", attributes={"city": "Ohio", "plan": "gold"})
+    contact_id = people.contact(acme, details=details)
+    path = files.write_file(tmp_path, f"email,name,locale,city,age\n{R1.upper()},,de,,40\n")
 
-    done = files.imported(acme, path)
+    done = files.import_file(acme, path)
 
     contact = Contact.objects.get()
     assert (contact.pk, contact.address, contact.name) == (contact_id, R1, "Ann")
@@ -69,9 +69,9 @@ def test_places_are_corrected_and_an_empty_cell_leaves_them(acme: int, tmp_path:
     ohio, texas = (f"ocd-division/country:us/state:{state}" for state in ("oh", "tx"))
     for address in (R1, "r2@example.com"):
         people.contact(acme, address, details=Details(ocd_ids=[ohio]))
-    path = files.made(tmp_path, f"email,name,ocd_ids\n{R1},,{texas}\nr2@example.com,Bob,\n")
+    path = files.write_file(tmp_path, f"email,name,ocd_ids\n{R1},,{texas}\nr2@example.com,Bob,\n")
 
-    done = files.imported(acme, path)
+    done = files.import_file(acme, path)
 
     places = dict(Contact.objects.values_list("address", "ocd_ids"))
     assert places == {R1: [texas], "r2@example.com": [ohio]}
@@ -80,21 +80,21 @@ def test_places_are_corrected_and_an_empty_cell_leaves_them(acme: int, tmp_path:
 
 def test_the_same_file_again_changes_nothing(acme: int, tmp_path: Path) -> None:
     people.news(acme)
-    path = files.made(tmp_path, ROWS)
-    files.imported(acme, path, list_key="news")
+    path = files.write_file(tmp_path, ROWS)
+    files.import_file(acme, path, list_key="news")
     before = list(Contact.objects.order_by("pk").values())
 
-    again = files.imported(acme, path, list_key="news")
+    again = files.import_file(acme, path, list_key="news")
 
     assert (again.unchanged, again.created, again.updated, again.subscribed) == (2, 0, 0, 0)
     assert list(Contact.objects.order_by("pk").values()) == before
-    assert len(people.told(acme)) == 2
+    assert len(people.read_history(acme)) == 2
 
 
 def test_of_an_address_that_comes_twice_the_first_row_wins(acme: int, tmp_path: Path) -> None:
-    path = files.made(tmp_path, "email,name\nr1@Example.com,First\nR1@EXAMPLE.COM,Second\n")
+    path = files.write_file(tmp_path, "email,name\nr1@Example.com,First\nR1@EXAMPLE.COM,Second\n")
 
-    done = files.imported(acme, path)
+    done = files.import_file(acme, path)
 
     assert Contact.objects.get().name == "First"
     assert (done.created, done.duplicates) == (1, 1)
@@ -103,9 +103,9 @@ def test_of_an_address_that_comes_twice_the_first_row_wins(acme: int, tmp_path: 
 
 def test_the_first_row_wins_across_chunks_too(acme: int, tmp_path: Path) -> None:
     rows = "".join(f"r{n}@example.com,{n}\n" for n in range(12_000))
-    path = files.made(tmp_path, f"email,name\n{rows}R5@example.com,late\n")
+    path = files.write_file(tmp_path, f"email,name\n{rows}R5@example.com,late\n")
 
-    done = files.imported(acme, path)
+    done = files.import_file(acme, path)
 
     assert Contact.objects.get(address="r5@example.com").name == "5"
     assert (done.created, done.duplicates, done.done) == (12_000, 1, 12_001)
@@ -126,7 +126,7 @@ def test_rows_that_are_wrong_are_named_and_the_others_imported(acme: int, tmp_pa
         ",only a name,,,\n"
     )
 
-    done = files.imported(acme, files.made(tmp_path, content))
+    done = files.import_file(acme, files.write_file(tmp_path, content))
 
     assert [contact.address for contact in Contact.objects.all()] == ["r7@example.com"]
     assert files.problems(acme, done) == [
@@ -142,35 +142,39 @@ def test_rows_that_are_wrong_are_named_and_the_others_imported(acme: int, tmp_pa
 
 
 def test_the_error_file_does_not_repeat_addresses(acme: int, tmp_path: Path) -> None:
-    path = files.made(tmp_path, "email\nann.lee@exa mple.com\nbob@example.com\nBob@example.com\n")
+    path = files.write_file(
+        tmp_path, "email\nann.lee@exa mple.com\nbob@example.com\nBob@example.com\n"
+    )
 
-    done = files.imported(acme, path)
+    done = files.import_file(acme, path)
 
-    told = " ".join(f"{one.value} {one.problem}" for one in records.read_problems(acme, done.id))
-    assert "ann" not in told
-    assert "Bob" not in told
+    texts = " ".join(
+        f"{problem.value} {problem.problem}" for problem in records.read_problems(acme, done.id)
+    )
+    assert "ann" not in texts
+    assert "Bob" not in texts
 
 
 def test_an_external_id_of_another_contact_is_refused(acme: int, tmp_path: Path) -> None:
     contacts.create_contact(acme, address=R1, external_id="a-1", actor="alice")
     content = "email,external_id\nr2@example.com,a-1\nr3@example.com,b\nr4@example.com,b\n"
-    path = files.made(tmp_path, f"{content}{R1},c\n")
+    path = files.write_file(tmp_path, f"{content}{R1},c\n")
 
-    done = files.imported(acme, path)
+    done = files.import_file(acme, path)
 
-    found = Contact.objects.order_by("address").values_list("address", "external_id")
-    assert list(found) == [(R1, "a-1"), ("r3@example.com", "b")]
+    external_ids = Contact.objects.order_by("address").values_list("address", "external_id")
+    assert list(external_ids) == [(R1, "a-1"), ("r3@example.com", "b")]
     assert files.problems(acme, done) == [(2, "external_id"), (4, "external_id")]
 
 
 def test_a_list_is_joined_and_the_proof_says_by_which_file(acme: int, tmp_path: Path) -> None:
     people.news(acme)
 
-    done = files.imported(acme, files.made(tmp_path, ROWS), list_key="news")
+    done = files.import_file(acme, files.write_file(tmp_path, ROWS), list_key="news")
 
     states = Subscription.objects.values_list("state", flat=True)
     assert list(states) == ["active", "active"]
-    assert people.told(acme) == [("imported", "news", None, "active")] * 2
+    assert people.read_history(acme) == [("imported", "news", None, "active")] * 2
     assert done.subscribed == 2
 
 
@@ -187,9 +191,11 @@ def test_nobody_who_left_bounced_or_is_suppressed_comes_back(acme: int, tmp_path
         acme, address="by-hand@example.com", reason=SuppressionReason.BY_HAND, actor="bob"
     )
     rows = "".join(f"{kind.upper()}@example.com,Back\n" for kind in kinds)
-    told = len(people.told(acme))
+    event_count = len(people.read_history(acme))
 
-    done = files.imported(acme, files.made(tmp_path, f"email,name\n{rows}"), list_key="news")
+    done = files.import_file(
+        acme, files.write_file(tmp_path, f"email,name\n{rows}"), list_key="news"
+    )
 
     states = dict(Contact.objects.values_list("address", "state"))
     assert states == {
@@ -203,31 +209,33 @@ def test_nobody_who_left_bounced_or_is_suppressed_comes_back(acme: int, tmp_path
     active = Subscription.objects.filter(state="active", contact__state="active")
     assert list(active.values_list("contact__address", flat=True)) == ["NEW@example.com"]
     assert (done.subscribed, done.kept_back) == (1, 5)
-    assert people.told(acme)[told:] == [("imported", "news", None, "active")]
+    assert people.read_history(acme)[event_count:] == [("imported", "news", None, "active")]
 
 
 def test_who_was_forgotten_is_not_imported_again(acme: int, tmp_path: Path) -> None:
     people.news(acme)
     people.member(acme)
     erasing.erase(acme, address=R1, actor="bob", now=NOW)
-    path = files.made(tmp_path, "email,name,city\nR1@Example.com,Ann,Ohio\nr2@example.com,Bob,\n")
+    path = files.write_file(
+        tmp_path, "email,name,city\nR1@Example.com,Ann,Ohio\nr2@example.com,Bob,\n"
+    )
 
-    done = files.imported(acme, path, list_key="news")
+    done = files.import_file(acme, path, list_key="news")
 
-    known = Contact.objects.filter(deleted_at=None)
-    assert [contact.address for contact in known] == ["r2@example.com"]
+    remaining = Contact.objects.filter(deleted_at=None)
+    assert [contact.address for contact in remaining] == ["r2@example.com"]
     assert not Contact.objects.filter(name="Ann").exists()
     assert (done.created, done.refused, done.kept_back, done.done) == (1, 1, 0, 2)
-    [told] = records.read_problems(acme, done.id)
-    assert (told.row, told.column, told.value) == (2, "email", "")
-    assert "erased" in told.problem
+    [problem] = records.read_problems(acme, done.id)
+    assert (problem.row, problem.column, problem.value) == (2, "email", "")
+    assert "erased" in problem.problem
 
 
 def test_who_was_forgotten_and_came_back_themselves_is_updated(acme: int, tmp_path: Path) -> None:
     erasing.erase(acme, address=R1, actor="bob", now=NOW)
     people.contact(acme)
 
-    done = files.imported(acme, files.made(tmp_path, f"email,name\n{R1},Ann\n"))
+    done = files.import_file(acme, files.write_file(tmp_path, f"email,name\n{R1},Ann\n"))
 
     assert (done.updated, done.refused) == (1, 0)
 
@@ -235,7 +243,7 @@ def test_who_was_forgotten_and_came_back_themselves_is_updated(acme: int, tmp_pa
 def test_who_was_forgotten_elsewhere_is_imported(acme: int, globex: int, tmp_path: Path) -> None:
     erasing.erase(globex, address=R1, actor="bob", now=NOW)
 
-    done = files.imported(acme, files.made(tmp_path, f"email,name\n{R1},Ann\n"))
+    done = files.import_file(acme, files.write_file(tmp_path, f"email,name\n{R1},Ann\n"))
 
     assert (done.created, done.refused) == (1, 0)
 
@@ -247,7 +255,7 @@ def test_a_break_and_an_open_question_stay_as_they_are(acme: int, tmp_path: Path
     asked = people.contact(acme, "r2@example.com")
     subscriptions.subscribe(acme, contact_id=asked, list_key="news", origin=people.FORM, now=NOW)
 
-    done = files.imported(acme, files.made(tmp_path, ROWS), list_key="news")
+    done = files.import_file(acme, files.write_file(tmp_path, ROWS), list_key="news")
 
     assert people.subscription(paused) is SubscriptionState.PAUSED
     assert people.subscription(asked) is SubscriptionState.PENDING
@@ -261,35 +269,35 @@ def test_who_is_unconfirmed_stays_so_unless_the_import_subscribes_them(
     people.news(acme, "offers")
     contact_id, other = people.unconfirmed(acme), people.unconfirmed(acme, "r2@example.com")
     people.ask(acme, contact_id)
-    path = files.made(tmp_path, f"email,name\n{R1},Ann\nr3@example.com,New\n")
+    path = files.write_file(tmp_path, f"email,name\n{R1},Ann\nr3@example.com,New\n")
 
-    files.imported(acme, path)
+    files.import_file(acme, path)
     without_list = people.is_unconfirmed(contact_id)
-    files.imported(acme, path, list_key="news")
+    files.import_file(acme, path, list_key="news")
     where_they_asked = people.is_unconfirmed(contact_id)
-    found, _ = files.previewed(acme, path, list_key="offers")
-    done = files.imported(acme, path, list_key="offers")
+    summary, _ = files.preview_file(acme, path, list_key="offers")
+    done = files.import_file(acme, path, list_key="offers")
 
     assert (without_list, where_they_asked) == (True, True)
     assert not people.is_unconfirmed(contact_id)
     assert (done.updated, done.unchanged, done.subscribed) == (0, 2, 2)
-    assert (found.updated, found.unchanged) == (done.updated, done.unchanged)
+    assert (summary.updated, summary.unchanged) == (done.updated, done.unchanged)
     assert people.is_unconfirmed(other)
     assert not Contact.objects.get(address="r3@example.com").is_unconfirmed
 
 
 def test_another_workspaces_list_is_unknown(acme: int, globex: int, tmp_path: Path) -> None:
     people.news(globex)
-    path = files.made(tmp_path, ROWS)
+    path = files.write_file(tmp_path, ROWS)
 
     with pytest.raises(ListUnknownError):
-        files.imported(acme, path, list_key="news")
+        files.import_file(acme, path, list_key="news")
 
     assert not Import.objects.exists()
 
 
 def test_another_workspaces_import_is_unknown(acme: int, globex: int, tmp_path: Path) -> None:
-    path = files.made(tmp_path, ROWS)
+    path = files.write_file(tmp_path, ROWS)
     import_id = running.start_import(acme, path, mapping={}, actor="alice")
 
     with pytest.raises(ImportUnknownError):
@@ -297,9 +305,9 @@ def test_another_workspaces_import_is_unknown(acme: int, globex: int, tmp_path: 
 
 
 def test_a_file_that_was_changed_is_not_resumed(acme: int, tmp_path: Path) -> None:
-    path = files.made(tmp_path, ROWS)
+    path = files.write_file(tmp_path, ROWS)
     import_id = running.start_import(acme, path, mapping={}, actor="alice")
-    files.made(tmp_path, ROWS + "r9@example.com\n")
+    files.write_file(tmp_path, ROWS + "r9@example.com\n")
 
     with pytest.raises(FileChangedError):
         running.run_import(acme, path, import_id=import_id, report=lambda _: None)
@@ -308,8 +316,8 @@ def test_a_file_that_was_changed_is_not_resumed(acme: int, tmp_path: Path) -> No
 
 
 def test_a_finished_import_is_not_done_again(acme: int, tmp_path: Path) -> None:
-    path = files.made(tmp_path, ROWS)
-    done = files.imported(acme, path)
+    path = files.write_file(tmp_path, ROWS)
+    done = files.import_file(acme, path)
     Contact.objects.update(name="changed by hand")
 
     again = running.run_import(acme, path, import_id=done.id, report=lambda _: None)
@@ -319,10 +327,10 @@ def test_a_finished_import_is_not_done_again(acme: int, tmp_path: Path) -> None:
 
 
 def test_a_mapping_is_kept_for_whoever_resumes(acme: int, tmp_path: Path) -> None:
-    path = files.made(tmp_path, f"who,note,city\n{R1},secret,Ohio\n")
+    path = files.write_file(tmp_path, f"who,note,city\n{R1},secret,Ohio\n")
     mapping = {"who": "email", "note": "-", "city": "attributes.town"}
 
-    files.imported(acme, path, mapping=mapping)
+    files.import_file(acme, path, mapping=mapping)
 
     assert Contact.objects.get().attributes == {"town": "Ohio"}
 
@@ -342,10 +350,10 @@ def test_a_mapping_is_kept_for_whoever_resumes(acme: int, tmp_path: Path) -> Non
 def test_columns_that_make_no_sense_are_refused(
     acme: int, tmp_path: Path, header: str, mapping: dict[str, str]
 ) -> None:
-    path = files.made(tmp_path, f"{header}\n{R1},x\n")
+    path = files.write_file(tmp_path, f"{header}\n{R1},x\n")
 
     with pytest.raises(InvalidMappingError):
-        files.imported(acme, path, mapping=mapping)
+        files.import_file(acme, path, mapping=mapping)
 
     assert not Import.objects.exists()
 
@@ -357,7 +365,7 @@ def test_columns_that_make_no_sense_are_refused(
 def test_the_remedy_for_two_columns_keeps_one_of_them(
     acme: int, tmp_path: Path, header: str, remedy: str
 ) -> None:
-    path = files.made(tmp_path, f"{header}\n{R1},x\n")
+    path = files.write_file(tmp_path, f"{header}\n{R1},x\n")
 
     with pytest.raises(InvalidMappingError, match=remedy):
-        files.imported(acme, path)
+        files.import_file(acme, path)

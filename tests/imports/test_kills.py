@@ -26,11 +26,11 @@ KILLS = 10
 
 
 def _environment() -> dict[str, str]:
-    known = connection.settings_dict
-    address = f"{known['HOST']}:{known['PORT'] or 5432}/{known['NAME']}"
+    database = connection.settings_dict
+    address = f"{database['HOST']}:{database['PORT'] or 5432}/{database['NAME']}"
     return {
         **os.environ,
-        "DATABASE_URL": f"postgresql://{known['USER']}@{address}",
+        "DATABASE_URL": f"postgresql://{database['USER']}@{address}",
         "SECRET_KEY": "only-for-tests-" + "x" * 50,
     }
 
@@ -62,24 +62,24 @@ def _content() -> str:
 def test_an_import_survives_ten_kills(tmp_path: Path) -> None:
     acme = people.workspace("acme")
     people.news(acme)
-    path = files.made(tmp_path, _content())
+    path = files.write_file(tmp_path, _content())
     import_id = running.start_import(acme, path, mapping={}, list_key="news", actor="alice")
     chance = random.Random()
 
     for kill in range(KILLS):
         before = records.find_progress(acme, import_id).done
         running_on = _resume(path, import_id, "acme")
-        _wait_until(running_on, _asking)
+        _wait_until(running_on, _is_asking)
         if kill % 2:  # every other one falls behind a chunk that landed, however slow the machine
-            _wait_until(running_on, partial(_landed, acme, import_id, before))
+            _wait_until(running_on, partial(_has_landed, acme, import_id, before))
         time.sleep(chance.uniform(0, 0.3))
         os.kill(running_on.pid, signal.SIGKILL)
         running_on.communicate()
-    _, told = _resume(path, import_id, "acme").communicate(timeout=600)
+    _, errors = _resume(path, import_id, "acme").communicate(timeout=600)
 
     done = records.find_progress(acme, import_id)
     expected = {f"r{n}@example.com" for n in range(ROWS) if n % 1000 not in {7, 501}}
-    assert done.state is ImportState.FINISHED, told.decode()
+    assert done.state is ImportState.FINISHED, errors.decode()
     assert set(Contact.objects.values_list("address", flat=True)) == expected
     assert Contact.objects.count() == Subscription.objects.count() == len(expected)
     assert ConsentEvent.objects.count() == len(expected)
@@ -92,7 +92,7 @@ def test_an_import_survives_ten_kills(tmp_path: Path) -> None:
     assert len(list(records.read_problems(acme, import_id))) == 2 * ROWS // 1000
 
 
-def _asking() -> bool:
+def _is_asking() -> bool:
     """It has asked the database something, which is when a kill starts to hurt."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -103,7 +103,7 @@ def _asking() -> bool:
         return bool(cursor.fetchone() != (0,))
 
 
-def _landed(workspace: int, import_id: int, before: int) -> bool:
+def _has_landed(workspace: int, import_id: int, before: int) -> bool:
     return records.find_progress(workspace, import_id).done > before
 
 

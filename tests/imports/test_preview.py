@@ -28,7 +28,7 @@ PLACE = "ocd-division/country:us/state:"
 
 
 @pytest.fixture
-def known(acme: int) -> int:
+def peopled_acme(acme: int) -> int:
     people.news(acme)
     people.member(acme, "r2@example.com")
     Contact.objects.update(name="Bob")
@@ -38,57 +38,67 @@ def known(acme: int) -> int:
     return acme
 
 
-def test_a_dry_run_tells_each_kind_of_row(known: int, tmp_path: Path) -> None:
-    found, kept = files.previewed(known, files.made(tmp_path, CONTENT), list_key="news")
+def test_a_dry_run_tells_each_kind_of_row(peopled_acme: int, tmp_path: Path) -> None:
+    summary, kept = files.preview_file(
+        peopled_acme, files.write_file(tmp_path, CONTENT), list_key="news"
+    )
 
-    assert (found.created, found.updated, found.unchanged) == (1, 1, 2)
-    assert (found.duplicates, found.refused, found.blank, found.done) == (1, 1, 1, 7)
-    assert (found.subscribed, found.kept_back) == (2, {"bounced": 1})
-    assert found.samples == ["row 2, r***@example.com: name: 'Anna' → 'Ann'"]
-    assert found.reasons == {"This is not an email address.": 1}
+    assert (summary.created, summary.updated, summary.unchanged) == (1, 1, 2)
+    assert (summary.duplicates, summary.refused, summary.blank, summary.done) == (1, 1, 1, 7)
+    assert (summary.subscribed, summary.kept_back) == (2, {"bounced": 1})
+    assert summary.samples == ["row 2, r***@example.com: name: 'Anna' → 'Ann'"]
+    assert summary.reasons == {"This is not an email address.": 1}
     assert [problem.row for problem in kept] == [6, 5, 8]
 
 
-def test_a_dry_run_changes_nothing(known: int, tmp_path: Path) -> None:
+def test_a_dry_run_changes_nothing(peopled_acme: int, tmp_path: Path) -> None:
     before = [list(table.objects.values()) for table in (Contact, Subscription, ConsentEvent)]
 
-    files.previewed(known, files.made(tmp_path, CONTENT), list_key="news")
+    files.preview_file(peopled_acme, files.write_file(tmp_path, CONTENT), list_key="news")
 
     after = [list(table.objects.values()) for table in (Contact, Subscription, ConsentEvent)]
     assert after == before
     assert not Import.objects.exists()
 
 
-def test_a_dry_run_refuses_who_was_forgotten(known: int, tmp_path: Path) -> None:
-    erasing.erase(known, address="r3@example.com", actor="bob", now=people.NOW)
+def test_a_dry_run_refuses_who_was_forgotten(peopled_acme: int, tmp_path: Path) -> None:
+    erasing.erase(peopled_acme, address="r3@example.com", actor="bob", now=people.NOW)
 
-    found, kept = files.previewed(known, files.made(tmp_path, CONTENT), list_key="news")
+    summary, kept = files.preview_file(
+        peopled_acme, files.write_file(tmp_path, CONTENT), list_key="news"
+    )
 
-    assert (found.created, found.updated, found.unchanged, found.refused) == (0, 1, 2, 2)
-    assert (found.subscribed, found.kept_back) == (1, {"bounced": 1})
-    assert "This person asked to be erased, and is not imported." in found.reasons
-    assert [(one.row, one.value) for one in kept if "erased" in one.problem] == [(4, "")]
+    assert (summary.created, summary.updated, summary.unchanged, summary.refused) == (0, 1, 2, 2)
+    assert (summary.subscribed, summary.kept_back) == (1, {"bounced": 1})
+    assert "This person asked to be erased, and is not imported." in summary.reasons
+    assert [(problem.row, problem.value) for problem in kept if "erased" in problem.problem] == [
+        (4, "")
+    ]
 
 
-def test_a_dry_run_tells_which_places_would_change(known: int, tmp_path: Path) -> None:
+def test_a_dry_run_tells_which_places_would_change(peopled_acme: int, tmp_path: Path) -> None:
     Contact.objects.update(ocd_ids=[f"{PLACE}oh"])
     rows = f"{R1},{PLACE}oh\nr2@example.com,{PLACE}tx\nr4@example.com,\n"
 
-    found, _ = files.previewed(known, files.made(tmp_path, f"email,ocd_ids\n{rows}"))
+    summary, _ = files.preview_file(
+        peopled_acme, files.write_file(tmp_path, f"email,ocd_ids\n{rows}")
+    )
 
-    assert (found.updated, found.unchanged) == (1, 2)
-    assert found.samples == [f"row 3, r***@example.com: ocd_ids: ['{PLACE}oh'] → ['{PLACE}tx']"]
+    assert (summary.updated, summary.unchanged) == (1, 2)
+    assert summary.samples == [f"row 3, r***@example.com: ocd_ids: ['{PLACE}oh'] → ['{PLACE}tx']"]
 
 
 @pytest.mark.parametrize("forgotten", ["r3@example.com", "r9@example.com"])
-def test_an_import_does_what_its_dry_run_said(known: int, tmp_path: Path, forgotten: str) -> None:
-    erasing.erase(known, address=forgotten, actor="bob", now=people.NOW)
-    path = files.made(tmp_path, CONTENT)
-    found, _ = files.previewed(known, path, list_key="news")
+def test_an_import_does_what_its_dry_run_said(
+    peopled_acme: int, tmp_path: Path, forgotten: str
+) -> None:
+    erasing.erase(peopled_acme, address=forgotten, actor="bob", now=people.NOW)
+    path = files.write_file(tmp_path, CONTENT)
+    summary, _ = files.preview_file(peopled_acme, path, list_key="news")
 
-    done = files.imported(known, path, list_key="news")
+    done = files.import_file(peopled_acme, path, list_key="news")
 
     for name in ("done", "created", "updated", "unchanged", "duplicates", "refused", "blank"):
-        assert getattr(done, name) == getattr(found, name), name
-    assert done.subscribed == found.subscribed
-    assert done.kept_back == found.kept_back.total()
+        assert getattr(done, name) == getattr(summary, name), name
+    assert done.subscribed == summary.subscribed
+    assert done.kept_back == summary.kept_back.total()

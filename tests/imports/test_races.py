@@ -30,8 +30,8 @@ def acme() -> int:
 
 
 def _import(workspace_id: int, folder: Path, external_id: str = "") -> ImportProgress:
-    path = files.made(folder, f"email,name,external_id\n{R1},Ann,{external_id}\n")
-    return files.imported(workspace_id, path, list_key="news")
+    path = files.write_file(folder, f"email,name,external_id\n{R1},Ann,{external_id}\n")
+    return files.import_file(workspace_id, path, list_key="news")
 
 
 @pytest.mark.parametrize("key", ["general", "news"])
@@ -88,14 +88,16 @@ def test_who_is_imported_while_being_forgotten_is_refused(acme: int, tmp_path: P
 def test_an_import_does_not_wait_for_upkeep_of_a_table(
     acme: int, tmp_path: Path, table: str
 ) -> None:
-    path = files.made(tmp_path, "email\n" + "".join(f"r{n}@example.com\n" for n in range(1_500)))
+    path = files.write_file(
+        tmp_path, "email\n" + "".join(f"r{n}@example.com\n" for n in range(1_500))
+    )
 
     def upkeep() -> None:  # the lock of VACUUM, and of an index that is built meanwhile
         with connection.cursor() as cursor:
             cursor.execute(f"LOCK TABLE {table} IN SHARE UPDATE EXCLUSIVE MODE")
 
     with collide.uncommitted(upkeep):
-        importing = collide.start(partial(files.imported, acme, path, list_key="news"))
+        importing = collide.start(partial(files.import_file, acme, path, list_key="news"))
         has_waited = importing.comes_to_rest()
 
     assert importing.answer().created == 1_500
@@ -103,9 +105,11 @@ def test_an_import_does_not_wait_for_upkeep_of_a_table(
 
 
 def test_statistics_are_taken_as_a_workspace_grows(acme: int, tmp_path: Path) -> None:
-    path = files.made(tmp_path, "email\n" + "".join(f"r{n}@example.com\n" for n in range(1_500)))
+    path = files.write_file(
+        tmp_path, "email\n" + "".join(f"r{n}@example.com\n" for n in range(1_500))
+    )
 
-    files.imported(acme, path)
+    files.import_file(acme, path)
 
     with connection.cursor() as cursor:
         cursor.execute("SELECT reltuples FROM pg_class WHERE relname = 'contacts_contact'")
@@ -147,7 +151,7 @@ class _DiedError(Exception):
 def test_of_two_processes_with_one_import_one_does_each_chunk(acme: int, tmp_path: Path) -> None:
     """The other one takes the second of three chunks, and the first finds its import moved."""
     rows = "".join(f"r{n}@example.com\n" for n in range(20_001))
-    path = files.made(tmp_path, f"email\n{rows}")
+    path = files.write_file(tmp_path, f"email\n{rows}")
     import_id = running.start_import(acme, path, mapping={}, actor="alice")
 
     def die(_: ImportProgress) -> None:
@@ -168,7 +172,7 @@ def test_of_two_processes_with_one_import_one_does_each_chunk(acme: int, tmp_pat
 def test_two_imports_of_the_same_people_neither_hang_nor_double(acme: int, tmp_path: Path) -> None:
     ways = [range(2_000), range(1_999, -1, -1)]
     paths = [
-        files.made(
+        files.write_file(
             tmp_path,
             "email\n" + "".join(f"r{n}@example.com\n" for n in way),
             name=f"{number}.csv",
@@ -177,7 +181,7 @@ def test_two_imports_of_the_same_people_neither_hang_nor_double(acme: int, tmp_p
     ]
 
     done = collide.together(
-        [partial(files.imported, acme, path, list_key="news") for path in paths]
+        [partial(files.import_file, acme, path, list_key="news") for path in paths]
     )
 
     assert sum(one.created for one in done) == Contact.objects.count() == 2_000
@@ -198,7 +202,7 @@ def test_a_contact_that_is_deleted_meanwhile_is_made_anew(acme: int, tmp_path: P
 
 
 def test_an_old_upload_that_is_started_meanwhile_is_not_given_up(acme: int, tmp_path: Path) -> None:
-    path = files.made(tmp_path, f"email\n{R1}\n")
+    path = files.write_file(tmp_path, f"email\n{R1}\n")
     import_id = uploads.store_upload(acme, path, file_name="people.csv", actor="alice")
     begin = partial(uploads.start_upload, acme, import_id, mapping={}, list_key=None, actor="alice")
     later = datetime.now(UTC) + uploads.KEPT + timedelta(minutes=1)

@@ -20,7 +20,7 @@ WRONG = workbooks.wrong()
 
 
 def rows(folder: Path, content: bytes, sheet: str | None = None) -> list[list[str]]:
-    path = files.made(folder, content, "people.xlsx")
+    path = files.write_file(folder, content, "people.xlsx")
     with books.as_csv(path, sheet=sheet) as table:
         return list(csv.reader(table.read_text(encoding="utf-8").splitlines(keepends=True)))
 
@@ -58,19 +58,19 @@ def rows(folder: Path, content: bytes, sheet: str | None = None) -> list[list[st
     ],
 )
 def test_a_cell_says_what_people_see(tmp_path: Path, inner: str, text: str) -> None:
-    assert rows(tmp_path, workbooks.made(workbooks.cell(inner)))[1] == [text]
+    assert rows(tmp_path, workbooks.make_workbook(workbooks.cell(inner)))[1] == [text]
 
 
 def test_a_cell_with_an_error_is_empty(tmp_path: Path) -> None:
     row = '<c r="A2" t="e"><v>#N/A</v></c><c r="B2" t="str"><v>Ann</v></c>'
 
-    assert rows(tmp_path, workbooks.made(workbooks.cell(row)))[1] == ["", "Ann"]
+    assert rows(tmp_path, workbooks.make_workbook(workbooks.cell(row)))[1] == ["", "Ann"]
 
 
 @pytest.mark.parametrize(("days", "text"), [("44591", "2026-01-31"), ("2957500", "2957500")])
 def test_days_may_be_counted_from_1904(tmp_path: Path, days: str, text: str) -> None:
     inner = workbooks.cell(f'<c r="A2" s="1"><v>{days}</v></c>')
-    book = workbooks.made(inner, properties='<workbookPr date1904="1"/>')
+    book = workbooks.make_workbook(inner, properties='<workbookPr date1904="1"/>')
 
     assert rows(tmp_path, book)[1] == [text]
 
@@ -80,13 +80,13 @@ def test_a_part_may_say_its_encoding(tmp_path: Path, encoding: str) -> None:
     sheet = workbooks.sheet(workbooks.cell('<c t="str"><v>João</v></c>'))
     part = f'<?xml version="1.0" encoding="{encoding}" standalone="yes"?>{sheet}'.encode(encoding)
 
-    book = workbooks.made(more={"xl/worksheets/sheet1.xml": part})
+    book = workbooks.make_workbook(more={"xl/worksheets/sheet1.xml": part})
 
     assert rows(tmp_path, book)[1] == ["João"]
 
 
 def test_rows_and_columns_stay_where_they_are(tmp_path: Path) -> None:
-    book = workbooks.made(
+    book = workbooks.make_workbook(
         '<row r="1"><c r="A1" t="str"><v>a;b|c</v></c><c r="C1" t="str"><v>email</v></c></row>'
         '<row r="4"><c r="C4" t="str"><v>r1@example.com</v></c><c r="ZZ4"/></row>'
         '<row r="1048576"><c r="A1048576"/></row>'
@@ -102,11 +102,13 @@ def test_names_may_have_prefixes(tmp_path: Path) -> None:
         "</x:sheetData></x:worksheet>"
     )
 
-    assert rows(tmp_path, workbooks.made(more={"xl/worksheets/sheet1.xml": strange})) == [["email"]]
+    assert rows(tmp_path, workbooks.make_workbook(more={"xl/worksheets/sheet1.xml": strange})) == [
+        ["email"]
+    ]
 
 
 def test_the_first_sheet_is_read_unless_another_is_named(tmp_path: Path) -> None:
-    book = workbooks.made(more={"xl/vbaProject.bin": b"a macro that nobody runs"})
+    book = workbooks.make_workbook(more={"xl/vbaProject.bin": b"a macro that nobody runs"})
 
     assert rows(tmp_path, book)[1] == ["r1@example.com", "Ann"]
     assert rows(tmp_path, book, "Others")[1] == ["r2@example.com"]
@@ -116,13 +118,13 @@ def test_the_first_sheet_is_read_unless_another_is_named(tmp_path: Path) -> None
 
 @pytest.mark.django_db
 def test_a_workbook_is_imported_and_resumed_by_the_command(acme: int, tmp_path: Path) -> None:
-    path = files.made(tmp_path, workbooks.made(), "people.xlsx")
+    path = files.write_file(tmp_path, workbooks.make_workbook(), "people.xlsx")
 
     command_line.run("contacts", "import", str(path), "acme")
-    told = command_line.run("contacts", "imports", "acme")
-    number = told[0].partition(" ")[0]
+    listing = command_line.run("contacts", "imports", "acme")
+    number = listing[0].partition(" ")[0]
 
-    assert told == [f"{number} people.xlsx: finished, 1 of 1 rows"]
+    assert listing == [f"{number} people.xlsx: finished, 1 of 1 rows"]
     assert command_line.run("contacts", "resume", number, str(path), "acme")[0].endswith("0 blank")
     refused = command_line.refusal(
         "contacts", "resume", number, str(path), "acme", "--sheet", "Others"
@@ -135,7 +137,7 @@ def test_a_workbook_is_imported_and_resumed_by_the_command(acme: int, tmp_path: 
 @pytest.mark.django_db
 def test_a_wrong_workbook_is_refused_in_a_sentence(acme: int, tmp_path: Path, name: str) -> None:
     content, part = WRONG[name]
-    path = files.made(tmp_path, content, "people.xlsx")
+    path = files.write_file(tmp_path, content, "people.xlsx")
 
     assert part in command_line.refusal("contacts", "import", str(path), "acme")
     assert not Contact.objects.exists()
@@ -148,7 +150,7 @@ def test_a_bomb_is_refused_or_read_within_the_limits_of_its_reader(
     acme: int, tmp_path: Path, name: str
 ) -> None:
     build, part = workbooks.BOMBS[name]
-    path = files.made(tmp_path, build(), "bomb.xlsx")
+    path = files.write_file(tmp_path, build(), "bomb.xlsx")
 
     if part is None:
         command_line.run("contacts", "import", str(path), "acme")
@@ -166,23 +168,23 @@ def test_the_reader_has_limits_of_memory_time_and_size(tmp_path: Path) -> None:
         f"resource.getrlimit(getattr(resource, 'RLIMIT_' + name))[1] for name in {limits!r}))"
     )
 
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
 
-    assert told.stdout.endswith("(1073741824, 30, 100000000, 0)\n"), told.stderr
+    assert process.stdout.endswith("(1073741824, 30, 100000000, 0)\n"), process.stderr
 
 
 @pytest.mark.slow
 def test_a_workbook_with_any_bytes_changed_is_read_or_refused(tmp_path: Path) -> None:
     chance = random.Random()
-    sound = workbooks.made()
+    sound = workbooks.make_workbook()
 
     for _ in range(50):
         content = bytearray(sound)
         for _ in range(chance.randint(1, 8)):
             content[chance.randrange(len(content))] = chance.randrange(256)
-        path = files.made(tmp_path, bytes(content), "people.xlsx")
+        path = files.write_file(tmp_path, bytes(content), "people.xlsx")
         with suppress(RefusedError), books.as_csv(path):
             pass
 
@@ -205,4 +207,6 @@ def test_a_format_is_a_moments_by_its_letters(tmp_path: Path, format_: str, text
     styles = workbooks.STYLES.replace("&quot;day&quot; yyyy-mm-dd", format_)
     inner = workbooks.cell('<c r="A2" s="2"><v>46053</v></c>')
 
-    assert rows(tmp_path, workbooks.made(inner, more={"xl/styles.xml": styles}))[1] == [text]
+    assert rows(tmp_path, workbooks.make_workbook(inner, more={"xl/styles.xml": styles}))[1] == [
+        text
+    ]

@@ -24,7 +24,7 @@ STYLES = (
 )
 
 
-def made(
+def make_workbook(
     rows: str = PEOPLE,
     *,
     texts: str = TEXTS,
@@ -75,7 +75,7 @@ def cell(inner: str) -> str:
 
 
 def _swollen() -> bytes:
-    out = io.BytesIO(made())
+    out = io.BytesIO(make_workbook())
     with ZipFile(out, "a", ZIP_DEFLATED) as book, book.open("xl/media/big.xml", "w") as part:
         block = b" " * 2**20
         for _ in range(200):
@@ -94,7 +94,7 @@ def _sheets(count: int) -> str:
 
 def _crowded() -> tuple[bytes, int]:
     """A workbook of ten thousand parts without its end, and how long its directory is."""
-    content = made(more={f"xl/media/{'long-' * 30}{n}.png": b"" for n in range(10_000)})
+    content = make_workbook(more={f"xl/media/{'long-' * 30}{n}.png": b"" for n in range(10_000)})
     at = content.rfind(b"PK\x05\x06")
     [size] = struct.unpack_from("<L", content, at + 12)
     return content[:at], size
@@ -121,7 +121,7 @@ def _ended_twice() -> bytes:
 
 def locked() -> bytes:
     """With a password on its parts, as ZIP programs set one: one bit in both headers says so."""
-    content = bytearray(made())
+    content = bytearray(make_workbook())
     for sign, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         at = content.find(sign)
         while at >= 0:
@@ -132,7 +132,7 @@ def locked() -> bytes:
 
 def damaged() -> bytes:
     """The same length and directory, and something else inside."""
-    content = bytearray(made())
+    content = bytearray(make_workbook())
     with zipfile.ZipFile(io.BytesIO(bytes(content))) as book:
         start = book.getinfo("xl/worksheets/sheet1.xml").header_offset
     content[start + 60 : start + 120] = b"\xff" * 60
@@ -147,29 +147,31 @@ def wrong() -> dict[str, tuple[bytes, str]]:
     return {
         "a ZIP file": (archive.getvalue(), "not an Excel workbook"),
         "an empty ZIP file": (b"PK\x05\x06" + b"\0" * 18, "zero byte"),
-        "a cut off workbook": (made()[:-200], "damaged"),
+        "a cut off workbook": (make_workbook()[:-200], "damaged"),
         "a damaged workbook": (damaged(), "damaged"),
         "a locked workbook": (locked(), "password"),
         "a workbook with a password of Excel": (b"\xd0\xcf\x11\xe0" + b"\0" * 600, "password"),
-        "an empty sheet": (made(""), "empty"),
-        "a sheet that is not there": (made(without="xl/worksheets/sheet1.xml"), "damaged"),
-        "no sheets": (made(more={"xl/workbook.xml": f"<workbook {MAIN}/>"}), "damaged"),
+        "an empty sheet": (make_workbook(""), "empty"),
+        "a sheet that is not there": (make_workbook(without="xl/worksheets/sheet1.xml"), "damaged"),
+        "no sheets": (make_workbook(more={"xl/workbook.xml": f"<workbook {MAIN}/>"}), "damaged"),
         "a sheet that is no XML": (
-            made(more={"xl/worksheets/sheet1.xml": "a,b"}),
+            make_workbook(more={"xl/worksheets/sheet1.xml": "a,b"}),
             "damaged",
         ),
         "an encoding that nobody knows": (
-            made(more={"xl/worksheets/sheet1.xml": '<?xml version="1.0" encoding="foo"?><a/>'}),
+            make_workbook(
+                more={"xl/worksheets/sheet1.xml": '<?xml version="1.0" encoding="foo"?><a/>'}
+            ),
             "empty",
         ),
         "an encoding of two bytes": (
-            made(more={"xl/styles.xml": '<?xml version="1.0" encoding="shift_jis"?><a/>'}),
+            make_workbook(more={"xl/styles.xml": '<?xml version="1.0" encoding="shift_jis"?><a/>'}),
             "damaged",
         ),
-        "a cell nowhere": (made('<row><c r="?1"><v>1</v></c></row>'), "damaged"),
-        "a text that is not there": (made('<row><c t="s"><v>7</v></c></row>'), "damaged"),
+        "a cell nowhere": (make_workbook('<row><c r="?1"><v>1</v></c></row>'), "damaged"),
+        "a text that is not there": (make_workbook('<row><c t="s"><v>7</v></c></row>'), "damaged"),
         "a binary workbook": (
-            made(more={"xl/workbook.bin": b"x"}, without="xl/workbook.xml"),
+            make_workbook(more={"xl/workbook.bin": b"x"}, without="xl/workbook.xml"),
             "not an Excel workbook",
         ),
     }
@@ -180,54 +182,57 @@ def wrong() -> dict[str, tuple[bytes, str]]:
 BOMBS: dict[str, tuple[Callable[[], bytes], str | None]] = {
     "two hundred megabytes of spaces": (_swollen, None),
     "a cell in the last corner": (
-        lambda: made(cell('<c r="XFD1048576"><v>1</v></c>')),
+        lambda: make_workbook(cell('<c r="XFD1048576"><v>1</v></c>')),
         "too large",
     ),
     "a row beyond the last": (
-        lambda: made('<row r="1048577"><c><v>1</v></c></row>'),
+        lambda: make_workbook('<row r="1048577"><c><v>1</v></c></row>'),
         "first row",
     ),
     "a row of a million cells": (
-        lambda: made(f"<row>{'<c><v>1</v></c>' * 10**6}</row>"),
+        lambda: make_workbook(f"<row>{'<c><v>1</v></c>' * 10**6}</row>"),
         "longer than",
     ),
     "one text in every cell": (
-        lambda: made(
+        lambda: make_workbook(
             f"<row>{'<c t="s"><v>0</v></c>' * 200}</row>" * 20,
             texts=f"<si><t>{'x' * 30_000}</t></si>",
         ),
         "As CSV",
     ),
-    "a text without end": (lambda: made(texts=f"<si><t>{'x' * 10**6}</t></si>"), "damaged"),
+    "a text without end": (
+        lambda: make_workbook(texts=f"<si><t>{'x' * 10**6}</t></si>"),
+        "damaged",
+    ),
     "entities in entities": (
-        lambda: made(more={"xl/worksheets/sheet1.xml": _laughs()}),
+        lambda: make_workbook(more={"xl/worksheets/sheet1.xml": _laughs()}),
         "damaged",
     ),
     "a tag without end": (
-        lambda: made(more={"xl/worksheets/sheet1.xml": f"<worksheet {'a' * 3_000_000}"}),
+        lambda: make_workbook(more={"xl/worksheets/sheet1.xml": f"<worksheet {'a' * 3_000_000}"}),
         "damaged",
     ),
     "ten thousand parts": (
-        lambda: made(more={f"xl/media/{'long-' * 30}{n}.png": b"" for n in range(10_000)}),
+        lambda: make_workbook(more={f"xl/media/{'long-' * 30}{n}.png": b"" for n in range(10_000)}),
         None,
     ),
     "ten thousand parts behind a long comment": (_located, "damaged"),
     "ten thousand parts behind two ends": (_ended_twice, "damaged"),
     "elements without end": (
-        lambda: made(more={"xl/worksheets/sheet1.xml": "<a>" * 3_000_000}),
+        lambda: make_workbook(more={"xl/worksheets/sheet1.xml": "<a>" * 3_000_000}),
         "empty",
     ),
-    "rows in rows": (lambda: made("<row>" * 1_000_000), "empty"),
+    "rows in rows": (lambda: make_workbook("<row>" * 1_000_000), "empty"),
     "a million names": (
-        lambda: made("".join(f"<a{n}/>" for n in range(2_000_000))),
+        lambda: make_workbook("".join(f"<a{n}/>" for n in range(2_000_000))),
         "empty",
     ),
     "a million names of attributes": (
-        lambda: made("".join(f'<a a{n}=""/>' for n in range(1_500_000))),
+        lambda: make_workbook("".join(f'<a a{n}=""/>' for n in range(1_500_000))),
         "empty",
     ),
     "a thousand sheets": (
-        lambda: made(more={"xl/workbook.xml": f"<workbook>{_sheets(2_000)}</workbook>"}),
+        lambda: make_workbook(more={"xl/workbook.xml": f"<workbook>{_sheets(2_000)}</workbook>"}),
         "damaged",
     ),
 }

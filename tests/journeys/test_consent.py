@@ -42,13 +42,13 @@ class House:
     def mail(self, address: str) -> EmailMessage:
         """The first mail that arrived for an address."""
 
-        def arrived() -> list[EmailMessage]:
+        def list_arrived() -> list[EmailMessage]:
             return [mail for mail in self.box.mails() if mail["To"] == address]
 
-        rig.until(arrived, seconds=120)
-        return arrived()[0]
+        rig.until(list_arrived, seconds=120)
+        return list_arrived()[0]
 
-    def joined(self, address: str) -> httpx.Response:
+    def join_list(self, address: str) -> httpx.Response:
         """Fills in the form, opens the link of the mail that arrives, and presses its button."""
         self.browser.post("/subscribe/acme/news", data={"email": address}).raise_for_status()
         body = self.mail(address).get_body(("plain",))
@@ -96,7 +96,7 @@ def test_a_list_is_joined_chosen_from_left_and_returned_to(house: House) -> None
     house.browser.post("/subscribe/acme/news", data={"email": address})
     contact_id = Contact.objects.get(address=address).pk
     asked = people.subscription(contact_id)
-    done = house.joined(address)
+    done = house.join_list(address)
     joined = people.subscription(contact_id)
 
     preferences = house.follow(done, "/preferences")
@@ -125,25 +125,25 @@ def test_a_list_is_joined_chosen_from_left_and_returned_to(house: House) -> None
 
 def test_a_person_is_given_what_is_known_and_then_forgotten(house: House, tmp_path: Path) -> None:
     address, other = visiting.somebody(), visiting.somebody()
-    for one in (address, other):
-        house.joined(one)
+    for joining in (address, other):
+        house.join_list(joining)
     file = tmp_path / "person.json"
 
     house.command("privacy", "export", "acme", address, "--to", str(file))
-    told = house.command("privacy", "erase", "acme", address)
+    output = house.command("privacy", "erase", "acme", address)
 
-    known = json.loads(file.read_text())
-    [contact] = known["contacts"]
+    export = json.loads(file.read_text())
+    [contact] = export["contacts"]
     assert [event["action"] for event in contact["history"]] == ["confirmed", "subscribed"]
-    assert [(mail["subject"], mail["state"]) for mail in known["mails"]] == [
+    assert [(mail["subject"], mail["state"]) for mail in export["mails"]] == [
         ("Please confirm: News", "accepted")
     ]
     assert other not in file.read_text()
     # The third is that the address is kept back from now on, which is known by its hash alone.
-    assert told == "Erased 1 contacts, 3 consents and 1 mails.\n"
+    assert output == "Erased 1 contacts, 3 consents and 1 mails.\n"
     house.command("privacy", "export", "acme", address, "--to", str(file))
     after = json.loads(file.read_text())
     assert (after["contacts"], after["mails"]) == ([], [])
     assert people.subscription(Contact.objects.get(address=other).pk) is SubscriptionState.ACTIVE
     # Nobody who was forgotten is mailed what goes to many; the address itself is not kept.
-    assert people.kept(house.workspace_id, address).has_left
+    assert people.find_suppression(house.workspace_id, address).has_left

@@ -49,7 +49,7 @@ class Newsroom:
     client: post.Client
 
     def shows(self, page_id: str, **expected: Any) -> bool:
-        return mailouts.shown(self.fake, page_id) == expected
+        return mailouts.read_page_row(self.fake, page_id) == expected
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def test_a_mail_sent_by_request_arrives_at_a_real_server_within_two_seconds(
 
         id_ = str(answer.body["id"])
         rig.until(lambda: shop.ask(f"/v1/email/{id_}").body["state"] == "accepted", seconds=60)
-        told = subprocess.run(
+        explanation = subprocess.run(
             [rig.COMMANDS / "postledger", "why", id_],
             env=installed.environment,
             check=True,
@@ -78,7 +78,7 @@ def test_a_mail_sent_by_request_arrives_at_a_real_server_within_two_seconds(
     )
     assert mail.get_body(("plain",)).get_content().strip() == "Hello Alice, it left today."  # type: ignore[union-attr]
     assert [part.get_content() for part in mail.iter_attachments()] == ["7 euro"]
-    assert "It was accepted as" in told
+    assert "It was accepted as" in explanation
 
 
 def _arrives_after(

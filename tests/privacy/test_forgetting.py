@@ -50,11 +50,11 @@ def erase(workspace_id: int) -> erasure.Erasure:
     return erasure.erase(workspace_id, address=R1, actor="bob", now=LATER)
 
 
-def exported(workspace_id: int) -> dict[str, list[dict[str, object]]]:
-    found: dict[str, list[dict[str, object]]] = json.loads(
+def export_person(workspace_id: int) -> dict[str, list[dict[str, object]]]:
+    document: dict[str, list[dict[str, object]]] = json.loads(
         export.export(workspace_id, address=R1, now=LATER)
     )
-    return found
+    return document
 
 
 def test_consents_from_before_there_was_a_contact_are_forgotten(acme: int, globex: int) -> None:
@@ -80,7 +80,7 @@ def test_consents_of_somebody_who_never_was_a_contact_are_forgotten(acme: int) -
 
     assert erase(acme).consents == 1
     assert not ConsentEvent.objects.exists()
-    assert people.kept(acme).has_left
+    assert people.find_suppression(acme).has_left
 
 
 @pytest.mark.parametrize(("key", "lists"), [("news", {None, "news"}), (GENERAL, {None})])
@@ -122,14 +122,14 @@ def test_what_error_files_quote_of_a_person_is_forgotten(
                 actor="bob",
             )
         rows = "email,external_id\nr3@example.com,crm-7\nr4@example.com,crm-8\n"
-        files.imported(workspace_id, files.made(tmp_path, rows, f"{workspace_id}.csv"))
+        files.import_file(workspace_id, files.write_file(tmp_path, rows, f"{workspace_id}.csv"))
 
     erase(acme)
 
-    found = ImportProblem.objects.order_by("pk").values_list(
+    problems = ImportProblem.objects.order_by("pk").values_list(
         "of_import__workspace_id", "row_number", "value"
     )
-    assert list(found) == [
+    assert list(problems) == [
         (acme, 2, ""),
         (acme, 3, "crm-8"),
         (globex, 2, "crm-7"),
@@ -149,7 +149,7 @@ def test_an_export_holds_deleted_contacts_and_what_keeps_the_address_back(
     leave(acme, key="news")
     leave(acme)
 
-    document = exported(acme)
+    document = export_person(acme)
 
     first, second = document["contacts"]
     assert (first["id"], first["deleted_at"]) == (old, str(NOW))
@@ -168,7 +168,7 @@ def test_an_export_tells_what_happened_to_an_address_without_a_contact(
     leave(acme, R2)
     leave(globex)
 
-    document = exported(acme)
+    document = export_person(acme)
 
     assert document["contacts"] == []
     assert [(one["action"], one["ip"]) for one in document["history"]] == [
@@ -182,7 +182,7 @@ def test_a_deleted_contact_is_shown_to_nobody_else(acme: int, globex: int) -> No
 
     assert queries.find_contact(acme, contact_id=contact_id) is None
     assert queries.find_contact(globex, contact_id=contact_id) is None
-    assert exported(globex)["contacts"] == []
+    assert export_person(globex)["contacts"] == []
 
 
 def test_the_contacts_of_an_address_are_found_by_an_index(acme: int) -> None:
@@ -197,12 +197,12 @@ def test_the_contacts_of_an_address_are_found_by_an_index(acme: int) -> None:
     people.contact(acme, "R2@Example.com")
 
     with CaptureQueriesContext(connection) as captured:
-        found = queries.list_contact_ids(acme, address=R2)
+        contact_ids = queries.list_contact_ids(acme, address=R2)
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {captured[0]['sql']}")
         plan = "\n".join(line for (line,) in cursor.fetchall())
 
-    assert len(found) == 2
+    assert len(contact_ids) == 2
     assert "contacts_contact_once" in plan
     assert "contacts_contact_deleted" in plan
     assert "Seq Scan" not in plan

@@ -27,7 +27,7 @@ def taken(position: int) -> entries.Entry:
     return entries.accepted(position, message_id=f"<{position}>")
 
 
-def mailed(kind: StreamKind, address: str, contact_id: int) -> None:
+def send_mail(kind: StreamKind, address: str, contact_id: int) -> None:
     stream = cast.stream(kind)
     body = RECEIPT if kind is StreamKind.TRANSACTIONAL else None
     line = NewDelivery(
@@ -37,28 +37,28 @@ def mailed(kind: StreamKind, address: str, contact_id: int) -> None:
     cast.book(stream, taken)
 
 
-def moved() -> int:
+def move_contact() -> int:
     """The workspace of a contact who got a receipt and a newsletter before she moved."""
     workspace_id = cast.sender().workspace_id
     alice = contact(workspace_id, OLD)
-    mailed(StreamKind.TRANSACTIONAL, OLD, alice)
-    mailed(StreamKind.CAMPAIGN, OLD, alice)
+    send_mail(StreamKind.TRANSACTIONAL, OLD, alice)
+    send_mail(StreamKind.CAMPAIGN, OLD, alice)
     contact_actions.update_contact(
         workspace_id, contact_id=alice, changes=Changes(address=ALICE), actor="bob", now=NOW
     )
-    mailed(StreamKind.CAMPAIGN, ALICE, alice)
+    send_mail(StreamKind.CAMPAIGN, ALICE, alice)
     return workspace_id
 
 
 def mails(workspace_id: int, address: str = ALICE) -> list[dict[str, Any]]:
     document = json.loads(export.export(workspace_id, address=address, now=NOW))
-    found: list[dict[str, Any]] = document["mails"]
-    return found
+    exported: list[dict[str, Any]] = document["mails"]
+    return exported
 
 
 def test_mail_to_an_earlier_address_is_forgotten() -> None:
-    workspace_id = moved()
-    mailed(StreamKind.TRANSACTIONAL, OLD, contact_id=0)  # somebody else, who has the address now
+    workspace_id = move_contact()
+    send_mail(StreamKind.TRANSACTIONAL, OLD, contact_id=0)  # somebody else, who has the address now
 
     done = erasure.erase(workspace_id, address=ALICE, actor="bob", now=NOW)
 
@@ -70,11 +70,11 @@ def test_mail_to_an_earlier_address_is_forgotten() -> None:
 
 
 def test_an_address_that_a_contact_had_before_is_exported_and_forgotten_by_itself() -> None:
-    workspace_id = moved()
+    workspace_id = move_contact()
 
     def former() -> object:
         document = json.loads(export.export(workspace_id, address=ALICE, now=NOW))
-        return [found["former_addresses"] for found in document["contacts"]]
+        return [person["former_addresses"] for person in document["contacts"]]
 
     assert former() == [[OLD]]
     erasure.erase(workspace_id, address=OLD.upper(), actor="bob", now=NOW)
@@ -84,11 +84,11 @@ def test_an_address_that_a_contact_had_before_is_exported_and_forgotten_by_itsel
 
 
 def test_an_export_holds_mail_to_an_earlier_address() -> None:
-    assert [mail["address"] for mail in mails(moved())] == [OLD, OLD, ALICE]
+    assert [mail["address"] for mail in mails(move_contact())] == [OLD, OLD, ALICE]
 
 
 def test_an_export_tells_what_a_campaign_said_to_this_person(settings: Settings) -> None:
-    acme = press.found(settings)
+    acme = press.set_up_workspace(settings)
     press.people(acme, 2)
     words = InlineSource("News for {{ name }}", "Hello, {{ name }}.", Format.MARKDOWN)
     run = press.launched(acme, press.campaign(acme, content=words))
@@ -104,7 +104,7 @@ def test_an_export_tells_what_a_campaign_said_to_this_person(settings: Settings)
 
 
 def test_a_campaign_mail_that_could_not_be_made_is_told_by_its_subject(settings: Settings) -> None:
-    acme = press.found(settings)
+    acme = press.set_up_workspace(settings)
     press.people(acme, 1)
     words = InlineSource("News", "You have {{ points }}.", Format.MARKDOWN, required=("points",))
     press.launched(acme, press.campaign(acme, content=words))

@@ -42,7 +42,7 @@ def contact(workspace_id: int, address: str = ALICE) -> int:
     )
 
 
-def mailed(workspace: str, *addresses: str) -> int:
+def enqueue_mails(workspace: str, *addresses: str) -> int:
     """A stream with mails to these addresses, which wait."""
     stream_id = cast.stream(StreamKind.TRANSACTIONAL, workspace=workspace)
     ledger.enqueue(stream_id, [NewDelivery(address, body=BODY) for address in addresses])
@@ -68,14 +68,14 @@ def test_an_export_holds_the_contact_its_consents_and_its_mails() -> None:
     suppression.unsubscribe(
         acme, request=UnsubscribeRequest(ALICE), origin=Origin("page", "recipient"), now=NOW
     )
-    stream = mailed("acme", ALICE, "bob@example.com")
+    stream = enqueue_mails("acme", ALICE, "bob@example.com")
     cast.book(stream, lambda at: entries.accepted(at, message_id="<1>"))
 
     document = json.loads(export.export(acme, address="Alice@Example.com".lower(), now=NOW))
 
-    [found] = document["contacts"]
-    assert (found["name"], found["state"]) == ("Alice Liddell", "unsubscribed")
-    assert [event["action"] for event in found["history"]] == ["unsubscribed"]
+    [person] = document["contacts"]
+    assert (person["name"], person["state"]) == ("Alice Liddell", "unsubscribed")
+    assert [event["action"] for event in person["history"]] == ["unsubscribed"]
     assert [(mail["subject"], mail["state"]) for mail in document["mails"]] == [
         ("Your secret", "accepted")
     ]
@@ -86,7 +86,7 @@ def test_an_export_holds_the_contact_its_consents_and_its_mails() -> None:
 def test_who_was_erased_is_nowhere_and_is_not_mailed_again() -> None:
     acme = cast.sender("acme").workspace_id
     contact(acme)
-    stream = mailed("acme", ALICE, "bob@example.com")
+    stream = enqueue_mails("acme", ALICE, "bob@example.com")
     cast.book(stream, lambda at: entries.accepted(at, message_id="<1>"))
 
     done = erasure.erase(acme, address=ALICE, actor="bob", now=NOW)
@@ -111,7 +111,7 @@ def test_erasing_twice_changes_nothing_more() -> None:
 
 def test_mail_that_waits_is_told_and_goes_with_the_next_time() -> None:
     acme = cast.sender("acme").workspace_id
-    stream = mailed("acme", ALICE)
+    stream = enqueue_mails("acme", ALICE)
 
     before = erasure.erase(acme, address=ALICE, actor="bob", now=NOW)
     cast.book(stream, lambda at: entries.accepted(at, message_id="<1>"))
@@ -164,10 +164,10 @@ def test_the_command_exports_and_erases(tmp_path: Path) -> None:
     contact(cast.sender("acme").workspace_id)
     file = tmp_path / "alice.json"
 
-    told = run("privacy", "export", "acme", ALICE, "--to", str(file))
+    exported = run("privacy", "export", "acme", ALICE, "--to", str(file))
     erased = run("privacy", "erase", "acme", ALICE)
 
-    assert told == [f"Wrote {file}."]
+    assert exported == [f"Wrote {file}."]
     assert json.loads(file.read_text())["contacts"][0]["name"] == "Alice Liddell"
     assert erased == ["Erased 1 contacts, 1 consents and 0 mails."]
     assert run("privacy", "retention", "--months", "3", "--dry-run") == [

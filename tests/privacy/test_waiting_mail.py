@@ -39,7 +39,7 @@ BODY = Body(subject="Your secret", text="hunter2")
 
 @pytest.fixture
 def acme(settings: Settings) -> int:
-    return press.found(settings)
+    return press.set_up_workspace(settings)
 
 
 def launched(acme: int, people: int = 3) -> Run:
@@ -51,7 +51,7 @@ def erase(workspace_id: int, address: str = R1) -> erasure.Erasure:
     return erasure.erase(workspace_id, address=address, actor="bob", now=datetime.now(UTC))
 
 
-def later(minutes: int = 11) -> int:
+def retry_later(minutes: int = 11) -> int:
     """The look that comes some minutes after an erasing."""
     return erasure.retry_pending(datetime.now(UTC) + timedelta(minutes=minutes))
 
@@ -99,15 +99,15 @@ def test_notion_is_told_of_a_page_that_was_sent_and_nothing_of_who_was_erased(
     with notion.running() as fake:
         mailouts.connect(settings, fake, acme)
         page_id = mailouts.page(fake)
-        run = mailouts.sent(callers.caller("acme"), page_id)
+        run = mailouts.send_and_plan(callers.caller("acme"), page_id)
         erase(acme)
         cast.book(run.stream_id, taken)
         run_control.end_finished_runs()
 
         status_reports.report_all(datetime.now(UTC))
 
-        told = mailouts.shown(fake, page_id)
-        assert (told["status"], told["sent"], told["failed"]) == ("Send", 2, 0)
+        row = mailouts.read_page_row(fake, page_id)
+        assert (row["status"], row["sent"], row["failed"]) == ("Send", 2, 0)
         assert mailouts.errors(fake) == []
 
 
@@ -134,10 +134,10 @@ def test_mail_that_a_worker_has_is_forgotten_without_a_second_call(acme: int) ->
     done = erase(acme)
     assert (done.mails, done.waiting) == (0, 1)
     assert cast.states(run.stream_id)[1] is State.WAITING
-    assert later() == 0
+    assert retry_later() == 0
     ledger.settle(claim, [window], results=[taken(at) for at in range(3)])
 
-    assert later(minutes=60) == 1
+    assert retry_later(minutes=60) == 1
     assert [word for word in (R1, "Reader 1") if word in everything()] == []
     assert not Pending.objects.exists()
     assert set(cast.states(run.stream_id).values()) == {State.ACCEPTED}
@@ -149,7 +149,7 @@ def test_mail_that_a_worker_brings_back_ends_when_it_is_looked_for_again(acme: i
     erase(acme)
     ledger.settle(claim, [window], results=[busy(at) for at in range(3)])
 
-    assert later() == 1
+    assert retry_later() == 1
     assert cast.states(run.stream_id)[1] is State.SUPPRESSED
     assert R1 not in everything()
 
@@ -161,7 +161,7 @@ def test_mail_to_an_earlier_address_that_a_worker_has_is_forgotten(acme: int) ->
     erase(acme, "new@example.com")
     ledger.settle(claim, [window], results=[taken(at) for at in range(3)])
 
-    assert later() == 1
+    assert retry_later() == 1
     assert R1 not in everything()
 
 
@@ -171,11 +171,11 @@ def test_a_mail_that_one_person_needs_still_goes_and_is_forgotten_afterwards(acm
     ledger.enqueue(stream, [NewDelivery("R1@example.com", body=BODY)])
 
     assert erase(workspace_id).waiting == 1
-    assert later() == 0
+    assert retry_later() == 0
     assert set(cast.states(stream).values()) == {State.WAITING}
     cast.book(stream, taken)
 
-    assert later(minutes=60) == 1
+    assert retry_later(minutes=60) == 1
     assert "hunter2" not in everything()
 
 
@@ -187,7 +187,7 @@ def test_mail_that_was_being_planned_while_its_reader_was_erased_is_found(acme: 
         run.stream_id, [NewDelivery(R1, contact_id=reader, variables={"name": "Reader 1"})]
     )
 
-    assert later() == 1
+    assert retry_later() == 1
     assert [word for word in (R1, "Reader 1") if word in everything()] == []
 
 
@@ -197,7 +197,7 @@ def test_mail_from_after_the_erasing_is_left_alone(acme: int) -> None:
     ledger.enqueue(stream, [NewDelivery(R1, body=BODY)])
     cast.book(stream, taken)
 
-    assert later() == 1
+    assert retry_later() == 1
     assert everything().count(f"<address>{R1}</address>") == 1
 
 
@@ -232,9 +232,9 @@ def test_two_never_look_at_once(acme: int) -> None:
     erase(acme)
 
     with work_leases.alone(Work.FORGETTING):
-        meanwhile = later()
+        meanwhile = retry_later()
 
-    assert (meanwhile, later()) == (0, 1)
+    assert (meanwhile, retry_later()) == (0, 1)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -256,13 +256,13 @@ def test_who_is_erased_while_a_worker_claims_is_left_to_it_or_taken_from_it(acme
     run = launched(acme)
 
     with collide.uncommitted(lambda: ledger.forget(acme, address=R1)):
-        assert claimed(run) is None
-    with collide.uncommitted(lambda: claimed(run)):
+        assert claim_batch(run) is None
+    with collide.uncommitted(lambda: claim_batch(run)):
         assert ledger.forget(acme, address="r2@example.com").waiting == 1
 
     states = cast.states(run.stream_id)
     assert (states[1], states[2]) == (State.SUPPRESSED, State.WAITING)
 
 
-def claimed(run: Run) -> Claim | None:
+def claim_batch(run: Run) -> Claim | None:
     return ledger.claim(run.stream_id, holder="worker", limit=1, lease_time=cast.LEASE)

@@ -23,11 +23,11 @@ def installed(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[rig.In
 def test_programs_that_only_look_at_links_change_no_consent(installed: rig.Installation) -> None:
     words = list(behaviours.PLAIN)
 
-    found = list(scanners.prove(scanners.serving(installed), LINKS, words=words))
+    findings = list(scanners.prove(scanners.serving(installed), LINKS, words=words))
 
-    assert len(found) == len(words) >= 20
-    assert all(one.answers.total() >= LINKS for one in found)
-    assert {one.name: one.changes for one in found if one.changes} == {}
+    assert len(findings) == len(words) >= 20
+    assert all(finding.answers.total() >= LINKS for finding in findings)
+    assert {finding.name: finding.changes for finding in findings if finding.changes} == {}
 
 
 @pytest.mark.parametrize("installed", ["apply"], indirect=True)

@@ -33,9 +33,9 @@ def read(wire: bytes) -> Raw:
             name, value = headers.pop()
             headers.append((name, value + line))
         else:
-            found = _HEADER.fullmatch(line)
-            assert found is not None, f"no header: {line!r}"
-            headers.append((found[1].decode(), found[2]))
+            match = _HEADER.fullmatch(line)
+            assert match is not None, f"no header: {line!r}"
+            headers.append((match[1].decode(), match[2]))
     return Raw(headers, body)
 
 

@@ -135,13 +135,13 @@ def unquoted(phrase: str) -> str:
 
 
 @given(st.lists(speakable, max_size=4))
-def test_each_of_several_reply_addresses_arrives(found: list[str]) -> None:
-    boxes = tuple(Mailbox(f"r{n}@acme.example", name) for n, name in enumerate(found))
+def test_each_of_several_reply_addresses_arrives(display_names: list[str]) -> None:
+    boxes = tuple(Mailbox(f"r{n}@acme.example", name) for n, name in enumerate(display_names))
 
     message = read(replace(a_letter(), reply_to=boxes))
 
-    told = message["Reply-To"].addresses if boxes else []
-    assert [address.addr_spec for address in told] == [box.address for box in boxes]
+    reply_boxes = message["Reply-To"].addresses if boxes else []
+    assert [address.addr_spec for address in reply_boxes] == [box.address for box in boxes]
 
 
 @given(speakable)
@@ -182,9 +182,9 @@ def test_any_attachment_arrives_as_it_was(content: bytes, filename: str) -> None
 
     message = read(replace(a_letter(), attachments=(attachment,)))
 
-    [found] = message.iter_attachments()
-    assert found.get_payload(decode=True) == content
-    assert found.get_filename() == filename
+    [part] = message.iter_attachments()
+    assert part.get_payload(decode=True) == content
+    assert part.get_filename() == filename
     assert body(message, "plain") == "Good morning."
 
 

@@ -19,8 +19,8 @@ def filled(pattern: Pattern, texts: list[str]) -> bytes:
 
 
 def read(part: bytes) -> str:
-    found = message_from_bytes(part, policy=policy.SMTP.clone(raise_on_defect=True))
-    return str(found.get_content()).replace("\r\n", "\n")
+    message = message_from_bytes(part, policy=policy.SMTP.clone(raise_on_defect=True))
+    return str(message.get_content()).replace("\r\n", "\n")
 
 
 @given(first=SPEECHES, rest=st.lists(st.tuples(SPEECHES, SPEECHES), max_size=5))

@@ -22,16 +22,20 @@ from tests.providers.messages import NOON, a_window, an_id, closing, send
 from tests.providers.stands import opened
 
 
-def sent(*recipients: str, settings: SandboxSettings | None = None) -> list[ProviderEvent]:
-    told: list[ProviderEvent] = []
+def send_and_collect(
+    *recipients: str, settings: SandboxSettings | None = None
+) -> list[ProviderEvent]:
+    emitted: list[ProviderEvent] = []
 
     async def play() -> None:
-        made = Sandbox(settings or SandboxSettings(slow=0.01), emit=told.extend, now=lambda: NOON)
+        made = Sandbox(
+            settings or SandboxSettings(slow=0.01), emit=emitted.extend, now=lambda: NOON
+        )
         async with opened(made) as sandbox:
             await send(sandbox, a_window(*recipients), within=0.2)
 
     asyncio.run(play())
-    return told
+    return emitted
 
 
 def test_the_journal_has_one_line_for_each_mail_taken(tmp_path: Path) -> None:
@@ -96,7 +100,7 @@ def test_what_is_journalled_is_journalled_before_it_is_told() -> None:
 
 @pytest.mark.parametrize("word", events.REPORTS)
 def test_an_accepted_mail_is_reported_as_its_address_says(word: str) -> None:
-    assert [(event.kind, event.address) for event in sent(f"{word}+1@example.com")] == [
+    assert [(event.kind, event.address) for event in send_and_collect(f"{word}+1@example.com")] == [
         (EventKind.ACCEPTED, f"{word}+1@example.com"),
         (events.REPORTS[word], f"{word}+1@example.com"),
     ]
@@ -104,37 +108,39 @@ def test_an_accepted_mail_is_reported_as_its_address_says(word: str) -> None:
 
 @pytest.mark.parametrize("word", ["alice", "vanish", "slow", "hang"])
 def test_whatever_was_taken_is_proved_by_an_event(word: str) -> None:
-    told = sent(f"{word}@example.com")
+    emitted = send_and_collect(f"{word}@example.com")
 
-    assert [event.kind for event in told] == [EventKind.ACCEPTED, EventKind.DELIVERED]
-    assert {event.id for event in told} == {an_id(0)}
-    assert {event.at for event in told} == {NOON}
+    assert [event.kind for event in emitted] == [EventKind.ACCEPTED, EventKind.DELIVERED]
+    assert {event.id for event in emitted} == {an_id(0)}
+    assert {event.at for event in emitted} == {NOON}
 
 
 @pytest.mark.parametrize("word", ["refuse", "later", "throttle", "block", "broken"])
 def test_nothing_is_reported_of_what_was_not_taken(word: str) -> None:
-    assert sent(f"{word}@example.com") == []
+    assert send_and_collect(f"{word}@example.com") == []
 
 
 def test_the_reported_id_is_the_one_it_was_accepted_under() -> None:
     async def play() -> None:
-        told: list[ProviderEvent] = []
-        async with opened(Sandbox(SandboxSettings(), emit=told.extend)) as sandbox:
+        emitted: list[ProviderEvent] = []
+        async with opened(Sandbox(SandboxSettings(), emit=emitted.extend)) as sandbox:
             [outcome] = await send(sandbox, a_window("alice@example.com"))
 
-        assert outcome == Accepted(told[0].provider_id or "")
+        assert outcome == Accepted(emitted[0].provider_id or "")
 
     asyncio.run(play())
 
 
 def test_events_come_after_their_delay() -> None:
     async def play() -> None:
-        told: list[ProviderEvent] = []
-        async with opened(Sandbox(SandboxSettings(event_delay=0.02), emit=told.extend)) as sandbox:
+        emitted: list[ProviderEvent] = []
+        async with opened(
+            Sandbox(SandboxSettings(event_delay=0.02), emit=emitted.extend)
+        ) as sandbox:
             await send(sandbox, a_window("alice@example.com"))
-            assert told == []
+            assert emitted == []
             await asyncio.sleep(0.06)
-            assert len(told) == 2
+            assert len(emitted) == 2
 
     asyncio.run(play())
 
@@ -184,7 +190,7 @@ def test_a_body_that_is_no_array_of_events_is_refused(body: bytes) -> None:
 
 
 def test_the_same_event_has_the_same_key_and_another_has_another() -> None:
-    accepted, delivered = sent("alice@example.com")
+    accepted, delivered = send_and_collect("alice@example.com")
 
     assert [event.key for event in parsed(accepted.raw)] == [accepted.key]
     assert accepted.key != delivered.key

@@ -170,13 +170,13 @@ def test_a_fault_in_a_phase_is_exactly_its_outcome(
 
 
 def test_the_table_has_every_phase_with_every_fault() -> None:
-    told = {(phase, fault if fault in FAULTS else fault[0]) for phase, fault, _, _ in TABLE}
+    covered = {(phase, fault if fault in FAULTS else fault[0]) for phase, fault, _, _ in TABLE}
     of_answers = {(phase, digit) for phase in (Phase.HANDSHAKE, Phase.TAKEN) for digit in "45"}
     # A handshake is answered in TLS's words, and what is taken is no longer refused.
     pooled = {Phase.RSET, Phase.NOOP}
 
     wanted = {(phase, fault) for phase in Phase if phase not in pooled for fault in FAULTS}
-    assert wanted - of_answers <= told
+    assert wanted - of_answers <= covered
 
 
 def test_a_server_that_does_not_listen_is_tried_later() -> None:

@@ -36,10 +36,10 @@ class Inbox:
         session: ServerSession,
         envelope: Envelope,
         mechanism: str,
-        found: LoginPassword,
+        login: LoginPassword,
     ) -> AuthResult:
         self.mechanisms.append(mechanism)
-        is_right = found == LoginPassword(b"alice", "sécret".encode())
+        is_right = login == LoginPassword(b"alice", "sécret".encode())
         return AuthResult(success=is_right, handled=is_right)
 
 

@@ -87,14 +87,14 @@ MEANINGS: list[tuple[Stage, str, type[Outcome]]] = [
 ]
 
 
-def said(line: str) -> Reply:
+def parse_reply(line: str) -> Reply:
     [reply] = ReplyParser().feed(f"{line}\r\n".encode())
     return reply
 
 
 @pytest.mark.parametrize(("stage", "line", "expected"), MEANINGS)
 def test_an_answer_means_its_outcome(stage: Stage, line: str, expected: type[Outcome]) -> None:
-    assert type(replies.refusal(stage, said(line))) is expected
+    assert type(replies.refusal(stage, parse_reply(line))) is expected
 
 
 @given(
@@ -116,7 +116,7 @@ def test_only_a_break_after_the_dot_is_in_doubt(stage: Stage) -> None:
 
 
 def test_a_refusal_tells_code_and_words() -> None:
-    outcome = replies.refusal(RCPT, said("550 5.1.1 User\tunknown\x07"))
+    outcome = replies.refusal(RCPT, parse_reply("550 5.1.1 User\tunknown\x07"))
 
     assert outcome == Refused("550 5.1.1", "RCPT: 550 5.1.1 User unknown")
 
@@ -132,7 +132,7 @@ def test_a_refusal_tells_code_and_words() -> None:
     ],
 )
 def test_a_wait_the_server_asks_for_is_kept(line: str, wait: timedelta | None) -> None:
-    outcome = replies.refusal(ANSWER, said(line))
+    outcome = replies.refusal(ANSWER, parse_reply(line))
 
     assert isinstance(outcome, TryLater | Throttled)
     assert outcome.retry_after == wait
@@ -152,7 +152,7 @@ def test_a_wait_the_server_asks_for_is_kept(line: str, wait: timedelta | None) -
     ],
 )
 def test_the_servers_own_id_is_kept(line: str, provider_id: str) -> None:
-    assert replies.answer(said(line), "ours") == Accepted(provider_id)
+    assert replies.answer(parse_reply(line), "ours") == Accepted(provider_id)
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_what_is_no_reply_is_noticed(garbage: bytes) -> None:
 
 
 @given(st.sampled_from([b"250", b"451", b"550"]), st.binary(max_size=100))
-def test_whatever_bytes_a_server_says_every_text_can_be_stored(code: bytes, said: bytes) -> None:
-    line = code + b" " + said.replace(b"\n", b"") + b"\r\n"
+def test_whatever_bytes_a_server_says_every_text_can_be_stored(code: bytes, words: bytes) -> None:
+    line = code + b" " + words.replace(b"\n", b"") + b"\r\n"
 
     [reply] = ReplyParser().feed(line)
 

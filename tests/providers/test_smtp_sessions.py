@@ -42,13 +42,13 @@ def at(server: FakeSmtp, story: Callable[[Smtp], Awaitable[None]], **settings: A
 
 
 def outcomes_of(server: FakeSmtp, window: list[OutgoingMessage], **settings: Any) -> list[Outcome]:
-    told: list[Outcome] = []
+    outcomes: list[Outcome] = []
 
     async def story(provider: Smtp) -> None:
-        told.extend(await send(provider, window))
+        outcomes.extend(await send(provider, window))
 
     at(server, story, **settings)
-    return told
+    return outcomes
 
 
 def types(outcomes: list[Outcome]) -> list[type[Outcome]]:
@@ -113,8 +113,8 @@ def test_no_more_connections_are_open_than_allowed() -> None:
 
     async def story(provider: Smtp) -> None:
         windows = [a_window(*[f"slow+{n}@example.com"] * 4) for n in range(3)]
-        told = await asyncio.gather(*(send(provider, window) for window in windows))
-        assert {type(outcome) for outcomes in told for outcome in outcomes} == {Accepted}
+        results = await asyncio.gather(*(send(provider, window) for window in windows))
+        assert {type(outcome) for outcomes in results for outcome in outcomes} == {Accepted}
 
     server.slow = 0.02
     at(server, story, connections=3)
@@ -211,9 +211,9 @@ def test_a_window_that_finds_no_free_line_is_not_sent() -> None:
     async def story(provider: Smtp) -> None:
         busy = asyncio.ensure_future(send(provider, a_window("slow@example.com")))
         await asyncio.sleep(0.05)
-        told = await send(provider, a_window("alice@example.com"), provider.call_time + 0.1)
+        outcomes = await send(provider, a_window("alice@example.com"), provider.call_time + 0.1)
 
-        assert told == [NotSent("no connection became free in time")]
+        assert outcomes == [NotSent("no connection became free in time")]
         assert types(await busy) == [Accepted]
 
     at(server, story)
@@ -439,11 +439,11 @@ def test_a_cancellation_is_not_sent_before_the_dot_and_in_doubt_after_it(
 ) -> None:
     server = FakeSmtp(faults={phase: Fault.STALL})
     content = b"x: y\r\n\r\n" + b"z" * 9_000_000 if phase is Phase.BODY else b"x: y\r\n\r\nz"
-    told: list[Outcome] = []
+    outcomes: list[Outcome] = []
 
     async def collect(provider: Smtp) -> None:
         async for _, outcome in provider.send([a_message(content=content)], boottime() + 60):
-            told.append(outcome)
+            outcomes.append(outcome)
 
     async def story(provider: Smtp) -> None:
         task = asyncio.ensure_future(collect(provider))
@@ -454,11 +454,11 @@ def test_a_cancellation_is_not_sent_before_the_dot_and_in_doubt_after_it(
             await task
 
     at(server, story)
-    assert types(told) == [expected]
+    assert types(outcomes) == [expected]
 
 
 @pytest.mark.parametrize(
-    ("stage", "said", "expected"),
+    ("stage", "received", "expected"),
     [
         (Stage.DATA, b"", NotSent),
         (Stage.BODY, b"", NotSent),
@@ -469,7 +469,7 @@ def test_a_cancellation_is_not_sent_before_the_dot_and_in_doubt_after_it(
     ],
 )
 def test_an_answer_that_comes_together_with_the_cancellation_counts(
-    stage: Stage, said: bytes, expected: type[Outcome]
+    stage: Stage, received: bytes, expected: type[Outcome]
 ) -> None:
     async def play() -> None:
         settings = smtp_settings(FakeSmtp(port=25))
@@ -480,7 +480,7 @@ def test_an_answer_that_comes_together_with_the_cancellation_counts(
             session, frame, "ours", timeouts=settings.timeouts, dot_by=Deadline(1.0)
         )
         session.stage = stage
-        session.connection.data_received(said)
+        session.connection.data_received(received)
 
         assert type(transaction.interrupted()) is expected
 

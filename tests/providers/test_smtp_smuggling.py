@@ -64,7 +64,7 @@ def test_framed_data_ends_nowhere_but_at_its_end(body: bytes) -> None:
 
     assert isinstance(framed, Frame)
     wire = framed.data + framing.DOT
-    assert [found.end() for found in LENIENT.finditer(wire)] == [len(wire)]
+    assert [ending.end() for ending in LENIENT.finditer(wire)] == [len(wire)]
     assert wire.count(b"\r\n") == wire.count(b"\r") == wire.count(b"\n")
     undone = re.sub(rb"(^|\r\n)\.", rb"\1", framed.data)
     assert undone == framing.with_crlf(body)

@@ -9,7 +9,7 @@ from postledger.providers.base import Accepted, InDoubt, NotSent, Outcome, TryLa
 from postledger.providers.windows import WindowQueue, WindowWorker
 
 
-def sent(
+def send_window(
     size: int, worker: WindowWorker, workers: int = 1
 ) -> tuple[dict[int, Outcome], Exception | None]:
     outcomes: dict[int, Outcome] = {}
@@ -34,7 +34,7 @@ async def accepting(queue: WindowQueue) -> None:
 
 @pytest.mark.parametrize("workers", [1, 3, 20])
 def test_every_message_is_taken_once(workers: int) -> None:
-    outcomes, error = sent(10, accepting, workers)
+    outcomes, error = send_window(10, accepting, workers)
 
     assert outcomes == {index: Accepted(str(index)) for index in range(10)}
     assert error is None
@@ -46,7 +46,7 @@ def test_a_message_that_no_worker_took_was_not_sent() -> None:
         queue.report(0, Accepted("0"))
         queue.not_sent_reason = "tired"
 
-    assert sent(3, lazy)[0] == {0: Accepted("0"), 1: NotSent("tired"), 2: NotSent("tired")}
+    assert send_window(3, lazy)[0] == {0: Accepted("0"), 1: NotSent("tired"), 2: NotSent("tired")}
 
 
 def test_a_worker_that_breaks_leaves_its_message_in_doubt_and_its_error_is_raised() -> None:
@@ -55,7 +55,7 @@ def test_a_worker_that_breaks_leaves_its_message_in_doubt_and_its_error_is_raise
         await asyncio.sleep(0)
         raise ZeroDivisionError
 
-    outcomes, error = sent(2, clumsy)
+    outcomes, error = send_window(2, clumsy)
 
     assert {index: type(outcome) for index, outcome in outcomes.items()} == {0: InDoubt, 1: NotSent}
     assert isinstance(error, ZeroDivisionError)
@@ -73,14 +73,14 @@ def test_a_message_put_back_is_taken_by_another_worker() -> None:
             await asyncio.sleep(0.01)
             await accepting(queue)
 
-    assert sent(2, worker, workers=2)[0] == {0: Accepted("0"), 1: Accepted("1")}
+    assert send_window(2, worker, workers=2)[0] == {0: Accepted("0"), 1: Accepted("1")}
 
 
 def test_a_message_put_back_and_never_taken_has_the_outcome_it_was_put_back_with() -> None:
     async def worker(queue: WindowQueue) -> None:
         queue.put_back(queue.take() or 0, TryLater("connect", ""))
 
-    assert sent(2, worker)[0] == {
+    assert send_window(2, worker)[0] == {
         0: TryLater("connect", ""),
         1: NotSent("the window ended before it was begun"),
     }

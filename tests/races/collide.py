@@ -156,7 +156,9 @@ def plan(stream_id: int, first: int, last: int, *, step: int = 1) -> Planned:
 
 def findings(*stream_ids: int) -> list[str]:
     """What the audit holds against these streams."""
-    return [str(found) for id_ in stream_ids for found in audit.audit(id_).discrepancies]
+    return [
+        str(discrepancy) for id_ in stream_ids for discrepancy in audit.audit(id_).discrepancies
+    ]
 
 
 def accept_all(*windows: Window) -> list[Entry]:

@@ -48,10 +48,8 @@ def test_eight_claimers_take_each_of_100000_mails_once() -> None:
 
 
 def _leases(stream: int) -> list[tuple[int, int]]:
-    found = sql.rows(
-        "SELECT id, lease FROM deliveries_batch WHERE stream_id = %(s)s", {"s": stream}
-    )
-    return [(id_, lease) for id_, lease in found]
+    rows = sql.rows("SELECT id, lease FROM deliveries_batch WHERE stream_id = %(s)s", {"s": stream})
+    return [(id_, lease) for id_, lease in rows]
 
 
 def test_one_mail_batches_are_claimed_once_too() -> None:

@@ -48,8 +48,8 @@ def _send_again(stream: int, positions: Sequence[int]) -> list[int]:
 
 
 def _disprove(stream: int, positions: Sequence[int]) -> list[int]:
-    said = [Evidence(1, entries.not_sent(at), "operator") for at in positions]
-    return list(positions) if ledger.record(stream, said) else []
+    evidence = [Evidence(1, entries.not_sent(at), "operator") for at in positions]
+    return list(positions) if ledger.record(stream, evidence) else []
 
 
 CLICKS = [

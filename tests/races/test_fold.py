@@ -65,18 +65,18 @@ def _work(stream: int, ends: threading.Event) -> None:
 
 
 def _mixed(window: Window) -> list[entries.Entry]:
-    found = []
+    results = []
     for at in range(window.batch.lo, window.to):
         match at % 25:
             case 7:
-                found.append(entries.refused(at, code="550"))
+                results.append(entries.refused(at, code="550"))
             case 8:
-                found.append(entries.in_doubt(at))
+                results.append(entries.in_doubt(at))
             case 9:
-                found.append(entries.throttled(at, delay=cast.LEASE))
+                results.append(entries.throttled(at, delay=cast.LEASE))
             case _:
-                found.append(entries.accepted(at, message_id=f"m{at}"))
-    return found
+                results.append(entries.accepted(at, message_id=f"m{at}"))
+    return results
 
 
 def _stream_row(stream: int) -> int:

@@ -149,11 +149,11 @@ type Cursor = tuple[int, int | None]
 
 
 def _windows(stream: int) -> dict[int, Cursor]:
-    found = sql.rows(
+    rows = sql.rows(
         "SELECT id, lo, armed_to FROM deliveries_batch WHERE stream_id = %(stream)s",
         {"stream": stream},
     )
-    return {id_: (lo, armed_to) for id_, lo, armed_to in found}
+    return {id_: (lo, armed_to) for id_, lo, armed_to in rows}
 
 
 def _follows(before: Cursor, after: Cursor) -> bool:

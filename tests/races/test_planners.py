@@ -73,7 +73,7 @@ def test_four_planners_of_the_same_source_plan_each_key_once() -> None:
     assert sum(added) == 6_000
     assert _keys(stream) == sorted(f"r{n}" for n in range(6_000))
     assert queries.read_books([stream])[stream].planned == 6_000
-    assert _covered(stream) == set(cast.states(stream))
+    assert _list_covered(stream) == set(cast.states(stream))
     assert collide.findings(stream) == []
 
 
@@ -84,11 +84,11 @@ def test_planners_of_interleaved_sources_plan_each_key_once() -> None:
 
     assert sum(added) == 6_000
     assert _keys(stream) == sorted(f"r{n}" for n in range(6_000))
-    assert _covered(stream) >= set(cast.states(stream))
+    assert _list_covered(stream) >= set(cast.states(stream))
     assert collide.findings(stream) == []
 
 
-def _covered(stream: int) -> set[int]:
+def _list_covered(stream: int) -> set[int]:
     """The positions of all batches; fails when one is in two of them."""
     positions = [at for lo, hi, _, _ in cast.batches(stream) for at in range(lo, hi)]
     assert len(positions) == len(set(positions))

@@ -76,9 +76,9 @@ def test_of_settle_and_sweep_at_once_exactly_one_books_the_window() -> None:
         cast.run_out(claim.lease)
         settle = _settler(claim, window, collide.accept_all(window))
         pair = (settle, ledger.sweep) if n % 2 else (ledger.sweep, settle)
-        found = collide.together(pair)
-        settled = next(one for one in found if isinstance(one, Settled))
-        swept = next(one for one in found if isinstance(one, Swept))
+        outcomes = collide.together(pair)
+        settled = next(outcome for outcome in outcomes if isinstance(outcome, Settled))
+        swept = next(outcome for outcome in outcomes if isinstance(outcome, Swept))
 
         is_lost = settled.lost == [window]
         assert swept.in_doubt == (10 if is_lost else 0)

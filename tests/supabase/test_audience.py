@@ -11,7 +11,7 @@ from tests.fakes.postgrest import FakePostgrest
 
 @pytest.fixture
 def acme(db: None, settings: Settings) -> int:
-    return press.found(settings)
+    return press.set_up_workspace(settings)
 
 
 def test_a_campaign_goes_to_exactly_the_active_subscribers_under_their_from_names(

@@ -43,13 +43,13 @@ def test_a_killed_sync_is_gone_on_with_exactly(acme: int, fake: FakePostgrest, m
         people.contact(acme, address)
         people.leave(acme, address)
     for _ in range(3):
-        asked = len(fake.asked(method))
+        asked = len(fake.list_requests(method))
         process = start()
 
         def kill(
             seen: Seen, asked: int = asked, process: subprocess.Popen[bytes] = process
         ) -> None:
-            if len(fake.asked(method)) == asked + 3:
+            if len(fake.list_requests(method)) == asked + 3:
                 process.kill()
                 process.wait()
 

@@ -27,13 +27,13 @@ def sync(*, accepts_missing: bool = False) -> Sync:
     return syncing.sync_all(accepts_missing=accepts_missing)
 
 
-def mailed(workspace_id: int) -> list[str]:
+def list_recipients(workspace_id: int) -> list[str]:
     """Whom a mailout without a list goes to."""
     last = Contact.objects.latest("created_at").created_at
-    found = audience.compile_chunk(
+    chunk = audience.compile_chunk(
         workspace_id, FrozenAudience(EVERYBODY, None, last), after="", limit=10_000
     )
-    return [address for _, address, *_, kept in sql.rows(found.sql, found.params) if kept is None]
+    return [address for _, address, *_, kept in sql.rows(chunk.sql, chunk.params) if kept is None]
 
 
 def contact(address: str = R1) -> Contact:
@@ -50,7 +50,8 @@ def test_who_is_deleted_there_is_mailed_no_more(acme: int, fake: FakePostgrest) 
     fake.remove("ours@example.com")
     done = sync()
 
-    assert mailed(acme) == ["ours@example.com", R2]  # the first was a contact before it was there
+    # The first was a contact before it was there.
+    assert list_recipients(acme) == ["ours@example.com", R2]
     assert contact().deleted_at is not None
     assert (done.gone_count, done.trouble) == (1, None)
     entry = AuditEntry.objects.latest("pk")
@@ -68,7 +69,7 @@ def test_a_row_whose_email_changed_is_the_new_address_alone(acme: int, fake: Fak
     fake.add(R2)
     sync()
 
-    assert mailed(acme) == ["other@example.com", R2]
+    assert list_recipients(acme) == ["other@example.com", R2]
 
 
 def test_a_row_that_comes_back_brings_its_contact_back_as_it_was(
@@ -90,12 +91,12 @@ def test_a_row_that_comes_back_brings_its_contact_back_as_it_was(
     done = sync()
 
     assert (contact().pk, contact().name, contact().state) == (born.pk, "Ann", "active")
-    assert mailed(acme) == [R1, R2]
+    assert list_recipients(acme) == [R1, R2]
     assert people.subscription(born.pk) == "active"
     assert (done.returned_count, done.created_count) == (1, 0)
     fake.remove(R1.upper())
     sync()
-    assert mailed(acme) == [R2]
+    assert list_recipients(acme) == [R2]
 
 
 def test_a_return_raises_no_consent_that_ended_before_or_meanwhile(
@@ -122,16 +123,16 @@ def test_a_return_raises_no_consent_that_ended_before_or_meanwhile(
 
     sync()
 
-    found = {address.partition("@")[0]: contact(address) for address in addresses}
-    assert {name: one.state for name, one in found.items()} == {
+    by_name = {address.partition("@")[0]: contact(address) for address in addresses}
+    assert {name: person.state for name, person in by_name.items()} == {
         "before": "unsubscribed",
         "meanwhile": "unsubscribed",
         "list": "active",
         "there": "unsubscribed",
         "dead": "bounced",
     }
-    assert people.subscription(found["list"].pk) == "unsubscribed"
-    assert people.subscription(found["list"].pk, "offers") == "active"
+    assert people.subscription(by_name["list"].pk) == "unsubscribed"
+    assert people.subscription(by_name["list"].pk, "offers") == "active"
     assert not Contact.objects.exclude(deleted_at=None).exists()
 
 
@@ -153,7 +154,7 @@ def test_whom_a_person_deleted_or_had_forgotten_does_not_come_back(
 
     sync()
 
-    assert mailed(acme) == ["r4@example.com"]
+    assert list_recipients(acme) == ["r4@example.com"]
     assert SyncProblem.objects.count() == 3
     assert not Subscriber.objects.filter(contact__address__startswith="erased").exists()
 
@@ -171,7 +172,7 @@ def test_a_contact_with_another_address_is_no_longer_that_of_the_row(
     fake.remove(R1)
     done = sync()
 
-    assert mailed(acme) == ["moved@example.com"]
+    assert list_recipients(acme) == ["moved@example.com"]
     assert done.trouble is None
 
 
@@ -183,17 +184,17 @@ def test_a_row_that_cannot_be_taken_is_there_all_the_same(acme: int, fake: FakeP
     fake.set(R1, status="maybe")
     sync()
 
-    assert mailed(acme) == [R1, R2]
+    assert list_recipients(acme) == [R1, R2]
 
 
 @pytest.mark.parametrize(
-    ("known", "removed", "left"),
+    ("added", "removed", "left"),
     [(5, 5, 5), (150, 101, 150), (150, 100, 50), (1_200, 120, 1_080)],
 )
 def test_nobody_is_deleted_when_so_many_are_missing_that_it_looks_like_a_mistake(
-    acme: int, fake: FakePostgrest, known: int, removed: int, left: int
+    acme: int, fake: FakePostgrest, added: int, removed: int, left: int
 ) -> None:
-    fake.add_many(known)
+    fake.add_many(added)
     sync()
     fake.remove_many(removed)
 
@@ -214,11 +215,11 @@ def test_what_looks_like_a_mistake_is_told_until_it_is_accepted_or_mended(
         with pytest.raises(errors.SupabaseRowsMissingError, match="3 of 3"):
             sync()
 
-    told = Sync.objects.get()
+    row = Sync.objects.get()
     [problem] = SyncProblem.objects.all()
-    assert (told.started_at, told.cursor) == (None, "")
-    assert told.finished_at is not None
-    assert "--accept-missing" in (told.trouble or "")
+    assert (row.started_at, row.cursor) == (None, "")
+    assert row.finished_at is not None
+    assert "--accept-missing" in (row.trouble or "")
     assert (problem.way, "3 of 3" in problem.problem) == ("found", True)
 
     fake.add_many(3)
@@ -227,7 +228,7 @@ def test_what_looks_like_a_mistake_is_told_until_it_is_accepted_or_mended(
     fake.remove_many(3)
     done = sync(accepts_missing=True)
     assert (done.trouble, done.gone_count) == (None, 3)
-    assert mailed(acme) == []
+    assert list_recipients(acme) == []
     assert not SyncProblem.objects.exists()
 
 
@@ -235,7 +236,7 @@ def test_a_pass_that_did_not_get_to_its_end_deletes_nobody(acme: int, fake: Fake
     fake.max_rows = 10
     fake.add_many(40)
     sync()
-    everybody = mailed(acme)
+    everybody = list_recipients(acme)
     fake.remove("s0@example.com")
     asked = len(fake.requests)
 
@@ -252,7 +253,7 @@ def test_a_pass_that_did_not_get_to_its_end_deletes_nobody(acme: int, fake: Fake
 
     assert interrupted == 0
     assert (done.read_count, done.gone_count) == (39, 1)
-    assert mailed(acme) == everybody  # who was removed had left before
+    assert list_recipients(acme) == everybody  # who was removed had left before
 
 
 def test_a_pass_that_began_before_it_was_known_who_is_seen_deletes_nobody(
@@ -267,20 +268,20 @@ def test_a_pass_that_began_before_it_was_known_who_is_seen_deletes_nobody(
 
     sync()
 
-    assert mailed(acme) == [R1, R2, "r3@example.com"]
+    assert list_recipients(acme) == [R1, R2, "r3@example.com"]
 
 
 def test_who_is_active_there_is_mailed_though_a_form_named_them_first(
     acme: int, fake: FakePostgrest
 ) -> None:
-    there, left = people.unconfirmed(acme), people.unconfirmed(acme, R2)
+    active, left = people.unconfirmed(acme), people.unconfirmed(acme, R2)
     fake.add(R1)
     fake.add(R2, "unsubscribed")
 
     sync()
 
-    assert (people.is_unconfirmed(there), people.is_unconfirmed(left)) == (False, True)
-    assert mailed(acme) == [R1]
+    assert (people.is_unconfirmed(active), people.is_unconfirmed(left)) == (False, True)
+    assert list_recipients(acme) == [R1]
     assert not Subscription.objects.exists()
 
 

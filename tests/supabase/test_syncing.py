@@ -37,8 +37,8 @@ def contact(workspace_id: int, address: str = R1) -> Contact:
 
 
 def problems() -> list[tuple[str, str]]:
-    found = SyncProblem.objects.order_by("shown", "way")
-    return list(found.values_list("shown", "way"))
+    rows = SyncProblem.objects.order_by("shown", "way")
+    return list(rows.values_list("shown", "way"))
 
 
 def everything() -> list[Any]:
@@ -56,12 +56,13 @@ def test_thousands_of_subscribers_are_read_page_by_page_and_each_is_taken_once(
 
     done = sync()
 
-    there = Contact.objects.filter(workspace_id=acme)
+    of_acme = Contact.objects.filter(workspace_id=acme)
     assert (done.read_count, counts(done)) == (2_500, (2_500, 0, 250, 0))
-    assert there.count() == 2_500
-    assert there.filter(state="unsubscribed").count() == 250
-    assert there.get(address="S7@example.com").from_name == "Editor 7"
-    assert [len(seen.query["email"]) > 3 for seen in fake.requests] == [False, True, True, True]
+    assert of_acme.count() == 2_500
+    assert of_acme.filter(state="unsubscribed").count() == 250
+    assert of_acme.get(address="S7@example.com").from_name == "Editor 7"
+    conditions = [request.query["email"] for request in fake.requests]
+    assert [len(condition) > 3 for condition in conditions] == [False, True, True, True]
     assert not Contact.objects.filter(workspace_id=globex).exists()
 
 
@@ -88,7 +89,7 @@ def test_a_repeat_changes_nothing_on_either_side(acme: int, fake: FakePostgrest)
 
     assert counts(done) == (0, 0, 0, 0)
     assert everything() == before
-    assert not fake.asked("PATCH")
+    assert not fake.list_requests("PATCH")
 
 
 @pytest.mark.parametrize("state", ["unsubscribed", "bounced"])
@@ -100,15 +101,15 @@ def test_who_left_or_bounced_there_is_not_mailed_here(
 
     sync()
 
-    found = contact(acme)
-    assert (found.state, found.bounce_type, found.bounce_subtype) == (
+    person = contact(acme)
+    assert (person.state, person.bounce_type, person.bounce_subtype) == (
         state,
         "Permanent",
         "NoEmail",
     )
-    assert found.state_changed_at == datetime.fromisoformat(EARLY)
-    assert people.kept(acme).reason == state
-    last = ConsentEvent.objects.filter(contact=found).latest("pk")
+    assert person.state_changed_at == datetime.fromisoformat(EARLY)
+    assert people.find_suppression(acme).reason == state
+    last = ConsentEvent.objects.filter(contact=person).latest("pk")
     assert (last.action, last.source, last.before, last.after) == (
         "imported",
         "supabase",
@@ -185,11 +186,11 @@ def test_a_leaving_under_a_bounce_or_complaint_comes_to_light_when_that_is_lifte
     keep_back(acme)
     fake.add(R1, "unsubscribed", status_updated_at=at)
     sync()
-    told = everything()
+    before = everything()
     sync()
 
-    assert everything() == told  # once is enough
-    assert people.kept(acme).has_left
+    assert everything() == before  # once is enough
+    assert people.find_suppression(acme).has_left
     people.restore(acme)
     sync()
     assert contact(acme).state == fake.row(R1)["status"] == "unsubscribed"
@@ -217,7 +218,7 @@ def test_a_leaving_that_was_undone_under_a_bounce_is_no_news(
     people.undo(acme)
     sync()
 
-    assert not people.kept(acme).has_left
+    assert not people.find_suppression(acme).has_left
     assert fake.row(R1)["status"] == "bounced"
 
 
@@ -234,7 +235,7 @@ def test_a_complaint_that_was_written_there_does_not_come_back_as_a_wish(
     sync()
 
     assert fake.row(R1)["status"] == "unsubscribed"
-    assert not people.kept(acme).has_left
+    assert not people.find_suppression(acme).has_left
 
 
 def test_a_leaving_counts_that_came_after_an_undo_and_both_during_the_pass(
@@ -248,9 +249,9 @@ def test_a_leaving_counts_that_came_after_an_undo_and_both_during_the_pass(
 
     syncing.sync_due(people.NOW)  # when the pass began
 
-    found = contact(acme)
-    assert found.state == fake.row(R1)["status"] == "unsubscribed"
-    last = ConsentEvent.objects.filter(contact=found).latest("pk")
+    person = contact(acme)
+    assert person.state == fake.row(R1)["status"] == "unsubscribed"
+    last = ConsentEvent.objects.filter(contact=person).latest("pk")
     assert people.NOW <= last.at < left_at  # nothing is recorded of times to come
 
 
@@ -358,8 +359,8 @@ def test_a_row_that_changes_between_reading_and_writing_is_left_to_the_next_pass
     people.leave(acme)
     fake.add(R1)
 
-    def interfere(seen: Seen) -> None:
-        if seen.method == "PATCH":
+    def interfere(request: Seen) -> None:
+        if request.method == "PATCH":
             fake.set(R1, status="bounced")
 
     fake.before_answer = interfere
@@ -381,7 +382,7 @@ def test_a_pass_that_fails_in_the_middle_goes_on_exactly_where_it_stopped(
         people.leave(acme, f"s{number}@example.com")
 
     def fail(seen: Seen) -> None:
-        if len(fake.asked("PATCH")) == 2:
+        if len(fake.list_requests("PATCH")) == 2:
             fake.faults.extend([Fault(500, retry_after="0")] * 4)
 
     fake.before_answer = fail

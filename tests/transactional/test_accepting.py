@@ -66,7 +66,7 @@ def end_month() -> None:
     Flow.objects.update(month=F("month") - 1)
 
 
-def named(id_: str) -> DeliveryId:
+def parse_id(id_: str) -> DeliveryId:
     delivery_id = DeliveryId.parse(id_)
     assert delivery_id
     return delivery_id
@@ -89,7 +89,7 @@ def test_every_part_of_a_mail_is_kept() -> None:
         attachments=(Attachment("a.pdf", "application/pdf", b"\x00\x01"),),
     )
 
-    id_ = named(accept(asked, request_id="r-9").ids[0])
+    id_ = parse_id(accept(asked, request_id="r-9").ids[0])
 
     body = queries.read_bodies(id_.stream_id, [id_.position])[id_.position]
     line = queries.find_delivery(id_.stream_id, id_.position)
@@ -105,7 +105,9 @@ def test_every_part_of_a_mail_is_kept() -> None:
 def test_a_batch_keeps_its_order() -> None:
     receipt = accept(*(mail(subject=f"Mail {n}") for n in range(20)))
 
-    bodies = [queries.read_bodies(id_.stream_id, [id_.position]) for id_ in map(named, receipt.ids)]
+    bodies = [
+        queries.read_bodies(id_.stream_id, [id_.position]) for id_ in map(parse_id, receipt.ids)
+    ]
     subjects = [body.subject for by_position in bodies for body in by_position.values()]
     assert subjects == [f"Mail {n}" for n in range(20)]
 
@@ -174,7 +176,7 @@ def test_a_key_stays_taken_across_a_months_end() -> None:
     )
 
     assert again == first
-    months = [ids.month_of_stream(named(receipt.ids[0]).stream_id) for receipt in (first, other)]
+    months = [ids.month_of_stream(parse_id(receipt.ids[0]).stream_id) for receipt in (first, other)]
     assert months == [this - 1, this]
 
 
@@ -209,7 +211,7 @@ def test_a_named_contact_is_kept_with_its_mail(by: str) -> None:
         external_id="a-5" if by != "id" else None,
     )
 
-    id_ = named(accept(mail(recipient=reference)).ids[0])
+    id_ = parse_id(accept(mail(recipient=reference)).ids[0])
 
     with connection.cursor() as cursor:
         cursor.execute(
@@ -256,7 +258,9 @@ def test_a_later_mail_waits_for_its_time_and_a_past_one_is_due_now() -> None:
     later = NOW + timedelta(days=3)
     receipt = accept(mail(send_at=later), mail(send_at=NOW - timedelta(days=3)), mail())
 
-    lines = [queries.find_delivery(id_.stream_id, id_.position) for id_ in map(named, receipt.ids)]
+    lines = [
+        queries.find_delivery(id_.stream_id, id_.position) for id_ in map(parse_id, receipt.ids)
+    ]
     works = [line.work for line in lines if line and line.work]
     assert [work.reason for work in works] == [Reason.SCHEDULED, Reason.READY, Reason.READY]
     assert works[0].due_at == later
@@ -280,7 +284,7 @@ def test_new_work_wakes_its_stream_once_and_later_work_does_not(rung: list[int])
     accept(mail(), mail(), key="k")
     accept(mail(send_at=datetime.now(UTC) + timedelta(hours=1)))
 
-    assert rung == [named(receipt.ids[0]).stream_id]
+    assert rung == [parse_id(receipt.ids[0]).stream_id]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -300,7 +304,7 @@ def test_a_month_and_a_test_have_streams_of_their_own() -> None:
     streams: list[int] = []
     for now in (NOW, NOW + sender_streams.CACHED_FOR):
         receipts = [accept(now=now, is_test=is_test) for is_test in (False, True, False)]
-        streams += [named(receipt.ids[0]).stream_id for receipt in receipts]
+        streams += [parse_id(receipt.ids[0]).stream_id for receipt in receipts]
         end_month()
 
     assert len(set(streams)) == 4
@@ -312,28 +316,28 @@ def test_a_month_and_a_test_have_streams_of_their_own() -> None:
 def test_a_process_with_a_wrong_clock_writes_into_the_month_of_the_database(
     wrong: timedelta,
 ) -> None:
-    streams = {named(accept(now=now).ids[0]).stream_id for now in (NOW, NOW + wrong)}
+    streams = {parse_id(accept(now=now).ids[0]).stream_id for now in (NOW, NOW + wrong)}
 
     assert [ids.month_of_stream(stream_id) for stream_id in streams] == [partitions.this_month()]
 
 
 def test_a_cancelled_stream_is_replaced() -> None:
-    first = named(accept().ids[0]).stream_id
+    first = parse_id(accept().ids[0]).stream_id
     ledger.cancel(first, actor="alice")
 
-    second = named(accept(key="k").ids[0]).stream_id
+    second = parse_id(accept(key="k").ids[0]).stream_id
 
     assert second != first
-    assert named(accept().ids[0]).stream_id == second
+    assert parse_id(accept().ids[0]).stream_id == second
 
 
 def test_only_the_cancelled_one_of_two_streams_is_replaced() -> None:
     Sender.objects.create(workspace=cast.sender().workspace, address="help@acme.example")
     asked = [mail(sender="news@acme.example"), mail(sender="help@acme.example")]
-    before = [named(id_).stream_id for id_ in accept(*asked).ids]
+    before = [parse_id(id_).stream_id for id_ in accept(*asked).ids]
     ledger.cancel(before[1], actor="alice")
 
-    after = [named(id_).stream_id for id_ in accept(*asked).ids]
+    after = [parse_id(id_).stream_id for id_ in accept(*asked).ids]
 
     assert after[0] == before[0]
     assert after[1] != before[1]

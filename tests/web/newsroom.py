@@ -62,7 +62,7 @@ def furnish(who: Caller, settings: LazySettings) -> None:
     )
 
 
-def made(who: Caller, **changes: Any) -> int:
+def make_campaign(who: Caller, **changes: Any) -> int:
     reply = who.post("/v1/campaigns", {**NEW, **changes})
     assert reply.status == 201, reply.body
     return int(reply.body["id"])

@@ -39,7 +39,7 @@ def add(who: Caller, **parts: Any) -> int:
     return int(added.body["id"])
 
 
-def seen(who: Caller, *places: str, **more: Any) -> Reply:
+def preview_article(who: Caller, *places: str, **more: Any) -> Reply:
     return who.post("/v1/articles/news/preview", {"ocd_ids": places, **more})
 
 
@@ -197,8 +197,8 @@ def test_a_reader_gets_the_slices_of_where_they_are_in_one_letter(news: Caller) 
     )
     add(news, scope_ocd_id=f"{OHIO}/place:cleveland", body_md="For Cleveland.")
 
-    here = seen(news, "ocd-division/country:us", OHIO, COLUMBUS).body
-    nowhere = seen(news).body
+    here = preview_article(news, "ocd-division/country:us", OHIO, COLUMBUS).body
+    nowhere = preview_article(news).body
 
     assert (here["subject"], here["dek"]) == ("Columbus", "")
     assert here["slice_ids"] == [everybody, ohio, columbus]
@@ -214,7 +214,7 @@ def test_a_reader_gets_the_slices_of_where_they_are_in_one_letter(news: Caller) 
 def test_the_dek_stands_under_the_title_and_before_the_body(news: Caller) -> None:
     add(news, is_headline=True, title="News", dek="Of May", body_md="Hello.")
 
-    shown = seen(news).body
+    shown = preview_article(news).body
 
     for part in (shown["html"].partition("<body")[2], shown["text"]):
         title, dek, body = (part.index(word) for word in ("News", "Of May", "Hello."))
@@ -225,7 +225,7 @@ def test_the_dek_stands_under_the_title_and_before_the_body(news: Caller) -> Non
 def test_a_letter_whose_headline_has_only_a_dek_has_it_as_its_subject(news: Caller) -> None:
     add(news, is_headline=True, dek="Of  May")
 
-    shown = seen(news).body
+    shown = preview_article(news).body
 
     assert (shown["subject"], shown["dek"]) == ("Of May", "Of  May")
     assert shown["text"].count("Of May") == 1
@@ -237,7 +237,7 @@ def test_a_letter_whose_headline_has_only_a_dek_has_it_as_its_subject(news: Call
 def test_a_title_is_no_markdown(news: Caller, title: str) -> None:
     add(news, is_headline=True, title=title, dek=title, body_md="Hello.")
 
-    shown = seen(news).body
+    shown = preview_article(news).body
 
     assert shown["subject"] == title, shown["findings"]
     assert shown["text"].count(title) == 2
@@ -246,7 +246,7 @@ def test_a_title_is_no_markdown(news: Caller, title: str) -> None:
 def test_liquid_in_a_title_is_filled_in_as_in_the_subject(news: Caller) -> None:
     add(news, is_headline=True, title='For {{ name | append: "!" }}', body_md="Hello.")
 
-    shown = seen(news).body
+    shown = preview_article(news).body
 
     assert shown["subject"] == "For Alice!"
     assert "For Alice!</h1>" in shown["html"]
@@ -257,15 +257,15 @@ def test_only_what_is_published_at_the_time_is_shown(news: Caller) -> None:
     later = add(news, title="June", published_from="2026-06-01T00:00:00Z")
     add(news, title="Draft", is_published=False)
 
-    assert seen(news, at="2026-05-31T23:59:59Z").body["subject"] == "News"
-    assert seen(news, at="2026-06-01T02:00:00+02:00").body["slice_ids"] == [later]
+    assert preview_article(news, at="2026-05-31T23:59:59Z").body["subject"] == "News"
+    assert preview_article(news, at="2026-06-01T02:00:00+02:00").body["slice_ids"] == [later]
 
 
 @pytest.mark.parametrize("parts", [{}, {"body_md": "Words, but no title."}])
 def test_a_letter_without_a_subject_is_a_finding(news: Caller, parts: dict[str, str]) -> None:
     slice_id = add(news, **parts)
 
-    shown = seen(news)
+    shown = preview_article(news)
 
     assert shown.status == 200
     [fault] = shown.body["findings"]
@@ -277,7 +277,7 @@ def test_a_letter_without_a_subject_is_a_finding(news: Caller, parts: dict[str, 
 def test_a_fault_in_a_slice_is_a_finding(news: Caller) -> None:
     add(news, is_headline=True, title="News", body_md="{{ nmae }}")
 
-    shown = seen(news).body
+    shown = preview_article(news).body
 
     assert "unknown_variable" in [fault["code"] for fault in shown["findings"]]
     assert shown["html"] is None
@@ -286,11 +286,11 @@ def test_a_fault_in_a_slice_is_a_finding(news: Caller) -> None:
 def test_the_letter_has_the_workspaces_footer(news: Caller, settings: Any) -> None:
     settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
     add(news, is_headline=True, title="News", body_md="Hello.")
-    lacking = seen(news).body
+    lacking = preview_article(news).body
     organisation = Organisation("Acme", "1 Road", "https://acme.example/leave")
     workspaces.set_organisation(news.workspace_id, organisation, actor="alice")
 
-    shown = seen(news).body
+    shown = preview_article(news).body
 
     assert [finding["code"] for finding in lacking["findings"]] == [
         "footer_env_missing",

@@ -7,7 +7,7 @@ import pytest
 
 from postledger.contacts import index_advice
 from tests.web.callers import Caller
-from tests.web.test_contacts_api import made
+from tests.web.test_contacts_api import make_contact
 
 VERBS = ["check", "count", "sample"]
 
@@ -15,7 +15,7 @@ VERBS = ["check", "count", "sample"]
 @pytest.fixture
 def people(alice: Caller) -> None:
     alice.post("/v1/lists", {"key": "news", "name": "News"})
-    made(
+    make_contact(
         alice,
         "r1@example.com",
         name="R1",
@@ -23,8 +23,10 @@ def people(alice: Caller) -> None:
         lists=["news"],
         is_confirmed=True,
     )
-    made(alice, "r2@example.com", attributes={"state": "OH"})
-    made(alice, "r3@example.com", attributes={"state": "IA"}, lists=["news"], is_confirmed=True)
+    make_contact(alice, "r2@example.com", attributes={"state": "OH"})
+    make_contact(
+        alice, "r3@example.com", attributes={"state": "IA"}, lists=["news"], is_confirmed=True
+    )
     alice.post("/v1/suppressions", {"address": "r2@example.com", "reason": "bounced"})
 
 

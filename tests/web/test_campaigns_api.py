@@ -83,7 +83,7 @@ def test_a_campaign_is_found_as_it_was_written(
 
 
 def test_a_tag_is_taken_once(alice: Caller) -> None:
-    newsroom.made(alice)
+    newsroom.make_campaign(alice)
 
     refused = alice.post("/v1/campaigns", newsroom.NEW)
 
@@ -91,7 +91,7 @@ def test_a_tag_is_taken_once(alice: Caller) -> None:
 
 
 def test_campaigns_come_in_pages_the_newest_first(alice: Caller) -> None:
-    made = [newsroom.made(alice, tag=f"news-{number}") for number in range(3)]
+    made = [newsroom.make_campaign(alice, tag=f"news-{number}") for number in range(3)]
 
     first = alice.get("/v1/campaigns", limit="2").body
     second = alice.get("/v1/campaigns", limit="2", cursor=first["next"]).body
@@ -102,7 +102,7 @@ def test_campaigns_come_in_pages_the_newest_first(alice: Caller) -> None:
 
 
 def test_a_change_leaves_what_it_does_not_name(alice: Caller) -> None:
-    id_ = newsroom.made(alice, audience_filter={"state": "OH"}, timing={"at": f"{SOON}Z"})
+    id_ = newsroom.make_campaign(alice, audience_filter={"state": "OH"}, timing={"at": f"{SOON}Z"})
     before = alice.get(f"/v1/campaigns/{id_}").body
 
     renamed = alice.ask("PATCH", f"/v1/campaigns/{id_}", {"name": "Other"}).body
@@ -149,7 +149,7 @@ def test_wrong_input_is_refused_and_says_how(
     alice: Caller, change: dict[str, Any], code: str
 ) -> None:
     created = alice.post("/v1/campaigns", {**newsroom.NEW, **change})
-    id_ = newsroom.made(alice)
+    id_ = newsroom.make_campaign(alice)
     changed = alice.ask("PATCH", f"/v1/campaigns/{id_}", change)
 
     assert (created.status, created.body["code"]) == (422, code)
@@ -169,7 +169,7 @@ def test_a_contact_sees_its_own_values_and_nothing_is_stored(alice: Caller) -> N
     details = {"name": "Ann", "attributes": {"plan": "pro"}, "from_name": "Ann's friends"}
     [contact_id] = newsroom.people(alice, 1, **details, lists=["news"], is_confirmed=True)
     words = {**newsroom.NEW["content"], "body": "Your plan is {{ plan }}.", "required": ["plan"]}
-    id_ = newsroom.made(alice, content=words, list="news")
+    id_ = newsroom.make_campaign(alice, content=words, list="news")
     before = rows()
 
     shown = alice.post(f"/v1/campaigns/{id_}/preview", {"contact_id": contact_id})
@@ -184,7 +184,7 @@ def test_a_contact_sees_its_own_values_and_nothing_is_stored(alice: Caller) -> N
 
 def test_a_reader_may_be_made_up_and_nobody_sees_the_names_of_values(alice: Caller) -> None:
     words = {**newsroom.NEW["content"], "body": "Your plan is {{ plan }}.", "required": ["plan"]}
-    path = f"/v1/campaigns/{newsroom.made(alice, content=words)}/preview"
+    path = f"/v1/campaigns/{newsroom.make_campaign(alice, content=words)}/preview"
 
     given = alice.post(path, {"reader": {"name": "Bob", "attributes": {"plan": "free"}}}).body
     lacking = alice.post(path, {"reader": {"name": "Bob"}}).body
@@ -212,7 +212,7 @@ def slices(who: Caller) -> None:
 def test_an_article_is_previewed_with_the_contacts_places(alice: Caller) -> None:
     slices(alice)
     [contact_id] = newsroom.people(alice, 1, ocd_ids=[US, OHIO])
-    path = f"/v1/campaigns/{newsroom.made(alice, content=ARTICLE)}/preview"
+    path = f"/v1/campaigns/{newsroom.make_campaign(alice, content=ARTICLE)}/preview"
 
     ohio = alice.post(path, {"contact_id": contact_id}).body
     country = alice.post(path, {"reader": {"ocd_ids": [US]}}).body
@@ -237,8 +237,8 @@ def test_a_template_is_previewed_in_the_language_that_the_contact_wants_the_list
     wanted = {"preferences": {"locale": "pt-BR"}}
     alice.ask("PUT", f"/v1/contacts/{contact_id}/subscriptions/news", wanted)
     content = {"kind": "template", "id": "hello"}
-    of_list = newsroom.made(alice, content=content, list="news")
-    of_all = newsroom.made(alice, content=content, tag="all")
+    of_list = newsroom.make_campaign(alice, content=content, list="news")
+    of_all = newsroom.make_campaign(alice, content=content, tag="all")
 
     def subject(id_: int, **asked: Any) -> Any:
         return alice.post(f"/v1/campaigns/{id_}/preview", asked).body
@@ -253,7 +253,7 @@ def test_a_template_is_previewed_in_the_language_that_the_contact_wants_the_list
 def test_content_that_is_not_there_is_named_and_is_no_lost_address(
     alice: Caller, content: dict[str, Any]
 ) -> None:
-    id_ = newsroom.made(alice, content=content)
+    id_ = newsroom.make_campaign(alice, content=content)
 
     for path, body in (("preview", {}), ("launch", None), ("test", {"addresses": ["a@b.example"]})):
         refused = alice.post(f"/v1/campaigns/{id_}/{path}", body)
@@ -265,7 +265,7 @@ def test_what_the_workspace_lacks_for_a_footer_is_found_and_stops_a_launch(
     alice: Caller, settings: LazySettings
 ) -> None:
     settings.UNSUBSCRIBE_SECRET = ""
-    id_ = newsroom.made(alice)
+    id_ = newsroom.make_campaign(alice)
 
     shown = alice.post(f"/v1/campaigns/{id_}/preview", {}).body
     refused = alice.post(f"/v1/campaigns/{id_}/launch", None)
@@ -286,14 +286,14 @@ def test_what_the_workspace_lacks_for_a_footer_is_found_and_stops_a_launch(
     ],
 )
 def test_nobody_reads_it_as_two_or_as_nonsense(alice: Caller, asked: dict[str, Any]) -> None:
-    refused = alice.post(f"/v1/campaigns/{newsroom.made(alice)}/preview", asked)
+    refused = alice.post(f"/v1/campaigns/{newsroom.make_campaign(alice)}/preview", asked)
 
     assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
 
 
 def test_a_contact_that_is_not_there_reads_nothing(alice: Caller, charlie: Caller) -> None:
     [other] = newsroom.people(charlie, 1)
-    path = f"/v1/campaigns/{newsroom.made(alice)}/preview"
+    path = f"/v1/campaigns/{newsroom.make_campaign(alice)}/preview"
 
     assert alice.post(path, {"contact_id": other}).status == 404
     assert alice.post(path, {"contact_id": other + 1}).status == 404
@@ -301,7 +301,7 @@ def test_a_contact_that_is_not_there_reads_nothing(alice: Caller, charlie: Calle
 
 def test_a_test_goes_to_whom_it_is_for_and_may_be_repeated(alice: Caller) -> None:
     newsroom.people(alice, 2)
-    id_ = newsroom.made(alice)
+    id_ = newsroom.make_campaign(alice)
     path = f"/v1/campaigns/{id_}/test"
 
     nobody = alice.post(path, {})
@@ -319,7 +319,7 @@ def test_a_test_goes_to_whom_it_is_for_and_may_be_repeated(alice: Caller) -> Non
 
 def test_a_campaign_is_launched_once_and_tells_where_it_can_be_followed(alice: Caller) -> None:
     newsroom.people(alice, 2)
-    id_ = newsroom.made(alice)
+    id_ = newsroom.make_campaign(alice)
 
     launched = alice.post(f"/v1/campaigns/{id_}/launch", None)
     again = alice.post(f"/v1/campaigns/{id_}/launch", None)
@@ -337,7 +337,7 @@ def test_a_campaign_is_launched_once_and_tells_where_it_can_be_followed(alice: C
 
 
 def test_runs_come_in_pages_the_newest_first(alice: Caller) -> None:
-    id_ = newsroom.made(alice)
+    id_ = newsroom.make_campaign(alice)
     path = f"/v1/campaigns/{id_}"
     tests = [
         alice.post(f"{path}/test", {"addresses": ["a@example.com"]}).body["run_id"]
@@ -355,7 +355,7 @@ def test_what_a_test_key_launches_goes_to_the_sandbox_and_leaves_the_launch_free
     alice: Caller,
 ) -> None:
     newsroom.people(alice, 2)
-    id_ = newsroom.made(alice)
+    id_ = newsroom.make_campaign(alice)
     tester = caller("acme", is_test=True)
 
     tried = [newsroom.launched(tester, id_)]
@@ -373,7 +373,7 @@ def test_what_a_test_key_launches_goes_to_the_sandbox_and_leaves_the_launch_free
 
 def test_the_rest_of_a_run_does_not_count_those_whom_only_the_sandbox_had(alice: Caller) -> None:
     newsroom.people(alice, 2)
-    run_id = newsroom.launched(alice, newsroom.made(alice))
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
     newsroom.book(run_id, newsroom.taken, size=1)
     alice.post(f"/v1/runs/{run_id}/cancel", None)
     while ledger.drain(newsroom.stream_of(run_id)):
@@ -389,8 +389,8 @@ def test_the_rest_of_a_run_does_not_count_those_whom_only_the_sandbox_had(alice:
 @pytest.mark.parametrize("scope", [Scope.CAMPAIGNS_READ, Scope.CAMPAIGNS_WRITE])
 def test_a_key_does_what_its_scopes_say(alice: Caller, scope: Scope) -> None:
     newsroom.people(alice, 1)
-    id_ = str(newsroom.made(alice))
-    run_id = newsroom.launched(alice, newsroom.made(alice, tag="other"))
+    id_ = str(newsroom.make_campaign(alice))
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice, tag="other"))
     reading = {"getCampaign", "previewCampaign", "listRuns"}
     reading |= {"getRun", "getRunReport", "listRunFailures"}
     program = caller("acme", scopes=[scope])

@@ -272,7 +272,7 @@ def test_of_several_senders_it_comes_from_the_campaigns_own_or_from_the_oldest(
 ) -> None:
     """The first of them has an address that is not the first in the alphabet."""
     senders.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
-    newsroom.made(alice, tag="known", sender="b@acme.example")
+    newsroom.make_campaign(alice, tag="known", sender="b@acme.example")
 
     new = planned(send(alice))
     existing = planned(send(alice, campaign_tag="known"))

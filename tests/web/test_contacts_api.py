@@ -22,13 +22,13 @@ ALICE = {
 }
 
 
-def made(who: Caller, address: str = "r1@example.com", **more: Any) -> Any:
+def make_contact(who: Caller, address: str = "r1@example.com", **more: Any) -> Any:
     reply = who.post("/v1/contacts", {"address": address, **more})
     assert reply.status == 201, reply.body
     return reply.body
 
 
-def listed(who: Caller, **question: str) -> list[str]:
+def list_addresses(who: Caller, **question: str) -> list[str]:
     reply = who.get("/v1/contacts", **question)
     assert reply.status == 200, reply.body
     return [contact["address"] for contact in reply.body["contacts"]]
@@ -59,12 +59,12 @@ def test_a_contact_is_made_and_found(alice: Caller) -> None:
 
 
 def test_an_address_and_an_external_id_are_taken_once(alice: Caller) -> None:
-    made(alice, "r1@example.com", external_id="1")
+    make_contact(alice, "r1@example.com", external_id="1")
 
     for again in ({"address": "R1@Example.com"}, {"address": "r2@example.com", "external_id": "1"}):
         refused = alice.post("/v1/contacts", again)
         assert (refused.status, refused.body["code"]) == (409, "contact_exists")
-    assert listed(alice) == ["r1@example.com"]
+    assert list_addresses(alice) == ["r1@example.com"]
 
 
 def test_a_contact_is_made_with_its_lists_or_not_at_all(alice: Caller) -> None:
@@ -74,9 +74,9 @@ def test_a_contact_is_made_with_its_lists_or_not_at_all(alice: Caller) -> None:
 
     assert (refused.status, refused.body["code"]) == (422, "list_unknown")
     assert "'nws'" in refused.body["detail"]
-    assert listed(alice) == []
-    pending = made(alice, "r2@example.com", lists=["news"])
-    active = made(alice, "r3@example.com", lists=["news"], is_confirmed=True)
+    assert list_addresses(alice) == []
+    pending = make_contact(alice, "r2@example.com", lists=["news"])
+    active = make_contact(alice, "r3@example.com", lists=["news"], is_confirmed=True)
     assert [contact["subscriptions"][0]["state"] for contact in (pending, active)] == [
         "pending",
         "active",
@@ -87,9 +87,9 @@ def test_who_is_made_by_asking_for_a_list_gets_no_mail_without_one_before_they_c
     alice: Caller,
 ) -> None:
     alice.post("/v1/lists", {"key": "news", "name": "News"})
-    made(alice, "known@example.com")
-    made(alice, "asked@example.com", lists=["news"])
-    made(alice, "confirmed@example.com", lists=["news"], is_confirmed=True)
+    make_contact(alice, "known@example.com")
+    make_contact(alice, "asked@example.com", lists=["news"])
+    make_contact(alice, "confirmed@example.com", lists=["news"], is_confirmed=True)
 
     marked = Contact.objects.filter(is_unconfirmed=True)
 
@@ -120,7 +120,7 @@ def test_a_change_leaves_what_it_does_not_name_and_null_takes_away(alice: Caller
 
 
 def test_a_new_address_does_not_bring_back_who_left(alice: Caller) -> None:
-    contact = made(alice)
+    contact = make_contact(alice)
     alice.post("/v1/suppressions", {"address": "old@example.com", "reason": "bounced"})
 
     changed = change(alice, contact["id"], address="old@example.com").body
@@ -130,8 +130,8 @@ def test_a_new_address_does_not_bring_back_who_left(alice: Caller) -> None:
 
 
 def test_a_change_to_a_taken_address_is_refused(alice: Caller) -> None:
-    made(alice, "r1@example.com")
-    second = made(alice, "r2@example.com")
+    make_contact(alice, "r1@example.com")
+    second = make_contact(alice, "r2@example.com")
 
     refused = change(alice, second["id"], address="r1@example.com")
 
@@ -139,7 +139,7 @@ def test_a_change_to_a_taken_address_is_refused(alice: Caller) -> None:
 
 
 def test_a_deleted_contact_is_gone_and_its_address_is_free(alice: Caller) -> None:
-    contact = made(alice)
+    contact = make_contact(alice)
     path = f"/v1/contacts/{contact['id']}"
 
     deleted = alice.ask("DELETE", path)
@@ -147,13 +147,13 @@ def test_a_deleted_contact_is_gone_and_its_address_is_free(alice: Caller) -> Non
     assert (deleted.status, deleted.body) == (204, None)
     assert alice.get(path).status == alice.ask("DELETE", path).status == 404
     assert alice.get(f"{path}/history").status == 404
-    assert listed(alice) == []
-    assert made(alice)["id"] != contact["id"]
+    assert list_addresses(alice) == []
+    assert make_contact(alice)["id"] != contact["id"]
 
 
 def test_pages_hold_everybody_once_in_the_order_of_addresses(alice: Caller) -> None:
     for number in (3, 1, 4, 5, 2):
-        made(alice, f"{'Rr'[number % 2]}{number}@example.com")
+        make_contact(alice, f"{'Rr'[number % 2]}{number}@example.com")
 
     seen: list[str] = []
     question: dict[str, str] = {"limit": "2"}
@@ -170,29 +170,31 @@ def test_pages_hold_everybody_once_in_the_order_of_addresses(alice: Caller) -> N
 
 def test_a_full_last_page_leads_nowhere(alice: Caller) -> None:
     for number in range(2):
-        made(alice, f"r{number}@example.com")
+        make_contact(alice, f"r{number}@example.com")
 
     assert alice.get("/v1/contacts", limit="2").body["next"] is None
 
 
 def test_contacts_are_found_by_what_is_known_of_them(alice: Caller) -> None:
     alice.post("/v1/lists", {"key": "news", "name": "News"})
-    made(alice, "ohio@example.com", attributes={"state": "OH"}, external_id="7")
-    made(alice, "Iowa@example.com", attributes={"state": "IA"}, lists=["news"], is_confirmed=True)
-    made(alice, "pending@example.com", lists=["news"])
+    make_contact(alice, "ohio@example.com", attributes={"state": "OH"}, external_id="7")
+    make_contact(
+        alice, "Iowa@example.com", attributes={"state": "IA"}, lists=["news"], is_confirmed=True
+    )
+    make_contact(alice, "pending@example.com", lists=["news"])
     alice.post("/v1/suppressions", {"address": "ohio@example.com", "reason": "bounced"})
 
-    assert listed(alice, address="iowa@EXAMPLE.com") == ["Iowa@example.com"]
-    assert listed(alice, external_id="7") == ["ohio@example.com"]
-    assert listed(alice, state="bounced") == ["ohio@example.com"]
-    assert listed(alice, list="news") == ["Iowa@example.com"]
-    assert listed(alice, filter='{"state": "OH"}') == ["ohio@example.com"]
-    assert listed(alice, filter='{"not": {"state": "OH"}}', state="active") == [
+    assert list_addresses(alice, address="iowa@EXAMPLE.com") == ["Iowa@example.com"]
+    assert list_addresses(alice, external_id="7") == ["ohio@example.com"]
+    assert list_addresses(alice, state="bounced") == ["ohio@example.com"]
+    assert list_addresses(alice, list="news") == ["Iowa@example.com"]
+    assert list_addresses(alice, filter='{"state": "OH"}') == ["ohio@example.com"]
+    assert list_addresses(alice, filter='{"not": {"state": "OH"}}', state="active") == [
         "Iowa@example.com",
         "pending@example.com",
     ]
-    assert listed(alice, address="ohio@example.com", state="active") == []
-    assert listed(alice, external_id="8") == []
+    assert list_addresses(alice, address="ohio@example.com", state="active") == []
+    assert list_addresses(alice, external_id="8") == []
 
 
 # place, question
@@ -266,7 +268,7 @@ WRONG_CONTACTS: list[tuple[str, dict[str, Any]]] = [
 def test_what_cannot_be_known_of_a_contact_is_refused(
     code: str, changes: dict[str, Any], alice: Caller
 ) -> None:
-    contact = made(alice)
+    contact = make_contact(alice)
 
     refused = alice.post("/v1/contacts", {"address": "r2@example.com", **changes})
     unchanged = change(alice, contact["id"], **changes)
@@ -346,7 +348,7 @@ def test_each_door_needs_its_scope(scope: Scope, doors: list[tuple[str, str]]) -
 
 
 def test_the_trail_names_the_key_and_no_address(alice: Caller) -> None:
-    contact = made(alice)
+    contact = make_contact(alice)
     change(alice, contact["id"], name="Al")
     alice.ask("DELETE", f"/v1/contacts/{contact['id']}")
 

@@ -24,22 +24,22 @@ MJML = """
 HOSTILE = hostile.TEMPLATES[::6]
 
 
-def checked(who: Caller, **changes: Any) -> Reply:
+def check_content(who: Caller, **changes: Any) -> Reply:
     return who.post("/v1/content/check", {**WORDS, **changes})
 
 
-def seen(who: Caller, **changes: Any) -> Reply:
+def preview_content(who: Caller, **changes: Any) -> Reply:
     return who.post("/v1/content/preview", {**WORDS, **changes})
 
 
 def test_sound_content_can_be_sent(alice: Caller) -> None:
-    reply = checked(alice)
+    reply = check_content(alice)
 
     assert (reply.status, reply.body) == (200, {"findings": [], "can_be_sent": True})
 
 
 def test_faults_come_before_warnings_and_each_says_what_to_do(alice: Caller) -> None:
-    reply = checked(
+    reply = check_content(
         alice, format="html", body='<p>{{ nmae }}</p><img src="https://a.example/b.png">'
     )
 
@@ -53,7 +53,7 @@ def test_faults_come_before_warnings_and_each_says_what_to_do(alice: Caller) -> 
 
 
 def test_warnings_alone_keep_nothing_back(alice: Caller) -> None:
-    reply = checked(alice, format="html", body='<p><a href="/more">More</a></p>')
+    reply = check_content(alice, format="html", body='<p><a href="/more">More</a></p>')
 
     assert reply.body["can_be_sent"] is True
     assert [finding["code"] for finding in reply.body["findings"]] == ["link_unreachable"]
@@ -89,7 +89,7 @@ FAULTY: list[tuple[dict[str, Any], str]] = [
 def test_a_fault_is_found_and_nothing_is_shown(
     changes: dict[str, Any], code: str, alice: Caller
 ) -> None:
-    reply, shown = checked(alice, **changes), seen(alice, **changes)
+    reply, shown = check_content(alice, **changes), preview_content(alice, **changes)
 
     assert (reply.status, reply.body["can_be_sent"]) == (200, False)
     assert code in [finding["code"] for finding in reply.body["findings"]]
@@ -120,7 +120,7 @@ def test_a_fault_is_found_and_nothing_is_shown(
     ],
 )
 def test_what_is_no_content_is_an_invalid_payload(changes: dict[str, Any], alice: Caller) -> None:
-    for refused in (checked(alice, **changes), seen(alice, **changes)):
+    for refused in (check_content(alice, **changes), preview_content(alice, **changes)):
         assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD"), refused.body
 
 
@@ -129,15 +129,15 @@ def test_values_that_nest_deeply_are_no_fault_of_the_server(alice: Caller) -> No
     for _ in range(900):
         values = {"a": values}
 
-    assert seen(alice, values=values).status in {200, 422}
+    assert preview_content(alice, values=values).status in {200, 422}
 
 
 def test_content_without_values_is_checked_but_not_filled_in(alice: Caller) -> None:
     asked = {"body": "{{ order.total }}", "required": ["order"]}
 
-    assert checked(alice, **asked).body["can_be_sent"] is True
-    assert checked(alice, **asked, values={"order": {}}).body["can_be_sent"] is False
-    assert checked(alice, **asked, values={"order": {"total": 7}}).body["can_be_sent"] is True
+    assert check_content(alice, **asked).body["can_be_sent"] is True
+    assert check_content(alice, **asked, values={"order": {}}).body["can_be_sent"] is False
+    assert check_content(alice, **asked, values={"order": {"total": 7}}).body["can_be_sent"] is True
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_content_without_values_is_checked_but_not_filled_in(alice: Caller) -> N
     ],
 )
 def test_every_format_is_shown_as_a_reader_gets_it(format_: str, body: str, alice: Caller) -> None:
-    shown = seen(alice, format=format_, body=body, values={"name": "Bob & Co"}).body
+    shown = preview_content(alice, format=format_, body=body, values={"name": "Bob & Co"}).body
 
     assert (shown["subject"], shown["can_be_sent"]) == ("Hello Bob & Co", True)
     assert "Hello, <strong>Bob &amp; Co</strong>." in shown["html"]
@@ -158,7 +158,7 @@ def test_every_format_is_shown_as_a_reader_gets_it(format_: str, body: str, alic
 
 
 def test_a_text_of_its_own_and_a_locale_are_kept(alice: Caller) -> None:
-    shown = seen(alice, text="Hi {{ name }}", locale="ar").body
+    shown = preview_content(alice, text="Hi {{ name }}", locale="ar").body
 
     assert shown["text"] == "Hi Alice"
     assert 'lang="ar" dir="rtl"' in shown["html"]
@@ -174,7 +174,7 @@ def acme(alice: Caller, settings: LazySettings) -> Caller:
 
 
 def test_the_footer_of_a_preview_leads_to_the_page_without_a_token(acme: Caller) -> None:
-    shown = seen(acme, has_footer=True).body
+    shown = preview_content(acme, has_footer=True).body
 
     assert (shown["can_be_sent"], shown["findings"]) == (True, [])
     assert "<p>Acme — 1 Road</p>" in shown["html"]
@@ -184,16 +184,19 @@ def test_the_footer_of_a_preview_leads_to_the_page_without_a_token(acme: Caller)
 
 
 def test_without_being_asked_for_there_is_no_footer_and_no_link(acme: Caller) -> None:
-    shown = seen(acme).body
-    linked = seen(acme, body="{{ unsubscribe_url }}").body
+    shown = preview_content(acme).body
+    linked = preview_content(acme, body="{{ unsubscribe_url }}").body
 
     assert "1 Road" not in shown["html"]
     assert [finding["place"] for finding in linked["findings"]] == ["unsubscribe_url"]
-    assert seen(acme, body="{{ unsubscribe_url }}", has_footer=True).body["can_be_sent"] is True
+    assert (
+        preview_content(acme, body="{{ unsubscribe_url }}", has_footer=True).body["can_be_sent"]
+        is True
+    )
 
 
 def test_a_workspace_without_a_footer_is_told_what_it_lacks(alice: Caller) -> None:
-    reply, shown = checked(alice, has_footer=True), seen(alice, has_footer=True)
+    reply, shown = check_content(alice, has_footer=True), preview_content(alice, has_footer=True)
 
     assert reply.body["can_be_sent"] is False
     assert [finding["code"] for finding in reply.body["findings"]] == [
@@ -219,7 +222,7 @@ def test_a_hostile_template_is_answered_with_findings_or_with_text(
     values = {"name": "Alice", "items": ["a", "b"], "order": {"total": 7}, "a": "A"}
     began = time.process_time()
 
-    shown = seen(alice, format=format_, body=body, values=values, optional=list(values))
+    shown = preview_content(alice, format=format_, body=body, values=values, optional=list(values))
 
     assert time.process_time() - began < 5
     if len(body) > 524_288:

@@ -41,7 +41,7 @@ def test_an_export_can_be_brought_back_by_another_workspace(alice: Caller, charl
     file = alice.get("/v1/exports/contacts.csv").body
     assert "'=1+1" in file
 
-    number = uploads.brought(charlie, file.encode())
+    number = uploads.bring_import(charlie, file.encode())
     charlie.post(f"/v1/imports/{number}/start", {})
     uploads.work()
 

@@ -40,10 +40,11 @@ def test_a_file_is_brought_tried_started_and_watched(alice: Caller) -> None:
     people.news(alice.workspace_id)
     people.contact(alice.workspace_id)
 
-    told = uploads.bring(alice, uploads.PEOPLE, file_name="people.csv")
-    number = told.body["id"]
-    assert (told.status, told.body["state"], told.body["waiting"]["on"]) == (201, "uploaded", "you")
-    assert told.body["upload"] == {
+    reply = uploads.bring(alice, uploads.PEOPLE, file_name="people.csv")
+    number = reply.body["id"]
+    assert (reply.status, reply.body["state"]) == (201, "uploaded")
+    assert reply.body["waiting"]["on"] == "you"
+    assert reply.body["upload"] == {
         "encoding": "utf-8",
         "delimiter": ",",
         "header": ["Mail", "name", "=city"],
@@ -59,19 +60,20 @@ def test_a_file_is_brought_tried_started_and_watched(alice: Caller) -> None:
     assert (asked.status, asked.body["state"]) == (202, "previewing")
     assert asked.body["waiting"]["on"] == "a worker"
     uploads.work()
-    tried = uploads.seen(alice, number)
+    tried = uploads.read_import(alice, number)
     assert (tried["state"], tried["done"]) == ("uploaded", 0)
-    found = tried["preview"]
-    assert [found[name] for name in ("created", "updated", "duplicates", "refused")] == [0, 1, 1, 1]
-    assert (found["subscribed"], found["reasons"]) == (1, {"This is not an email address.": 1})
-    assert [problem["row"] for problem in found["problems"]] == [3, 4]
-    assert "'' → 'Ann'" in found["samples"][0]
-    assert "r1@example.com" not in str(found)
+    preview = tried["preview"]
+    counts = [preview[name] for name in ("created", "updated", "duplicates", "refused")]
+    assert counts == [0, 1, 1, 1]
+    assert (preview["subscribed"], preview["reasons"]) == (1, {"This is not an email address.": 1})
+    assert [problem["row"] for problem in preview["problems"]] == [3, 4]
+    assert "'' → 'Ann'" in preview["samples"][0]
+    assert "r1@example.com" not in str(preview)
     assert not Contact.objects.filter(name="Ann").exists()
 
     assert ask(alice, number, "start").status == 202
     uploads.work()
-    done = uploads.seen(alice, number)
+    done = uploads.read_import(alice, number)
     assert (done["state"], done["done"], done["waiting"]) == ("finished", 3, None)
     assert [done[name] for name in ("created", "updated", "duplicates", "refused")] == [0, 1, 1, 1]
     assert (done["list"], done["subscribed"], done["mapping"]["=city"]) == (
@@ -93,7 +95,7 @@ def test_a_file_is_brought_tried_started_and_watched(alice: Caller) -> None:
 
 
 def test_the_problems_are_safe_for_spreadsheets(alice: Caller) -> None:
-    number = uploads.brought(alice, b"email,=name\n=cmd(),x\n")
+    number = uploads.bring_import(alice, b"email,=name\n=cmd(),x\n")
     ask(alice, number, "start", mapping={})
     uploads.work()
 
@@ -106,10 +108,12 @@ def test_the_problems_are_safe_for_spreadsheets(alice: Caller) -> None:
 
 def test_a_workbook_is_brought_by_its_content_whatever_it_is_called(alice: Caller) -> None:
     for kind in (uploads.XLSX, "application/octet-stream", uploads.CSV):
-        told = uploads.bring(alice, workbooks.made(), kind, file_name="a.xlsx", sheet="Others")
-        assert (told.status, told.body["upload"]["rows"]) == (201, [["r2@example.com"]])
-        assert told.body["file_name"] == "a.xlsx"
-        ask(alice, told.body["id"], "start", mapping={})
+        reply = uploads.bring(
+            alice, workbooks.make_workbook(), kind, file_name="a.xlsx", sheet="Others"
+        )
+        assert (reply.status, reply.body["upload"]["rows"]) == (201, [["r2@example.com"]])
+        assert reply.body["file_name"] == "a.xlsx"
+        ask(alice, reply.body["id"], "start", mapping={})
     uploads.work()
 
     assert Contact.objects.get().address == "r2@example.com"
@@ -119,10 +123,10 @@ def test_a_workbook_is_brought_by_its_content_whatever_it_is_called(alice: Calle
 def test_a_wrong_file_is_refused_and_nothing_is_kept(alice: Caller, name: str) -> None:
     content, part = {**WRONG, **workbooks.wrong()}[name]
 
-    told = uploads.bring(alice, content)
+    reply = uploads.bring(alice, content)
 
-    assert (told.status, told.body["code"]) == (422, "invalid_import_file")
-    assert any(word in told.body["detail"] for word in part.split("|"))
+    assert (reply.status, reply.body["code"]) == (422, "invalid_import_file")
+    assert any(word in reply.body["detail"] for word in part.split("|"))
     assert not Import.objects.exists()
     assert not FilePart.objects.exists()
 
@@ -158,9 +162,9 @@ def test_a_file_above_50_mebibytes_is_too_large_and_the_command_is_advised(alice
 
 @pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=x", ""])
 def test_a_body_that_is_no_file_is_not_supported(alice: Caller, kind: str) -> None:
-    told = uploads.bring(alice, uploads.PEOPLE, kind)
+    reply = uploads.bring(alice, uploads.PEOPLE, kind)
 
-    assert (told.status, told.body["code"]) == (415, "unsupported_media_type")
+    assert (reply.status, reply.body["code"]) == (415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize(
@@ -177,26 +181,26 @@ def test_a_body_that_is_no_file_is_not_supported(alice: Caller, kind: str) -> No
 def test_what_cannot_become_of_a_file_is_refused_at_once(
     alice: Caller, wanted: dict[str, object], code: str
 ) -> None:
-    number = uploads.brought(alice)
+    number = uploads.bring_import(alice)
 
     for verb in ("preview", "start"):
-        told = ask(alice, number, verb, **wanted)
-        assert (told.status, told.body["code"]) == (422, code)
+        reply = ask(alice, number, verb, **wanted)
+        assert (reply.status, reply.body["code"]) == (422, code)
 
-    assert uploads.seen(alice, number)["state"] == "uploaded"
+    assert uploads.read_import(alice, number)["state"] == "uploaded"
 
 
 def test_each_verb_has_its_states(alice: Caller) -> None:
     people.news(alice.workspace_id)
-    number = uploads.brought(alice)
+    number = uploads.bring_import(alice)
     steps = []
     for verb in ("preview", "preview", "start", "start", "preview", "abandon", "abandon", "start"):
-        told = (
+        reply = (
             ask(alice, number, verb)
             if verb != "abandon"
             else uploads.NAMING["abandonImport"](alice, number)
         )
-        steps.append((verb, told.status, told.body.get("state") or told.body["code"]))
+        steps.append((verb, reply.status, reply.body.get("state") or reply.body["code"]))
 
     assert steps == [
         ("preview", 202, "previewing"),
@@ -215,19 +219,19 @@ def test_each_verb_has_its_states(alice: Caller) -> None:
 
 def test_a_running_import_that_is_abandoned_keeps_what_it_did(alice: Caller) -> None:
     rows = b"".join(b"r%d@example.com\n" % n for n in range(25_000))
-    number = uploads.brought(alice, b"email\n" + rows)
+    number = uploads.bring_import(alice, b"email\n" + rows)
     ask(alice, number, "start", mapping={})
     chunks = []
 
     def abandon_after_the_first() -> bool:
-        chunks.append(uploads.seen(alice, number)["done"])
+        chunks.append(uploads.read_import(alice, number)["done"])
         if len(chunks) == 1:
             uploads.NAMING["abandonImport"](alice, number)
         return False
 
     worker_jobs.do_next_job(abandon_after_the_first)
 
-    ended = uploads.seen(alice, number)
+    ended = uploads.read_import(alice, number)
     assert (ended["state"], ended["done"], ended["created"]) == ("abandoned", chunks[0], chunks[0])
     assert 0 < Contact.objects.count() == chunks[0] < 25_000
     assert not FilePart.objects.exists()
@@ -235,11 +239,11 @@ def test_a_running_import_that_is_abandoned_keeps_what_it_did(alice: Caller) -> 
 
 def test_a_worker_that_is_to_stop_leaves_the_rest_to_the_next(alice: Caller) -> None:
     rows = b"".join(b"r%d@example.com\n" % n for n in range(25_000))
-    number = uploads.brought(alice, b"email\n" + rows)
+    number = uploads.bring_import(alice, b"email\n" + rows)
     ask(alice, number, "start", mapping={})
 
     worker_jobs.do_next_job(lambda: True)
-    half = uploads.seen(alice, number)
+    half = uploads.read_import(alice, number)
     uploads.work()
 
     assert half["state"] == "running"
@@ -247,21 +251,21 @@ def test_a_worker_that_is_to_stop_leaves_the_rest_to_the_next(alice: Caller) -> 
     assert half["rows_per_second"] > 0
     assert datetime.fromisoformat(half["ends_at"]) >= datetime.fromisoformat(half["changed_at"])
     assert 0 < half["done"] < 25_000
-    assert uploads.seen(alice, number)["created"] == 25_000
+    assert uploads.read_import(alice, number)["created"] == 25_000
 
 
 def test_a_file_that_cannot_go_on_says_why_and_lets_the_others_pass(alice: Caller) -> None:
-    broken, sound = uploads.brought(alice), uploads.brought(alice)
+    broken, sound = uploads.bring_import(alice), uploads.bring_import(alice)
     for number in (broken, sound):
         ask(alice, number, "start", mapping=uploads.MAPPING)
     FilePart.objects.filter(of_import_id=broken).update(content=b"email\nx@example.com\n")
 
     uploads.work()
 
-    told = uploads.seen(alice, broken)
-    assert (told["state"], told["waiting"]["on"]) == ("running", "another try")
-    assert "not the file" in told["waiting"]["why"]
-    assert uploads.seen(alice, sound)["state"] == "finished"
+    import_ = uploads.read_import(alice, broken)
+    assert (import_["state"], import_["waiting"]["on"]) == ("running", "another try")
+    assert "not the file" in import_["waiting"]["why"]
+    assert uploads.read_import(alice, sound)["state"] == "finished"
 
 
 # What PostgreSQL says when no room is left, of one address.
@@ -276,7 +280,10 @@ WHEN (NEW.address LIKE 'large@%') EXECUTE FUNCTION is_full()
 def test_an_import_that_the_database_refuses_says_so_and_lets_the_others_pass(
     alice: Caller,
 ) -> None:
-    large, sound = uploads.brought(alice, b"email\nlarge@example.com\n"), uploads.brought(alice)
+    large, sound = (
+        uploads.bring_import(alice, b"email\nlarge@example.com\n"),
+        uploads.bring_import(alice),
+    )
     ask(alice, large, "start", mapping={})
     ask(alice, sound, "start", mapping=uploads.MAPPING)
     with connection.cursor() as cursor:
@@ -284,14 +291,18 @@ def test_an_import_that_the_database_refuses_says_so_and_lets_the_others_pass(
 
     uploads.work()
 
-    told = uploads.seen(alice, large)
-    assert (told["state"], told["done"], told["waiting"]["on"]) == ("running", 0, "another try")
-    assert uploads.seen(alice, sound)["state"] == "finished"
+    import_ = uploads.read_import(alice, large)
+    assert (import_["state"], import_["done"], import_["waiting"]["on"]) == (
+        "running",
+        0,
+        "another try",
+    )
+    assert uploads.read_import(alice, sound)["state"] == "finished"
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_database_that_is_away_is_no_trouble_of_an_import(alice: Caller) -> None:
-    number = uploads.brought(alice, b"email\nr1@example.com\n")
+    number = uploads.bring_import(alice, b"email\nr1@example.com\n")
     ask(alice, number, "start", mapping={})
 
     def be_cut_off() -> bool:
@@ -303,26 +314,26 @@ def test_a_database_that_is_away_is_no_trouble_of_an_import(alice: Caller) -> No
         worker_jobs.do_next_job(be_cut_off)
     connection.close()
 
-    assert uploads.seen(alice, number)["waiting"]["on"] == "a worker"
+    assert uploads.read_import(alice, number)["waiting"]["on"] == "a worker"
     uploads.work()
-    assert uploads.seen(alice, number)["created"] == 1
+    assert uploads.read_import(alice, number)["created"] == 1
 
 
 def test_a_dry_run_that_fails_says_why_and_can_be_asked_again(alice: Caller) -> None:
     people.news(alice.workspace_id)
-    number = uploads.brought(alice)
+    number = uploads.bring_import(alice)
     ask(alice, number, "preview")
     FilePart.objects.filter(of_import_id=number).update(content=b"")
 
     uploads.work()
 
-    told = uploads.seen(alice, number)
-    assert (told["state"], told["preview"]) == ("uploaded", None)
-    assert "The file is empty" in told["waiting"]["why"]
+    import_ = uploads.read_import(alice, number)
+    assert (import_["state"], import_["preview"]) == ("uploaded", None)
+    assert "The file is empty" in import_["waiting"]["why"]
 
 
 def test_what_nobody_starts_is_given_up_after_a_week(alice: Caller) -> None:
-    number, started = uploads.brought(alice), uploads.brought(alice)
+    number, started = uploads.bring_import(alice), uploads.bring_import(alice)
     ask(alice, started, "start", mapping=uploads.MAPPING)
     now = datetime.now(UTC)
 
@@ -330,18 +341,18 @@ def test_what_nobody_starts_is_given_up_after_a_week(alice: Caller) -> None:
     late = kept.abandon_old_uploads(now + KEPT + timedelta(minutes=1))
 
     assert (early, late) == (0, 1)
-    assert uploads.seen(alice, number)["state"] == "abandoned"
+    assert uploads.read_import(alice, number)["state"] == "abandoned"
     assert set(FilePart.objects.values_list("of_import_id", flat=True)) == {started}
 
 
 def test_imports_are_listed_newest_first_a_page_at_a_time(alice: Caller) -> None:
-    numbers = [uploads.brought(alice) for _ in range(3)]
+    numbers = [uploads.bring_import(alice) for _ in range(3)]
 
     first = alice.get("/v1/imports", limit="2").body
     rest = alice.get("/v1/imports", limit="2", cursor=first["next"]).body
 
-    assert [found["id"] for found in first["imports"]] == numbers[:0:-1]
-    assert [found["id"] for found in rest["imports"]] == numbers[:1]
+    assert [import_["id"] for import_ in first["imports"]] == numbers[:0:-1]
+    assert [import_["id"] for import_ in rest["imports"]] == numbers[:1]
     assert rest["next"] is None
     assert alice.get("/v1/imports", page="2").status == 422
 
@@ -352,8 +363,8 @@ def test_an_import_of_acme_is_to_charlie_as_one_that_does_not_exist(
 ) -> None:
     for who in (alice, charlie):
         people.news(who.workspace_id)
-    number = uploads.brought(alice)
-    before = uploads.seen(alice, number)
+    number = uploads.bring_import(alice)
+    before = uploads.read_import(alice, number)
 
     replies = [
         uploads.NAMING[operation](charlie, tried) for tried in (number, number + 1, 0, 2**70)
@@ -362,14 +373,14 @@ def test_an_import_of_acme_is_to_charlie_as_one_that_does_not_exist(
     assert {reply.status for reply in replies} == {404}
     bodies = [{**reply.body, "request_id": ""} for reply in replies]
     assert all(body == bodies[0] for body in bodies)
-    assert uploads.seen(alice, number) == before
+    assert uploads.read_import(alice, number) == before
     assert charlie.get("/v1/imports").body["imports"] == []
     assert uploads.NAMING[operation](alice, number).status in {200, 202}
 
 
 def test_charlies_list_is_not_acmes(alice: Caller, charlie: Caller) -> None:
     people.news(charlie.workspace_id)
-    number = uploads.brought(alice)
+    number = uploads.bring_import(alice)
 
     assert ask(alice, number, "start").body["code"] == "list_unknown"
 
@@ -390,15 +401,15 @@ def test_a_key_that_reads_brings_nothing_and_one_that_sends_sees_nothing(db: Non
 
 
 def test_an_import_of_the_command_says_how_to_go_on(alice: Caller, tmp_path: Path) -> None:
-    path = files.made(tmp_path, uploads.PEOPLE, "our people.csv")
+    path = files.write_file(tmp_path, uploads.PEOPLE, "our people.csv")
     number = running.start_import(alice.workspace_id, path, mapping=uploads.MAPPING, actor="alice")
-    left, during = uploads.seen(alice, number)["waiting"], []
+    left, during = uploads.read_import(alice, number)["waiting"], []
 
     running.run_import(
         alice.workspace_id,
         path,
         import_id=number,
-        report=lambda _: during.append(uploads.seen(alice, number)["waiting"]),
+        report=lambda _: during.append(uploads.read_import(alice, number)["waiting"]),
     )
 
     assert left["on"] == "you"
@@ -408,7 +419,7 @@ def test_an_import_of_the_command_says_how_to_go_on(alice: Caller, tmp_path: Pat
 
 
 def test_an_import_of_the_command_is_no_workers(alice: Caller) -> None:
-    number = uploads.brought(alice)
+    number = uploads.bring_import(alice)
     Import.objects.filter(pk=number).update(state=ImportState.RUNNING.value, upload=None)
 
     assert not worker_jobs.do_next_job(lambda: False)

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from tests.web.callers import Caller
-from tests.web.test_contacts_api import made
+from tests.web.test_contacts_api import make_contact
 
 NEWS = {"key": "news", "name": "News"}
 
@@ -39,7 +39,7 @@ def test_a_key_is_taken_once(alice: Caller) -> None:
 def test_a_list_tells_how_many_stand_how(alice: Caller) -> None:
     alice.post("/v1/lists", NEWS)
     for number in range(3):
-        made(alice, f"r{number}@example.com", lists=["news"], is_confirmed=number > 0)
+        make_contact(alice, f"r{number}@example.com", lists=["news"], is_confirmed=number > 0)
 
     counted = alice.get("/v1/lists/news").body["subscriptions"]
 

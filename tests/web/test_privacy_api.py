@@ -7,7 +7,7 @@ from postledger.deliveries import entries
 from postledger.lib.ids import DeliveryId
 from tests import cast
 from tests.web.callers import Caller
-from tests.web.test_contacts_api import made
+from tests.web.test_contacts_api import make_contact
 
 R1 = "r1@example.com"
 SECRETS = (R1, "R One", "crm-7", "hunter2")
@@ -29,11 +29,11 @@ def everything() -> str:
 def person(who: Caller) -> str:
     """The path of a contact who agreed to something."""
     who.post("/v1/lists", {"key": "news", "name": "News"})
-    contact = made(who, R1, name="R One", external_id="crm-7", lists=["news"])
+    contact = make_contact(who, R1, name="R One", external_id="crm-7", lists=["news"])
     return f"/v1/contacts/{contact['id']}"
 
 
-def mailed(who: Caller) -> int:
+def send_mail(who: Caller) -> int:
     """The stream of a mail to this person, which waits."""
     sent = who.send(to=R1, html="<p>hunter2</p>", text="hunter2")
     named = DeliveryId.parse(sent.body["id"])
@@ -41,14 +41,14 @@ def mailed(who: Caller) -> int:
     return named.stream_id
 
 
-def accepted(stream_id: int) -> None:
+def accept_all(stream_id: int) -> None:
     cast.book(stream_id, lambda at: entries.accepted(at, message_id="<1>"))
 
 
 def test_an_export_is_a_file_with_everything(alice: Caller) -> None:
     path = person(alice)
-    accepted(mailed(alice))
-    made(alice, "r2@example.com", name="R Two")
+    accept_all(send_mail(alice))
+    make_contact(alice, "r2@example.com", name="R Two")
 
     exported = alice.get(f"{path}/export")
 
@@ -67,7 +67,7 @@ def test_an_export_is_a_file_with_everything(alice: Caller) -> None:
 
 def test_who_is_erased_is_nowhere_and_stays_suppressed(alice: Caller) -> None:
     path = person(alice)
-    accepted(mailed(alice))
+    accept_all(send_mail(alice))
     assert [word for word in SECRETS if word not in everything()] == []
 
     erased = alice.post(f"{path}/erase", None)
@@ -79,15 +79,15 @@ def test_who_is_erased_is_nowhere_and_stays_suppressed(alice: Caller) -> None:
     [kept] = alice.get("/v1/suppressions").body["suppressions"]
     assert (kept["address"], kept["reason"]) == (None, "unsubscribed")
     assert alice.get("/v1/suppressions", address=R1).body["suppressions"] == [kept]
-    assert made(alice, R1)["state"] == "unsubscribed"
+    assert make_contact(alice, R1)["state"] == "unsubscribed"
 
 
 def test_mail_that_waits_is_forgotten_by_erasing_the_address_again(alice: Caller) -> None:
     path = person(alice)
-    stream_id = mailed(alice)
+    stream_id = send_mail(alice)
 
     first = alice.post(f"{path}/erase", None).body
-    accepted(stream_id)
+    accept_all(stream_id)
     again = alice.post("/v1/contacts/erase", {"address": R1})
 
     assert (first["mails"], first["waiting"]) == (0, 1)

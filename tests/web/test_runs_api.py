@@ -40,7 +40,7 @@ def steer(who: Caller, run_id: str, verb: str, **body: object) -> dict[str, Any]
 def test_a_campaign_is_made_previewed_tested_launched_steered_and_closed(alice: Caller) -> None:
     newsroom.people(alice, 3)
     alice.post("/v1/contacts/erase", {"address": "nobody@example.com"})
-    id_ = newsroom.made(alice)
+    id_ = newsroom.make_campaign(alice)
     shown = alice.post(f"/v1/campaigns/{id_}/preview", {}).body
     tested = alice.post(f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]})
     run_id = newsroom.launched(alice, id_)
@@ -72,7 +72,7 @@ def test_a_campaign_is_made_previewed_tested_launched_steered_and_closed(alice: 
 
 def test_the_books_show_every_state_and_balance(alice: Caller) -> None:
     newsroom.people(alice, 4)
-    run_id = newsroom.launched(alice, newsroom.made(alice))
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
     newsroom.book(run_id, newsroom.taken, size=1)
     newsroom.book(run_id, newsroom.refused, size=1)
     cast.lose(newsroom.stream_of(run_id), size=1)
@@ -92,7 +92,7 @@ def test_whom_nothing_was_planned_for_is_counted_by_why(alice: Caller) -> None:
     alice.post(f"/v1/contacts/{first}/unsubscribe", {})
     alice.post("/v1/suppressions", {"address": "r1@example.com"})
 
-    run_id = newsroom.launched(alice, newsroom.made(alice))
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
 
     seen = alice.get(f"/v1/runs/{run_id}").body
     assert seen["books"]["planned"] == 1
@@ -104,7 +104,7 @@ def test_what_waits_says_why_since_when_and_what_will_move_it(alice: Caller) -> 
     newsroom.people(alice, 2)
     later = datetime.now(UTC) + timedelta(days=3)
     timing = {"at": f"{later:%Y-%m-%dT%H:%M:%SZ}"}
-    run_id = newsroom.launched(alice, newsroom.made(alice, timing=timing))
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice, timing=timing))
 
     [wait] = alice.get(f"/v1/runs/{run_id}").body["waits"]
     held = steer(alice, run_id, "pause")
@@ -122,7 +122,7 @@ def test_what_waits_says_why_since_when_and_what_will_move_it(alice: Caller) -> 
 
 def test_a_hold_of_the_sender_is_told_and_resuming_the_run_does_not_end_it(alice: Caller) -> None:
     newsroom.people(alice, 1)
-    run_id = newsroom.launched(alice, newsroom.made(alice))
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
     sender_id = cast.sender().pk
     ledger.hold_sender(
         sender_id, reason=Reason.SENDER_BLOCKED, actor="postledger", detail="535 wrong password"
@@ -140,9 +140,9 @@ def test_a_hold_of_the_sender_is_told_and_resuming_the_run_does_not_end_it(alice
 def test_why_planning_stands_still_is_told_until_it_goes_on(alice: Caller) -> None:
     alice.post("/v1/lists", {"key": "news", "name": "News"})
     newsroom.people(alice, 1, lists=["news"], is_confirmed=True)
-    run_id = alice.post(f"/v1/campaigns/{newsroom.made(alice, list='news')}/launch", None).body[
-        "run_id"
-    ]
+    run_id = alice.post(
+        f"/v1/campaigns/{newsroom.make_campaign(alice, list='news')}/launch", None
+    ).body["run_id"]
     with connection.cursor() as cursor:
         cursor.execute("UPDATE contacts_list SET key = 'olds'")
     planning.plan_run(UUID(run_id))
@@ -161,7 +161,7 @@ def test_why_planning_stands_still_is_told_until_it_goes_on(alice: Caller) -> No
 
 def test_a_cancelled_run_books_its_rest_and_the_rest_can_be_sent(alice: Caller) -> None:
     newsroom.people(alice, 3)
-    run_id = newsroom.launched(alice, newsroom.made(alice))
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
     newsroom.book(run_id, newsroom.taken, size=1)
 
     steer(alice, run_id, "cancel")
@@ -181,7 +181,7 @@ def test_a_cancelled_run_books_its_rest_and_the_rest_can_be_sent(alice: Caller) 
 
 def test_a_run_that_sends_cannot_be_closed(alice: Caller) -> None:
     newsroom.people(alice, 1)
-    run_id = newsroom.launched(alice, newsroom.made(alice))
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
 
     refused = alice.post(f"/v1/runs/{run_id}/close", None)
 
@@ -190,7 +190,7 @@ def test_a_run_that_sends_cannot_be_closed(alice: Caller) -> None:
 
 def test_only_failures_of_the_code_that_is_named_go_again(alice: Caller) -> None:
     newsroom.people(alice, 1)
-    run_id = newsroom.launched(alice, newsroom.made(alice))
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
     newsroom.book(run_id, newsroom.refused)
 
     other = alice.post(f"/v1/runs/{run_id}/retry", {"code": "OTHER"}).body
@@ -221,7 +221,7 @@ def test_a_speed_is_told_of_many_fresh_results_only(
 
 def test_speed_and_end_are_told_while_it_sends_and_only_then(alice: Caller) -> None:
     press.people(alice.workspace_id, 700)
-    run_id = newsroom.launched(alice, newsroom.made(alice))
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
     before = alice.get(f"/v1/runs/{run_id}").body
     stream_id = newsroom.stream_of(run_id)
     newsroom.book(run_id, newsroom.taken, size=400)
@@ -245,7 +245,7 @@ def test_speed_and_end_are_told_while_it_sends_and_only_then(alice: Caller) -> N
 
 def test_no_end_is_told_where_something_waits_for_its_time(alice: Caller) -> None:
     press.people(alice.workspace_id, 300)
-    run_id = newsroom.launched(alice, newsroom.made(alice))
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
     newsroom.book(run_id, newsroom.taken, size=200)
     with connection.cursor() as cursor:
         cursor.execute(

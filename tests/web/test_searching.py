@@ -67,15 +67,15 @@ def test_mails_are_found_by_time(alice: Caller) -> None:
                 [NOW - timedelta(hours=10 - n), id_.position],
             )
 
-    def asked(**hours: int) -> list[str]:
+    def search_between(**hours: int) -> list[str]:
         moments = {name: (NOW - timedelta(hours=ago)).isoformat() for name, ago in hours.items()}
         return subjects(alice, **moments)
 
-    assert asked(since=3) == ["Mail 9", "Mail 8", "Mail 7"]
-    assert asked(until=7) == ["Mail 2", "Mail 1", "Mail 0"]
-    assert asked(since=6, until=4) == ["Mail 5", "Mail 4"]
-    assert asked(since=0) == []
-    assert asked(until=11) == []
+    assert search_between(since=3) == ["Mail 9", "Mail 8", "Mail 7"]
+    assert search_between(until=7) == ["Mail 2", "Mail 1", "Mail 0"]
+    assert search_between(since=6, until=4) == ["Mail 5", "Mail 4"]
+    assert search_between(since=0) == []
+    assert search_between(until=11) == []
     assert subjects(alice, since="0001-01-01T00:00:00Z", until="9999-12-31T23:59:59Z") == [
         f"Mail {n}" for n in reversed(range(10))
     ]

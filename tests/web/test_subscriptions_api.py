@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.web.callers import Caller, Reply
-from tests.web.test_contacts_api import made
+from tests.web.test_contacts_api import make_contact
 
 PREFERENCES = {
     "notify_on": ["open", "cancelled"],
@@ -22,7 +22,7 @@ FORM = {"source": "signup page", "text_version": "2026-05", "ip": "192.0.2.7"}
 def r1(alice: Caller) -> str:
     """The path of a contact; there is a list news."""
     alice.post("/v1/lists", {"key": "news", "name": "News"})
-    return f"/v1/contacts/{made(alice)['id']}"
+    return f"/v1/contacts/{make_contact(alice)['id']}"
 
 
 def put(who: Caller, path: str, key: str = "news", **body: Any) -> Reply:
@@ -37,7 +37,7 @@ def leave(who: Caller, path: str) -> Reply:
     return who.ask("DELETE", f"{path}/subscriptions/news")
 
 
-def subscribed(who: Caller, path: str) -> dict[str, str]:
+def read_subscriptions(who: Caller, path: str) -> dict[str, str]:
     subscriptions = who.get(path).body["subscriptions"]
     return {item["list"]: item["state"] for item in subscriptions}
 
@@ -64,7 +64,7 @@ def test_a_consent_from_asking_to_leaving(alice: Caller, r1: str) -> None:
     assert asked.body["preferences"] == NOTHING
     assert chosen.body["preferences"] == PREFERENCES
     assert alice.get(r1).body["subscriptions"][0]["preferences"] == PREFERENCES
-    assert subscribed(alice, r1) == {"news": "unsubscribed"}
+    assert read_subscriptions(alice, r1) == {"news": "unsubscribed"}
     assert history(alice, r1) == [
         ("subscribed", "news", None, "pending"),
         ("confirmed", "news", "pending", "active"),
@@ -142,7 +142,7 @@ def test_a_program_that_repeats_itself_brings_back_nobody_who_left_everything(
     leave(alice, r1)
     put(alice, r1, state="pending")
     confirm(alice, r1)
-    assert subscribed(alice, r1) == {"news": "active", "offers": "unsubscribed"}
+    assert read_subscriptions(alice, r1) == {"news": "active", "offers": "unsubscribed"}
 
     states = [put(alice, r1, "offers", state="active").body["state"] for _ in range(3)]
 
@@ -168,7 +168,7 @@ def test_a_state_and_wrong_preferences_are_refused_together(alice: Caller, r1: s
     refused = put(alice, r1, state="active", preferences={"notify_on": [""]})
 
     assert (refused.status, refused.body["code"]) == (422, "invalid_preferences")
-    assert (subscribed(alice, r1), history(alice, r1)) == ({}, [])
+    assert (read_subscriptions(alice, r1), history(alice, r1)) == ({}, [])
 
 
 @pytest.mark.parametrize("state", ["paused", "unsubscribed", None])
@@ -177,7 +177,7 @@ def test_what_was_never_asked_for_is_not_changed(state: str | None, alice: Calle
 
     assert (refused.status, refused.body["code"]) == (422, "subscription_unknown")
     assert confirm(alice, r1).body["code"] == "subscription_unknown"
-    assert (subscribed(alice, r1), history(alice, r1)) == ({}, [])
+    assert (read_subscriptions(alice, r1), history(alice, r1)) == ({}, [])
 
 
 def test_only_an_active_subscription_is_paused(alice: Caller, r1: str) -> None:
@@ -276,7 +276,7 @@ def test_a_wrong_subscription_is_refused(body: dict[str, Any], alice: Caller, r1
     refused = put(alice, r1, **{"state": "active", **body})
 
     assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD"), refused.body
-    assert subscribed(alice, r1) == {}
+    assert read_subscriptions(alice, r1) == {}
 
 
 @pytest.mark.parametrize("locale", ["English", ""])

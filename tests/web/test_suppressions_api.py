@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.web.callers import Caller
-from tests.web.test_contacts_api import made
+from tests.web.test_contacts_api import make_contact
 
 R1 = "r1@example.com"
 
@@ -42,7 +42,7 @@ def test_an_address_is_suppressed_found_and_restored(alice: Caller) -> None:
 
 def test_one_list_is_kept_from_an_address_and_its_contact(alice: Caller) -> None:
     alice.post("/v1/lists", {"key": "news", "name": "News"})
-    contact = made(alice, R1, lists=["news"], is_confirmed=True)
+    contact = make_contact(alice, R1, lists=["news"], is_confirmed=True)
 
     suppress(alice, list="news", reason="complained")
     suppress(alice, reason="bounced")

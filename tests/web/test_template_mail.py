@@ -40,7 +40,7 @@ def by_template(who: Caller, **changes: Any) -> Reply:
     return who.send(subject=None, html=None, template=template)
 
 
-def stored(reply: Reply) -> Body:
+def read_stored_body(reply: Reply) -> Body:
     assert reply.status == 202, reply.body
     named = DeliveryId.parse(reply.body["id"])
     assert named
@@ -49,7 +49,7 @@ def stored(reply: Reply) -> Body:
 
 @pytest.mark.parametrize("locale", ["en", "ru", "pt", "pt-BR", "RU"])
 def test_a_mail_by_template_is_stored_in_its_words(alice: Caller, locale: str) -> None:
-    mail = stored(by_template(alice, locale=locale))
+    mail = read_stored_body(by_template(alice, locale=locale))
 
     assert "01:198:416" in mail.subject
     assert "Operating Systems" in mail.html
@@ -110,7 +110,7 @@ def test_a_template_and_own_words_are_one_too_many(alice: Caller) -> None:
 
 
 def test_a_stored_mail_can_be_made_again_from_its_letter(alice: Caller) -> None:
-    mail = stored(by_template(alice))
+    mail = read_stored_body(by_template(alice))
 
     letter = letters.find(alice.workspace_id, digest=mail.letter)
 
@@ -162,7 +162,7 @@ def footer(alice: Caller, settings: LazySettings) -> str:
 def test_a_mail_that_names_a_list_gets_its_footer_and_its_headers(
     alice: Caller, footer: str
 ) -> None:
-    mail = stored(alice.send(list_key="news", text="Thank you."))
+    mail = read_stored_body(alice.send(list_key="news", text="Thank you."))
 
     assert mail.html == (
         f'<p>Thank you.</p><hr><p>Acme Ltd — 1 Main St</p><p><a href="{footer}">Unsubscribe</a></p>'
@@ -175,7 +175,7 @@ def test_a_mail_that_names_a_list_gets_its_footer_and_its_headers(
 
 
 def test_a_mail_that_names_no_list_is_sent_as_given(alice: Caller, footer: str) -> None:
-    mail = stored(alice.send())
+    mail = read_stored_body(alice.send())
 
     assert (mail.html, mail.headers or {}) == ("<p>Thank you.</p>", {})
     assert footer not in mail.text

@@ -22,7 +22,7 @@ BRAZILIAN = {
 }
 
 
-def made(who: Caller, key: str = "welcome") -> Reply:
+def make_template(who: Caller, key: str = "welcome") -> Reply:
     return who.post("/v1/templates", {"id": key, "name": "Welcome"})
 
 
@@ -31,13 +31,13 @@ def add(who: Caller, *texts: dict[str, Any], key: str = "welcome", **more: Any) 
     return who.post(f"/v1/templates/{key}/versions", body)
 
 
-def seen(who: Caller, key: str = "welcome", **asked: Any) -> Reply:
+def preview_template(who: Caller, key: str = "welcome", **asked: Any) -> Reply:
     body = {"locale": "en", "variables": {"name": "Bob"}, **asked}
     return who.post(f"/v1/templates/{key}/preview", body)
 
 
 def test_a_template_is_made_and_found(alice: Caller) -> None:
-    reply = made(alice)
+    reply = make_template(alice)
 
     assert reply.status == 201
     assert reply.body == {
@@ -52,16 +52,16 @@ def test_a_template_is_made_and_found(alice: Caller) -> None:
 
 
 def test_an_id_is_taken_once(alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
 
-    refused = made(alice)
+    refused = make_template(alice)
 
     assert (refused.status, refused.body["code"]) == (409, "template_exists")
     assert "add a version to it" in refused.body["detail"]
 
 
 def test_the_list_has_the_workspaces_own_and_those_of_the_product(alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
 
     listed = alice.get("/v1/templates").body["templates"]
 
@@ -74,7 +74,7 @@ def test_the_list_has_the_workspaces_own_and_those_of_the_product(alice: Caller)
 
 
 def test_versions_are_numbered_and_come_back_as_they_were_written(alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
 
     first = add(alice)
     second = add(alice, ENGLISH, BRAZILIAN, optional=["notes"], fallback_locale="en")
@@ -109,7 +109,7 @@ def test_a_template_of_the_product_can_be_read(alice: Caller) -> None:
 
 @pytest.mark.parametrize("number", ["0", "2", "99999999999", "9" * 5000, "x", "-1", "1.0"])
 def test_a_version_that_is_not_there_is_not_found(alice: Caller, number: str) -> None:
-    made(alice)
+    make_template(alice)
     add(alice)
 
     missing = alice.get(f"/v1/templates/welcome/versions/{number}")
@@ -118,7 +118,7 @@ def test_a_version_that_is_not_there_is_not_found(alice: Caller, number: str) ->
 
 
 def test_faults_refuse_a_version_each_under_its_locale(alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
 
     refused = add(
         alice,
@@ -142,7 +142,7 @@ def test_faults_refuse_a_version_each_under_its_locale(alice: Caller) -> None:
 
 @pytest.mark.parametrize("body", ["", " \n"])
 def test_a_version_without_words_is_refused(alice: Caller, body: str) -> None:
-    made(alice)
+    make_template(alice)
 
     refused = add(alice, {**ENGLISH, "subject": "", "body": body})
 
@@ -153,7 +153,7 @@ def test_a_version_without_words_is_refused(alice: Caller, body: str) -> None:
 
 
 def test_warnings_come_with_the_new_version(alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
 
     added = add(alice, ENGLISH, {**BRAZILIAN, "body": '<p>{{ name }}<img src="https://a/b"></p>'})
 
@@ -186,7 +186,7 @@ WRONG_VERSIONS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("code", "changes"), WRONG_VERSIONS)
 def test_a_wrong_version_is_refused(code: str, changes: dict[str, Any], alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
 
     refused = alice.post(
         "/v1/templates/welcome/versions", {"required": ["name"], "texts": [ENGLISH], **changes}
@@ -214,29 +214,29 @@ def test_a_wrong_template_is_refused(code: str, changes: dict[str, Any], alice: 
 
 
 def test_an_archived_template_is_shown_and_used_no_more(alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
     add(alice)
 
     archived = alice.post("/v1/templates/welcome/archive", None)
 
     assert (archived.status, archived.body["archived_at"] is None) == (200, False)
     assert alice.get("/v1/templates/welcome").body == archived.body
-    assert seen(alice).status == add(alice).status == 404
+    assert preview_template(alice).status == add(alice).status == 404
     assert alice.post("/v1/templates/welcome/archive", None).status == 404
 
     restored = alice.post("/v1/templates/welcome/restore", None)
 
     assert (restored.status, restored.body["archived_at"]) == (200, None)
-    assert seen(alice).status == 200
+    assert preview_template(alice).status == 200
     assert alice.post("/v1/templates/welcome/restore", None).status == 404
 
 
 def test_an_own_template_stands_before_that_of_the_product_while_it_is_in_use(
     alice: Caller,
 ) -> None:
-    made(alice, "open-seat")
+    make_template(alice, "open-seat")
     add(alice, key="open-seat")
-    assert seen(alice, "open-seat").body["subject"] == "Hello Bob"
+    assert preview_template(alice, "open-seat").body["subject"] == "Hello Bob"
 
     archived = alice.post("/v1/templates/open-seat/archive", None)
 
@@ -245,10 +245,12 @@ def test_an_own_template_stands_before_that_of_the_product_while_it_is_in_use(
 
 
 def test_a_preview_is_the_mail_that_would_be_sent(alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
     add(alice, ENGLISH, BRAZILIAN)
 
-    shown = seen(alice, locale="pt_BR", variables={"name": "Bob <b>", "extra": [1]}).body
+    shown = preview_template(
+        alice, locale="pt_BR", variables={"name": "Bob <b>", "extra": [1]}
+    ).body
     sent = alice.send(
         subject=None,
         html=None,
@@ -262,20 +264,20 @@ def test_a_preview_is_the_mail_that_would_be_sent(alice: Caller) -> None:
 
 
 def test_a_preview_shows_the_version_that_is_asked_for(alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
     add(alice)
     add(alice, {**ENGLISH, "subject": "Good day"})
 
-    assert seen(alice).body["subject"] == "Good day"
-    assert seen(alice, version=1).body["subject"] == "Hello Bob"
-    assert seen(alice, version=3).status == 404
+    assert preview_template(alice).body["subject"] == "Good day"
+    assert preview_template(alice, version=1).body["subject"] == "Hello Bob"
+    assert preview_template(alice, version=3).status == 404
 
 
 def test_a_preview_names_what_is_missing(alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
     add(alice, {**ENGLISH, "body": "{{ order.total }}"}, required=["name", "order"])
 
-    shown = seen(alice).body
+    shown = preview_template(alice).body
 
     [fault] = shown["findings"]
     assert (fault["code"], fault["place"]) == ("template_missing_variable", "order")
@@ -284,25 +286,25 @@ def test_a_preview_names_what_is_missing(alice: Caller) -> None:
 
 
 def test_a_reader_has_a_name_and_an_address_unless_others_are_given(alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
     add(alice, {**ENGLISH, "body": "{{ name }} {{ email }}"}, required=[])
 
-    assert seen(alice, variables={}).body["text"].strip() == "Alice alice@example.com"
+    assert preview_template(alice, variables={}).body["text"].strip() == "Alice alice@example.com"
     given = {"name": "Bob", "email": "bob@example.com"}
-    assert seen(alice, variables=given).body["text"].strip() == "Bob bob@example.com"
+    assert preview_template(alice, variables=given).body["text"].strip() == "Bob bob@example.com"
 
 
 def test_a_preview_in_a_locale_that_is_not_there_is_refused(alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
     add(alice)
 
-    refused = seen(alice, locale="ru")
+    refused = preview_template(alice, locale="ru")
 
     assert (refused.status, refused.body["code"]) == (422, "template_missing_locale")
 
 
 def test_the_trail_names_the_key(alice: Caller) -> None:
-    made(alice)
+    make_template(alice)
     add(alice)
     alice.post("/v1/templates/welcome/archive", None)
     alice.post("/v1/templates/welcome/restore", None)

@@ -379,7 +379,7 @@ def test_a_campaign_of_acme_is_to_charlie_as_one_that_does_not_exist(
 ) -> None:
     newsroom.furnish(alice, settings)
     newsroom.furnish(charlie, settings)
-    id_ = str(newsroom.made(alice))
+    id_ = str(newsroom.make_campaign(alice))
     before = alice.get(f"/v1/campaigns/{id_}").body
 
     assert_not_found(
@@ -398,7 +398,7 @@ def test_a_run_of_acme_is_to_charlie_as_one_that_does_not_exist(
 ) -> None:
     newsroom.furnish(alice, settings)
     newsroom.people(alice, 1)
-    run_id = newsroom.launched(alice, newsroom.made(alice))
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
     newsroom.book(run_id, newsroom.refused)
     before = alice.get(f"/v1/runs/{run_id}").body
 
@@ -411,7 +411,7 @@ def test_a_run_of_acme_is_to_charlie_as_one_that_does_not_exist(
 def test_a_contact_and_a_sender_of_acme_are_no_words_of_charlies_campaigns(
     alice: Caller, charlie: Caller
 ) -> None:
-    path = f"/v1/campaigns/{newsroom.made(charlie)}"
+    path = f"/v1/campaigns/{newsroom.make_campaign(charlie)}"
 
     shown = charlie.post(f"{path}/preview", {"contact_id": int(a_contact(alice))})
     sender = charlie.ask("PATCH", path, {"sender": "news@acme.example"})

@@ -21,7 +21,7 @@ def key_id() -> int:
     return uuid4().int >> 80
 
 
-def taken(limiter: Throttle, key_id: int, tries: int) -> int:
+def count_taken(limiter: Throttle, key_id: int, tries: int) -> int:
     count = 0
     for _ in range(tries):
         try:
@@ -61,7 +61,7 @@ def test_a_key_beyond_its_rate_is_told_when_to_come_back(
 def test_processes_share_a_rate_in_redis(settings: LazySettings, key_id: int) -> None:
     first, other = (Throttle("10/hour", settings.REDIS_URL) for _ in range(2))
 
-    assert taken(first, key_id, 6) + taken(other, key_id, 20) == 10
+    assert count_taken(first, key_id, 6) + count_taken(other, key_id, 20) == 10
 
 
 @pytest.mark.usefixtures("patient_throttle")
@@ -71,13 +71,13 @@ def test_a_rate_drawn_in_blocks_is_used_up_to_the_last(
 ) -> None:
     limiter = Throttle(rate, settings.REDIS_URL)
 
-    assert taken(limiter, key_id, 1200) == int(rate.removesuffix("/hour"))
+    assert count_taken(limiter, key_id, 1200) == int(rate.removesuffix("/hour"))
 
 
 def test_without_redis_each_process_counts_for_itself(key_id: int) -> None:
     first, other = (Throttle("10/year", DEAD) for _ in range(2))
 
-    assert (taken(first, key_id, 20), taken(other, key_id, 20)) == (10, 10)
+    assert (count_taken(first, key_id, 20), count_taken(other, key_id, 20)) == (10, 10)
 
 
 def test_a_redis_that_hangs_delays_one_request_and_no_more(
@@ -88,10 +88,10 @@ def test_a_redis_that_hangs_delays_one_request_and_no_more(
         limiter = Throttle("1000/hour", f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
 
         started = time.monotonic()
-        taken(limiter, key_id, 1)
+        count_taken(limiter, key_id, 1)
         took = time.monotonic() - started
         asked = waiting_at(silent)
-        taken(limiter, key_id, 500)
+        count_taken(limiter, key_id, 500)
         asked_again = waiting_at(silent)
 
     assert took < 10

@@ -29,7 +29,7 @@ def together(alice: Caller, subjects: list[str], key: str | None) -> list[Reply]
         return list(threads.map(send, subjects))
 
 
-def stored() -> dict[str, int]:
+def count_stored() -> dict[str, int]:
     with connection.cursor() as cursor:
         counts = {}
         for table in ("delivery", "body", "batch", "word"):
@@ -45,7 +45,7 @@ def test_fifty_twins_are_one_mail_and_get_the_same_answer() -> None:
 
     assert [reply.status for reply in replies] == [202] * TWINS
     assert all(reply.body == replies[0].body for reply in replies)
-    assert stored() == {"delivery": 1, "body": 1, "batch": 1, "word": 1}
+    assert count_stored() == {"delivery": 1, "body": 1, "batch": 1, "word": 1}
 
 
 def test_of_two_bodies_under_one_key_one_wins_and_the_other_is_refused() -> None:
@@ -56,7 +56,7 @@ def test_of_two_bodies_under_one_key_one_wins_and_the_other_is_refused() -> None
     assert sorted({reply.status for reply in replies}) == [202, 409]
     assert len({reply.body["id"] for reply in replies if reply.status == 202}) == 1
     assert sum(reply.status == 202 for reply in replies) == 10
-    assert stored()["delivery"] == 1
+    assert count_stored()["delivery"] == 1
 
 
 def test_the_first_mails_of_a_month_at_once_open_one_stream() -> None:
@@ -65,7 +65,7 @@ def test_the_first_mails_of_a_month_at_once_open_one_stream() -> None:
     replies = together(alice, [f"Mail {n}" for n in range(20)], None)
 
     assert {reply.status for reply in replies} == {202}
-    assert stored()["delivery"] == 20
+    assert count_stored()["delivery"] == 20
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM deliveries_stream")
         assert cursor.fetchone() == (1,)

@@ -31,7 +31,7 @@ def bring(who: Caller, content: bytes, kind: str = CSV, **questions: str) -> Rep
     return reply(Client().generic("POST", path, content, kind, headers=headers))
 
 
-def brought(who: Caller, content: bytes = PEOPLE) -> int:
+def bring_import(who: Caller, content: bytes = PEOPLE) -> int:
     return int(bring(who, content, file_name="people.csv").body["id"])
 
 
@@ -41,5 +41,5 @@ def work() -> None:
         pass
 
 
-def seen(who: Caller, number: int) -> Any:
+def read_import(who: Caller, number: int) -> Any:
     return who.get(f"/v1/imports/{number}").body

@@ -47,7 +47,7 @@ def _on_server(statement: pg.Composed) -> None:
 
 
 @contextmanager
-def copied(copy: Callable[[str, str], None]) -> Iterator[str]:
+def copy_database(copy: Callable[[str, str], None]) -> Iterator[str]:
     source = str(connection.settings_dict["NAME"])
     name = f"{source}_copy"
     drop = pg.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(pg.Identifier(name))
@@ -59,7 +59,7 @@ def copied(copy: Callable[[str, str], None]) -> Iterator[str]:
         _on_server(drop)
 
 
-def asked(url: str, statement: str) -> object:
+def ask_database(url: str, statement: str) -> object:
     with psycopg.connect(url) as database:
         row = database.execute(statement.encode()).fetchone()
     return row and row[0]
@@ -70,7 +70,7 @@ def test_a_copy_sends_nothing(copy: Callable[[str, str], None], tmp_path: Path) 
     acme = office.open_office(tmp_path)
     stream = office.stream(acme, office.people(20))
 
-    with copied(copy) as url, brokers.own_queues() as prefix:
+    with copy_database(copy) as url, brokers.own_queues() as prefix:
         environment = {
             **os.environ,
             "DATABASE_URL": url,
@@ -84,11 +84,12 @@ def test_a_copy_sends_nothing(copy: Callable[[str, str], None], tmp_path: Path) 
             worker = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
         try:
             office.until(
-                lambda: bool(asked(url, "SELECT count(*) > 0 FROM dispatch_worker")), patience=120
+                lambda: bool(ask_database(url, "SELECT count(*) > 0 FROM dispatch_worker")),
+                patience=120,
             )
             time.sleep(3)  # of polling, in which a mail would go
-            epoch = asked(url, "SELECT max(number) FROM deliveries_epoch")
-            states = asked(url, "SELECT array_agg(DISTINCT state) FROM deliveries_delivery")
+            epoch = ask_database(url, "SELECT max(number) FROM deliveries_epoch")
+            states = ask_database(url, "SELECT array_agg(DISTINCT state) FROM deliveries_delivery")
         finally:
             worker.kill()
             worker.wait(30)

@@ -19,7 +19,7 @@ from tests import cast
 from tests.cli import installations
 from tests.dispatch import office
 from tests.workers import brokers
-from tests.workers.worker_processes import ended, within, worker
+from tests.workers.worker_processes import end_process, within, worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,7 +40,7 @@ def test_a_worker_answers_bells_and_ends_when_it_is_told_to(tmp_path: Path) -> N
             app.send_task("postledger.wake", args=[stream], retry=False)
             rung.append(within(4, lambda: not office.waiting(stream)))
             time.sleep(0.5)  # the look that follows work is over
-        code = ended(process)
+        code = end_process(process)
         app.close()
 
     assert rung == [True, True, True]
@@ -64,7 +64,7 @@ def test_with_beat_what_comes_due_goes_and_lost_leases_come_back(tmp_path: Path)
     ):
         cast.run_out(taken.lease)
         is_done = within(60, lambda: not office.waiting(later, lost, cancelled))
-        code = ended(process)
+        code = end_process(process)
 
     assert is_done
     assert code == 0
@@ -83,7 +83,7 @@ def test_a_worker_that_is_told_to_stop_finishes_its_calls_and_doubts_nothing(
     with brokers.own_queues() as prefix, worker(tmp_path / "log", prefix=prefix) as process:
         office.until(lambda: office.is_leased(slow) and len(acme.taken()) > 10)
         began = time.monotonic()
-        code = ended(process)
+        code = end_process(process)
         took = time.monotonic() - began
 
     assert code == 0
@@ -105,7 +105,7 @@ def test_a_worker_without_its_broker_sends_what_is_due_and_ends_when_it_is_told_
         second = office.stream(acme, office.people(3))
         is_found = within(30, lambda: not office.waiting(second))
         began = time.monotonic()
-        code = ended(process)
+        code = end_process(process)
         took = time.monotonic() - began
 
     assert is_found
@@ -137,7 +137,7 @@ def test_a_worker_whose_line_to_the_broker_is_cut_goes_on_and_hears_bells_again(
             app.send_task("postledger.wake", args=[stream], retry=False)
             rung.append(within(4, lambda: not office.waiting(stream)))
             time.sleep(0.5)  # the look that follows work is over
-        code = ended(process)
+        code = end_process(process)
         app.close()
 
     assert rung == [True, True]
@@ -187,7 +187,7 @@ def test_a_worker_that_is_killed_leaves_doubt_for_what_was_handed_over_and_nothi
 
     with brokers.own_queues() as prefix, worker(tmp_path / "log", prefix=prefix) as process:
         office.until(lambda: office.waiting(stream) == 7)
-        ended(process, signal.SIGKILL)
+        end_process(process, signal.SIGKILL)
 
     [lease] = set(office.leases(stream))
     cast.run_out(lease)

@@ -50,29 +50,29 @@ def worker(log: Path, *, prefix: str) -> Iterator["subprocess.Popen[bytes]"]:
             process.wait(10)
 
 
-def uploaded(folder: Path, count: int = ROWS) -> tuple[int, int]:
+def upload_file(folder: Path, count: int = ROWS) -> tuple[int, int]:
     acme = people.workspace("acme")
     people.news(acme)
     rows = "\n".join(f"r{n}@example.com,Person {n}" for n in range(count))
-    path = files.made(folder, f"email,name\n{rows}\n")
+    path = files.write_file(folder, f"email,name\n{rows}\n")
     import_id = uploads.store_upload(acme, path, file_name="people.csv", actor="alice")
     return acme, import_id
 
 
-def _done(workspace_id: int, import_id: int) -> int:
+def _count_done(workspace_id: int, import_id: int) -> int:
     return records.find_progress(workspace_id, import_id).done
 
 
 def test_an_import_outlives_its_workers(tmp_path: Path) -> None:
-    acme, import_id = uploaded(tmp_path)
+    acme, import_id = upload_file(tmp_path)
     uploads.start_upload(acme, import_id, mapping={}, list_key="news", actor="alice")
     stops = []
 
     with brokers.own_queues() as prefix:
         for number in range(3):
-            before = _done(acme, import_id)
+            before = _count_done(acme, import_id)
             with worker(tmp_path / f"log{number}", prefix=prefix) as process:
-                assert within(PATIENCE, lambda: _done(acme, import_id) > before)  # noqa: B023
+                assert within(PATIENCE, lambda: _count_done(acme, import_id) > before)  # noqa: B023
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait(10)
             stops.append(records.find_progress(acme, import_id).done)
@@ -85,14 +85,14 @@ def test_an_import_outlives_its_workers(tmp_path: Path) -> None:
 
     assert is_done, (tmp_path / "last").read_text()
     assert records.find_progress(acme, import_id).created == ROWS
-    found = set(Contact.objects.values_list("address", flat=True))
-    assert found == {f"r{n}@example.com" for n in range(ROWS)}
+    addresses = set(Contact.objects.values_list("address", flat=True))
+    assert addresses == {f"r{n}@example.com" for n in range(ROWS)}
     assert Subscription.objects.count() == ROWS
     assert not FilePart.objects.exists()
 
 
 def test_a_worker_that_is_told_to_stop_ends_between_two_chunks(tmp_path: Path) -> None:
-    acme, import_id = uploaded(tmp_path, ROWS * 5)
+    acme, import_id = upload_file(tmp_path, ROWS * 5)
     uploads.start_upload(acme, import_id, mapping={}, list_key=None, actor="alice")
 
     with (

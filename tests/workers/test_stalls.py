@@ -16,7 +16,7 @@ from tests import children
 from tests.cli import installations
 from tests.dispatch import office
 from tests.workers import brokers
-from tests.workers.worker_processes import child, ended, within, worker
+from tests.workers.worker_processes import child, end_process, within, worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,12 +48,12 @@ def test_a_worker_outlives_a_database_that_stands_still_and_books_what_it_knows(
         before = child(process)
         with locked_batches():
             time.sleep(1.5 * MOST_SILENCE)
-            known = len(acme.taken())
+            taken_count = len(acme.taken())
         is_done = within(60, lambda: not office.waiting(stream))
         after = child(process)
-        code = ended(process)
+        code = end_process(process)
 
-    assert known > 0
+    assert taken_count > 0
     assert is_done
     assert after == before
     assert code == 0
@@ -72,7 +72,7 @@ def test_a_worker_that_hangs_is_replaced_by_one_that_works(tmp_path: Path) -> No
         stream = office.stream(acme, office.people(3))
         is_done = within(60, lambda: not office.waiting(stream))
         second = child(process)
-        code = ended(process)
+        code = end_process(process)
 
     assert is_done
     assert second != hanging
@@ -88,7 +88,7 @@ def test_nothing_is_left_of_a_worker_that_was_killed(tmp_path: Path) -> None:
         assert within(120, lambda: b" ready." in log.read_bytes())
         under = child(process)
         family = [under, *children.pids(under)]
-        ended(process, signal.SIGKILL)
+        end_process(process, signal.SIGKILL)
         is_gone = within(30, lambda: not any(map(children.is_running, family)))
 
     assert is_gone

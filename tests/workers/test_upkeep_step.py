@@ -20,7 +20,7 @@ from tests.campaigns import press
 from tests.cli import installations
 from tests.dispatch import office
 from tests.workers import brokers
-from tests.workers.worker_processes import ended, within, worker
+from tests.workers.worker_processes import end_process, within, worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,20 +30,20 @@ LAST_MONTH = ids.month_of(datetime.now(UTC)) + partitions.MONTHS_AHEAD
 
 def launched(settings: Settings) -> Run:
     """A run whose audience nobody has planned."""
-    acme = press.found(settings)
+    acme = press.set_up_workspace(settings)
     press.people(acme, PEOPLE)
     run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
     return Run.objects.get(pk=run_id)
 
 
-def cancelled() -> int:
+def cancel_stream() -> int:
     stream_id = cast.stream(mails=3, workspace="globex")
     ledger.hold(stream_id, reason=Reason.PAUSED, actor="alice")
     ledger.cancel(stream_id, actor="alice")
     return stream_id
 
 
-def lost() -> int:
+def lose_worker() -> int:
     """A stream whose worker died before it armed anything."""
     stream_id = cast.stream(mails=1, workspace="initech")
     cast.run_out(cast.claim(stream_id).lease)
@@ -55,7 +55,7 @@ def drop_last_month() -> None:
         installations.execute(f"DROP TABLE {partitions.partition(table, LAST_MONTH)}")
 
 
-def unfolded() -> int:
+def count_unfolded() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM deliveries_streamdelta")
         return int(cursor.fetchone()[0])
@@ -64,7 +64,7 @@ def unfolded() -> int:
 def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
     tmp_path: Path, settings: Settings
 ) -> None:
-    run, unwanted, swept = launched(settings), cancelled(), lost()
+    run, unwanted, swept = launched(settings), cancel_stream(), lose_worker()
     drop_last_month()
 
     with worker(
@@ -75,9 +75,9 @@ def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
         is_over = within(90, lambda: Run.objects.get(pk=run.pk).ended_at is not None)
         is_drained = within(30, lambda: not office.waiting(unwanted))
         is_swept = within(30, lambda: not office.is_leased(swept))
-        is_folded = within(30, lambda: not unfolded())
+        is_folded = within(30, lambda: not count_unfolded())
         is_made = within(30, lambda: partitions.exists(LAST_MONTH))
-        code = ended(process)
+        code = end_process(process)
 
     log = (tmp_path / "log").read_text()
     assert is_over, log
@@ -96,7 +96,7 @@ def test_with_beat_no_worker_runs_upkeep_unasked(tmp_path: Path) -> None:
 
     with brokers.own_queues() as prefix, worker(log, "--beat", prefix=prefix) as process:
         is_unasked = within(25, lambda: b"by itself" in log.read_bytes())
-        ended(process)
+        end_process(process)
 
     assert not is_unasked
 

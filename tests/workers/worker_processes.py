@@ -56,7 +56,7 @@ def child(process: "subprocess.Popen[bytes]") -> int:
     return pid
 
 
-def ended(process: "subprocess.Popen[bytes]", how: signal.Signals = signal.SIGTERM) -> int:
+def end_process(process: "subprocess.Popen[bytes]", how: signal.Signals = signal.SIGTERM) -> int:
     process.send_signal(how)
     return process.wait(60)
 

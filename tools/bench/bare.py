@@ -144,11 +144,13 @@ def run(address: str, procedure: str, stream_id: int, size: int, *, workers: int
     processes = [context.Process(target=_session, args=arguments) for _ in range(workers)]
     for process in processes:
         process.start()
-    found = [results.get() for _ in processes]
+    sessions = [results.get() for _ in processes]
     for process in processes:
         process.join()
-    moved = sum(count for count, _, _ in found)
-    return float(moved / (max(last for *_, last in found) - min(first for _, first, _ in found)))
+    moved = sum(count for count, _, _ in sessions)
+    return float(
+        moved / (max(last for *_, last in sessions) - min(first for _, first, _ in sessions))
+    )
 
 
 def _session(address, procedure, stream_id, size, start, results):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202

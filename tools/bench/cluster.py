@@ -64,5 +64,5 @@ def _run(*command: str) -> None:
 
 
 def _binary(name: str) -> str:
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return str(found[-1]) if found else name
+    paths = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return str(paths[-1]) if paths else name

@@ -55,7 +55,7 @@ def main() -> None:
     with cluster.running() as address:
         work.connect(address)
         workspace_id = _prepared(options.contacts)
-        made_up = list(islice(_made_up(), options.made_up))
+        made_up = list(islice(_generate_filters(), options.made_up))
         written = measure(workspace_id, ASKED)
         report("written by hand", written)
         generated = measure(workspace_id, made_up)
@@ -75,13 +75,13 @@ def _prepared(contacts: int) -> int:
     return workspace_id
 
 
-def _made_up() -> Iterator[object]:
+def _generate_filters() -> Iterator[object]:
     """Filters of the generator with which the database is compared to Python, each once."""
     import hypothesis
 
     from tests.contacts.test_filter_agreement import expressions
 
-    found: dict[str, object] = {}
+    filters: dict[str, object] = {}
 
     @hypothesis.seed(SEED)
     @hypothesis.settings(
@@ -93,39 +93,39 @@ def _made_up() -> Iterator[object]:
     )
     @hypothesis.given(expressions)
     def collect(data: object) -> None:
-        found.setdefault(json.dumps(data), data)
+        filters.setdefault(json.dumps(data), data)
 
     collect()
-    yield from map(json.loads, found)
+    yield from map(json.loads, filters)
 
 
 def measure(workspace_id: int, asked: list[object]) -> list[Timed]:
-    return [_timed(workspace_id, data) for data in asked]
+    return [_time_filter(workspace_id, data) for data in asked]
 
 
-def _timed(workspace_id: int, data: object) -> Timed:
+def _time_filter(workspace_id: int, data: object) -> Timed:
     from postledger.contacts import index_advice
 
     meant = _parsed(data)
-    counted, seconds, processor = _counted(workspace_id, meant)
+    counted, seconds, processor = _count_members(workspace_id, meant)
     if seconds > PROMISED:
         # Pages are read from the disk once, and other work comes and goes.
-        _, again, less = _counted(workspace_id, meant)
+        _, again, less = _count_members(workspace_id, meant)
         seconds, processor = min(seconds, again), min(processor, less)
-    told = index_advice.advise(workspace_id, meant, took=timedelta(seconds=seconds))
-    return Timed(data, counted, seconds, processor, told)
+    advice = index_advice.advise(workspace_id, meant, took=timedelta(seconds=seconds))
+    return Timed(data, counted, seconds, processor, advice)
 
 
-def _counted(workspace_id: int, meant: "Filter") -> tuple[int, float, float]:
+def _count_members(workspace_id: int, meant: "Filter") -> tuple[int, float, float]:
     from postledger.contacts import audience
 
-    worked, began = _worked(), time.perf_counter()
-    found = audience.count(workspace_id, meant)
+    worked, began = _read_processor_time(), time.perf_counter()
+    count = audience.count(workspace_id, meant)
     seconds = time.perf_counter() - began
-    return found, seconds, _worked() - worked
+    return count, seconds, _read_processor_time() - worked
 
 
-def _worked() -> float:
+def _read_processor_time() -> float:
     """The processor time of the one process that serves this connection, in seconds."""
     from django.db import connection
 
@@ -143,18 +143,21 @@ def _parsed(data: object) -> "Filter":
     return parsing.parse(data, now=NOW)
 
 
-def report(name: str, found: list[Timed]) -> None:
-    slow = [one for one in found if one.is_slow]
-    told = Counter(_kind(one.advice) for one in slow)
-    print(f"\n{name}: {len(found)} filters")
-    print(f"  by the clock        {_spread([one.seconds for one in found])}")
-    print(f"  by processor time   {_spread([one.processor for one in found])}")
-    print(f"  of the {len(slow)} slow ones: {', '.join(f'{told[kind]} {kind}' for kind in KINDS)}")
-    warned = sum(one.advice is not None and not one.is_slow for one in found)
+def report(name: str, timings: list[Timed]) -> None:
+    slow = [timing for timing in timings if timing.is_slow]
+    kinds = Counter(_kind(timing.advice) for timing in slow)
+    print(f"\n{name}: {len(timings)} filters")
+    print(f"  by the clock        {_spread([timing.seconds for timing in timings])}")
+    print(f"  by processor time   {_spread([timing.processor for timing in timings])}")
+    print(f"  of the {len(slow)} slow ones: {', '.join(f'{kinds[kind]} {kind}' for kind in KINDS)}")
+    warned = sum(timing.advice is not None and not timing.is_slow for timing in timings)
     print(f"  advice on {warned} that were within the time", flush=True)
-    for one in slow:
-        print(f"{_ms(one.seconds)} {_ms(one.processor)} {one.meant:9,}  {_kind(one.advice)}")
-        print(f"           {json.dumps(one.asked)[:240]}", flush=True)
+    for timing in slow:
+        print(
+            f"{_ms(timing.seconds)} {_ms(timing.processor)}"
+            f" {timing.meant:9,}  {_kind(timing.advice)}"
+        )
+        print(f"           {json.dumps(timing.asked)[:240]}", flush=True)
 
 
 def _spread(times: list[float]) -> str:
@@ -178,27 +181,27 @@ def _kind(suggestion: str | None) -> str:
     return KINDS[0] if "CREATE INDEX" in suggestion else KINDS[1]
 
 
-def heed(workspace_id: int, found: list[Timed]) -> None:
+def heed(workspace_id: int, timings: list[Timed]) -> None:
     """Makes the indexes that the first few slow filters lack, and counts again."""
     from django.db import connection
 
-    lacking = [one for one in found if one.is_slow and _kind(one.advice) == KINDS[0]]
+    lacking = [timing for timing in timings if timing.is_slow and _kind(timing.advice) == KINDS[0]]
     print("\nwith the index that was named:")
     made: set[str] = set()  # several may lack the same one
-    for one in lacking[:HEEDED]:
-        wanted = set(re.findall(r"CREATE [^;]+", str(one.advice)))
+    for timing in lacking[:HEEDED]:
+        wanted = set(re.findall(r"CREATE [^;]+", str(timing.advice)))
         with connection.cursor() as cursor:
             for statement in wanted - made:
                 cursor.execute(statement)
             made |= wanted
             cursor.execute("ANALYZE contacts_contact")
-        again = _timed(workspace_id, one.asked)
-        assert again.meant == one.meant
+        again = _time_filter(workspace_id, timing.asked)
+        assert again.meant == timing.meant
         print(
-            f"{_ms(one.seconds)} -> {_ms(again.seconds)} by the clock,"
-            f" {_ms(one.processor)} -> {_ms(again.processor)} by processor time"
+            f"{_ms(timing.seconds)} -> {_ms(again.seconds)} by the clock,"
+            f" {_ms(timing.processor)} -> {_ms(again.processor)} by processor time"
         )
-        print(f"           {json.dumps(one.asked)[:240]}", flush=True)
+        print(f"           {json.dumps(timing.asked)[:240]}", flush=True)
 
 
 if __name__ == "__main__":

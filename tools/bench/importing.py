@@ -63,18 +63,20 @@ def _round(path: Path, rows: int) -> dict[str, _Took]:
 def _alone(measure: "_Measure", address: str, path: Path) -> _Took:
     """In a process of its own: its highest memory is that of this measurement."""
     context = get_context("spawn")
-    told: Queue[_Took] = context.Queue()
-    child = context.Process(target=_tell, args=(measure, address, path, told))
+    answers: Queue[_Took] = context.Queue()
+    child = context.Process(target=_tell, args=(measure, address, path, answers))
     child.start()
     child.join()
     assert child.exitcode == 0
-    return told.get()
+    return answers.get()
 
 
-def _tell(measure: "_Measure", address: str, path: Path, told: "Queue[_Took]") -> None:
+def _tell(measure: "_Measure", address: str, path: Path, answers: "Queue[_Took]") -> None:
     work.connect(address)
     seconds, processor = measure(path)
-    told.put(_Took(seconds, processor, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+    answers.put(
+        _Took(seconds, processor, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    )
 
 
 def _compare(rounds: list[dict[str, _Took]]) -> None:
@@ -157,9 +159,9 @@ def _import(path: Path) -> tuple[float, float]:
 def _again(path: Path) -> tuple[float, float]:
     from postledger.accounts import queries
 
-    found = queries.workspace_named("acme")
-    assert found is not None
-    return _timed(lambda: _run(found.id, path))
+    workspace = queries.workspace_named("acme")
+    assert workspace is not None
+    return _timed(lambda: _run(workspace.id, path))
 
 
 type _Measure = Callable[[Path], tuple[float, float]]

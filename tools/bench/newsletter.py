@@ -174,13 +174,13 @@ def assembling(people: int, sets: int) -> tuple[int, float]:
     began = time.process_time()
     made: dict[frozenset[int], slices.Assembled] = {}
     scopes = slices.open_scopes(pieces, now=NOW)
-    known: dict[frozenset[str], frozenset[int]] = {}
+    keys: dict[frozenset[str], frozenset[int]] = {}
     for person in range(people):
         places = frozenset({f"ocd-division/country:us/place:{person % sets}", "ocd-division/x"})
         matters = places & scopes
-        key = known.get(matters)
+        key = keys.get(matters)
         if key is None:
-            key = known[matters] = slices.letter_key(pieces, ocd_ids=matters, now=NOW)
+            key = keys[matters] = slices.letter_key(pieces, ocd_ids=matters, now=NOW)
         if key not in made:
             made[key] = slices.assemble(pieces, ocd_ids=matters, now=NOW)
     return len(made), time.process_time() - began

@@ -179,12 +179,12 @@ def in_parallel[T](
     ]
     for process in processes:
         process.start()
-    found = [results.get() for _ in processes]
+    reports = [results.get() for _ in processes]
     for process in processes:
         process.join()
-    began = min(first for _, first, _ in found)
-    ended = max(last for _, _, last in found)
-    return sum(moved for moved, _, _ in found), ended - began
+    began = min(first for _, first, _ in reports)
+    ended = max(last for _, _, last in reports)
+    return sum(moved for moved, _, _ in reports), ended - began
 
 
 def _worker(address, work, argument, start, results):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202

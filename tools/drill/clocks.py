@@ -67,11 +67,11 @@ def stepped(drill: Drill, size: Size) -> None:
 def _send_again(drill: Drill) -> None:
     """A person who believes the clock: the bytes of doubtful tries seem to have left long ago."""
     stream_id = drill.load.stream_id
-    found = undecided.find_undecided(stream_id, State.IN_DOUBT, limit=20)
-    seen = [SeenDelivery(doubt.position, doubt.last_try) for doubt in found]
-    if seen:
-        drill.load.asked.add(CAMPAIGN, len(seen), at=time.time())
-        taken = ledger.resolve(stream_id, seen, decision=Decision.SEND_AGAIN, actor="alice")
+    doubtful = undecided.find_undecided(stream_id, State.IN_DOUBT, limit=20)
+    chosen = [SeenDelivery(doubt.position, doubt.last_try) for doubt in doubtful]
+    if chosen:
+        drill.load.asked.add(CAMPAIGN, len(chosen), at=time.time())
+        taken = ledger.resolve(stream_id, chosen, decision=Decision.SEND_AGAIN, actor="alice")
         drill.faults["a person's send again"] += len(taken)
 
 

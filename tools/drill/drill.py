@@ -150,10 +150,10 @@ class Drill:
         self.longest_wait = max(self.longest_wait, time.monotonic() - started)
 
     def judge(self) -> list[Violation]:
-        records = self._settled()
-        known = {violation.sentence for violation in self.violated}
-        found_now = oracle.violations(records)
-        broken = [violation for violation in found_now if violation.sentence not in known]
+        records = self._read_settled()
+        earlier = {violation.sentence for violation in self.violated}
+        violations = oracle.violations(records)
+        broken = [violation for violation in violations if violation.sentence not in earlier]
         for violation in broken[:_MOST_TOLD]:
             now = datetime.now(UTC)
             for line in evidence.describe(violation, records.journal, now=now):
@@ -163,12 +163,12 @@ class Drill:
         self._close_the_books(doubts.explain(records))
         return broken
 
-    def _close_the_books(self, found: doubts.DoubtExplanation) -> None:
+    def _close_the_books(self, explanation: doubts.DoubtExplanation) -> None:
         """What comes next is explained by what is done next: all that was asked for is over."""
-        new = [cause for cause in found.causes.values() if cause is not doubts.Cause.EARLIER]
+        new = [cause for cause in explanation.causes.values() if cause is not doubts.Cause.EARLIER]
         self.causes.update(cause.value for cause in new)
-        self.most_armed += found.most_armed
-        self._earlier |= {(doubt.mail, doubt.try_number) for doubt in found.causes}
+        self.most_armed += explanation.most_armed
+        self._earlier |= {(doubt.mail, doubt.try_number) for doubt in explanation.causes}
         self._judged_losses, self._judged_at = len(self.fleet.losses), time.time()
         self.load.asked, self.load.campaigns = RequestedMails(), 1
 
@@ -178,13 +178,13 @@ class Drill:
         uncertain = self.causes[doubts.Cause.ARMED] + self.causes[doubts.Cause.NONE]
         return self.causes.total() - uncertain + self.most_armed
 
-    def _settled(self) -> Records:
+    def _read_settled(self) -> Records:
         """A worker that lost its database keeps its answers and books them when it is back."""
         end = time.monotonic() + _ANSWERS_WITHIN
         while True:
             records = books.persistently(self.records)
-            found = {violation.rule for violation in oracle.violations(records)}
-            if not found & {Rule.FEW_DOUBTS, Rule.HEARD} or time.monotonic() > end:
+            rules = {violation.rule for violation in oracle.violations(records)}
+            if not rules & {Rule.FEW_DOUBTS, Rule.HEARD} or time.monotonic() > end:
                 return records
             time.sleep(1)
 
@@ -192,11 +192,11 @@ class Drill:
         lines = self.smtp.lines()
         exchanges = evidence.exchanges(lines)
         secrets = [PASSWORD, self.customer.token, self.fleet.environment["SECRET_KEY"]]
-        tenants, known = self.load.workspaces, self.known
+        tenants, deeds = self.load.workspaces, self.known
         faults = losses.faults(
             self.fleet.losses[self._judged_losses :],
             asked=self.load.asked,
-            exchanges=[one for one in exchanges if one.began_at >= self._judged_at],
+            exchanges=[exchange for exchange in exchanges if exchange.began_at >= self._judged_at],
             limits=losses.most_armed(
                 connections=CONNECTIONS, campaigns=self.load.campaigns, singles=len(tenants)
             ),
@@ -209,15 +209,15 @@ class Drill:
                 exchanges,
                 faults,
                 self.proxy.cut_addresses,
-                known.outages,
+                deeds.outages,
                 ANSWER_TIME,
                 self._earlier,
             ),
             refused=evidence.refused(exchanges),
-            poisoned=known.poisoned,
-            attempts=known.attempts,
-            fenced=known.fenced,
-            in_gap=known.in_gap,
+            poisoned=deeds.poisoned,
+            attempts=deeds.attempts,
+            fenced=deeds.fenced,
+            in_gap=deeds.in_gap,
             findings=evidence.findings(*tenants),
             leaks=evidence.leaks(
                 self.fleet.folder.glob("*.log"), secrets=secrets, domain="drill.example"

@@ -42,10 +42,10 @@ def _run(*words: str) -> str:
 
 
 def _ask(statement: str) -> object:
-    def asked() -> object:
+    def read_value() -> object:
         with connection.cursor() as cursor:
             cursor.execute(statement)
             row = cursor.fetchone()
         return row[0] if row else None
 
-    return books.persistently(asked)
+    return books.persistently(read_value)

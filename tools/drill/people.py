@@ -57,7 +57,7 @@ class _Desk:
     def requeue(self) -> None:
         """Gives failures another chance: some of them are refused again."""
         for stream_id in self._all():
-            seen = _seen(stream_id, State.FAILED)
+            seen = _list_undecided(stream_id, State.FAILED)
             if seen:
                 self.drill.load.asked.add(CAMPAIGN, len(seen), at=time.time())
                 ledger.requeue(stream_id, seen, actor=_ACTOR)
@@ -83,7 +83,7 @@ class _Desk:
 
     def _resolve(self, decision: Decision) -> None:
         for stream_id in self._all():
-            seen = _seen(stream_id, State.IN_DOUBT)[:5]
+            seen = _list_undecided(stream_id, State.IN_DOUBT)[:5]
             if seen:
                 ledger.resolve(stream_id, seen, decision=decision, actor=_ACTOR)
 
@@ -91,10 +91,10 @@ class _Desk:
         return [self.drill.load.stream_id, *self.streams]
 
 
-def _seen(stream_id: int, state: State) -> list[SeenDelivery]:
+def _list_undecided(stream_id: int, state: State) -> list[SeenDelivery]:
     return [
-        SeenDelivery(found.position, found.last_try)
-        for found in undecided.find_undecided(stream_id, state, limit=_AT_ONCE)
+        SeenDelivery(delivery.position, delivery.last_try)
+        for delivery in undecided.find_undecided(stream_id, state, limit=_AT_ONCE)
     ]
 
 

@@ -123,6 +123,6 @@ def _start_workers(drill: Drill, size: Size) -> None:
 def _expect(drill: Drill, mails: list[str], *, failed: int) -> None:
     ledger_ = books.persistently(lambda: evidence.ledger(*drill.load.workspaces))
     states = [ledger_[mail].state for mail in mails]
-    found = (states.count("failed"), states.count("accepted"))
-    if found != (failed, len(mails) - failed):
-        drill.violate(Rule.CAUSED, f"{found[0]} of {len(mails)} failed, {found[1]} were accepted")
+    counts = (states.count("failed"), states.count("accepted"))
+    if counts != (failed, len(mails) - failed):
+        drill.violate(Rule.CAUSED, f"{counts[0]} of {len(mails)} failed, {counts[1]} were accepted")

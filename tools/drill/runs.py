@@ -100,8 +100,8 @@ def _check(drill: Drill, run_id: UUID) -> None:
             row = cursor.fetchone()
         return int(row[0]), int(row[1])
 
-    found = books.persistently(lines)
-    if found != (_CONTACTS, _CONTACTS):
+    counts = books.persistently(lines)
+    if counts != (_CONTACTS, _CONTACTS):
         drill.violate(
-            Rule.KEPT, f"of {_CONTACTS} contacts, {found[1]} were planned, in {found[0]} lines"
+            Rule.KEPT, f"of {_CONTACTS} contacts, {counts[1]} were planned, in {counts[0]} lines"
         )

@@ -122,8 +122,8 @@ class Postgres:
             subprocess.run(["umount", "-l", str(self.folder)], check=False)
 
     def run(self, name: str, *options: str, check: bool = True) -> int:
-        found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-        command = [str(found[-1]) if found else name, "-D", str(self.data), *options]
+        paths = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+        command = [str(paths[-1]) if paths else name, "-D", str(self.data), *options]
         prefix = ["runuser", "-u", "postgres", "--"] if _IS_ROOT else []
         quiet = subprocess.DEVNULL
         return subprocess.run(

@@ -105,8 +105,8 @@ def _furnished(
         token,
         asked=lambda: load.asked.add(TRANSACTIONAL, 1, at=time.time()),
     )
-    known = Known(attempts={CAMPAIGN: 200, TRANSACTIONAL: 200})
-    return Drill(folder, *services, smtp, proxy, fleet, customer, load, known)
+    deeds = Known(attempts={CAMPAIGN: 200, TRANSACTIONAL: 200})
+    return Drill(folder, *services, smtp, proxy, fleet, customer, load, deeds)
 
 
 def _tenant(port: int) -> tuple["Load", str]:

@@ -32,15 +32,15 @@ def explore(starts: Iterable[World], rules: frozenset[Rule]) -> Result:
         work = array("l")
         for number, world in enumerate(worlds):
             for after, is_work in _steps(rules, world):
-                found = numbers.setdefault(after, len(worlds))
-                if found == len(worlds):
+                reached = numbers.setdefault(after, len(worlds))
+                if reached == len(worlds):
                     worlds.append(after)
                     parents.append(number)
                     fault = claims.broken(after)
                     if fault:
-                        return Result(len(worlds), fault, _trace(rules, worlds, parents, found))
+                        return Result(len(worlds), fault, _trace(rules, worlds, parents, reached))
                 if is_work:
-                    work.extend((number, found))
+                    work.extend((number, reached))
         stuck = _stuck(worlds, work)
         if stuck is None:
             return Result(len(worlds), "", ())

@@ -105,7 +105,7 @@ def _copy(world: World) -> Backup:
     return Backup(
         world.deliveries,
         world.batches,
-        tuple(_told(truth) for truth in world.truths),
+        tuple(_keep_heard(truth) for truth in world.truths),
         world.is_held,
         world.is_cancelled,
         world.plan,
@@ -126,7 +126,7 @@ def _restore(world: World, backup: Backup) -> World:
     )
     return world._replace(
         deliveries=backup.deliveries,
-        truths=tuple(_forget(truth, line, told) for truth, line, told in truths),
+        truths=tuple(_forget(truth, line, heard) for truth, line, heard in truths),
         batches=backup.batches,
         is_held=backup.is_held,
         is_cancelled=backup.is_cancelled,
@@ -135,7 +135,7 @@ def _restore(world: World, backup: Backup) -> World:
     )
 
 
-def _told(truth: Truth) -> Truth:
+def _keep_heard(truth: Truth) -> Truth:
     """What the ledger has heard and been told, apart from what really happened."""
     return Truth(
         disowned=truth.disowned,
@@ -146,13 +146,13 @@ def _told(truth: Truth) -> Truth:
     )
 
 
-def _forget(truth: Truth, line: Delivery, told: Truth) -> Truth:
+def _forget(truth: Truth, line: Delivery, heard: Truth) -> Truth:
     return truth._replace(
-        disowned=told.disowned,
-        ended=told.ended,
-        is_heard=told.is_heard,
-        by_word=told.by_word,
-        is_excused=told.is_excused or line.state in UNSENT,
+        disowned=heard.disowned,
+        ended=heard.ended,
+        is_heard=heard.is_heard,
+        by_word=heard.by_word,
+        is_excused=heard.is_excused or line.state in UNSENT,
         early=truth.handed,
     )
 
@@ -160,8 +160,8 @@ def _forget(truth: Truth, line: Delivery, told: Truth) -> Truth:
 def _fall(rules: ledger.Rules, world: World) -> World:
     """Begin a new epoch, far behind every number the lost time can have used."""
     era = world.era
-    known = era.last_epoch if Rule.EPOCH_NUMBER in rules else era.epoch
-    epoch, leaps = known + 1, known + 1 - era.epoch
+    highest = era.last_epoch if Rule.EPOCH_NUMBER in rules else era.epoch
+    epoch, leaps = highest + 1, highest + 1 - era.epoch
     for position, line in enumerate(world.deliveries):
         if line.state in (State.FAILED, State.IN_DOUBT) and Rule.EPOCH_TRY_ENDED in rules:
             leapt = line._replace(last_try=line.last_try + leaps * TRIES)

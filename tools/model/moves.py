@@ -172,9 +172,9 @@ def _send(rules: ledger.Rules, world: World, worker: Worker, part: Part) -> Iter
             # Taken at once, taken later or never: the bytes decide, nobody waits for them.
             truth = truth._replace(wire=truth.wire | {try_no})
         after = with_truth(after, position, truth)
-        told = with_part(worker, part, part._replace(answers=(*part.answers, answer)))
+        answered = with_part(worker, part, part._replace(answers=(*part.answers, answer)))
         label = f"worker of lease {worker.lease} sends {position} try {try_no}: {answer}"
-        yield label, with_worker(after, worker, told)
+        yield label, with_worker(after, worker, answered)
 
 
 def _answers(rules: ledger.Rules, world: World, part: Part) -> Iterable[Answer]:

@@ -31,13 +31,13 @@ class Visitor:
         if body:
             named["Content-Type"] = _FORM
         try:
-            found = self.http.request(method, url, headers=named, content=body or None)
+            response = self.http.request(method, url, headers=named, content=body or None)
         except httpx.RemoteProtocolError:
             # Seen once, and not understood: it is asked again, and counted as unanswered.
             self.answers.append(0)
-            found = self.http.request(method, url, headers=named, content=body or None)
-        self.answers += [*(hop.status_code for hop in found.history), found.status_code]
-        return found
+            response = self.http.request(method, url, headers=named, content=body or None)
+        self.answers += [*(hop.status_code for hop in response.history), response.status_code]
+        return response
 
 
 type Behaviour = Callable[[Visitor, str], object]
@@ -51,10 +51,10 @@ def _named(agent: str, accept: str = PAGE) -> Behaviour:
     return _asks("GET", User_Agent=agent, Accept=accept)
 
 
-def _links(found: httpx.Response) -> Iterator[str]:
+def _links(response: httpx.Response) -> Iterator[str]:
     """All addresses that a page names on this host, forms' included."""
-    base = str(found.url)
-    for name in re.findall(r'(?:href|src|action|content)="([^"#]+)"', found.text):
+    base = str(response.url)
+    for name in re.findall(r'(?:href|src|action|content)="([^"#]+)"', response.text):
         url = urljoin(base, unescape(name))
         if urlsplit(url).netloc == urlsplit(base).netloc and ("/" in name or "?" in name):
             yield url

@@ -71,8 +71,8 @@ class Chromium:
         return tabs
 
     def titles(self, tabs: Sequence[str]) -> list[str]:
-        found = self.ask("Target.getTargets")["targetInfos"]
-        titles = {one["targetId"]: one["title"] for one in found}
+        targets = self.ask("Target.getTargets")["targetInfos"]
+        titles = {target["targetId"]: target["title"] for target in targets}
         return [titles.get(tab, "") for tab in tabs]
 
     def close(self, tabs: Sequence[str]) -> None:
@@ -83,15 +83,15 @@ class Chromium:
         return str(self.ask("Target.attachToTarget", targetId=tab, flatten=True)["sessionId"])
 
     def evaluate(self, session: str, script: str) -> Any:
-        found = self.ask(
+        reply = self.ask(
             "Runtime.evaluate", session, expression=script, awaitPromise=True, returnByValue=True
         )
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        assert "exceptionDetails" not in reply, reply
+        return reply["result"].get("value")
 
     def picture(self, session: str) -> bytes:
-        found = self.ask("Page.captureScreenshot", session, captureBeyondViewport=True)
-        return base64.b64decode(found["data"])
+        reply = self.ask("Page.captureScreenshot", session, captureBeyondViewport=True)
+        return base64.b64decode(reply["data"])
 
 
 @contextmanager

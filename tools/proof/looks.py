@@ -43,9 +43,9 @@ def main() -> int:
             chromium.running() as browser,
         ):
             pages = _pages(scanners.serving(installed))
-            found = list(_looked_at(browser, pages, options.folder, options.axe.read_text()))
-    say(f"{len(found)} looks, {sum(map(bool, found))} with something for axe to say")
-    return 1 if any(found) else 0
+            looks = list(_look_at_pages(browser, pages, options.folder, options.axe.read_text()))
+    say(f"{len(looks)} looks, {sum(map(bool, looks))} with something for axe to say")
+    return 1 if any(looks) else 0
 
 
 def _pages(server: str) -> Mapping[str, str]:
@@ -87,7 +87,7 @@ def _pages(server: str) -> Mapping[str, str]:
     }
 
 
-def _looked_at(
+def _look_at_pages(
     browser: "Chromium", pages: Mapping[str, str], folder: Path, axe: str
 ) -> Iterator[list[str]]:
     for name, url in pages.items():
@@ -101,10 +101,10 @@ def _looked_at(
                     _set(browser, session, width, light)
                     picture = folder / f"{name}-{language}-{size}-{light}.png"
                     picture.write_bytes(browser.picture(session))
-                    found = list(browser.evaluate(session, _AXE))
-                    for one in found:
-                        say(f"{picture.stem}: {one}")
-                    yield found
+                    findings = list(browser.evaluate(session, _AXE))
+                    for finding in findings:
+                        say(f"{picture.stem}: {finding}")
+                    yield findings
             browser.close([tab])
 
 

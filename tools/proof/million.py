@@ -250,15 +250,15 @@ def _progress_is_quick(workspace_id: int, run_id: UUID, lines: int) -> None:
     sender_id = Sender.objects.values_list("pk", flat=True).get(workspace_id=workspace_id)
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM deliveries_delivery")
-        [(there,)] = cursor.fetchall()
-        cursor.execute(_OTHERS, [work.open_stream(sender_id), max(0, lines - there)])
+        [(existing,)] = cursor.fetchall()
+        cursor.execute(_OTHERS, [work.open_stream(sender_id), max(0, lines - existing)])
         cursor.execute("VACUUM ANALYZE deliveries_delivery")
     took: Counter[int] = Counter()
     for _ in range(100):
         began = time.perf_counter()
         progress.find_progress(workspace_id, run_id, now=datetime.now(UTC))
         took[round((time.perf_counter() - began) * 1000)] += 1
-    many = max(lines, there)
+    many = max(lines, existing)
     say(f"progress with {many:,} lines in the ledger, ms: {dict(sorted(took.items()))}")
 
 

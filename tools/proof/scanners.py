@@ -62,11 +62,13 @@ def main() -> int:
 
         call_command("migrate", verbosity=0)
         with rig.installation(Path(folder), database, **settings()) as installed:
-            found = list(_told(prove(serving(installed), options.links, words=options.words)))
-    changes = sum(one.changes for one in found)
-    requests = sum(one.answers.total() for one in found)
+            findings = list(
+                _say_each(prove(serving(installed), options.links, words=options.words))
+            )
+    changes = sum(finding.changes for finding in findings)
+    requests = sum(finding.answers.total() for finding in findings)
     say(
-        f"{len(found)} behaviours, {options.links:,} links, {requests:,} requests, {changes:,}"
+        f"{len(findings)} behaviours, {options.links:,} links, {requests:,} requests, {changes:,}"
         f" changes of consent, {time.monotonic() - began:.0f} s"
     )
     return 1 if changes else 0
@@ -86,11 +88,11 @@ def serving(installed: "Installation") -> str:
     return f"http://127.0.0.1:{port}"
 
 
-def _told(findings: Iterator[Finding]) -> Iterator[Finding]:
+def _say_each(findings: Iterator[Finding]) -> Iterator[Finding]:
     say("| behaviour | requests | answers | changes |\n|---|---|---|---|")
-    for one in findings:
-        say(str(one))
-        yield one
+    for finding in findings:
+        say(str(finding))
+        yield finding
 
 
 type Scan = Callable[[Sequence[str]], Counter[int]]
@@ -131,14 +133,14 @@ def prove(server: str, size: int, *, words: Sequence[str] = ()) -> Iterator[Find
     for name, scan in SCANS.items():
         if words and not any(word in name for word in words):
             continue
-        finding = _compared(name, scan, links)
+        finding = _compare(name, scan, links)
         yield finding
         if finding.changes:
             # The next one gets people of its own: who left cannot be made to leave again.
             links = invite(server, size)
 
 
-def _compared(name: str, scan: Scan, links: Sequence[str]) -> Finding:
+def _compare(name: str, scan: Scan, links: Sequence[str]) -> Finding:
     from tests.web.public import visiting
 
     before = visiting.everything()

@@ -57,7 +57,7 @@ def test_a_page_that_was_mailed_is_not_mailed_again_even_if_it_was_edited_back(
     fake: FakeNotion, alice: Caller
 ) -> None:
     page_id = mailouts.page(fake)
-    mailouts.sent(alice, page_id)
+    mailouts.send_and_plan(alice, page_id)
     fake.pages[page_id]["properties"] = mailouts.row("Something else")
 
     reply = mailouts.send(alice, page_id)
@@ -79,7 +79,7 @@ def test_a_page_that_another_campaign_has_sent_is_not_mailed_again(
 
 
 @pytest.mark.parametrize(
-    "said",
+    "overrides",
     [
         {"Status": pages.state("Send")},
         {"Status": pages.state("Failed"), "Sent at": pages.date("2026-11-15")},
@@ -87,9 +87,9 @@ def test_a_page_that_another_campaign_has_sent_is_not_mailed_again(
     ],
 )
 def test_a_page_that_says_it_was_sent_is_not_mailed(
-    said: dict[str, Any], fake: FakeNotion, alice: Caller
+    overrides: dict[str, Any], fake: FakeNotion, alice: Caller
 ) -> None:
-    reply = mailouts.send(alice, mailouts.page(fake, properties={**mailouts.row(), **said}))
+    reply = mailouts.send(alice, mailouts.page(fake, properties={**mailouts.row(), **overrides}))
 
     assert (reply.status, reply.body["code"]) == (409, "mailout_already_sent")
     assert not Run.objects.exists()
@@ -102,9 +102,9 @@ def test_a_test_goes_to_testers_only_may_repeat_and_leaves_the_page_to_be_sent(
     Workspace.objects.filter(pk=alice.workspace_id).update(test_emails=emails)
     page_id = mailouts.page(fake, properties=mailouts.row(is_test=True))
 
-    tests = [mailouts.sent(alice, page_id) for _ in range(2)]
+    tests = [mailouts.send_and_plan(alice, page_id) for _ in range(2)]
     fake.pages[page_id]["properties"] = mailouts.row()
-    live = mailouts.sent(alice, page_id)
+    live = mailouts.send_and_plan(alice, page_id)
 
     assert [press.addresses(run) for run in tests] == [["A@example.com", "b@example.com"]] * 2
     assert [run.is_test for run in (*tests, live)] == [True, True, False]
@@ -119,7 +119,7 @@ def test_a_test_changes_nothing_of_whom_the_page_goes_to(fake: FakeNotion, alice
     Workspace.objects.filter(pk=alice.workspace_id).update(test_emails="a@example.com")
     fake.pages[page_id]["properties"] = mailouts.row(is_test=True)
 
-    mailouts.sent(alice, page_id)
+    mailouts.send_and_plan(alice, page_id)
 
     assert Campaign.objects.get().list_key == "news"
 
@@ -135,7 +135,7 @@ def test_a_campaign_of_a_page_goes_by_the_pages_rules(
 ) -> None:
     page_id = mailouts.page(fake, properties=mailouts.row(is_test=not before))
     if before:
-        mailouts.sent(alice, page_id)
+        mailouts.send_and_plan(alice, page_id)
         fake.pages[page_id]["properties"] = mailouts.row()
     campaign_id = press.campaign(alice.workspace_id, content=PageSource(page_id))
 
@@ -150,7 +150,7 @@ def test_addresses_for_tests_that_are_none_are_logged_as_a_number_only(
     emails = "nobody@, a@example.com, b@@example.com"
     Workspace.objects.filter(pk=alice.workspace_id).update(test_emails=emails)
 
-    mailouts.sent(alice, mailouts.page(fake, properties=mailouts.row(is_test=True)))
+    mailouts.send_and_plan(alice, mailouts.page(fake, properties=mailouts.row(is_test=True)))
 
     logs = [line.msg for line in caplog.records if isinstance(line.msg, dict)]
     [left_out] = [log for log in logs if log.get("count")]
@@ -164,7 +164,7 @@ def test_only_active_people_get_a_page(fake: FakeNotion, alice: Caller) -> None:
     alice.post("/v1/suppressions", {"address": "bounced@example.com"})
     alice.post(f"/v1/contacts/{gone}/unsubscribe", {})
 
-    run = mailouts.sent(alice, mailouts.page(fake))
+    run = mailouts.send_and_plan(alice, mailouts.page(fake))
 
     assert press.addresses(run) == ["R0@example.com", "r1@example.com", "r2@example.com"]
     assert sum(run.excluded.values()) == len({bounced, gone})
@@ -173,10 +173,10 @@ def test_only_active_people_get_a_page(fake: FakeNotion, alice: Caller) -> None:
 def test_a_page_that_was_sent_can_still_be_tested(fake: FakeNotion, alice: Caller) -> None:
     Workspace.objects.filter(pk=alice.workspace_id).update(test_emails="a@example.com")
     page_id = mailouts.page(fake)
-    mailouts.sent(alice, page_id)
+    mailouts.send_and_plan(alice, page_id)
     fake.pages[page_id]["properties"] = mailouts.row(is_test=True) | {"Status": pages.state("Send")}
 
-    assert mailouts.sent(alice, page_id).is_test
+    assert mailouts.send_and_plan(alice, page_id).is_test
 
 
 def no_subject(fake: FakeNotion, _: int) -> str:
@@ -286,7 +286,7 @@ def test_the_rest_of_a_page_that_says_it_is_a_test_goes_to_nobody(
     fake: FakeNotion, alice: Caller
 ) -> None:
     page_id = mailouts.page(fake)
-    run = mailouts.sent(alice, page_id)
+    run = mailouts.send_and_plan(alice, page_id)
     alice.post(f"/v1/runs/{run.pk}/cancel", None)
     while ledger.drain(run.stream_id):
         pass
@@ -350,8 +350,8 @@ def test_with_a_test_key_nobody_is_reached_and_the_page_stays_unsent(
 ) -> None:
     page_id = mailouts.page(fake)
 
-    sandboxed = mailouts.sent(callers.caller("acme", is_test=True), page_id)
-    live = mailouts.sent(alice, page_id)
+    sandboxed = mailouts.send_and_plan(callers.caller("acme", is_test=True), page_id)
+    live = mailouts.send_and_plan(alice, page_id)
 
     assert (sandboxed.is_test, live.is_test) == (True, False)
 
@@ -359,10 +359,10 @@ def test_with_a_test_key_nobody_is_reached_and_the_page_stays_unsent(
 def test_pages_are_open_to_no_workspace_without_a_notion_of_its_own(
     fake: FakeNotion, alice: Caller, settings: Settings
 ) -> None:
-    press.found(settings, "globex")
+    press.set_up_workspace(settings, "globex")
     charlie = callers.caller("globex")
     page_id = mailouts.page(fake)
-    run = mailouts.sent(alice, page_id)
+    run = mailouts.send_and_plan(alice, page_id)
 
     campaign_id = press.campaign(charlie.workspace_id, content=PageSource(page_id))
     replies = [
@@ -389,8 +389,8 @@ def test_of_many_who_mail_a_page_at_once_one_does(fake: FakeNotion, alice: Calle
             connection.close()
 
     with ThreadPoolExecutor(4) as pool:
-        told = list(pool.map(attempt, range(4)))
+        outcomes = list(pool.map(attempt, range(4)))
 
     assert Run.objects.count() == 1
-    assert told.count("202") == 1
-    assert set(told) <= {"202", "mailout_already_sent"}
+    assert outcomes.count("202") == 1
+    assert set(outcomes) <= {"202", "mailout_already_sent"}

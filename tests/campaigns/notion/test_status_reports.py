@@ -52,26 +52,26 @@ def test_a_page_is_told_nothing_before_everything_has_a_result(
     fake: FakeNotion, alice: Caller
 ) -> None:
     page_id = mailouts.page(fake)
-    run = mailouts.sent(alice, page_id)
+    run = mailouts.send_and_plan(alice, page_id)
 
     tell()
     cast.book(run.stream_id, taken, size=2)
     tell()
 
-    assert mailouts.shown(fake, page_id) == UNTOLD
+    assert mailouts.read_page_row(fake, page_id) == UNTOLD
 
 
 def test_a_page_whose_mails_were_all_taken_is_sent_and_told_so_once(
     fake: FakeNotion, alice: Caller
 ) -> None:
     page_id = mailouts.page(fake)
-    cast.book(mailouts.sent(alice, page_id).stream_id, taken)
+    cast.book(mailouts.send_and_plan(alice, page_id).stream_id, taken)
 
     tell()
     asked = len(fake.requests)
     tell()
 
-    assert mailouts.shown(fake, page_id) == result(3, 0, "Send")
+    assert mailouts.read_page_row(fake, page_id) == result(3, 0, "Send")
     assert mailouts.errors(fake) == []
     assert len(fake.requests) == asked
 
@@ -80,17 +80,17 @@ def test_a_page_with_a_failure_has_failed_and_each_failure_is_one_row(
     fake: FakeNotion, alice: Caller
 ) -> None:
     page_id = mailouts.page(fake)
-    run = mailouts.sent(alice, page_id)
+    run = mailouts.send_and_plan(alice, page_id)
     cast.book(run.stream_id, refused, size=2)
     cast.book(run.stream_id, taken, size=1)
 
     for _ in range(3):
         tell()
 
-    assert mailouts.shown(fake, page_id) == result(1, 2, "Failed")
-    told = mailouts.errors(fake)
-    assert told == [("550 5.1.1", "R0@example.com"), ("550 5.1.1", "r1@example.com")]
-    assert [seen.method for seen in fake.requests].count("PATCH") == 1
+    assert mailouts.read_page_row(fake, page_id) == result(1, 2, "Failed")
+    errors = mailouts.errors(fake)
+    assert errors == [("550 5.1.1", "R0@example.com"), ("550 5.1.1", "r1@example.com")]
+    assert [request.method for request in fake.requests].count("PATCH") == 1
     [row, _] = fake.rows(mailouts.ERRORS.data_source_id)
     assert "No such user." in str(row)
     assert page_id in str(row)
@@ -100,22 +100,22 @@ def test_what_is_in_doubt_counts_as_failed_until_somebody_decides(
     fake: FakeNotion, alice: Caller
 ) -> None:
     page_id = mailouts.page(fake)
-    run = mailouts.sent(alice, page_id)
+    run = mailouts.send_and_plan(alice, page_id)
     cast.book(run.stream_id, entries.in_doubt, size=1)
     cast.book(run.stream_id, taken)
 
     tell()
 
-    assert mailouts.shown(fake, page_id) == result(2, 1, "Failed")
+    assert mailouts.read_page_row(fake, page_id) == result(2, 1, "Failed")
     assert mailouts.errors(fake) == [("IN_DOUBT", "R0@example.com")]
 
 
 def test_a_retry_that_succeeds_brings_the_page_up_to_date(fake: FakeNotion, alice: Caller) -> None:
     page_id = mailouts.page(fake)
-    run = mailouts.sent(alice, page_id)
+    run = mailouts.send_and_plan(alice, page_id)
     cast.book(run.stream_id, refused)
     tell()
-    failed = mailouts.shown(fake, page_id)
+    failed = mailouts.read_page_row(fake, page_id)
     [first] = Mailout.objects.values_list("sent_at", flat=True)
 
     run_control.retry_failed(alice.workspace_id, run.pk, actor="alice")
@@ -125,7 +125,7 @@ def test_a_retry_that_succeeds_brings_the_page_up_to_date(fake: FakeNotion, alic
     tell()
 
     assert failed == result(0, 3, "Failed")
-    assert mailouts.shown(fake, page_id) == result(3, 0, "Send")
+    assert mailouts.read_page_row(fake, page_id) == result(3, 0, "Send")
     assert Mailout.objects.get().sent_at == first
     assert len(mailouts.errors(fake)) == 3
 
@@ -133,7 +133,7 @@ def test_a_retry_that_succeeds_brings_the_page_up_to_date(fake: FakeNotion, alic
 def test_who_fails_again_is_a_row_again_only_for_another_cause(
     fake: FakeNotion, alice: Caller
 ) -> None:
-    run = mailouts.sent(alice, mailouts.page(fake))
+    run = mailouts.send_and_plan(alice, mailouts.page(fake))
     cast.book(run.stream_id, refused)
     tell()
     for again in (refused, lambda at: entries.refused(at, code="OTHER")):
@@ -147,7 +147,7 @@ def test_who_fails_again_is_a_row_again_only_for_another_cause(
 
 
 def test_what_was_retried_before_it_was_told_is_no_row(fake: FakeNotion, alice: Caller) -> None:
-    run = mailouts.sent(alice, mailouts.page(fake))
+    run = mailouts.send_and_plan(alice, mailouts.page(fake))
     cast.book(run.stream_id, refused)
     error_rows.store_failures(Mailout.objects.get(), run)
     run_control.retry_failed(alice.workspace_id, run.pk, actor="alice")
@@ -165,15 +165,15 @@ def test_a_test_tells_how_many_it_reached_and_leaves_the_page_unsent(
 ) -> None:
     Workspace.objects.filter(pk=alice.workspace_id).update(test_emails="a@example.com")
     page_id = mailouts.page(fake, properties=mailouts.row(is_test=True))
-    cast.book(mailouts.sent(alice, page_id).stream_id, taken)
+    cast.book(mailouts.send_and_plan(alice, page_id).stream_id, taken)
 
     tell()
 
-    assert mailouts.shown(fake, page_id) == UNTOLD | {"sent": 1, "failed": 0}
+    assert mailouts.read_page_row(fake, page_id) == UNTOLD | {"sent": 1, "failed": 0}
 
 
 @pytest.mark.parametrize(
-    ("first", "told"),
+    ("first", "expected"),
     [
         (taken, (3, "Send")),
         # Cancelled after a try that was not taken: no rest goes to that reader.
@@ -181,16 +181,16 @@ def test_a_test_tells_how_many_it_reached_and_leaves_the_page_unsent(
     ],
 )
 def test_a_cancelled_page_was_sent_once_its_rest_reached_everybody(
-    first: Callable[[int], Entry], told: tuple[int, str], fake: FakeNotion, alice: Caller
+    first: Callable[[int], Entry], expected: tuple[int, str], fake: FakeNotion, alice: Caller
 ) -> None:
     page_id = mailouts.page(fake)
-    run = mailouts.sent(alice, page_id)
+    run = mailouts.send_and_plan(alice, page_id)
     cast.book(run.stream_id, first, size=1)
     run_control.cancel_run(alice.workspace_id, run.pk, actor="alice")
     while ledger.drain(run.stream_id):
         pass
     tell()
-    cancelled = mailouts.shown(fake, page_id)
+    cancelled = mailouts.read_page_row(fake, page_id)
 
     now = datetime.now(UTC)
     rest = press.planned(
@@ -200,59 +200,59 @@ def test_a_cancelled_page_was_sent_once_its_rest_reached_everybody(
     tell()
 
     assert cancelled["status"] == "Failed"
-    shown = mailouts.shown(fake, page_id)
-    assert (shown["sent"], shown["status"]) == told
+    row = mailouts.read_page_row(fake, page_id)
+    assert (row["sent"], row["status"]) == expected
 
 
-def tried_out(fake: FakeNotion, alice: Caller, answer: Callable[[int], Entry]) -> str:
+def send_test_of_page(fake: FakeNotion, alice: Caller, answer: Callable[[int], Entry]) -> str:
     """A page whose test, to as many as the page is for, was told; the next one is for everybody."""
     testers = "a@example.com, b@example.com, c@example.com"
     Workspace.objects.filter(pk=alice.workspace_id).update(test_emails=testers)
     page_id = mailouts.page(fake, properties=mailouts.row(is_test=True))
-    cast.book(mailouts.sent(alice, page_id).stream_id, answer)
+    cast.book(mailouts.send_and_plan(alice, page_id).stream_id, answer)
     tell()
-    known: Any = fake.pages[page_id]["properties"]
-    known["Is test"]["checkbox"] = False
+    properties: Any = fake.pages[page_id]["properties"]
+    properties["Is test"]["checkbox"] = False
     return page_id
 
 
 def test_a_page_that_reached_as_many_as_its_test_is_told_that_it_was_sent(
     fake: FakeNotion, alice: Caller
 ) -> None:
-    page_id = tried_out(fake, alice, taken)
-    test = mailouts.shown(fake, page_id)
+    page_id = send_test_of_page(fake, alice, taken)
+    test = mailouts.read_page_row(fake, page_id)
 
     # Nobody looks while it is on its way.
-    cast.book(mailouts.sent(alice, page_id).stream_id, taken)
+    cast.book(mailouts.send_and_plan(alice, page_id).stream_id, taken)
     tell()
 
     assert test == UNTOLD | {"sent": 3, "failed": 0}
-    assert mailouts.shown(fake, page_id) == result(3, 0, "Send")
+    assert mailouts.read_page_row(fake, page_id) == result(3, 0, "Send")
 
 
 def test_what_a_test_told_is_not_taken_for_what_notion_missed(
     fake: FakeNotion, alice: Caller
 ) -> None:
-    page_id = tried_out(fake, alice, taken)
-    cast.book(mailouts.sent(alice, page_id).stream_id, taken)
+    page_id = send_test_of_page(fake, alice, taken)
+    cast.book(mailouts.send_and_plan(alice, page_id).stream_id, taken)
     fake.token = "another"
     tell()
     fake.token = TOKEN
 
     tell()
 
-    assert mailouts.shown(fake, page_id) == result(3, 0, "Send")
+    assert mailouts.read_page_row(fake, page_id) == result(3, 0, "Send")
 
 
 def test_a_test_of_a_page_that_was_told_leaves_nothing_to_look_at(
     fake: FakeNotion, alice: Caller
 ) -> None:
-    page_id = tried_out(fake, alice, taken)
-    cast.book(mailouts.sent(alice, page_id).stream_id, taken)
+    page_id = send_test_of_page(fake, alice, taken)
+    cast.book(mailouts.send_and_plan(alice, page_id).stream_id, taken)
     tell()
-    known: Any = fake.pages[page_id]["properties"]
-    known["Is test"]["checkbox"] = True
-    test = mailouts.sent(alice, page_id)
+    properties: Any = fake.pages[page_id]["properties"]
+    properties["Is test"]["checkbox"] = True
+    test = mailouts.send_and_plan(alice, page_id)
     cast.book(test.stream_id, taken)
 
     tell()
@@ -261,21 +261,21 @@ def test_a_test_of_a_page_that_was_told_leaves_nothing_to_look_at(
     assert ended_at is not None
     assert told_at is not None
     assert told_at > ended_at
-    assert mailouts.shown(fake, page_id) == result(3, 0, "Send")
+    assert mailouts.read_page_row(fake, page_id) == result(3, 0, "Send")
 
 
-def lines_read() -> int:
+def count_lines_read() -> int:
     """How many lines of the ledger were read in this transaction, which is the whole test."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint"
             " FROM pg_stat_xact_user_tables WHERE relname LIKE 'deliveries_delivery_%'"
         )
-        [(found,)] = cursor.fetchall()
-    return int(found)
+        [(count,)] = cursor.fetchall()
+    return int(count)
 
 
-def rested(alice: Caller, run: Run, answer: Callable[[int], Entry]) -> None:
+def cancel_and_send_rest(alice: Caller, run: Run, answer: Callable[[int], Entry]) -> None:
     """A run of which the first mail went before it was cancelled, and the results of its rest."""
     cast.book(run.stream_id, taken, size=1)
     run_control.cancel_run(alice.workspace_id, run.pk, actor="alice")
@@ -292,43 +292,45 @@ def test_a_page_whose_rest_stays_open_is_looked_at_without_reading_its_lines(
     fake: FakeNotion, alice: Caller
 ) -> None:
     page_id = mailouts.page(fake)
-    rested(alice, mailouts.sent(alice, page_id), refused)
+    cancel_and_send_rest(alice, mailouts.send_and_plan(alice, page_id), refused)
     tell()
     tell()
-    before = lines_read()
+    before = count_lines_read()
 
     tell()
 
     assert before > 0
-    assert lines_read() == before
-    assert mailouts.shown(fake, page_id) == result(1, 2, "Failed")
+    assert count_lines_read() == before
+    assert mailouts.read_page_row(fake, page_id) == result(1, 2, "Failed")
 
 
 def test_a_page_whose_test_stays_open_is_looked_at_without_reading_its_lines(
     fake: FakeNotion, alice: Caller
 ) -> None:
-    page_id = tried_out(fake, alice, refused)
-    rested(alice, mailouts.sent(alice, page_id), taken)
+    page_id = send_test_of_page(fake, alice, refused)
+    cancel_and_send_rest(alice, mailouts.send_and_plan(alice, page_id), taken)
     tell()
     tell()
-    before = lines_read()
+    before = count_lines_read()
 
     tell()
 
     assert before > 0
-    assert lines_read() == before
-    assert mailouts.shown(fake, page_id) == result(3, 0, "Send")
+    assert count_lines_read() == before
+    assert mailouts.read_page_row(fake, page_id) == result(3, 0, "Send")
 
 
-def closed(fake: FakeNotion, alice: Caller, answer: Callable[[int], Entry]) -> tuple[str, Run]:
+def close_run_of_page(
+    fake: FakeNotion, alice: Caller, answer: Callable[[int], Entry]
+) -> tuple[str, Run]:
     """A page whose run somebody closed, with what it came to, and that was told so."""
     page_id = mailouts.page(fake)
-    run = mailouts.sent(alice, page_id)
+    run = mailouts.send_and_plan(alice, page_id)
     cast.book(run.stream_id, answer, size=1)
     cast.book(run.stream_id, taken)
     run_control.close_run(alice.workspace_id, run.pk, actor="alice", now=datetime.now(UTC))
     tell()
-    assert mailouts.shown(fake, page_id) == result(2, 1, "Failed")
+    assert mailouts.read_page_row(fake, page_id) == result(2, 1, "Failed")
     return page_id, run
 
 
@@ -338,7 +340,7 @@ def test_a_page_hears_of_mail_that_an_operator_requeued_after_its_run_was_closed
     fake: FakeNotion,
     alice: Caller,
 ) -> None:
-    page_id, run = closed(fake, alice, refused)
+    page_id, run = close_run_of_page(fake, alice, refused)
 
     # As an operator's command does, which knows nothing of runs.
     ledger.requeue(run.stream_id, [SeenDelivery(0, 1)], actor="bob")
@@ -347,25 +349,25 @@ def test_a_page_hears_of_mail_that_an_operator_requeued_after_its_run_was_closed
     cast.book(run.stream_id, taken)
     tell()
 
-    assert mailouts.shown(fake, page_id) == result(3, 0, "Send")
+    assert mailouts.read_page_row(fake, page_id) == result(3, 0, "Send")
 
 
 def test_a_page_hears_of_a_doubt_that_an_operator_ended_after_its_run_was_closed(
     fake: FakeNotion, alice: Caller
 ) -> None:
-    page_id, run = closed(fake, alice, entries.in_doubt)
+    page_id, run = close_run_of_page(fake, alice, entries.in_doubt)
 
     decision = Decision.COUNT_AS_SENT
     ledger.resolve(run.stream_id, [SeenDelivery(0, 1)], decision=decision, actor="bob")
     tell()
 
-    assert mailouts.shown(fake, page_id) == result(3, 0, "Send")
+    assert mailouts.read_page_row(fake, page_id) == result(3, 0, "Send")
 
 
 def test_a_page_with_failures_is_told_of_them_once_however_often_it_is_looked_at(
     fake: FakeNotion, alice: Caller
 ) -> None:
-    closed(fake, alice, refused)
+    close_run_of_page(fake, alice, refused)
     tell()
     asked = len(fake.requests)
 
@@ -375,7 +377,9 @@ def test_a_page_with_failures_is_told_of_them_once_however_often_it_is_looked_at
 
 
 def test_a_block_that_mails_cannot_show_is_a_row(fake: FakeNotion, alice: Caller) -> None:
-    mailouts.sent(alice, mailouts.page(fake, pages.paragraph("Hello."), pages.bare("poll")))
+    mailouts.send_and_plan(
+        alice, mailouts.page(fake, pages.paragraph("Hello."), pages.bare("poll"))
+    )
 
     tell()
 
@@ -388,7 +392,7 @@ def test_of_very_many_failures_the_first_are_rows_and_one_says_that_there_are_mo
     fake: FakeNotion, alice: Caller
 ) -> None:
     press.people(alice.workspace_id, error_rows.MAX_FAILURES, first=3)
-    run = mailouts.sent(alice, mailouts.page(fake))
+    run = mailouts.send_and_plan(alice, mailouts.page(fake))
     while cast.batches(run.stream_id):
         cast.book(run.stream_id, refused, size=500)
 
@@ -403,12 +407,12 @@ def test_notion_is_told_what_it_missed_when_it_is_back(
     fake: FakeNotion, alice: Caller, caplog: pytest.LogCaptureFixture
 ) -> None:
     page_id = mailouts.page(fake)
-    cast.book(mailouts.sent(alice, page_id).stream_id, refused)
+    cast.book(mailouts.send_and_plan(alice, page_id).stream_id, refused)
     fake.token = "another"
     caplog.clear()
     tell()
     logs = [line.msg for line in caplog.records if isinstance(line.msg, dict)]
-    away = (mailouts.shown(fake, page_id), mailouts.errors(fake))
+    away = (mailouts.read_page_row(fake, page_id), mailouts.errors(fake))
     fake.token = TOKEN
 
     tell()
@@ -416,23 +420,23 @@ def test_notion_is_told_what_it_missed_when_it_is_back(
     assert away == (UNTOLD, [])
     assert [log["code"] for log in logs if "code" in log] == ["notion_unauthorized"]
     assert "@example.com" not in str(logs)
-    assert mailouts.shown(fake, page_id) == result(0, 3, "Failed")
+    assert mailouts.read_page_row(fake, page_id) == result(0, 3, "Failed")
     assert len(mailouts.errors(fake)) == 3
 
 
 def test_a_page_that_is_gone_keeps_no_other_from_being_told(
     fake: FakeNotion, alice: Caller
 ) -> None:
-    gone, there = mailouts.page(fake), mailouts.page(fake)
-    for page_id in (gone, there):
-        cast.book(mailouts.sent(alice, page_id).stream_id, taken)
+    gone, remaining = mailouts.page(fake), mailouts.page(fake)
+    for page_id in (gone, remaining):
+        cast.book(mailouts.send_and_plan(alice, page_id).stream_id, taken)
     del fake.pages[gone]
 
     tell()
     asked = len(fake.requests)
     tell()
 
-    assert mailouts.shown(fake, there) == result(3, 0, "Send")
+    assert mailouts.read_page_row(fake, remaining) == result(3, 0, "Send")
     assert len(fake.requests) == asked
     trouble = Mailout.objects.order_by("pk").values_list("trouble", flat=True)[0]
     assert trouble.startswith("notion_page_not_found: ")
@@ -442,19 +446,19 @@ def test_a_property_that_a_page_does_not_have_is_left_out(fake: FakeNotion, alic
     properties = mailouts.row()
     del properties["Failed count"], properties["Sent at"]
     page_id = mailouts.page(fake, properties=properties)
-    cast.book(mailouts.sent(alice, page_id).stream_id, taken)
+    cast.book(mailouts.send_and_plan(alice, page_id).stream_id, taken)
 
     tell()
 
-    known: Any = fake.pages[page_id]["properties"]
-    assert (known["Sent count"]["number"], known["Status"]["status"]["name"]) == (3, "Send")
+    updated: Any = fake.pages[page_id]["properties"]
+    assert (updated["Sent count"]["number"], updated["Status"]["status"]["name"]) == (3, "Send")
     assert "failed_count, sent_at" in Mailout.objects.get().trouble
 
 
 def test_a_row_that_notion_refuses_does_not_hold_up_the_others(
     fake: FakeNotion, alice: Caller
 ) -> None:
-    cast.book(mailouts.sent(alice, mailouts.page(fake)).stream_id, refused)
+    cast.book(mailouts.send_and_plan(alice, mailouts.page(fake)).stream_id, refused)
     times = iter(range(100))
 
     def refuse_first() -> None:
@@ -475,7 +479,7 @@ def test_a_row_that_notion_refuses_does_not_hold_up_the_others(
 def test_a_row_that_was_added_before_notion_failed_is_not_added_again(
     fake: FakeNotion, alice: Caller
 ) -> None:
-    cast.book(mailouts.sent(alice, mailouts.page(fake)).stream_id, refused)
+    cast.book(mailouts.send_and_plan(alice, mailouts.page(fake)).stream_id, refused)
 
     def fail() -> None:
         fake.after_create = lambda: None
@@ -490,7 +494,7 @@ def test_a_row_that_was_added_before_notion_failed_is_not_added_again(
 
 
 def test_notion_is_asked_no_faster_than_it_allows(fake: FakeNotion, alice: Caller) -> None:
-    cast.book(mailouts.sent(alice, mailouts.page(fake)).stream_id, refused)
+    cast.book(mailouts.send_and_plan(alice, mailouts.page(fake)).stream_id, refused)
     fake.requests.clear()
     before = datetime.now(UTC)
 
@@ -541,7 +545,7 @@ def test_killed_in_the_middle_nothing_is_lost_and_nothing_told_twice(
     child: Callable[[], subprocess.Popen[bytes]],
 ) -> None:
     page_id = mailouts.page(fake)
-    cast.book(mailouts.sent(alice, page_id).stream_id, refused)
+    cast.book(mailouts.send_and_plan(alice, page_id).stream_id, refused)
     passes = iter(range(100))
     processes: list[subprocess.Popen[bytes]] = []
 
@@ -563,14 +567,14 @@ def test_killed_in_the_middle_nothing_is_lost_and_nothing_told_twice(
     titles = mailouts.titles(fake)
     assert at_death == (1 if moment == "before_create" else 2)
     assert len(titles) == len(set(titles)) == 3
-    assert mailouts.shown(fake, page_id) == result(0, 3, "Failed")
+    assert mailouts.read_page_row(fake, page_id) == result(0, 3, "Failed")
     assert not ErrorRow.objects.filter(written_at=None).exists()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_no_transaction_is_open_while_notion_is_asked(fake: FakeNotion, alice: Caller) -> None:
     page_id = mailouts.page(fake)
-    cast.book(mailouts.sent(alice, page_id).stream_id, refused)
+    cast.book(mailouts.send_and_plan(alice, page_id).stream_id, refused)
     seen: list[str] = []
 
     def look() -> None:

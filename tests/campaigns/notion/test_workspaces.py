@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 def theirs(fake: FakeNotion, settings: Settings) -> FakeNotion:
     """The Notion of globex: the same address, another token, and nothing of acme's."""
     made = fake.beside("ntn_of-globex")
-    mailouts.connect(settings, made, press.found(settings, "globex"))
+    mailouts.connect(settings, made, press.set_up_workspace(settings, "globex"))
     return made
 
 
@@ -40,7 +40,7 @@ def charlie(theirs: FakeNotion) -> Caller:
 
 def fail_all(who: Caller, page_id: str) -> None:
     """Mails a page, and nobody takes it."""
-    run = mailouts.sent(who, page_id)
+    run = mailouts.send_and_plan(who, page_id)
     cast.book(run.stream_id, lambda at: entries.refused(at, code="550 5.1.1"))
 
 
@@ -54,9 +54,9 @@ def lose_key_of(who: Caller) -> None:
     rows.update(sealed_settings=b"\x01" + bytes(100))
 
 
-def failed(fake: FakeNotion, page_id: str) -> int | None:
-    found: int | None = mailouts.shown(fake, page_id)["failed"]
-    return found
+def read_failed_count(fake: FakeNotion, page_id: str) -> int | None:
+    count: int | None = mailouts.read_page_row(fake, page_id)["failed"]
+    return count
 
 
 def test_a_second_workspace_mails_its_own_page_and_only_its_own_notion_hears_of_it(
@@ -67,7 +67,7 @@ def test_a_second_workspace_mails_its_own_page_and_only_its_own_notion_hears_of_
     fail_all(charlie, page_id)
     tell()
 
-    assert failed(theirs, page_id) == 2
+    assert read_failed_count(theirs, page_id) == 2
     assert len(mailouts.errors(theirs)) == 2
     assert fake.requests == []
 
@@ -101,7 +101,7 @@ def test_each_page_is_told_with_the_token_of_its_own_workspace(
 
     tell()
 
-    assert (failed(fake, hers), failed(theirs, his)) == (3, 2)
+    assert (read_failed_count(fake, hers), read_failed_count(theirs, his)) == (3, 2)
     assert (len(mailouts.errors(fake)), len(mailouts.errors(theirs))) == (3, 2)
     for notion, other in ((fake, his), (theirs, hers)):
         assert not any(other in seen.path for seen in notion.requests)
@@ -141,11 +141,11 @@ def test_a_notion_that_cannot_be_used_keeps_no_other_from_being_told(
 
     tell()
 
-    assert failed(theirs, his) == 2
+    assert read_failed_count(theirs, his) == 2
     logs = [line.msg for line in caplog.records if isinstance(line.msg, dict)]
-    [told] = [log for log in logs if log["event"] == "notion_not_told"]
-    assert told["workspace_id"] == alice.workspace_id
-    assert told["code"] == ("notion_not_set_up" if is_lost else "notion_unauthorized")
+    [event] = [log for log in logs if log["event"] == "notion_not_told"]
+    assert event["workspace_id"] == alice.workspace_id
+    assert event["code"] == ("notion_not_set_up" if is_lost else "notion_unauthorized")
 
 
 def test_a_page_that_cannot_be_asked_for_is_refused_with_what_to_do(
@@ -177,7 +177,7 @@ def test_a_workspace_whose_notion_was_removed_is_told_once_it_has_one_again(
     tell()
 
     assert meanwhile == asked
-    assert failed(fake, page_id) == 3
+    assert read_failed_count(fake, page_id) == 3
     assert len(mailouts.errors(fake)) == ErrorRow.objects.count() == 3
 
 
@@ -191,7 +191,7 @@ def test_the_row_wins_over_another_notion_in_the_environment(
     fail_all(alice, page_id)
     tell()
 
-    assert failed(fake, page_id) == 3
+    assert read_failed_count(fake, page_id) == 3
     assert len(mailouts.errors(fake)) == 3
     shown = {seen.headers["authorization"] for seen in fake.requests}
     assert shown == {f"Bearer {fake.token}"}

@@ -28,7 +28,9 @@ def main() -> None:
 
     if options.screenshots:
         for name in options.names or corpus.NAMES:
-            screenshots.take(specimen.said(corpus.find(name)), name, folder=options.screenshots)
+            screenshots.take(
+                specimen.fill_letter(corpus.find(name)), name, folder=options.screenshots
+            )
         return
     wires = {name: specimen.wire(corpus.find(name)) for name in corpus.NAMES}
     if options.write:

@@ -11,7 +11,7 @@ _LARGEST = 40_000
 
 def write(wires: Mapping[str, bytes]) -> None:
     """Writes all of them, and removes those of letters that are gone."""
-    files = dict(kept(name, wire) for name, wire in wires.items())
+    files = dict(pack_letter(name, wire) for name, wire in wires.items())
     for path in FOLDER.iterdir():
         if path.suffix in {".eml", ".sha256"} and path.name not in files:
             path.unlink()
@@ -19,7 +19,7 @@ def write(wires: Mapping[str, bytes]) -> None:
         (FOLDER / name).write_bytes(content)
 
 
-def kept(name: str, wire: bytes) -> tuple[str, bytes]:
+def pack_letter(name: str, wire: bytes) -> tuple[str, bytes]:
     """The name of a letter's file, and what is in it."""
     if len(wire) > _LARGEST:
         return f"{name}.sha256", f"{sha256(wire).hexdigest()}\n".encode()

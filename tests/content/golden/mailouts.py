@@ -82,12 +82,12 @@ _MINUTES: list[Node] = [
 
 def every() -> Specimen:
     page = _read(every_block.page)
-    found = _specimen("notion-every-block.alice", page, locale="en", reader="Alice")
+    plain = _specimen("notion-every-block.alice", page, locale="en", reader="Alice")
     # A page of Notion declares nothing; whoever sends this one has more to say of its readers.
     return replace(
-        found,
-        script=replace(found.script, optional=("vip",)),
-        values={**found.values, "vip": True},
+        plain,
+        script=replace(plain.script, optional=("vip",)),
+        values={**plain.values, "vip": True},
     )
 
 

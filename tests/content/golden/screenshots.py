@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
-from tests.content.golden.specimen import Said
+from tests.content.golden.specimen import FilledLetter
 
 _BROWSER = "chromium"
 _FLAGS = (
@@ -27,11 +27,11 @@ _NIGHT = "--blink-settings=preferredColorScheme=0"
 _PICTURE = re.compile(r'src="https://[^"]*?(?:-(\d+)x(\d+))?\.(?:png|jpg)[^"]*"')
 
 
-def take(said: Said, name: str, *, folder: Path) -> None:
+def take(letter: FilledLetter, name: str, *, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         page = Path(temporary) / "letter.html"
-        page.write_text(_PICTURE.sub(_drawn, said.html), "utf-8")
+        page.write_text(_PICTURE.sub(_draw_placeholder, letter.html), "utf-8")
         for width in _WIDTHS:
             for suffix, more in (("", ()), ("-night", (_NIGHT,))):
                 picture = folder / f"{name}-{width}{suffix}.png"
@@ -50,8 +50,8 @@ def take(said: Said, name: str, *, folder: Path) -> None:
                 )
 
 
-def _drawn(found: re.Match[str]) -> str:
-    width, height = found[1] or "600", found[2] or "300"
+def _draw_placeholder(match: re.Match[str]) -> str:
+    width, height = match[1] or "600", match[2] or "300"
     drawing = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">'
         '<rect width="100%" height="100%" fill="#94a3b8"/></svg>'

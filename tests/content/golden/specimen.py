@@ -58,7 +58,7 @@ class Specimen:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class FilledLetter:
     """What a letter says to its recipient."""
 
     subject: str
@@ -71,13 +71,13 @@ def letter(script: Script) -> Letter:
     return Letter(script)
 
 
-def said(specimen: Specimen) -> Said:
+def fill_letter(specimen: Specimen) -> FilledLetter:
     values = {"name": "", **specimen.values, "email": specimen.address}
     if specimen.way is not Way.TRANSACTIONAL:
         values["unsubscribe_url"] = unsubscribe_url(specimen)
     made = letter(specimen.script)
     filled = made.fill(values)
-    return Said(filled.subject, *made.join(filled))
+    return FilledLetter(filled.subject, *made.join(filled))
 
 
 def unsubscribe_url(specimen: Specimen) -> str:
@@ -117,11 +117,11 @@ def _to_many(specimen: Specimen, kind: StreamKind) -> ComposedRound:
 
 
 def _alone(specimen: Specimen) -> ComposedRound:
-    found = said(specimen)
+    filled = fill_letter(specimen)
     body = Body(
-        subject=found.subject,
-        html=found.html,
-        text=found.text,
+        subject=filled.subject,
+        html=filled.html,
+        text=filled.text,
         to_name=specimen.recipient_name,
         reply_to=specimen.reply_to,
     )

@@ -25,18 +25,18 @@ def names() -> list[str]:
 
 def find(name: str) -> Specimen:
     title, _, person = name.rpartition(".")
-    told = _read(title)
-    recipient = told["recipients"][person]
+    data = _read(title)
+    recipient = data["recipients"][person]
     return Specimen(
         name=name,
-        way=Way(told["way"]),
-        script=_script(told),
+        way=Way(data["way"]),
+        script=_script(data),
         address=recipient["address"],
         values=recipient["values"],
-        locale=told["locale"],
-        list_key=told.get("list", "news"),
-        sender=Mailbox(specimen.SENDER.address, told.get("sender", specimen.SENDER.name)),
-        reply_to=told.get("reply_to", ""),
+        locale=data["locale"],
+        list_key=data.get("list", "news"),
+        sender=Mailbox(specimen.SENDER.address, data.get("sender", specimen.SENDER.name)),
+        reply_to=data.get("reply_to", ""),
         shows=tuple(recipient.get("shows", ())),
     )
 
@@ -46,18 +46,18 @@ def _read(title: str) -> dict[str, Any]:
     return tomllib.loads((_FOLDER / f"{title}.toml").read_text("utf-8"))
 
 
-def _script(told: dict[str, Any]) -> Script:
+def _script(data: dict[str, Any]) -> Script:
     source = Source(
-        subject=told["subject"],
-        body=told["body"],
-        format=Format(told["format"]),
-        text=told.get("text", ""),
-        locale=told["locale"],
+        subject=data["subject"],
+        body=data["body"],
+        format=Format(data["format"]),
+        text=data.get("text", ""),
+        locale=data["locale"],
     )
-    footer = Footer(**told["footer"]) if "footer" in told else specimen.FOOTER
+    footer = Footer(**data["footer"]) if "footer" in data else specimen.FOOTER
     return make_script(
         source,
-        required=tuple(told.get("required", ())),
-        optional=tuple(told.get("optional", ())),
-        footer=None if told["way"] == Way.TRANSACTIONAL else footer,
+        required=tuple(data.get("required", ())),
+        optional=tuple(data.get("optional", ())),
+        footer=None if data["way"] == Way.TRANSACTIONAL else footer,
     )

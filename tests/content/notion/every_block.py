@@ -207,11 +207,11 @@ def page(fake: FakeNotion) -> str:
     return fake.add_page(*shown, *filling, properties=properties)
 
 
-def parts(found: Page) -> dict[str, str]:
-    findings = (f"{each.code} | {each.place} | {each.remedy}\n" for each in found.findings)
+def parts(rendered: Page) -> dict[str, str]:
+    findings = (f"{each.code} | {each.place} | {each.remedy}\n" for each in rendered.findings)
     return {
-        "every_block.html": f"{found.html}\n",
-        "every_block.txt": f"{found.text}\n",
+        "every_block.html": f"{rendered.html}\n",
+        "every_block.txt": f"{rendered.text}\n",
         "every_block.findings": "".join(findings),
     }
 

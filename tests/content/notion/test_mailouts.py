@@ -16,7 +16,7 @@ def parse(**properties: object) -> MailoutPage:
 
 
 def test_a_row_is_read_by_the_names_of_its_properties() -> None:
-    found = parse(
+    mailout = parse(
         subject=title("News ", run("of November", bold=True)),
         status=state("Send"),
         is_test=checkbox(checked=True),
@@ -24,16 +24,20 @@ def test_a_row_is_read_by_the_names_of_its_properties() -> None:
         sent_count=number(3),
     )
 
+<<<<<<< HEAD
     assert found == MailoutPage("1", "News of November", "Send", is_test=True, sent_at=NINE)
+=======
+    assert mailout == Mailout("1", "News of November", "Send", is_test=True, sent_at=NINE)
+>>>>>>> 01a23c051fdc2274e7c0b07cfcc64ac4fd0b7611
 
 
 def test_names_may_be_written_as_people_write_them() -> None:
     page = {"Status": state("Draft", kind="select"), "Is Test": checkbox(checked=True)}
 
-    found = parse(**page, **{"Sent at": date("2026-11-15")})
+    mailout = parse(**page, **{"Sent at": date("2026-11-15")})
 
-    assert (found.status, found.is_test) == ("Draft", True)
-    assert found.sent_at == datetime(2026, 11, 15, tzinfo=UTC)
+    assert (mailout.status, mailout.is_test) == ("Draft", True)
+    assert mailout.sent_at == datetime(2026, 11, 15, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

@@ -170,9 +170,9 @@ def test_a_picture_that_cannot_be_had_is_found_and_its_description_shown(
 
     page = stage.read(fake, page_id, folder=tmp_path)
 
-    [found] = page.findings
-    assert found.code == "picture_unavailable"
-    assert found.place.endswith("(image)")
+    [finding] = page.findings
+    assert finding.code == "picture_unavailable"
+    assert finding.place.endswith("(image)")
     assert page.html == "<p>x</p>\n<p>The hall</p>"
     assert page.text == "x\n\n[The hall]"
 

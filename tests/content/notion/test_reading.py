@@ -65,18 +65,18 @@ def test_a_copy_shows_what_its_original_holds(fake: FakeNotion) -> None:
     page_id = fake.add_page(synced_copy(ORIGINAL), original)
 
     with reading(fake) as reader:
-        found = reader.blocks(page_id)
+        page_blocks = reader.blocks(page_id)
 
-    assert as_text.render(found) == "said once\n\nsaid once"
+    assert as_text.render(page_blocks) == "said once\n\nsaid once"
 
 
 def test_the_original_of_a_copy_must_be_shared_too(fake: FakeNotion) -> None:
     page_id = fake.add_page(synced_copy(ORIGINAL))
 
-    found = refusal(fake, page_id)
+    error = refusal(fake, page_id)
 
-    assert found.code == "notion_page_not_found"
-    assert f"no block {ORIGINAL}" in str(found)
+    assert error.code == "notion_page_not_found"
+    assert f"no block {ORIGINAL}" in str(error)
 
 
 def test_other_pages_and_hidden_blocks_are_not_entered(fake: FakeNotion) -> None:
@@ -85,9 +85,9 @@ def test_other_pages_and_hidden_blocks_are_not_entered(fake: FakeNotion) -> None
     page_id = fake.add_page(*(bare(kind, inside) for kind in kinds))
 
     with reading(fake) as reader:
-        found = reader.blocks(page_id)
+        page_blocks = reader.blocks(page_id)
 
-    assert len(found) == len(kinds)
+    assert len(page_blocks) == len(kinds)
     assert len(fake.requests) == 1
 
 
@@ -95,19 +95,19 @@ def test_fifty_levels_are_read_and_no_more(fake: FakeNotion) -> None:
     deep, deeper = fake.add_page(nested(50)), fake.add_page(nested(51))
 
     with reading(fake) as reader:
-        found = reader.blocks(deep)
+        page_blocks = reader.blocks(deep)
 
-    assert as_text.render(found).endswith("deepest")
+    assert as_text.render(page_blocks).endswith("deepest")
     assert refusal(fake, deeper).code == "notion_page_too_large"
 
 
 def test_a_synced_block_that_holds_itself_ends_in_a_refusal(fake: FakeNotion) -> None:
     page_id = fake.add_page(synced(synced_copy(ORIGINAL), block_id=ORIGINAL))
 
-    found = refusal(fake, page_id)
+    error = refusal(fake, page_id)
 
-    assert found.code == "notion_page_too_large"
-    assert "contain themselves" in str(found)
+    assert error.code == "notion_page_too_large"
+    assert "contain themselves" in str(error)
 
 
 def test_ten_thousand_blocks_are_read_and_no_more(fake: FakeNotion) -> None:
@@ -115,9 +115,9 @@ def test_ten_thousand_blocks_are_read_and_no_more(fake: FakeNotion) -> None:
     larger = fake.add_page(*[bare("divider")] * 9_999, bullet("x", inside=[paragraph("y")]))
 
     with reading(fake) as reader:
-        found = reader.blocks(page_id)
+        page_blocks = reader.blocks(page_id)
 
-    assert len(found) == 10_000
+    assert len(page_blocks) == 10_000
     assert refusal(fake, larger).code == "notion_page_too_large"
 
 
@@ -150,9 +150,9 @@ def test_a_wait_that_notion_asks_for_is_kept(fake: FakeNotion) -> None:
     time = Time()
 
     with reading(fake, time=time) as reader:
-        found = reader.blocks(page_id)
+        page_blocks = reader.blocks(page_id)
 
-    assert len(found) == 1
+    assert len(page_blocks) == 1
     assert time.slept == [7.0, 7.0]
     assert len(fake.requests) == 3
 
@@ -180,10 +180,15 @@ def test_a_limit_that_lasts_is_refused(
     page_id = fake.add_page(paragraph("x"))
     fake.limit_rate(count, retry_after=retry_after)
 
-    found = refusal(fake, page_id)
+    error = refusal(fake, page_id)
 
+<<<<<<< HEAD
     assert isinstance(found, api.NotionRateLimitedError)
     assert found.code == "notion_rate_limited"
+=======
+    assert isinstance(error, api.RateLimitedError)
+    assert error.code == "notion_rate_limited"
+>>>>>>> 01a23c051fdc2274e7c0b07cfcc64ac4fd0b7611
     assert len(fake.requests) == request_count
 
 
@@ -194,9 +199,9 @@ def test_trouble_of_the_server_is_tried_again(fake: FakeNotion, status: int) -> 
     time = Time()
 
     with reading(fake, time=time) as reader:
-        found = reader.blocks(page_id)
+        page_blocks = reader.blocks(page_id)
 
-    assert len(found) == 1
+    assert len(page_blocks) == 1
     assert time.slept == [1.0, 2.0]
 
 
@@ -204,10 +209,10 @@ def test_trouble_of_the_server_that_lasts_is_refused(fake: FakeNotion) -> None:
     page_id = fake.add_page(paragraph("x"))
     fake.fail(100)
 
-    found = refusal(fake, page_id)
+    error = refusal(fake, page_id)
 
-    assert found.code == "notion_unreachable"
-    assert "status 500" in str(found)
+    assert error.code == "notion_unreachable"
+    assert "status 500" in str(error)
     assert len(fake.requests) == 5
 
 
@@ -225,9 +230,9 @@ def test_a_refusal_of_notion_is_not_tried_again(fake: FakeNotion, fault: Fault, 
     page_id = fake.add_page(paragraph("x"))
     fake.faults.append(fault)
 
-    found = refusal(fake, page_id)
+    error = refusal(fake, page_id)
 
-    assert found.code == code
+    assert error.code == code
     assert len(fake.requests) == 1
 
 
@@ -249,19 +254,19 @@ def test_an_answer_that_is_not_notions_is_refused(fake: FakeNotion) -> None:
     page_id = fake.add_page(paragraph("x"))
     fake.faults.extend([Fault(200)] * 100)
 
-    found = refusal(fake, page_id)
+    error = refusal(fake, page_id)
 
-    assert found.code == "notion_unreachable"
-    assert "not JSON" in str(found)
+    assert error.code == "notion_unreachable"
+    assert "not JSON" in str(error)
 
 
 def test_a_server_that_is_not_there_is_refused(fake: FakeNotion) -> None:
     gone = FakeNotion("http://127.0.0.1:1")
 
-    found = refusal(gone, NO_PAGE)
+    error = refusal(gone, NO_PAGE)
 
-    assert found.code == "notion_unreachable"
-    assert "ConnectError" in str(found)
+    assert error.code == "notion_unreachable"
+    assert "ConnectError" in str(error)
 
 
 def test_an_answer_that_does_not_come_is_waited_for_again(fake: FakeNotion) -> None:
@@ -270,9 +275,9 @@ def test_an_answer_that_does_not_come_is_waited_for_again(fake: FakeNotion) -> N
     time = Time()
 
     with reading(fake, time=time, seconds=0.5) as reader:
-        found = reader.blocks(page_id)
+        page_blocks = reader.blocks(page_id)
 
-    assert len(found) == 1
+    assert len(page_blocks) == 1
     assert time.slept[0] == 1.0
 
 
@@ -282,10 +287,10 @@ def test_an_answer_that_does_not_come_is_waited_for_again(fake: FakeNotion) -> N
 def test_what_cannot_be_a_token_is_refused_without_being_shown(
     fake: FakeNotion, token: str
 ) -> None:
-    found = refusal(fake, NO_PAGE, token=token)
+    error = refusal(fake, NO_PAGE, token=token)
 
-    assert found.code == "notion_unauthorized"
-    assert "ntn_" not in "".join(traceback.format_exception(found))
+    assert error.code == "notion_unauthorized"
+    assert "ntn_" not in "".join(traceback.format_exception(error))
     assert fake.requests == []
 
 
@@ -293,9 +298,9 @@ def test_a_token_may_have_been_pasted_with_its_line_end(fake: FakeNotion) -> Non
     page_id = fake.add_page(paragraph("x"))
 
     with reading(fake, token=f"{TOKEN}\n") as reader:
-        found = reader.blocks(page_id)
+        page_blocks = reader.blocks(page_id)
 
-    assert len(found) == 1
+    assert len(page_blocks) == 1
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
@@ -308,12 +313,12 @@ def test_the_token_is_in_no_log_and_in_no_error(
     fake.faults.extend([Fault(status, code, f"You sent Bearer {TOKEN}.")] * 100)
     caplog.set_level(logging.DEBUG)
 
-    found = refusal(fake, page_id)
+    error = refusal(fake, page_id)
 
-    shown = "".join(traceback.format_exception(found)) + repr(found.__dict__) + caplog.text
+    output = "".join(traceback.format_exception(error)) + repr(error.__dict__) + caplog.text
     assert "httpcore" in caplog.text
-    assert TOKEN not in shown
-    assert TOKEN[4:] not in shown
+    assert TOKEN not in output
+    assert TOKEN[4:] not in output
 
 
 def test_the_library_gets_no_handler_of_its_own(fake: FakeNotion) -> None:

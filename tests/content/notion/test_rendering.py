@@ -38,12 +38,12 @@ PRE = '<pre style="white-space:pre-wrap;padding:12px;background-color:#f7f6f3">'
 IMG = '<img src="https://mail.example/1.png" alt="{}" style="max-width:100%;height:auto;border:0">'
 
 
-def html(*found: Block) -> str:
-    return as_html.render(found, pictures={"kept": "https://mail.example/1.png"})
+def html(*blocks: Block) -> str:
+    return as_html.render(blocks, pictures={"kept": "https://mail.example/1.png"})
 
 
-def codes(*found: Block) -> list[tuple[str, str]]:
-    return [(each.code, each.place) for each in pages.inspect(found)]
+def codes(*blocks: Block) -> list[tuple[str, str]]:
+    return [(each.code, each.place) for each in pages.inspect(blocks)]
 
 
 SHOWS_NOTHING: Sequence[Block] = [
@@ -134,22 +134,22 @@ def test_a_block_is_written(block: Block, written: str | None, text: str | None)
 def test_a_file_without_a_name_is_called_as_its_address_ends(url: str, label: str) -> None:
     content = {"type": "file", "file": {"url": url}, "caption": []}
 
-    found = parsing.parse_block({"id": "1", "type": "pdf", "pdf": content})
+    block = parsing.parse_block({"id": "1", "type": "pdf", "pdf": content})
 
-    assert found == HostedFile("1", "pdf", label)
+    assert block == HostedFile("1", "pdf", label)
 
 
 def test_neighbours_of_one_kind_make_one_list_and_others_end_it() -> None:
-    found = (
+    blocks = (
         *(Bullet("1", words("a")), Bullet("2", words("b")), Numbered("3", words("c"))),
         *(Paragraph("4", words("-")), Numbered("5", words("d")), ToDo("6", (), is_checked=False)),
     )
 
-    written = html(*found)
+    written = html(*blocks)
 
     assert written.count("<ul>") == 1
     assert written.count("<ol>") == 2
-    assert as_text.render(found) == "- a\n- b\n\n1. c\n\n-\n\n1. d\n\n[ ]"
+    assert as_text.render(blocks) == "- a\n- b\n\n1. c\n\n-\n\n1. d\n\n[ ]"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_list_is_numbered_as_its_first_item_says(
 def test_what_is_found_comes_in_the_order_of_the_page_with_its_block() -> None:
     bad = (Span("x", link="data:text/html,1"),)
 
-    found = codes(
+    findings = codes(
         Group("1", (Unknown("2", "hologram", None),)),
         Table("3", (Row("4", (bad,)),), has_column_header=False, has_row_header=False),
         Code("5", "x", "", bad),
@@ -188,7 +188,7 @@ def test_what_is_found_comes_in_the_order_of_the_page_with_its_block() -> None:
         Paragraph("8", (Span("x", link="https://example.com"),), children=(Bullet("9", bad),)),
     )
 
-    assert found == [
+    assert findings == [
         ("content_block_unsupported", "block 2 (hologram)"),
         ("link_unsupported", "block 4"),
         ("link_unsupported", "block 5"),
@@ -199,14 +199,14 @@ def test_what_is_found_comes_in_the_order_of_the_page_with_its_block() -> None:
 
 
 def test_an_unknown_block_with_text_is_a_paragraph_and_one_without_is_left_out() -> None:
-    known = Unknown("1", "hologram", words("<kept>"), (Paragraph("2", words("inside")),))
+    with_text = Unknown("1", "hologram", words("<kept>"), (Paragraph("2", words("inside")),))
     empty = Unknown("3", "hologram", None)
 
-    found = list(pages.inspect([known, empty]))
+    findings = list(pages.inspect([with_text, empty]))
 
-    assert html(known, empty).startswith("<p>&lt;kept&gt;</p>\n<div")
-    assert as_text.render([known, empty]) == "<kept>\n\n  inside"
-    assert [each.remedy.partition(".")[0] for each in found] == [
+    assert html(with_text, empty).startswith("<p>&lt;kept&gt;</p>\n<div")
+    assert as_text.render([with_text, empty]) == "<kept>\n\n  inside"
+    assert [each.remedy.partition(".")[0] for each in findings] == [
         "Its text is shown as a plain paragraph",
         "It was left out, because it has no text",
     ]

@@ -63,9 +63,9 @@ def test_styles_are_nested_in_one_order_whatever_the_order_of_the_json() -> None
     forwards = {"plain_text": "x", "annotations": dict.fromkeys(names, True)}
     backwards = {"plain_text": "x", "annotations": dict.fromkeys(reversed(names), True)}
 
-    found = {rich_text.as_html(rich_text.parse([item])) for item in (forwards, backwards)}
+    renderings = {rich_text.as_html(rich_text.parse([item])) for item in (forwards, backwards)}
 
-    assert found == {"<strong><em><s><u><code>x</code></u></s></em></strong>"}
+    assert renderings == {"<strong><em><s><u><code>x</code></u></s></em></strong>"}
 
 
 @pytest.mark.parametrize(

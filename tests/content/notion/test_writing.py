@@ -58,9 +58,9 @@ def writer(fake: FakeNotion, time: Time) -> Iterator[Writer]:
 def test_a_value_has_the_form_of_its_property_or_is_left_out(
     kind: str, value: writing.Value, shape: object
 ) -> None:
-    found = writing.write_properties({"Sent Count": kind}, {"sent_count": value})
+    properties = writing.write_properties({"Sent Count": kind}, {"sent_count": value})
 
-    assert found == ({} if shape is None else {"Sent Count": shape})
+    assert properties == ({} if shape is None else {"Sent Count": shape})
 
 
 @pytest.mark.parametrize("kind", ["title", "rich_text"])

@@ -85,10 +85,10 @@ def test_taken_apart_it_gives_what_liquid_gives_in_one_piece(
         "order": {"total": number},
     }
 
-    found = CompiledTemplate(source, is_html=is_html).text(values)
+    output = CompiledTemplate(source, is_html=is_html).text(values)
 
-    whole = Environment(autoescape=is_html, undefined=StrictUndefined)
-    assert found == whole.from_string(source).render(**values)
+    environment = Environment(autoescape=is_html, undefined=StrictUndefined)
+    assert output == environment.from_string(source).render(**values)
 
 
 def test_values_are_escaped_in_html_and_nowhere_else() -> None:

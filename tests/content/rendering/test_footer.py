@@ -9,13 +9,13 @@ ACME = Footer("Acme & Sons", "1 Main St, Springfield")
 LINK = "https://mail.acme.example/u?token=a.b"
 
 
-def sent(html: str, org: Footer = ACME) -> tuple[str, str]:
+def fill_with_footer(html: str, org: Footer = ACME) -> tuple[str, str]:
     letter = Letter(Script("a", html, "Hello").with_footer(org))
     return letter.join(letter.fill({"unsubscribe_url": LINK}))
 
 
 def test_both_parts_end_with_the_footer_word_for_word() -> None:
-    html, text = sent("<p>Hello</p>")
+    html, text = fill_with_footer("<p>Hello</p>")
 
     assert html == (
         "<p>Hello</p><hr><p>Acme &amp; Sons — 1 Main St, Springfield</p>"
@@ -32,19 +32,19 @@ def test_both_parts_end_with_the_footer_word_for_word() -> None:
     ],
 )
 def test_the_footer_stands_where_the_layout_wants_it(html: str, before: str) -> None:
-    assert sent(html)[0].startswith(f"{before}<hr>")
+    assert fill_with_footer(html)[0].startswith(f"{before}<hr>")
 
 
 @pytest.mark.parametrize("end", ["</body></html>", "</BODY></HTML>"])
 def test_a_document_of_its_own_gets_the_footer_at_its_end(end: str) -> None:
-    html = sent(f"<html><body><p>a</p>{end}")[0]
+    html = fill_with_footer(f"<html><body><p>a</p>{end}")[0]
 
     assert html.startswith("<html><body><p>a</p><div style=")
     assert html.endswith(f"Unsubscribe</a></p></div>{end}")
 
 
 def test_braces_in_a_name_are_no_liquid() -> None:
-    assert "{{ x }} — " in sent("<p>a</p>", Footer("{{ x }}", "a"))[1]
+    assert "{{ x }} — " in fill_with_footer("<p>a</p>", Footer("{{ x }}", "a"))[1]
 
 
 @pytest.mark.parametrize(

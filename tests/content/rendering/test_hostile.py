@@ -41,15 +41,15 @@ def test_a_hostile_template_is_refused_or_stays_text(number: int, is_html: bool)
     template = hostile.TEMPLATES[number]
     began = time.process_time()
     try:
-        said = CompiledTemplate(template, is_html=is_html).text(VALUES)
+        output = CompiledTemplate(template, is_html=is_html).text(VALUES)
     except (InvalidTemplateError, RefusedError):
-        said = ""
+        output = ""
 
     assert time.process_time() - began < 10
-    assert len(said) <= max(liquid.MOST_OUTPUT, len(template))
+    assert len(output) <= max(liquid.MOST_OUTPUT, len(template))
     # What stands in the template itself is no leak.
-    assert not [leak for leak in LEAKS if leak in said and leak not in template]
-    assert not ("7" in template and "49" in said)
+    assert not [leak for leak in LEAKS if leak in output and leak not in template]
+    assert not ("7" in template and "49" in output)
 
 
 @pytest.mark.parametrize("template", ["{{ secret.value }}", "{{ secret['value'] }}"])

@@ -9,7 +9,7 @@ from postledger.content.rendering.liquid_markers import MarkedText
 def codes(html: str) -> list[str]:
     marked = liquid_markers.mark_liquid(html, place="body")
     assert isinstance(marked, MarkedText), marked
-    return [found.code for found in html_limits.findings(marked.text, marked=marked)]
+    return [finding.code for finding in html_limits.findings(marked.text, marked=marked)]
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,6 @@ def test_the_line_is_told() -> None:
     marked = liquid_markers.mark_liquid("{{ a\n}}\n" + "<div>\n" * 80, place="body")
     assert isinstance(marked, MarkedText)
 
-    [found] = html_limits.findings(marked.text, marked=marked)
+    [finding] = html_limits.findings(marked.text, marked=marked)
 
-    assert found.place == "body, line 78"
+    assert finding.place == "body, line 78"

@@ -20,21 +20,21 @@ SCRIPT = Script(
 VALUES: dict[str, object] = {"name": "Alice", "link": "https://acme.example/a?b=1&c=2"}
 
 
-def filled(script: Script = SCRIPT, **values: object) -> tuple[str, str, str]:
+def fill_letter(script: Script = SCRIPT, **values: object) -> tuple[str, str, str]:
     letter = Letter(script)
-    found = letter.fill({**VALUES, **values})
-    return (found.subject, *letter.join(found))
+    fields = letter.fill({**VALUES, **values})
+    return (fields.subject, *letter.join(fields))
 
 
 def codes(script: Script) -> list[str]:
     with pytest.raises(LetterError) as refused:
         Letter(script)
-    return [found.code for found in refused.value.findings]
+    return [finding.code for finding in refused.value.findings]
 
 
 def test_the_same_values_give_the_same_texts() -> None:
-    assert filled() == filled()
-    assert filled() == (
+    assert fill_letter() == fill_letter()
+    assert fill_letter() == (
         "For Alice",
         '<p>Hello Alice, <a href="https://acme.example/a?b=1&amp;c=2">look</a>. </p>',
         "Hello Alice: https://acme.example/a?b=1&c=2 ",
@@ -74,12 +74,12 @@ def test_a_required_variable_counts_also_where_a_condition_would_skip_it() -> No
 def test_an_optional_variable_that_was_not_given_is_nothing() -> None:
     script = replace(SCRIPT, html="<p>{% if note %}Note: {{ note }}{% endif %}</p>")
 
-    assert filled(script)[1] == "<p></p>"
-    assert filled(script, note="a")[1] == "<p>Note: a</p>"
+    assert fill_letter(script)[1] == "<p></p>"
+    assert fill_letter(script, note="a")[1] == "<p>Note: a</p>"
 
 
 def test_extra_values_are_allowed_and_unknown_variables_are_not() -> None:
-    assert filled(colour="red") == filled()
+    assert fill_letter(colour="red") == fill_letter()
     assert codes(replace(SCRIPT, html="<p>{{ colour }}</p>")) == ["unknown_variable"]
 
 
@@ -120,7 +120,7 @@ def test_a_filled_subject_is_judged_for_each(name: str) -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028", "\x85", "\x0b"])
 def test_line_ends_in_a_value_do_not_break_the_subject(end: str) -> None:
-    assert filled(name=f"Al{end}ice")[0] == "For Al ice"
+    assert fill_letter(name=f"Al{end}ice")[0] == "For Al ice"
 
 
 @pytest.mark.parametrize(
@@ -129,21 +129,21 @@ def test_line_ends_in_a_value_do_not_break_the_subject(end: str) -> None:
 )
 def test_a_value_that_begins_a_link_must_be_an_address(link: str) -> None:
     with pytest.raises(RenderError, match="begins with https://"):
-        filled(link=link)
+        fill_letter(link=link)
 
 
 @pytest.mark.parametrize(
     "link", ["https://a.example", "HTTP://a.example", "mailto:a@b.example", "tel:+1"]
 )
 def test_addresses_of_pages_people_and_telephones_may_be_links(link: str) -> None:
-    assert link in filled(link=link)[2]
+    assert link in fill_letter(link=link)[2]
 
 
 def test_two_values_cannot_make_a_script_together() -> None:
     script = replace(SCRIPT, html='<a href="{{ link }}{{ note }}">a</a>')
 
     with pytest.raises(RenderError):
-        filled(script, link="java", note="script:alert(1)")
+        fill_letter(script, link="java", note="script:alert(1)")
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ def test_what_conditions_put_together_is_judged_as_a_whole(html: str) -> None:
     note = "javascript:alert(1)" if "href" in html else "x onclick=alert(1)"
 
     with pytest.raises(RefusedError):
-        filled(replace(SCRIPT, html=html), note=note)
+        fill_letter(replace(SCRIPT, html=html), note=note)
 
 
 def test_a_mail_that_gets_too_large_is_refused() -> None:
     with pytest.raises(LetterError, match="shorten it to 524288"):
-        filled(note="я" * 262_145)
+        fill_letter(note="я" * 262_145)
 
 
 NASTY = st.text(alphabet="<>\"'&;=/ onclickjavascript:{}%-!\n", max_size=60)
@@ -172,7 +172,7 @@ NASTY = st.text(alphabet="<>\"'&;=/ onclickjavascript:{}%-!\n", max_size=60)
 def test_no_value_becomes_markup(name: str, note: str) -> None:
     script = replace(SCRIPT, subject="x", html="<p title='{{ name }}'>{{ note }}</p>")
 
-    html = filled(script, name=name, note=note)[1]
+    html = fill_letter(script, name=name, note=note)[1]
 
     assert html.count("<") == html.count(">") == 2
     assert html.count("'") == 2

@@ -117,7 +117,7 @@ CASES = [
 ]
 
 
-def tried(field: str, evil: str) -> tuple[Specimen, bytes] | None:
+def compose_letter(field: str, evil: str) -> tuple[Specimen, bytes] | None:
     """The letter and its wire; None when it was refused, as it was made or by the worker."""
     try:
         letter = FIELDS[field](evil)
@@ -130,9 +130,9 @@ def tried(field: str, evil: str) -> tuple[Specimen, bytes] | None:
 
 def parsed(wire: bytes) -> EmailMessage:
     parser = BytesParser(policy=policy.SMTP.clone(raise_on_defect=True))
-    found = parser.parsebytes(wire)
-    assert isinstance(found, EmailMessage)
-    return found
+    message = parser.parsebytes(wire)
+    assert isinstance(message, EmailMessage)
+    return message
 
 
 HEADERS = {
@@ -151,11 +151,11 @@ def test_there_are_enough_cases() -> None:
 
 @pytest.mark.parametrize(("field", "ending", "position"), CASES)
 def test_a_letter_has_its_headers_and_no_others(field: str, ending: str, position: str) -> None:
-    found = tried(field, POSITIONS[position](BREAKS[ending]))
+    composed = compose_letter(field, POSITIONS[position](BREAKS[ending]))
 
-    if found is None:
+    if composed is None:
         return
-    letter, wire = found
+    letter, wire = composed
     assert strict.names(wire) == HEADERS[letter.way]
     message = parsed(wire)
     assert [part.get_content_type() for part in message.walk()] == [
@@ -189,24 +189,24 @@ ENDS = sorted(BREAKS.keys() - LOOKS)
     ],
 )
 def test_a_line_end_in_what_stands_in_a_header_ends_the_mail(field: str, ending: str) -> None:
-    assert tried(field, POSITIONS["between"](BREAKS[ending])) is None
+    assert compose_letter(field, POSITIONS["between"](BREAKS[ending])) is None
 
 
 @pytest.mark.parametrize("ending", sorted(set(ENDS) - {"NUL"}))
 @pytest.mark.parametrize("field", ["value in a subject", "value in the subject of one mail"])
 def test_a_line_end_in_a_subjects_value_is_a_space(field: str, ending: str) -> None:
-    found = tried(field, POSITIONS["between"](BREAKS[ending]))
+    composed = compose_letter(field, POSITIONS["between"](BREAKS[ending]))
 
-    assert found
-    assert parsed(found[1])["Subject"] == f"News of News {LOAD} more"
+    assert composed
+    assert parsed(composed[1])["Subject"] == f"News of News {LOAD} more"
 
 
 @pytest.mark.parametrize("ending", sorted(set(ENDS) - {"NUL"}))
 def test_a_line_end_in_the_name_of_one_of_many_is_a_space(ending: str) -> None:
-    found = tried("recipient's name", POSITIONS["between"](BREAKS[ending]))
+    composed = compose_letter("recipient's name", POSITIONS["between"](BREAKS[ending]))
 
-    assert found
-    [box] = parsed(found[1])["To"].addresses
+    assert composed
+    [box] = parsed(composed[1])["To"].addresses
     assert box.display_name == f"News {LOAD} more"
 
 
@@ -214,7 +214,10 @@ def test_a_line_end_in_the_name_of_one_of_many_is_a_space(ending: str) -> None:
 def test_what_only_looks_like_a_line_end_arrives_as_it_was(look: str) -> None:
     words = POSITIONS["without a space"](BREAKS[look])
 
-    subject, name = tried("value in a subject", words), tried("recipient's name", words)
+    subject, name = (
+        compose_letter("value in a subject", words),
+        compose_letter("recipient's name", words),
+    )
 
     assert subject
     assert parsed(subject[1])["Subject"] == f"News of {words}"

@@ -31,21 +31,21 @@ PIECES = [
 ]
 
 
-def taken(text: str) -> MarkedText:
-    found = liquid_markers.mark_liquid(text, place="body")
-    assert isinstance(found, MarkedText), found
-    return found
+def mark_text(text: str) -> MarkedText:
+    marked = liquid_markers.mark_liquid(text, place="body")
+    assert isinstance(marked, MarkedText), marked
+    return marked
 
 
-def refused(text: str) -> tuple[str, str]:
-    found = liquid_markers.mark_liquid(text, place="body")
-    assert isinstance(found, Finding)
-    return found.code, found.place
+def read_refusal(text: str) -> tuple[str, str]:
+    finding = liquid_markers.mark_liquid(text, place="body")
+    assert isinstance(finding, Finding)
+    return finding.code, finding.place
 
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_a_piece_is_one_mark_of_letters_and_digits(piece: str) -> None:
-    marked = taken(f"a {piece} b")
+    marked = mark_text(f"a {piece} b")
 
     assert re.fullmatch(r"a [a-z0-9]+ b", marked.text)
     assert marked.put_back(marked.text) == f"a {piece} b"
@@ -55,7 +55,7 @@ def test_a_piece_is_one_mark_of_letters_and_digits(piece: str) -> None:
 def test_what_was_put_aside_comes_back_byte_for_byte(parts: list[str]) -> None:
     text = "".join(parts)
 
-    marked = taken(text)
+    marked = mark_text(text)
 
     assert marked.put_back(marked.text) == text
     assert "{" not in marked.text
@@ -77,18 +77,18 @@ def test_what_was_put_aside_comes_back_byte_for_byte(parts: list[str]) -> None:
     ],
 )
 def test_liquid_without_an_end_is_found_with_its_line(text: str, line: int) -> None:
-    assert refused(text) == ("liquid_unclosed", f"body, line {line}")
+    assert read_refusal(text) == ("liquid_unclosed", f"body, line {line}")
 
 
 def test_ends_without_a_beginning_are_text() -> None:
-    assert taken("@media x{a{b:c}} 100%}").tags == ()
+    assert mark_text("@media x{a{b:c}} 100%}").tags == ()
 
 
 def test_nobody_can_type_a_mark() -> None:
-    mark = taken("{{ name }}").text
+    mark = mark_text("{{ name }}").text
     imitation = f"{mark} {{{{ name }}}}"
 
-    marked = taken(imitation)
+    marked = mark_text(imitation)
 
     assert marked.put_back(marked.text) == imitation
     assert marked.text.startswith(mark)
@@ -107,7 +107,7 @@ def test_nobody_can_type_a_mark() -> None:
 def test_the_tags_of_a_block_are_known_to_belong_together(
     text: str, blocks: list[tuple[int, ...]]
 ) -> None:
-    assert list(taken(text).blocks) == blocks
+    assert list(mark_text(text).blocks) == blocks
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,13 @@ def test_the_tags_of_a_block_are_known_to_belong_together(
     ],
 )
 def test_tags_that_print_nothing_are_silent(piece: str, is_silent: bool) -> None:  # noqa: FBT001  a column of the table
-    marked = taken(piece)
+    marked = mark_text(piece)
 
     assert marked.is_silent(marked.text) is is_silent
 
 
 def test_a_place_is_counted_in_the_lines_that_were_written() -> None:
-    marked = taken("{% comment %}\n\n{% endcomment %}\nhere")
+    marked = mark_text("{% comment %}\n\n{% endcomment %}\nhere")
 
     place = marked.place(marked.text, marked.text.index("here"))
 
@@ -140,7 +140,7 @@ def test_a_place_is_counted_in_the_lines_that_were_written() -> None:
 
 
 def test_what_is_hidden_comes_back_as_a_word_a_comment_or_a_declaration() -> None:
-    marked = taken("")
+    marked = mark_text("")
     word = marked.hide("<b>")
 
     text = f"{word} {liquid_markers.comment(word)} {word}: {word} {liquid_markers.doubled(word)}"
@@ -150,16 +150,16 @@ def test_what_is_hidden_comes_back_as_a_word_a_comment_or_a_declaration() -> Non
 
 
 def test_control_characters_become_spaces_but_not_in_liquid() -> None:
-    marked = taken("a\x0bb\tc\x7f{{ '\x0b' }}")
+    marked = mark_text("a\x0bb\tc\x7f{{ '\x0b' }}")
 
     assert marked.put_back(marked.text) == "a b\tc {{ '\x0b' }}"
 
 
 def test_more_liquid_than_any_mail_needs_is_refused() -> None:
-    assert refused("{{ a }}" * 2_001) == ("liquid_too_many", "body")
-    assert len(taken("{{ a }}" * 2_000).tags) == 2_000
+    assert read_refusal("{{ a }}" * 2_001) == ("liquid_too_many", "body")
+    assert len(mark_text("{{ a }}" * 2_000).tags) == 2_000
 
 
 def test_liquid_that_is_nested_too_deeply_is_refused() -> None:
-    assert refused("{% if a %}" * 31 + "{% endif %}" * 31) == ("liquid_too_deep", "body")
-    assert len(taken("{% if a %}" * 30 + "{% endif %}" * 30).blocks) == 30
+    assert read_refusal("{% if a %}" * 31 + "{% endif %}" * 31) == ("liquid_too_deep", "body")
+    assert len(mark_text("{% if a %}" * 30 + "{% endif %}" * 30).blocks) == 30

@@ -17,9 +17,9 @@ from postledger.content.rendering.markdown import Rendered
 def rendered(text: str) -> Rendered:
     marked = liquid_markers.mark_liquid(text, place="body")
     assert isinstance(marked, MarkedText), marked
-    found = markdown.render(marked)
-    assert isinstance(found, Rendered), found
-    return Rendered(marked.put_back(found.html), marked.put_back(found.text))
+    parts = markdown.render(marked)
+    assert isinstance(parts, Rendered), parts
+    return Rendered(marked.put_back(parts.html), marked.put_back(parts.text))
 
 
 def html(text: str) -> str:
@@ -246,10 +246,10 @@ def test_what_is_nested_too_deeply_is_refused_and_not_left_out(nested: str) -> N
     marked = liquid_markers.mark_liquid(nested, place="body")
     assert isinstance(marked, MarkedText)
 
-    found = markdown.render(marked)
+    finding = markdown.render(marked)
 
-    assert isinstance(found, Finding)
-    assert found.code == "markup_too_complex"
+    assert isinstance(finding, Finding)
+    assert finding.code == "markup_too_complex"
 
 
 def test_lists_nest_as_deep_as_anybody_writes_them() -> None:

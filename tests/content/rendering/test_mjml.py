@@ -16,14 +16,14 @@ def mail(column: str) -> str:
     return body(f"\n<mj-section><mj-column>\n{column}\n</mj-column></mj-section>")
 
 
-def taken(text: str) -> MarkedText:
+def mark_text(text: str) -> MarkedText:
     marked = liquid_markers.mark_liquid(text, place="body")
     assert isinstance(marked, MarkedText), marked
     return marked
 
 
 def rendered(text: str, locale: str = "en") -> str:
-    marked = taken(text)
+    marked = mark_text(text)
     assert mjml.findings(marked) == []
     html = mjml.render(marked, locale=locale)
     assert isinstance(html, str), html
@@ -53,10 +53,12 @@ def rendered(text: str, locale: str = "en") -> str:
     ],
 )
 def test_what_stands_where_it_may_not_is_found(column: str, line: int, remedy: str | None) -> None:
-    found = mjml.findings(taken(mail(column)))
+    findings = mjml.findings(mark_text(mail(column)))
 
-    assert [(each.code, each.place) for each in found] == [("mjml_invalid", f"body, line {line}")]
-    assert remedy in {None, found[0].remedy}
+    assert [(each.code, each.place) for each in findings] == [
+        ("mjml_invalid", f"body, line {line}")
+    ]
+    assert remedy in {None, findings[0].remedy}
 
 
 @pytest.mark.parametrize(
@@ -71,10 +73,10 @@ def test_what_stands_where_it_may_not_is_found(column: str, line: int, remedy: s
     ],
 )
 def test_a_document_without_its_frame_is_found(text: str, remedy: str | None) -> None:
-    found = mjml.findings(taken(text))
+    findings = mjml.findings(mark_text(text))
 
-    assert found[0].code == "mjml_invalid"
-    assert remedy in {None, found[0].remedy}
+    assert findings[0].code == "mjml_invalid"
+    assert remedy in {None, findings[0].remedy}
 
 
 @pytest.mark.parametrize(
@@ -96,17 +98,17 @@ def test_a_document_without_its_frame_is_found(text: str, remedy: str | None) ->
     ],
 )
 def test_liquid_where_mjml_would_lose_it_is_found(text: str, line: int) -> None:
-    found = mjml.findings(taken(text))
+    findings = mjml.findings(mark_text(text))
 
-    assert {(each.code, each.place) for each in found} == {
+    assert {(each.code, each.place) for each in findings} == {
         ("liquid_misplaced", f"body, line {line}")
     }
 
 
 def test_a_tag_without_an_end_is_found() -> None:
-    found = mjml.findings(taken(mail("<mj-text>\n<a b='c</mj-text>")))
+    findings = mjml.findings(mark_text(mail("<mj-text>\n<a b='c</mj-text>")))
 
-    assert [(each.code, each.place) for each in found] == [("markup_unreadable", "body, line 4")]
+    assert [(each.code, each.place) for each in findings] == [("markup_unreadable", "body, line 4")]
 
 
 def test_notes_may_stand_anywhere() -> None:
@@ -124,13 +126,13 @@ def test_a_title_may_be_empty() -> None:
 
 
 def test_a_value_that_mjml_reckons_with_is_found() -> None:
-    marked = taken(mail("<mj-image src='a' width='{{ b }}px'/>{% comment %}c{% endcomment %}"))
+    marked = mark_text(mail("<mj-image src='a' width='{{ b }}px'/>{% comment %}c{% endcomment %}"))
     html = mjml.render(marked, locale="en")
     assert isinstance(html, str)
 
-    found = mjml.find_lost(html, marked=marked)
+    findings = mjml.find_lost(html, marked=marked)
 
-    assert [(each.code, each.place) for each in found] == [("liquid_misplaced", "body, line 3")]
+    assert [(each.code, each.place) for each in findings] == [("liquid_misplaced", "body, line 3")]
 
 
 @pytest.mark.parametrize(
@@ -236,20 +238,20 @@ def test_the_locale_goes_to_the_document_unless_it_has_one(attributes: str, expe
 def test_what_only_the_renderer_refuses_is_found() -> None:
     sheet = "<mj-head><mj-style inline='inline'>td { color: red }</mj-style></mj-head>"
     text = mail("<mj-text padding='1px;{2px'>a</mj-text>").replace("<mj-body>", f"{sheet}<mj-body>")
-    marked = taken(text)
+    marked = mark_text(text)
     assert mjml.findings(marked) == []
 
-    found = mjml.render(marked, locale="en")
+    finding = mjml.render(marked, locale="en")
 
-    assert isinstance(found, Finding)
-    assert found.code == "mjml_invalid"
+    assert isinstance(finding, Finding)
+    assert finding.code == "mjml_invalid"
 
 
 def test_very_deep_and_very_many_tags_are_refused_before_they_are_rendered() -> None:
-    deep = mjml.findings(taken(mail("<mj-text>" + "<div>" * 100_000)))
-    many = mjml.findings(taken(mail("<mj-spacer/>" * 30_000)))
+    deep = mjml.findings(mark_text(mail("<mj-text>" + "<div>" * 100_000)))
+    many = mjml.findings(mark_text(mail("<mj-spacer/>" * 30_000)))
 
-    assert [found[-1].code for found in (deep, many)] == ["markup_too_complex"] * 2
+    assert [findings[-1].code for findings in (deep, many)] == ["markup_too_complex"] * 2
 
 
 @pytest.mark.parametrize("text", ["日>", "a > b", "日]]>", "—>"])

@@ -41,7 +41,7 @@ def sample(name: str) -> Rendered:
 def codes(body: str, written_as: Format = Format.HTML) -> list[tuple[str, str]]:
     with pytest.raises(SourceError) as refused:
         prepared(body, written_as)
-    return [(found.code, found.place) for found in refused.value.findings]
+    return [(finding.code, finding.place) for finding in refused.value.findings]
 
 
 def liquid(text: str) -> list[str]:
@@ -267,9 +267,9 @@ def test_what_cannot_be_read_is_refused_with_its_place(
     with pytest.raises(SourceError) as refused:
         source.prepare(written)
 
-    [found] = refused.value.findings
-    assert (found.code, found.place) == expected
-    assert str(refused.value) == f"{found.place}: {found.remedy}"
+    [finding] = refused.value.findings
+    assert (finding.code, finding.place) == expected
+    assert str(refused.value) == f"{finding.place}: {finding.remedy}"
     assert refused.value.code == "invalid_source"
 
 
@@ -327,9 +327,9 @@ def test_hostile_input_ends_soon(written_as: Format, frame: str, unit: str) -> N
 def test_very_deep_input_is_refused_and_kills_nothing(
     unit: str, written_as: Format, depth: int
 ) -> None:
-    found = codes(unit * depth, written_as)
+    findings = codes(unit * depth, written_as)
 
-    assert found[-1][0] in {"markup_too_complex", "mjml_invalid"}
+    assert findings[-1][0] in {"markup_too_complex", "mjml_invalid"}
 
 
 WRAPS = [

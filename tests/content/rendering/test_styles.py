@@ -125,7 +125,7 @@ def test_no_style_sheet_is_read_from_a_disk(tmp_path: Path) -> None:
     ],
 )
 def test_rules_that_would_take_very_long_are_refused(html: str) -> None:
-    assert [found.code for found in styles.findings(html)] == ["css_too_complex"]
+    assert [finding.code for finding in styles.findings(html)] == ["css_too_complex"]
 
 
 def test_the_rules_of_a_large_mail_are_taken() -> None:

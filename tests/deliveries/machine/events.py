@@ -11,25 +11,25 @@ def an_event_proves_acceptance(world: World) -> None:
     """Of a mail that was taken in this epoch or in an earlier one; perhaps its line is lost."""
     attempt = world.random.choice(sorted(world.outside.tries_taken))
     place, address = attempt[:2], world.outside.addresses[attempt[:2]]
-    said = _acceptance(world, attempt, world.random.choice([None, address, address.upper()]))
-    is_earlier = said.epoch is not None and said.epoch < world.fence.epoch
+    evidence = _acceptance(world, attempt, world.random.choice([None, address, address.upper()]))
+    is_earlier = evidence.epoch is not None and evidence.epoch < world.fence.epoch
     if is_earlier and place not in world.inside.facts:
-        _check_kept(world, place[0], said)
+        _check_kept(world, place[0], evidence)
         return
     with world.step(*((Verb.RECORD, Verb.FENCE) if is_earlier else (Verb.RECORD,))):
         if is_earlier and world.coin():
-            ledger.record_log(place[0], [said])
+            ledger.record_log(place[0], [evidence])
         else:
-            ledger.record(place[0], [said] * world.random.randint(1, 2))
+            ledger.record(place[0], [evidence] * world.random.randint(1, 2))
     fact = world.inside.facts[place]
-    assert fact.state is State.ACCEPTED, f"{said} left {place} as {fact}"
+    assert fact.state is State.ACCEPTED, f"{evidence} left {place} as {fact}"
 
 
-def _check_kept(world: World, stream_id: int, said: Evidence) -> None:
+def _check_kept(world: World, stream_id: int, evidence: Evidence) -> None:
     """What names a line that a restore has lost is kept for people, and changes nothing."""
     before = queries.count_unmatched()
     with world.step(Verb.FENCE):
-        assert ledger.record(stream_id, [said]) == 0
+        assert ledger.record(stream_id, [evidence]) == 0
     assert queries.count_unmatched() == before + 1
 
 
@@ -38,10 +38,10 @@ def an_event_names_another_address(world: World) -> None:
     attempt = world.random.choice(sorted(world.outside.tries_taken))
     if attempt[:2] in world.inside.erased:
         return
-    said = _acceptance(world, attempt, "somebody@example.com")
+    evidence = _acceptance(world, attempt, "somebody@example.com")
     before = world.inside.facts.get(attempt[:2])
     with world.step(Verb.RECORD, Verb.FENCE):
-        ledger.record(attempt[0], [said])
+        ledger.record(attempt[0], [evidence])
     after = world.inside.facts.get(attempt[:2])
     assert after == before or (after and after.state is State.IN_DOUBT)
 

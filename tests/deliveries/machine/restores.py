@@ -62,10 +62,10 @@ def _fall(world: World) -> None:
     outside.epoch = epoch.number
     if epoch.cause == "identity":
         outside.token = epoch.token
-    world.fence = _fenced(world, epoch, lost_until)
+    world.fence = _build_fence(world, epoch, lost_until)
 
 
-def _fenced(world: World, epoch: Epoch, lost_until: datetime) -> Fence:
+def _build_fence(world: World, epoch: Epoch, lost_until: datetime) -> Fence:
     facts = world.inside.facts
     due = _due(world, max(lost_until, epoch.began_at))
     failed = {place for place, fact in facts.items() if fact.state is State.FAILED}

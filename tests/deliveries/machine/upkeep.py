@@ -109,8 +109,8 @@ def _expect_loss(expected: Expected, part: Part, deaths: int) -> None:
         middle = lo + (hi - lo) // 2
         for first, last in ((lo, middle), (middle, hi)):
             # A half of several is halved by the next death; nobody fails for a neighbour's.
-            known = DEATHS_TO_HALVE - 1 if last - first > 1 else 0
-            expected.suspects[stream_id, first, last] = known
+            inherited = DEATHS_TO_HALVE - 1 if last - first > 1 else 0
+            expected.suspects[stream_id, first, last] = inherited
     else:
         expected.suspects[part] = deaths
 

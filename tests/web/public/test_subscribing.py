@@ -36,7 +36,7 @@ def state(address: str) -> SubscriptionState:
     return SubscriptionState(Subscription.objects.get(contact__address=address).state)
 
 
-def asked(address: str, **headers: str) -> str:
+def ask_by_form(address: str, **headers: str) -> str:
     """Fills in the form, and returns the link of the mail that came."""
     post(FORM, {"email": address}, **headers)
     return visiting.confirmation_link(visiting.mails(address)[-1])
@@ -104,7 +104,7 @@ def test_a_form_says_nothing_new_of_somebody_known(news: int) -> None:
     assert (contact.pk, contact.name, contact.locale) == (contact_id, "", None)
 
 
-def reached(workspace_id: int) -> list[str]:
+def list_recipients(workspace_id: int) -> list[str]:
     """Whom a mail without a list goes to."""
     everybody = FrozenAudience(EVERYBODY, None, frozen_at=datetime.now(UTC) + timedelta(days=1))
     query = audience.compile_chunk(workspace_id, everybody, after="", limit=100)
@@ -119,17 +119,17 @@ def test_a_stranger_who_types_an_address_stops_no_mail_to_it(news: int) -> None:
     post(FORM, {"email": address})
 
     assert state(address) is SubscriptionState.PENDING
-    assert reached(news) == [address]
+    assert list_recipients(news) == [address]
 
 
 def test_whom_nobody_knew_before_the_form_gets_no_mail_until_they_confirm(news: int) -> None:
     address = visiting.somebody()
-    url = asked(address)
-    before = reached(news)
+    url = ask_by_form(address)
+    before = list_recipients(news)
 
     post(url)
 
-    assert (before, reached(news)) == ([], [address])
+    assert (before, list_recipients(news)) == ([], [address])
 
 
 def test_what_strangers_type_is_in_no_mail_but_the_address(news: int) -> None:
@@ -238,7 +238,7 @@ def test_of_several_senders_the_first_one_confirms(news: int) -> None:
 
 
 def test_a_confirmation_works_twice_and_changes_once(news: int) -> None:
-    url = asked(visiting.somebody())
+    url = ask_by_form(visiting.somebody())
     first = post(url)
     before = visiting.everything()
 
@@ -255,7 +255,7 @@ def test_who_left_everything_comes_back_for_the_confirmed_list_alone(news: int) 
     contact_id = people.member(news, address)
     people.subscribe(news, contact_id, "offers")
     people.leave(news, address)
-    url = asked(address)
+    url = ask_by_form(address)
 
     opened = get(url)
     not_yet = people.state(contact_id)
@@ -271,7 +271,7 @@ def test_who_left_everything_comes_back_for_the_confirmed_list_alone(news: int) 
 
 def test_an_old_confirmation_revives_nothing_that_was_left(news: int) -> None:
     address = visiting.somebody()
-    url = asked(address)
+    url = ask_by_form(address)
     post(url)
     people.leave(news, address, "news")
 
@@ -284,7 +284,7 @@ def test_an_old_confirmation_revives_nothing_that_was_left(news: int) -> None:
 
 def test_a_confirmation_is_not_for_whoever_has_the_contact_now(news: int) -> None:
     address = visiting.somebody()
-    url = asked(address)
+    url = ask_by_form(address)
     Contact.objects.filter(address=address).update(address="other@example.com")
 
     assert post(url).status_code == 400
@@ -317,7 +317,7 @@ def test_a_confirmation_expires_after_a_week(news: int, days: float, status: int
 
 def test_links_of_one_purpose_are_worth_nothing_for_another(news: int) -> None:
     address = visiting.somebody()
-    confirm = asked(address)
+    confirm = ask_by_form(address)
     asking = Confirmation(news, Contact.objects.get().pk, address, "news")
     foreign = signing.dumps([news, asking.contact_id, address, "news"], salt="another purpose")
 
@@ -331,7 +331,7 @@ def test_the_mail_speaks_the_language_of_the_page(news: int) -> None:
     subjects = []
     for language in ("ru", "pt"):
         address = visiting.somebody()
-        link = asked(address, Accept_Language=f"{language};q=0.9, en;q=0.1")
+        link = ask_by_form(address, Accept_Language=f"{language};q=0.9, en;q=0.1")
         subjects.append(visiting.mails(address)[0].subject)
         assert f'<html lang="{language}">' in text(get(link))
 
