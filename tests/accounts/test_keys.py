@@ -1,4 +1,4 @@
-"""A token opens the door of its own workspace, in its time, and as it was printed."""
+"""A token gives access to its own workspace, until it ends, and exactly as it was printed."""
 
 import random
 import string

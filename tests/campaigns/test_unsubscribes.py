@@ -75,7 +75,7 @@ def people(workspace_id: int) -> None:
 def leave_one_by_one(
     workspace_id: int, stream_id: int, readers: Sequence[str], leavers: Sequence[int]
 ) -> dict[str, Place]:
-    """Each goes through the one-click door once a random part of the campaign has a result."""
+    """Each goes through the one-click endpoint once a random part of the campaign has a result."""
     places = {}
     moments = sorted(random.uniform(0, 0.9) * len(readers) for _ in leavers)
     for position, moment in zip(leavers, moments, strict=True):
@@ -103,7 +103,7 @@ def test_who_left_is_mailed_nothing_that_was_not_on_its_way(
     run = press.launched(acme, press.campaign(acme))
     readers = press.addresses(run)
     leavers = random.sample(range(READERS), LEAVERS)
-    # The door is opened once before anybody is in a hurry.
+    # The endpoint is called once before anybody is in a hurry.
     visiting.post(visiting.link("nobody@example.com", secret=crews.SECRET), visiting.ONE_CLICK)
 
     with crews.at_work(tmp_path) as beat:

@@ -174,7 +174,7 @@ def execute(statement: str, *params: int) -> None:
 
 def write_heartbeat() -> None:
     now = datetime.now(UTC)
-    Worker.objects.create(name="worker", started_at=now, seen_at=now, ticked_at=now, carrying=0)
+    Worker.objects.create(name="worker", started_at=now, seen_at=now, ticked_at=now, busy_streams=0)
 
 
 def attach_account(**given: object) -> None:

@@ -46,7 +46,7 @@ def test_audit_shows_every_streams_sum_and_the_total() -> None:
     assert output == [
         f"stream {first}: 3 planned = 2 accepted + 1 waiting",
         f"stream {second}: 2 planned = 2 waiting",
-        "The books of 2 streams balance: 5 planned = 2 accepted + 3 waiting",
+        "The books balance; streams: 2. 5 planned = 2 accepted + 3 waiting",
     ]
 
 

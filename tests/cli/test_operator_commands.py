@@ -140,7 +140,7 @@ def test_each_button_ends_a_doubt_and_is_noted(
 
     output = run("resolve", name(stream_id), button)
 
-    assert output == ["To r0@example.com, position 0 of campaign “News”.", message]
+    assert output == ["To r0@example.com, delivery 0 of campaign “News”.", message]
     assert state(stream_id) is after
     assert events(stream_id) == [(kind, ME)]
     assert trail() == [
@@ -293,7 +293,7 @@ def test_a_failure_is_requeued_once_and_noted() -> None:
     stream_id = failed()
 
     assert run("requeue", name(stream_id), "--actor", "alice") == [
-        "To r0@example.com, position 0 of campaign “News”.",
+        "To r0@example.com, delivery 0 of campaign “News”.",
         "Done: it waits for its next try; attempts are counted anew.",
     ]
     assert cast.batches(stream_id) == [(0, 1, 2, "requeued")]

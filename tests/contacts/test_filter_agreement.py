@@ -22,7 +22,7 @@ SCALARS = [
     "", " ", "pro", "PRO", "pro%", "p_o", "5", 5, 5.0, 5.5, -1, 0, -0.0, True, False, "true",
     "null", "é", "e\u0301", "\U0001f600", "a\\b", 'a"b', "a'b", 2**53 - 1, 0.1, 1e-7,
 ]  # fmt: skip
-# What an import may have left behind, beside what our own door lets in.
+# What an import may have left behind, beside what the API accepts.
 STORED = [*SCALARS, None, [], ["pro"], ["pro", 5], [None], [[]], {}, {"pro": 5}, [True], "5.0"]
 LOCALES = [None, "en", "EN", "pt", "pt-BR", ""]
 PLACES = ["ocd-division/country:us", "ocd-division/country:us/state:oh", "OCD-x", ""]

@@ -1,4 +1,4 @@
-"""A developer's side of a journey: requests to the door, and the mailbox they end in."""
+"""A developer's side of a journey: requests to the API, and the mailbox they end in."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Contacts leave through the door as CSV: those that are asked for, and nobody else's."""
+"""Contacts are exported as CSV: those of the request, and of one workspace only."""
 
 import csv
 

@@ -231,7 +231,7 @@ def test_doubts_are_counted_wherever_their_counter_stands(client: Client) -> Non
 def test_a_worker_counts_while_it_shows_signs_of_life(client: Client) -> None:
     for name, age in (("a", 1), ("b", 15), ("c", 40)):
         seen = datetime.now(UTC) - timedelta(seconds=age)
-        Worker.objects.create(name=name, started_at=seen, seen_at=seen, carrying=0)
+        Worker.objects.create(name=name, started_at=seen, seen_at=seen, busy_streams=0)
 
     assert values(families(client)["postledger_workers_alive"]) == {(): 2}
 

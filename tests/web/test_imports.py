@@ -1,4 +1,4 @@
-"""Imports through the door: from the upload to the last problem, and nobody else's."""
+"""Imports by the API: from the upload to the last problem, one workspace at a time."""
 
 import csv
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Mails by template, and mails that people may leave, through the door and into the ledger."""
+"""Mails by template, and mails with an unsubscribe link, from the API to the ledger."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""Files that programs bring to the door, and a worker that does what is due."""
+"""Files that programs upload, and a worker that does what is due."""
 
 from collections.abc import Callable
 from typing import Any

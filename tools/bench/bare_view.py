@@ -1,4 +1,4 @@
-"""The yardsticks of the door: Django, one view, one INSERT, by the ORM or as SQL; nothing else."""
+"""The yardsticks of the API: Django, one view, one INSERT, by the ORM or as SQL; nothing else."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`just bench send`: mails a second to a provider, and requests a second at the door.
+"""`just bench send`: mails a second to a provider, and requests a second to the API.
 
 Every figure stands beside the bare tool in the same run: the ledger's SQL without a dispatcher,
 Postfix's own smtp-source, a Django view with one INSERT. Two worker processes, everything durable,

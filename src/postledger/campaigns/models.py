@@ -120,13 +120,13 @@ class Mailout(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
     page_id = models.UUIDField()
     sent_at = models.DateTimeField(null=True)  # when all mails had a result for the first time
-    # The last report; told_at is null while a further one must follow.
-    told_at = models.DateTimeField(null=True)
+    # The last report; reported_at is null while a further one must follow.
+    reported_at = models.DateTimeField(null=True)
     sent_count = models.BigIntegerField(null=True)
     failed_count = models.BigIntegerField(null=True)
     word = models.TextField(db_default="")
     trouble = models.TextField(db_default="")  # why the report could not be written
-    tell_after = models.DateTimeField(null=True)  # the next try, after Notion refused one
+    report_after = models.DateTimeField(null=True)  # the next try, after Notion refused one
 
     class Meta:
         constraints = (

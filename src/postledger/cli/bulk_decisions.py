@@ -87,7 +87,7 @@ def _decide_one(decision: BulkDecision, selection: Selection, id_: str) -> Itera
     name = DeliveryId(stream.id, delivery.position).uuid()
     if delivery.state is decision.before:
         yield (
-            f"To {delivery.address}, position {delivery.position} of {stream.kind}"
+            f"To {delivery.address}, delivery {delivery.position} of {stream.kind}"
             f" “{stream.title}”."
         )
         seen = [SeenDelivery(delivery.position, delivery.last_try)]

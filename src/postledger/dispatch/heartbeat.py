@@ -23,7 +23,7 @@ def write(
     ticked_at: datetime | None,
 ) -> None:
     values = {
-        "carrying": busy_streams,
+        "busy_streams": busy_streams,
         "claimed_at": _by_database_clock(claimed_at),
         "ticked_at": _by_database_clock(ticked_at),
         "seen_at": Now(),

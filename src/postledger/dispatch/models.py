@@ -9,6 +9,6 @@ class Worker(models.Model):
     name = models.TextField(primary_key=True)  # host and process
     started_at = models.DateTimeField()
     seen_at = models.DateTimeField()
-    carrying = models.IntegerField()  # streams it is working on
+    busy_streams = models.IntegerField()  # streams it is working on
     claimed_at = models.DateTimeField(null=True)  # when it last got work
     ticked_at = models.DateTimeField(null=True)  # when it last heard beat

@@ -24,7 +24,7 @@ _log = structlog.get_logger(__name__)
 @unique
 class Work(StrEnum):
     IMPORT = "import"  # of one file of contacts
-    TELLING = "telling"  # reporting to Notion: two would exceed its rate limit
+    REPORTING = "reporting"  # reporting to Notion: two would exceed its rate limit
     SYNC = "sync"  # with Supabase: two would read the same pages
     FORGETTING = "forgetting"  # erasing mail again, which reads all deliveries
 

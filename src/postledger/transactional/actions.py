@@ -104,11 +104,11 @@ def _accept(request: _Request, mails: Sequence[MailRequest], key: Key | None) ->
 
 
 def _wake_after_commit(stream_id: int) -> None:
-    def ring() -> None:
+    def wake_streams() -> None:
         wake.notify(stream_id)
 
     # Robust: a failed wake-up delays the mail, and must not fail a request that was accepted.
-    transaction.on_commit(ring, robust=True)
+    transaction.on_commit(wake_streams, robust=True)
 
 
 def _prepare_all(request: _Request, mails: Sequence[MailRequest]) -> list[_PreparedMail]:

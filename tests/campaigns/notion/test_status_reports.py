@@ -257,10 +257,12 @@ def test_a_test_of_a_page_that_was_told_leaves_nothing_to_look_at(
 
     tell()
 
-    ended_at, told_at = Run.objects.values_list("ended_at", "mailout__told_at").get(pk=test.pk)
+    ended_at, reported_at = Run.objects.values_list("ended_at", "mailout__reported_at").get(
+        pk=test.pk
+    )
     assert ended_at is not None
-    assert told_at is not None
-    assert told_at > ended_at
+    assert reported_at is not None
+    assert reported_at > ended_at
     assert mailouts.read_page_row(fake, page_id) == result(3, 0, "Send")
 
 

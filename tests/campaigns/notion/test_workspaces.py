@@ -143,7 +143,7 @@ def test_a_notion_that_cannot_be_used_keeps_no_other_from_being_told(
 
     assert read_failed_count(theirs, his) == 2
     logs = [line.msg for line in caplog.records if isinstance(line.msg, dict)]
-    [event] = [log for log in logs if log["event"] == "notion_not_told"]
+    [event] = [log for log in logs if log["event"] == "notion_report_failed"]
     assert event["workspace_id"] == alice.workspace_id
     assert event["code"] == ("notion_not_set_up" if is_lost else "notion_unauthorized")
 

@@ -24,11 +24,7 @@ def test_a_row_is_read_by_the_names_of_its_properties() -> None:
         sent_count=number(3),
     )
 
-<<<<<<< HEAD
-    assert found == MailoutPage("1", "News of November", "Send", is_test=True, sent_at=NINE)
-=======
-    assert mailout == Mailout("1", "News of November", "Send", is_test=True, sent_at=NINE)
->>>>>>> 01a23c051fdc2274e7c0b07cfcc64ac4fd0b7611
+    assert mailout == MailoutPage("1", "News of November", "Send", is_test=True, sent_at=NINE)
 
 
 def test_names_may_be_written_as_people_write_them() -> None:

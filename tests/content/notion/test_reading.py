@@ -182,13 +182,8 @@ def test_a_limit_that_lasts_is_refused(
 
     error = refusal(fake, page_id)
 
-<<<<<<< HEAD
-    assert isinstance(found, api.NotionRateLimitedError)
-    assert found.code == "notion_rate_limited"
-=======
-    assert isinstance(error, api.RateLimitedError)
+    assert isinstance(error, api.NotionRateLimitedError)
     assert error.code == "notion_rate_limited"
->>>>>>> 01a23c051fdc2274e7c0b07cfcc64ac4fd0b7611
     assert len(fake.requests) == request_count
 
 

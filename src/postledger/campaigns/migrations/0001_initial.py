@@ -71,12 +71,12 @@ class Migration(migrations.Migration):
                 ),
                 ("page_id", models.UUIDField()),
                 ("sent_at", models.DateTimeField(null=True)),
-                ("told_at", models.DateTimeField(null=True)),
+                ("reported_at", models.DateTimeField(null=True)),
                 ("sent_count", models.BigIntegerField(null=True)),
                 ("failed_count", models.BigIntegerField(null=True)),
                 ("word", models.TextField(db_default="")),
                 ("trouble", models.TextField(db_default="")),
-                ("tell_after", models.DateTimeField(null=True)),
+                ("report_after", models.DateTimeField(null=True)),
                 (
                     "workspace",
                     models.ForeignKey(

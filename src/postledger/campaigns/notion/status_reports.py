@@ -93,7 +93,7 @@ class _PageRuns:
     @property
     def is_unchanged(self) -> bool:
         """Whether nothing happened since the last report."""
-        since, last = self.mailout.told_at, _last_status(self.mailout)
+        since, last = self.mailout.reported_at, _last_status(self.mailout)
         if not last.word or since is None:
             return False
         if any(run.ended_at is None or run.ended_at > since for run in self.reported):
@@ -112,19 +112,22 @@ class _PageRuns:
 
 def report_all(now: datetime) -> None:
     """Writes the due reports and error rows, for some seconds; the next call writes the others."""
-    with work_leases.alone(Work.TELLING) as is_ours:
+    with work_leases.alone(Work.REPORTING) as is_ours:
         for workspace_id in integrations.workspaces(IntegrationKind.NOTION) if is_ours else []:
             try:
                 _report_workspace(workspace_id, now)
             except RefusedError as error:
                 # Not the fault of one page or row: everything waits for the next call.
                 _log.warning(
-                    "notion_not_told", workspace_id=workspace_id, code=error.code, detail=str(error)
+                    "notion_report_failed",
+                    workspace_id=workspace_id,
+                    code=error.code,
+                    detail=str(error),
                 )
             except Exception as error:  # a broken workspace must not stop the others
                 if database.is_away(error):
                     raise
-                _log.exception("notion_not_told", workspace_id=workspace_id)
+                _log.exception("notion_report_failed", workspace_id=workspace_id)
 
 
 def _report_workspace(workspace_id: int, now: datetime) -> None:
@@ -153,8 +156,8 @@ def _watched(workspace_id: int, now: datetime) -> list[Mailout]:
 
     A command may decide a failure or a doubt; it knows nothing of runs.
     """
-    is_open = Q(run__ended_at=None) | Q(told_at=None) | Q(run__ended_at__gt=F("told_at"))
-    is_due = Q(tell_after=None) | Q(tell_after__lte=now)
+    is_open = Q(run__ended_at=None) | Q(reported_at=None) | Q(run__ended_at__gt=F("reported_at"))
+    is_due = Q(report_after=None) | Q(report_after__lte=now)
     is_watched = Q(run__isnull=False) & (is_open | Q(failed_count__gt=0))
     watched = Mailout.objects.filter(is_due, is_watched, workspace_id=workspace_id)
     return list(watched.distinct().order_by("pk"))
@@ -183,10 +186,10 @@ def _due_report(page: _PageRuns) -> _Report | None:
     read_at = page.read_at if page.is_over else None
     if page.is_unchanged:
         # A test that is not reported may have ended since.
-        if mailout.told_at and any(
-            run.ended_at and run.ended_at > mailout.told_at for run in page.runs
+        if mailout.reported_at and any(
+            run.ended_at and run.ended_at > mailout.reported_at for run in page.runs
         ):
-            stored.update(told_at=read_at)
+            stored.update(reported_at=read_at)
         return None
     status = page.status()
     if status.word == SENT and (cancelled := page.cancelled_before_newest()):
@@ -194,7 +197,7 @@ def _due_report(page: _PageRuns) -> _Report | None:
     # A test reports less of the same status: neither the word nor when the page was sent.
     is_complete = page.is_test or mailout.sent_at is not None
     if is_complete and status == _last_status(mailout):
-        stored.update(told_at=read_at)
+        stored.update(reported_at=read_at)
         return None
     _store_failures(page)
     return _Report(mailout, status, is_test=page.is_test, read_at=read_at)
@@ -230,14 +233,14 @@ def _write_report(writer: Writer, report: _Report, now: datetime) -> None:
         missing = writer.update(str(mailout.page_id), values)
     except error_rows.PERMANENT as error:
         _log.warning("notion_page_refused", code=error.code, page_id=str(mailout.page_id))
-        tell_after = now + error_rows.RETRY_AFTER
-        stored.update(trouble=f"{error.code}: {error}", tell_after=tell_after)
+        report_after = now + error_rows.RETRY_AFTER
+        stored.update(trouble=f"{error.code}: {error}", report_after=report_after)
         return
     stored.update(
-        told_at=report.read_at,
+        reported_at=report.read_at,
         sent_count=status.sent_count,
         failed_count=status.failed_count,
         word=status.word,
         trouble=f"The page has no property {', '.join(missing)} to write to." if missing else "",
-        tell_after=None,
+        report_after=None,
     )

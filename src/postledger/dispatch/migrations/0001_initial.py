@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
                 ("name", models.TextField(primary_key=True, serialize=False)),
                 ("started_at", models.DateTimeField()),
                 ("seen_at", models.DateTimeField()),
-                ("carrying", models.IntegerField()),
+                ("busy_streams", models.IntegerField()),
                 ("claimed_at", models.DateTimeField(null=True)),
                 ("ticked_at", models.DateTimeField(null=True)),
             ],

@@ -43,7 +43,7 @@ class Command(BaseCommand):
                 f" First: {discrepancies[0]}."
             )
         total = _format_sum(Books(planned=planned, counts=dict(totals)))
-        self.stdout.write(f"The books of {len(audits)} streams balance: {total}")
+        self.stdout.write(f"The books balance; streams: {len(audits)}. {total}")
 
 
 def _format_sum(books: Books) -> str:
