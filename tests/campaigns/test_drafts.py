@@ -19,13 +19,13 @@ def test_a_batch_never_sends_what_another_one_made_of_the_campaign(settings: Set
     acme, first, second = press.set_up_workspace(settings), uuid4(), uuid4()
     wanted = Draft("news", "News", press.WORDS)
     other = Draft("news", "News", press.WORDS, audience={"state": "TX"})
-    put = drafts.put_campaign(acme, wanted, batch_id=first, actor="alice", now=press.NOW)
-    drafts.put_campaign(acme, other, batch_id=second, actor="bob", now=press.NOW)
+    put = drafts.put_campaign(acme, wanted, launch_id=first, actor="alice", now=press.NOW)
+    drafts.put_campaign(acme, other, launch_id=second, actor="bob", now=press.NOW)
     # The clock of one transaction stands still; two requests are two transactions.
     Campaign.objects.update(updated_at=press.NOW)
 
     with pytest.raises(CampaignChangedError):
-        launching.launch_batch(put, batch_id=first, actor="alice", now=press.NOW)
+        launching.launch_once(put, launch_id=first, actor="alice", now=press.NOW)
 
     assert not Run.objects.exists()
 
@@ -39,11 +39,11 @@ def test_of_many_requests_at_once_under_one_name_all_get_the_same_run(
     acme = press.set_up_workspace(settings)
     if is_known:
         press.campaign(acme, tag="news", audience={"state": "TX"})
-    draft, batch_id = Draft("news", "News", press.WORDS), uuid4()
+    draft, launch_id = Draft("news", "News", press.WORDS), uuid4()
 
     def send() -> UUID:
-        put = drafts.put_campaign(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
-        return launching.launch_batch(put, batch_id=batch_id, actor="alice", now=press.NOW)
+        put = drafts.put_campaign(acme, draft, launch_id=launch_id, actor="alice", now=press.NOW)
+        return launching.launch_once(put, launch_id=launch_id, actor="alice", now=press.NOW)
 
     runs = collide.together([send] * 6)
 
@@ -100,7 +100,7 @@ def test_what_a_batch_makes_of_its_campaign_is_on_the_trail(settings: Settings) 
     drafts_ = [Draft("news", "News", press.WORDS, audience=meant) for meant in ({}, {}, {"a": "b"})]
 
     for draft in drafts_:
-        drafts.put_campaign(acme, draft, batch_id=uuid4(), actor="alice", now=press.NOW)
+        drafts.put_campaign(acme, draft, launch_id=uuid4(), actor="alice", now=press.NOW)
 
     noted = AuditEntry.objects.filter(subject="campaign news").order_by("pk")
     assert list(noted.values_list("action", "actor")) == [

@@ -53,7 +53,7 @@ def test_a_planner_killed_in_each_chunk_plans_everybody_once(settings: Settings)
 
     for passes in (1, 1, 2, 2):
         assert planner(run_id, CRASH_AT=f"in_plan_chunk:{passes}") == -9
-        places.append(Run.objects.get(pk=run_id).cursor_place)
+        places.append(Run.objects.get(pk=run_id).cursor_address)
     assert planner(run_id) == 0
 
     run = Run.objects.get(pk=run_id)

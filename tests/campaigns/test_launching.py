@@ -91,19 +91,19 @@ def test_a_later_edit_does_not_change_what_was_launched(acme: int) -> None:
     assert queries.read_bodies(run.stream_id, [-1])[-1].subject == "News"
 
 
-def batch(acme: int, draft: Draft, batch_id: UUID) -> UUID:
-    put = drafts.put_campaign(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
-    return launching.launch_batch(put, batch_id=batch_id, actor="alice", now=press.NOW)
+def batch(acme: int, draft: Draft, launch_id: UUID) -> UUID:
+    put = drafts.put_campaign(acme, draft, launch_id=launch_id, actor="alice", now=press.NOW)
+    return launching.launch_once(put, launch_id=launch_id, actor="alice", now=press.NOW)
 
 
 def test_a_repeated_batch_is_the_same_run_and_changes_no_row(acme: int) -> None:
     press.people(acme, 20)
     draft = Draft("news", "News", press.WORDS)
-    batch_id = uuid4()
-    run = press.planned(batch(acme, draft, batch_id))
+    launch_id = uuid4()
+    run = press.planned(batch(acme, draft, launch_id))
     before = press.lines(run)
 
-    again = press.planned(batch(acme, draft, batch_id))
+    again = press.planned(batch(acme, draft, launch_id))
 
     assert again.pk == run.pk
     assert press.lines(run) == before
@@ -111,11 +111,11 @@ def test_a_repeated_batch_is_the_same_run_and_changes_no_row(acme: int) -> None:
 
 
 def test_a_batch_with_other_input_is_refused_and_the_campaign_stays_as_it_was(acme: int) -> None:
-    batch_id = uuid4()
-    batch(acme, Draft("news", "News", press.WORDS), batch_id)
+    launch_id = uuid4()
+    batch(acme, Draft("news", "News", press.WORDS), launch_id)
 
     with pytest.raises(BatchTakenError):
-        batch(acme, Draft("news", "News", press.WORDS, audience={"state": "OH"}), batch_id)
+        batch(acme, Draft("news", "News", press.WORDS, audience={"state": "OH"}), launch_id)
 
     [facts] = drafts.list_campaigns(acme)
     assert facts.audience == {}

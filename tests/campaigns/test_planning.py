@@ -170,7 +170,7 @@ def test_a_run_goes_on_after_the_chunk_that_was_committed(acme: int) -> None:
 
     run = press.planned(run_id)
 
-    assert middle.cursor_place != ""
+    assert middle.cursor_address != ""
     assert len(press.addresses(run)) == 35
     assert len(set(map(str.lower, press.addresses(run)))) == 35
     assert queries.read_books([run.stream_id])[run.stream_id].planned == 35

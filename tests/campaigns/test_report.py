@@ -1,6 +1,7 @@
 """The report of a run has one line for each mail, and its failures are told by cause."""
 
 import csv
+from collections.abc import Iterator
 from itertools import islice
 from uuid import uuid4
 
@@ -12,7 +13,7 @@ from postledger.campaigns.launching import CampaignUnknownError
 from postledger.campaigns.models import Run
 from postledger.deliveries import entries, ledger, reporting
 from postledger.deliveries.states import State
-from tests import cast
+from tests import cast, epochs
 from tests.campaigns import press
 from tests.contacts import people
 
@@ -125,6 +126,23 @@ def test_failures_are_grouped_by_cause_with_an_example_and_what_to_do(acme: int)
     assert len({failure.remedy for failure in failures}) == 3
     assert all(failure.remedy for failure in failures)
     assert all(failure.since.tzinfo for failure in failures)
+
+
+@pytest.mark.usefixtures("fence_stays_here")
+def test_mail_that_a_restore_put_in_doubt_is_among_the_failures(acme: int) -> None:
+    run = run_to(acme, 2)
+    epochs.fall()
+    while ledger.put_in_doubt(run.stream_id):
+        pass
+
+    [failure] = report.list_failures(acme, run.pk)
+
+    assert (failure.state, failure.code, failure.count) == (State.IN_DOUBT, "lost_time", 2)
+
+
+@pytest.fixture
+def fence_stays_here() -> Iterator[None]:
+    yield from epochs.kept()
 
 
 def test_what_was_retried_is_no_failure_any_more(acme: int) -> None:

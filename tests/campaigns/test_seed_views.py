@@ -68,19 +68,21 @@ def test_the_history_has_who_was_sent_to_and_nobody_else(acme: int) -> None:
     assert row["id"] == views.name(run.stream_id, 0)
     assert row["email"] == "R0@example.com"
     assert row["campaign_tag"] == "news-1"
-    assert row["send_batch_id"] == str(run.batch_id)
+    assert row["send_batch_id"] == str(run.launch_id)
     assert row["provider_message_id"] == "m0"
     assert row["sent_at"] >= run.planned_at
 
 
 def test_a_repeated_batch_adds_no_history_and_no_run(acme: int) -> None:
     press.people(acme, 2)
-    batch_id = uuid4()
+    launch_id = uuid4()
 
     def send() -> Run:
         draft = Draft("news-1", "News", press.WORDS)
-        campaign = drafts.put_campaign(acme, draft, batch_id=batch_id, actor="alice", now=press.NOW)
-        run_id = launching.launch_batch(campaign, batch_id=batch_id, actor="alice", now=press.NOW)
+        campaign = drafts.put_campaign(
+            acme, draft, launch_id=launch_id, actor="alice", now=press.NOW
+        )
+        run_id = launching.launch_once(campaign, launch_id=launch_id, actor="alice", now=press.NOW)
         return press.planned(run_id)
 
     run = send()
@@ -116,7 +118,7 @@ def test_a_run_is_told_with_its_article_as_it_was_launched(acme: int) -> None:
             "campaign_tag": "news-1",
             "article_key": "budget",
             "actor": "alice",
-            "send_batch_id": str(run.batch_id),
+            "send_batch_id": str(run.launch_id),
             "started_at": press.NOW,
         }
     ]

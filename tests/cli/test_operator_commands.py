@@ -170,8 +170,8 @@ def test_sending_again_is_refused_while_bytes_may_still_leave() -> None:
     stream_id = doubtful()
 
     assert refusal("resolve", name(stream_id), "--send-again") == (
-        "Nothing was changed: bytes of its doubtful try may still leave until NOW, so it is not"
-        f" sent again before that. See postledger why {name(stream_id)}."
+        "Nothing changed: its doubtful try may still arrive until NOW; send it again after that."
+        f" See postledger why {name(stream_id)}."
     )
     assert state(stream_id) is State.IN_DOUBT
     assert trail() == []
@@ -187,7 +187,7 @@ def test_a_mail_counted_as_not_sent_is_not_requeued_while_bytes_may_still_leave(
     stream_id = doubtful()
     run("resolve", name(stream_id), "--not-sent")
 
-    assert "may still leave until NOW" in refusal("requeue", name(stream_id))
+    assert "may still arrive until NOW" in refusal("requeue", name(stream_id))
 
     cast.pass_grace(stream_id)
     run("requeue", name(stream_id))
@@ -203,7 +203,7 @@ def test_a_repeated_click_changes_nothing(button: str) -> None:
 
     output = refusal("resolve", name(stream_id), button)
 
-    assert output.startswith("Nothing was changed: it is not in doubt now: it ")
+    assert output.startswith("Nothing changed: meanwhile it ")
     assert (state(stream_id), cast.batches(stream_id), events(stream_id), trail()) == before
 
 
@@ -212,7 +212,7 @@ def test_a_doubt_that_evidence_ended_is_left_as_evidence_says() -> None:
     ledger.record(stream_id, [Evidence(1, sent(0), "ses")])
 
     assert refusal("resolve", name(stream_id), "--not-sent").startswith(
-        "Nothing was changed: it is not in doubt now: it was accepted NOW. See postledger why"
+        "Nothing changed: meanwhile it was accepted at NOW. See postledger why"
     )
     assert state(stream_id) is State.ACCEPTED
 
@@ -249,7 +249,7 @@ def test_all_doubts_of_a_stream_are_ended_page_by_page() -> None:
     ]
     assert run("resolve", "--stream", str(stream_id), "--sent") == [
         "Campaign “News”: 0 in doubt.",
-        "Nothing was changed.",
+        "Nothing changed.",
     ]
 
 
@@ -266,10 +266,7 @@ def test_what_a_click_on_a_stream_leaves_alone_is_counted_with_its_reason() -> N
     assert "Decided 2 mails: each waits to be sent again" in out.getvalue()
     assert command_line.timeless(str(left.value)).splitlines() == [
         "Left 1 mails unchanged.",
-        (
-            "1: bytes of its doubtful try may still leave until NOW,"
-            " so it is not sent again before that."
-        ),
+        "1: its doubtful try may still arrive until NOW; send it again after that.",
     ]
     assert [state(stream_id, position).value for position in range(3)] == [
         "waiting",
@@ -307,7 +304,7 @@ def test_a_failure_is_requeued_once_and_noted() -> None:
         ),
     ]
     assert refusal("requeue", name(stream_id)).startswith(
-        "Nothing was changed: it is no failure now: it waits to be sent. See postledger why"
+        "Nothing changed: meanwhile it waits to be sent. See postledger why"
     )
     assert len(cast.batches(stream_id)) == 1
 

@@ -72,17 +72,17 @@ def _campaign() -> None:
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, lambda place: entries.accepted(place, message_id="c"))
     campaign = Campaign.objects.create(
-        workspace_id=sender.workspace_id, tag="may", name="May", sender=sender, material={}
+        workspace_id=sender.workspace_id, tag="may", name="May", sender=sender, content={}
     )
     Run.objects.create(
         workspace_id=sender.workspace_id,
         campaign=campaign,
-        batch_id=uuid4(),
+        launch_id=uuid4(),
         input_digest=b"",
         stream_id=stream_id,
         is_test=False,
         launched_at=datetime.now(UTC),
-        letters={},
+        letter_choice={},
         audience={},
         waves=[],
         actor="alice",

@@ -272,8 +272,8 @@ def test_a_doubt_says_which_try_since_when_and_who_can_end_it() -> None:
             " nobody knows whether the provider took try 1 and 3."
         ),
         (
-            "An event from the provider will end the doubt, or a person who counts it as sent,"
-            " counts it as not sent, or sends it again."
+            "Evidence of the provider ends the doubt, or a person: postledger resolve, with --sent,"
+            " --not-sent or --send-again."
         ),
     ]
 
@@ -355,7 +355,7 @@ def test_a_stream_tells_its_books_as_a_sum() -> None:
         "Campaign “News”, opened 2026-11-15 12:00:00 UTC.",
         "Planned 6 = 3 accepted + 1 in doubt + 2 waiting.",
         "No work is left.",
-        "1 delivery is in doubt: an event from the provider or a person's decision will end that.",
+        "1 delivery is in doubt: evidence of the provider or a person's decision ends that.",
     ]
 
 

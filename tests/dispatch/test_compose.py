@@ -13,7 +13,7 @@ from postledger.content.rendering import checks
 from postledger.deliveries.entries import AttemptOutcome, Batch, Body, Recipient, StreamKind, Window
 from postledger.deliveries.ledger import shared_position
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch.rounds import gates
+from postledger.dispatch.rounds import compose, gates
 from postledger.dispatch.rounds.compose import ComposedRound, Composer
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib.ids import DeliveryId
@@ -167,7 +167,7 @@ def test_bad_content_ends_the_mail_and_says_how_to_mend_it(
     [verdict] = composed.verdicts
     assert not composed.mails
     assert (verdict.position, verdict.outcome) == (0, AttemptOutcome.INVALID)
-    assert verdict.code == gates.INVALID_TEMPLATE
+    assert verdict.code == compose.INVALID_TEMPLATE
     assert remedy in (verdict.detail or "")
 
 
@@ -191,13 +191,13 @@ def test_what_would_smuggle_a_header_in_ends_the_mail(place: int, extra: dict[st
     composed = draft(recipients("alice@example.com"), {place: Body(**given)})  # type: ignore[arg-type]
 
     assert not composed.mails
-    assert [verdict.code for verdict in composed.verdicts] == [gates.INVALID_PAYLOAD]
+    assert [verdict.code for verdict in composed.verdicts] == [compose.INVALID_PAYLOAD]
 
 
 def test_a_mail_whose_content_is_not_there_ends() -> None:
     composed = draft(recipients("alice@example.com"), {})
 
-    assert [verdict.code for verdict in composed.verdicts] == [gates.OUTBOX_NOT_FOUND]
+    assert [verdict.code for verdict in composed.verdicts] == [compose.OUTBOX_NOT_FOUND]
 
 
 def test_bad_shared_content_ends_every_mail_with_the_same_words() -> None:

@@ -110,7 +110,10 @@ def test_what_waits_says_why_since_when_and_what_will_move_it(alice: Caller) -> 
     held = steer(alice, run_id, "pause")
 
     assert (wait["reason"], wait["mails"]) == ("scheduled", 2)
-    assert (wait["why"], wait["moved_by"]) == ("it is planned for later", "its time comes")
+    assert (wait["why"], wait["moved_by"]) == (
+        "it is scheduled for later",
+        "it is sent at that time",
+    )
     assert wait["next_due_at"].startswith(f"{later:%Y-%m-%dT%H:%M:%S}")
     assert wait["since"] < wait["next_due_at"]
     hold = held["hold"]

@@ -53,8 +53,8 @@ def test_a_mail_that_waits_says_why_since_when_and_what_will_move_it(alice: Call
     assert datetime.fromisoformat(waiting.pop("until")) == later
     assert waiting == {
         "reason": "scheduled",
-        "why": "it is planned for later",
-        "moved_by": "its time comes",
+        "why": "it is scheduled for later",
+        "moved_by": "it is sent at that time",
     }
     assert [event["type"] for event in seen["timeline"]] == ["RECEIVED"]
 

@@ -48,10 +48,10 @@ def main() -> None:
 
 def _prove(address: str, folder: Path, options: argparse.Namespace) -> None:
     workspace_id = _prepared(folder, options.size)
-    run_id, batch_id = _launched(workspace_id)
+    run_id, launch_id = _launched(workspace_id)
     kills = _planned_under_kills(run_id, options.planning_kills)
     stream_id = _audience_is_exact(workspace_id, run_id, kills)
-    _replayed(workspace_id, run_id, batch_id, stream_id)
+    _replayed(workspace_id, run_id, launch_id, stream_id)
     _sent_under_kills(address, folder, stream_id, options.sending_kills)
     _progress_is_quick(workspace_id, run_id, options.ledger)
 
@@ -82,11 +82,11 @@ def _prepared(folder: Path, size: int) -> int:
 
 
 def _launched(workspace_id: int) -> tuple[UUID, UUID]:
-    batch_id = uuid4()
-    return _send(workspace_id, batch_id), batch_id
+    launch_id = uuid4()
+    return _send(workspace_id, launch_id), launch_id
 
 
-def _send(workspace_id: int, batch_id: UUID) -> UUID:
+def _send(workspace_id: int, launch_id: UUID) -> UUID:
     from postledger.campaigns import drafts, launching
     from postledger.campaigns.drafts import Draft
     from postledger.content.rendering.source import Format
@@ -94,8 +94,8 @@ def _send(workspace_id: int, batch_id: UUID) -> UUID:
 
     now = datetime.now(UTC)
     draft = Draft("news", "News", InlineSource("News", "Hello, {{ name }}.", Format.MARKDOWN))
-    put = drafts.put_campaign(workspace_id, draft, batch_id=batch_id, actor="proof", now=now)
-    return launching.launch_batch(put, batch_id=batch_id, actor="proof", now=now)
+    put = drafts.put_campaign(workspace_id, draft, launch_id=launch_id, actor="proof", now=now)
+    return launching.launch_once(put, launch_id=launch_id, actor="proof", now=now)
 
 
 def _planned_under_kills(run_id: UUID, kills: int) -> int:
@@ -105,15 +105,15 @@ def _planned_under_kills(run_id: UUID, kills: int) -> int:
     chance, places = random.Random(), set()
     for number in range(kills):
         planner = _planner(run_id)
-        before = Run.objects.values_list("cursor_place", flat=True).get(pk=run_id)
+        before = Run.objects.values_list("cursor_address", flat=True).get(pk=run_id)
         while planner.poll() is None and number:
-            if Run.objects.values_list("cursor_place", flat=True).get(pk=run_id) != before:
+            if Run.objects.values_list("cursor_address", flat=True).get(pk=run_id) != before:
                 break
             time.sleep(0.005)
         time.sleep(chance.uniform(0, 0.4))
         planner.kill()
         planner.wait()
-        places.add(Run.objects.values_list("cursor_place", flat=True).get(pk=run_id))
+        places.add(Run.objects.values_list("cursor_address", flat=True).get(pk=run_id))
     started = time.perf_counter()
     assert _planner(run_id).wait() == 0
     say(
@@ -158,7 +158,7 @@ def _audience_is_exact(workspace_id: int, run_id: UUID, kills: int) -> int:
     return run.stream_id
 
 
-def _replayed(workspace_id: int, run_id: UUID, batch_id: UUID, stream_id: int) -> None:
+def _replayed(workspace_id: int, run_id: UUID, launch_id: UUID, stream_id: int) -> None:
     from django.db import connection
 
     from postledger.campaigns import planning
@@ -173,7 +173,7 @@ def _replayed(workspace_id: int, run_id: UUID, batch_id: UUID, stream_id: int) -
             return cursor.fetchall()
 
     before = rows()
-    assert _send(workspace_id, batch_id) == run_id
+    assert _send(workspace_id, launch_id) == run_id
     planning.plan_run(run_id)
     assert rows() == before
     say("the batch id was sent again: the same run, and no row was written")

@@ -112,7 +112,7 @@ def put_campaign(  # noqa: PLR0913  the parts of a batch, each by its name
     workspace_id: int,
     draft: Draft,
     *,
-    batch_id: UUID,
+    launch_id: UUID,
     actor: str,
     now: datetime,
     is_sandboxed: bool = False,
@@ -125,14 +125,14 @@ def put_campaign(  # noqa: PLR0913  the parts of a batch, each by its name
     later run may have changed the row, and what the draft names may be gone.
     """
     _check_tag(draft.tag)
-    repeated = _find_repeated(workspace_id, draft, batch_id, is_sandboxed=is_sandboxed)
+    repeated = _find_repeated(workspace_id, draft, launch_id, is_sandboxed=is_sandboxed)
     if repeated is not None:
         return repeated
     columns = _columns(workspace_id, _with_oldest_sender(workspace_id, draft), now)
     with transaction.atomic():
         campaign = _lock_or_insert(workspace_id, columns, actor)
         # A concurrent request with this batch id may have been quicker.
-        repeated = _find_repeated(workspace_id, draft, batch_id, is_sandboxed=is_sandboxed)
+        repeated = _find_repeated(workspace_id, draft, launch_id, is_sandboxed=is_sandboxed)
         if repeated is not None:
             return repeated
         if draft.sender is None:
@@ -144,11 +144,11 @@ def put_campaign(  # noqa: PLR0913  the parts of a batch, each by its name
 
 
 def _find_repeated(
-    workspace_id: int, draft: Draft, batch_id: UUID, *, is_sandboxed: bool
+    workspace_id: int, draft: Draft, launch_id: UUID, *, is_sandboxed: bool
 ) -> Campaign | None:
     """The draft as a campaign if it has the run; refuses other input under its batch id."""
     with_tag = Run.objects.filter(campaign__workspace_id=workspace_id, campaign__tag=draft.tag)
-    run = with_tag.filter(batch_id=batch_id).first()
+    run = with_tag.filter(launch_id=launch_id).first()
     if run is None:
         return None
     campaign = Campaign(pk=run.campaign_id, workspace_id=workspace_id, **_stored(draft))
@@ -157,7 +157,7 @@ def _find_repeated(
         campaign.sender_id = stream.sender_id  # the one that was chosen the first time
     else:
         campaign.sender_id = accounts.select_sender(workspace_id, address=draft.sender).id
-    launching.find_batch(campaign, batch_id, is_sandboxed=is_sandboxed)
+    launching.find_launch(campaign, launch_id, is_sandboxed=is_sandboxed)
     return campaign
 
 
@@ -216,7 +216,7 @@ def _stored(draft: Draft) -> dict[str, Any]:
         "name": draft.name,
         "list_key": draft.list_key or "",
         "audience": dict(draft.audience or {}),
-        "material": content_source.to_json(draft.content),
+        "content": content_source.to_json(draft.content),
         "timing": send_times.to_json(draft.timing),
     }
 
@@ -242,7 +242,7 @@ def _facts(campaign: Campaign) -> CampaignFacts:
         id=campaign.pk,
         tag=campaign.tag,
         name=campaign.name,
-        content=content_source.from_json(campaign.material),
+        content=content_source.from_json(campaign.content),
         sender=campaign.sender.address,
         list_key=campaign.list_key or None,
         audience=campaign.audience,

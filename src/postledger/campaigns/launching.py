@@ -68,7 +68,7 @@ class Launch:
 
     actor: str
     now: datetime
-    batch_id: UUID
+    launch_id: UUID
     is_first: bool = False  # refused if the campaign was launched before
     test_addresses: tuple[str, ...] | None = None  # None: to the audience
     is_sandboxed: bool = False  # asked for with a test key: nobody gets it
@@ -91,7 +91,7 @@ def find_run(workspace_id: int, run_id: UUID) -> Run:
 def digest(campaign: Campaign, *, is_sandboxed: bool = False) -> bytes:
     """Equal for launches that would send the same content to the same recipients."""
     launched: Mapping[str, Any] = {
-        "material": campaign.material,
+        "content": campaign.content,
         "audience": campaign.audience,
         "list": campaign.list_key,
         "sender": campaign.sender_id,
@@ -109,16 +109,16 @@ def launch_campaign(
     return start_run(workspace_id, campaign_id, launch)
 
 
-def launch_batch(
-    campaign: Campaign, *, batch_id: UUID, actor: str, now: datetime, is_sandboxed: bool = False
+def launch_once(
+    campaign: Campaign, *, launch_id: UUID, actor: str, now: datetime, is_sandboxed: bool = False
 ) -> UUID:
-    """Launches a campaign under the caller's batch id. Idempotent: a repeat returns the same run,
-    even if the content has changed.
+    """Launches a campaign under the caller's id. Idempotent: a repeat returns the same run, even if
+    the template behind it has changed.
     """
-    run_id = find_batch(campaign, batch_id, is_sandboxed=is_sandboxed)
+    run_id = find_launch(campaign, launch_id, is_sandboxed=is_sandboxed)
     if run_id is not None:
         return run_id
-    launch = Launch(actor, now, batch_id, is_sandboxed=is_sandboxed, as_of=campaign.updated_at)
+    launch = Launch(actor, now, launch_id, is_sandboxed=is_sandboxed, as_of=campaign.updated_at)
     return start_run(campaign.workspace_id, campaign.pk, launch)
 
 
@@ -158,7 +158,7 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
         raise CampaignUnknownError("Campaign not found.")
     # Before the transaction: a page is read over the network.
     content = launch.snapshot or snapshot.take_snapshot(
-        workspace_id, content_source.from_json(campaign.material), now=launch.now
+        workspace_id, content_source.from_json(campaign.content), now=launch.now
     )
     with transaction.atomic():
         # A concurrent launch waits here, and sees the run of this one.
@@ -167,7 +167,7 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
             raise CampaignChangedError(
                 "The campaign was changed at the same time. Look at it, and try again."
             )
-        run_id = find_batch(campaign, launch.batch_id, is_sandboxed=launch.is_sandboxed)
+        run_id = find_launch(campaign, launch.launch_id, is_sandboxed=launch.is_sandboxed)
         if run_id is not None:
             return run_id
         if launch.is_first and Run.objects.filter(campaign=campaign, is_test=False).exists():
@@ -182,9 +182,9 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
         return _create_run(campaign, launch, content)
 
 
-def find_batch(campaign: Campaign, batch_id: UUID, *, is_sandboxed: bool = False) -> UUID | None:
+def find_launch(campaign: Campaign, launch_id: UUID, *, is_sandboxed: bool = False) -> UUID | None:
     """The campaign's run with this batch id; refuses the batch id of a launch with other input."""
-    run = Run.objects.filter(campaign_id=campaign.pk, batch_id=batch_id).first()
+    run = Run.objects.filter(campaign_id=campaign.pk, launch_id=launch_id).first()
     if run is None:
         return None
     if bytes(run.input_digest) != digest(campaign, is_sandboxed=is_sandboxed):
@@ -198,7 +198,7 @@ def find_batch(campaign: Campaign, batch_id: UUID, *, is_sandboxed: bool = False
 def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
     """Stores a run in the caller's transaction; the mails of a test are planned at once."""
     workspace_id = campaign.workspace_id
-    recipients = _freeze_recipients(campaign, launch)
+    recipients = _copy_audience(campaign, launch)
     stream_id = ledger.open_stream(
         workspace_id,
         sender_id=campaign.sender_id,
@@ -206,19 +206,19 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
         title=f"{campaign.name}, test" if launch.is_test else campaign.name,
         is_test=launch.is_sandboxed,
     )
-    is_article = campaign.material["kind"] == "article"
+    is_article = campaign.content["kind"] == "article"
     run = Run.objects.create(
         workspace_id=workspace_id,
         campaign=campaign,
-        batch_id=launch.batch_id,
+        launch_id=launch.launch_id,
         input_digest=digest(campaign, is_sandboxed=launch.is_sandboxed),
         root_id=launch.root_id,
         stream_id=stream_id,
         is_test=launch.is_test,
         actor=launch.actor,
         launched_at=launch.now,
-        article_key=campaign.material["key"] if is_article else "",
-        letters=snapshot.to_json(content.choice),
+        article_key=campaign.content["key"] if is_article else "",
+        letter_choice=snapshot.to_json(content.choice),
         waves=_split_waves(campaign, launch),
         **recipients,
     )
@@ -239,8 +239,11 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
     return run.pk
 
 
-def _freeze_recipients(campaign: Campaign, launch: Launch) -> dict[str, Any]:
+def _copy_audience(campaign: Campaign, launch: Launch) -> dict[str, Any]:
     """The columns of a run that say whom it is for; refuses a filter that cannot be read.
+
+    It is a rule, not a list of contacts: contacts created after the run's `frozen_at` (now, by the
+    database's clock) are excluded, and everything else about a contact is read at planning.
 
     The remaining recipients are those of the first run, whatever the campaign says now: contacts
     that came later are not among them, and relative days are counted from its launch.
@@ -248,8 +251,8 @@ def _freeze_recipients(campaign: Campaign, launch: Launch) -> dict[str, Any]:
     columns: dict[str, Any] = {"list_key": campaign.list_key, "audience": campaign.audience}
     if launch.root_id is not None:
         root = Run.objects.get(pk=launch.root_id)
-        audience = _fix_days(root.audience, now=root.launched_at)
-        columns = {"list_key": root.list_key, "audience": audience, "frozen_at": root.frozen_at}
+        fixed_filter = _fix_days(root.audience, now=root.launched_at)
+        columns = {"list_key": root.list_key, "audience": fixed_filter, "frozen_at": root.frozen_at}
     parsing.parse(columns["audience"], now=launch.now)
     if columns["list_key"]:
         lists.get_active_id(campaign.workspace_id, columns["list_key"])

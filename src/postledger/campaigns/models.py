@@ -18,7 +18,7 @@ class Campaign(models.Model):
     sender = models.ForeignKey(Sender, on_delete=models.PROTECT, db_index=False)
     list_key = models.TextField(db_default="")  # empty: all that the workspace sends
     audience = models.JSONField(db_default={})  # a filter for contacts.filters.parsing
-    material = models.JSONField()  # see mailing.content_source
+    content = models.JSONField()  # see mailing.content_source
     timing = models.JSONField(db_default={})  # see mailing.send_times
     created_by = models.TextField()
     created_at = models.DateTimeField(db_default=Now())
@@ -44,7 +44,7 @@ class Run(models.Model):
     id = models.UUIDField(primary_key=True, db_default=RandomUUID())
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, db_index=False)
-    batch_id = models.UUIDField()  # the caller's name for this launch: a repeat is the same run
+    launch_id = models.UUIDField()  # the caller's name for this launch: a repeat is the same run
     input_digest = models.BinaryField()
     # The first run of a lineage: each recipient gets mail of one of its runs only.
     root = models.ForeignKey("self", on_delete=models.PROTECT, null=True, db_index=False)
@@ -58,11 +58,11 @@ class Run(models.Model):
     frozen_at = models.DateTimeField(db_default=Now())
     list_key = models.TextField()
     audience = models.JSONField()
-    letters = models.JSONField()  # how a recipient's letter is chosen, see mailing.snapshot
+    letter_choice = models.JSONField()  # how a recipient's letter is chosen: mailing.snapshot
     waves = models.JSONField()
     # Where planning resumes: the wave, and the last address in it.
     cursor_wave = models.IntegerField(db_default=0)
-    cursor_place = models.TextField(db_default="", db_collation="C")
+    cursor_address = models.TextField(db_default="", db_collation="C")
     excluded = models.JSONField(db_default={})  # counts of contacts without mail, by cause
     trouble = models.TextField(db_default="")  # why planning stopped
     trouble_since = models.DateTimeField(null=True)
@@ -74,7 +74,7 @@ class Run(models.Model):
     class Meta:
         constraints = (
             # Serves the lookup of a repeated launch.
-            models.UniqueConstraint(fields=["campaign", "batch_id"], name="campaigns_run_once"),
+            models.UniqueConstraint(fields=["campaign", "launch_id"], name="campaigns_run_once"),
             # Serves the lookup by stream.
             models.UniqueConstraint(fields=["stream_id"], name="campaigns_run_of_stream"),
             models.CheckConstraint(

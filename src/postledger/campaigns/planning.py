@@ -120,7 +120,7 @@ def _plan_chunk(run: Run, size: int) -> None:
     is_wave_over = planned.given < size
     Run.objects.filter(pk=run.pk).update(
         cursor_wave=run.cursor_wave + is_wave_over,
-        cursor_place="" if is_wave_over else planned.last_key,
+        cursor_address="" if is_wave_over else planned.last_key,
         excluded=dict(Counter(run.excluded) + Counter(excluded)),
         trouble="",
         trouble_since=None,
@@ -128,7 +128,7 @@ def _plan_chunk(run: Run, size: int) -> None:
 
 
 def _select_chunk(run: Run, wave: Wave, size: int) -> Chunk:
-    choice = snapshot.from_json(run.letters)
+    choice = snapshot.from_json(run.letter_choice)
     frozen = FrozenAudience(
         parsing.parse(run.audience, now=run.launched_at),
         run.list_key or None,
@@ -140,7 +140,9 @@ def _select_chunk(run: Run, wave: Wave, size: int) -> Chunk:
     )
     now = run.launched_at
     return Chunk(
-        people=audience.compile_chunk(run.workspace_id, frozen, after=run.cursor_place, limit=size),
+        people=audience.compile_chunk(
+            run.workspace_id, frozen, after=run.cursor_address, limit=size
+        ),
         choice=choice,
         places=snapshot.list_places(choice, now=now) if isinstance(choice, ByPlaces) else (),
         stream_id=run.stream_id,

@@ -31,8 +31,7 @@ def check_lineage(run: Run) -> None:
     _check_months(streams)
     if _list_previous(run).filter(planned_at=None).exists():
         raise PreviousRunBusyError(
-            "The remaining recipients are known when the previous run is planned."
-            " This run continues automatically then."
+            "This run waits until the previous run is planned, and then continues automatically."
         )
     if lineage.is_draining(streams):
         raise PreviousRunBusyError(

@@ -64,7 +64,7 @@ class Progress:
     run_id: UUID
     number: int  # rises from run to run
     campaign_id: int
-    batch_id: UUID
+    launch_id: UUID
     state: RunState
     is_test: bool
     actor: str
@@ -120,7 +120,7 @@ def _read_progress(run: Run, now: datetime) -> Progress:
         run_id=run.pk,
         number=run.stream_id,
         campaign_id=run.campaign_id,
-        batch_id=run.batch_id,
+        launch_id=run.launch_id,
         state=state,
         is_test=run.is_test,
         actor=run.actor,

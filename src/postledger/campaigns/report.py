@@ -67,7 +67,7 @@ _REFUSED = (
     " cause; do not retry addresses that do not exist."
 )
 _DOUBT = (
-    "These were handed over, and it is unknown whether the provider accepted them. Look at the"
+    "It is unknown whether the provider accepted these. Look at the"
     " provider's own log, then decide with postledger resolve."
 )
 _NOT_SENT = "These were in doubt and were counted as not sent. Retry this cause to send them again."
@@ -78,6 +78,7 @@ _REMEDIES = {
     " that the example names, then retry this cause.",
     AttemptOutcome.IN_DOUBT: _NOT_SENT,
     AttemptOutcome.LEASE_LOST: _NOT_SENT,
+    AttemptOutcome.LOST_TIME: _NOT_SENT,
     AttemptOutcome.POISON: "Workers crashed on these. Find the reason in their logs before"
     " a retry.",
 }

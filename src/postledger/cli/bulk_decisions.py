@@ -95,7 +95,7 @@ def _decide_one(decision: BulkDecision, selection: Selection, id_: str) -> Itera
             yield f"Done: it {decision.effect}."
             return
     [reason] = _list_reasons(decision, stream, [delivery.position])
-    raise CommandError(f"Nothing was changed: {reason}. See postledger why {name}.")
+    raise CommandError(f"Nothing changed: {reason}. See postledger why {name}.")
 
 
 def _decide_stream(
@@ -114,7 +114,7 @@ def _decide_stream(
         remaining = {mail.position for mail in mails}.difference(applied)
         reasons.update(_list_reasons(decision, stream, sorted(remaining)))
         done, last = done + len(applied), mails[-1].position
-    yield f"Decided {done} mails: each {decision.effect}." if done else "Nothing was changed."
+    yield f"Decided {done} mails: each {decision.effect}." if done else "Nothing changed."
     if reasons:
         raise CommandError("\n".join(_describe_unchanged(reasons)))
 

@@ -126,11 +126,11 @@ class FrozenAudience:
 # contacts_contact_once lies in this order and has each address once, whatever its capitals. The
 # look-ups stay look-ups (OFFSET 0), and are made for the rows of one chunk only.
 _CHUNK: LiteralString = """
-SELECT contact.id AS contact_id, contact.address, contact.place, contact.former_addresses,
+SELECT contact.id AS contact_id, contact.address, contact.address_key, contact.former_addresses,
        contact.name, contact.from_name, coalesce({locale}, '') AS locale, contact.attributes,
        contact.ocd_ids, {kept_back} AS kept_back
 FROM (
-    SELECT contact.id, contact.address, lower(contact.address) COLLATE "C" AS place,
+    SELECT contact.id, contact.address, lower(contact.address) COLLATE "C" AS address_key,
            contact.former_addresses, contact.name, contact.from_name, contact.locale,
            contact.attributes, contact.ocd_ids, contact.state, contact.is_unconfirmed
     FROM contacts_contact AS contact
@@ -141,7 +141,7 @@ FROM (
     LIMIT %(limit)s::bigint
 ) AS contact
 {subscription}
-ORDER BY contact.place
+ORDER BY contact.address_key
 """
 
 _SUBSCRIPTION: LiteralString = """

@@ -37,6 +37,18 @@ class AttemptOutcome(StrEnum):
     POISON = "poison"  # workers died of it, repeatedly
 
 
+# Outcomes that are themselves about doubt.
+DOUBTFUL = frozenset({AttemptOutcome.IN_DOUBT, AttemptOutcome.LEASE_LOST, AttemptOutcome.LOST_TIME})
+# The outcomes of which a failed delivery had at least one: a failure may have been a doubt that a
+# person or evidence ended.
+LEADS_TO_FAILURE = DOUBTFUL | {
+    AttemptOutcome.REFUSED,
+    AttemptOutcome.TRY_LATER,
+    AttemptOutcome.INVALID,
+    AttemptOutcome.POISON,
+}
+
+
 class Decision(StrEnum):
     """The three buttons of a doubt."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import assert_never
 
-from postledger.deliveries.entries import AttemptOutcome, Hold
+from postledger.deliveries.entries import DOUBTFUL, AttemptOutcome, Hold
 from postledger.deliveries.queries import (
     AttemptFacts,
     Books,
@@ -22,7 +22,7 @@ _OUTCOMES: dict[AttemptOutcome, str] = {
     AttemptOutcome.ACCEPTED: "the provider took it",
     AttemptOutcome.REFUSED: "the provider refused it for good",
     AttemptOutcome.TRY_LATER: "the provider asked to try later",
-    AttemptOutcome.THROTTLED: "the provider said it was too fast; not counted",
+    AttemptOutcome.THROTTLED: "the provider limited our rate; not counted",
     AttemptOutcome.SENDER_BLOCKED: "the provider refused the sender, not the mail; not counted",
     AttemptOutcome.NOT_SENT: "it was not handed over; not counted",
     AttemptOutcome.IN_DOUBT: "the connection broke after hand-over",
@@ -34,11 +34,6 @@ _OUTCOMES: dict[AttemptOutcome, str] = {
     AttemptOutcome.EXPIRED: "its time to live had ended",
     AttemptOutcome.POISON: "workers died of it again and again; it was given up",
 }
-
-# Outcomes that are about doubt themselves; any other one that leaves a doubt leaves an older one.
-_DOUBTFUL = frozenset(
-    {AttemptOutcome.IN_DOUBT, AttemptOutcome.LEASE_LOST, AttemptOutcome.LOST_TIME}
-)
 
 _EVENTS: dict[str, str] = {
     "proved_accepted": "evidence came that the provider took it ({actor})",
@@ -109,7 +104,7 @@ def _details(fact: AttemptFacts) -> str:
 
 def _consequence(fact: AttemptFacts) -> str:
     """What an outcome led to, where that does not follow from the outcome."""
-    if fact.state is State.IN_DOUBT and fact.outcome not in _DOUBTFUL:
+    if fact.state is State.IN_DOUBT and fact.outcome not in DOUBTFUL:  # then it is an older doubt
         return "; an earlier try is in doubt, so it stays in doubt"
     if fact.state is State.FAILED and fact.outcome is AttemptOutcome.TRY_LATER:
         return "; that was the last attempt"
@@ -127,7 +122,7 @@ def _present(facts: DeliveryFacts, stream: StreamFacts, now: datetime) -> Iterat
     else:
         message_id = f" as {facts.message_id}" if facts.message_id else ""
         code = f" ({facts.code})" if facts.code else ""
-        when = f" {format_time(facts.settled_at)}" if facts.settled_at else ""
+        when = f" at {format_time(facts.settled_at)}" if facts.settled_at else ""
         after = _count(facts.attempts, "attempt")
         yield f"It {_STATES[facts.state]}{message_id}{code}{when}, after {after}."
 
@@ -137,8 +132,8 @@ def _in_doubt(facts: DeliveryFacts, now: datetime) -> Iterator[str]:
     tries = _join(facts.doubts)
     yield f"It has been in doubt{since}: nobody knows whether the provider took try {tries}."
     yield (
-        "An event from the provider will end the doubt, or a person who counts it as sent,"
-        " counts it as not sent, or sends it again."
+        "Evidence of the provider ends the doubt, or a person: postledger resolve, with --sent,"
+        " --not-sent or --send-again."
     )
     if facts.resend_after and facts.resend_after > now:
         yield (
@@ -221,7 +216,7 @@ def _doubts(count: int) -> Iterator[str]:
         verb = "is" if count == 1 else "are"
         yield (
             f"{_count(count, 'delivery', 'deliveries')} {verb} in doubt:"
-            " an event from the provider or a person's decision will end that."
+            " evidence of the provider or a person's decision ends that."
         )
 
 
@@ -230,9 +225,8 @@ def explain_unchanged(
 ) -> str:
     """Why a decision about a delivery in `before` did not apply, as part of a sentence."""
     if delivery.state is not before:
-        when = f" {format_time(delivery.settled_at)}" if delivery.settled_at else ""
-        is_not = "it is not in doubt now" if before is State.IN_DOUBT else "it is no failure now"
-        return f"{is_not}: it {_STATES[delivery.state]}{when}"
+        when = f" at {format_time(delivery.settled_at)}" if delivery.settled_at else ""
+        return f"meanwhile it {_STATES[delivery.state]}{when}"
     if makes_wait and stream.cancelled_at:
         return (
             f"its stream was cancelled {format_time(stream.cancelled_at)} by"
@@ -240,8 +234,8 @@ def explain_unchanged(
         )
     if makes_wait and delivery.is_leaving and delivery.resend_after:
         return (
-            f"bytes of its doubtful try may still leave until {format_time(delivery.resend_after)},"
-            " so it is not sent again before that"
+            f"its doubtful try may still arrive until {format_time(delivery.resend_after)};"
+            " send it again after that"
         )
     if makes_wait and delivery.is_covered:
         return "mails beside it are with the provider just now; try again in some minutes"

@@ -19,8 +19,8 @@ EXISTS (
 """
 
 # Whether a contact has mail of these streams under an address that it had before: it was accepted,
-# or may have been, or is about to be handed over. Mail that failed there, as all that was not
-# handed over before the contact moved does, keeps nobody from the mail to the new address.
+# or may have been, or is about to be handed over. Mail to the old address fails if it was not
+# handed over before the move, and failed mail does not exclude the new address.
 # By the same unique key, for the few contacts that ever moved; the address may be somebody else's
 # by now, so the delivery's contact is compared.
 MAILED_BEFORE_MOVING: LiteralString = """

@@ -10,7 +10,7 @@ class Reason(StrEnum):
     READY = "ready"  # due: the next free worker takes it
     SCHEDULED = "scheduled"  # planned for a later moment
     RETRY = "retry"  # the provider said not now; the retry policy set the time
-    THROTTLED = "throttled"  # the provider said too fast
+    THROTTLED = "throttled"  # the provider limits our rate
     NOT_SENT = "not_sent"  # armed, but the call was not started in time
     HANDED_BACK = "handed_back"  # a stopping worker gave it back
     LEASE_LOST = "lease_lost"  # its worker died or lost touch
@@ -40,10 +40,10 @@ class Explanation:
 
 EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.READY: Explanation("it is due", "the next free worker takes it"),
-    Reason.SCHEDULED: Explanation("it is planned for later", "its time comes"),
+    Reason.SCHEDULED: Explanation("it is scheduled for later", "it is sent at that time"),
     Reason.RETRY: Explanation("the provider asked to try later", "the next attempt is made"),
-    Reason.THROTTLED: Explanation("the provider said it was too fast", "it goes again, slower"),
-    Reason.NOT_SENT: Explanation("its call was not started in time", "it goes again"),
+    Reason.THROTTLED: Explanation("the provider limits our rate", "it is tried again"),
+    Reason.NOT_SENT: Explanation("its call was not started in time", "it is tried again"),
     Reason.HANDED_BACK: Explanation("its worker stopped and gave it back", "a worker takes it"),
     Reason.LEASE_LOST: Explanation("its worker was lost", "another worker takes it"),
     Reason.REQUEUED: Explanation("a person requeued it", "the next free worker takes it"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import LiteralString
 
-from postledger.deliveries.entries import AttemptOutcome
+from postledger.deliveries.entries import LEADS_TO_FAILURE, AttemptOutcome
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 
@@ -88,15 +88,6 @@ class FailureCause:
     example: str  # the detail of the first of them that has one
 
 
-_TROUBLED = (
-    *(
-        AttemptOutcome.REFUSED,
-        AttemptOutcome.TRY_LATER,
-        AttemptOutcome.INVALID,
-        AttemptOutcome.POISON,
-    ),
-    *(AttemptOutcome.IN_DOUBT, AttemptOutcome.LEASE_LOST),
-)
 # By attempts, as in `undecided`: a million good results cost nothing here.
 _CAUSES: LiteralString = """
 SELECT d.state, last.outcome, coalesce(d.code, upper(last.outcome)) AS cause, count(*),
@@ -116,7 +107,7 @@ ORDER BY count(*) DESC, cause
 
 def count_causes(stream_id: int) -> list[FailureCause]:
     """Why mails of a stream failed or are in doubt, the most frequent cause first."""
-    outcomes = sql.Texts(outcome.value for outcome in _TROUBLED)
+    outcomes = sql.Texts(outcome.value for outcome in LEADS_TO_FAILURE)
     rows = sql.rows(_CAUSES, {"stream": stream_id, "outcomes": outcomes})
     return [FailureCause(State(row[0]), AttemptOutcome(row[1]), *row[2:]) for row in rows]
 

@@ -9,23 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
 
-from postledger.deliveries.entries import AttemptOutcome
+from postledger.deliveries.entries import DOUBTFUL, LEADS_TO_FAILURE, AttemptOutcome
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 
-# The outcomes of which a mail in one of these states had at least one. A failure may have been a
-# doubt that a person or evidence ended.
-_DOUBTFUL = (AttemptOutcome.IN_DOUBT, AttemptOutcome.LEASE_LOST, AttemptOutcome.LOST_TIME)
-_TRIED: dict[State, Sequence[AttemptOutcome]] = {
-    State.IN_DOUBT: _DOUBTFUL,
-    State.FAILED: (
-        AttemptOutcome.REFUSED,
-        AttemptOutcome.TRY_LATER,
-        AttemptOutcome.INVALID,
-        AttemptOutcome.POISON,
-        *_DOUBTFUL,
-    ),
-}
+_TRIED = {State.IN_DOUBT: DOUBTFUL, State.FAILED: LEADS_TO_FAILURE}
 
 # One statement, one snapshot: a counter on its way from batch to delta to stream counts once.
 _STREAMS: LiteralString = """

@@ -65,6 +65,7 @@ class StreamWorker:
 
     async def _serve_suspect(self, sender: Mailbox, opened: OpenProvider) -> None:
         """Claims one suspect, and composes nothing else in this process until it is armed."""
+        # The round leaves this stack once the batch is armed; without a claim it ends here.
         async with AsyncExitStack() as alone:
             await alone.enter_async_context(self.context.compose_lock.alone())
             claim = await self.context.db.run(

@@ -56,11 +56,11 @@ def list_variants(chunk: Chunk) -> set[str]:
 # One row for each contact, keyed by the address. A variant that appeared after list_variants has no
 # letter yet: planning must start again.
 _LINES = pg.SQL("""
-SELECT recipient.address, recipient.place AS dedupe_key, recipient.contact_id,
+SELECT recipient.address, recipient.address_key AS dedupe_key, recipient.contact_id,
        {variables} AS variables,
        {letter} AS letter, coalesce(recipient.kept_back, {tried}, {moved}, {unserved}) AS kept_back
 FROM ({people}) AS recipient {served}
-ORDER BY recipient.place
+ORDER BY recipient.address_key
 """)
 UNKNOWN_VARIANT = "unknown_variant"
 # By the digest of stream_letters.digest_variant: a variant may be too long for an index.
@@ -124,7 +124,7 @@ def _variant_sql(choice: LetterChoice) -> Composable:
     return pg.SQL("recipient.locale" if isinstance(choice, ByLocale) else _PLACES)
 
 
-_TRIED = pg.SQL(lineages.TRIED).format(address=pg.SQL("recipient.place"))
+_TRIED = pg.SQL(lineages.TRIED).format(address=pg.SQL("recipient.address_key"))
 _MOVED = pg.SQL(lineages.MAILED_BEFORE_MOVING).format(
     former=pg.SQL("recipient.former_addresses"), contact=pg.SQL("recipient.contact_id")
 )

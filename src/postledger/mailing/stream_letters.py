@@ -44,7 +44,10 @@ class LetterStream:
 
 
 def add_letter(stream: LetterStream, number: int, script: Script) -> None:
-    """Without a list, its recipients unsubscribe from everything that the workspace sends."""
+    """Stores a letter under its number in the stream.
+
+    Without a list, its recipients unsubscribe from everything that the workspace sends.
+    """
     body = Body(
         subject=script.subject,
         letter=letters.keep(stream.workspace_id, script),

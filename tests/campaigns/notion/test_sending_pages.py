@@ -318,7 +318,7 @@ def test_a_page_never_goes_to_the_list_that_another_request_named(
         if is_put and not connection.in_atomic_block and "other" not in seen:
             seen.append("other")
             drafts.put_campaign(
-                alice.workspace_id, other, batch_id=uuid4(), actor="bob", now=datetime.now(UTC)
+                alice.workspace_id, other, launch_id=uuid4(), actor="bob", now=datetime.now(UTC)
             )
         return execute(sql, *given)
 

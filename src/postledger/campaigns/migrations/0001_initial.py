@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
                 ("name", models.TextField()),
                 ("list_key", models.TextField(db_default="")),
                 ("audience", models.JSONField(db_default={})),
-                ("material", models.JSONField()),
+                ("content", models.JSONField()),
                 ("timing", models.JSONField(db_default={})),
                 ("created_by", models.TextField()),
                 (
@@ -125,7 +125,7 @@ class Migration(migrations.Migration):
                         serialize=False,
                     ),
                 ),
-                ("batch_id", models.UUIDField()),
+                ("launch_id", models.UUIDField()),
                 ("input_digest", models.BinaryField()),
                 ("stream_id", models.BigIntegerField()),
                 ("is_test", models.BooleanField()),
@@ -138,10 +138,10 @@ class Migration(migrations.Migration):
                 ),
                 ("list_key", models.TextField()),
                 ("audience", models.JSONField()),
-                ("letters", models.JSONField()),
+                ("letter_choice", models.JSONField()),
                 ("waves", models.JSONField()),
                 ("cursor_wave", models.IntegerField(db_default=0)),
-                ("cursor_place", models.TextField(db_collation="C", db_default="")),
+                ("cursor_address", models.TextField(db_collation="C", db_default="")),
                 ("excluded", models.JSONField(db_default={})),
                 ("trouble", models.TextField(db_default="")),
                 ("trouble_since", models.DateTimeField(null=True)),
@@ -253,7 +253,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="run",
             constraint=models.UniqueConstraint(
-                fields=("campaign", "batch_id"), name="campaigns_run_once"
+                fields=("campaign", "launch_id"), name="campaigns_run_once"
             ),
         ),
         migrations.AddConstraint(

@@ -8,7 +8,7 @@ CREATE VIEW delivery_history WITH (security_invoker = true) AS
 SELECT delivery_uuid(d.stream_id, d."position", 0) AS id,
        d.address AS email,
        c.tag AS campaign_tag,
-       r.batch_id::text AS send_batch_id,
+       r.launch_id::text AS send_batch_id,
        d.message_id AS provider_message_id,
        d.settled_at AS sent_at,
        d.stream_id,
@@ -23,7 +23,7 @@ SELECT r.id,
        c.tag AS campaign_tag,
        r.article_key,
        r.actor,
-       r.batch_id::text AS send_batch_id,
+       r.launch_id::text AS send_batch_id,
        r.launched_at AS started_at
 FROM campaigns_run r
 JOIN campaigns_campaign c ON c.id = r.campaign_id;

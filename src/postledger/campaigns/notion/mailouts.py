@@ -115,7 +115,7 @@ def _campaign(workspace_id: int, request: MailoutRequest, subject: str, launch: 
         list_key=request.list_key,
     )
     return drafts.put_campaign(
-        workspace_id, draft, batch_id=launch.batch_id, actor=launch.actor, now=launch.now
+        workspace_id, draft, launch_id=launch.launch_id, actor=launch.actor, now=launch.now
     )
 
 

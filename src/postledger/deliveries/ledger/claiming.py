@@ -52,7 +52,7 @@ FROM claimed ORDER BY lo
 
 
 @cache
-def _claim(*, limit: int, is_alone: bool) -> Composed:
+def _claim_statement(*, limit: int, is_alone: bool) -> Composed:
     losses = SQL("> 0") if is_alone else SQL("= 0")
     return SQL(_CLAIM).format(losses=losses, suspects=SQL(_SUSPECTS), limit=limit, alone=is_alone)
 
@@ -61,8 +61,8 @@ def claim(stream_id: int, *, holder: str, limit: int, lease_time: timedelta) -> 
     """Leases due batches of one stream that is not held, in the order they are due.
 
     At most one holder has a batch: rows are taken with SKIP LOCKED, the token comes from a
-    sequence and ends by the database's clock. None when there is nothing to take. Suspects are
-    left to `claim_suspect`.
+    sequence, and the lease ends by the database's clock. None when there is nothing to take.
+    Suspects are left to `claim_suspect`.
     """
     return _run_claim(stream_id, holder=holder, limit=limit, lease_time=lease_time, is_alone=False)
 
@@ -79,7 +79,7 @@ def claim_suspect(stream_id: int, *, holder: str, lease_time: timedelta) -> Clai
 def _run_claim(
     stream_id: int, *, holder: str, limit: int, lease_time: timedelta, is_alone: bool
 ) -> Claim | None:
-    statement = _claim(limit=limit, is_alone=is_alone)
+    statement = _claim_statement(limit=limit, is_alone=is_alone)
     params = {"stream": stream_id, "lease_time": lease_time, "holder": holder}
     rows = sql.rows(statement, params)
     if not rows:
@@ -95,7 +95,7 @@ UPDATE deliveries_lease SET is_alone = false WHERE token = %(lease)s
 
 
 def end_alone(claim: Claim) -> None:
-    """Ends a suspect's being alone, once it was armed: others compose beside its later windows."""
+    """Lets others compose beside a suspect again, after it was armed."""
     sql.rows(_END_ALONE, {"lease": claim.lease})
 
 

@@ -115,7 +115,8 @@ RETURNING b.id
 
 
 def outdate(stream_id: int, positions: Sequence[int]) -> set[int]:
-    """Makes every composed but unarmed window over these positions unarmable, and locks it so.
+    """Raises the version of the covering batches and locks them, so that windows composed earlier
+    cannot be armed.
 
     The covering batch may change while its lock is waited for, so the batches are read again until
     a fresh snapshot shows no covering batch that is not locked already. Returns those locked.

@@ -1,6 +1,6 @@
 """The fence: a ledger that was restored, promoted or copied sends nothing before a person says so.
 
-check ─▶ fall ─▶ put_in_doubt, stream by stream ─▶ (evidence) ─▶ lift
+check_epoch ─▶ fall ─▶ put_in_doubt, stream by stream ─▶ (evidence) ─▶ lift
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,6 @@ NUMBER_LEAP = 2**32
 STREAM_LEAP = 2**16
 POSITION_LEAP = 2**24
 BATCHES_AT_ONCE = 100
-
-_FALL_LOCK = 71
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +95,16 @@ UPDATE deliveries_epoch SET seen_at = clock_timestamp() WHERE number = %(number)
 
 
 def check_epoch(witness: Witness, *, is_sign_of_life: bool = False) -> Epoch:
-    """Lets the fence fall where this database is another one than its epoch names, or has gone back
-    in time: its tokens are below the witness. Returns the epoch that is current then.
+    """Fences this database if it is not the one that its epoch names, or if it went back in time:
+    its tokens are below the witness. Returns the epoch that is current then.
 
-    A witness that knows nothing proves nothing.
+    An empty witness proves nothing.
     """
     epoch = current_epoch()
     if not epoch.is_here:
-        return fall(witness, cause="identity", seen=epoch.number)
+        return fall(witness, cause="identity", seen_epoch=epoch.number)
     if epoch.token < witness.token:
-        return fall(witness, cause="witness", seen=epoch.number)
+        return fall(witness, cause="witness", seen_epoch=epoch.number)
     if is_sign_of_life:
         sql.rows(_SEEN, {"number": epoch.number})
     return epoch
@@ -120,7 +118,7 @@ INSERT INTO deliveries_epoch (
 SELECT %(number)s, here.system_identifier, here.timeline, here.database_oid, %(cause)s, e.seen_at,
        greatest(clock_timestamp(), e.seen_at, %(witnessed_at)s), %(first_batch)s, %(token)s
 FROM deliveries_epoch e, deliveries_identity() AS here
-WHERE e.number = %(seen)s AND e.number = (SELECT max(number) FROM deliveries_epoch)
+WHERE e.number = %(seen_epoch)s AND e.number = (SELECT max(number) FROM deliveries_epoch)
 RETURNING number
 """
 
@@ -142,39 +140,39 @@ WHERE cancelled_at IS NULL AND kind <> 'transactional'
 """
 
 
-def fall(witness: Witness, *, cause: str, seen: int) -> Epoch:
+def fall(witness: Witness, *, cause: str, seen_epoch: int) -> Epoch:
     """Begins a new epoch, in which nothing is sent; done once, even if several processes notice.
 
     Sequences and positions advance far enough that no number of the lost time comes again. One
     backup may be restored several times: the witness knows the epochs that began meanwhile, and
     everything advances by as much again for each of them.
     """
-    number = max(seen, witness.epoch) + 1
-    times = number - seen
+    number = max(seen_epoch, witness.epoch) + 1
+    leap_count = number - seen_epoch
     with transaction.atomic():
-        sql.rows("SELECT pg_advisory_xact_lock(%(lock)s)", {"lock": _FALL_LOCK})
+        sql.rows("SELECT pg_advisory_xact_lock(%(lock)s)", {"lock": sql.FALL_LOCK})
         [(batch_id, token)] = sql.rows(
             "SELECT b.last_value, t.last_value"
             " FROM deliveries_batch_id_seq AS b, deliveries_lease_token AS t",
             {},
         )
-        token = max(token, witness.token) + times * NUMBER_LEAP
+        token = max(token, witness.token) + leap_count * NUMBER_LEAP
         params = {
             "token": token,
             "number": number,
-            "seen": seen,
+            "seen_epoch": seen_epoch,
             "cause": cause,
             "witnessed_at": witness.at,
-            "first_batch": batch_id + times * NUMBER_LEAP,
+            "first_batch": batch_id + leap_count * NUMBER_LEAP,
         }
         if sql.rows(_BEGIN, params):
             leaps = {
-                "leap": times * NUMBER_LEAP,
-                "stream_leap": times * STREAM_LEAP,
+                "leap": leap_count * NUMBER_LEAP,
+                "stream_leap": leap_count * STREAM_LEAP,
                 "token": token,
             }
             sql.rows(_LEAP, leaps)
-            sql.rows(_LEAP_POSITIONS, {"leap": times * POSITION_LEAP})
+            sql.rows(_LEAP_POSITIONS, {"leap": leap_count * POSITION_LEAP})
         return current_epoch()
 
 
@@ -216,7 +214,7 @@ lost AS MATERIALIZED (
 """
 
 
-def _doubting(lost: LiteralString) -> LiteralString:
+def _doubt_statement(lost: LiteralString) -> LiteralString:
     return f"""
 WITH {lost}, win AS (
     SELECT * FROM lost
@@ -239,16 +237,16 @@ SELECT count(*) FROM win
 """
 
 
-_DOUBT_LOST: LiteralString = _doubting(_LOST)
-_DOUBT_PLANNED: LiteralString = _doubting(_PLANNED_AGAIN)
+_DOUBT_LOST: LiteralString = _doubt_statement(_LOST)
+_DOUBT_PLANNED: LiteralString = _doubt_statement(_PLANNED_AGAIN)
 _DOUBT_PARAMS = {"outcome": AttemptOutcome.LOST_TIME.value, "leap": sql.TRY_LEAP}
 
 
 def put_in_doubt(stream_id: int) -> int:
-    """Ends the waiting of every mail of a fenced stream that the lost time may have sent.
+    """Puts mail in doubt that the lost time of a fenced stream may have sent, some batches at once.
 
-    Does some batches at a time and returns how many; 0 when all is done, and once the fence was
-    lifted for the stream.
+    Returns how many batches it did: 0 when all are done, or when the fence was lifted for the
+    stream.
     """
     params = {**_DOUBT_PARAMS, "stream": stream_id, "limit": BATCHES_AT_ONCE}
     return sql.count(_DOUBT_LOST, params)
@@ -305,7 +303,7 @@ class FellAgainError(ConflictError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The fence has fallen again meanwhile: look at postledger fence show once more."
+            "This database was fenced again meanwhile. Run postledger fence show once more."
         )
 
 

@@ -21,6 +21,7 @@ type Statement = LiteralString | Composed
 GATE_OF_STREAM = 1
 GATE_OF_SENDER = 2
 ROTATION_LOCK = 3
+FALL_LOCK = 71
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -194,9 +195,8 @@ AND NOT EXISTS (
 """
 
 
-# Tries of a time that a restore has lost had numbers too: for a delivery that was settled before,
-# none of them comes again, and nothing is sent while their bytes may still leave. A restored ledger
-# tells neither apart from a delivery that the lost time left alone.
+# The time that a restore has lost may have used try numbers and sent mail. A restored ledger cannot
+# tell for which deliveries: for all of them it skips numbers, and waits until no byte can leave.
 TRY_LEAP = 2**16
 # The longest lease, and the grace for orphaned bytes.
 LOST_TIME_GRACE: LiteralString = "interval '30 minutes'"
@@ -208,7 +208,8 @@ def next_try(last_try: LiteralString, settled_at: LiteralString) -> LiteralStrin
     By their numbers: a second restore forgets the rows of epochs that gave out tries too.
     """
     then = f"coalesce(max(number) FILTER (WHERE began_at <= {settled_at}), 1)"
-    return f"{last_try} + 1 + 65536 * (SELECT max(number) - {then} FROM deliveries_epoch)"
+    leap: LiteralString = "65536"  # TRY_LEAP, in the text of a statement
+    return f"{last_try} + 1 + {leap} * (SELECT max(number) - {then} FROM deliveries_epoch)"
 
 
 BYTES_OF_LOST_TIME: LiteralString = f"""EXISTS (

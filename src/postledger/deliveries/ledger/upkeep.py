@@ -28,7 +28,7 @@ class Swept:
     poisoned: int
 
 
-# Deaths of one cause come close together: a suspect waits for the next one's end.
+# Crashes of one cause come close together, so a suspect waits 10 seconds longer after each.
 _SWEPT: LiteralString = """
     armed_to = NULL, lease = NULL, lease_until = NULL, reason = %(reason)s,
     since = statement_timestamp(),

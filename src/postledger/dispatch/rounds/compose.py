@@ -22,6 +22,10 @@ from postledger.providers import addresses
 from postledger.providers.base import Form, Mailbox, OutgoingMessage, Parts
 from postledger.providers.mime import Filling, Stencil
 
+INVALID_PAYLOAD = "INVALID_PAYLOAD"
+INVALID_TEMPLATE = "INVALID_TEMPLATE"
+OUTBOX_NOT_FOUND = "OUTBOX_NOT_FOUND"
+
 
 @dataclass(frozen=True, slots=True)
 class ComposedMail:
@@ -101,7 +105,7 @@ class Composer:
         body = read.bodies.get(body_position)
         if body is None:
             return entries.invalid(
-                position, code=gates.OUTBOX_NOT_FOUND, detail="Its content does not exist."
+                position, code=OUTBOX_NOT_FOUND, detail="Its content does not exist."
             )
         verdict = gates.find_verdict(recipient, read.standings)
         if verdict is not None:
@@ -227,7 +231,7 @@ def letter_values(
 
 def _failed(position: int, error: Exception) -> Entry:
     detail = f"Composing it failed: {type(error).__name__}. The worker's log says where."
-    return entries.invalid(position, code=gates.INVALID_TEMPLATE, detail=detail)
+    return entries.invalid(position, code=INVALID_TEMPLATE, detail=detail)
 
 
 def _single_line(name: object) -> str:
@@ -240,11 +244,11 @@ def _failure_code(refused: RefusedError) -> str:
         case MissingVariableError():
             return refused.code
         case BadContentError() | LetterError() | RenderError():
-            return gates.INVALID_TEMPLATE
+            return INVALID_TEMPLATE
         case LetterGoneError():
-            return gates.OUTBOX_NOT_FOUND
+            return OUTBOX_NOT_FOUND
         case _:
-            return gates.INVALID_PAYLOAD
+            return INVALID_PAYLOAD
 
 
 class BadContentError(RefusedError):

@@ -16,9 +16,6 @@ from postledger.providers import addresses
 from postledger.providers.addresses import InvalidAddressError
 
 INVALID_EMAIL = "INVALID_EMAIL"
-INVALID_PAYLOAD = "INVALID_PAYLOAD"
-INVALID_TEMPLATE = "INVALID_TEMPLATE"
-OUTBOX_NOT_FOUND = "OUTBOX_NOT_FOUND"
 RECIPIENT_NOT_FOUND = "RECIPIENT_NOT_FOUND"
 # Of the list alone; the codes without `list_` are about all mail.
 LIST_UNSUBSCRIBED = "list_unsubscribed"
@@ -56,7 +53,7 @@ def _judge_bad_address(recipient: Recipient) -> Entry:
 
 
 def withdrawn_since(recipients: Sequence[Recipient], then: Standings, now: Standings) -> set[int]:
-    """The positions of recipients who might be mailed then and may not be now."""
+    """The positions of those who may not be mailed any more: the recipients passed at `then`."""
     if then == now:
         return set()
     return {item.position for item in recipients if find_verdict(item, now) is not None}

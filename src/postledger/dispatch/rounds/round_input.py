@@ -88,4 +88,7 @@ def _find_bodies(
     needed = {ledger.shared_position(recipient.letter) for recipient in recipients}
     if missing := needed - shared.keys():
         shared = {**shared, **queries.read_bodies(stream.id, sorted(missing))}
-    return queries.read_bodies(stream.id, own) if needed and not needed & shared.keys() else shared
+    if needed & shared.keys() or not needed:
+        return shared
+    # A stream that was filled by `enqueue` has no shared bodies: each mail has its own.
+    return queries.read_bodies(stream.id, own)

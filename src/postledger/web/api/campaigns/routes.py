@@ -175,14 +175,14 @@ def send_campaign(call: Call, payload: SendIn) -> dict[str, object]:
     campaign = drafts.put_campaign(
         call.workspace_id,
         payload.draft(),
-        batch_id=payload.send_batch_id,
+        launch_id=payload.send_batch_id,
         actor=call.actor,
         now=call.now,
         is_sandboxed=call.is_test,
     )
-    run_id = launching.launch_batch(
+    run_id = launching.launch_once(
         campaign,
-        batch_id=payload.send_batch_id,
+        launch_id=payload.send_batch_id,
         actor=call.actor,
         now=call.now,
         is_sandboxed=call.is_test,

@@ -255,10 +255,10 @@ class WaitingMail(ResponseSchema):
     """Why a mail has no result yet."""
 
     reason: str = Field(examples=["scheduled"])
-    why: str = Field(examples=["it is planned for later"])
+    why: str = Field(examples=["it is scheduled for later"])
     since: datetime
     until: datetime | None = Field(description="When it will move, if that is known.")
-    moved_by: str = Field(description="What will move it.", examples=["its time comes"])
+    moved_by: str = Field(description="What will move it.", examples=["it is sent at that time"])
 
 
 class MailOut(ResponseSchema):

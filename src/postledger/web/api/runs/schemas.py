@@ -80,7 +80,7 @@ class RunOut(Launched):
     """The progress of one launch of a campaign."""
 
     campaign_id: int
-    send_batch_id: UUID = Field(validation_alias="batch_id")
+    send_batch_id: UUID = Field(validation_alias="launch_id")
     state: RunState
     is_test: bool
     actor: str = Field(description="Who launched it.")
