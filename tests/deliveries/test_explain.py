@@ -252,7 +252,7 @@ def test_an_event_of_no_try_in_particular_names_none() -> None:
 def test_an_end_says_which_when_and_after_how_much(state: State, clause: str) -> None:
     ended = replace(DELIVERY, state=state, settled_at=NOON, attempts=1, work=None)
 
-    assert tell(ended) == [f"{clause} 2026-11-15 12:00:00 UTC, after 1 attempt."]
+    assert tell(ended) == [f"{clause} at 2026-11-15 12:00:00 UTC, after 1 attempt."]
 
 
 def test_an_end_names_the_providers_id_and_the_code() -> None:
