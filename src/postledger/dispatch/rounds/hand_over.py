@@ -137,12 +137,12 @@ class HandOver:
         async with aclosing(self.opened.provider.send(window, deadline)) as answered:
             async for index, raw in answered:
                 outcome = answers.clean_outcome(raw)
-                measured = timedelta(seconds=loop.time() - began)
-                in_flight.answer(self._book(mails[index], outcome, outcome.duration or measured))
+                own = outcome.duration  # of the provider's own call, where it measures that
+                seconds = own.total_seconds() if own else loop.time() - began
+                in_flight.answer(self._book(mails[index], outcome, int(seconds * 1000)))
                 outcomes.append(outcome)
 
-    def _book(self, mail: ComposedMail, outcome: Outcome, duration: timedelta) -> Entry:
-        duration_ms = int(duration.total_seconds() * 1000)
+    def _book(self, mail: ComposedMail, outcome: Outcome, duration_ms: int) -> Entry:
         answer = Answer(mail.position, mail.attempts, outcome, duration_ms)
         policy = self.context.options.policies[self.stream.kind]
         entry = answers.book_answer(answer, policy=policy, chance=random.random())  # noqa: S311  jitter, not a secret
