@@ -37,7 +37,6 @@ from postledger.imports.refusals import (
     ImportNotReadyError,
     InvalidMappingError,
 )
-from postledger.lib.errors import UnsupportedMediaTypeError
 from postledger.mailing import content_source, send_times, snapshot
 from postledger.providers.addresses import InvalidAddressError
 from postledger.transactional.idempotency import KeyReusedError
@@ -62,6 +61,7 @@ from postledger.web.api.suppressions.schemas import NewSuppressionIn
 from postledger.web.api.templates.schemas import TextIn, VersionIn
 from postledger.web.shared import problems
 from postledger.web.shared.auth import ScopeMissingError
+from postledger.web.shared.problems import UnsupportedMediaTypeError
 from postledger.web.shared.throttle import RateExceededError
 from tests.web import newsroom, uploads
 from tests.web.callers import Caller, Reply

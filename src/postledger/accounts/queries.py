@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar
 
 from django.db.models import F, Subquery, Value
 from django.db.models.functions import Lower
@@ -16,11 +15,11 @@ from postledger.providers import addresses
 
 
 class UnknownSenderError(RefusedError):
-    code: ClassVar[str] = "sender_unknown"
+    code = "sender_unknown"
 
 
 class SenderRequiredError(RefusedError):
-    code: ClassVar[str] = "sender_required"
+    code = "sender_required"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -35,11 +35,11 @@ _TAG = re.compile(TAG)
 
 
 class CampaignExistsError(ConflictError):
-    code: ClassVar[str] = "campaign_exists"
+    code = "campaign_exists"
 
 
 class InvalidTagError(RefusedError):
-    code: ClassVar[str] = "invalid_campaign_tag"
+    code = "invalid_campaign_tag"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
 from uuid import UUID
 
 from django.conf import settings
@@ -22,7 +21,7 @@ from postledger.lib.secrets import UnsealableError
 
 
 class NotionNotSetUpError(RefusedError):
-    code: ClassVar[str] = "notion_not_set_up"
+    code = "notion_not_set_up"
 
 
 def parse_page_id(written: str) -> UUID:

@@ -18,7 +18,7 @@ from postledger.imports.models import Import, ImportState
 from postledger.imports.preview import ImportPreview
 from postledger.imports.problems import RowProblem
 from postledger.imports.refusals import ImportAbandonedError
-from postledger.lib import database, work_leases
+from postledger.lib import database_outage, work_leases
 from postledger.lib.errors import RefusedError
 from postledger.lib.work_leases import Work
 
@@ -75,7 +75,7 @@ def _do_job(record: Import, is_stopping: IsStopping) -> None:
     except (_StoppedError, ImportAbandonedError):
         _log.info("import stopped", import_id=record.pk)
     except Exception as error:  # the job's edge: one file must not stop the others
-        if database.is_away(error):
+        if database_outage.is_away(error):
             raise
         _log.exception("import failed", import_id=record.pk)
         _save_trouble(record.pk, error)

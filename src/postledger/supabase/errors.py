@@ -3,7 +3,7 @@
 from http import HTTPStatus
 
 from postledger.lib.errors import RefusedError
-from postledger.lib.remote_errors import FailedCall, parse_retry_after
+from postledger.lib.remote_calls import FailedCall, parse_retry_after
 
 _SET = "postledger integration set WORKSPACE supabase"
 SET_KEY = f"{_SET} --secret api_key=FILE"

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import ClassVar
 
 from liquid import BoundTemplate
 from liquid.ast import Node
@@ -29,7 +28,7 @@ type Values = Mapping[str, object]
 
 
 class MissingVariableError(RefusedError):
-    code: ClassVar[str] = "template_missing_variable"
+    code = "template_missing_variable"
 
     def __init__(self, name: str) -> None:
         super().__init__(f"The variable {name} has no value. Give it one, and send again.")
@@ -37,7 +36,7 @@ class MissingVariableError(RefusedError):
 
 
 class RenderError(RefusedError):
-    code: ClassVar[str] = "template_failed"
+    code = "template_failed"
 
 
 class InvalidTemplateError(Exception):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from html import escape
-from typing import ClassVar, Self
+from typing import Self
 
 from postledger.lib.errors import RefusedError
 
@@ -17,7 +17,7 @@ _END = "</body>"
 
 
 class FooterEnvMissingError(RefusedError):
-    code: ClassVar[str] = "footer_env_missing"
+    code = "footer_env_missing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
-from typing import ClassVar
 
 from postledger.content.rendering import checks, footer, html_tokens
 from postledger.content.rendering.checks import Finding, FindingsError
@@ -71,7 +70,7 @@ class Script:
 class LetterError(FindingsError):
     """The content cannot be sent to anybody; its findings say why."""
 
-    code: ClassVar[str] = "invalid_template"
+    code = "invalid_template"
 
 
 class Letter:
