@@ -39,7 +39,7 @@ def divide_by_zero() -> None:
     ],
 )
 def test_a_lost_connection_and_a_standby_are_outages_and_a_failed_statement_is_not(
-    cause: Callable[[], None], is_away: bool
+    cause: Callable[[], None], *, is_away: bool
 ) -> None:
     with pytest.raises(Error) as raised:
         cause()

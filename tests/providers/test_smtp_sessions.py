@@ -21,8 +21,8 @@ from postledger.providers.base import (
 )
 from postledger.providers.smtp import framing
 from postledger.providers.smtp.framing import Frame
+from postledger.providers.smtp.outcomes import Stage
 from postledger.providers.smtp.provider import Smtp
-from postledger.providers.smtp.replies import Stage
 from postledger.providers.smtp.session import Session
 from postledger.providers.smtp.transaction import Transaction
 from tests.providers.conftest import Authority
