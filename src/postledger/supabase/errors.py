@@ -50,8 +50,7 @@ def not_set_up() -> SupabaseNotSetUpError:
 
 def overtaken() -> SupabaseBusyError:
     return SupabaseBusyError(
-        "Another process syncs the same subscribers, and was faster. Let it finish; no row was"
-        " applied twice."
+        "Another process is already doing this. Let it finish; no row was applied twice."
     )
 
 

@@ -21,9 +21,9 @@ from postledger.lib import work_leases
 from postledger.lib.errors import RefusedError
 from postledger.lib.work_leases import Work
 from postledger.supabase import apply_page, classify, client, errors, removals, rows
-from postledger.supabase.apply_page import RowIssue
 from postledger.supabase.client import SubscribersTable
-from postledger.supabase.models import Sync, SyncProblem, Way
+from postledger.supabase.models import RowFailure, Sync, SyncProblem
+from postledger.supabase.page import RowIssue
 
 EVERY = timedelta(minutes=5)  # from the end of a pass to the start of the next
 _SHIFT = timedelta(seconds=45)  # the most that a scheduled call takes
@@ -152,7 +152,7 @@ def _finish(workspace_id: int, now: datetime, *, accepts_missing: bool) -> None:
         _end(workspace_id, now)
         return
     refused = errors.rows_missing(missing, of=known)
-    issue = RowIssue("subscribers", Way.FOUND, str(refused))
+    issue = RowIssue("subscribers", RowFailure.NOT_FOUND, str(refused))
     apply_page.record_issues(workspace_id, [issue], now=now)
     _end(workspace_id, now)
     raise refused
