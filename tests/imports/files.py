@@ -6,7 +6,7 @@ from pathlib import Path
 from postledger.imports import preview, records, running
 from postledger.imports.preview import ImportPreview
 from postledger.imports.problems import RowProblem
-from postledger.imports.records import ImportProgress
+from postledger.imports.queries import ImportProgress
 
 NOTHING: Mapping[str, str] = {}
 

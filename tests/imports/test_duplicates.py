@@ -8,7 +8,7 @@ import pytest
 from postledger.contacts.models import Contact
 from postledger.imports import records, running, staging
 from postledger.imports.columns import map_columns
-from postledger.imports.records import ImportProgress
+from postledger.imports.queries import ImportProgress
 from tests.imports import files
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import ContactState, SubscriptionState
 from postledger.imports import records, running, uploads
 from postledger.imports.models import FilePart, ImportState
-from postledger.imports.records import ImportProgress
+from postledger.imports.queries import ImportProgress
 from postledger.imports.refusals import ImportMovedError
 from tests.contacts import people
 from tests.contacts.people import R1
@@ -204,7 +204,7 @@ def test_a_contact_that_is_deleted_meanwhile_is_made_anew(acme: int, tmp_path: P
 def test_an_old_upload_that_is_started_meanwhile_is_not_given_up(acme: int, tmp_path: Path) -> None:
     path = files.write_file(tmp_path, f"email\n{R1}\n")
     import_id = uploads.store_upload(acme, path, file_name="people.csv", actor="alice")
-    begin = partial(uploads.start_upload, acme, import_id, mapping={}, list_key=None, actor="alice")
+    begin = partial(uploads.start_import, acme, import_id, mapping={}, list_key=None, actor="alice")
     later = datetime.now(UTC) + uploads.KEPT + timedelta(minutes=1)
 
     with collide.uncommitted(begin):

@@ -21,7 +21,7 @@ WRONG = workbooks.wrong()
 
 def rows(folder: Path, content: bytes, sheet: str | None = None) -> list[list[str]]:
     path = files.write_file(folder, content, "people.xlsx")
-    with books.as_csv(path, sheet=sheet) as table:
+    with books.open_as_csv(path, sheet=sheet) as table:
         return list(csv.reader(table.read_text(encoding="utf-8").splitlines(keepends=True)))
 
 
@@ -185,7 +185,7 @@ def test_a_workbook_with_any_bytes_changed_is_read_or_refused(tmp_path: Path) ->
         for _ in range(chance.randint(1, 8)):
             content[chance.randrange(len(content))] = chance.randrange(256)
         path = files.write_file(tmp_path, bytes(content), "people.xlsx")
-        with suppress(RefusedError), books.as_csv(path):
+        with suppress(RefusedError), books.open_as_csv(path):
             pass
 
 

@@ -65,7 +65,7 @@ def _count_done(workspace_id: int, import_id: int) -> int:
 
 def test_an_import_outlives_its_workers(tmp_path: Path) -> None:
     acme, import_id = upload_file(tmp_path)
-    uploads.start_upload(acme, import_id, mapping={}, list_key="news", actor="alice")
+    uploads.start_import(acme, import_id, mapping={}, list_key="news", actor="alice")
     stops = []
 
     with brokers.own_queues() as prefix:
@@ -93,7 +93,7 @@ def test_an_import_outlives_its_workers(tmp_path: Path) -> None:
 
 def test_a_worker_that_is_told_to_stop_ends_between_two_chunks(tmp_path: Path) -> None:
     acme, import_id = upload_file(tmp_path, ROWS * 5)
-    uploads.start_upload(acme, import_id, mapping={}, list_key=None, actor="alice")
+    uploads.start_import(acme, import_id, mapping={}, list_key=None, actor="alice")
 
     with (
         brokers.own_queues() as prefix,

@@ -11,7 +11,7 @@ import structlog
 from django.db.models.functions import Now
 
 from postledger.contacts import sql
-from postledger.imports import preview, records, running, uploads
+from postledger.imports import preview, queries, running, uploads
 from postledger.imports.columns import exact_mapping
 from postledger.imports.merging import RowCounts
 from postledger.imports.models import Import, ImportState
@@ -50,7 +50,7 @@ def do_next_job(is_stopping: IsStopping) -> bool:
     for workspace_id, import_id in sql.rows(_DUE, {}):
         with work_leases.alone(Work.IMPORT, import_id) as is_alone:
             if is_alone:
-                _do_job(records.find_import(workspace_id, import_id), is_stopping)
+                _do_job(queries.find_import(workspace_id, import_id), is_stopping)
                 return True
     return False
 
@@ -63,7 +63,7 @@ def _do_job(record: Import, is_stopping: IsStopping) -> None:
     """
 
     def check(_: object) -> None:
-        if is_stopping() or records.read_state(record.pk) != record.state:
+        if is_stopping() or queries.read_state(record.pk) != record.state:
             raise _StoppedError
 
     try:
