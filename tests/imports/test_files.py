@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postledger.contacts.models import Contact
-from postledger.imports import reading, records, rows, running
+from postledger.imports import reading, rows, running
 from postledger.imports.models import Import
 from postledger.imports.queries import ImportProgress
 from postledger.imports.refusals import FileRefusedError
@@ -130,7 +130,7 @@ def test_a_row_that_is_far_too_wide_is_a_problem_of_that_row(acme: int, tmp_path
     done = files.import_file(acme, path)
 
     assert (done.created, done.refused) == (1, 1)
-    [problem] = records.read_problems(acme, done.id)
+    [problem] = queries.read_problems(acme, done.id)
     assert (problem.row, "300001 cells" in problem.problem) == (2, True)
 
 

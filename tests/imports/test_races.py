@@ -10,7 +10,7 @@ from django.db import connection
 from postledger.contacts.actions import contacts, erasing
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import ContactState, SubscriptionState
-from postledger.imports import records, running, uploads
+from postledger.imports import running, uploads
 from postledger.imports.models import FilePart, ImportState
 from postledger.imports.queries import ImportProgress
 from postledger.imports.refusals import ImportMovedError
@@ -166,7 +166,7 @@ def test_of_two_processes_with_one_import_one_does_each_chunk(acme: int, tmp_pat
     with pytest.raises(ImportMovedError):
         running.run_import(acme, path, import_id=import_id, report=compete)
 
-    assert records.find_progress(acme, import_id).created == Contact.objects.count() == 20_000
+    assert queries.find_progress(acme, import_id).created == Contact.objects.count() == 20_000
 
 
 def test_two_imports_of_the_same_people_neither_hang_nor_double(acme: int, tmp_path: Path) -> None:
@@ -212,5 +212,5 @@ def test_an_old_upload_that_is_started_meanwhile_is_not_given_up(acme: int, tmp_
         tidying.must_wait()
 
     assert tidying.answer() == 0
-    assert records.find_progress(acme, import_id).state is ImportState.RUNNING
+    assert queries.find_progress(acme, import_id).state is ImportState.RUNNING
     assert FilePart.objects.exists()

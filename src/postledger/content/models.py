@@ -6,6 +6,7 @@ from django.db.models.functions import Length, Now
 from django.db.models.lookups import Exact
 
 from postledger.accounts.models import Workspace
+from postledger.lib.values import KEY_PATTERN
 
 
 class Template(models.Model):
@@ -25,7 +26,7 @@ class Template(models.Model):
             # Serves the look-up of a template by its key, and the list of a workspace's own.
             models.UniqueConstraint(fields=["workspace", "key"], name="content_template_once"),
             models.CheckConstraint(
-                condition=models.Q(key__regex=r"^[a-z0-9][a-z0-9-]{0,63}$"),
+                condition=models.Q(key__regex=KEY_PATTERN),
                 name="content_template_key",
             ),
         )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 
+KEY_PATTERN = "^[a-z0-9][a-z0-9-]{0,63}$"  # of the keys of lists and templates
 UNSTORABLE = "Contains a NUL byte or an unpaired surrogate; remove it."
 
 
