@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from postledger.contacts.models import Contact
-from postledger.imports import running, staging
+from postledger.imports import queries, running, staging
 from postledger.imports.columns import map_columns
 from postledger.imports.queries import ImportProgress
 from tests.imports import files

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postledger.contacts.models import Contact
-from postledger.imports import reading, rows, running
+from postledger.imports import queries, reading, rows, running
 from postledger.imports.models import Import
 from postledger.imports.queries import ImportProgress
 from postledger.imports.refusals import FileRefusedError

@@ -10,7 +10,7 @@ from django.db import connection
 from postledger.contacts.actions import contacts, erasing
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import ContactState, SubscriptionState
-from postledger.imports import running, uploads
+from postledger.imports import queries, running, uploads
 from postledger.imports.models import FilePart, ImportState
 from postledger.imports.queries import ImportProgress
 from postledger.imports.refusals import ImportMovedError
