@@ -24,9 +24,9 @@ class NotionNotSetUpError(RefusedError):
     code = "notion_not_set_up"
 
 
-def parse_page_id(written: str) -> UUID:
-    """The id of a page in any spelling; raises PageNotFoundError for an invalid id."""
-    return UUID(client.canonical(written))
+def parse_page_id(text: str) -> UUID:
+    """The id of a page, with or without hyphens; raises NotionPageNotFoundError if it is none."""
+    return UUID(client.canonical(text))
 
 
 def require_notion(workspace_id: int) -> NotionSettings:

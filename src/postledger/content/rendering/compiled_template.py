@@ -117,9 +117,9 @@ def join(literals: Sequence[str], texts: Sequence[str]) -> str:
     return "".join(pieces)
 
 
-def without_liquid(source: str) -> str:
-    """The text with something harmless in place of each value, and nothing in place of tags."""
-    return _TAG.sub(lambda tag: "x" if tag[0].startswith("{{") else "", source)
+def without_liquid(source: str, *, value: str = "x") -> str:
+    """The text with `value` in place of each value, and nothing in place of tags."""
+    return _TAG.sub(lambda tag: value if tag[0].startswith("{{") else "", source)
 
 
 def _parsed(source: str, *, is_html: bool) -> BoundTemplate:
