@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.keys import Scope
-from postledger.accounts.queries import SenderRequiredError, UnknownSenderError
+from postledger.accounts.queries import SenderRequiredError, SenderUnknownError
 from postledger.campaigns import drafts, launching, planning, run_control, test_sends
 from postledger.campaigns.notion import mailouts
 from postledger.contacts import lists
@@ -146,7 +146,7 @@ OF_CAMPAIGNS = (
     mailouts.MailoutAlreadySentError,
     run_control.RunBusyError,
     run_control.RunOverError,
-    UnknownSenderError,
+    SenderUnknownError,
     SenderRequiredError,
     content_source.ContentUnknownError,
     slices.SubjectRequiredError,

@@ -44,7 +44,7 @@ class SupabaseRowsMissingError(RefusedError):
 
 def not_set_up() -> SupabaseNotSetUpError:
     return SupabaseNotSetUpError(
-        f"The default workspace has no Supabase project. Run {SET_KEY} --set url=URL."
+        f"The first workspace has no Supabase project. Run {SET_KEY} --set url=URL."
     )
 
 

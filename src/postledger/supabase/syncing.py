@@ -1,4 +1,4 @@
-"""Syncs the default workspace's contacts with the subscribers of a Supabase project.
+"""Syncs the first workspace's contacts with the subscribers of a Supabase project.
 
 A pass goes through all rows by email, page by page. A page is read and compared with the contacts,
 our stronger states are written to Supabase, and Supabase's stronger states are applied here in the
@@ -82,9 +82,9 @@ def is_set_up() -> bool:
 
 
 def _connected_workspace() -> int | None:
-    """The default workspace, if it has a project."""
-    default = queries.default_workspace_id()
-    return default if default in integrations.workspaces(IntegrationKind.SUPABASE) else None
+    """The first workspace, if it has a project."""
+    first = queries.first_workspace_id()
+    return first if first in integrations.workspaces(IntegrationKind.SUPABASE) else None
 
 
 def _get_or_create(workspace_id: int) -> Sync:
@@ -182,7 +182,7 @@ class SyncStatus:
 
 def read_status(*, most: int) -> SyncStatus | None:
     """The last pass and up to `most` of its problems; None before the first pass."""
-    sync = Sync.objects.filter(workspace_id=queries.default_workspace_id() or 0).first()
+    sync = Sync.objects.filter(workspace_id=queries.first_workspace_id() or 0).first()
     if sync is None:
         return None
     problems = SyncProblem.objects.filter(workspace_id=sync.workspace_id)
