@@ -1,6 +1,8 @@
 """Workbooks become the rows that people see in them; wrong and evil ones are refused in time."""
 
 import csv
+import errno
+import os
 import random
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from postledger.contacts.models import Contact
+from postledger.imports import sheet_to_csv
 from postledger.imports import workbooks as books
 from postledger.imports.refusals import FileRefusedError
 from postledger.lib.errors import RefusedError
@@ -210,3 +213,11 @@ def test_a_format_is_a_moments_by_its_letters(tmp_path: Path, format_: str, text
     assert rows(tmp_path, workbooks.make_workbook(inner, more={"xl/styles.xml": styles}))[1] == [
         text
     ]
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(errno.EFBIG, "As CSV, the sheet has more than 100 MB. Divide it."), (errno.ENOSPC, None)],
+)
+def test_only_a_file_that_reached_its_limit_is_too_large(number: int, reason: str | None) -> None:
+    assert sheet_to_csv._explain(OSError(number, os.strerror(number))) == reason
