@@ -2,15 +2,13 @@
 
 import pytest
 
-from postledger.accounts import queries, senders, workspaces
+from postledger.accounts import members, queries, senders, workspaces
 from postledger.accounts.constraints import InvalidNameError
+from postledger.accounts.members import MemberExistsError, Role
 from postledger.accounts.models import AuditEntry, Member, Sender, Workspace
-from postledger.accounts.senders import SenderExistsError, SenderUnknownError
-from postledger.accounts.workspaces import (
-    MemberExistsError,
-    Role,
-    WorkspaceExistsError,
-)
+from postledger.accounts.queries import Organisation, SenderUnknownError
+from postledger.accounts.senders import SenderExistsError
+from postledger.accounts.workspaces import InvalidOrganisationError, WorkspaceExistsError
 from postledger.providers.addresses import InvalidAddressError
 from postledger.providers.headers import InvalidHeaderError
 from tests.races import collide
@@ -27,7 +25,7 @@ def globex(db: None) -> int:
 
 
 def first(address: str = "", name: str = "") -> int | None:
-    return workspaces.ensure_default_workspace(from_email=address, from_name=name, actor="setup")
+    return workspaces.ensure_first_workspace(from_email=address, from_name=name, actor="setup")
 
 
 def test_a_workspace_is_found_whatever_its_capitals(acme: int) -> None:
@@ -52,20 +50,20 @@ def test_a_name_that_cannot_be_seen_is_refused(name: str) -> None:
 
 
 def test_a_person_is_a_member_once_whatever_the_capitals(acme: int, globex: int) -> None:
-    workspaces.add_member(acme, email="alice@acme.example", role=Role.OWNER, actor="setup")
-    workspaces.add_member(globex, email="alice@acme.example", role=Role.MEMBER, actor="setup")
+    members.add_member(acme, email="alice@acme.example", role=Role.OWNER, actor="setup")
+    members.add_member(globex, email="alice@acme.example", role=Role.MEMBER, actor="setup")
 
     with pytest.raises(
         MemberExistsError, match=r"Alice@acme\.example is already a member of this workspace"
     ):
-        workspaces.add_member(acme, email="Alice@Acme.example", role=Role.MEMBER, actor="setup")
+        members.add_member(acme, email="Alice@Acme.example", role=Role.MEMBER, actor="setup")
 
     assert list(Member.objects.filter(workspace_id=acme).values_list("role")) == [("owner",)]
 
 
 def test_a_member_needs_an_address(acme: int) -> None:
     with pytest.raises(InvalidAddressError):
-        workspaces.add_member(acme, email="alice", role=Role.OWNER, actor="setup")
+        members.add_member(acme, email="alice", role=Role.OWNER, actor="setup")
 
 
 def test_a_sender_is_found_in_its_workspace_whatever_its_capitals(acme: int, globex: int) -> None:
@@ -162,3 +160,15 @@ def test_of_two_first_starts_at_once_one_makes_the_workspace() -> None:
         assert other.answer() is None
 
     assert Workspace.objects.count() == Sender.objects.count() == 1
+
+
+@pytest.mark.parametrize("text", ["{{ name }}", "Acme {", "Acme }", "two\nlines", "a" * 201])
+def test_a_name_that_a_footer_cannot_show_is_refused(acme: int, text: str) -> None:
+    for organisation in (Organisation(name=text), Organisation(address=text)):
+        with pytest.raises(InvalidOrganisationError, match="name or address of an organisation"):
+            workspaces.set_organisation(acme, organisation, actor="alice")
+
+
+def test_a_workspace_that_does_not_exist_is_not_changed(acme: int) -> None:
+    with pytest.raises(Workspace.DoesNotExist):
+        workspaces.set_time_zone(acme + 1, "Europe/Lisbon", actor="alice")

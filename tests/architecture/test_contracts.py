@@ -68,7 +68,7 @@ BREAKS = [
     ("tables", "workers.broken", "postledger.deliveries.models"),
     ("tables", "config.broken", "postledger.deliveries.models"),
     ("vendors", "providers.smtp.broken", "postledger.providers.sandbox.events"),
-    ("vendors", "providers.sandbox.broken", "postledger.providers.smtp.replies"),
+    ("vendors", "providers.sandbox.broken", "postledger.providers.smtp.outcomes"),
 ]
 
 

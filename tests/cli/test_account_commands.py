@@ -404,7 +404,7 @@ def test_setup_gives_the_first_workspace_the_footer_of_the_environment(settings:
 
     assert workspace
     assert queries.organisation(workspace.id) == Organisation(
-        "Acme Ltd", "1 Main Street", "https://mail.acme.example/unsubscribe", is_default=True
+        "Acme Ltd", "1 Main Street", "https://mail.acme.example/unsubscribe", is_first=True
     )
 
 

@@ -180,6 +180,32 @@ def test_what_a_form_alone_told_is_told_and_forgotten_with_the_rest(acme: int) -
     assert (before.is_unconfirmed, after.is_unconfirmed) == (True, False)
 
 
+# A new column is either blanked by an erasure or declared here.
+NOT_PERSONAL = {
+    "id",
+    "workspace",
+    "state",
+    "state_changed_at",
+    "created_at",
+    "updated_at",
+    "deleted_at",
+}
+
+
+def test_an_erasure_blanks_every_personal_column(acme: int) -> None:
+    contact_id = people.contact(acme, details=FULL)
+    change(acme, contact_id, Changes(address="r2@example.com"))
+    Contact.objects.update(is_unconfirmed=True, bounce_type="a", bounce_subtype="b")
+
+    erasing.erase(acme, address="r2@example.com", actor="alice", now=NOW)
+
+    personal = {column.name for column in Contact._meta.fields} - NOT_PERSONAL
+    assert personal == {"address", *erasing.BLANK}
+    contact = Contact.objects.get(pk=contact_id)
+    assert contact.address == f"erased-{contact_id}"
+    assert {name: getattr(contact, name) for name in erasing.BLANK} == erasing.BLANK
+
+
 def test_a_change_leaves_alone_what_it_does_not_name(acme: int) -> None:
     contact_id = people.contact(acme, details=FULL)
 

@@ -3,10 +3,11 @@
 import pytest
 from django.db import connection
 
-from postledger.contacts import lists
+from postledger.accounts.models import AuditEntry
+from postledger.contacts import counts, lists
 from postledger.contacts.actions import contacts
+from postledger.contacts.counts import ContactCount
 from postledger.contacts.lists import (
-    ContactCount,
     InvalidListKeyError,
     ListExistsError,
     ListUnknownError,
@@ -56,14 +57,15 @@ def test_a_list_is_changed_archived_and_taken_back(acme: int, globex: int) -> No
     lists.update_list(acme, key="news", actor="bob")
     [news] = lists.list_all(acme)
     assert (news.name, news.is_public) == ("The News", True)
+    assert AuditEntry.objects.filter(action="list.changed").count() == 1
 
     lists.archive_list(acme, key="news", actor="bob")
     with pytest.raises(ListUnknownError):
         lists.archive_list(acme, key="news", actor="bob")
-    lists.unarchive_list(acme, key="news", actor="bob")
+    lists.restore_list(acme, key="news", actor="bob")
     with pytest.raises(ListUnknownError):
-        lists.unarchive_list(acme, key="news", actor="bob")
-    for verb in (lists.update_list, lists.archive_list, lists.unarchive_list):
+        lists.restore_list(acme, key="news", actor="bob")
+    for verb in (lists.update_list, lists.archive_list, lists.restore_list):
         with pytest.raises(ListUnknownError):
             verb(globex, key="news", actor="charlie")
 
@@ -76,12 +78,12 @@ def test_a_small_list_is_counted_exactly_without_the_deleted(acme: int, globex: 
     people.leave(acme, "r2@example.com", "news")
     contacts.delete_contact(acme, contact_id=gone, actor="alice", now=NOW)
 
-    assert lists.count_contacts(acme, key="news") == ContactCount(1, is_exact=True)
-    ended = lists.count_contacts(acme, key="news", state=SubscriptionState.UNSUBSCRIBED)
+    assert counts.count_list(acme, key="news") == ContactCount(1, is_exact=True)
+    ended = counts.count_list(acme, key="news", state=SubscriptionState.UNSUBSCRIBED)
     assert ended == ContactCount(1, is_exact=True)
     assert people.subscription(left) is SubscriptionState.UNSUBSCRIBED
     with pytest.raises(ListUnknownError):
-        lists.count_contacts(acme, key="theirs")
+        counts.count_list(acme, key="theirs")
 
 
 def test_a_large_list_is_estimated_and_says_so(acme: int) -> None:
@@ -98,7 +100,7 @@ def test_a_large_list_is_estimated_and_says_so(acme: int) -> None:
         )
         cursor.execute("ANALYZE contacts_subscription")
 
-    count = lists.count_contacts(acme, key="news")
+    count = counts.count_list(acme, key="news")
 
     assert not count.is_exact
     assert 10_001 <= count.number <= 13_000

@@ -9,9 +9,9 @@ from django.test.utils import CaptureQueriesContext
 
 from postledger.contacts import audience, queries, suppressions
 from postledger.contacts.actions import contacts, suppression
+from postledger.contacts.counts import ContactCount
 from postledger.contacts.filters import parsing
 from postledger.contacts.filters.expressions import EVERYBODY, Filter
-from postledger.contacts.lists import ContactCount
 from postledger.contacts.states import SuppressionReason
 from tests.contacts import people
 from tests.contacts.people import NOW

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from postledger.imports import preview, records, running
+from postledger.imports import preview, queries, running
 from postledger.imports.preview import ImportPreview
 from postledger.imports.problems import RowProblem
-from postledger.imports.records import ImportProgress
+from postledger.imports.queries import ImportProgress
 
 NOTHING: Mapping[str, str] = {}
 
@@ -33,7 +33,7 @@ def import_file(
 def problems(workspace_id: int, done: ImportProgress) -> list[tuple[int, str]]:
     """The rows that have a problem, and in which column."""
     return [
-        (problem.row, problem.column) for problem in records.read_problems(workspace_id, done.id)
+        (problem.row, problem.column) for problem in queries.read_problems(workspace_id, done.id)
     ]
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from postledger.contacts.models import Contact
-from postledger.imports import records, running, staging
+from postledger.imports import queries, running, staging
 from postledger.imports.columns import map_columns
-from postledger.imports.records import ImportProgress
+from postledger.imports.queries import ImportProgress
 from tests.imports import files
 
 pytestmark = pytest.mark.django_db
@@ -66,11 +66,11 @@ def test_whoever_resumes_knows_the_addresses_before(acme: int, tmp_path: Path) -
     import_id = running.start_import(acme, path, mapping={}, actor="alice")
     with pytest.raises(_DiedError):
         running.run_import(acme, path, import_id=import_id, report=_die)
-    assert records.find_progress(acme, import_id).done == 10_000
+    assert queries.find_progress(acme, import_id).done == 10_000
 
     done = running.run_import(acme, path, import_id=import_id, report=lambda _: None)
 
     assert (done.created, done.duplicates) == (10_001, 1)
     assert Contact.objects.get(address="r5@example.com").name == "5"
-    [problem] = records.read_problems(acme, import_id)
+    [problem] = queries.read_problems(acme, import_id)
     assert (problem.row, problem.problem.split(" has ")[0]) == (10_002, "Row 7")

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postledger.contacts.models import Contact
-from postledger.imports import reading, records, rows, running
+from postledger.imports import queries, reading, rows, running
 from postledger.imports.models import Import
-from postledger.imports.records import ImportProgress
+from postledger.imports.queries import ImportProgress
 from postledger.imports.refusals import FileRefusedError
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
@@ -81,8 +81,11 @@ def test_a_chunk_ends_when_it_is_large_and_for_everybody_at_the_same_row(
     seen = reading.survey_file(path)
 
     with path.open("rb") as file:
-        whole = list(reading.read_chunks(file, seen.dialect, offset=seen.body, row=2))
-        starts = [(seen.body, 2), *((one.end, one.first_row + len(one.records)) for one in whole)]
+        whole = list(reading.read_chunks(file, seen.dialect, offset=seen.first_byte, row=2))
+        starts = [
+            (seen.first_byte, 2),
+            *((one.end, one.first_row + len(one.records)) for one in whole),
+        ]
         resumed = [
             next(reading.read_chunks(file, seen.dialect, offset=byte, row=row), None)
             for byte, row in starts
@@ -127,7 +130,7 @@ def test_a_row_that_is_far_too_wide_is_a_problem_of_that_row(acme: int, tmp_path
     done = files.import_file(acme, path)
 
     assert (done.created, done.refused) == (1, 1)
-    [problem] = records.read_problems(acme, done.id)
+    [problem] = queries.read_problems(acme, done.id)
     assert (problem.row, "300001 cells" in problem.problem) == (2, True)
 
 

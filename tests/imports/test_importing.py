@@ -9,7 +9,7 @@ from postledger.contacts.details import Details
 from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import ContactState, SubscriptionState, SuppressionReason
-from postledger.imports import records, running
+from postledger.imports import queries, running
 from postledger.imports.models import Import, ImportState
 from postledger.imports.refusals import FileChangedError, ImportUnknownError, InvalidMappingError
 from tests.contacts import people
@@ -149,7 +149,7 @@ def test_the_error_file_does_not_repeat_addresses(acme: int, tmp_path: Path) -> 
     done = files.import_file(acme, path)
 
     texts = " ".join(
-        f"{problem.value} {problem.problem}" for problem in records.read_problems(acme, done.id)
+        f"{problem.value} {problem.problem}" for problem in queries.read_problems(acme, done.id)
     )
     assert "ann" not in texts
     assert "Bob" not in texts
@@ -226,7 +226,7 @@ def test_who_was_forgotten_is_not_imported_again(acme: int, tmp_path: Path) -> N
     assert [contact.address for contact in remaining] == ["r2@example.com"]
     assert not Contact.objects.filter(name="Ann").exists()
     assert (done.created, done.refused, done.kept_back, done.done) == (1, 1, 0, 2)
-    [problem] = records.read_problems(acme, done.id)
+    [problem] = queries.read_problems(acme, done.id)
     assert (problem.row, problem.column, problem.value) == (2, "email", "")
     assert "erased" in problem.problem
 

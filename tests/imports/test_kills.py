@@ -14,7 +14,7 @@ import pytest
 from django.db import connection
 
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
-from postledger.imports import records, running
+from postledger.imports import queries, running
 from postledger.imports.models import ImportState
 from tests.contacts import people
 from tests.imports import files
@@ -67,7 +67,7 @@ def test_an_import_survives_ten_kills(tmp_path: Path) -> None:
     chance = random.Random()
 
     for kill in range(KILLS):
-        before = records.find_progress(acme, import_id).done
+        before = queries.find_progress(acme, import_id).done
         running_on = _resume(path, import_id, "acme")
         _wait_until(running_on, _is_asking)
         if kill % 2:  # every other one falls behind a chunk that landed, however slow the machine
@@ -77,7 +77,7 @@ def test_an_import_survives_ten_kills(tmp_path: Path) -> None:
         running_on.communicate()
     _, errors = _resume(path, import_id, "acme").communicate(timeout=600)
 
-    done = records.find_progress(acme, import_id)
+    done = queries.find_progress(acme, import_id)
     expected = {f"r{n}@example.com" for n in range(ROWS) if n % 1000 not in {7, 501}}
     assert done.state is ImportState.FINISHED, errors.decode()
     assert set(Contact.objects.values_list("address", flat=True)) == expected
@@ -89,7 +89,7 @@ def test_an_import_survives_ten_kills(tmp_path: Path) -> None:
         ROWS // 1000,
         ROWS // 1000,
     )
-    assert len(list(records.read_problems(acme, import_id))) == 2 * ROWS // 1000
+    assert len(list(queries.read_problems(acme, import_id))) == 2 * ROWS // 1000
 
 
 def _is_asking() -> bool:
@@ -104,7 +104,7 @@ def _is_asking() -> bool:
 
 
 def _has_landed(workspace: int, import_id: int, before: int) -> bool:
-    return records.find_progress(workspace, import_id).done > before
+    return queries.find_progress(workspace, import_id).done > before
 
 
 def _wait_until(process: subprocess.Popen[bytes], reached: Callable[[], bool]) -> None:

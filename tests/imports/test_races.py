@@ -10,9 +10,9 @@ from django.db import connection
 from postledger.contacts.actions import contacts, erasing
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import ContactState, SubscriptionState
-from postledger.imports import records, running, uploads
+from postledger.imports import queries, running, uploads
 from postledger.imports.models import FilePart, ImportState
-from postledger.imports.records import ImportProgress
+from postledger.imports.queries import ImportProgress
 from postledger.imports.refusals import ImportMovedError
 from tests.contacts import people
 from tests.contacts.people import R1
@@ -166,7 +166,7 @@ def test_of_two_processes_with_one_import_one_does_each_chunk(acme: int, tmp_pat
     with pytest.raises(ImportMovedError):
         running.run_import(acme, path, import_id=import_id, report=compete)
 
-    assert records.find_progress(acme, import_id).created == Contact.objects.count() == 20_000
+    assert queries.find_progress(acme, import_id).created == Contact.objects.count() == 20_000
 
 
 def test_two_imports_of_the_same_people_neither_hang_nor_double(acme: int, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_contact_that_is_deleted_meanwhile_is_made_anew(acme: int, tmp_path: P
 def test_an_old_upload_that_is_started_meanwhile_is_not_given_up(acme: int, tmp_path: Path) -> None:
     path = files.write_file(tmp_path, f"email\n{R1}\n")
     import_id = uploads.store_upload(acme, path, file_name="people.csv", actor="alice")
-    begin = partial(uploads.start_upload, acme, import_id, mapping={}, list_key=None, actor="alice")
+    begin = partial(uploads.start_import, acme, import_id, mapping={}, list_key=None, actor="alice")
     later = datetime.now(UTC) + uploads.KEPT + timedelta(minutes=1)
 
     with collide.uncommitted(begin):
@@ -212,5 +212,5 @@ def test_an_old_upload_that_is_started_meanwhile_is_not_given_up(acme: int, tmp_
         tidying.must_wait()
 
     assert tidying.answer() == 0
-    assert records.find_progress(acme, import_id).state is ImportState.RUNNING
+    assert queries.find_progress(acme, import_id).state is ImportState.RUNNING
     assert FilePart.objects.exists()

@@ -1,6 +1,8 @@
 """Workbooks become the rows that people see in them; wrong and evil ones are refused in time."""
 
 import csv
+import errno
+import os
 import random
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from postledger.contacts.models import Contact
+from postledger.imports import sheet_to_csv
 from postledger.imports import workbooks as books
 from postledger.imports.refusals import FileRefusedError
 from postledger.lib.errors import RefusedError
@@ -21,7 +24,7 @@ WRONG = workbooks.wrong()
 
 def rows(folder: Path, content: bytes, sheet: str | None = None) -> list[list[str]]:
     path = files.write_file(folder, content, "people.xlsx")
-    with books.as_csv(path, sheet=sheet) as table:
+    with books.open_as_csv(path, sheet=sheet) as table:
         return list(csv.reader(table.read_text(encoding="utf-8").splitlines(keepends=True)))
 
 
@@ -185,7 +188,7 @@ def test_a_workbook_with_any_bytes_changed_is_read_or_refused(tmp_path: Path) ->
         for _ in range(chance.randint(1, 8)):
             content[chance.randrange(len(content))] = chance.randrange(256)
         path = files.write_file(tmp_path, bytes(content), "people.xlsx")
-        with suppress(RefusedError), books.as_csv(path):
+        with suppress(RefusedError), books.open_as_csv(path):
             pass
 
 
@@ -210,3 +213,11 @@ def test_a_format_is_a_moments_by_its_letters(tmp_path: Path, format_: str, text
     assert rows(tmp_path, workbooks.make_workbook(inner, more={"xl/styles.xml": styles}))[1] == [
         text
     ]
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(errno.EFBIG, "As CSV, the sheet has more than 100 MB. Divide it."), (errno.ENOSPC, None)],
+)
+def test_only_a_file_that_reached_its_limit_is_too_large(number: int, reason: str | None) -> None:
+    assert sheet_to_csv._explain(OSError(number, os.strerror(number))) == reason

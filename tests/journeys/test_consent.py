@@ -140,7 +140,7 @@ def test_a_person_is_given_what_is_known_and_then_forgotten(house: House, tmp_pa
     ]
     assert other not in file.read_text()
     # The third is that the address is kept back from now on, which is known by its hash alone.
-    assert output == "Erased 1 contacts, 3 consents and 1 mails.\n"
+    assert output == "Erased contacts: 1, consents: 3, mails: 1.\n"
     house.command("privacy", "export", "acme", address, "--to", str(file))
     after = json.loads(file.read_text())
     assert (after["contacts"], after["mails"]) == ([], [])

@@ -63,21 +63,12 @@ def test_correlation_is_on_every_line(logger: Any, lines: Lines) -> None:
         "request_id": "r-1",
         "outbox_id": "o-1",
         "workspace_id": 7,
-        "recipient": "alice@example.com",
-        "attempt": 1,
-        "state": "accepted",
-        "duration_ms": 12,
-        "provider_message_id": "p-1",
     }
 
     context.bind(**fields)
     logger.info("mail.settled")
 
-    line = lines.only()
-    assert {name: line[name] for name in context.FIELDS} == {
-        **fields,
-        "recipient": "a***@example.com",
-    }
+    assert lines.only().items() >= fields.items()
 
 
 def test_bound_fields_stay_until_cleared(lines: Lines) -> None:

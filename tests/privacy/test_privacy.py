@@ -169,7 +169,7 @@ def test_the_command_exports_and_erases(tmp_path: Path) -> None:
 
     assert exported == [f"Wrote {file}."]
     assert json.loads(file.read_text())["contacts"][0]["name"] == "Alice Liddell"
-    assert erased == ["Erased 1 contacts, 1 consents and 0 mails."]
+    assert erased == ["Erased contacts: 1, consents: 1, mails: 0."]
     assert run("privacy", "retention", "--months", "3", "--dry-run") == [
         "Nothing is older than 3 months."
     ]

@@ -1,4 +1,4 @@
-"""The final dot of a large mail: it waits in the kernel or nowhere, so none leaves too late."""
+"""The final dot of a large mail: it never waits in our process, so none leaves too late."""
 
 import asyncio
 import socket

@@ -30,11 +30,11 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
 
 
 def test_an_smtp_server_has_no_events() -> None:
-    assert not registry.vendor("smtp").parse_events({}, b"whatever")
+    assert not registry.load_module("smtp").parse_events({}, b"whatever")
 
 
 def test_the_sandbox_needs_no_login() -> None:
-    assert asyncio.run(registry.vendor("sandbox").check({})) is None
+    assert asyncio.run(registry.load_module("sandbox").check({})) is None
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_failed_check_names_the_settings_to_change(
         refusing = FakeSmtp(features=(*FEATURES, "AUTH PLAIN"), faults=faults)
         async with serving(refusing) as server:
             account = {"host": "127.0.0.1", "port": server.port, "tls": "none", "username": "a"}
-            return await registry.vendor("smtp").check(account)
+            return await registry.load_module("smtp").check(account)
 
     failed = asyncio.run(play())
 
@@ -64,7 +64,7 @@ def test_a_check_of_an_smtp_server_sends_nothing() -> None:
     async def play() -> list[str]:
         async with serving() as server:
             account = {"host": "127.0.0.1", "port": server.port, "tls": "none"}
-            assert await registry.vendor("smtp").check(account) is None
+            assert await registry.load_module("smtp").check(account) is None
             return server.said
 
     commands = asyncio.run(play())

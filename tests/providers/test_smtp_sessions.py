@@ -21,8 +21,9 @@ from postledger.providers.base import (
 )
 from postledger.providers.smtp import framing
 from postledger.providers.smtp.framing import Frame
+from postledger.providers.smtp.outcomes import Stage
+from postledger.providers.smtp.pool import Pool
 from postledger.providers.smtp.provider import Smtp
-from postledger.providers.smtp.replies import Stage
 from postledger.providers.smtp.session import Session
 from postledger.providers.smtp.transaction import Transaction
 from tests.providers.conftest import Authority
@@ -242,6 +243,26 @@ def test_an_idle_line_is_closed_in_the_end() -> None:
         assert server.said[-1] == "QUIT"
 
     at(server, story, idle_limit=0.05)
+
+
+def test_a_line_that_comes_back_after_the_end_is_closed_too() -> None:
+    server = FakeSmtp()
+
+    async def play() -> None:
+        async with serving(server):
+            pool = Pool(smtp_settings(server, idle_limit=0.05))
+            soon = asyncio.get_running_loop().time() + 5
+            early, late = [await pool.open_session(soon) for _ in range(2)]
+            for session in (early, late):
+                assert await pool.acquire(soon)
+                if session is late:
+                    await pool.close()
+                pool.release(session)
+            async with asyncio.timeout(5):
+                while server.open_count:  # noqa: ASYNC110  the server has no event to offer
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(play())
 
 
 @pytest.mark.parametrize("features", [FEATURES, FEATURES[1:]], ids=["pipelined", "one by one"])

@@ -220,7 +220,7 @@ def test_what_looks_like_a_mistake_is_told_until_it_is_accepted_or_mended(
     assert (row.started_at, row.cursor) == (None, "")
     assert row.finished_at is not None
     assert "--accept-missing" in (row.trouble or "")
-    assert (problem.way, "3 of 3" in problem.problem) == ("found", True)
+    assert (problem.failure, "3 of 3" in problem.problem) == ("not_found", True)
 
     fake.add_many(3)
     assert sync().trouble is None

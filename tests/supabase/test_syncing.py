@@ -37,15 +37,15 @@ def contact(workspace_id: int, address: str = R1) -> Contact:
 
 
 def problems() -> list[tuple[str, str]]:
-    rows = SyncProblem.objects.order_by("shown", "way")
-    return list(rows.values_list("shown", "way"))
+    rows = SyncProblem.objects.order_by("shown", "failure")
+    return list(rows.values_list("shown", "failure"))
 
 
 def everything() -> list[Any]:
     """All that a sync may change here, column by column."""
     models = (Contact, ConsentEvent, Suppression, Subscription)
     kept = [list(model.objects.order_by("pk").values()) for model in models]
-    problem = list(SyncProblem.objects.order_by("pk").values("row_hash", "way", "since"))
+    problem = list(SyncProblem.objects.order_by("pk").values("row_hash", "failure", "since"))
     return [*kept, problem]
 
 
@@ -322,7 +322,7 @@ def test_rows_that_cannot_be_taken_are_listed_until_they_are_mended(
 
     assert done.created_count == 2
     assert contact(acme, "long@example.com").state == "unsubscribed"
-    assert [shown for shown, way in listed if way == "taken"] == [
+    assert [shown for shown, failure in listed if failure == "not_applied"] == [
         "f***@example.com",
         "g***@example.com",
         "l***@example.com",
@@ -349,7 +349,7 @@ def test_a_row_that_supabase_does_not_let_be_written_is_listed_and_keeps_nobody_
     done = sync()
 
     assert (done.written_count, fake.row(R1)["status"]) == (1, "active")
-    assert problems() == [("r***@example.com", "written")]
+    assert problems() == [("r***@example.com", "not_written")]
 
 
 def test_a_row_that_changes_between_reading_and_writing_is_left_to_the_next_pass(
@@ -367,7 +367,7 @@ def test_a_row_that_changes_between_reading_and_writing_is_left_to_the_next_pass
     sync()
 
     assert fake.row(R1)["status"] == "bounced"
-    assert problems() == [("r***@example.com", "written")]
+    assert problems() == [("r***@example.com", "not_written")]
     sync()
     assert (contact(acme).state, problems()) == ("bounced", [])
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.keys import Scope
-from postledger.accounts.queries import SenderRequiredError, UnknownSenderError
+from postledger.accounts.queries import SenderRequiredError, SenderUnknownError
 from postledger.campaigns import drafts, launching, planning, run_control, test_sends
 from postledger.campaigns.notion import mailouts
 from postledger.contacts import lists
@@ -37,7 +37,6 @@ from postledger.imports.refusals import (
     ImportNotReadyError,
     InvalidMappingError,
 )
-from postledger.lib.errors import UnsupportedMediaTypeError
 from postledger.mailing import content_source, send_times, snapshot
 from postledger.providers.addresses import InvalidAddressError
 from postledger.transactional.idempotency import KeyReusedError
@@ -62,6 +61,7 @@ from postledger.web.api.suppressions.schemas import NewSuppressionIn
 from postledger.web.api.templates.schemas import TextIn, VersionIn
 from postledger.web.shared import problems
 from postledger.web.shared.auth import ScopeMissingError
+from postledger.web.shared.problems import UnsupportedMediaTypeError
 from postledger.web.shared.throttle import RateExceededError
 from tests.web import newsroom, uploads
 from tests.web.callers import Caller, Reply
@@ -146,7 +146,7 @@ OF_CAMPAIGNS = (
     mailouts.MailoutAlreadySentError,
     run_control.RunBusyError,
     run_control.RunOverError,
-    UnknownSenderError,
+    SenderUnknownError,
     SenderRequiredError,
     content_source.ContentUnknownError,
     slices.SubjectRequiredError,

@@ -59,6 +59,23 @@ def test_warnings_alone_keep_nothing_back(alice: Caller) -> None:
     assert [finding["code"] for finding in reply.body["findings"]] == ["link_unreachable"]
 
 
+@pytest.mark.parametrize(
+    ("link", "codes"),
+    [
+        ("xyz.example/more", ["link_unreachable"]),
+        ("{{ email }}", []),
+        ("x{{ email }}", ["link_unreachable"]),
+        ("&#0;more", ["link_unreachable"]),
+    ],
+)
+def test_a_link_may_be_a_variable_and_not_only_look_like_one(
+    alice: Caller, link: str, codes: list[str]
+) -> None:
+    reply = check_content(alice, format="html", body=f'<p><a href="{link}">More</a></p>')
+
+    assert [finding["code"] for finding in reply.body["findings"]] == codes
+
+
 # what is changed, code
 FAULTY: list[tuple[dict[str, Any], str]] = [
     ({"subject": ""}, "subject_missing"),

@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 
 from postledger.contacts.models import Contact, Subscription
-from postledger.imports import overview, records, uploads
+from postledger.imports import overview, queries, uploads
 from postledger.imports.models import FilePart, ImportState
 from postledger.lib import work_leases
 from postledger.lib.work_leases import Work
@@ -60,12 +60,12 @@ def upload_file(folder: Path, count: int = ROWS) -> tuple[int, int]:
 
 
 def _count_done(workspace_id: int, import_id: int) -> int:
-    return records.find_progress(workspace_id, import_id).done
+    return queries.find_progress(workspace_id, import_id).done
 
 
 def test_an_import_outlives_its_workers(tmp_path: Path) -> None:
     acme, import_id = upload_file(tmp_path)
-    uploads.start_upload(acme, import_id, mapping={}, list_key="news", actor="alice")
+    uploads.start_import(acme, import_id, mapping={}, list_key="news", actor="alice")
     stops = []
 
     with brokers.own_queues() as prefix:
@@ -75,16 +75,16 @@ def test_an_import_outlives_its_workers(tmp_path: Path) -> None:
                 assert within(PATIENCE, lambda: _count_done(acme, import_id) > before)  # noqa: B023
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait(10)
-            stops.append(records.find_progress(acme, import_id).done)
+            stops.append(queries.find_progress(acme, import_id).done)
         assert stops[0] < ROWS, "it was done before the kill"
         with worker(tmp_path / "last", prefix=prefix) as process:
             is_done = within(
                 PATIENCE,
-                lambda: records.find_progress(acme, import_id).state is ImportState.FINISHED,
+                lambda: queries.find_progress(acme, import_id).state is ImportState.FINISHED,
             )
 
     assert is_done, (tmp_path / "last").read_text()
-    assert records.find_progress(acme, import_id).created == ROWS
+    assert queries.find_progress(acme, import_id).created == ROWS
     addresses = set(Contact.objects.values_list("address", flat=True))
     assert addresses == {f"r{n}@example.com" for n in range(ROWS)}
     assert Subscription.objects.count() == ROWS
@@ -93,13 +93,13 @@ def test_an_import_outlives_its_workers(tmp_path: Path) -> None:
 
 def test_a_worker_that_is_told_to_stop_ends_between_two_chunks(tmp_path: Path) -> None:
     acme, import_id = upload_file(tmp_path, ROWS * 5)
-    uploads.start_upload(acme, import_id, mapping={}, list_key=None, actor="alice")
+    uploads.start_import(acme, import_id, mapping={}, list_key=None, actor="alice")
 
     with (
         brokers.own_queues() as prefix,
         worker(tmp_path / "log", prefix=prefix) as process,
     ):
-        assert within(PATIENCE, lambda: records.find_progress(acme, import_id).done > 0)
+        assert within(PATIENCE, lambda: queries.find_progress(acme, import_id).done > 0)
         is_seen = overview.find_overview(acme, import_id).waiting is None
         process.terminate()
         code = process.wait(60)

@@ -172,15 +172,11 @@ def assembling(people: int, sets: int) -> tuple[int, float]:
         for at in range(sets)
     ]
     began = time.process_time()
-    made: dict[frozenset[int], slices.Assembled] = {}
+    made: dict[frozenset[str], slices.Assembled] = {}
     scopes = slices.open_scopes(pieces, now=NOW)
-    keys: dict[frozenset[str], frozenset[int]] = {}
     for person in range(people):
         places = frozenset({f"ocd-division/country:us/place:{person % sets}", "ocd-division/x"})
         matters = places & scopes
-        key = keys.get(matters)
-        if key is None:
-            key = keys[matters] = slices.letter_key(pieces, ocd_ids=matters, now=NOW)
-        if key not in made:
-            made[key] = slices.assemble(pieces, ocd_ids=matters, now=NOW)
+        if matters not in made:
+            made[matters] = slices.assemble(pieces, ocd_ids=matters, now=NOW)
     return len(made), time.process_time() - began

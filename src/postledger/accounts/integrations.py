@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, ClassVar
-from uuid import UUID
 
 from django.conf import settings as installation
 from django.db import transaction
@@ -21,6 +20,7 @@ from postledger.accounts.provider_accounts import (
     list_setting_errors,
     merge_settings,
 )
+from postledger.lib import values
 from postledger.lib.errors import RefusedError
 
 
@@ -32,14 +32,7 @@ class IntegrationKind(StrEnum):
     ADMIN = "admin"  # a password that allows sending articles without an API key
 
 
-def _parse_database_id(text: str) -> str:
-    try:
-        return str(UUID(text)) if text else ""
-    except ValueError:
-        raise ValueError("is not the id of a database: use 32 hexadecimal digits") from None
-
-
-type DatabaseId = Annotated[str, AfterValidator(_parse_database_id)]
+type DatabaseId = Annotated[str, AfterValidator(values.parse_database_id)]
 
 
 class IntegrationSettings(BaseModel):
@@ -179,7 +172,7 @@ def set_integration(
 
     `is_anew` drops all stored settings first.
     """
-    if kind in _FIRST_ONLY and workspace_id != queries.default_workspace_id():
+    if kind in _FIRST_ONLY and workspace_id != queries.first_workspace_id():
         raise FirstWorkspaceOnlyError(_FIRST_ONLY[kind])
     if changes.get("password", "") is None:
         raise InvalidSettingsError(

@@ -31,7 +31,7 @@ _NO_HASH = bytes(32)
 class Scope(StrEnum):
     """A permission of a key, as its row stores it."""
 
-    SEND = "mail:send"  # send mail, and cancel it
+    SEND = "mail:send"  # send mail
     READ = "mail:read"  # read the state of mail
     CONTENT_READ = "content:read"  # read templates and articles, and preview content
     CONTENT_WRITE = "content:write"  # create, change and delete them

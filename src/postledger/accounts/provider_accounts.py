@@ -109,7 +109,7 @@ def merge_settings(stored: Settings, changes: Settings) -> dict[str, object]:
 
 def check_settings(kind: str, settings: Settings) -> None:
     """Lets the provider validate its settings; names all invalid ones and repeats no value."""
-    errors = list_setting_errors(lambda: registry.vendor(kind).build(settings))
+    errors = list_setting_errors(lambda: registry.load_module(kind).build(settings))
     if errors:
         raise InvalidSettingsError(
             f"Invalid settings for an account of kind {kind}: {'; '.join(errors)}."

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar
 
 from django.db.models import F, Subquery, Value
 from django.db.models.functions import Lower
@@ -15,12 +14,12 @@ from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
 
 
-class UnknownSenderError(RefusedError):
-    code: ClassVar[str] = "sender_unknown"
+class SenderUnknownError(RefusedError):
+    code = "sender_unknown"
 
 
 class SenderRequiredError(RefusedError):
-    code: ClassVar[str] = "sender_required"
+    code = "sender_required"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def workspace_named(name: str) -> Workspace | None:
     return Workspace.objects.filter(Exact(Lower("name"), Lower(Value(name)))).first()
 
 
-def default_workspace_id() -> int | None:
+def first_workspace_id() -> int | None:
     """The installation's first workspace, whatever its name is now."""
     return Workspace.objects.order_by("pk").values_list("pk", flat=True).first()
 
@@ -82,7 +81,7 @@ class Organisation:
     name: str = ""
     address: str = ""
     unsubscribe_base_url: str = ""
-    is_default: bool = False  # of the installation's first workspace
+    is_first: bool = False  # of the installation's first workspace
 
 
 NOBODY = Organisation()
@@ -92,8 +91,8 @@ def organisation(workspace_id: int) -> Organisation:
     first = Workspace.objects.order_by("pk").values("pk")[:1]
     row = (
         Workspace.objects.filter(pk=workspace_id)
-        .annotate(is_default=Exact(F("pk"), Subquery(first)))
-        .values_list("org_name", "org_address", "unsubscribe_base_url", "is_default")
+        .annotate(is_first=Exact(F("pk"), Subquery(first)))
+        .values_list("org_name", "org_address", "unsubscribe_base_url", "is_first")
         .get()
     )
     return Organisation(*row)
@@ -135,7 +134,7 @@ def select_sender(workspace_id: int, *, address: str | None) -> Sender:
             case [only_sender]:
                 return only_sender
             case []:
-                raise UnknownSenderError("This workspace has no sender. Add one, then try again.")
+                raise SenderUnknownError("This workspace has no sender. Add one, then try again.")
             case _:
                 raise SenderRequiredError(
                     "This workspace has several senders. Name one of them in sender."
@@ -145,7 +144,7 @@ def select_sender(workspace_id: int, *, address: str | None) -> Sender:
     except addresses.InvalidAddressError:
         sender = None
     if sender is None:
-        raise UnknownSenderError(
+        raise SenderUnknownError(
             f"{address[:254]!r} is not a sender of this workspace."
             " Use the address of a sender, or add it as a sender first."
         )

@@ -3,16 +3,13 @@
 from postledger.accounts import constraints, trail
 from postledger.accounts.models import Sender
 from postledger.accounts.provider_accounts import AccountUnknownError
-from postledger.lib.errors import ConflictError, NotFoundError
+from postledger.accounts.queries import SenderUnknownError
+from postledger.lib.errors import ConflictError
 from postledger.providers import addresses, headers
 
 
 class SenderExistsError(ConflictError):
     code = "sender_exists"
-
-
-class SenderUnknownError(NotFoundError):
-    code = "sender_unknown"
 
 
 def create_sender(

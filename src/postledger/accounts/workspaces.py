@@ -1,20 +1,18 @@
-"""Creates and changes workspaces, and adds members to them."""
+"""Creates and changes workspaces."""
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from zoneinfo import available_timezones
 
 from django.db import transaction
 
 from postledger.accounts import constraints, trail
-from postledger.accounts.models import Member, Workspace
+from postledger.accounts.models import Workspace
 from postledger.accounts.queries import NOBODY, Organisation
 from postledger.accounts.senders import create_sender
 from postledger.lib.errors import ConflictError, RefusedError
-from postledger.providers import addresses
 
-DEFAULT = "default"
+FIRST_NAME = "default"  # of the first workspace, until a person renames it
 
 _LONGEST_LINE = 200
 _LONGEST_URL = 500
@@ -22,19 +20,8 @@ _LONGEST_URL = 500
 _PAGE_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(?:/[A-Za-z0-9._~/-]*)?")
 
 
-class Role(StrEnum):
-    """The permissions of a member; a constraint of the table lists the same values."""
-
-    OWNER = "owner"  # everything, adding members included
-    MEMBER = "member"  # everything but adding members
-
-
 class WorkspaceExistsError(ConflictError):
     code = "workspace_exists"
-
-
-class MemberExistsError(ConflictError):
-    code = "member_exists"
 
 
 class InvalidOrganisationError(RefusedError):
@@ -63,7 +50,7 @@ def create_workspace(name: str, *, actor: str) -> int:
 
 
 def set_organisation(workspace_id: int, organisation: Organisation, *, actor: str) -> None:
-    """Sets the texts of footers; mail that is already planned keeps its footer."""
+    """Sets the organisation that footers name; mail that is already planned keeps its footer."""
     _check_organisation(organisation)
     columns = {
         "org_name": organisation.name,
@@ -71,15 +58,15 @@ def set_organisation(workspace_id: int, organisation: Organisation, *, actor: st
         "unsubscribe_base_url": organisation.unsubscribe_base_url,
     }
     data = {"name": organisation.name, "address": organisation.address}
-    _update(workspace_id, columns, action="footer_changed", data=data, actor=actor)
+    _update(workspace_id, columns, action="organisation_changed", data=data, actor=actor)
 
 
 def _check_organisation(organisation: Organisation) -> None:
     for text in (organisation.name, organisation.address):
-        if not text.isprintable() or len(text) > _LONGEST_LINE or "{" in text:
+        if not text.isprintable() or len(text) > _LONGEST_LINE or set(text) & set("{}"):
             raise InvalidOrganisationError(
-                f"{text[:_LONGEST_LINE]!r} cannot be used in a footer: use one line of at most"
-                f" {_LONGEST_LINE} printable characters, without braces."
+                f"{text[:_LONGEST_LINE]!r} cannot be the name or address of an organisation: use"
+                f" one line of at most {_LONGEST_LINE} printable characters, without braces."
             )
     url = organisation.unsubscribe_base_url
     if url and (not _PAGE_URL.fullmatch(url) or len(url) > _LONGEST_URL):
@@ -89,9 +76,9 @@ def _check_organisation(organisation: Organisation) -> None:
         )
 
 
-def set_test_emails(workspace_id: int, written: str, *, actor: str) -> None:
+def set_test_emails(workspace_id: int, emails: str, *, actor: str) -> None:
     """Sets the recipients of test sends; a test send skips texts that are no address."""
-    _update(workspace_id, {"test_emails": written}, action="tests_changed", data={}, actor=actor)
+    _update(workspace_id, {"test_emails": emails}, action="tests_changed", data={}, actor=actor)
 
 
 def set_time_zone(workspace_id: int, zone: str, *, actor: str) -> None:
@@ -114,32 +101,14 @@ def _update(
 ) -> None:
     subject = f"workspace {workspace_id}"
     with transaction.atomic():
-        Workspace.objects.filter(pk=workspace_id).update(**columns)
+        if not Workspace.objects.filter(pk=workspace_id).update(**columns):
+            raise Workspace.DoesNotExist
         trail.note(
             workspace_id, actor=actor, action=f"workspace.{action}", subject=subject, data=data
         )
 
 
-def add_member(workspace_id: int, *, email: str, role: Role, name: str = "", actor: str) -> int:
-    email = addresses.canonical(email)
-    if name:
-        constraints.check_name("a member", name)
-    exists = MemberExistsError(f"{email} is already a member of this workspace.")
-    with constraints.refusing(accounts_member_once=exists):
-        member = Member.objects.create(
-            workspace_id=workspace_id, email=email, role=role.value, name=name
-        )
-        trail.note(
-            workspace_id,
-            actor=actor,
-            action="member.added",
-            subject=f"member {member.pk}",
-            data={"email": email, "role": role.value},
-        )
-    return member.pk
-
-
-def ensure_default_workspace(
+def ensure_first_workspace(
     *,
     from_email: str,
     from_name: str,
@@ -155,13 +124,13 @@ def ensure_default_workspace(
         with transaction.atomic():
             if Workspace.objects.exists():
                 return None
-            workspace_id = create_workspace(DEFAULT, actor=actor)
+            workspace_id = create_workspace(FIRST_NAME, actor=actor)
             if organisation != NOBODY:
                 set_organisation(workspace_id, organisation, actor=actor)
             if test_emails:
                 set_test_emails(workspace_id, test_emails, actor=actor)
             if from_email:
                 create_sender(workspace_id, address=from_email, name=from_name, actor=actor)
-    except WorkspaceExistsError:  # another process was faster
+    except WorkspaceExistsError:  # another process created it meanwhile
         return None
     return workspace_id

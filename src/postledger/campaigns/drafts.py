@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -35,11 +35,11 @@ _TAG = re.compile(TAG)
 
 
 class CampaignExistsError(ConflictError):
-    code: ClassVar[str] = "campaign_exists"
+    code = "campaign_exists"
 
 
 class InvalidTagError(RefusedError):
-    code: ClassVar[str] = "invalid_campaign_tag"
+    code = "invalid_campaign_tag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def _columns(workspace_id: int, draft: Draft, now: datetime) -> dict[str, Any]:
             checks.refuse_unstorable(field, getattr(draft.content, field))
     if draft.list_key is not None:
         if not values.is_storable(draft.list_key):
-            raise lists.list_not_found(draft.list_key)
+            raise lists.unknown_list_error(draft.list_key)
         lists.get_active_id(workspace_id, draft.list_key)
     audience = parsing.parse(dict(draft.audience or {}), now=now)
     lists.get_ids(workspace_id, expressions.list_keys(audience))

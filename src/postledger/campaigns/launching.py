@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -29,19 +29,19 @@ from postledger.mailing.snapshot import Snapshot
 
 
 class CampaignUnknownError(NotFoundError):
-    code: ClassVar[str] = "campaign_unknown"
+    code = "campaign_unknown"
 
 
 class AlreadyLaunchedError(ConflictError):
-    code: ClassVar[str] = "campaign_already_launched"
+    code = "campaign_already_launched"
 
 
 class CampaignChangedError(ConflictError):
-    code: ClassVar[str] = "campaign_changed"
+    code = "campaign_changed"
 
 
 class BatchTakenError(ConflictError):
-    code: ClassVar[str] = "send_batch_taken"
+    code = "send_batch_taken"
 
 
 class PageRules(Protocol):

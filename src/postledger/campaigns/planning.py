@@ -18,7 +18,7 @@ from postledger.contacts.audience import FrozenAudience
 from postledger.contacts.filters import parsing
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.reasons import Reason
-from postledger.lib import database, wake
+from postledger.lib import database_outage, wake
 from postledger.lib.errors import RefusedError
 from postledger.mailing import chunks, send_times, snapshot, stream_letters
 from postledger.mailing.chunks import Chunk
@@ -54,7 +54,7 @@ def plan_run(run_id: UUID) -> None:
     except RefusedError as error:
         _store_trouble(run_id, f"{error.code}: {error}")
     except Exception as error:  # a broken run must not stop the others
-        if database.is_away(error):
+        if database_outage.is_away(error):
             raise
         _log.exception("run_not_planned", run_id=str(run_id))
         _store_trouble(run_id, _BROKEN)

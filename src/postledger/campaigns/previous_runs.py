@@ -1,6 +1,5 @@
 """The previous runs whose recipients are left out, and whether those recipients are certain."""
 
-from typing import ClassVar
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
@@ -18,7 +17,7 @@ ORDER = F("stream_id").bitand(_NUMBER)
 
 
 class PreviousRunBusyError(ConflictError):
-    code: ClassVar[str] = "earlier_run_busy"
+    code = "earlier_run_busy"
 
 
 def list_streams(run: Run) -> list[int]:

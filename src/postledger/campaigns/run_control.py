@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import batched
-from typing import ClassVar
 from uuid import UUID
 
 from django.db import transaction
@@ -27,11 +26,11 @@ _RETRIED_AT_ONCE = 500
 
 
 class RunOverError(ConflictError):
-    code: ClassVar[str] = "run_over"
+    code = "run_over"
 
 
 class RunBusyError(ConflictError):
-    code: ClassVar[str] = "run_busy"
+    code = "run_busy"
 
 
 def pause_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:

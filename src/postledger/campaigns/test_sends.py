@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from typing import ClassVar
 
 import structlog
 
@@ -24,11 +23,11 @@ _log = structlog.get_logger(__name__)
 
 
 class NoTestAddressError(RefusedError):
-    code: ClassVar[str] = "test_emails_empty"
+    code = "test_emails_empty"
 
 
 class NoTestLetterError(RefusedError):
-    code: ClassVar[str] = "test_letter_missing"
+    code = "test_letter_missing"
 
 
 def parse_addresses(text: str) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, override
 from urllib.parse import parse_qsl, unquote, urlsplit
-from uuid import UUID
 
 import limits
 from django.core.exceptions import ImproperlyConfigured
@@ -19,6 +18,7 @@ from pydantic_settings import (
 )
 
 from postledger.dispatch import retry
+from postledger.lib.values import parse_database_id
 
 
 class BadEnvironmentError(ImproperlyConfigured):
@@ -151,10 +151,7 @@ class Env(BaseSettings):
     @field_validator("notion_db_mailouts", "notion_db_errors")
     @classmethod
     def _read_id(cls, value: str) -> str:
-        try:
-            return str(UUID(value)) if value else ""
-        except ValueError:
-            raise ValueError("is not the id of a database: use 32 hexadecimal digits") from None
+        return parse_database_id(value)
 
     @field_validator("retry_transactional", "retry_topic", "retry_campaign")
     @classmethod

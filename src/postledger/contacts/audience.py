@@ -14,6 +14,7 @@ from psycopg import sql as pg
 from psycopg.sql import Composed
 
 from postledger.contacts import filter_sql, lists, sql
+from postledger.contacts.counts import ContactCount
 from postledger.contacts.filters import expressions
 from postledger.contacts.filters.expressions import (
     All,
@@ -23,7 +24,6 @@ from postledger.contacts.filters.expressions import (
     OnList,
     Op,
 )
-from postledger.contacts.lists import ContactCount
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ContactState, SubscriptionState
 
@@ -112,11 +112,14 @@ def sample(workspace_id: int, audience: Filter, *, size: int = 10) -> Sequence[C
 
 @dataclass(frozen=True, slots=True)
 class FrozenAudience:
-    """The contacts of a filter, on a list or without one, as they were at a moment."""
+    """The rule that selects the contacts of a run.
+
+    Contacts created after `frozen_at` are excluded; everything else is read at planning.
+    """
 
     audience: Filter
     list_key: str | None
-    frozen_at: datetime  # contacts that were created later do not belong to it
+    frozen_at: datetime
     mailed_at: datetime | None = None  # None: at once
     zones: tuple[str, ...] | None = None  # None: contacts of every time zone
     default_zone: str = "UTC"  # of contacts without a time zone
@@ -151,7 +154,8 @@ LEFT JOIN LATERAL (
 ) AS subscription ON true
 """
 
-# The gates check again before a mail goes, except for `unconfirmed`, which no contact becomes.
+# The gates check again before a mail goes, except `unconfirmed`: a contact cannot become
+# unconfirmed after planning.
 # Bounces, complaints and unsubscribes show in the state of a contact or of its subscription. A
 # suppression by hand does not, so addresses are looked up in workspaces that have one.
 _KEPT_BACK = pg.SQL(

@@ -21,6 +21,7 @@ from postledger.contacts.states import (
     SubscriptionState,
     SuppressionReason,
 )
+from postledger.lib.values import KEY_PATTERN
 
 
 def _one_of(field: str, words: type[StrEnum], *, name: str) -> models.CheckConstraint:
@@ -156,8 +157,7 @@ class List(models.Model):
             # Serves the look-up of a list by its key, and a workspace's lists in their order.
             models.UniqueConstraint(fields=["workspace", "key"], name="contacts_list_once"),
             models.CheckConstraint(
-                condition=models.Q(key__regex=r"^[a-z0-9][a-z0-9-]{0,63}$")
-                & ~models.Q(key="general"),
+                condition=models.Q(key__regex=KEY_PATTERN) & ~models.Q(key="general"),
                 name="contacts_list_key",
             ),
             _one_of("kind", ListKind, name="contacts_list_kind"),

@@ -29,7 +29,7 @@ class UnsubscribeRequest:
 
     email: str
     list_key: str = GENERAL
-    workspace_id: int | None = None  # None: the default workspace
+    workspace_id: int | None = None  # None: the first workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class UnsubscribeLinks:
 
     base_url: str
     secret: bytes = field(repr=False)
-    workspace_id: int | None  # None: the default workspace
+    workspace_id: int | None  # None: the first workspace
 
     @property
     def is_complete(self) -> bool:
@@ -54,7 +54,7 @@ def workspace_links(workspace_id: int) -> UnsubscribeLinks:
     return UnsubscribeLinks(
         base_url=organisation.unsubscribe_base_url,
         secret=settings.UNSUBSCRIBE_SECRET.encode(),
-        workspace_id=None if organisation.is_default else workspace_id,
+        workspace_id=None if organisation.is_first else workspace_id,
     )
 
 

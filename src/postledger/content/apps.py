@@ -1,4 +1,4 @@
-"""Names the app that knows what mail says."""
+"""The Django app of templates, articles and letters."""
 
 from django.apps import AppConfig
 

@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from dataclasses import fields as dataclass_fields
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, FilteredRelation, Q
+from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
 
 from postledger.accounts import constraints, trail
@@ -51,7 +52,7 @@ class ArticleSummary:
 def create(workspace_id: int, *, key: str, title: str, actor: str) -> int:
     constraints.check_name("an article", title)
     taken = ArticleExistsError(
-        f"This workspace has an article {key!r} already: change it, or choose another key."
+        f"This workspace has an article “{key}” already: change it, or choose another key."
     )
     wrong = InvalidArticleKeyError(
         f"{key[:64]!r} cannot be the key of an article: use up to 200 lowercase letters, digits"
@@ -75,25 +76,34 @@ def update(workspace_id: int, *, key: str, title: str, actor: str) -> None:
 def delete(workspace_id: int, *, key: str, actor: str) -> None:
     """Deletes an article with all its slices; letters that were made of it stay."""
     with transaction.atomic():
-        article_id = _lock(workspace_id, key)
+        article_id = _lock_and_touch(workspace_id, key)
         count, _ = models.Slice.objects.filter(article_id=article_id).delete()
         models.Article.objects.filter(pk=article_id).delete()
         _note(workspace_id, actor, "article.deleted", f"article {key}", slices=count)
 
 
 def list_articles(workspace_id: int) -> list[ArticleSummary]:
-    rows = (
+    return [ArticleSummary(*row) for row in _summaries(workspace_id).order_by("key")]
+
+
+def find_article(workspace_id: int, *, key: str) -> ArticleSummary:
+    row = _summaries(workspace_id).filter(key=key).first()
+    if row is None:
+        raise _unknown(key)
+    return ArticleSummary(*row)
+
+
+def _summaries(workspace_id: int) -> QuerySet[models.Article, tuple[Any, ...]]:
+    return (
         models.Article.objects.filter(workspace_id=workspace_id)
         .annotate(slice_count=Count("slice"))
-        .order_by("key")
         .values_list("key", "title", "slice_count", "created_at", "updated_at")
     )
-    return [ArticleSummary(*row) for row in rows]
 
 
 def add_slice(workspace_id: int, *, article_key: str, fields: SliceFields, actor: str) -> int:
-    with _refuse_invalid(fields):
-        article_id = _lock(workspace_id, article_key)
+    with _storing(fields):
+        article_id = _lock_and_touch(workspace_id, article_key)
         added = models.Slice.objects.create(article_id=article_id, **asdict(fields))
         _note(workspace_id, actor, "slice.added", f"slice {added.pk}", article=article_key)
     return added.pk
@@ -103,8 +113,8 @@ def change_slice(
     workspace_id: int, *, article_key: str, slice_id: int, fields: SliceFields, actor: str
 ) -> None:
     """Replaces all fields of a slice."""
-    with _refuse_invalid(fields):
-        article_id = _lock(workspace_id, article_key)
+    with _storing(fields):
+        article_id = _lock_and_touch(workspace_id, article_key)
         slices = models.Slice.objects.filter(pk=slice_id, article_id=article_id)
         if not slices.update(**asdict(fields), updated_at=Now()):
             raise _unknown_slice(article_key, slice_id)
@@ -113,7 +123,7 @@ def change_slice(
 
 def delete_slice(workspace_id: int, *, article_key: str, slice_id: int, actor: str) -> None:
     with transaction.atomic():
-        article_id = _lock(workspace_id, article_key)
+        article_id = _lock_and_touch(workspace_id, article_key)
         deleted, _ = models.Slice.objects.filter(pk=slice_id, article_id=article_id).delete()
         if not deleted:
             raise _unknown_slice(article_key, slice_id)
@@ -122,32 +132,31 @@ def delete_slice(workspace_id: int, *, article_key: str, slice_id: int, actor: s
 
 def list_slices(workspace_id: int, *, article_key: str) -> list[Slice]:
     """Every slice of an article, drafts too, by section and index."""
-    return _read(workspace_id, article_key, Q(slice__id__gt=0))
+    return _read(workspace_id, article_key)
 
 
 def list_published(workspace_id: int, *, article_key: str) -> list[Slice]:
-    """The slices that a campaign makes letters of, in one statement; windows are not checked."""
-    return _read(workspace_id, article_key, Q(slice__is_published=True))
+    """The slices that a campaign makes letters of; windows are not checked."""
+    return _read(workspace_id, article_key, is_published=True)
 
 
 _FIELDS = [field.name for field in dataclass_fields(Slice)]
 
 
-def _read(workspace_id: int, article_key: str, condition: Q) -> list[Slice]:
-    # Starts at the article: one without a slice still gives a row.
-    rows = list(
-        models.Article.objects.filter(workspace_id=workspace_id, key=article_key)
-        .annotate(chosen=FilteredRelation("slice", condition=condition))
-        .order_by("chosen__section_order", "chosen__sort_index", "chosen__id")
-        .values_list(*(f"chosen__{name}" for name in _FIELDS))
+def _read(workspace_id: int, article_key: str, **conditions: object) -> list[Slice]:
+    rows = (
+        models.Slice.objects.filter(article__workspace_id=workspace_id, article__key=article_key)
+        .filter(**conditions)
+        .order_by("section_order", "sort_index", "id")
+        .values(*_FIELDS)
     )
-    if not rows:
-        raise _unknown(article_key)
-    slices = (dict(zip(_FIELDS, row, strict=True)) for row in rows)
-    return [Slice(**values) for values in slices if values["id"] is not None]
+    slices = [Slice(**row) for row in rows]
+    if not slices:
+        find_article(workspace_id, key=article_key)  # an unknown article is refused
+    return slices
 
 
-def _lock(workspace_id: int, key: str) -> int:
+def _lock_and_touch(workspace_id: int, key: str) -> int:
     """The article's id; its row is marked as changed and locked, so that no slice outlives it."""
     own = models.Article.objects.filter(workspace_id=workspace_id, key=key)
     if not own.update(updated_at=Now()):
@@ -156,7 +165,7 @@ def _lock(workspace_id: int, key: str) -> int:
 
 
 @contextmanager
-def _refuse_invalid(fields: SliceFields) -> Iterator[None]:
+def _storing(fields: SliceFields) -> Iterator[None]:
     """A transaction in which fields are stored, or refused by the constraint that they break."""
     for place in ("scope_ocd_id", "section", "title", "dek", "body_md"):
         checks.refuse_unstorable(place, getattr(fields, place) or "")
@@ -179,12 +188,12 @@ def _refuse_invalid(fields: SliceFields) -> Iterator[None]:
 
 
 def _unknown(key: str) -> ArticleUnknownError:
-    return ArticleUnknownError(f"Article {key!r} not found in this workspace.")
+    return ArticleUnknownError(f"Article “{key[:64]}” not found in this workspace.")
 
 
 def _unknown_slice(key: str, slice_id: int) -> SliceUnknownError:
     return SliceUnknownError(
-        f"Slice {slice_id} not found in the article {key!r}: it may have been deleted."
+        f"Slice {slice_id} not found in the article “{key[:64]}”: it may have been deleted."
     )
 
 

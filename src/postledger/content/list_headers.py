@@ -24,6 +24,7 @@ def write_unsubscribe(url: str) -> str:
     # Mail programs take "=?" for the start of an encoded word, and decode the text behind it.
     if not _URL.fullmatch(url) or "=?" in url:
         raise InvalidHeaderError(
-            "The unsubscribe link does not fit into a header; shorten UNSUBSCRIBE_BASE_URL."
+            "The unsubscribe link does not fit into a header. Set a shorter URL:"
+            " postledger workspace footer WORKSPACE --unsubscribe-url URL."
         )
     return f"List-Unsubscribe: <{url}>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"

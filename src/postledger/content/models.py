@@ -1,4 +1,4 @@
-"""What mail says: templates and their versions, articles and their slices, and letters."""
+"""The content of mail: templates and their versions, articles and their slices, and letters."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -6,12 +6,13 @@ from django.db.models.functions import Length, Now
 from django.db.models.lookups import Exact
 
 from postledger.accounts.models import Workspace
+from postledger.lib.values import KEY_PATTERN
 
 
 class Template(models.Model):
-    """A text with gaps under a workspace's own key; an archived one is used no more.
+    """A text with placeholders, under a key of the workspace; an archived one makes no new mail.
 
-    The key stays taken for good, so that key and version name the same text for ever.
+    Its key is never given to another template, so key and version always name the same text.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
@@ -25,14 +26,14 @@ class Template(models.Model):
             # Serves the look-up of a template by its key, and the list of a workspace's own.
             models.UniqueConstraint(fields=["workspace", "key"], name="content_template_once"),
             models.CheckConstraint(
-                condition=models.Q(key__regex=r"^[a-z0-9][a-z0-9-]{0,63}$"),
+                condition=models.Q(key__regex=KEY_PATTERN),
                 name="content_template_key",
             ),
         )
 
 
 class TemplateVersion(models.Model):
-    """What a template says from some day on, and which variables fill it.
+    """One version of a template's texts, and the variables that fill it.
 
     Never changed: a trigger of the migration refuses it.
     """
@@ -41,7 +42,7 @@ class TemplateVersion(models.Model):
     number = models.IntegerField()
     required = ArrayField(models.TextField())
     optional = ArrayField(models.TextField())
-    fallback_locale = models.TextField(default="")  # empty: a locale that is not there is missing
+    fallback_locale = models.TextField(default="")  # empty: a missing locale is an error
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -55,7 +56,7 @@ class TemplateVersion(models.Model):
 
 
 class TemplateText(models.Model):
-    """A version in one locale; never changed, which a trigger of the migration sees to."""
+    """A version in one locale. Never changed: a trigger of the migration refuses it."""
 
     version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT)
     locale = models.TextField()
@@ -76,7 +77,7 @@ class TemplateText(models.Model):
 
 
 class Article(models.Model):
-    """What a campaign sends; each recipient gets the slices that are meant for them."""
+    """Content of a campaign; each recipient gets the slices for everybody and for their places."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
     key = models.TextField()
@@ -135,10 +136,10 @@ class Slice(models.Model):
 
 
 class Letter(models.Model):
-    """What sent mail was made from, under the SHA-256 digest of it.
+    """The content of sent mail, under its SHA-256 digest.
 
-    Never changed: a trigger of the migration refuses it. Years later it still says what was sent,
-    whatever became of the template or the article since.
+    Never changed: a trigger of the migration refuses it. So it shows what was sent, even after the
+    template or the article was changed.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
@@ -148,7 +149,7 @@ class Letter(models.Model):
 
     class Meta:
         constraints = (
-            # Serves whoever is about to store a letter, and finds that it is there already.
+            # Serves the storing of a letter, which may exist already.
             models.UniqueConstraint(fields=["workspace", "digest"], name="content_letter_once"),
             models.CheckConstraint(
                 condition=Exact(Length("digest"), 32), name="content_letter_digest"

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
 from uuid import UUID
 
 from django.conf import settings
@@ -22,12 +21,12 @@ from postledger.lib.secrets import UnsealableError
 
 
 class NotionNotSetUpError(RefusedError):
-    code: ClassVar[str] = "notion_not_set_up"
+    code = "notion_not_set_up"
 
 
-def parse_page_id(written: str) -> UUID:
-    """The id of a page in any spelling; raises PageNotFoundError for an invalid id."""
-    return UUID(client.canonical(written))
+def parse_page_id(text: str) -> UUID:
+    """The id of a page, with or without hyphens; raises NotionPageNotFoundError if it is none."""
+    return UUID(client.canonical(text))
 
 
 def require_notion(workspace_id: int) -> NotionSettings:

@@ -18,6 +18,7 @@ CLIPPED_BYTES = 102_400
 
 # The reader of a preview, unless its values say otherwise.
 _READER: Mapping[str, object] = {"name": "Alice", "email": "alice@example.com"}
+_VALUE = "\0"  # stands for a variable; no link has it, not even as an entity
 _REACHABLE = ("http://", "https://", "mailto:", "tel:", "#")
 
 
@@ -133,7 +134,7 @@ def _warnings(html: str, *, has_footer: bool) -> Iterator[Finding]:
             "html",
             "It has no unsubscribe link; the footer that is added when it is sent has one.",
         )
-    bare = compiled_template.without_liquid(html)
+    bare = compiled_template.without_liquid(html.replace(_VALUE, ""), value=_VALUE)
     for tag in html_tokens.tags_of_every_reading(bare):
         if tag.kind is Kind.OPENING:
             yield from _tag_warnings(bare, tag)
@@ -150,13 +151,12 @@ def _tag_warnings(html: str, tag: Token) -> Iterator[Finding]:
         )
     if tag.name == "a" and "href" in attributes:
         link = attributes["href"].decoded(html).strip().lower()
-        # "x" stands for a variable, which is checked when it has a value.
-        if link and not link.startswith((*_REACHABLE, "x")):
+        # A variable is checked when it has a value.
+        if link and not link.startswith((*_REACHABLE, _VALUE)):
             yield _warning(
                 "link_unreachable",
                 place,
-                "Begin a link with https:// or mailto:; a mail has no address of its own that a"
-                " relative link could follow.",
+                "Begin the link with https:// or mailto:. A relative link does not work in a mail.",
             )
 
 

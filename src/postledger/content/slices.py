@@ -1,7 +1,7 @@
 """Which slices of an article a recipient gets, and how they become one letter.
 
-A slice is for everybody or for one district, named by its OCD id. A letter depends on nothing but
-the slices that are chosen for it, so recipients with equal keys share one.
+A slice is for everybody or for one place, named by its OCD id. A letter depends on nothing but the
+slices that are chosen for it, so recipients with the same slices share one.
 """
 
 import re
@@ -42,12 +42,11 @@ class Slice(SliceFields):
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """One letter, and the slices it was made of, in the order of the body."""
+    """The content of one letter."""
 
     title: str
     dek: str
     body_md: str
-    slice_ids: tuple[int, ...]
 
     def source(self) -> Source:
         """The title, the dek under it, and the body, as Markdown."""
@@ -68,13 +67,6 @@ def open_scopes(slices: Iterable[Slice], *, now: datetime) -> frozenset[str]:
         for piece in slices
         if piece.scope_ocd_id is not None and _is_open(piece, now)
     )
-
-
-def letter_key(
-    slices: Iterable[Slice], *, ocd_ids: frozenset[str], now: datetime
-) -> frozenset[int]:
-    """Equal for recipients who get the same letter, which is assembled once for all of them."""
-    return frozenset(piece.id for piece in slices if _is_relevant(piece, ocd_ids, now))
 
 
 def choose(slices: Iterable[Slice], *, ocd_ids: frozenset[str], now: datetime) -> list[Slice]:
@@ -99,13 +91,12 @@ def assemble(slices: Iterable[Slice], *, ocd_ids: frozenset[str], now: datetime)
         title=headline.title,
         dek=headline.dek,
         body_md="\n\n".join(body for body in bodies if body.strip()),
-        slice_ids=tuple(piece.id for piece in chosen),
     )
 
 
 def _is_relevant(piece: Slice, ocd_ids: frozenset[str], now: datetime) -> bool:
-    is_in_scope = piece.scope_ocd_id is None or piece.scope_ocd_id in ocd_ids
-    return is_in_scope and _is_open(piece, now)
+    is_for_place = piece.scope_ocd_id is None or piece.scope_ocd_id in ocd_ids
+    return is_for_place and _is_open(piece, now)
 
 
 def _is_open(piece: Slice, now: datetime) -> bool:
@@ -128,7 +119,7 @@ def _has_title(piece: Slice) -> bool:
 
 
 def _specificity(piece: Slice) -> tuple[int, int, str]:
-    """Greater for a narrower scope; everybody is the broadest."""
+    """Greater for a narrower place; everybody is the broadest."""
     scope = piece.scope_ocd_id
     return (0, 0, "") if scope is None else (scope.count("/") + 1, len(scope), scope)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -24,7 +24,7 @@ TABLES = tuple(f"deliveries_{table}" for table in _OPTIONS)
 
 
 class MonthDroppedError(ConflictError):
-    code: ClassVar[str] = "month_dropped"
+    code = "month_dropped"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from postledger.dispatch.fence import Fence
 from postledger.dispatch.holds import Holds
 from postledger.dispatch.options import Options
 from postledger.dispatch.provider_pool import ProviderPool
-from postledger.lib.database import CONNECTION_LOST
+from postledger.lib.database_outage import OUTAGE_ERRORS
 
 _log = structlog.get_logger(__name__)
 
@@ -57,7 +57,7 @@ class Context:
         while True:
             try:
                 return await self.db.run(verb, *args, **kwargs)
-            except CONNECTION_LOST as error:
+            except OUTAGE_ERRORS as error:
                 _log.warning(
                     "the database did not take what has to be written; trying again",
                     error=type(error).__name__,

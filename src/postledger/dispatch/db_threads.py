@@ -7,7 +7,7 @@ from functools import partial
 
 from django.db import connection
 
-from postledger.lib.database import CONNECTION_LOST
+from postledger.lib.database_outage import OUTAGE_ERRORS
 
 
 class DbThreads:
@@ -43,7 +43,7 @@ def call_on_thread[**P, T](call: Callable[P, T], *args: P.args, **kwargs: P.kwar
     """Calls on this thread's own connection and closes it if it broke."""
     try:
         return call(*args, **kwargs)
-    except CONNECTION_LOST:
+    except OUTAGE_ERRORS:
         _close_connection()
         raise
 

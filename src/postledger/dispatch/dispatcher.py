@@ -21,7 +21,7 @@ from postledger.dispatch.options import Options
 from postledger.dispatch.provider_pool import ProviderPool
 from postledger.dispatch.stream_worker import StreamWorker
 from postledger.dispatch.witness import TokenWitness
-from postledger.lib.database import CONNECTION_LOST
+from postledger.lib.database_outage import OUTAGE_ERRORS
 from postledger.observability import metrics_store
 
 _log = structlog.get_logger(__name__)
@@ -97,7 +97,7 @@ class Dispatcher:
             over.set()
             await beating  # not cancelled: a heartbeat under way would outlive its removal
             await providers.close()
-            with suppress(*CONNECTION_LOST):
+            with suppress(*OUTAGE_ERRORS):
                 await db.run(metrics_store.flush)
                 await db.run(heartbeat.remove, self.name)
             await asyncio.to_thread(db.close)

@@ -14,7 +14,7 @@ from postledger.dispatch.rounds import report
 from postledger.dispatch.rounds.pipeline import Pipeline
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
-from postledger.lib.database import CONNECTION_LOST
+from postledger.lib.database_outage import OUTAGE_ERRORS
 from postledger.providers.base import Mailbox
 
 # A turn takes this many batches, and begins no round after this many seconds.
@@ -98,7 +98,7 @@ class StreamWorker:
             while batches and not pipeline.is_blocked and not self._is_over(ends_at):
                 batches = await pipeline.run_round(batches, composing)
                 composing = self.context.compose_lock.shared()
-        except CONNECTION_LOST:
+        except OUTAGE_ERRORS:
             await pipeline.give_back(batches)
             raise
         except Exception:

@@ -60,13 +60,14 @@ def exact_mapping(header: Sequence[str], targets: Mapping[str, str]) -> dict[str
 
 def _mapped_twice(target: str, first: str, second: str) -> InvalidMappingError:
     if first == second:
-        remedy = (
-            f"both are called {second[:64]!r}, and a mapping goes by the name."
-            " Give one of them another name in the file, or remove it."
+        return InvalidMappingError(
+            f"Two columns named {first[:64]!r} are both mapped to {target[:64]}."
+            " Rename or remove one of them in the file."
         )
-    else:
-        remedy = f"ignore one of them, by mapping {second[:64]!r} to {IGNORED!r}."
-    return InvalidMappingError(f"Two columns are {target[:64]!r}: {remedy}")
+    return InvalidMappingError(
+        f"The columns {first[:64]!r} and {second[:64]!r} are both mapped to {target[:64]}."
+        f" Ignore one of them: map it to {IGNORED!r}."
+    )
 
 
 def _refuse_invalid(header: Sequence[str], mapping: Mapping[str, str]) -> None:

@@ -144,8 +144,7 @@ def _claim(import_id: int, chunk: PreparedChunk) -> None:
     )
     if not unmoved.values_list("pk"):
         raise ImportMovedError(
-            f"Another process works on import {import_id} as well, and was faster."
-            " Let it finish; nothing was imported twice."
+            "Another process is already doing this. Let it finish; nothing was imported twice."
         )
 
 

@@ -1,4 +1,4 @@
-"""Imports: which file, how far it is read, what came of its rows, and what is wrong with some."""
+"""Imports: the file, how far it is read, the results of its rows, and their problems."""
 
 from enum import StrEnum
 
@@ -9,17 +9,17 @@ from postledger.accounts.models import Workspace
 
 
 class ImportState(StrEnum):
-    """What is to be done with the file, and by whom."""
+    """What happens next with the file."""
 
-    UPLOADED = "uploaded"  # somebody is to say what its columns are, and to start it
-    PREVIEWING = "previewing"  # a worker finds out what it would do
-    RUNNING = "running"  # it goes on, or can be resumed
-    FINISHED = "finished"  # every row of the file is accounted for
-    ABANDONED = "abandoned"  # somebody ended it; what it had imported stays
+    UPLOADED = "uploaded"  # a person maps its columns and starts it
+    PREVIEWING = "previewing"  # a worker makes a dry run
+    RUNNING = "running"  # a worker or a command imports it, or can resume it
+    FINISHED = "finished"  # every row has its result
+    ABANDONED = "abandoned"  # a person ended it; imported rows stay
 
 
 class Import(models.Model):
-    """One file on its way into a workspace's contacts. Its cursor is where the next row begins."""
+    """The import of one file. Its cursor is the position of the next row."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
     list = models.ForeignKey("contacts.List", on_delete=models.PROTECT, null=True, db_index=False)
@@ -27,24 +27,24 @@ class Import(models.Model):
     sha256 = models.TextField()
     byte_count = models.BigIntegerField()
     row_count = models.BigIntegerField()  # without the header
-    mapping = models.JSONField()  # what each column is; of an upload, once somebody said so
+    mapping = models.JSONField()  # the field of each column; empty until an upload is mapped
     state = models.TextField(db_default=ImportState.RUNNING.value)
-    # Both are committed together with what the rows before them came to.
+    # Committed together with the results of the rows before it.
     cursor_byte = models.BigIntegerField()
     cursor_row = models.BigIntegerField(db_default=2)  # as spreadsheets count: the header is row 1
-    # What came of each row; the sum of these is the number of rows that were read.
+    # The results of the rows; their sum is the number of rows that were read.
     created_count = models.BigIntegerField(db_default=0)
     updated_count = models.BigIntegerField(db_default=0)
     unchanged_count = models.BigIntegerField(db_default=0)
     duplicate_count = models.BigIntegerField(db_default=0)
     refused_count = models.BigIntegerField(db_default=0)
     blank_count = models.BigIntegerField(db_default=0)
-    # What came of those with a contact, as to the list.
+    # Of the rows with a contact: subscribed to the list, or not.
     subscribed_count = models.BigIntegerField(db_default=0)
     kept_back_count = models.BigIntegerField(db_default=0)
     actor = models.TextField()
-    # Of a file that came over HTTP: how it is read, its header and first rows; what the dry run
-    # found; and what kept a worker from going on, with the time at which one tries again.
+    # Of a file that came over HTTP: its dialect, header and first rows; the result of the dry run;
+    # the error that stopped a worker, and the time of the next try.
     upload = models.JSONField(null=True)
     preview = models.JSONField(null=True)
     trouble = models.TextField(null=True)
@@ -60,7 +60,7 @@ class Import(models.Model):
                 condition=models.Q(state__in=sorted(state.value for state in ImportState)),
                 name="imports_import_state",
             ),
-            # Every row before the cursor came to something, and to one thing.
+            # Every row before the cursor has exactly one result.
             models.CheckConstraint(
                 condition=models.Q(
                     cursor_row=2
@@ -87,7 +87,7 @@ class Import(models.Model):
 
 
 class FilePart(models.Model):
-    """A piece of an uploaded file: web and workers share a database, and perhaps no folder."""
+    """A piece of an uploaded file. It is in the database, which web and workers share."""
 
     of_import = models.ForeignKey(Import, on_delete=models.CASCADE, db_index=False)
     number = models.IntegerField()
@@ -101,7 +101,7 @@ class FilePart(models.Model):
 
 
 class ImportProblem(models.Model):
-    """A row that was not imported as it stands, and why; a line of the error file."""
+    """A row that was not imported unchanged, and why; a line of the error file."""
 
     of_import = models.ForeignKey(Import, on_delete=models.CASCADE, db_index=False)
     row_number = models.BigIntegerField()

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from postledger.contacts.csv_columns import usual_target
-from postledger.imports import records
+from postledger.imports import queries
 from postledger.imports.models import Import, ImportState
-from postledger.imports.records import ImportProgress
+from postledger.imports.queries import ImportProgress
 from postledger.lib import work_leases
 from postledger.lib.work_leases import Work
 
@@ -41,7 +41,7 @@ class ImportOverview(ImportProgress):
 
 
 def find_overview(workspace_id: int, import_id: int) -> ImportOverview:
-    return _overview(records.find_import(workspace_id, import_id), work_leases.held(Work.IMPORT))
+    return _overview(queries.find_import(workspace_id, import_id), work_leases.held(Work.IMPORT))
 
 
 def list_newest(

@@ -57,7 +57,9 @@ def preview_import(  # noqa: PLR0913  what an import takes, and two callbacks
     preview = ImportPreview(survey=survey, columns=map_columns(survey.header, mapping))
     target = Target(workspace_id, list_id, preview.columns, source="dry run", actor="")
     staging.forget_addresses()
-    for chunk in running.prepared_chunks(path, survey, target.columns, byte=survey.body, row=2):
+    for chunk in running.prepared_chunks(
+        path, survey, target.columns, byte=survey.first_byte, row=2
+    ):
         keep(merging.retry_overtaken(partial(_try_chunk, target, chunk, preview)))
         report(preview)
     return preview

@@ -33,7 +33,7 @@ class FileSurvey:
 
     dialect: Dialect
     header: tuple[str, ...]
-    body: int  # the byte at which the row after the header begins
+    first_byte: int  # the byte at which the row after the header begins
     row_count: int  # without the header
     size: int
     sha256: str

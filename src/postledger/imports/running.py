@@ -9,12 +9,12 @@ from django.db.models.functions import Now
 
 from postledger.accounts import trail
 from postledger.contacts import lists
-from postledger.imports import merging, reading, records, staging
+from postledger.imports import merging, queries, reading, staging
 from postledger.imports.columns import Columns, exact_mapping, map_columns
 from postledger.imports.merging import Target
-from postledger.imports.models import Import, ImportState
+from postledger.imports.models import FilePart, Import, ImportState
+from postledger.imports.queries import ImportProgress
 from postledger.imports.reading import FileSurvey
-from postledger.imports.records import ImportProgress
 from postledger.imports.refusals import (
     FileChangedError,
     ImportAbandonedError,
@@ -53,7 +53,7 @@ def start_import(  # noqa: PLR0913  a file, its destination, and the actor
             byte_count=survey.size,
             row_count=survey.row_count,
             mapping=columns.targets(),
-            cursor_byte=survey.body,
+            cursor_byte=survey.first_byte,
             started_at=Now(),
             actor=actor,
         )
@@ -78,7 +78,7 @@ def run_import(
 
     The file must be the one that the import was created with, byte by byte.
     """
-    record = records.find_import(workspace_id, import_id)
+    record = queries.find_import(workspace_id, import_id)
     if record.state == ImportState.ABANDONED:
         raise _abandoned(import_id)
     if record.state in {ImportState.UPLOADED, ImportState.PREVIEWING}:
@@ -93,7 +93,7 @@ def run_import(
             )
         if record.state != ImportState.FINISHED:
             _import_remaining(record, path, survey, report)
-    return records.find_progress(workspace_id, import_id)
+    return queries.find_progress(workspace_id, import_id)
 
 
 def _import_remaining(
@@ -109,17 +109,17 @@ def _import_remaining(
         try:
             merging.import_chunk(record.pk, target, chunk)
         except ImportMovedError:
-            if records.read_state(record.pk) is ImportState.ABANDONED:
+            if queries.read_state(record.pk) is ImportState.ABANDONED:
                 raise _abandoned(record.pk) from None
             raise
-        report(records.find_progress(record.workspace_id, record.pk))
+        report(queries.find_progress(record.workspace_id, record.pk))
     _finish(record)
 
 
 def _stage_addresses(path: Path, survey: FileSurvey, columns: Columns, *, until: int) -> None:
     """Reads the addresses of the rows before `until` again, so that repeated ones are found."""
     staging.forget_addresses()
-    for chunk in prepared_chunks(path, survey, columns, byte=survey.body, row=2):
+    for chunk in prepared_chunks(path, survey, columns, byte=survey.first_byte, row=2):
         if chunk.first_row >= until:
             return
         with transaction.atomic():
@@ -153,8 +153,8 @@ def _finish(record: Import) -> None:
             state=ImportState.FINISHED.value, finished_at=Now(), changed_at=Now()
         ):
             return
-        records.delete_upload(record.pk)
-        done = records.find_progress(record.workspace_id, record.pk)
+        delete_upload(record.pk)
+        done = queries.find_progress(record.workspace_id, record.pk)
         trail.note(
             record.workspace_id,
             actor=record.actor,
@@ -162,3 +162,9 @@ def _finish(record: Import) -> None:
             subject=f"import {record.pk}",
             data={"created": done.created, "updated": done.updated, "refused": done.refused},
         )
+
+
+def delete_upload(import_id: int) -> None:
+    """Deletes the file and its preview, which hold personal data, once an import has ended."""
+    Import.objects.filter(pk=import_id).update(upload=None, preview=None, trouble=None)
+    FilePart.objects.filter(of_import_id=import_id).delete()

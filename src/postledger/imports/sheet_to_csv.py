@@ -6,6 +6,7 @@ or the reader ran into a limit. It imports nothing of Postledger, so it starts q
 """
 
 import csv
+import errno
 import re
 import resource
 import sys
@@ -23,8 +24,11 @@ _PROCESSOR = 30  # seconds
 _EXACT = 1e15  # spreadsheets keep fifteen digits
 # Signs that the CSV reader might take for the delimiter of the header, and line ends.
 _DELIMITERS = re.compile(r"[;|\t\r\n]+")
-
 type _Cell = float | str | bool | time | date | datetime | timedelta
+
+
+class _RefusedError(Exception):
+    """The message says why."""
 
 
 def main(workbook: str, target: str, sheet: str | None = None) -> int:
@@ -41,10 +45,12 @@ def main(workbook: str, target: str, sheet: str | None = None) -> int:
         rows = _text_rows(_open_sheet(workbook, sheet))
         with Path(target).open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(rows)
-    except CalamineError as error:
-        return _refuse(_explain(str(error)))
-    except OSError:  # the file would be larger than it may be
-        return _refuse(f"As CSV, the sheet has more than {LARGEST_CSV // 1_000_000} MB. Divide it.")
+    except (_RefusedError, CalamineError, OSError) as error:
+        reason = _explain(error)
+        if reason is None:
+            raise
+        sys.stdout.write(reason)
+        return REFUSED
     return 0
 
 
@@ -54,16 +60,16 @@ def _open_sheet(workbook: str, sheet: str | None) -> CalamineSheet:
         return book.get_sheet_by_index(0)
     if sheet not in book.sheet_names:
         names = ", ".join(repr(name[:64]) for name in book.sheet_names[:20])
-        sys.exit(_refuse(f"The workbook has no sheet {sheet[:64]!r}: it has {names}."))
+        raise _RefusedError(f"The workbook has no sheet {sheet[:64]!r}: it has {names}.")
     return book.get_sheet_by_name(sheet)
 
 
 def _text_rows(sheet: CalamineSheet) -> Iterator[list[str]]:
     """The rows at their own places: a row that is left out is a blank one, except at the end."""
-    left = [""] * (sheet.start[1] if sheet.start else 0)
+    margin = [""] * (sheet.start[1] if sheet.start else 0)
     blank = 0
     for number, cells in enumerate(sheet.iter_rows()):
-        texts = [*left, *map(_text, cells)]
+        texts = [*margin, *map(_text, cells)]
         while texts and not texts[-1]:
             texts.pop()
         if not texts:
@@ -93,18 +99,21 @@ def _text(cell: _Cell) -> str:
             return str(cell)
 
 
-def _explain(reason: str) -> str:
+def _explain(error: Exception) -> str | None:
+    """Why the workbook is refused; None for an error that is not the workbook's fault."""
+    reason = str(error)
+    if isinstance(error, _RefusedError):
+        return reason
+    if isinstance(error, OSError):
+        if error.errno != errno.EFBIG:
+            return None
+        return f"As CSV, the sheet has more than {LARGEST_CSV // 1_000_000} MB. Divide it."
     if "password" in reason.lower():
         return "The workbook has a password. Save it without one."
     return (
         f"The file is not an Excel workbook (.xlsx), or is damaged: {reason[:200]}."
         " Open it, and save it again as .xlsx or CSV."
     )
-
-
-def _refuse(reason: str) -> int:
-    sys.stdout.write(reason)
-    return REFUSED
 
 
 if __name__ == "__main__":

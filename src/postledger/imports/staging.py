@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import LiteralString
 
 from django.db import connection
+from psycopg import sql as pg
 
-from postledger.contacts import sql
+from postledger.contacts import sql, suppressions
 from postledger.contacts.csv_columns import Field
 from postledger.imports.columns import Columns
 from postledger.imports.problems import RowProblem
@@ -115,9 +116,9 @@ TRUNCATE contacts_matched
 """
 # The look-ups stay look-ups (OFFSET 0), however large the tables are. They go in the order of the
 # addresses, so that neighbours are looked up together, and lie together once they are contacts.
-# Of two suppressions the one of all mail counts: NULL is the largest list. The state of a new
-# contact is states.state_under in SQL. Of an erased person only the hash of the address is left.
-_MATCH: LiteralString = """
+# Of two suppressions the one of all mail counts: NULL is the largest list. A suppression for the
+# list alone leaves a new contact active. Of an erased person only the hash of the address is left.
+_MATCH = pg.SQL("""
 INSERT INTO contacts_matched
 SELECT staged.row_number, staged.address, nullif(staged.external_id, ''), staged.name,
        nullif(staged.from_name, ''), nullif(staged.locale, ''), nullif(staged.time_zone, ''),
@@ -132,10 +133,7 @@ SELECT staged.row_number, staged.address, nullif(staged.external_id, ''), staged
            OR staged.places <> '' AND string_to_array(staged.places, ' ') <> contact.ocd_ids
            OR contact.attributes || staged.attributes <> contact.attributes,
        contact.id IS NULL AND suppression.is_unnamed IS TRUE,
-       CASE WHEN suppression.list_id IS NOT NULL THEN 'active'
-            WHEN suppression.reason = 'bounced' THEN 'bounced'
-            WHEN suppression.reason IN ('complained', 'unsubscribed') OR suppression.has_left
-            THEN 'unsubscribed' ELSE 'active' END,
+       CASE WHEN suppression.list_id IS NOT NULL THEN 'active' ELSE {implied_state} END,
        subscription.state, kept_back.reason,
        contact.is_unconfirmed IS TRUE AND %(list)s::bigint IS NOT NULL
            AND kept_back.reason IS NULL AND subscription.state IS NULL
@@ -170,7 +168,7 @@ CROSS JOIN LATERAL (
         CASE WHEN subscription.state IN ('unsubscribed', 'suppressed') THEN subscription.state END
     ) AS reason
 ) AS kept_back
-"""
+""").format(implied_state=suppressions.IMPLIED_STATE)
 _REMOVE_ERASED: LiteralString = "DELETE FROM contacts_matched WHERE is_erased RETURNING row_number"
 
 
@@ -203,7 +201,7 @@ def find_kept_back(columns: Columns) -> tuple[Counter[str], list[RowProblem]]:
     """The matched rows whose contact must not be subscribed: how many by reason, and each."""
     kept_back = sql.rows(_KEPT_BACK, {})
     column = columns.name_of(Field.EMAIL)
-    remedy = "Nothing: an import never resubscribes. Only the person can, or an operator."
+    remedy = "No action needed. Imports do not resubscribe people; the person or an operator can."
     return Counter(reason for _, _, reason in kept_back), [
         RowProblem.masked(row, column, address, _REASONS[reason], remedy)
         for row, address, reason in kept_back

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from postledger.accounts import trail
 from postledger.contacts import lists
-from postledger.imports import reading, records, running
+from postledger.imports import queries, reading, running
 from postledger.imports.columns import map_columns
 from postledger.imports.models import FilePart, Import, ImportState
 from postledger.imports.reading import FileSurvey
@@ -45,7 +45,7 @@ def store_upload(workspace_id: int, path: Path, *, file_name: str, actor: str) -
             row_count=survey.row_count,
             mapping={},
             state=ImportState.UPLOADED.value,
-            cursor_byte=survey.body,
+            cursor_byte=survey.first_byte,
             upload=_summarize(path, survey),
             actor=actor,
         )
@@ -66,7 +66,7 @@ def _summarize(path: Path, survey: FileSurvey) -> dict[str, object]:
     """How the file is read, and its first rows, for the person who maps the columns."""
     with path.open("rb") as file:
         chunks = reading.read_chunks(
-            file, survey.dialect, offset=survey.body, row=2, size=_SHOWN_ROWS
+            file, survey.dialect, offset=survey.first_byte, row=2, size=_SHOWN_ROWS
         )
         first = next(chunks, None)
     rows = first.records if first else []
@@ -94,12 +94,12 @@ def request_preview(
     workspace_id: int, import_id: int, *, mapping: Mapping[str, str], list_key: str | None
 ) -> None:
     """Lets a worker make a dry run; its result will be in `preview` of the import."""
-    record = records.find_import(workspace_id, import_id)
-    changes = _settings(record, mapping, list_key)
-    _move(record, (ImportState.UPLOADED,), ImportState.PREVIEWING, preview=None, **changes)
+    record = queries.find_import(workspace_id, import_id)
+    changes = _check_settings(record, mapping, list_key)
+    _change_state(record, (ImportState.UPLOADED,), ImportState.PREVIEWING, preview=None, **changes)
 
 
-def start_upload(
+def start_import(
     workspace_id: int,
     import_id: int,
     *,
@@ -108,17 +108,19 @@ def start_upload(
     actor: str,
 ) -> None:
     """Lets a worker import the file; a dry run that is under way is given up."""
-    record = records.find_import(workspace_id, import_id)
-    changes = _settings(record, mapping, list_key)
+    record = queries.find_import(workspace_id, import_id)
+    changes = _check_settings(record, mapping, list_key)
     with transaction.atomic():
-        _move(record, _UNSTARTED, ImportState.RUNNING, actor=actor, started_at=Now(), **changes)
+        _change_state(
+            record, _UNSTARTED, ImportState.RUNNING, actor=actor, started_at=Now(), **changes
+        )
         running.note_start(record, actor=actor, list_key=list_key)
 
 
-def _settings(
+def _check_settings(
     record: Import, mapping: Mapping[str, str], list_key: str | None
 ) -> dict[str, object]:
-    """Checks what can be checked without the file."""
+    """The columns of the record to change; checks what can be checked without the file."""
     header = read_header(record)
     return {
         "mapping": map_columns(header, mapping).targets() if header else {},
@@ -135,13 +137,13 @@ def read_header(record: Import) -> list[str]:
 
 def abandon_import(workspace_id: int, import_id: int, *, actor: str) -> None:
     """Ends an import, a running one before its next chunk; imported rows stay."""
-    _abandon(records.find_import(workspace_id, import_id), _UNENDED, actor=actor)
+    _abandon(queries.find_import(workspace_id, import_id), _UNENDED, actor=actor)
 
 
 def _abandon(record: Import, from_states: Collection[ImportState], *, actor: str) -> None:
     with transaction.atomic():
-        _move(record, from_states, ImportState.ABANDONED, finished_at=Now())
-        records.delete_upload(record.pk)
+        _change_state(record, from_states, ImportState.ABANDONED, finished_at=Now())
+        running.delete_upload(record.pk)
         trail.note(
             record.workspace_id,
             actor=actor,
@@ -161,17 +163,18 @@ def abandon_old_uploads(now: datetime) -> int:
     return count
 
 
-def _move(
+def _change_state(
     record: Import, from_states: Collection[ImportState], to: ImportState, **changes: object
 ) -> None:
+    """Refuses if the import is in none of `from_states` by now."""
     imports = Import.objects.filter(pk=record.pk, state__in=[state.value for state in from_states])
     if not imports.update(state=to.value, changed_at=Now(), **changes):
-        state = records.read_state(record.pk)
+        state = queries.read_state(record.pk)
         raise ImportNotReadyError(f"Import {record.pk} is {state}: {_REMEDIES[state]}")
 
 
 _REMEDIES = {
-    ImportState.UPLOADED: "start it first.",
+    ImportState.UPLOADED: "its dry run ended meanwhile. Try again.",
     ImportState.PREVIEWING: "wait for its dry run, start it, or abandon it.",
     ImportState.RUNNING: "wait for it to finish, or abandon it.",
     ImportState.FINISHED: "nothing is left to do. Upload the file again to import it again.",

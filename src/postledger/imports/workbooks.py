@@ -23,7 +23,7 @@ _PATIENCE = 300.0  # seconds by the clock; the child limits its processor time i
 
 
 @contextmanager
-def as_csv(path: Path, *, sheet: str | None = None) -> Iterator[Path]:
+def open_as_csv(path: Path, *, sheet: str | None = None) -> Iterator[Path]:
     """Yields the file itself, or for a workbook a CSV file of the first or the named sheet.
 
     The same sheet always becomes the same bytes, so an import of it can be resumed.
@@ -58,15 +58,15 @@ def _convert(workbook: Path, target: Path, sheet: str | None) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise _too_large() from None
+        raise _unreadable() from None
     if child.returncode == sheet_to_csv.REFUSED:
         raise FileRefusedError(child.stdout)
     if child.returncode:
         _log.warning("workbook reader died", status=child.returncode, error=child.stderr[-500:])
-        raise _too_large()
+        raise _unreadable()
 
 
-def _too_large() -> FileRefusedError:
+def _unreadable() -> FileRefusedError:
     return FileRefusedError(
         "The workbook is too large to be read, or damaged. Save the sheet with the contacts as CSV"
         " (UTF-8)."

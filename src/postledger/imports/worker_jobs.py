@@ -11,14 +11,14 @@ import structlog
 from django.db.models.functions import Now
 
 from postledger.contacts import sql
-from postledger.imports import preview, records, running, uploads
+from postledger.imports import preview, queries, running, uploads
 from postledger.imports.columns import exact_mapping
 from postledger.imports.merging import RowCounts
 from postledger.imports.models import Import, ImportState
 from postledger.imports.preview import ImportPreview
 from postledger.imports.problems import RowProblem
 from postledger.imports.refusals import ImportAbandonedError
-from postledger.lib import database, work_leases
+from postledger.lib import database_outage, work_leases
 from postledger.lib.errors import RefusedError
 from postledger.lib.work_leases import Work
 
@@ -50,7 +50,7 @@ def do_next_job(is_stopping: IsStopping) -> bool:
     for workspace_id, import_id in sql.rows(_DUE, {}):
         with work_leases.alone(Work.IMPORT, import_id) as is_alone:
             if is_alone:
-                _do_job(records.find_import(workspace_id, import_id), is_stopping)
+                _do_job(queries.find_import(workspace_id, import_id), is_stopping)
                 return True
     return False
 
@@ -63,7 +63,7 @@ def _do_job(record: Import, is_stopping: IsStopping) -> None:
     """
 
     def check(_: object) -> None:
-        if is_stopping() or records.read_state(record.pk) != record.state:
+        if is_stopping() or queries.read_state(record.pk) != record.state:
             raise _StoppedError
 
     try:
@@ -75,7 +75,7 @@ def _do_job(record: Import, is_stopping: IsStopping) -> None:
     except (_StoppedError, ImportAbandonedError):
         _log.info("import stopped", import_id=record.pk)
     except Exception as error:  # the job's edge: one file must not stop the others
-        if database.is_away(error):
+        if database_outage.is_away(error):
             raise
         _log.exception("import failed", import_id=record.pk)
         _save_trouble(record.pk, error)

@@ -1,4 +1,4 @@
-"""Errors that people see. Every other exception is a bug.
+"""Refusals: errors whose message is written for the person or program that asked.
 
 Each package defines its own subclasses beside the function that raises them. The base says what
 kind of refusal it is; the web layer maps the base, never a code, to an HTTP status.
@@ -21,7 +21,11 @@ class ForbiddenError(RefusedError):
 
 
 class NotFoundError(RefusedError):
-    """The addressed object does not exist, or belongs to another workspace."""
+    """The addressed object does not exist, or belongs to another workspace.
+
+    Commands print the message. The API answers with one text for all, so that nobody learns what
+    another workspace has.
+    """
 
 
 class ConflictError(RefusedError):
@@ -30,13 +34,3 @@ class ConflictError(RefusedError):
 
 class TooLargeError(RefusedError):
     """The request is larger than the server accepts."""
-
-
-class UnsupportedMediaTypeError(RefusedError):
-    """The body has a Content-Type that the endpoint cannot read."""
-
-    code: ClassVar[str] = "unsupported_media_type"
-
-
-class TooManyRequestsError(RefusedError):
-    """The caller exceeded its rate."""

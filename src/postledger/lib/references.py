@@ -2,7 +2,7 @@
 
 Format: `<uuid of the try>_<epoch>_<mac>`. The MAC is the first 80 bits of HMAC-SHA256 over
 "<uuid>_<epoch>", in lowercase base32. It proves that this installation wrote the reference. The
-epoch counts restores of the database: after a restore the same ids are used again.
+epoch tells events of tries made before a restore of the database from those made after it.
 """
 
 import hmac

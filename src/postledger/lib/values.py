@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from uuid import UUID
 
+KEY_PATTERN = "^[a-z0-9][a-z0-9-]{0,63}$"  # of the keys of lists and templates
 UNSTORABLE = "Contains a NUL byte or an unpaired surrogate; remove it."
 
 
@@ -14,6 +16,14 @@ def is_storable(text: str) -> bool:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
         return False
+
+
+def parse_database_id(text: str) -> str:
+    """The id of a Notion database as Notion writes it, or an empty text; raises ValueError."""
+    try:
+        return str(UUID(text)) if text else ""
+    except ValueError:
+        raise ValueError("is not the id of a database: use 32 hexadecimal digits") from None
 
 
 def find_flaw(values: Mapping[str, object], *, most: int) -> str | None:

@@ -2,7 +2,8 @@
 
 A lease is a row with an end by the database's clock, not bound to a connection: poolers change it.
 The worker renews its lease; after its death the lease expires, and another process takes over. A
-process that stood still longer may work beside another: leases save work, and protect nothing.
+process that stood still longer may work beside another. A lease avoids duplicate work. It does not
+guarantee that only one process works.
 """
 
 import threading

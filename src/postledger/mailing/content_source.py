@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -18,7 +18,7 @@ from postledger.lib.errors import RefusedError
 class ContentUnknownError(RefusedError):
     """The campaign exists, but not the content that it names."""
 
-    code: ClassVar[str] = "content_unknown"
+    code = "content_unknown"
 
 
 @dataclass(frozen=True, slots=True)

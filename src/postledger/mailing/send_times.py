@@ -6,7 +6,7 @@ A stream is planned in waves: recipients of one wave are due at the same moment.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from pydantic import TypeAdapter
@@ -17,7 +17,7 @@ MAX_DISTANCE = timedelta(days=366)
 
 
 class InvalidTimingError(RefusedError):
-    code: ClassVar[str] = "invalid_timing"
+    code = "invalid_timing"
 
 
 @dataclass(frozen=True, slots=True)

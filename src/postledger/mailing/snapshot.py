@@ -6,7 +6,7 @@ Every letter that can be rendered then is rendered once, before anything is sent
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, assert_never
+from typing import Any, assert_never
 
 from pydantic import TypeAdapter
 
@@ -29,11 +29,11 @@ from postledger.mailing.content_source import (
 
 
 class EmptyBodyError(RefusedError):
-    code: ClassVar[str] = "empty_body"
+    code = "empty_body"
 
 
 class NotAMailoutError(RefusedError):
-    code: ClassVar[str] = "page_not_a_mailout"
+    code = "page_not_a_mailout"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import ClassVar
 
 from django.db.models import Max
 
@@ -30,7 +29,7 @@ MAX_LETTERS = 32_767  # the range of a delivery's letter number
 
 
 class TooManyLettersError(RefusedError):
-    code: ClassVar[str] = "too_many_letters"
+    code = "too_many_letters"
 
 
 @dataclass(frozen=True, slots=True)

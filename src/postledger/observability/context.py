@@ -1,4 +1,4 @@
-"""The correlation fields of log lines, from request to provider."""
+"""Fields that every log line of a request has."""
 
 from typing import TypedDict, Unpack
 from uuid import UUID
@@ -7,17 +7,9 @@ from structlog import contextvars
 
 
 class Correlation(TypedDict, total=False):
-    request_id: str  # the HTTP request, launch or event that asked for the mail
-    outbox_id: UUID | str  # the delivery, as the outside knows it; also the job's id
-    workspace_id: int  # the tenant
-    recipient: str  # the address; the log shows it masked
-    attempt: int  # which try at this delivery
-    state: str  # the state the line reports
-    duration_ms: int  # how long the reported step took
-    provider_message_id: str  # what the provider calls the mail
-
-
-FIELDS = tuple(Correlation.__annotations__)
+    request_id: str
+    workspace_id: int
+    outbox_id: UUID | str  # the delivery, as the API names it
 
 
 def bind(**fields: Unpack[Correlation]) -> None:

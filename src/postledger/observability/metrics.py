@@ -29,8 +29,8 @@ REASONS = (
     *("content_broken",),
     *("paused", "sender_blocked"),
 )
-# An SMTP server may take ten minutes for its answer; nothing that is handed over takes longer.
 DOUBT_CAUSES = ("no_answer", "worker_lost", "lost_time")
+# An SMTP server may take ten minutes for its answer; nothing that is handed over takes longer.
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0)
 
 type Series = tuple[str, tuple[str, ...]]  # a sample's name and the values of its labels
@@ -156,7 +156,7 @@ RETRIES = Counter(
     reason=REASONS,
 )
 FINAL_STATES = Counter(
-    "pipeline_final_state_total", "Mails that came to an end, by the end.", state=STATES
+    "pipeline_final_state_total", "Mails that reached a final state, by state.", state=STATES
 )
 NEW_DOUBTS = Counter(
     "postledger_new_doubts_total", "Mails that became in doubt, by cause.", cause=DOUBT_CAUSES

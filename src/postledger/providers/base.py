@@ -44,7 +44,7 @@ class Parts:
 
 
 class Form(StrEnum):
-    """How a provider takes the content of a mail."""
+    """The form of content that is the cheapest for a provider."""
 
     MIME = "mime"  # finished bytes
     PARTS = "parts"  # for JSON APIs that take no MIME
@@ -52,7 +52,10 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """One mail for one recipient: the envelope, and the content in the form of its provider."""
+    """One mail for one recipient: the envelope and the content.
+
+    Every provider takes Parts; a provider whose form is MIME also takes finished bytes.
+    """
 
     id: str  # the outside id with its try, as lib.ids writes it
     reference: str  # the same with epoch and MAC, as lib.references writes it: what events prove
@@ -207,7 +210,7 @@ class Provider(Protocol):
 
     @property
     def form(self) -> Form:
-        """The form in which it takes the content of messages."""
+        """The form in which the dispatcher gives it the content of messages."""
         ...
 
     @property
@@ -220,7 +223,13 @@ class Provider(Protocol):
         """Seconds one hand-over may take; with a nearer deadline none is started."""
         ...
 
-    async def open(self) -> None: ...
+    async def open(self) -> None:
+        """Prepares for sending; called once, before the first `send`. Sends nothing.
+
+        Raises OSError if the machine lacks something that the settings name, such as a file; the
+        sender is held until a person changes that. Any other exception is a bug of the provider.
+        """
+        ...
 
     async def close(self) -> None:
         """Ends its connections; nothing may be sent afterwards."""

@@ -17,8 +17,8 @@ class UnknownKindError(RefusedError):
     code = "provider_unknown"
 
 
-class Vendor(Protocol):
-    """What every vendor's provider module has at its top level."""
+class ProviderModule(Protocol):
+    """What the module of every kind of provider has at its top level."""
 
     def build(self, settings: Mapping[str, object]) -> Provider:
         """Checks the settings as a person stored them and makes a provider, not yet opened.
@@ -32,16 +32,19 @@ class Vendor(Protocol):
         ...
 
     def parse_events(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderEvent]:
-        """The events of one call of the vendor's webhook; raises ValueError for a bad body."""
+        """The events of one call of the service's webhook; raises ValueError for a bad body.
+
+        For the processing of feedback, which is to come; nothing calls it yet.
+        """
         ...
 
 
-def vendor(kind: str) -> Vendor:
+def load_module(kind: str) -> ProviderModule:
     path = KINDS.get(kind)
     if path is None:
         raise UnknownKindError(f"There is no provider “{kind}”; choose one of {', '.join(KINDS)}.")
-    return cast("Vendor", import_module(path))
+    return cast("ProviderModule", import_module(path))
 
 
 def build(kind: str, settings: Mapping[str, object]) -> Provider:
-    return vendor(kind).build(settings)
+    return load_module(kind).build(settings)

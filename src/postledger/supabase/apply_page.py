@@ -1,7 +1,7 @@
 """Applies a page of subscribers to the contacts, in one transaction with the sync's cursor."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import LiteralString
 
@@ -13,7 +13,7 @@ from postledger.contacts.actions import apply_feedback
 from postledger.contacts.consent import Origin, StateReport
 from postledger.observability import masking
 from postledger.supabase import errors, removals
-from postledger.supabase.models import Way
+from postledger.supabase.page import ClassifiedPage, RowIssue
 from postledger.supabase.rows import SubscriberRow
 
 ORIGIN = Origin("supabase", "supabase sync")
@@ -21,56 +21,32 @@ ORIGIN = Origin("supabase", "supabase sync")
 _LONGEST_SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True)
-class RowIssue:
-    email: str
-    way: Way
-    problem: str
-
-
-@dataclass(slots=True)
-class ClassifiedPage:
-    """What must change here for the rows of one page."""
-
-    after: str  # the cursor of the page
-    last: str
-    read: int = 0
-    seen: list[str] = field(default_factory=list)  # the addresses of all rows that have one
-    new: list[SubscriberRow] = field(default_factory=list)
-    returned: list[tuple[int, SubscriberRow]] = field(default_factory=list)  # with the contact
-    renamed: list[SubscriberRow] = field(default_factory=list)
-    confirmed: list[SubscriberRow] = field(default_factory=list)  # known by a form alone, until now
-    ended: list[SubscriberRow] = field(default_factory=list)
-    written: int = 0
-    issues: list[RowIssue] = field(default_factory=list)
-
-
 def apply_page(workspace_id: int, page: ClassifiedPage, *, now: datetime) -> None:
     """Applies a page and moves the cursor behind it, or does neither."""
-    reported = [*page.new, *(row for _, row in page.returned), *page.ended]
+    reported = [*page.new, *(row for _, row in page.to_restore), *page.to_end]
     with transaction.atomic():
-        if reported or page.renamed or page.confirmed:
-            # The stronger of both locks at once: two that share it would wait for each other.
+        if reported or page.to_rename or page.to_confirm:
+            # Not shared first and taken later: two transactions that do so wait for each other.
             sql.take_consent_lock(workspace_id)
         created = _create(workspace_id, page.new)
-        returned = removals.restore_contacts(
-            workspace_id, [contact_id for contact_id, _ in page.returned], origin=ORIGIN, now=now
+        restored = removals.restore_contacts(
+            workspace_id, [contact_id for contact_id, _ in page.to_restore], origin=ORIGIN, now=now
         )
-        renamed = _rename(workspace_id, page.renamed)
-        _confirm(workspace_id, page.confirmed)
+        renamed = _update_from_names(workspace_id, page.to_rename)
+        _confirm(workspace_id, page.to_confirm)
         reports = [_report(row, now) for row in reported]
         ended = (
             apply_feedback.apply_reports(workspace_id, reports, origin=ORIGIN) if reports else []
         )
-        removals.mark_seen(workspace_id, page.seen)
+        removals.mark_seen(workspace_id, page.addresses)
         record_issues(workspace_id, page.issues, now=now)
         counts = {
-            "read": page.read,
+            "read": page.row_count,
             "created": created,
             "renamed": renamed,
             "ended": len(ended),
-            "written": page.written,
-            "returned": returned,
+            "written": page.written_count,
+            "returned": restored,
         }
         _advance(workspace_id, page, counts)
 
@@ -81,21 +57,27 @@ def _report(row: SubscriberRow, now: datetime) -> StateReport:
     return replace(report, bounce_type=row.bounce_type, bounce_subtype=row.bounce_subtype)
 
 
-# No list is joined: a row in a table does not say what its owner agreed to.
-_CREATE = pg.SQL("""
-WITH given AS MATERIALIZED (
-    SELECT DISTINCT ON (lower(address) COLLATE "C") address, from_name,
-           contacts_fingerprint((SELECT salt FROM contacts_salt), address) AS hash
+# The first row of each address.
+_FIRST_ROWS = pg.SQL("""
+    SELECT DISTINCT ON (lower(address) COLLATE "C")
+           lower(address) COLLATE "C" AS key, address, from_name
     FROM unnest(%(addresses)s::text[], %(names)s::text[])
          WITH ORDINALITY AS given (address, from_name, number)
     ORDER BY lower(address) COLLATE "C", number
+""")
+# No list is joined: a row in a table does not say what its owner agreed to.
+_CREATE = pg.SQL("""
+WITH given AS MATERIALIZED (
+    SELECT key, address, from_name,
+           contacts_fingerprint((SELECT salt FROM contacts_salt), address) AS hash
+    FROM ({first_rows}) AS first_row
 ), created AS (
     INSERT INTO contacts_contact (workspace_id, address, from_name, state)
     SELECT %(workspace)s, given.address, given.from_name, {implied_state}
     FROM given LEFT JOIN contacts_suppression AS suppression
       ON suppression.workspace_id = %(workspace)s AND suppression.address_hash = given.hash
      AND suppression.list_id IS NULL
-    ORDER BY lower(given.address) COLLATE "C"
+    ORDER BY given.key
     ON CONFLICT (workspace_id, lower(address) COLLATE "C") WHERE deleted_at IS NULL DO NOTHING
     RETURNING id, address, state
 ), event AS (
@@ -107,38 +89,33 @@ WITH given AS MATERIALIZED (
     INSERT INTO supabase_subscriber (contact_id, workspace_id, row_hash)
     SELECT created.id, %(workspace)s, given.hash
     FROM created JOIN given
-      ON lower(given.address) COLLATE "C" = lower(created.address) COLLATE "C"
+      ON given.key = lower(created.address) COLLATE "C"
     ON CONFLICT (workspace_id, row_hash) DO UPDATE SET
         contact_id = excluded.contact_id, gone_at = NULL
 )
 SELECT count(*) FROM created
-""").format(implied_state=suppressions.IMPLIED_STATE)
+""").format(first_rows=_FIRST_ROWS, implied_state=suppressions.IMPLIED_STATE)
 
 
 def _create(workspace_id: int, rows: Sequence[SubscriberRow]) -> int:
     if not rows:
         return 0
     origin = {"source": ORIGIN.source, "actor": ORIGIN.actor}
-    [(created,)] = sql.rows(_CREATE, {**_names(workspace_id, rows), **origin})
+    [(created,)] = sql.rows(_CREATE, {**_name_params(workspace_id, rows), **origin})
     return int(created)
 
 
-_RENAME: LiteralString = """
+_UPDATE_FROM_NAMES = pg.SQL("""
 UPDATE contacts_contact AS c
 SET from_name = given.from_name, updated_at = statement_timestamp()
-FROM (
-    SELECT DISTINCT ON (lower(address) COLLATE "C") lower(address) COLLATE "C" AS key, from_name
-    FROM unnest(%(addresses)s::text[], %(names)s::text[])
-         WITH ORDINALITY AS given (address, from_name, number)
-    ORDER BY lower(address) COLLATE "C", number
-) AS given
+FROM ({first_rows}) AS given
 WHERE c.workspace_id = %(workspace)s AND lower(c.address) COLLATE "C" = given.key
   AND c.deleted_at IS NULL AND c.from_name IS DISTINCT FROM given.from_name
-"""
+""").format(first_rows=_FIRST_ROWS)
 
 
-def _rename(workspace_id: int, rows: Sequence[SubscriberRow]) -> int:
-    return sql.execute(_RENAME, _names(workspace_id, rows)) if rows else 0
+def _update_from_names(workspace_id: int, rows: Sequence[SubscriberRow]) -> int:
+    return sql.execute(_UPDATE_FROM_NAMES, _name_params(workspace_id, rows)) if rows else 0
 
 
 # An active row confirms, whichever came first, the row or the form.
@@ -157,7 +134,7 @@ def _confirm(workspace_id: int, rows: Sequence[SubscriberRow]) -> None:
         sql.execute(_CONFIRM, {"workspace": workspace_id, "addresses": addresses})
 
 
-def _names(workspace_id: int, rows: Sequence[SubscriberRow]) -> dict[str, object]:
+def _name_params(workspace_id: int, rows: Sequence[SubscriberRow]) -> dict[str, object]:
     return {
         "workspace": workspace_id,
         "addresses": [row.address for row in rows],
@@ -167,16 +144,16 @@ def _names(workspace_id: int, rows: Sequence[SubscriberRow]) -> dict[str, object
 
 _RECORD: LiteralString = """
 INSERT INTO supabase_syncproblem AS p (
-    workspace_id, row_hash, way, shown, problem, since, seen_at
+    workspace_id, row_hash, failure, shown, problem, since, seen_at
 )
-SELECT DISTINCT ON (hash, way) %(workspace)s, hash, way, shown, problem, %(now)s, %(now)s
+SELECT DISTINCT ON (hash, failure) %(workspace)s, hash, failure, shown, problem, %(now)s, %(now)s
 FROM (
-    SELECT contacts_fingerprint((SELECT salt FROM contacts_salt), email) AS hash, way, shown,
+    SELECT contacts_fingerprint((SELECT salt FROM contacts_salt), email) AS hash, failure, shown,
            problem
-    FROM unnest(%(emails)s::text[], %(ways)s::text[], %(shown)s::text[], %(problems)s::text[])
-         AS given (email, way, shown, problem)
+    FROM unnest(%(emails)s::text[], %(failures)s::text[], %(shown)s::text[], %(problems)s::text[])
+         AS given (email, failure, shown, problem)
 ) AS given
-ON CONFLICT (workspace_id, row_hash, way) DO UPDATE SET
+ON CONFLICT (workspace_id, row_hash, failure) DO UPDATE SET
     shown = excluded.shown, problem = excluded.problem, seen_at = excluded.seen_at,
     since = CASE WHEN p.problem = excluded.problem THEN p.since ELSE excluded.since END
 """
@@ -189,7 +166,7 @@ def record_issues(workspace_id: int, issues: Sequence[RowIssue], *, now: datetim
         "workspace": workspace_id,
         "now": now,
         "emails": [issue.email for issue in issues],
-        "ways": [issue.way.value for issue in issues],
+        "failures": [issue.failure.value for issue in issues],
         "shown": [masking.mask_text(issue.email)[:_LONGEST_SHOWN] for issue in issues],
         "problems": [issue.problem for issue in issues],
     }

@@ -8,9 +8,9 @@ from typing import LiteralString
 from postledger.contacts import sql
 from postledger.contacts.states import ContactState
 from postledger.supabase import errors, rows
-from postledger.supabase.apply_page import ClassifiedPage, RowIssue
 from postledger.supabase.client import SubscribersTable
-from postledger.supabase.models import Way
+from postledger.supabase.models import RowFailure
+from postledger.supabase.page import ClassifiedPage, RowIssue
 from postledger.supabase.rows import InvalidRow, Record, SubscriberRow, SyncDecision
 
 _FORGOTTEN = "Its owner asked to be forgotten here. Delete the row in Supabase as well."
@@ -120,13 +120,15 @@ def classify_page(
 ) -> ClassifiedPage:
     """What must change here for each row; our stronger states are written to Supabase at once."""
     read = [rows.read_row(record) for record in records]
-    page = ClassifiedPage(after=after, last=read[-1].email, read=len(read))
-    page.seen += [row.address for row in read if row.address is not None]
-    page.issues += [_untaken(row.email, row.problem) for row in read if isinstance(row, InvalidRow)]
+    page = ClassifiedPage(after=after, last=read[-1].email, row_count=len(read))
+    page.addresses += [row.address for row in read if row.address is not None]
+    page.issues += [
+        _not_applied(row.email, row.problem) for row in read if isinstance(row, InvalidRow)
+    ]
     usable = [row for row in read if isinstance(row, SubscriberRow)]
     for row, contact in zip(usable, find_contacts(workspace_id, usable), strict=True):
         if not row.is_name_usable:
-            page.issues.append(_untaken(row.email, rows.INVALID_NAME))
+            page.issues.append(_not_applied(row.email, rows.INVALID_NAME))
         match contact:
             case NoContact():
                 _classify_new(page, row, contact)
@@ -135,17 +137,17 @@ def classify_page(
     return page
 
 
-def _untaken(email: str, problem: str) -> RowIssue:
-    return RowIssue(email, Way.TAKEN, problem)
+def _not_applied(email: str, problem: str) -> RowIssue:
+    return RowIssue(email, RowFailure.NOT_APPLIED, problem)
 
 
 def _classify_new(page: ClassifiedPage, row: SubscriberRow, absent: NoContact) -> None:
     if absent.is_forgotten:
-        page.issues.append(_untaken(row.email, _FORGOTTEN))
+        page.issues.append(_not_applied(row.email, _FORGOTTEN))
     elif absent.gone_id is not None:
-        page.returned.append((absent.gone_id, row))
+        page.to_restore.append((absent.gone_id, row))
     elif absent.is_deleted:
-        page.issues.append(_untaken(row.email, _DELETED))
+        page.issues.append(_not_applied(row.email, _DELETED))
     else:
         page.new.append(row)
 
@@ -159,9 +161,9 @@ def _compare(
     now: datetime,
 ) -> None:
     if row.is_name_usable and row.from_name != contact.from_name:
-        page.renamed.append(row)
+        page.to_rename.append(row)
     if contact.is_unconfirmed and row.state is ContactState.ACTIVE:
-        page.confirmed.append(row)
+        page.to_confirm.append(row)
     # A row with our own time was written by us, perhaps for a complaint: it is not a wish.
     is_own = row.at is not None and row.at == contact.changed_at
     decision = rows.decide(
@@ -172,7 +174,7 @@ def _compare(
         is_wish_known=contact.has_left or is_own,
     )
     if decision is SyncDecision.TAKE:
-        page.ended.append(row)
+        page.to_end.append(row)
     elif decision is SyncDecision.WRITE:
         _write(page, row, contact, table=table, now=now)
 
@@ -194,9 +196,9 @@ def _write(
     try:
         has_changed = table.update_if_same(row.record, values)
     except errors.SupabaseRequestRefusedError as refused:
-        page.issues.append(RowIssue(row.email, Way.WRITTEN, str(refused)))
+        page.issues.append(RowIssue(row.email, RowFailure.NOT_WRITTEN, str(refused)))
         return
     if has_changed:
-        page.written += 1
+        page.written_count += 1
     else:
-        page.issues.append(RowIssue(row.email, Way.WRITTEN, _MOVED))
+        page.issues.append(RowIssue(row.email, RowFailure.NOT_WRITTEN, _MOVED))

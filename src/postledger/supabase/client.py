@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 import httpx
 
-from postledger.lib.remote_errors import FailedCall, call_with_retries, fits_header
+from postledger.lib.remote_calls import FailedCall, call_with_retries, fits_header
 from postledger.supabase import errors
 from postledger.supabase.rows import Record
 

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 
 from postledger.lib.errors import RefusedError
-from postledger.lib.remote_errors import FailedCall, parse_retry_after
+from postledger.lib.remote_calls import FailedCall, parse_retry_after
 
 _SET = "postledger integration set WORKSPACE supabase"
 SET_KEY = f"{_SET} --secret api_key=FILE"
@@ -44,14 +44,13 @@ class SupabaseRowsMissingError(RefusedError):
 
 def not_set_up() -> SupabaseNotSetUpError:
     return SupabaseNotSetUpError(
-        f"The default workspace has no Supabase project. Run {SET_KEY} --set url=URL."
+        f"The first workspace has no Supabase project. Run {SET_KEY} --set url=URL."
     )
 
 
 def overtaken() -> SupabaseBusyError:
     return SupabaseBusyError(
-        "Another process syncs the same subscribers, and was faster. Let it finish; no row was"
-        " applied twice."
+        "Another process is already doing this. Let it finish; no row was applied twice."
     )
 
 

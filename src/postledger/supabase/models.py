@@ -8,12 +8,12 @@ from django.db.models.functions import Now
 from postledger.accounts.models import Workspace
 
 
-class Way(StrEnum):
+class RowFailure(StrEnum):
     """What could not be done with a row."""
 
-    TAKEN = "taken"  # applied here
-    WRITTEN = "written"  # written to Supabase
-    FOUND = "found"  # found again in Supabase
+    NOT_APPLIED = "not_applied"  # here
+    NOT_WRITTEN = "not_written"  # to Supabase
+    NOT_FOUND = "not_found"  # in Supabase, where it was before
 
 
 class Sync(models.Model):
@@ -72,7 +72,7 @@ class SyncProblem(models.Model):
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
     row_hash = models.BinaryField()
-    way = models.TextField()
+    failure = models.TextField()
     shown = models.TextField()
     problem = models.TextField()
     since = models.DateTimeField(db_default=Now())
@@ -82,10 +82,10 @@ class SyncProblem(models.Model):
         constraints = (
             # Serves the look-up of a row's problems, and the list of a workspace's.
             models.UniqueConstraint(
-                fields=["workspace", "row_hash", "way"], name="supabase_syncproblem_once"
+                fields=["workspace", "row_hash", "failure"], name="supabase_syncproblem_once"
             ),
             models.CheckConstraint(
-                condition=models.Q(way__in=sorted(way.value for way in Way)),
-                name="supabase_syncproblem_way",
+                condition=models.Q(failure__in=sorted(failure.value for failure in RowFailure)),
+                name="supabase_syncproblem_failure",
             ),
         )

@@ -1,4 +1,4 @@
-"""Syncs the default workspace's contacts with the subscribers of a Supabase project.
+"""Syncs the first workspace's contacts with the subscribers of a Supabase project.
 
 A pass goes through all rows by email, page by page. A page is read and compared with the contacts,
 our stronger states are written to Supabase, and Supabase's stronger states are applied here in the
@@ -21,9 +21,9 @@ from postledger.lib import work_leases
 from postledger.lib.errors import RefusedError
 from postledger.lib.work_leases import Work
 from postledger.supabase import apply_page, classify, client, errors, removals, rows
-from postledger.supabase.apply_page import RowIssue
 from postledger.supabase.client import SubscribersTable
-from postledger.supabase.models import Sync, SyncProblem, Way
+from postledger.supabase.models import RowFailure, Sync, SyncProblem
+from postledger.supabase.page import RowIssue
 
 EVERY = timedelta(minutes=5)  # from the end of a pass to the start of the next
 _SHIFT = timedelta(seconds=45)  # the most that a scheduled call takes
@@ -82,9 +82,9 @@ def is_set_up() -> bool:
 
 
 def _connected_workspace() -> int | None:
-    """The default workspace, if it has a project."""
-    default = queries.default_workspace_id()
-    return default if default in integrations.workspaces(IntegrationKind.SUPABASE) else None
+    """The first workspace, if it has a project."""
+    first = queries.first_workspace_id()
+    return first if first in integrations.workspaces(IntegrationKind.SUPABASE) else None
 
 
 def _get_or_create(workspace_id: int) -> Sync:
@@ -152,7 +152,7 @@ def _finish(workspace_id: int, now: datetime, *, accepts_missing: bool) -> None:
         _end(workspace_id, now)
         return
     refused = errors.rows_missing(missing, of=known)
-    issue = RowIssue("subscribers", Way.FOUND, str(refused))
+    issue = RowIssue("subscribers", RowFailure.NOT_FOUND, str(refused))
     apply_page.record_issues(workspace_id, [issue], now=now)
     _end(workspace_id, now)
     raise refused
@@ -182,7 +182,7 @@ class SyncStatus:
 
 def read_status(*, most: int) -> SyncStatus | None:
     """The last pass and up to `most` of its problems; None before the first pass."""
-    sync = Sync.objects.filter(workspace_id=queries.default_workspace_id() or 0).first()
+    sync = Sync.objects.filter(workspace_id=queries.first_workspace_id() or 0).first()
     if sync is None:
         return None
     problems = SyncProblem.objects.filter(workspace_id=sync.workspace_id)

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
-from postledger.accounts.queries import SenderRequiredError, UnknownSenderError
+from postledger.accounts.queries import SenderRequiredError, SenderUnknownError
 from postledger.contacts.models import Contact
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Body, NewDelivery
@@ -104,11 +104,11 @@ def _accept(request: _Request, mails: Sequence[MailRequest], key: Key | None) ->
 
 
 def _wake_after_commit(stream_id: int) -> None:
-    def wake_streams() -> None:
+    def wake_stream() -> None:
         wake.notify(stream_id)
 
     # Robust: a failed wake-up delays the mail, and must not fail a request that was accepted.
-    transaction.on_commit(wake_streams, robust=True)
+    transaction.on_commit(wake_stream, robust=True)
 
 
 def _prepare_all(request: _Request, mails: Sequence[MailRequest]) -> list[_PreparedMail]:
@@ -172,7 +172,7 @@ def _prepare(
         stream = sender_streams.find_stream(
             request.workspace_id, sender=mail.sender, is_test=request.is_test, now=request.now
         )
-    except (UnknownSenderError, SenderRequiredError) as error:
+    except (SenderUnknownError, SenderRequiredError) as error:
         return [MailIssue(Validation.INVALID_PAYLOAD, "sender", str(error))]
     issues = validation.check_recipient(mail, contact_address=contact.address if contact else None)
     issues = issues or validation.check_content(mail)

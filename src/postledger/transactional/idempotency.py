@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from hashlib import sha256
-from typing import ClassVar
 
 from django.db import connection
 
@@ -21,7 +20,7 @@ from postledger.transactional.requests import (
 
 
 class KeyReusedError(ConflictError):
-    code: ClassVar[str] = "idempotency_key_reused"
+    code = "idempotency_key_reused"
 
 
 class KeyTakenError(Exception):

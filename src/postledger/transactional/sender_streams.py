@@ -13,8 +13,8 @@ from postledger.transactional.models import Flow
 
 # Nothing can go wrong while a process relies on this cache: a cancelled stream refuses the mail
 # and is looked up again, the first seconds of a month may use the stream of the last one, and a
-# sender that has a stream cannot be removed. Only a request without a sender is understood as
-# before for this long when a workspace has just got its second sender.
+# sender that has a stream cannot be removed. When a workspace gets a second sender, requests
+# without a sender still use the first one for up to five seconds.
 CACHED_FOR = timedelta(seconds=5)
 _MAX_CACHED = 10_000
 

@@ -77,19 +77,12 @@ def _check_storable(mail: MailRequest) -> _Issues:
         *(("headers", name + value) for name, value in mail.headers.items()),
         *(("attachments", part.filename + part.content_type) for part in mail.attachments),
     ):
-        if text and not _is_storable(text):
-            yield field, "Contains a NUL byte or an unpaired surrogate; remove it."
+        if text and not values.is_storable(text):
+            yield field, values.UNSTORABLE
     # They are stored with the mail, so that it can be rendered again.
     variables = mail.template.variables if mail.template else {}
     if detail := values.find_flaw(variables, most=_MAX_VARIABLES):
         yield "template.variables", detail
-
-
-def _is_storable(text: str) -> bool:
-    try:
-        return "\x00" not in text and (text.isascii() or bool(text.encode()))
-    except UnicodeEncodeError:
-        return False
 
 
 def _check_sizes(mail: MailRequest) -> _Issues:

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 from postledger.dispatch import heartbeat
 from postledger.dispatch.db_threads import call_on_thread
-from postledger.lib.database import CONNECTION_LOST
+from postledger.lib.database_outage import OUTAGE_ERRORS
 from postledger.workers import dispatcher_step, tasks
 from postledger.workers.celery_parts import WorkerStep
 
@@ -83,7 +83,7 @@ def _no_worker_ticks() -> bool:
     ticking = heartbeat.alive().filter(ticked_at__gt=Now() - MOST_SILENCE)
     try:
         return not call_on_thread(ticking.exists)
-    except CONNECTION_LOST:
+    except OUTAGE_ERRORS:
         return False  # without the database there is nothing to keep up
 
 
@@ -107,7 +107,7 @@ class _Task:
     def _run(self) -> None:
         try:
             current_app.tasks[f"postledger.{self._name}"]()
-        except CONNECTION_LOST as error:
+        except OUTAGE_ERRORS as error:
             _log.warning("the database is away", task=self._name, error=type(error).__name__)
         except Exception:  # noqa: BLE001  the thread's edge: it is tried again after its interval
             _log.exception("a task of the upkeep failed", task=self._name)

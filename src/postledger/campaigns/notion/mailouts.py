@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import ClassVar
 from uuid import UUID, uuid4
 
 from postledger.accounts import constraints
@@ -24,11 +23,11 @@ FAILED = "Failed"
 
 
 class MailoutAlreadySentError(ConflictError):
-    code: ClassVar[str] = "mailout_already_sent"
+    code = "mailout_already_sent"
 
 
 class PageIsTestError(RefusedError):
-    code: ClassVar[str] = "page_is_test"
+    code = "page_is_test"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from postledger.content.notion.writing import Value, Writer
 from postledger.deliveries import lineage, queries
 from postledger.deliveries.queries import Books
 from postledger.deliveries.states import State
-from postledger.lib import database, work_leases
+from postledger.lib import database_outage, work_leases
 from postledger.lib.errors import RefusedError
 from postledger.lib.work_leases import Work
 
@@ -125,7 +125,7 @@ def report_all(now: datetime) -> None:
                     detail=str(error),
                 )
             except Exception as error:  # a broken workspace must not stop the others
-                if database.is_away(error):
+                if database_outage.is_away(error):
                     raise
                 _log.exception("notion_report_failed", workspace_id=workspace_id)
 

@@ -39,7 +39,7 @@ def _cannot_unseal(row: Integration) -> CheckResult:
 
 
 def _check_environment() -> Iterator[CheckResult]:
-    first = queries.default_workspace_id()
+    first = queries.first_workspace_id()
     stored_kinds = (
         set() if first is None else {row.kind for row in integrations.list_integrations(first)}
     )

@@ -105,7 +105,7 @@ def _open(account: Account) -> Mapping[str, object] | CheckResult:
 
 
 async def _check(accounts: Sequence[tuple[Account, Mapping[str, object]]]) -> list[CheckResult]:
-    checks = [registry.vendor(account.kind).check(settings) for account, settings in accounts]
+    checks = [registry.load_module(account.kind).check(settings) for account, settings in accounts]
     results = await asyncio.gather(*checks)
     return [
         _refused(account, failed)

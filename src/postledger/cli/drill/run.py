@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import ClassVar
 from uuid import uuid4
 
 from django.conf import settings
@@ -46,7 +45,7 @@ _REQUESTED = 10  # one mail of ten is requested singly; the others are a campaig
 
 
 class NotScratchError(RefusedError):
-    code: ClassVar[str] = "not_scratch"
+    code = "not_scratch"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,13 @@
-"""Erases a person: all personal data is deleted, and a hash keeps the address suppressed."""
+"""Erases a person from the contacts: a salted hash keeps the address suppressed.
 
+Mail to the person and the rows of Supabase are erased by privacy/erasure.py.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
+from typing import Any
 
 from django.db import transaction
 
@@ -19,10 +25,10 @@ class ErasedContacts:
     consents: int
 
 
-_CONSENTS = "SELECT contacts_erase_consent(%(workspace)s, %(contact)s)"
-_CONSENTS_OF_ADDRESS = "SELECT contacts_erase_address(%(workspace)s, %(address)s)"
+_DELETE_CONSENTS = "SELECT contacts_erase_consent(%(workspace)s, %(contact)s)"
+_DELETE_CONSENTS_OF_ADDRESS = "SELECT contacts_erase_address(%(workspace)s, %(address)s)"
 # The hash was written with the address, and is all that remains of it.
-_UNNAME = """
+_BLANK_SUPPRESSED_ADDRESS = """
 UPDATE contacts_suppression SET address = NULL
 WHERE workspace_id = %(workspace)s
   AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
@@ -32,6 +38,23 @@ UPDATE contacts_contact
 SET former_addresses = nullif(array_remove(former_addresses, lower(%(address)s)), '{}')
 WHERE workspace_id = %(workspace)s AND former_addresses @> ARRAY[lower(%(address)s)]
 """
+
+# Every column with personal data, and what it has after an erasure; `address` is replaced.
+BLANK: Mapping[str, Any] = MappingProxyType(
+    {
+        "former_addresses": None,
+        "external_id": None,
+        "name": "",
+        "from_name": None,
+        "locale": None,
+        "time_zone": None,
+        "attributes": {},
+        "ocd_ids": [],
+        "is_unconfirmed": False,
+        "bounce_type": None,
+        "bounce_subtype": None,
+    }
+)
 
 
 def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> ErasedContacts:
@@ -49,15 +72,15 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
         contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
         consents = sum(_erase_contact(workspace_id, contact_id, now) for contact_id in contact_ids)
         # Also those from before there was a contact, and from after it was deleted.
-        [(without_contact,)] = sql.rows(_CONSENTS_OF_ADDRESS, params)
+        [(without_contact,)] = sql.rows(_DELETE_CONSENTS_OF_ADDRESS, params)
         consents += without_contact
-        sql.execute(_UNNAME, params)
+        sql.execute(_BLANK_SUPPRESSED_ADDRESS, params)
         sql.execute(_FORGET_FORMER, params)
         trail.note(
             workspace_id,
             actor=actor,
             action="contact.erased",
-            subject=f"{len(contact_ids)} contacts",
+            subject=f"{len(contact_ids)} contact{'' if len(contact_ids) == 1 else 's'}",
             data={"consents": consents},
         )
     return ErasedContacts(contacts=len(contact_ids), consents=consents)
@@ -65,22 +88,9 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
 
 def _erase_contact(workspace_id: int, contact_id: int, now: datetime) -> int:
     """Returns how many consent events were deleted with the contact."""
-    row = sql.first(_CONSENTS, {"workspace": workspace_id, "contact": contact_id})
+    row = sql.first(_DELETE_CONSENTS, {"workspace": workspace_id, "contact": contact_id})
     Subscription.objects.filter(contact_id=contact_id).delete()
     Contact.objects.filter(pk=contact_id).update(
-        address=f"erased-{contact_id}",
-        former_addresses=None,
-        external_id=None,
-        name="",
-        from_name=None,
-        locale=None,
-        time_zone=None,
-        attributes={},
-        ocd_ids=[],
-        is_unconfirmed=False,
-        bounce_type=None,
-        bounce_subtype=None,
-        deleted_at=now,
-        updated_at=now,
+        address=f"erased-{contact_id}", deleted_at=now, updated_at=now, **BLANK
     )
     return int(row[0]) if row else 0

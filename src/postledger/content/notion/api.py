@@ -15,7 +15,7 @@ from notion_client.errors import HTTPResponseError, RequestTimeoutError
 
 from postledger.content.notion.fields import Record
 from postledger.lib.errors import RefusedError
-from postledger.lib.remote_errors import (
+from postledger.lib.remote_calls import (
     FailedCall,
     call_with_retries,
     fits_header,
@@ -177,4 +177,4 @@ def _status_failure(status: int, *, headers: Mapping[str, str], path: str) -> Fa
     )
     error = _ERRORS.get(status, NotionRequestRefusedError)(message)
     is_limited = status == HTTPStatus.TOO_MANY_REQUESTS
-    return FailedCall(error, is_transient=is_limited, retry_after=wait, is_undone=is_limited)
+    return FailedCall(error, is_transient=is_limited, retry_after=wait, was_not_executed=is_limited)

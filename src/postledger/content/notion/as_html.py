@@ -8,8 +8,8 @@ from postledger.content.notion import blocks, rich_text
 from postledger.content.notion.blocks import (
     Block,
     Embedded,
+    LeafBlock,
     ListItem,
-    Literal,
     Numbering,
     SingleBlock,
     Titled,
@@ -45,8 +45,8 @@ class _Writer:
             return self._titled(block)
         if isinstance(block, Embedded):
             return self._embedded(block)
-        if isinstance(block, Literal):
-            return _literal(block)
+        if isinstance(block, LeafBlock):
+            return _leaf(block)
         return self.all(block.children)
 
     def _titled(self, block: Titled) -> str:
@@ -154,7 +154,7 @@ def _link(link: blocks.Link) -> str:
     return f'<a href="{escape(url)}">{label}</a>' if url else label
 
 
-def _literal(block: Literal) -> str:
+def _leaf(block: LeafBlock) -> str:
     match block:
         case blocks.Code():
             return _code(block)

@@ -8,8 +8,8 @@ from postledger.content.notion import blocks, rich_text
 from postledger.content.notion.blocks import (
     Block,
     Embedded,
+    LeafBlock,
     ListItem,
-    Literal,
     Numbering,
     SingleBlock,
     Titled,
@@ -42,8 +42,8 @@ def _block(block: SingleBlock) -> str:
         return _titled(block)
     if isinstance(block, Embedded):
         return _embedded(block)
-    if isinstance(block, Literal):
-        return _literal(block)
+    if isinstance(block, LeafBlock):
+        return _leaf(block)
     return render(block.children)
 
 
@@ -94,7 +94,7 @@ def _embedded(block: Embedded) -> str:
             assert_never(block)
 
 
-def _literal(block: Literal) -> str:
+def _leaf(block: LeafBlock) -> str:
     match block:
         case blocks.Code():
             caption = rich_text.as_text(block.caption)

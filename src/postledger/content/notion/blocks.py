@@ -141,8 +141,8 @@ ListItem = Bullet | Numbered | ToDo
 Titled = Paragraph | Heading | Toggle | Quote | Callout | Unknown
 Parent = ListItem | Titled | Group
 Embedded = Image | HostedFile | Link
-Literal = Code | Equation | Divider | Table | Row
-type SingleBlock = Titled | Group | Embedded | Literal
+LeafBlock = Code | Equation | Divider | Table | Row
+type SingleBlock = Titled | Group | Embedded | LeafBlock
 type Block = ListItem | SingleBlock
 type Blocks = tuple[Block, ...]
 

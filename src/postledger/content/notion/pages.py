@@ -62,8 +62,8 @@ def _public_url(image: Image) -> str:
     url = rich_text.followable(image.url)
     if url is None or not url.lower().startswith(("http://", "https://")):
         raise UnavailableError(
-            "Its address is not one of the web. Its description is shown instead."
-            " Upload the picture to Notion."
+            "The picture's address does not begin with http:// or https://. Its description is"
+            " shown instead. Upload the picture to Notion."
         )
     return url
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import ClassVar
 
 from liquid import BoundTemplate
 from liquid.ast import Node
@@ -29,7 +28,7 @@ type Values = Mapping[str, object]
 
 
 class MissingVariableError(RefusedError):
-    code: ClassVar[str] = "template_missing_variable"
+    code = "template_missing_variable"
 
     def __init__(self, name: str) -> None:
         super().__init__(f"The variable {name} has no value. Give it one, and send again.")
@@ -37,7 +36,7 @@ class MissingVariableError(RefusedError):
 
 
 class RenderError(RefusedError):
-    code: ClassVar[str] = "template_failed"
+    code = "template_failed"
 
 
 class InvalidTemplateError(Exception):
@@ -118,9 +117,9 @@ def join(literals: Sequence[str], texts: Sequence[str]) -> str:
     return "".join(pieces)
 
 
-def without_liquid(source: str) -> str:
-    """The text with something harmless in place of each value, and nothing in place of tags."""
-    return _TAG.sub(lambda tag: "x" if tag[0].startswith("{{") else "", source)
+def without_liquid(source: str, *, value: str = "x") -> str:
+    """The text with `value` in place of each value, and nothing in place of tags."""
+    return _TAG.sub(lambda tag: value if tag[0].startswith("{{") else "", source)
 
 
 def _parsed(source: str, *, is_html: bool) -> BoundTemplate:

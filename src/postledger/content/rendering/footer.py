@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from html import escape
-from typing import ClassVar, Self
+from typing import Self
 
 from postledger.lib.errors import RefusedError
 
@@ -17,7 +17,7 @@ _END = "</body>"
 
 
 class FooterEnvMissingError(RefusedError):
-    code: ClassVar[str] = "footer_env_missing"
+    code = "footer_env_missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,20 @@ class Footer:
         cls, *, org_name: str, org_address: str, unsubscribe_base_url: str, has_secret: bool
     ) -> Self:
         """Raises FooterEnvMissingError when a part is missing: no mail goes without a footer."""
-        parts = {
-            "ORG_NAME": org_name.strip(),
-            "ORG_ADDRESS": org_address.strip(),
-            "UNSUBSCRIBE_BASE_URL": unsubscribe_base_url.strip(),
-            "UNSUBSCRIBE_SECRET": has_secret,
+        options = {
+            "--org-name": org_name.strip(),
+            "--org-address": org_address.strip(),
+            "--unsubscribe-url": unsubscribe_base_url.strip(),
         }
-        missing = [name for name, value in parts.items() if not value]
+        missing = [option for option, value in options.items() if not value]
+        remedies = []
         if missing:
+            remedies.append(f"Set {', '.join(missing)} with postledger workspace footer.")
+        if not has_secret:
+            remedies.append("Set UNSUBSCRIBE_SECRET in the environment.")
+        if remedies:
             raise FooterEnvMissingError(
-                f"The footer lacks {', '.join(missing)}, and no mail of this kind goes without one."
-                " Set UNSUBSCRIBE_SECRET in the environment,"
-                " and the other parts with postledger workspace footer."
+                f"The workspace's footer is not complete. {' '.join(remedies)}"
             )
         return cls(org_name.strip(), org_address.strip())
 

@@ -6,12 +6,10 @@ texts, at any time and in any process.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
-from typing import ClassVar
 
-from postledger.content.rendering import checks, footer, html_tokens
+from postledger.content.rendering import checks, footer, placeholders
 from postledger.content.rendering.checks import Finding, FindingsError
 from postledger.content.rendering.compiled_template import (
     CompiledTemplate,
@@ -24,7 +22,6 @@ from postledger.content.rendering.compiled_template import (
     without_liquid,
 )
 from postledger.content.rendering.footer import Footer
-from postledger.content.rendering.html_tokens import Kind, Token
 from postledger.providers.mime import Filling
 from postledger.providers.patterns import Pattern
 
@@ -34,16 +31,6 @@ GIVEN = frozenset({"email", "from_name", "name", "unsubscribe_url"})
 _DIGEST_VERSION = "letter 1"  # changes with the meaning of a script
 _SPACES = re.compile(r"\s+")
 _OUR_LINKS = frozenset({"unsubscribe_url"})
-# Two characters that mean nothing, around the number of a placeholder.
-_MARK = re.compile("\ue000([0-9]+)\ue001")
-_OPENED = re.compile("<[/!?]?\ue000")  # would be the name of a tag
-_NO_MARKS = {0xE000: None, 0xE001: None}
-# fmt: off
-_URLS = frozenset({
-    "action", "background", "cite", "data", "formaction", "href", "longdesc", "poster", "src",
-    "xlink:href",
-})
-# fmt: on
 _SAFE_URL = re.compile(r"\s*+(?:https?://|mailto:|tel:)", re.IGNORECASE)
 
 
@@ -71,7 +58,7 @@ class Script:
 class LetterError(FindingsError):
     """The content cannot be sent to anybody; its findings say why."""
 
-    code: ClassVar[str] = "invalid_template"
+    code = "invalid_template"
 
 
 class Letter:
@@ -80,7 +67,7 @@ class Letter:
     def __init__(self, script: Script) -> None:
         self.script = script
         self._subject, self._html, self._text = _compile(script)
-        urls, unsafe = _inspect_placeholders(self._html.literals)
+        urls, unsafe = placeholders.inspect(self._html.literals)
         findings = [*_static_findings(script), *unsafe, *self._undeclared()]
         if findings:
             raise LetterError(findings)
@@ -117,8 +104,8 @@ class Letter:
         for number in self._urls:
             if not _SAFE_URL.match(filled.html[number]):
                 raise RenderError(
-                    "A variable is used as a link, and its value is not the address of a page."
-                    " Give it one that begins with https:// or mailto:."
+                    "A variable is used as a link, and its value is not a link. The value must"
+                    " begin with https://, http://, mailto: or tel:."
                 )
         findings = checks.check_subject(filled.subject) if self._subject.holes else []
         most_bytes = self._html_bytes + 4 * sum(map(len, filled.html))
@@ -164,39 +151,3 @@ def _static_findings(script: Script) -> list[Finding]:
 def _is_our_link(html: CompiledTemplate, number: int) -> bool:
     hole = html.holes[number]
     return isinstance(hole, Variable) and hole.path[0] in _OUR_LINKS
-
-
-def _inspect_placeholders(literals: Sequence[str]) -> tuple[set[int], list[Finding]]:
-    """The numbers of the placeholders at which a URL begins, and those that escaping leaves unsafe.
-
-    A value is unsafe where it could become a name, or end at a space.
-    """
-    parts = [literals[0].translate(_NO_MARKS)]
-    for number, literal in enumerate(literals[1:]):
-        parts += (f"\ue000{number}\ue001", literal.translate(_NO_MARKS))
-    html = "".join(parts)
-    urls: set[int] = set()
-    unsafe = [match.start() for match in _OPENED.finditer(html)]
-    for tag in html_tokens.tags_of_every_reading(html):
-        # A broken tag is a finding of the checks.
-        if tag.kind is Kind.OPENING:
-            urls.update(_urls(html, tag))
-            unsafe += [tag.start] if _is_unsafe(html, tag) else []
-    places = dict.fromkeys(f"html, line {html.count('\n', 0, offset) + 1}" for offset in unsafe)
-    remedy = "Put quotes around the attribute's value, and use no variable in a name."
-    return urls, [Finding("variable_unquoted", place, remedy) for place in places]
-
-
-def _urls(html: str, tag: Token) -> Iterator[int]:
-    for attribute in html_tokens.attributes(html, tag):
-        first = _MARK.match(attribute.decoded(html).lstrip())
-        if attribute.name in _URLS and first:
-            yield int(first[1])
-
-
-def _is_unsafe(html: str, tag: Token) -> bool:
-    return bool(_MARK.search(tag.name)) or any(
-        _MARK.search(attribute.name)
-        or (not attribute.is_quoted and _MARK.search(html, attribute.start, attribute.end))
-        for attribute in html_tokens.attributes(html, tag)
-    )

@@ -25,7 +25,8 @@ _MOST_ITERATIONS = 10_000
 _MOST_STEPS = 100_000  # iterations times tags of the template: some tenths of a second
 _FUEL = 2_000_000  # characters and items that pass through filters
 
-# No include or render, for there is nothing to include; no liquid, whose lines are tags unseen.
+# Without `include` and `render`: there is nothing to include. Without `liquid`: its lines are tags
+# that our checks of tags do not see.
 # fmt: off
 _TAGS = frozenset({
     "content", "output", "illegal", "#", "assign", "break", "capture", "case", "comment",

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar, assert_never
+from typing import assert_never
 
 from postledger.content.rendering import (
     checks,
@@ -52,7 +52,7 @@ class Source:
 class SourceError(FindingsError):
     """No mail can be made of the source; its findings say why, and where."""
 
-    code: ClassVar[str] = "invalid_source"
+    code = "invalid_source"
 
 
 def make_script(

@@ -5,7 +5,7 @@ check_epoch ─▶ fall ─▶ put_in_doubt, stream by stream ─▶ (evidence) 
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, LiteralString, NamedTuple
+from typing import LiteralString, NamedTuple
 
 from django.db import transaction
 
@@ -299,7 +299,7 @@ RETURNING s.id
 
 
 class FellAgainError(ConflictError):
-    code: ClassVar[str] = "fence_fell_again"
+    code = "fence_fell_again"
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,6 +1,6 @@
 """Takes one month's deliveries out of the ledger; its streams stay, with their totals."""
 
-from typing import ClassVar, LiteralString
+from typing import LiteralString
 
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
@@ -24,7 +24,7 @@ DELETE FROM deliveries_lane WHERE stream_id >= %(first)s AND stream_id < %(end)s
 
 
 class MonthInUseError(ConflictError):
-    code: ClassVar[str] = "month_in_use"
+    code = "month_in_use"
 
 
 _REMEMBER: LiteralString = """

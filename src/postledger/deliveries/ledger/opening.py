@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar, LiteralString
+from typing import LiteralString
 
 from django.db import IntegrityError, transaction
 from psycopg.errors import CheckViolation
@@ -17,7 +17,7 @@ _PRIORITIES = {StreamKind.TRANSACTIONAL: 0, StreamKind.TOPIC: 1, StreamKind.CAMP
 
 
 class StreamClosedError(ConflictError):
-    code: ClassVar[str] = "stream_closed"
+    code = "stream_closed"
 
 
 _OPEN: LiteralString = """

@@ -25,7 +25,7 @@ from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib import crashpoints, references
 from postledger.lib.clock import boottime
 from postledger.lib.crashpoints import Point
-from postledger.lib.database import CONNECTION_LOST
+from postledger.lib.database_outage import OUTAGE_ERRORS
 from postledger.providers.base import Mailbox
 
 _NO_UNSUBSCRIBE_PAGE = Blocked(
@@ -192,7 +192,7 @@ class Pipeline:
                     lease_time=self._lease_time,
                     verdicts=_verdicts(composed, windows),
                 )
-            except CONNECTION_LOST:
+            except OUTAGE_ERRORS:
                 # Perhaps it was committed, or still will be unless the lease is given back first.
                 # Nothing was sent, and only this process knows that.
                 await self.give_back([window.batch for window in windows])

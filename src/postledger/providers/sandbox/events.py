@@ -1,4 +1,7 @@
-"""The sandbox's addresses, and its events: how they are written, and how they are read."""
+"""The sandbox's addresses, and its events: how they are written, and how they are read.
+
+The events serve feedback, which is to come: the sandbox emits none yet.
+"""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -27,10 +27,9 @@ from postledger.providers.base import (
     TryLater,
 )
 from postledger.providers.sandbox import events
-from postledger.providers.sandbox.events import Behaviour, parse_events
+from postledger.providers.sandbox.events import Behaviour
 from postledger.providers.windows import WindowQueue
 
-type Emit = Callable[[Sequence[ProviderEvent]], None]
 type Sink = Callable[[Sequence[OutgoingMessage]], None]
 
 
@@ -70,7 +69,6 @@ class SandboxSettings(BaseModel):
     window_size: int = Field(default=50, gt=0)
     slow: float = Field(default=2.0, ge=0)  # seconds before a slow@ is taken
     retry_after: float = Field(default=30.0, ge=0)  # seconds a later@ or throttle@ asks for
-    event_delay: float = Field(default=1.0, ge=0)  # seconds until events are emitted
 
 
 def build(settings: Mapping[str, object]) -> "Sandbox":
@@ -80,6 +78,10 @@ def build(settings: Mapping[str, object]) -> "Sandbox":
 async def check(_settings: Mapping[str, object]) -> FailedCheck | None:
     """There is no service to log in to."""
     return None
+
+
+def parse_events(headers: Mapping[str, str], body: bytes) -> Sequence[ProviderEvent]:
+    return events.parse_events(headers, body)
 
 
 _UNANSWERED = InDoubt("The sandbox took it and did not answer.")
@@ -107,17 +109,12 @@ class Sandbox:
         settings: SandboxSettings,
         *,
         sink: Sink | None = None,
-        emit: Emit | None = None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Clock = boottime,
     ) -> None:
         self._settings = settings
         self._sink = sink or _ignore
         self._file: FileJournal | None = None
-        self._emit = emit
-        self._now = now
         self._clock = clock
-        self._unreported: list[OutgoingMessage] = []
         self._outcomes = _outcomes(timedelta(seconds=settings.retry_after))
 
     @property
@@ -133,8 +130,6 @@ class Sandbox:
             self._file = self._sink = FileJournal(self._settings.journal)
 
     async def close(self) -> None:
-        """Emits the remaining events: a late event is better than a lost one."""
-        self._emit_all()
         if self._file is not None:
             self._file.close()
             self._file, self._sink = None, _ignore
@@ -204,14 +199,5 @@ class Sandbox:
             queue.report(index, outcome)
 
     def _take(self, taken: Sequence[OutgoingMessage]) -> None:
-        if not taken:
-            return
-        self._sink(taken)
-        if self._emit is not None:
-            self._unreported.extend(taken)
-            asyncio.get_running_loop().call_later(self._settings.event_delay, self._emit_all)
-
-    def _emit_all(self) -> None:
-        unreported, self._unreported = self._unreported, []
-        if unreported and self._emit is not None:
-            self._emit(parse_events({}, events.write_events(unreported, at=self._now())))
+        if taken:
+            self._sink(taken)

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import cast, override
 
-from postledger.providers.smtp.grammar import GarbledError, Reply, ReplyParser
+from postledger.providers.smtp.replies import GarbledError, Reply, ReplyParser
 
 _POLL_SECONDS = 0.01
 GRACE = 0.1  # seconds for the loop to read what arrived meanwhile

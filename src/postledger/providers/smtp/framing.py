@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses, mime
 from postledger.providers.base import OutgoingMessage, Refused
-from postledger.providers.smtp.grammar import Features
+from postledger.providers.smtp.replies import Features
 
 DOT = b".\r\n"
 _LINE_END = re.compile(rb"\r\n|\r|\n")

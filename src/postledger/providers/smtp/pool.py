@@ -10,39 +10,41 @@ from postledger.providers.smtp.settings import SmtpSettings, Tls
 
 
 class Pool:
-    """Each `enter` takes one of the allowed connections until its `leave`."""
+    """Each `acquire` takes one of the permits to use a connection, until its `release`."""
 
     def __init__(self, settings: SmtpSettings) -> None:
         self._settings = settings
         self._loop = asyncio.get_running_loop()
         self._context = _tls_context(settings)
-        self._free = asyncio.Semaphore(settings.connections)
+        self._permits = asyncio.Semaphore(settings.connections)
         self._idle: list[Session] = []
         self._reaper: asyncio.TimerHandle | None = None
         self._quitting: set[asyncio.Task[None]] = set()
 
-    async def enter(self, until: float) -> bool:
-        if not self._free.locked():
-            return await self._free.acquire()
+    async def acquire(self, until: float) -> bool:
+        """Takes a permit; False if none became free in time. It opens no connection."""
+        if not self._permits.locked():
+            return await self._permits.acquire()
         try:
             async with asyncio.timeout_at(until):
-                return await self._free.acquire()
+                return await self._permits.acquire()
         except TimeoutError:
             return False
 
-    def leave(self, session: Session | None) -> None:
+    def release(self, session: Session | None) -> None:
+        """Gives the permit back, and keeps the session for later if it can still be used."""
         if session is None or session.is_over:
-            self._free.release()
+            self._permits.release()
         elif session.message_count >= self._settings.messages_per_connection:
-            self._quit(session).add_done_callback(lambda _: self._free.release())
+            self._quit(session).add_done_callback(lambda _: self._permits.release())
         else:
             session.idle_since = self._loop.time()
             self._idle.append(session)
-            self._free.release()
+            self._permits.release()
             if self._reaper is None:
                 self._reaper = self._loop.call_later(self._settings.idle_limit, self._reap)
 
-    async def session(self, until: float, *, fresh: bool = False) -> Session:
+    async def open_session(self, until: float, *, fresh: bool = False) -> Session:
         """An idle session that still answers, or a new one; raises NoSessionError."""
         while self._idle and not fresh:
             session = self._idle.pop()
@@ -55,6 +57,7 @@ class Pool:
     async def close(self) -> None:
         if self._reaper is not None:
             self._reaper.cancel()
+            self._reaper = None
         while self._idle:
             self._quit(self._idle.pop())
         if self._quitting:
@@ -92,7 +95,7 @@ class Pool:
         return task
 
 
-def _tls_context(settings: SmtpSettings) -> ssl.SSLContext:
+def _tls_context(settings: SmtpSettings) -> ssl.SSLContext | None:
     if settings.tls is Tls.NONE:
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return None
     return ssl.create_default_context(cafile=settings.ca_file)

@@ -15,8 +15,8 @@ from postledger.providers.base import (
     ProviderEvent,
     SenderBlocked,
 )
+from postledger.providers.smtp.outcomes import Stage
 from postledger.providers.smtp.pool import Pool
-from postledger.providers.smtp.replies import Stage
 from postledger.providers.smtp.session import NoSessionError
 from postledger.providers.smtp.settings import SmtpSettings
 from postledger.providers.smtp.window_sender import WindowSender
@@ -33,7 +33,7 @@ async def check(settings: Mapping[str, object]) -> FailedCheck | None:
     """Logs in, ends the session and sends nothing."""
     pool = Pool(SmtpSettings.model_validate(settings))
     try:
-        session = await pool.session(asyncio.get_running_loop().time() + CHECK_SECONDS)
+        session = await pool.open_session(asyncio.get_running_loop().time() + CHECK_SECONDS)
     except NoSessionError as error:
         outcome = error.outcome
         if isinstance(outcome, NotSent):

@@ -1,135 +1,113 @@
-"""The outcomes of a server's answers, and of their absence; pure."""
+"""Parses the replies of an SMTP server, and the features that it offers."""
 
 import re
-from datetime import timedelta
-from enum import IntEnum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
 
-from postledger.providers.base import (
-    Accepted,
-    Category,
-    Failure,
-    InDoubt,
-    Outcome,
-    Refused,
-    SenderBlocked,
-    Throttled,
-    TryLater,
-)
-from postledger.providers.smtp.grammar import Reply
+_ENHANCED = re.compile(r"([245])\.([0-9]{1,3})\.([0-9]{1,3})(?:\s|$)")
+_UNPRINTABLE = re.compile(r"[^\x20-\x7e]+")
+_MAX_REPLY = 64 * 1024
+_MAX_TEXT = 500
+_MARKS = frozenset({b"", b" ", b"-"})
 
 
-class Stage(IntEnum):
-    """How far a hand-over has come; from ANSWER on the server may have the message."""
-
-    CONNECT = 1
-    GREETING = 2
-    EHLO = 3
-    STARTTLS = 4
-    AUTH = 5
-    MAIL = 6
-    RCPT = 7
-    DATA = 8
-    BODY = 9
-    ANSWER = 10  # the final dot was given to the kernel
+class GarbledError(Exception):
+    """The bytes are no reply; from here on no answer can be matched with its command."""
 
 
-_SESSION = frozenset({Stage.CONNECT, Stage.GREETING, Stage.EHLO, Stage.STARTTLS, Stage.AUTH})
-_YES = 2
-_PERMANENT = 5
-_MAILBOX = 2  # the subject of X.2.X: the recipient's mailbox, whose limits are not ours
-_SECURITY = 7  # the subject of X.7.X
-_AUTH_CODES = frozenset({530, 534, 535, 538})
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Its text is decoded only on demand: most replies are just a yes."""
 
-# X.7.n that speak of the sender, its domain, its address or its credentials, whatever the message.
-_SENDER_DETAILS = frozenset(
-    {8, 9, 10, 11, 13, 14, *range(20, 28), 54, 57, 60, 64, *range(500, 510), 515, *range(606, 650)}
-    | {700, 705, 708, 750}
-)
-_BAD_SENDER = frozenset({(5, 1, 7), (5, 1, 8)})
-_TOO_BIG = frozenset({(5, 2, 3), (5, 3, 4)})
-_SENDER_TEXT = re.compile(
-    r"not verified|sending paused|paused for this account|account (?:is )?(?:suspended|disabled)"
-    r"|(?:authentication|auth) (?:is )?required|not authenticated|relay(?:ing)? (?:access )?denied"
-    r"|unable to relay|not (?:allowed|authorized|permitted) to send (?:as|from)"
-    r"|access denied: user",
-    re.IGNORECASE,
-)
-_THROTTLE_TEXT = re.compile(
-    r"throttl|rate limit|(?:sending|message) rate|rate exceeded|unusual rate"
-    r"|sending (?:quota|limit)|(?:daily|hourly)[a-z ]* (?:quota|limit)|sender thread limit"
-    r"|too many (?:concurrent )?(?:smtp )?(?:connections|sessions|messages|emails)",
-    re.IGNORECASE,
-)
-_WAIT = re.compile(
-    r"(?:in|after|for)\s+(\d{1,5})\s*(s|sec|seconds?|m|min|minutes?|h|hours?)\b", re.IGNORECASE
-)
-_UNITS = {"s": 1, "m": 60, "h": 3600}
-_QUEUE_ID = re.compile(
-    r"(?:queued as|id=)\s*<?([!-;=?-~]{1,120})>?|^ok:?\s+([0-9a-f-]{20,120})$", re.IGNORECASE
-)
+    code: int
+    raw: tuple[bytes, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        return [printable(line.decode("latin-1")) for line in self.raw]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.lines)[:_MAX_TEXT]
+
+    @property
+    def is_refusal(self) -> bool:
+        return self.code >= 400  # noqa: PLR2004  4xx and 5xx
+
+    @property
+    def enhanced(self) -> tuple[int, int, int] | None:
+        match = _ENHANCED.match(self.lines[0])
+        return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
-def refusal(stage: Stage, reply: Reply) -> Failure:
-    """A complete answer of 4xx or 5xx: certainly not taken, at any stage."""
-    code, detail = _code(reply), f"{stage.name}: {reply.code} {reply.text}"
-    if _is_throttle(reply):
-        return Throttled(detail, _retry_after(reply.text), code=code)
-    if reply.code // 100 != _PERMANENT:
-        return TryLater(code, detail, _retry_after(reply.text))
-    if _is_about_sender(stage, reply):
-        return SenderBlocked(code, detail, is_account=stage < Stage.MAIL)
-    return Refused(code, detail)
+class ReplyParser:
+    """Turns received bytes into replies; keeps an incomplete one."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._code = b""
+        self._lines: list[bytes] = []
+
+    @property
+    def is_between_replies(self) -> bool:
+        return not self._buffer and not self._lines
+
+    def feed(self, data: bytes) -> Iterator[Reply]:
+        """Yields complete replies before it raises: they count, even if garbage follows."""
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        for line in lines:
+            reply = self._add_line(line.removesuffix(b"\r"))
+            if reply is not None:
+                yield reply
+        if len(self._buffer) + sum(map(len, self._lines)) > _MAX_REPLY:
+            raise GarbledError("the reply does not end")
+
+    def _add_line(self, line: bytes) -> Reply | None:
+        """The reply that this line completes, if it does."""
+        code, mark = line[:3], line[3:4]
+        if not (code.isdigit() and 200 <= int(code) < 600 and mark in _MARKS):  # noqa: PLR2004  RFC 5321
+            raise GarbledError(f"this is no reply: {printable(line.decode('latin-1'))}")
+        if self._lines and code != self._code:
+            raise GarbledError(f"a reply changed from {self._code!r} to {code!r}")
+        self._code = code
+        self._lines.append(line[4:])
+        if mark == b"-":
+            return None
+        reply = Reply(int(code), tuple(self._lines))
+        self._lines = []
+        return reply
 
 
-def answer(reply: Reply, fallback: str) -> Outcome:
-    """The outcome of the reply to the final dot; anything but a clear yes or no is a doubt."""
-    if reply.is_refusal:
-        return refusal(Stage.ANSWER, reply)
-    if reply.code // 100 != _YES:
-        return broken(Stage.ANSWER, "garbled", f"unexpected {reply.code} {reply.text}")
-    return Accepted(_queue_id(reply, fallback))
+def printable(text: str) -> str:
+    return _UNPRINTABLE.sub(" ", text).strip()[:_MAX_TEXT]
 
 
-def _queue_id(reply: Reply, fallback: str) -> str:
-    """The server's own id of the message, where the reply has one, as of Postfix, Exim and SES."""
-    text = re.sub(r"^2\.\d+\.\d+\s+", "", reply.text)
-    match = _QUEUE_ID.search(text)
-    return (match[1] or match[2]) if match else fallback
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The features that the server offers in its reply to EHLO."""
 
+    pipelining: bool = False
+    starttls: bool = False
+    eight_bit: bool = False
+    utf8: bool = False
+    size: bool = False
+    max_size: int = 0  # 0: the server names no limit
+    mechanisms: frozenset[str] = frozenset()
 
-def broken(stage: Stage, code: str, detail: str) -> Failure:
-    """The connection broke, or its bytes were no answer."""
-    category = Category.TIMEOUT if code == "timeout" else Category.TRANSIENT
-    if stage is Stage.ANSWER:
-        return InDoubt(f"{code} after the final dot: {detail}", code=code, category=category)
-    return TryLater(code, f"{stage.name}: {detail}", category=category)
-
-
-def _code(reply: Reply) -> str:
-    enhanced = reply.enhanced
-    return f"{reply.code} {'.'.join(map(str, enhanced))}" if enhanced else str(reply.code)
-
-
-def _is_throttle(reply: Reply) -> bool:
-    enhanced = reply.enhanced
-    if enhanced is not None and enhanced[1] == _MAILBOX:
-        return False
-    return reply.code == 432 or _THROTTLE_TEXT.search(reply.text) is not None  # noqa: PLR2004  Exchange
-
-
-def _is_about_sender(stage: Stage, reply: Reply) -> bool:
-    """Careful where a recipient or a text could cause it: one address must not stop the others."""
-    enhanced = reply.enhanced or (0, 0, 0)
-    if stage in _SESSION or reply.code in _AUTH_CODES or enhanced in _BAD_SENDER:
-        return True
-    if stage is Stage.MAIL:
-        return reply.code != 552 and enhanced not in _TOO_BIG  # noqa: PLR2004  message too big
-    if enhanced[1] == _SECURITY and enhanced[2] in _SENDER_DETAILS:
-        return True
-    # An address or a mailbox that is at fault by its number is not made innocent by its text.
-    return enhanced[1] in {0, _SECURITY} and _SENDER_TEXT.search(reply.text) is not None
-
-
-def _retry_after(text: str) -> timedelta | None:
-    match = _WAIT.search(text)
-    return timedelta(seconds=int(match[1]) * _UNITS[match[2][0].lower()]) if match else None
+    @classmethod
+    def read_from(cls, reply: Reply) -> Self:
+        words = [line.upper().replace("AUTH=", "AUTH ").split() for line in reply.lines[1:]]
+        offers = {word[0]: word[1:] for word in words if word}
+        limit = offers.get("SIZE") or ["0"]
+        return cls(
+            pipelining="PIPELINING" in offers,
+            starttls="STARTTLS" in offers,
+            eight_bit="8BITMIME" in offers,
+            utf8="SMTPUTF8" in offers,
+            size="SIZE" in offers,
+            max_size=int(limit[0]) if limit[0].isdecimal() and len(limit[0]) < 20 else 0,  # noqa: PLR2004  RFC 1870
+            mechanisms=frozenset(
+                mechanism for word in words if word and word[0] == "AUTH" for mechanism in word[1:]
+            ),
+        )

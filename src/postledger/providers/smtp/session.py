@@ -9,10 +9,10 @@ from typing import NoReturn
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
 from postledger.providers.base import Failure, NotSent, SenderBlocked, TryLater
-from postledger.providers.smtp import connection, replies
+from postledger.providers.smtp import connection, outcomes
 from postledger.providers.smtp.connection import Connection, ConnectionBrokenError, timeout_at
-from postledger.providers.smtp.grammar import Features, Reply
-from postledger.providers.smtp.replies import Stage
+from postledger.providers.smtp.outcomes import Stage
+from postledger.providers.smtp.replies import Features, Reply
 from postledger.providers.smtp.settings import SmtpSettings, Tls
 
 _CONTINUE = 3
@@ -31,7 +31,7 @@ class NoSessionError(Exception):
 class Session:
     """A connection that is greeted, encrypted and authenticated as the settings ask."""
 
-    def __init__(self, settings: SmtpSettings, context: ssl.SSLContext) -> None:
+    def __init__(self, settings: SmtpSettings, context: ssl.SSLContext | None) -> None:
         self.loop = asyncio.get_running_loop()
         self.connection = Connection(self.loop)
         self.features = Features()
@@ -68,7 +68,7 @@ class Session:
         self.give_up()
         if code == ConnectionBrokenError.TIMEOUT and self.loop.time() >= until:
             return NoSessionError(NotSent(f"the deadline came at {self.stage.name}"))
-        return NoSessionError(replies.broken(self.stage, code, detail))
+        return NoSessionError(outcomes.broken(self.stage, code, detail))
 
     def limit(self, seconds: float) -> float:
         return self.loop.time() + seconds
@@ -117,7 +117,7 @@ class Session:
         self.stage = Stage.EHLO
         reply = await self.command(f"EHLO {self._settings.ehlo_name}".encode(), until)
         self._need(reply)
-        self.features = Features.of(reply)
+        self.features = Features.read_from(reply)
 
     async def _start_tls(self, until: float) -> None:
         self.stage = Stage.STARTTLS
@@ -132,6 +132,8 @@ class Session:
             await self._encrypt(transport)
 
     async def _encrypt(self, transport: asyncio.Transport) -> None:
+        if self._context is None:
+            raise RuntimeError("the settings ask for no TLS")
         encrypted = await self.loop.start_tls(
             transport, self.connection, self._context, server_hostname=self._settings.host
         )
@@ -158,7 +160,7 @@ class Session:
     def _need(self, reply: Reply, first_digit: int = 2) -> None:
         if reply.is_refusal:
             self.give_up()
-            raise NoSessionError(replies.refusal(self.stage, reply))
+            raise NoSessionError(outcomes.refusal(self.stage, reply))
         connection.expect(reply, first_digit)
 
     def _block(self, code: str, detail: str) -> NoReturn:

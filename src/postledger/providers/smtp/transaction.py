@@ -4,11 +4,11 @@ from postledger.lib import crashpoints
 from postledger.lib.clock import Deadline
 from postledger.lib.crashpoints import Point
 from postledger.providers.base import InDoubt, NotSent, Outcome
-from postledger.providers.smtp import connection, framing, replies
+from postledger.providers.smtp import connection, framing, outcomes
 from postledger.providers.smtp.connection import ConnectionBrokenError
 from postledger.providers.smtp.framing import Frame
-from postledger.providers.smtp.grammar import Reply
-from postledger.providers.smtp.replies import Stage
+from postledger.providers.smtp.outcomes import Stage
+from postledger.providers.smtp.replies import Reply
 from postledger.providers.smtp.session import Session
 from postledger.providers.smtp.settings import Timeouts
 
@@ -164,7 +164,7 @@ class Transaction:
                 ConnectionBrokenError.GARBLED, f"early {reply.code} {reply.text}"
             )
         self._session.give_up()
-        return replies.refusal(Stage.BODY, reply)
+        return outcomes.refusal(Stage.BODY, reply)
 
     async def _answer(self) -> Reply:
         session = self._session
@@ -197,7 +197,7 @@ class Transaction:
             )
 
     def _settled(self, reply: Reply) -> Outcome:
-        outcome = replies.answer(reply, self._delivery_id)
+        outcome = outcomes.answer(reply, self._delivery_id)
         if reply.code == _CLOSING or isinstance(outcome, InDoubt):
             self._session.give_up()
         return outcome
@@ -208,7 +208,7 @@ class Transaction:
             self._session.give_up()
             if self._is_reused and stage is Stage.MAIL:
                 raise StaleError
-        return replies.refusal(stage, reply)
+        return outcomes.refusal(stage, reply)
 
     def _broken(self, error: ConnectionBrokenError) -> Outcome:
         stage = self._session.stage
@@ -222,7 +222,7 @@ class Transaction:
             and stage is not Stage.ANSWER
         ):
             return NotSent(f"the deadline came at {stage.name}")
-        return replies.broken(stage, error.code, error.detail)
+        return outcomes.broken(stage, error.code, error.detail)
 
     async def _command(self, command: bytes) -> Reply:
         self._session.connection.write(command + b"\r\n")

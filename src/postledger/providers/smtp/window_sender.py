@@ -39,13 +39,13 @@ class _ConnectionWorker:
 
     async def run(self) -> None:
         sender = self._sender
-        if not await sender.pool.enter(sender.start_by.loop_time()):
+        if not await sender.pool.acquire(sender.start_by.loop_time()):
             self._queue.not_sent_reason = "no connection became free in time"
             return
         try:
             await self._send_messages()
         finally:
-            sender.pool.leave(self._session)
+            sender.pool.release(self._session)
 
     async def _send_messages(self) -> None:
         loop = asyncio.get_running_loop()
@@ -104,5 +104,5 @@ class _ConnectionWorker:
             else:
                 await session.quit()
         self._session = None
-        self._session = await sender.pool.session(sender.dot_by.loop_time(), fresh=fresh)
+        self._session = await sender.pool.open_session(sender.dot_by.loop_time(), fresh=fresh)
         return self._session

@@ -82,7 +82,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("row_hash", models.BinaryField()),
-                ("way", models.TextField()),
+                ("failure", models.TextField()),
                 ("shown", models.TextField()),
                 ("problem", models.TextField()),
                 (
@@ -105,11 +105,14 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("workspace", "row_hash", "way"), name="supabase_syncproblem_once"
+                        fields=("workspace", "row_hash", "failure"),
+                        name="supabase_syncproblem_once",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("way__in", ["found", "taken", "written"])),
-                        name="supabase_syncproblem_way",
+                        condition=models.Q(
+                            ("failure__in", ["not_applied", "not_found", "not_written"])
+                        ),
+                        name="supabase_syncproblem_failure",
                     ),
                 ],
             },

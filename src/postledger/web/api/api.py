@@ -8,7 +8,6 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
-from postledger.lib.errors import UnsupportedMediaTypeError
 from postledger.web.api.articles.routes import routes as articles
 from postledger.web.api.audiences.routes import routes as audiences
 from postledger.web.api.campaigns.routes import routes as campaigns
@@ -24,6 +23,7 @@ from postledger.web.api.runs.routes import routes as runs
 from postledger.web.api.suppressions.routes import routes as suppressions
 from postledger.web.api.templates.routes import routes as templates
 from postledger.web.shared import problems
+from postledger.web.shared.problems import UnsupportedMediaTypeError
 
 
 class JsonParser(Parser):

@@ -261,7 +261,7 @@ def _preferences_url(visit: Visit, confirmation: Confirmation, organisation: Org
     request = UnsubscribeRequest(
         confirmation.address,
         confirmation.list_key,
-        workspace_id=None if organisation.is_default else confirmation.workspace_id,
+        workspace_id=None if organisation.is_first else confirmation.workspace_id,
     )
     return visit.url(
         reverse("preferences"), token=unsubscribe_links.sign_token(request, secret=secret)

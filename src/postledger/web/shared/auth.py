@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from hashlib import sha256
 from time import monotonic
-from typing import ClassVar, override
+from typing import override
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -17,7 +17,7 @@ from postledger.web.shared import throttle
 
 
 class ScopeMissingError(ForbiddenError):
-    code: ClassVar[str] = "scope_missing"
+    code = "scope_missing"
 
 
 # A process trusts a key for so many seconds before it looks it up again: a key that is used a

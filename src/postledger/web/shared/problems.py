@@ -21,8 +21,6 @@ from postledger.lib.errors import (
     NotFoundError,
     RefusedError,
     TooLargeError,
-    TooManyRequestsError,
-    UnsupportedMediaTypeError,
 )
 from postledger.transactional.requests import InvalidMailError, Validation
 from postledger.web.shared import requests
@@ -35,6 +33,12 @@ _API_PATHS = ("/v1/", "/send-mailout")
 _RETRY_AFTER = 5  # seconds, while the database is away
 _LONGEST_NAME = 100
 _log = structlog.get_logger(__name__)
+
+
+class UnsupportedMediaTypeError(RefusedError):
+    """The body has a Content-Type that the endpoint cannot read."""
+
+    code = "unsupported_media_type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ _STATUSES: Mapping[type[Exception], int] = {
     RequestDataTooBig: 413,
     TooLargeError: 413,
     UnsupportedMediaTypeError: 415,
-    TooManyRequestsError: 429,
+    RateExceededError: 429,
     RefusedError: 422,
     InterfaceError: 503,
     OperationalError: 503,

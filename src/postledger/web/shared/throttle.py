@@ -11,7 +11,6 @@ from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from threading import Lock
 from time import monotonic, time
-from typing import ClassVar
 
 import limits
 import structlog
@@ -23,7 +22,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from postledger.lib.errors import TooManyRequestsError
+from postledger.lib.errors import RefusedError
 
 _TIMEOUT = 0.1  # seconds; more than Redis ever needs, less than anybody notices
 _BACK_OFF = 5.0  # seconds without Redis after it failed: of many requests one waits for it
@@ -35,8 +34,8 @@ _BLOCKS = 100
 _log = structlog.get_logger(__name__)
 
 
-class RateExceededError(TooManyRequestsError):
-    code: ClassVar[str] = "rate_exceeded"
+class RateExceededError(RefusedError):
+    code = "rate_exceeded"
 
     def __init__(self, rate: str, retry_after: int) -> None:
         super().__init__(

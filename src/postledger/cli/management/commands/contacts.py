@@ -12,9 +12,9 @@ from django.core.management.base import CommandError
 
 from postledger.cli import base_command
 from postledger.contacts import export
-from postledger.imports import overview, problems, records, running, uploads, workbooks
+from postledger.imports import overview, problems, queries, running, uploads, workbooks
 from postledger.imports.preview import ImportPreview, KeepProblems, preview_import
-from postledger.imports.records import ImportProgress
+from postledger.imports.queries import ImportProgress
 
 _BAR = 40
 _NEWEST = 25
@@ -72,7 +72,7 @@ class Command(base_command.NounCommand):
         **_: object,
     ) -> None:
         workspace_id = base_command.workspace(workspace).id
-        with workbooks.as_csv(file, sheet=sheet) as table:
+        with workbooks.open_as_csv(file, sheet=sheet) as table:
             if dry_run:
                 with _opened(errors) as problem_file:
                     preview = preview_import(
@@ -110,7 +110,7 @@ class Command(base_command.NounCommand):
         errors: Path | None,
         **_: object,
     ) -> None:
-        with workbooks.as_csv(file, sheet=sheet) as table:
+        with workbooks.open_as_csv(file, sheet=sheet) as table:
             self._run(workspace, number, table, errors)
 
     def _run(self, workspace: str, number: int, file: Path, errors: Path | None) -> None:
@@ -119,7 +119,7 @@ class Command(base_command.NounCommand):
         with _opened(errors) as problem_file:
             if problem_file:
                 problem_file.writelines(
-                    problems.csv_lines(records.read_problems(workspace_id, number))
+                    problems.csv_lines(queries.read_problems(workspace_id, number))
                 )
         self.stdout.write(f"Import {number} is finished: {_sum(done)}")
         if done.subscribed or done.kept_back:
@@ -140,11 +140,11 @@ class Command(base_command.NounCommand):
     def _abandon(self, *, number: int, workspace: str, **_: object) -> None:
         workspace_id = base_command.workspace(workspace).id
         uploads.abandon_import(workspace_id, number, actor=base_command.actor())
-        progress = records.find_progress(workspace_id, number)
+        progress = queries.find_progress(workspace_id, number)
         self.stdout.write(f"Import {number} is abandoned. Imported rows stay: {_sum(progress)}")
 
     def _errors(self, *, number: int, workspace: str, output: Path | None, **_: object) -> None:
-        rows = records.read_problems(base_command.workspace(workspace).id, number)
+        rows = queries.read_problems(base_command.workspace(workspace).id, number)
         with _opened(output) as file:
             (file or self._screen).writelines(problems.csv_lines(rows))
 

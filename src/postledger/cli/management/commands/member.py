@@ -2,9 +2,9 @@
 
 from typing import override
 
-from postledger.accounts import workspaces
+from postledger.accounts import members
+from postledger.accounts.members import Role
 from postledger.accounts.models import Workspace
-from postledger.accounts.workspaces import Role
 from postledger.cli import base_command
 
 
@@ -20,5 +20,5 @@ class Command(base_command.NounCommand):
         add.add_argument("--name", default="", help="the person's name")
 
     def _add(self, *, workspace: Workspace, email: str, role: str, name: str, actor: str) -> None:
-        workspaces.add_member(workspace.id, email=email, role=Role(role), name=name, actor=actor)
+        members.add_member(workspace.id, email=email, role=Role(role), name=name, actor=actor)
         self.stdout.write(f'Added {email} to workspace "{workspace.name}" as {role}.')

@@ -23,7 +23,7 @@ class Command(base_command.NounCommand):
         base_command.add_workspace_option(render, "default: the first workspace")
 
     def _render(self, *, page: str, to: Path, locale: str, workspace: Workspace | None) -> None:
-        workspace_id = workspace.id if workspace else queries.default_workspace_id()
+        workspace_id = workspace.id if workspace else queries.first_workspace_id()
         if workspace_id is None:
             raise CommandError("There is no workspace yet. Run postledger setup.")
         notion_page = notion_pages.read_page(notion_pages.require_notion(workspace_id), page)

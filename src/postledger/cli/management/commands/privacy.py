@@ -34,12 +34,12 @@ class Command(base_command.NounCommand):
     def _erase(self, *, workspace: Workspace, address: str, actor: str) -> None:
         erased = erasure.erase(workspace.id, address=address, actor=actor, now=datetime.now(UTC))
         self.stdout.write(
-            f"Erased {erased.contacts} contacts, {erased.consents} consents and {erased.mails}"
-            " mails."
+            f"Erased contacts: {erased.contacts}, consents: {erased.consents},"
+            f" mails: {erased.mails}."
         )
         if erased.waiting:
             self.stdout.write(
-                f"{erased.waiting} mails are in progress; they are erased automatically some"
+                f"Mails in progress: {erased.waiting}. They are erased automatically some"
                 " minutes after they end."
             )
 

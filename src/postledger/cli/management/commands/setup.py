@@ -75,7 +75,7 @@ def _create_partitions() -> str:
 
 def _create_workspace() -> str:
     try:
-        workspace_id = workspaces.ensure_default_workspace(
+        workspace_id = workspaces.ensure_first_workspace(
             from_email=settings.FROM_EMAIL,
             from_name=settings.FROM_NAME,
             organisation=Organisation(

@@ -38,7 +38,9 @@ class Command(base_command.NounCommand):
         if not status.problem_count:
             self.stdout.write("No row has a problem.")
             return
-        self.stdout.write(f"Rows that could not be read, written or found: {status.problem_count}.")
+        self.stdout.write(
+            f"Rows that could not be applied, written or found: {status.problem_count}."
+        )
         for problem in status.problems:
             self.stdout.write(_describe(problem))
 
@@ -63,4 +65,5 @@ class Command(base_command.NounCommand):
 
 def _describe(problem: SyncProblem) -> str:
     since = f"{problem.since:%Y-%m-%d %H:%M}"
-    return f"  {problem.shown}  not {problem.way} since {since} UTC  {problem.problem}"
+    failure = problem.failure.replace("_", " ")
+    return f"  {problem.shown}  {failure} since {since} UTC  {problem.problem}"

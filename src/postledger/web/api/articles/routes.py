@@ -7,7 +7,7 @@ from ninja import Path
 
 from postledger.accounts.keys import Scope
 from postledger.content import articles, previews, slices
-from postledger.content.articles import ArticleSummary, ArticleUnknownError
+from postledger.content.articles import ArticleSummary
 from postledger.content.previews import MailPreview
 from postledger.content.rendering.checks import Finding
 from postledger.content.slices import Slice, SubjectRequiredError
@@ -41,20 +41,20 @@ def list_articles(call: Call) -> dict[str, object]:
 def create_article(call: Call, payload: NewArticleIn) -> ArticleSummary:
     """Creates an article without slices."""
     articles.create(call.workspace_id, key=payload.key, title=payload.title, actor=call.actor)
-    return _find_article(call, payload.key)
+    return articles.find_article(call.workspace_id, key=payload.key)
 
 
 @routes.get("/{key}", ArticleOut)
 def get_article(call: Call, key: Key) -> ArticleSummary:
     """The article without its slices."""
-    return _find_article(call, key)
+    return articles.find_article(call.workspace_id, key=key)
 
 
 @routes.patch("/{key}", ArticleOut)
 def change_article(call: Call, key: Key, payload: ArticleChangeIn) -> ArticleSummary:
     """Changes the title. Only authors see it; recipients see the titles of slices."""
     articles.update(call.workspace_id, key=key, title=payload.title, actor=call.actor)
-    return _find_article(call, key)
+    return articles.find_article(call.workspace_id, key=key)
 
 
 @routes.delete("/{key}")
@@ -97,7 +97,7 @@ def delete_slice(call: Call, key: Key, slice_id: IdInPath) -> None:
 
 @routes.post("/{key}/preview", ArticlePreview, scope=Scope.CONTENT_READ)
 def preview_article(call: Call, key: Key, payload: ArticlePreviewIn) -> dict[str, object]:
-    """Assembles the slices that are published for a recipient in these divisions."""
+    """Assembles the slices that are published for a recipient in these places."""
     now = payload.at or call.now
     ocd_ids = frozenset(payload.ocd_ids)
     published = articles.list_published(call.workspace_id, article_key=key)
@@ -115,10 +115,3 @@ def _render(
         return None, MailPreview((Finding(refused.code, "subject", str(refused)),))
     footer = previews.preview_footer(call.workspace_id)
     return letter.dek, previews.preview_source(letter.source(), values={}, footer=footer)
-
-
-def _find_article(call: Call, key: str) -> ArticleSummary:
-    for article in articles.list_articles(call.workspace_id):
-        if article.key == key:
-            return article
-    raise ArticleUnknownError

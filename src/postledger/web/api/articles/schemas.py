@@ -34,12 +34,12 @@ class SliceIn(RequestSchema):
     """A part of an article."""
 
     scope_ocd_id: OcdId | None = Field(
-        default=None, description="Only recipients in this division get it; null means everybody."
+        default=None, description="Only recipients in this place get it; null means everybody."
     )
     section: str = Field(default="", max_length=200)
     section_order: Rank = Field(default=0, description="First sort key of the body.")
     sort_index: Rank = Field(
-        default=0, description="Last sort key; between the two, broad divisions come first."
+        default=0, description="Last sort key; between the two, broad places come first."
     )
     is_headline: bool = Field(
         default=False, description="The narrowest headline gives the mail its title and dek."

@@ -137,7 +137,7 @@ class Admin:
 def authenticate_admin(request: HttpRequest) -> Admin | None:
     """Accepts the admin password if one is set; guesses are limited before they are compared."""
     password = _read_password(request)
-    workspace_id = None if password is None else accounts.default_workspace_id()
+    workspace_id = None if password is None else accounts.first_workspace_id()
     if password is None or workspace_id is None or (admin := _find_admin(workspace_id)) is None:
         return None
     network = throttle.network_of(throttle.client_ip(request))

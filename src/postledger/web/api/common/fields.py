@@ -84,8 +84,8 @@ Name = Annotated[
     str, Field(min_length=1, max_length=constraints.LONGEST_NAME, examples=["Welcome"])
 ]
 Line = Annotated[str, AfterValidator(_one_line), Field(max_length=details.LONGEST_TEXT)]
-ListKey = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]{0,63}$", examples=["general"])]
-TemplateKey = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]{0,63}$", examples=["welcome"])]
+ListKey = Annotated[str, Field(pattern=values.KEY_PATTERN, examples=["general"])]
+TemplateKey = Annotated[str, Field(pattern=values.KEY_PATTERN, examples=["welcome"])]
 ArticleKey = Annotated[str, Field(pattern="^[a-z0-9-]{1,200}$", examples=["may-news"])]
 OcdId = Annotated[
     str, Field(pattern=r"^\S+$", max_length=500, examples=["ocd-division/country:us/state:oh"])

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar
 
 from django.http import HttpRequest
 
 from postledger.imports.refusals import FileRefusedError
-from postledger.lib.errors import TooLargeError, UnsupportedMediaTypeError
+from postledger.lib.errors import TooLargeError
+from postledger.web.shared.problems import UnsupportedMediaTypeError
 
 LARGEST = 50 * 1024 * 1024  # bytes
 TYPES = (
@@ -22,7 +22,7 @@ _BLOCK = 1 << 18
 
 
 class FileTooLargeError(TooLargeError):
-    code: ClassVar[str] = "import_too_large"
+    code = "import_too_large"
 
 
 @contextmanager

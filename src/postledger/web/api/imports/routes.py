@@ -6,7 +6,7 @@ from django.http import StreamingHttpResponse
 from ninja import Query
 
 from postledger.accounts.keys import Scope
-from postledger.imports import overview, problems, records, uploads, workbooks
+from postledger.imports import overview, problems, queries, uploads, workbooks
 from postledger.imports.overview import ImportOverview
 from postledger.web.api.common.fields import IdInPath
 from postledger.web.api.common.pagination import NewestFirstQuery, cut_page
@@ -40,7 +40,7 @@ def upload_import(call: Call, query: Query[UploadQuery]) -> ImportOverview:
     """
     with (
         received_file.receive_file(call.request) as path,
-        workbooks.as_csv(path, sheet=query.sheet) as table,
+        workbooks.open_as_csv(path, sheet=query.sheet) as table,
     ):
         import_id = uploads.store_upload(
             call.workspace_id, table, file_name=query.file_name or "", actor=call.actor
@@ -76,7 +76,7 @@ def start_import(call: Call, import_id: IdInPath, payload: ImportSettings) -> Im
 
     An import never raises consent: contacts that left, bounced or are suppressed stay so.
     """
-    uploads.start_upload(
+    uploads.start_import(
         call.workspace_id,
         import_id,
         mapping=payload.mapping,
@@ -96,6 +96,6 @@ def abandon_import(call: Call, import_id: IdInPath) -> ImportOverview:
 @routes.get_csv("/{int:import_id}/problems.csv")
 def get_import_problems(call: Call, import_id: IdInPath) -> StreamingHttpResponse:
     """Row, column, value, problem and remedy, without addresses; safe for spreadsheets."""
-    rows = records.read_problems(call.workspace_id, import_id)
+    rows = queries.read_problems(call.workspace_id, import_id)
     lines = problems.csv_lines(rows)
     return csv_response(lines, file_name=f"import-{import_id}-problems.csv")

@@ -7,7 +7,7 @@ from django.http import Http404
 from ninja import Path
 
 from postledger.accounts.keys import Scope
-from postledger.contacts import lists
+from postledger.contacts import counts, lists
 from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.models import List
 from postledger.contacts.states import SubscriptionState
@@ -44,7 +44,7 @@ def get_list(call: Call, key: KeyInPath) -> dict[str, object]:
     """The list with the number of its subscriptions by state."""
     shown = ListOut.model_validate(find_list(call, key))
     counts = {
-        state: lists.count_contacts(call.workspace_id, key=key, state=state)
+        state: counts.count_list(call.workspace_id, key=key, state=state)
         for state in SubscriptionState
     }
     return {**dict(shown), "subscriptions": counts}
@@ -70,7 +70,7 @@ def archive_list(call: Call, key: KeyInPath) -> List:
 def restore_list(call: Call, key: KeyInPath) -> List:
     """Takes an archived list into use again."""
     with list_in_path():
-        lists.unarchive_list(call.workspace_id, key=key, actor=call.actor)
+        lists.restore_list(call.workspace_id, key=key, actor=call.actor)
     return find_list(call, key)
 
 

@@ -1,10 +1,10 @@
-"""Imports as the database has them: how far each is, and what is left to delete at its end."""
+"""Reads imports: how far each is, and the problems of its rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from postledger.imports.models import FilePart, Import, ImportProblem, ImportState
+from postledger.imports.models import Import, ImportProblem, ImportState
 from postledger.imports.problems import RowProblem
 from postledger.imports.refusals import ImportUnknownError
 
@@ -54,7 +54,7 @@ def find_import(workspace_id: int, import_id: int) -> Import:
     record = imports.select_related("list", "workspace").first() if 0 < import_id < 2**63 else None
     if record is None:
         raise ImportUnknownError(
-            f"This workspace has no import {import_id}: an import reports its number at its start."
+            f"This workspace has no import {import_id}. See postledger contacts imports."
         )
     return record
 
@@ -76,9 +76,3 @@ def read_problems(workspace_id: int, import_id: int) -> Iterator[RowProblem]:
     problems = ImportProblem.objects.filter(of_import_id=import_id).order_by("row_number", "pk")
     rows = problems.values_list("row_number", "column_name", "value", "problem", "remedy")
     return (RowProblem(*row) for row in rows.iterator(chunk_size=2_000))
-
-
-def delete_upload(import_id: int) -> None:
-    """Deletes the file and its preview, which hold personal data, once an import has ended."""
-    Import.objects.filter(pk=import_id).update(upload=None, preview=None, trouble=None)
-    FilePart.objects.filter(of_import_id=import_id).delete()

@@ -11,7 +11,7 @@ class FailedCall:
     error: RefusedError
     is_transient: bool = False
     retry_after: float | None = None  # the seconds that the service asked to wait
-    is_undone: bool = False  # the service certainly did not carry out the request
+    was_not_executed: bool = False  # the service certainly ignored the request
 
 
 def call_with_retries[T](
@@ -25,19 +25,21 @@ def call_with_retries[T](
     """The answer of the first call that succeeds; raises the error of the last one otherwise.
 
     Repeats a call after a transient failure, once for each pause, unless the service asks to wait
-    longer than `longest_wait`. A call that is not repeatable is repeated only after a failure
-    that certainly left it undone.
+    longer than `longest_wait`. A call that is not repeatable is repeated only if the service
+    certainly did not execute it.
     """
     remaining = iter(pauses)
-    while isinstance(answer := call(), FailedCall):
+    while isinstance(result := call(), FailedCall):
+        failure = result
         pause = next(remaining, None)
-        if pause is None or not answer.is_transient or not (is_repeatable or answer.is_undone):
-            raise answer.error
-        wait = pause if answer.retry_after is None else answer.retry_after
+        may_repeat = failure.is_transient and (is_repeatable or failure.was_not_executed)
+        if pause is None or not may_repeat:
+            raise failure.error
+        wait = pause if failure.retry_after is None else failure.retry_after
         if wait > longest_wait:
-            raise answer.error
+            raise failure.error
         sleep(wait)
-    return answer
+    return result
 
 
 def parse_retry_after(header: str) -> float | None:

@@ -17,9 +17,9 @@ from postledger.providers.base import (
     Throttled,
     TryLater,
 )
-from postledger.providers.smtp import replies
-from postledger.providers.smtp.grammar import Features, GarbledError, Reply, ReplyParser
-from postledger.providers.smtp.replies import Stage
+from postledger.providers.smtp import outcomes
+from postledger.providers.smtp.outcomes import Stage
+from postledger.providers.smtp.replies import Features, GarbledError, Reply, ReplyParser
 
 RCPT, MAIL, DATA, ANSWER, AUTH, GREETING = (
     Stage.RCPT,
@@ -94,7 +94,7 @@ def parse_reply(line: str) -> Reply:
 
 @pytest.mark.parametrize(("stage", "line", "expected"), MEANINGS)
 def test_an_answer_means_its_outcome(stage: Stage, line: str, expected: type[Outcome]) -> None:
-    assert type(replies.refusal(stage, parse_reply(line))) is expected
+    assert type(outcomes.refusal(stage, parse_reply(line))) is expected
 
 
 @given(
@@ -103,7 +103,7 @@ def test_an_answer_means_its_outcome(stage: Stage, line: str, expected: type[Out
     st.text(st.characters(min_codepoint=32, max_codepoint=126)),
 )
 def test_no_complete_refusal_is_ever_in_doubt(stage: Stage, code: int, text: str) -> None:
-    outcome = replies.refusal(stage, Reply(code, (text.encode(),)))
+    outcome = outcomes.refusal(stage, Reply(code, (text.encode(),)))
 
     assert not isinstance(outcome, Accepted | InDoubt)
     if code < 500:
@@ -112,11 +112,11 @@ def test_no_complete_refusal_is_ever_in_doubt(stage: Stage, code: int, text: str
 
 @pytest.mark.parametrize("stage", Stage)
 def test_only_a_break_after_the_dot_is_in_doubt(stage: Stage) -> None:
-    assert isinstance(replies.broken(stage, "closed", ""), InDoubt) == (stage is Stage.ANSWER)
+    assert isinstance(outcomes.broken(stage, "closed", ""), InDoubt) == (stage is Stage.ANSWER)
 
 
 def test_a_refusal_tells_code_and_words() -> None:
-    outcome = replies.refusal(RCPT, parse_reply("550 5.1.1 User\tunknown\x07"))
+    outcome = outcomes.refusal(RCPT, parse_reply("550 5.1.1 User\tunknown\x07"))
 
     assert outcome == Refused("550 5.1.1", "RCPT: 550 5.1.1 User unknown")
 
@@ -132,7 +132,7 @@ def test_a_refusal_tells_code_and_words() -> None:
     ],
 )
 def test_a_wait_the_server_asks_for_is_kept(line: str, wait: timedelta | None) -> None:
-    outcome = replies.refusal(ANSWER, parse_reply(line))
+    outcome = outcomes.refusal(ANSWER, parse_reply(line))
 
     assert isinstance(outcome, TryLater | Throttled)
     assert outcome.retry_after == wait
@@ -152,7 +152,7 @@ def test_a_wait_the_server_asks_for_is_kept(line: str, wait: timedelta | None) -
     ],
 )
 def test_the_servers_own_id_is_kept(line: str, provider_id: str) -> None:
-    assert replies.answer(parse_reply(line), "ours") == Accepted(provider_id)
+    assert outcomes.answer(parse_reply(line), "ours") == Accepted(provider_id)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_whatever_bytes_a_server_says_every_text_can_be_stored(code: bytes, word
 
     [reply] = ReplyParser().feed(line)
 
-    outcome = replies.answer(reply, "ours")
+    outcome = outcomes.answer(reply, "ours")
     assert all(
         text.isascii() and text.isprintable()
         for text in (getattr(outcome, name, "") for name in ("id", "code", "detail"))
@@ -209,7 +209,7 @@ def offering(*lines: str) -> Reply:
 def test_offers_are_read_in_any_spelling() -> None:
     lines = ["me", "pipelining", "SIZE 1000", "8bitmime", "AUTH=LOGIN", "AUTH PLAIN XOAUTH2", ""]
 
-    features = Features.of(offering(*lines))
+    features = Features.read_from(offering(*lines))
 
     assert features == Features(
         pipelining=True,
@@ -218,7 +218,7 @@ def test_offers_are_read_in_any_spelling() -> None:
         max_size=1000,
         mechanisms=frozenset({"LOGIN", "PLAIN", "XOAUTH2"}),
     )
-    assert Features.of(offering("me", "SIZE", "SMTPUTF8")) == Features(size=True, utf8=True)
+    assert Features.read_from(offering("me", "SIZE", "SMTPUTF8")) == Features(size=True, utf8=True)
 
 
 @pytest.mark.parametrize("stage", [Stage.RCPT, Stage.ANSWER])
@@ -228,6 +228,6 @@ def test_offers_are_read_in_any_spelling() -> None:
 def test_a_broken_connection_has_a_code_and_a_category(
     stage: Stage, code: str, category: Category
 ) -> None:
-    outcome = replies.broken(stage, code, "it broke")
+    outcome = outcomes.broken(stage, code, "it broke")
 
     assert (outcome.code, outcome.category) == (code, category)
