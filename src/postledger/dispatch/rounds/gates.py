@@ -13,7 +13,6 @@ from postledger.contacts.states import (
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Entry, Recipient
 from postledger.providers import addresses
-from postledger.providers.addresses import InvalidAddressError
 
 INVALID_EMAIL = "INVALID_EMAIL"
 INVALID_PAYLOAD = "INVALID_PAYLOAD"
@@ -31,7 +30,7 @@ def find_verdict(recipient: Recipient, standings: Standings) -> Entry | None:
     """Why this recipient gets no mail; None when the mail may be sent."""
     position = recipient.position
     address = recipient.address.lower()
-    if not _is_address(recipient.address):
+    if not addresses.is_valid(recipient.address):
         return _judge_bad_address(recipient)
     # Before the contact: a forgotten person has no contact any more, and that is no failure.
     reason = _suppression(address, standings)
@@ -114,11 +113,3 @@ def _judge_subscription(recipient: Recipient, standings: Standings) -> Entry | N
 
 def _state(recipient: Recipient, standings: Standings) -> ContactState:
     return standings.states.get(recipient.contact_id or 0, ContactState.ACTIVE)
-
-
-def _is_address(address: str) -> bool:
-    try:
-        addresses.canonical(address)
-    except InvalidAddressError:
-        return False
-    return True
