@@ -283,7 +283,7 @@ def test_a_backup_that_is_restored_twice_gives_out_no_try_twice() -> None:
 def test_a_fence_that_falls_again_before_the_judgement_leaps_over_both_epochs() -> None:
     stream_id = cast.stream(mails=1)
     epochs.fall()
-    epochs.fall()  # as after a restore of a backup that was taken while the fence was down
+    epochs.fall()  # as after a restore of a backup that was taken while the database was fenced
 
     epochs.lift()
 

@@ -27,6 +27,7 @@ from postledger.deliveries.ledger.fence import (
     lift_all,
     lift_stream,
     note_consent_restored,
+    put_all_in_doubt,
     put_in_doubt,
     retire_marks,
 )

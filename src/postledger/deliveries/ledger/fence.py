@@ -255,6 +255,7 @@ def put_in_doubt(stream_id: int) -> int:
 
 
 def put_all_in_doubt(stream_id: int) -> None:
+    """As `put_in_doubt`, until all is done."""
     while put_in_doubt(stream_id):
         pass
 
@@ -305,7 +306,7 @@ class FellAgainError(ConflictError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The fence has fallen again meanwhile: look at postledger fence show once more."
+            "The database was fenced again meanwhile. Read postledger fence show once more."
         )
 
 
