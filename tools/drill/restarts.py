@@ -25,7 +25,7 @@ def restarted(drill: Drill, size: Size) -> None:
         restart(drill)
         drill.faults[f"{name} restarted"] += 1
         if fence.is_built() and (fence.is_down() or fence.epoch() != epoch):
-            drill.violate(Rule.OVER, f"the database was fenced when {name} restarted")
+            drill.violate(Rule.NOTHING_WAITS, f"the database was fenced when {name} restarted")
             return
 
 
