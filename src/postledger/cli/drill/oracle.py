@@ -52,7 +52,7 @@ class Figures:
     resent: int = 0  # taken again because a person decided to send again
     lost_in_gap: int = 0  # planned or promised in the lost time
     explained: int = 0  # doubts that the harness can explain
-    by_state: Mapping[State, int] = field(default_factory=dict)
+    by_state: Mapping[str, int] = field(default_factory=dict)
     by_cause: Mapping[str, int] = field(default_factory=dict)  # of doubts
 
 
@@ -95,7 +95,7 @@ def figures(records: Records) -> Figures:
         resent=resent,
         lost_in_gap=len(set(records.in_gap) & set(records.promised) - set(records.ledger)),
         explained=explained.most_explained,
-        by_state=dict(states),
+        by_state={state.value: count for state, count in states.items()},
         by_cause=dict(Counter(cause.value for cause in explained.causes.values())),
     )
 
