@@ -7,7 +7,7 @@ from django.db import transaction
 
 from postledger.deliveries.entries import Evidence
 from postledger.deliveries.ledger import books, fence, rotation, sql
-from postledger.deliveries.ledger.forgetting import ERASED
+from postledger.deliveries.ledger.erasing import ERASED
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 

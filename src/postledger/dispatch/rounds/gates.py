@@ -32,7 +32,7 @@ def find_verdict(recipient: Recipient, standings: Standings) -> Entry | None:
     address = recipient.address.lower()
     if not addresses.is_valid(recipient.address):
         return _judge_bad_address(recipient)
-    # Before the contact: a forgotten person has no contact any more, and that is no failure.
+    # Before the contact: an erased person has no contact any more, and that is no failure.
     reason = _suppression(address, standings)
     if reason is not None:
         return entries.suppressed(position, code=reason)
@@ -48,7 +48,7 @@ def find_verdict(recipient: Recipient, standings: Standings) -> Entry | None:
 
 def _judge_bad_address(recipient: Recipient) -> Entry:
     if recipient.address == ledger.ERASED:
-        # Its person was forgotten after it had failed, and then somebody requeued it.
+        # Its person was erased after it had failed, and then somebody requeued it.
         return entries.suppressed(recipient.position, code=ledger.ERASED)
     detail = "This is not an address that mail can be sent to."
     return entries.invalid(recipient.position, code=INVALID_EMAIL, detail=detail)
