@@ -93,9 +93,10 @@ def test_every_kind_setting_and_scope_is_on_the_page() -> None:
 
 def settings_class(kind: str) -> type[BaseModel]:
     """The settings that the provider module of a kind reads."""
-    [settings] = {
+    classes: set[type[BaseModel]] = {
         value
         for name, value in vars(registry.vendor(kind)).items()
         if name.endswith("Settings") and issubclass(value, BaseModel)
     }
+    [settings] = classes
     return settings

@@ -66,6 +66,7 @@ def test_a_file_is_brought_tried_started_and_watched(alice: Caller) -> None:
     counts = [preview[name] for name in ("created", "updated", "duplicates", "refused")]
     assert counts == [0, 1, 1, 1]
     assert (preview["subscribed"], preview["reasons"]) == (1, {"This is not an email address.": 1})
+    assert preview["kept_back_reasons"] == {}
     assert [problem["row"] for problem in preview["problems"]] == [3, 4]
     assert "'' → 'Ann'" in preview["samples"][0]
     assert "r1@example.com" not in str(preview)
