@@ -13,7 +13,7 @@ check: lint types imports django drill-quick (test "--durations=25")
 # Style, and the tests that need no server: a first answer in less than a minute.
 quick: lint
     DATABASE_URL=postgresql://127.0.0.1:1/none REDIS_URL=redis://127.0.0.1:1/0 BROKER_URL=amqp://127.0.0.1:1// \
-        pytest -q -m "not server and not slow"
+        pytest -q -n 2 -m "not server and not slow"
 
 # Style and format, nothing changed.
 lint:

@@ -15,6 +15,8 @@ from importlinter.contracts.independence import IndependenceContract
 from importlinter.contracts.layers import LayersContract
 from importlinter.contracts.protected import ProtectedContract
 
+from postledger.providers import registry
+
 ROOT = Path(__file__).parents[2]
 TYPES: dict[str, type[Contract]] = {
     "acyclic_siblings": AcyclicSiblingsContract,
@@ -107,6 +109,12 @@ def test_a_broken_contract_is_noticed(
         broken.add_import(importer=importer, imported=imported)
 
     assert not is_kept(name, broken)
+
+
+def test_the_contract_of_vendors_names_every_provider_of_the_registry() -> None:
+    packages = {module.rpartition(".")[0] for module in registry.KINDS.values()}
+
+    assert set(CONTRACTS["vendors"]["modules"]) == packages
 
 
 def test_every_contract_is_broken_above() -> None:

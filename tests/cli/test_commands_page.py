@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from pydantic import BaseModel
 
 from postledger.accounts import queries
 from postledger.accounts.keys import Scope
 from postledger.deliveries import entries
 from postledger.lib.ids import DeliveryId
 from postledger.providers import registry
-from postledger.providers.sandbox.provider import SandboxSettings
-from postledger.providers.smtp.settings import SmtpSettings
 from tests import cast
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/commands.md").read_text()
@@ -88,4 +87,16 @@ def test_every_kind_setting_and_scope_is_on_the_page() -> None:
     named = set(re.findall(r"`([a-z_:.]+)`", PAGE))
 
     assert set(registry.KINDS) | {scope.value for scope in Scope} <= named
-    assert {*SmtpSettings.model_fields, *SandboxSettings.model_fields} - {"timeouts"} <= named
+    for kind in registry.KINDS:
+        assert settings_class(kind).model_fields.keys() - {"timeouts"} <= named, kind
+
+
+def settings_class(kind: str) -> type[BaseModel]:
+    """The settings that the provider module of a kind reads."""
+    classes: set[type[BaseModel]] = {
+        value
+        for name, value in vars(registry.load_module(kind)).items()
+        if name.endswith("Settings") and issubclass(value, BaseModel)
+    }
+    [settings] = classes
+    return settings

@@ -28,13 +28,13 @@ def _own_epoch() -> Iterator[None]:
 
 def test_show_tells_what_is_lost_and_what_to_do() -> None:
     stream_id = cast.stream(mails=3)
-    up = run("fence", "show")
+    before = run("fence", "show")
     epochs.fall()
 
     output = run("fence", "show")
 
-    assert up == ["The fence is up: mail is sent (epoch 1)."]
-    assert output[0].startswith("The fence has been down since ")
+    assert before == ["Not fenced: mail is sent (epoch 1)."]
+    assert output[0].startswith("Fenced since ")
     assert "this database was restored, promoted or copied" in output[0]
     assert output[1].startswith("Lost time: from ")
     assert output[2] == (
@@ -100,9 +100,9 @@ def test_lifting_all_leaves_campaigns_fenced_unless_that_is_said() -> None:
     kept = ledger.fenced_streams()
     everything = run("fence", "lift", "--all", "--without-consent")
 
-    assert output == ["The fence is up. Campaigns stay fenced: see postledger fence show."]
+    assert output == ["The fence is lifted. Campaigns stay fenced: see postledger fence show."]
     assert kept == [campaign]
-    assert everything == ["The fence is up."]
+    assert everything == ["The fence is lifted."]
     assert not ledger.current_epoch().is_fenced
 
 

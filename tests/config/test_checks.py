@@ -90,6 +90,7 @@ def test_without_named_databases_no_server_is_asked() -> None:
     assert checks.database_server(databases=None) == []
 
 
+@pytest.mark.slow
 def test_django_runs_the_checks(settings: Settings) -> None:
     settings.SECRET_KEY = ""
     settings.CELERY_BROKER_URL = "sqs://"

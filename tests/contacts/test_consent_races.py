@@ -1,5 +1,6 @@
 """Two who write at once: neither misses the other, and a no is never lost."""
 
+from datetime import datetime
 from functools import partial
 from itertools import cycle, islice
 
@@ -155,8 +156,8 @@ def test_bulk_words_in_any_order_neither_hang_nor_lose_one(acme: int) -> None:
     assert Suppression.objects.filter(reason="bounced").count() == 200
 
 
-def _report_bounce(address: str, *, at: object) -> consent.StateReport:
-    return consent.bounce_report(address, bounce_type="Permanent", bounce_subtype="General", at=NOW)
+def _report_bounce(address: str, *, at: datetime) -> consent.StateReport:
+    return consent.bounce_report(address, bounce_type="Permanent", bounce_subtype="General", at=at)
 
 
 def test_two_who_change_different_attributes_both_succeed(acme: int) -> None:

@@ -170,7 +170,7 @@ def test_all_that_is_known_of_a_contact_is_read_back(acme: int) -> None:
     assert contact.state == ContactState.ACTIVE
 
 
-def test_what_a_form_alone_told_is_told_and_forgotten_with_the_rest(acme: int) -> None:
+def test_what_a_form_alone_told_is_told_and_erased_with_the_rest(acme: int) -> None:
     contact_id = people.unconfirmed(acme)
     before = queries.get_contact(acme, contact_id=contact_id)
 

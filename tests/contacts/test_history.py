@@ -1,4 +1,4 @@
-"""The history of a consent is only added to, is read page by page, and can be forgotten."""
+"""The history of a consent is only added to, is read page by page, and can be erased."""
 
 from collections.abc import Callable
 
@@ -43,7 +43,7 @@ def erase(workspace_id: int, contact_id: int) -> int:
         return int(cursor.fetchone()[0])
 
 
-def test_one_person_is_forgotten_and_nobody_else(acme: int, globex: int) -> None:
+def test_one_person_is_erased_and_nobody_else(acme: int, globex: int) -> None:
     one, two = people.contact(acme), people.contact(acme, "r2@example.com")
     people.leave(acme)
     people.leave(acme, "r2@example.com")
@@ -58,7 +58,7 @@ def test_one_person_is_forgotten_and_nobody_else(acme: int, globex: int) -> None
         ConsentEvent.objects.filter(contact_id=one).delete()
 
 
-def test_who_may_forget_one_person_may_not_forget_another(acme: int) -> None:
+def test_who_may_erase_one_person_may_not_erase_another(acme: int) -> None:
     one, _ = people.contact(acme), people.contact(acme, "r2@example.com")
     people.leave(acme)
     people.leave(acme, "r2@example.com")
@@ -78,7 +78,7 @@ def erase_address(workspace_id: int, address: str) -> int:
         return int(cursor.fetchone()[0])
 
 
-def test_what_happened_to_an_address_without_a_contact_is_forgotten_and_nothing_else(
+def test_what_happened_to_an_address_without_a_contact_is_erased_and_nothing_else(
     acme: int, globex: int
 ) -> None:
     people.leave(acme, "R1@example.com")
@@ -99,7 +99,7 @@ def test_what_happened_to_an_address_without_a_contact_is_forgotten_and_nothing_
         delete_by_sql()
 
 
-def test_what_happens_to_an_address_after_it_was_forgotten_is_kept(acme: int) -> None:
+def test_what_happens_to_an_address_after_it_was_erased_is_kept(acme: int) -> None:
     people.leave(acme)
     erase_address(acme, people.R1)
     people.undo(acme)
@@ -110,7 +110,7 @@ def test_what_happens_to_an_address_after_it_was_forgotten_is_kept(acme: int) ->
     assert people.read_history(acme) == [("undone", None, None, None)]
 
 
-def test_who_may_forget_one_address_may_not_forget_it_elsewhere(acme: int, globex: int) -> None:
+def test_who_may_erase_one_address_may_not_erase_it_elsewhere(acme: int, globex: int) -> None:
     people.leave(acme)
     people.leave(globex)
 

@@ -67,6 +67,7 @@ def test_a_token_without_a_list_means_all_mail() -> None:
     ) == UnsubscribeRequest("a@b.example", "general")
 
 
+@pytest.mark.slow
 def test_none_of_100000_mutated_tokens_is_accepted() -> None:
     token = unsubscribe_links.sign_token(
         UnsubscribeRequest("alice@example.com", "news", 7), secret=SECRET

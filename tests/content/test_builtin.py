@@ -94,6 +94,7 @@ def test_the_mail_says_everything_and_leads_to_the_page(locale: str) -> None:
     assert html.count('<a href="https://courses.example/stop/7"') == 1
 
 
+@pytest.mark.slow
 @each_locale
 @pytest.mark.parametrize("nothing", [{}, dict.fromkeys(OPTIONAL, ""), dict.fromkeys(OPTIONAL)])
 def test_what_is_not_given_is_not_spoken_of(locale: str, nothing: Mapping[str, str | None]) -> None:
@@ -105,6 +106,7 @@ def test_what_is_not_given_is_not_spoken_of(locale: str, nothing: Mapping[str, s
     assert "()" not in text
 
 
+@pytest.mark.slow
 @each_locale
 @pytest.mark.parametrize("name", REQUIRED)
 def test_without_a_required_variable_nothing_is_written(locale: str, name: str) -> None:

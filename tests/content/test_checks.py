@@ -184,6 +184,7 @@ def long(unit: str) -> str:
     ] + " srcdoc"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

@@ -91,6 +91,7 @@ def test_letters_that_are_made_again_give_the_same_bytes() -> None:
     assert once == again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "surroundings",
     [

@@ -92,8 +92,8 @@ FENCE = [
         ("ledger/upkeep.py", "AND deliveries_is_judged(%(stream)s)", ""),
     ),
     Break(
-        "14b forgetting waits for the judgement",
-        ("ledger/forgetting.py", "  AND deliveries_is_judged(b.stream_id) ORDER", " ORDER"),
+        "14b erasing waits for the judgement",
+        ("ledger/erasing.py", "  AND deliveries_is_judged(b.stream_id) ORDER", " ORDER"),
     ),
     Break(
         "14b a run plans on in doubt",

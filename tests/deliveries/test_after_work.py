@@ -272,11 +272,11 @@ def _own_epoch() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_own_epoch")
 @pytest.mark.parametrize("is_restored", [False, True])
-def test_an_acceptance_finds_the_line_of_somebody_who_was_forgotten(*, is_restored: bool) -> None:
+def test_an_acceptance_finds_the_line_of_somebody_who_was_erased(*, is_restored: bool) -> None:
     """The line has no address any more that the provider's could differ from."""
     stream_id = cast.stream(mails=1)
     cast.lose(stream_id)
-    ledger.forget(cast.sender().workspace_id, address="r0@example.com")
+    ledger.erase(cast.sender().workspace_id, address="r0@example.com")
     if is_restored:
         epochs.fall()
 

@@ -6,7 +6,7 @@ import pytest
 
 from postledger.deliveries import audit, entries, ledger, queries, undecided
 from postledger.deliveries.entries import Evidence, SeenDelivery, StreamKind, Window
-from postledger.deliveries.ledger import Forgotten, Witness, sql
+from postledger.deliveries.ledger import ErasedMail, Witness, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from tests import cast, epochs
@@ -283,7 +283,7 @@ def test_a_backup_that_is_restored_twice_gives_out_no_try_twice() -> None:
 def test_a_fence_that_falls_again_before_the_judgement_leaps_over_both_epochs() -> None:
     stream_id = cast.stream(mails=1)
     epochs.fall()
-    epochs.fall()  # as after a restore of a backup that was taken while the fence was down
+    epochs.fall()  # as after a restore of a backup that was taken while the database was fenced
 
     epochs.lift()
 
@@ -377,17 +377,15 @@ def test_marks_of_ended_connections_are_forgotten_and_the_highest_stays() -> Non
     assert sql.rows("SELECT backend, token FROM deliveries_tokenmark", {}) == [(-2, 9)]
 
 
-def test_a_mail_that_the_lost_time_may_have_sent_is_in_doubt_before_its_person_is_forgotten() -> (
-    None
-):
+def test_a_mail_that_the_lost_time_may_have_sent_is_in_doubt_before_its_person_is_erased() -> None:
     stream_id = cast.stream(mails=1)
     workspace_id = cast.sender().workspace_id
     epochs.fall()
 
-    early = ledger.forget(workspace_id, address="r0@example.com")
+    early = ledger.erase(workspace_id, address="r0@example.com")
     before = cast.states(stream_id)
     epochs.lift()
-    late = ledger.forget(workspace_id, address="r0@example.com")
+    late = ledger.erase(workspace_id, address="r0@example.com")
 
-    assert (early, before) == (Forgotten(emptied=0, waiting=1), {0: State.WAITING})
-    assert (late, cast.states(stream_id)) == (Forgotten(emptied=1, waiting=0), {0: State.IN_DOUBT})
+    assert (early, before) == (ErasedMail(emptied=0, waiting=1), {0: State.WAITING})
+    assert (late, cast.states(stream_id)) == (ErasedMail(emptied=1, waiting=0), {0: State.IN_DOUBT})

@@ -15,7 +15,7 @@ NOBODY = Standings(suppressed={}, contacts={})
 ALICE = Standings(suppressed={}, contacts={7: "alice@example.com"})
 BOUNCED = Standings(suppressed={"alice@example.com": "bounced"}, contacts={7: "alice@example.com"})
 GONE_AND_BOUNCED = Standings(suppressed={"alice@example.com": "bounced"}, contacts={})
-FORGOTTEN = Standings(suppressed={"alice@example.com": "unsubscribed"}, contacts={})
+ERASED = Standings(suppressed={"alice@example.com": "unsubscribed"}, contacts={})
 
 
 def recipient(address: str = "alice@example.com", contact_id: int | None = None) -> Recipient:
@@ -48,7 +48,7 @@ def test_a_mail_that_nothing_speaks_against_goes(who: Recipient, standings: Stan
         # Of several reasons, the first in this order: address, suppression, contact.
         (recipient("x", 7), NOBODY, AttemptOutcome.INVALID, gates.INVALID_EMAIL),
         (recipient(contact_id=7), GONE_AND_BOUNCED, AttemptOutcome.SUPPRESSED, "bounced"),
-        (recipient(contact_id=7), FORGOTTEN, AttemptOutcome.SUPPRESSED, "unsubscribed"),
+        (recipient(contact_id=7), ERASED, AttemptOutcome.SUPPRESSED, "unsubscribed"),
         (recipient("erased"), NOBODY, AttemptOutcome.SUPPRESSED, "erased"),
     ],
 )
@@ -64,8 +64,8 @@ def test_a_mail_that_must_not_go_gets_its_reason(
     )
 
 
-def test_a_mail_that_one_person_needs_does_not_go_to_a_contact_who_was_forgotten() -> None:
-    standings = replace(FORGOTTEN, purpose=Purpose.SERVICE)
+def test_a_mail_that_one_person_needs_does_not_go_to_a_contact_who_was_erased() -> None:
+    standings = replace(ERASED, purpose=Purpose.SERVICE)
 
     verdict = gates.find_verdict(recipient(contact_id=7), standings)
 

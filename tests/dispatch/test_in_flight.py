@@ -114,6 +114,7 @@ def rounds(draw: st.DrawFn) -> tuple[list[Window], list[int], list[int | None]]:
     return windows, mails, script
 
 
+@pytest.mark.slow
 @given(rounds())
 def test_every_answer_is_handed_out_once_and_within_its_window(
     given_: tuple[list[Window], list[int], list[int | None]],

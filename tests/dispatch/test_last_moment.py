@@ -70,7 +70,7 @@ def test_who_was_suppressed_or_deleted_after_planning_is_not_mailed(tmp_path: Pa
     assert collide.column(stream, "code")[2] == "complained"
 
 
-def test_who_was_forgotten_after_planning_is_no_failure(tmp_path: Path) -> None:
+def test_who_was_erased_after_planning_is_no_failure(tmp_path: Path) -> None:
     acme = office.open_office(tmp_path)
     alice = contact_actions.create_contact(
         acme.workspace_id, address="alice@example.com", actor="test"

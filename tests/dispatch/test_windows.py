@@ -1,4 +1,4 @@
-"""No more mails of a batch are with a provider at a time than BATCH_SIZE says."""
+"""BATCH_SIZE is the largest window: no more mails of a batch are with a provider at a time."""
 
 from pathlib import Path
 

@@ -10,6 +10,8 @@ from redis import Redis
 from postledger.deliveries.ledger import Identity
 from postledger.dispatch.witness import TokenWitness
 
+pytestmark = pytest.mark.server
+
 DATABASE = Identity(7_000_000_001, 1, 12345)
 DEAD = "redis://127.0.0.1:1/0"
 

@@ -10,6 +10,8 @@ import pytest
 
 from postledger.lib.crashpoints import Point
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parents[2] / "src/postledger"
 REACHED = re.compile(r"crashpoints\.reached\(Point\.(\w+)(?:, [\w.]+)?\)")
 

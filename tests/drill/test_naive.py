@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from postledger.cli.drill import evidence, oracle
+from postledger.cli.drill import oracle, reading
 from postledger.cli.drill.oracle import Figures, Rule
 from postledger.cli.drill.records import Records
 from tools.drill import naive
@@ -41,10 +41,12 @@ def server(tmp_path: Path) -> Iterator[Server]:
     smtp.journal.touch()
     command = [sys.executable, "-m", "postledger.cli.drill.smtp_server", str(smtp.port)]
     process = subprocess.Popen([*command, str(smtp.journal), "0", str(smtp.mood)])
-    until(lambda: is_open(smtp.port), seconds=PATIENCE)
-    yield smtp
-    process.kill()
-    process.wait()
+    try:
+        until(lambda: is_open(smtp.port), seconds=PATIENCE)
+        yield smtp
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
@@ -70,7 +72,7 @@ def test_a_dispatcher_that_swaps_two_mails_is_found_out(books: Path, server: Ser
     _finish("swap", books, server)
 
     rules, figures = _verdict(books, server)
-    assert rules == {Rule.OWN, Rule.NO_PHANTOM}
+    assert rules == {Rule.RIGHT_RECIPIENT, Rule.NO_PHANTOM}
     assert figures.swapped == MAILS
 
 
@@ -78,7 +80,7 @@ def test_a_dispatcher_that_fails_a_mail_untried_is_found_out(books: Path, server
     _finish("give-up", books, server)
 
     rules, figures = _verdict(books, server)
-    assert rules == {Rule.CAUSED}
+    assert rules == {Rule.END_HAS_CAUSE}
     assert figures.without_cause == len(range(0, MAILS, 3))
 
 
@@ -94,7 +96,7 @@ def test_a_dispatcher_that_settles_another_epochs_window_is_found_out(
         until(lambda: _states(books) == {"accepted"}, seconds=PATIENCE)
 
     rules, figures = _verdict(books, server)
-    assert rules == {Rule.NO_PHANTOM, Rule.OWN}
+    assert rules == {Rule.NO_PHANTOM, Rule.RIGHT_RECIPIENT}
     assert figures.lost == 1
 
 
@@ -125,7 +127,7 @@ def _running(kind: str, books: Path, server: Server) -> Iterator[None]:
 
 
 def _verdict(books: Path, server: Server) -> tuple[set[Rule], Figures]:
-    records = Records(journal=evidence.journal(server.lines()), ledger=naive.ledger(books))
+    records = Records(journal=reading.journal(server.lines()), ledger=naive.ledger(books))
     rules = {violation.rule for violation in oracle.violations(records)}
     return rules, oracle.figures(records)
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from postledger.cli.drill import evidence, oracle
+from postledger.cli.drill import oracle, reading
 from postledger.cli.drill.oracle import Rule
 from postledger.cli.drill.records import Booked, Exchange, Fault, Note, Records, Taken, Wire
 from postledger.deliveries import entries
+from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 from tests import cast
 
@@ -22,9 +23,9 @@ AT_THE_KILL = Exchange("a2@x.example", 99.9, 100.1, 250, TWO, 1)
 HONEST = Records(
     journal=[Taken(ONE, 1, "a1@x.example"), Taken(TWO, 1, "a2@x.example")],
     ledger={
-        ONE: Booked("a1@x.example", "accepted", NOW),
-        TWO: Booked("a2@x.example", "in_doubt", NOW, notes=[LOST]),
-        THREE: Booked("a3@x.example", "failed", NOW, notes=[Note("refused", 1)]),
+        ONE: Booked("a1@x.example", State.ACCEPTED, NOW),
+        TWO: Booked("a2@x.example", State.IN_DOUBT, NOW, notes=[LOST]),
+        THREE: Booked("a3@x.example", State.FAILED, NOW, notes=[Note("refused", 1)]),
     },
     promised=[ONE, TWO],
     wire=Wire(exchanges=[AT_THE_KILL], faults=[Fault(100.0, 100.0, most_armed=0)]),
@@ -41,7 +42,7 @@ def booked(mail: str, line: Booked) -> Records:
     return replace(HONEST, ledger={**HONEST.ledger, mail: line})
 
 
-def third(state: str, *names: str, **more: object) -> Records:
+def third(state: State, *names: str, **more: object) -> Records:
     notes = [Note(name, number) for number, name in enumerate(names, start=1)]
     return booked(THREE, Booked("a3@x.example", state, NOW, notes=notes, **more))  # type: ignore[arg-type]
 
@@ -63,12 +64,12 @@ def test_an_honest_account_breaks_no_rule() -> None:
     [
         (replace(HONEST, findings=["2 planned, 3 lines"]), Rule.BALANCED),
         (taken(Taken(ONE, 2, "a1@x.example")), Rule.ONCE),
-        (booked(ONE, Booked("a1@x.example", "failed", NOW, notes=[Note("invalid", 1)])),
+        (booked(ONE, Booked("a1@x.example", State.FAILED, NOW, notes=[Note("invalid", 1)])),
          Rule.NO_DENIAL),
-        (replace(HONEST, promised=[DeliveryId(7, 9).text()]), Rule.KEPT),
-        (booked(TWO, Booked("a2@x.example", "in_doubt", None, notes=[LOST])), Rule.EXPLAINED),
-        (booked(TWO, Booked("a2@x.example", "in_doubt", NOW)), Rule.EXPLAINED),
-        (third("waiting"), Rule.OVER),
+        (replace(HONEST, promised=[DeliveryId(7, 9).text()]), Rule.PROMISE_KEPT),
+        (booked(TWO, Booked("a2@x.example", State.IN_DOUBT, None, notes=[LOST])), Rule.EXPLAINED),
+        (booked(TWO, Booked("a2@x.example", State.IN_DOUBT, NOW)), Rule.EXPLAINED),
+        (third(State.WAITING), Rule.NOTHING_WAITS),
         (replace(HONEST, leaks=["worker-1.log:7"]), Rule.MASKED),
     ],
 )  # fmt: skip
@@ -76,40 +77,42 @@ def test_each_rule_is_broken_by_its_own_fault(records: Records, rule: Rule) -> N
     assert broken(records) == {rule}
 
 
-@pytest.mark.parametrize("state", ["failed", "cancelled", "expired", "skipped", "suppressed"])
-def test_a_mail_that_ended_untried_and_unjudged_has_no_cause(state: str) -> None:
+@pytest.mark.parametrize(
+    "state", [State.FAILED, State.CANCELLED, State.EXPIRED, State.SKIPPED, State.SUPPRESSED]
+)
+def test_a_mail_that_ended_untried_and_unjudged_has_no_cause(state: State) -> None:
     records = third(state)
 
-    assert broken(records) == {Rule.CAUSED}
+    assert broken(records) == {Rule.END_HAS_CAUSE}
     assert oracle.figures(records).without_cause == 1
 
 
 @pytest.mark.parametrize(
     "records",
     [
-        third("failed", "poison"),
-        third("failed", "try_later", "try_later"),
-        third("failed", "try_later", "try_later", "try_later", "requeued", "try_later"),
-        third("failed", "not_sent", "throttled", "not_sent"),
-        third("expired", "suppressed"),
-        replace(third("failed", "refused"), refused=[]),
+        third(State.FAILED, "poison"),
+        third(State.FAILED, "try_later", "try_later"),
+        third(State.FAILED, "try_later", "try_later", "try_later", "requeued", "try_later"),
+        third(State.FAILED, "not_sent", "throttled", "not_sent"),
+        third(State.EXPIRED, "suppressed"),
+        replace(third(State.FAILED, "refused"), refused=[]),
     ],
     ids=["poison", "early", "early after a requeue", "not tried", "other verdict", "not refused"],
 )
 def test_a_cause_that_does_not_lead_there_is_none(records: Records) -> None:
-    assert broken(records) == {Rule.CAUSED}
+    assert broken(records) == {Rule.END_HAS_CAUSE}
 
 
 @pytest.mark.parametrize(
     "records",
     [
-        replace(third("failed", "poison"), poisoned=["a3@x.example"]),
-        third("failed", "try_later", "try_later", "try_later"),
-        third("failed", "throttled", "try_later", "not_sent", "try_later", "try_later"),
-        third("failed", "invalid"),
-        third("expired", "expired"),
-        third("suppressed", "try_later", "suppressed"),
-        third("cancelled", is_cancelled=True),
+        replace(third(State.FAILED, "poison"), poisoned=["a3@x.example"]),
+        third(State.FAILED, "try_later", "try_later", "try_later"),
+        third(State.FAILED, "throttled", "try_later", "not_sent", "try_later", "try_later"),
+        third(State.FAILED, "invalid"),
+        third(State.EXPIRED, "expired"),
+        third(State.SUPPRESSED, "try_later", "suppressed"),
+        third(State.CANCELLED, is_cancelled=True),
     ],
 )
 def test_a_mail_that_ended_for_a_cause_breaks_no_rule(records: Records) -> None:
@@ -118,9 +121,9 @@ def test_a_mail_that_ended_for_a_cause_breaks_no_rule(records: Records) -> None:
 
 def test_a_doubt_that_a_person_ended_needs_no_further_cause() -> None:
     notes = [LOST, Note("count_as_not_sent", 1)]
-    unsent = booked(TWO, Booked("a2@x.example", "failed", NOW, notes=notes))
+    unsent = booked(TWO, Booked("a2@x.example", State.FAILED, NOW, notes=notes))
     notes = [LOST, Note("count_as_sent", 1)]
-    sent = booked(TWO, Booked("a2@x.example", "accepted", NOW, notes=notes))
+    sent = booked(TWO, Booked("a2@x.example", State.ACCEPTED, NOW, notes=notes))
 
     assert broken(unsent) == set()
     assert broken(replace(sent, journal=HONEST.journal[:1])) == set()
@@ -143,7 +146,7 @@ def test_an_acceptance_of_a_try_that_nobody_took_is_a_lost_mail(journal: Sequenc
 
 def test_a_try_that_evidence_proved_is_the_one_that_has_to_be_taken() -> None:
     notes = [LOST, Note("send_again", 1), Note("proved_accepted", 1), Note("not_sent", 2)]
-    line = Booked("a1@x.example", "accepted", NOW, last_try=2, notes=notes)
+    line = Booked("a1@x.example", State.ACCEPTED, NOW, last_try=2, notes=notes)
 
     assert broken(booked(ONE, line)) == set()
     line = replace(line, notes=[Note("try_later", 1), Note("accepted", 3)])
@@ -151,11 +154,11 @@ def test_a_try_that_evidence_proved_is_the_one_that_has_to_be_taken() -> None:
 
 
 def test_two_mails_that_were_swapped_are_found() -> None:
-    ledger = {**HONEST.ledger, TWO: Booked("a2@x.example", "accepted", NOW)}
+    ledger = {**HONEST.ledger, TWO: Booked("a2@x.example", State.ACCEPTED, NOW)}
     swapped = [Taken(ONE, 1, "a2@x.example"), Taken(TWO, 1, "a1@x.example")]
     records = replace(HONEST, ledger=ledger, journal=swapped)
 
-    assert broken(records) == {Rule.OWN, Rule.NO_PHANTOM}
+    assert broken(records) == {Rule.RIGHT_RECIPIENT, Rule.NO_PHANTOM}
     assert oracle.figures(records).swapped == 2
 
 
@@ -167,12 +170,12 @@ def test_bytes_that_name_somebody_else_are_found() -> None:
     wrong = replace(HONEST, journal=[replace(HONEST.journal[0], inside=other), second])
 
     assert broken(right) == set()
-    assert broken(wrong) == {Rule.OWN}
+    assert broken(wrong) == {Rule.RIGHT_RECIPIENT}
 
 
 def test_two_mails_for_one_request_are_a_duplicate_too() -> None:
     twice = replace(
-        booked(THREE, Booked("a1@x.example", "accepted", NOW)),
+        booked(THREE, Booked("a1@x.example", State.ACCEPTED, NOW)),
         journal=[*HONEST.journal, Taken(THREE, 1, "a1@x.example")],
     )
 
@@ -183,7 +186,7 @@ def test_two_mails_for_one_request_are_a_duplicate_too() -> None:
 def test_a_mail_that_a_person_chose_to_send_again_is_no_duplicate_and_is_counted_apart() -> None:
     notes = [LOST, Note("send_again", 1), Note("accepted", 2)]
     again = replace(
-        booked(TWO, Booked("a2@x.example", "accepted", NOW, last_try=2, notes=notes)),
+        booked(TWO, Booked("a2@x.example", State.ACCEPTED, NOW, last_try=2, notes=notes)),
         journal=[*HONEST.journal, Taken(TWO, 2, "a2@x.example")],
     )
     by_itself = booked(TWO, replace(again.ledger[TWO], notes=[LOST, Note("accepted", 2)]))
@@ -199,11 +202,11 @@ ANSWERED_LONG_BEFORE = replace(AT_THE_KILL, began_at=79.9, ended_at=80.0)
 @pytest.mark.parametrize(
     ("records", "rule"),
     [
-        (on_the_wire(ANSWERED_LONG_BEFORE), Rule.HEARD),
-        (on_the_wire(AT_THE_KILL, faults=[]), Rule.HEARD),
+        (on_the_wire(ANSWERED_LONG_BEFORE), Rule.ANSWER_BOOKED),
+        (on_the_wire(AT_THE_KILL, faults=[]), Rule.ANSWER_BOOKED),
         (on_the_wire(), Rule.FEW_DOUBTS),
-        (booked(TWO, Booked("a2@x.example", "in_doubt", NOW, notes=[Note("lost_time", 1)])),
-         Rule.HEARD),
+        (booked(TWO, Booked("a2@x.example", State.IN_DOUBT, NOW, notes=[Note("lost_time", 1)])),
+         Rule.ANSWER_BOOKED),
     ],
     ids=["heard long before the fault", "no fault", "armed by nobody", "no fence"],
 )  # fmt: skip
@@ -225,7 +228,7 @@ ARMED_ONE = [Fault(100.0, 100.0, most_armed=1)]
         on_the_wire(replace(AT_THE_KILL, began_at=90.0), faults=[]),
         on_the_wire(replace(AT_THE_KILL, try_number=2), faults=ARMED_ONE),
         replace(
-            booked(TWO, Booked("a2@x.example", "in_doubt", NOW, notes=[Note("lost_time", 1)])),
+            booked(TWO, Booked("a2@x.example", State.IN_DOUBT, NOW, notes=[Note("lost_time", 1)])),
             fenced=[TWO],
         ),
         replace(on_the_wire(ANSWERED_LONG_BEFORE), fenced=[TWO]),
@@ -248,7 +251,7 @@ def test_a_doubt_that_was_seen_to_come_about_breaks_no_rule(records: Records) ->
 
 def test_a_lost_process_explains_no_more_doubts_than_it_may_arm() -> None:
     lines = {
-        DeliveryId(8, n).text(): Booked(f"b{n}@x.example", "in_doubt", NOW, notes=[LOST])
+        DeliveryId(8, n).text(): Booked(f"b{n}@x.example", State.IN_DOUBT, NOW, notes=[LOST])
         for n in range(41)
     }
     faults = [Fault(100.0, 100.0, most_armed=40)]
@@ -258,7 +261,7 @@ def test_a_lost_process_explains_no_more_doubts_than_it_may_arm() -> None:
 
     assert broken(fewer) == set()
     assert oracle.figures(fewer).explained == 40
-    lines[DeliveryId(8, 40).text()] = Booked("b40@x.example", "in_doubt", NOW, notes=[LOST])
+    lines[DeliveryId(8, 40).text()] = Booked("b40@x.example", State.IN_DOUBT, NOW, notes=[LOST])
     assert broken(replace(records, ledger=lines)) == {Rule.FEW_DOUBTS}
 
 
@@ -266,14 +269,14 @@ def test_what_a_lost_time_took_away_is_counted_apart() -> None:
     gone = DeliveryId(7, 9).text()
     lost = replace(taken(Taken(gone, 1, "a9@x.example")), promised=[ONE, TWO, gone])
 
-    assert broken(lost) == {Rule.KEPT, Rule.NO_DENIAL}
+    assert broken(lost) == {Rule.PROMISE_KEPT, Rule.NO_DENIAL}
     assert broken(replace(lost, in_gap=[gone])) == set()
     assert oracle.figures(replace(lost, in_gap=[gone])).lost_in_gap == 1
 
 
 def test_a_window_of_an_earlier_epoch_that_is_settled_is_found() -> None:
     """Its answer closes the new try unsent, or lets the next one go beside it."""
-    closed = booked(ONE, Booked("a1@x.example", "accepted", NOW, last_try=4097))
+    closed = booked(ONE, Booked("a1@x.example", State.ACCEPTED, NOW, last_try=4097))
     beside = replace(closed, journal=[*HONEST.journal, Taken(ONE, 4097, "a1@x.example")])
 
     assert broken(closed) == {Rule.NO_PHANTOM}
@@ -281,7 +284,7 @@ def test_a_window_of_an_earlier_epoch_that_is_settled_is_found() -> None:
 
 
 def test_the_figures_count_what_is_lost_once() -> None:
-    lost = replace(third("waiting"), promised=[THREE])
+    lost = replace(third(State.WAITING), promised=[THREE])
 
     figures = oracle.figures(lost)
 
@@ -291,7 +294,7 @@ def test_the_figures_count_what_is_lost_once() -> None:
 def test_a_half_written_line_of_the_journal_counts_as_nothing() -> None:
     try_ = DeliveryId(7, 0, 2).text()
 
-    hand_overs = evidence.journal([f"{try_} a1@x.example 12.5\n", "nonsense x 1\n", f"{try_} a1@x"])
+    hand_overs = reading.journal([f"{try_} a1@x.example 12.5\n", "nonsense x 1\n", f"{try_} a1@x"])
 
     assert hand_overs == [Taken(ONE, 2, "a1@x.example", datetime.fromtimestamp(12.5, UTC))]
 
@@ -304,8 +307,8 @@ def test_a_line_of_the_server_says_who_is_named_inside_and_what_was_answered() -
         "- a3@x.example 14.5 14.25 -\n",
     ]
 
-    [one] = evidence.journal(lines)
-    seen = evidence.exchanges(lines)
+    [one] = reading.journal(lines)
+    seen = reading.exchanges(lines)
 
     assert (one.mail, one.try_number) == (ONE, 2)
     assert one.inside == ["a1@x.example", "a2@x.example"]
@@ -314,14 +317,14 @@ def test_a_line_of_the_server_says_who_is_named_inside_and_what_was_answered() -
         Exchange("a2@x.example", 13.25, 13.5, 550),
         Exchange("a3@x.example", 14.25, 14.5, None),
     ]
-    assert evidence.refused(seen) == {"a2@x.example"}
+    assert reading.refused(seen) == {"a2@x.example"}
 
 
 def test_a_secret_or_a_whole_address_in_a_log_is_found_and_not_repeated(tmp_path: Path) -> None:
     log = tmp_path / "worker.log"
     log.write_text("r***@x.example\nto r12@x.example\npassword hunter2\n")
 
-    leaks = evidence.leaks([log], secrets=["hunter2", ""], domain="x.example")
+    leaks = reading.leaks([log], secrets=["hunter2", ""], domain="x.example")
 
     assert leaks == [f"worker.log:{n} has a secret or a full address" for n in (2, 3)]
 
@@ -331,7 +334,7 @@ def test_the_ledger_is_read_with_every_mails_history() -> None:
     stream_id = cast.stream(mails=2)
     cast.book(stream_id, lambda position: entries.refused(position, code="550"))
 
-    lines = evidence.ledger(cast.sender().workspace_id)
+    lines = reading.ledger(cast.sender().workspace_id)
 
     assert [line.state for line in lines.values()] == ["failed", "failed"]
     assert all(line.notes == [Note("refused", 1)] for line in lines.values())
@@ -345,11 +348,11 @@ def test_a_found_violation_tells_the_story_of_the_mail() -> None:
     mail = DeliveryId(stream_id, 0).text()
     records = Records(
         journal=[Taken(mail, 1, "r0@example.com", NOW), Taken(mail, 1, "r0@example.com", NOW)],
-        ledger={mail: Booked("r0@example.com", "accepted", NOW)},
+        ledger={mail: Booked("r0@example.com", State.ACCEPTED, NOW)},
     )
 
     [violation] = oracle.violations(records)
-    story = evidence.describe(violation, records.journal, now=datetime.now(UTC))
+    story = reading.describe(violation, records.journal, now=datetime.now(UTC))
 
     assert story[0].startswith("VIOLATED: ")
     assert "twice" in story[0] or "2 times" in story[0]

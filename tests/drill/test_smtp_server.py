@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from postledger.cli.drill import evidence, smtp_server
+from postledger.cli.drill import reading, smtp_server
 from postledger.lib.ids import DeliveryId
 from tools.drill.services import is_open
 from tools.drill.waiting import free_port, until
+
+pytestmark = pytest.mark.slow
 
 PATIENCE = 60.0
 
@@ -55,7 +57,7 @@ def test_what_is_taken_is_written_down_with_the_recipients_that_its_bytes_name(
 ) -> None:
     assert send(client, "r1@drill.example") == 250
 
-    [taken] = evidence.journal(lines(tmp_path))
+    [taken] = reading.journal(lines(tmp_path))
     assert (taken.mail, taken.try_number) == (DeliveryId(7, 1).text(), 2)
     assert taken.inside == ["r1@drill.example"]
     named = b"To: a@x\r\n\r\n" + smtp_server.mark("b@x").encode()
@@ -68,10 +70,10 @@ def test_an_address_decides_what_is_said_to_it(client: smtplib.SMTP, tmp_path: P
     codes = [send(client, f"{word}@drill.example") for word in words]
 
     assert codes == [550, 451, 451, 451, 250, 550]
-    exchanges = evidence.exchanges(lines(tmp_path))
+    exchanges = reading.exchanges(lines(tmp_path))
     assert [exchange.code for exchange in exchanges] == codes
-    assert len(evidence.journal(lines(tmp_path))) == 1
-    assert evidence.refused(exchanges) == {"refuse+r1@drill.example", "hide+r4@drill.example"}
+    assert len(reading.journal(lines(tmp_path))) == 1
+    assert reading.refused(exchanges) == {"refuse+r1@drill.example", "hide+r4@drill.example"}
 
 
 @pytest.mark.parametrize(("mood", "code"), [("throttle", 450), ("busy", 421), ("block", 554)])
@@ -95,5 +97,5 @@ def test_a_client_that_leaves_in_the_middle_is_written_down(
     client.close()
 
     until((tmp_path / "journal").read_text, seconds=PATIENCE)
-    [exchange] = evidence.exchanges(lines(tmp_path))
+    [exchange] = reading.exchanges(lines(tmp_path))
     assert (exchange.address, exchange.code, exchange.mail) == ("r1@drill.example", None, None)

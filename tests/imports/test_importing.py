@@ -212,7 +212,7 @@ def test_nobody_who_left_bounced_or_is_suppressed_comes_back(acme: int, tmp_path
     assert people.read_history(acme)[event_count:] == [("imported", "news", None, "active")]
 
 
-def test_who_was_forgotten_is_not_imported_again(acme: int, tmp_path: Path) -> None:
+def test_who_was_erased_is_not_imported_again(acme: int, tmp_path: Path) -> None:
     people.news(acme)
     people.member(acme)
     erasing.erase(acme, address=R1, actor="bob", now=NOW)
@@ -231,7 +231,7 @@ def test_who_was_forgotten_is_not_imported_again(acme: int, tmp_path: Path) -> N
     assert "erased" in problem.problem
 
 
-def test_who_was_forgotten_and_came_back_themselves_is_updated(acme: int, tmp_path: Path) -> None:
+def test_who_was_erased_and_came_back_themselves_is_updated(acme: int, tmp_path: Path) -> None:
     erasing.erase(acme, address=R1, actor="bob", now=NOW)
     people.contact(acme)
 
@@ -240,7 +240,7 @@ def test_who_was_forgotten_and_came_back_themselves_is_updated(acme: int, tmp_pa
     assert (done.updated, done.refused) == (1, 0)
 
 
-def test_who_was_forgotten_elsewhere_is_imported(acme: int, globex: int, tmp_path: Path) -> None:
+def test_who_was_erased_elsewhere_is_imported(acme: int, globex: int, tmp_path: Path) -> None:
     erasing.erase(globex, address=R1, actor="bob", now=NOW)
 
     done = files.import_file(acme, files.write_file(tmp_path, f"email,name\n{R1},Ann\n"))

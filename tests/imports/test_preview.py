@@ -61,7 +61,7 @@ def test_a_dry_run_changes_nothing(peopled_acme: int, tmp_path: Path) -> None:
     assert not Import.objects.exists()
 
 
-def test_a_dry_run_refuses_who_was_forgotten(peopled_acme: int, tmp_path: Path) -> None:
+def test_a_dry_run_refuses_who_was_erased(peopled_acme: int, tmp_path: Path) -> None:
     erasing.erase(peopled_acme, address="r3@example.com", actor="bob", now=people.NOW)
 
     summary, kept = files.preview_file(
@@ -88,11 +88,11 @@ def test_a_dry_run_tells_which_places_would_change(peopled_acme: int, tmp_path: 
     assert summary.samples == [f"row 3, r***@example.com: ocd_ids: ['{PLACE}oh'] → ['{PLACE}tx']"]
 
 
-@pytest.mark.parametrize("forgotten", ["r3@example.com", "r9@example.com"])
+@pytest.mark.parametrize("erased", ["r3@example.com", "r9@example.com"])
 def test_an_import_does_what_its_dry_run_said(
-    peopled_acme: int, tmp_path: Path, forgotten: str
+    peopled_acme: int, tmp_path: Path, erased: str
 ) -> None:
-    erasing.erase(peopled_acme, address=forgotten, actor="bob", now=people.NOW)
+    erasing.erase(peopled_acme, address=erased, actor="bob", now=people.NOW)
     path = files.write_file(tmp_path, CONTENT)
     summary, _ = files.preview_file(peopled_acme, path, list_key="news")
 

@@ -61,7 +61,7 @@ def test_who_is_imported_while_leaving_is_not_subscribed(
     assert not Subscription.objects.exists()
 
 
-def test_who_is_forgotten_while_being_imported_is_gone(acme: int, tmp_path: Path) -> None:
+def test_who_is_erased_while_being_imported_is_gone(acme: int, tmp_path: Path) -> None:
     forget = partial(erasing.erase, acme, address=R1, actor="bob", now=people.NOW)
 
     with collide.uncommitted(partial(_import, acme, tmp_path)):
@@ -72,7 +72,7 @@ def test_who_is_forgotten_while_being_imported_is_gone(acme: int, tmp_path: Path
     assert not Contact.objects.filter(deleted_at=None).exists()
 
 
-def test_who_is_imported_while_being_forgotten_is_refused(acme: int, tmp_path: Path) -> None:
+def test_who_is_imported_while_being_erased_is_refused(acme: int, tmp_path: Path) -> None:
     forget = partial(erasing.erase, acme, address=R1, actor="bob", now=people.NOW)
 
     with collide.uncommitted(forget):

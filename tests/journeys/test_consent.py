@@ -123,7 +123,7 @@ def test_a_list_is_joined_chosen_from_left_and_returned_to(house: House) -> None
     assert not house.browser.cookies
 
 
-def test_a_person_is_given_what_is_known_and_then_forgotten(house: House, tmp_path: Path) -> None:
+def test_a_person_is_given_what_is_known_and_then_erased(house: House, tmp_path: Path) -> None:
     address, other = visiting.somebody(), visiting.somebody()
     for joining in (address, other):
         house.join_list(joining)
@@ -145,5 +145,5 @@ def test_a_person_is_given_what_is_known_and_then_forgotten(house: House, tmp_pa
     after = json.loads(file.read_text())
     assert (after["contacts"], after["mails"]) == ([], [])
     assert people.subscription(Contact.objects.get(address=other).pk) is SubscriptionState.ACTIVE
-    # Nobody who was forgotten is mailed what goes to many; the address itself is not kept.
+    # Nobody who was erased is mailed what goes to many; the address itself is not kept.
     assert people.find_suppression(house.workspace_id, address).has_left

@@ -32,6 +32,7 @@ def test_an_address_keeps_its_first_letter_and_its_domain(text: str, masked: str
     assert masking.mask_text(text) == masked
 
 
+@pytest.mark.slow
 @given(before=AROUND, local=LOCAL, domain=DOMAIN, after=AROUND)
 @example(before="", local="a=b", domain="x.org", after=":")
 def test_no_address_survives_in_any_surroundings(

@@ -56,7 +56,7 @@ def mails(workspace_id: int, address: str = ALICE) -> list[dict[str, Any]]:
     return exported
 
 
-def test_mail_to_an_earlier_address_is_forgotten() -> None:
+def test_mail_to_an_earlier_address_is_erased() -> None:
     workspace_id = move_contact()
     send_mail(StreamKind.TRANSACTIONAL, OLD, contact_id=0)  # somebody else, who has the address now
 
@@ -69,7 +69,7 @@ def test_mail_to_an_earlier_address_is_forgotten() -> None:
     assert ALICE not in left
 
 
-def test_an_address_that_a_contact_had_before_is_exported_and_forgotten_by_itself() -> None:
+def test_an_address_that_a_contact_had_before_is_exported_and_erased_by_itself() -> None:
     workspace_id = move_contact()
 
     def former() -> object:

@@ -1,4 +1,4 @@
-"""What a person may ask for: everything that is known, or to be forgotten; and what time ends."""
+"""What a person may ask for: everything that is known, or to be erased; and what time ends."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -50,7 +50,7 @@ def enqueue_mails(workspace: str, *addresses: str) -> int:
 
 
 def everything() -> str:
-    """All that the tables hold, as text: a person who was forgotten is in none of them."""
+    """All that the tables hold, as text: a person who was erased is in none of them."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT string_agg("
@@ -148,8 +148,8 @@ def test_months_that_are_over_go_and_others_say_why_they_stay() -> None:
     listed = list(retention.list_due(months=3))
     done = list(retention.drop_due(months=3))
 
-    assert [(due.lines, bool(due.obstacle)) for due in listed] == [(2, False), (3, True)]
-    assert [(due.lines, bool(due.obstacle)) for due in done] == [(2, False), (3, True)]
+    assert [(due.mail_count, bool(due.obstacle)) for due in listed] == [(2, False), (3, True)]
+    assert [(due.mail_count, bool(due.obstacle)) for due in done] == [(2, False), (3, True)]
     assert not partitions.exists(ids.month_of(old))
     assert partitions.exists(ids.month_of(live))
 

@@ -1,4 +1,4 @@
-"""Who is erased while mail to them waits is forgotten all the same, and no run fails of it."""
+"""A person is erased although mail to them waits, and no run fails because of it."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -127,7 +127,7 @@ def test_mail_that_is_tried_again_later_ends_at_once(acme: int) -> None:
     assert R1 not in everything()
 
 
-def test_mail_that_a_worker_has_is_forgotten_without_a_second_call(acme: int) -> None:
+def test_mail_that_a_worker_has_is_erased_without_a_second_call(acme: int) -> None:
     run = launched(acme)
     claim, window = cast.armed(run.stream_id)
 
@@ -154,7 +154,7 @@ def test_mail_that_a_worker_brings_back_ends_when_it_is_looked_for_again(acme: i
     assert R1 not in everything()
 
 
-def test_mail_to_an_earlier_address_that_a_worker_has_is_forgotten(acme: int) -> None:
+def test_mail_to_an_earlier_address_that_a_worker_has_is_erased(acme: int) -> None:
     run = launched(acme)
     claim, window = cast.armed(run.stream_id)
     Contact.objects.filter(address=R1).update(address="new@example.com")
@@ -165,7 +165,7 @@ def test_mail_to_an_earlier_address_that_a_worker_has_is_forgotten(acme: int) ->
     assert R1 not in everything()
 
 
-def test_a_mail_that_one_person_needs_still_goes_and_is_forgotten_afterwards(acme: int) -> None:
+def test_a_mail_that_one_person_needs_still_goes_and_is_erased_afterwards(acme: int) -> None:
     stream = cast.stream(StreamKind.TRANSACTIONAL)
     workspace_id = cast.sender().workspace_id
     ledger.enqueue(stream, [NewDelivery("R1@example.com", body=BODY)])
@@ -231,7 +231,7 @@ def test_two_never_look_at_once(acme: int) -> None:
     launched(acme)
     erase(acme)
 
-    with work_leases.alone(Work.FORGETTING):
+    with work_leases.alone(Work.ERASING):
         meanwhile = retry_later()
 
     assert (meanwhile, retry_later()) == (0, 1)
@@ -255,10 +255,10 @@ def test_housekeeping_looks_again(acme: int) -> None:
 def test_who_is_erased_while_a_worker_claims_is_left_to_it_or_taken_from_it(acme: int) -> None:
     run = launched(acme)
 
-    with collide.uncommitted(lambda: ledger.forget(acme, address=R1)):
+    with collide.uncommitted(lambda: ledger.erase(acme, address=R1)):
         assert claim_batch(run) is None
     with collide.uncommitted(lambda: claim_batch(run)):
-        assert ledger.forget(acme, address="r2@example.com").waiting == 1
+        assert ledger.erase(acme, address="r2@example.com").waiting == 1
 
     states = cast.states(run.stream_id)
     assert (states[1], states[2]) == (State.SUPPRESSED, State.WAITING)

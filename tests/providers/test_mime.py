@@ -116,6 +116,7 @@ def test_any_subject_arrives_as_it_was(subject: str) -> None:
     assert read(replace(a_letter(), subject=subject))["Subject"] == subject
 
 
+@pytest.mark.slow
 @given(speakable.filter(str.strip))
 def test_any_name_arrives_as_it_was(name: str) -> None:
     letter = replace(a_letter(), sender=Mailbox("news@acme.example", name))

@@ -131,6 +131,7 @@ def code(outcome: Outcome) -> str:
     return getattr(outcome, "code", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pipelining", [1, 0], ids=["pipelined", "one by one"])
 @pytest.mark.parametrize(("phase", "fault", "expected", "codes"), TABLE)
 def test_a_fault_in_a_phase_is_exactly_its_outcome(

@@ -418,6 +418,7 @@ def test_no_call_is_started_that_could_not_be_waited_for() -> None:
     assert server.connection_count == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("server", "content", "username"),
     [

@@ -57,6 +57,7 @@ def test_no_body_smuggles_a_second_message(
     assert not any(line.startswith("MAIL FROM:<a@evil") for line in server.said)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([b"\r", b"\n", b"\r\n", b".", b"..", b"a", b"\0"])).map(b"".join))
 @settings(max_examples=500)
 def test_framed_data_ends_nowhere_but_at_its_end(body: bytes) -> None:

@@ -17,6 +17,8 @@ import pytest
 
 from tests.providers.conftest import Authority
 
+pytestmark = pytest.mark.slow
+
 SHORT, LONG = 0.6, 30.0
 
 

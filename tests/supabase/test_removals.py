@@ -136,7 +136,7 @@ def test_a_return_raises_no_consent_that_ended_before_or_meanwhile(
     assert not Contact.objects.exclude(deleted_at=None).exists()
 
 
-def test_whom_a_person_deleted_or_had_forgotten_does_not_come_back(
+def test_whom_a_person_deleted_or_had_erased_does_not_come_back(
     acme: int, fake: FakePostgrest
 ) -> None:
     for email in (R1, R2, "r3@example.com", "r4@example.com"):

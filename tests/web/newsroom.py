@@ -48,7 +48,7 @@ RUNS: dict[str, Attempt] = {
     "resumeRun": lambda who, id_: who.post(f"/v1/runs/{id_}/resume", None),
     "cancelRun": lambda who, id_: who.post(f"/v1/runs/{id_}/cancel", None),
     "retryRun": lambda who, id_: who.post(f"/v1/runs/{id_}/retry", {}),
-    "sendRest": lambda who, id_: who.post(f"/v1/runs/{id_}/rest", None),
+    "sendRemaining": lambda who, id_: who.post(f"/v1/runs/{id_}/remaining", None),
     "closeRun": lambda who, id_: who.post(f"/v1/runs/{id_}/close", None),
 }
 

@@ -380,7 +380,9 @@ def test_the_rest_of_a_run_does_not_count_those_whom_only_the_sandbox_had(alice:
         pass
     tester = caller("acme", is_test=True)
 
-    rests = [who.post(f"/v1/runs/{run_id}/rest", None).body["run_id"] for who in (tester, alice)]
+    rests = [
+        who.post(f"/v1/runs/{run_id}/remaining", None).body["run_id"] for who in (tester, alice)
+    ]
     runs = [press.planned(rest) for rest in rests]
 
     assert [press.addresses(run) for run in runs] == [["r1@example.com"]] * 2

@@ -61,11 +61,12 @@ def test_a_file_is_brought_tried_started_and_watched(alice: Caller) -> None:
     assert asked.body["waiting"]["on"] == "a worker"
     uploads.work()
     tried = uploads.read_import(alice, number)
-    assert (tried["state"], tried["done"]) == ("uploaded", 0)
+    assert (tried["state"], tried["done_count"]) == ("uploaded", 0)
     preview = tried["preview"]
     counts = [preview[name] for name in ("created", "updated", "duplicates", "refused")]
     assert counts == [0, 1, 1, 1]
     assert (preview["subscribed"], preview["reasons"]) == (1, {"This is not an email address.": 1})
+    assert preview["kept_back_reasons"] == {}
     assert [problem["row"] for problem in preview["problems"]] == [3, 4]
     assert "'' → 'Ann'" in preview["samples"][0]
     assert "r1@example.com" not in str(preview)
@@ -74,7 +75,7 @@ def test_a_file_is_brought_tried_started_and_watched(alice: Caller) -> None:
     assert ask(alice, number, "start").status == 202
     uploads.work()
     done = uploads.read_import(alice, number)
-    assert (done["state"], done["done"], done["waiting"]) == ("finished", 3, None)
+    assert (done["state"], done["done_count"], done["waiting"]) == ("finished", 3, None)
     assert [done[name] for name in ("created", "updated", "duplicates", "refused")] == [0, 1, 1, 1]
     assert (done["list"], done["subscribed"], done["mapping"]["=city"]) == (
         "news",
@@ -224,7 +225,7 @@ def test_a_running_import_that_is_abandoned_keeps_what_it_did(alice: Caller) -> 
     chunks = []
 
     def abandon_after_the_first() -> bool:
-        chunks.append(uploads.read_import(alice, number)["done"])
+        chunks.append(uploads.read_import(alice, number)["done_count"])
         if len(chunks) == 1:
             uploads.NAMING["abandonImport"](alice, number)
         return False
@@ -232,7 +233,11 @@ def test_a_running_import_that_is_abandoned_keeps_what_it_did(alice: Caller) -> 
     worker_jobs.do_next_job(abandon_after_the_first)
 
     ended = uploads.read_import(alice, number)
-    assert (ended["state"], ended["done"], ended["created"]) == ("abandoned", chunks[0], chunks[0])
+    assert (ended["state"], ended["done_count"], ended["created"]) == (
+        "abandoned",
+        chunks[0],
+        chunks[0],
+    )
     assert 0 < Contact.objects.count() == chunks[0] < 25_000
     assert not FilePart.objects.exists()
 
@@ -250,7 +255,7 @@ def test_a_worker_that_is_to_stop_leaves_the_rest_to_the_next(alice: Caller) -> 
     assert half["waiting"]["on"] == "a worker"
     assert half["rows_per_second"] > 0
     assert datetime.fromisoformat(half["ends_at"]) >= datetime.fromisoformat(half["changed_at"])
-    assert 0 < half["done"] < 25_000
+    assert 0 < half["done_count"] < 25_000
     assert uploads.read_import(alice, number)["created"] == 25_000
 
 
@@ -292,7 +297,7 @@ def test_an_import_that_the_database_refuses_says_so_and_lets_the_others_pass(
     uploads.work()
 
     import_ = uploads.read_import(alice, large)
-    assert (import_["state"], import_["done"], import_["waiting"]["on"]) == (
+    assert (import_["state"], import_["done_count"], import_["waiting"]["on"]) == (
         "running",
         0,
         "another try",

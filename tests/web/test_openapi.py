@@ -69,6 +69,7 @@ def test_generated_requests_get_what_the_description_promises(
     case.call_and_validate(headers={"Authorization": f"Bearer {program.token}"})
 
 
+@pytest.mark.slow
 def test_the_description_is_served() -> None:
     response = Client().get("/v1/openapi.json")
 

@@ -1,4 +1,4 @@
-"""What a person may ask of a workspace, over HTTP: everything that is known, or to be forgotten."""
+"""What a person may ask of a workspace, over HTTP: everything that is known, or to be erased."""
 
 import pytest
 from django.db import connection
@@ -82,7 +82,7 @@ def test_who_is_erased_is_nowhere_and_stays_suppressed(alice: Caller) -> None:
     assert make_contact(alice, R1)["state"] == "unsubscribed"
 
 
-def test_mail_that_waits_is_forgotten_by_erasing_the_address_again(alice: Caller) -> None:
+def test_mail_that_waits_is_erased_by_erasing_the_address_again(alice: Caller) -> None:
     path = person(alice)
     stream_id = send_mail(alice)
 

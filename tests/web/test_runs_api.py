@@ -171,7 +171,7 @@ def test_a_cancelled_run_books_its_rest_and_the_rest_can_be_sent(alice: Caller) 
     ledger.drain(newsroom.stream_of(run_id))
     run_control.end_finished_runs()
     ended = steer(alice, run_id, "cancel")
-    rest = alice.post(f"/v1/runs/{run_id}/rest", None)
+    rest = alice.post(f"/v1/runs/{run_id}/remaining", None)
     planned = press.planned(rest.body["run_id"])
     no_retry = alice.post(f"/v1/runs/{run_id}/retry", {})
 

@@ -57,6 +57,7 @@ def test_a_key_beyond_its_rate_is_told_when_to_come_back(
     assert bob.get("/v1/email").status == 200
 
 
+@pytest.mark.server
 @pytest.mark.usefixtures("patient_throttle")
 def test_processes_share_a_rate_in_redis(settings: LazySettings, key_id: int) -> None:
     first, other = (Throttle("10/hour", settings.REDIS_URL) for _ in range(2))

@@ -98,6 +98,6 @@ def test_a_copy_sends_nothing(copy: Callable[[str, str], None], tmp_path: Path) 
     assert isinstance(epoch, int)
     assert epoch > 1  # copies of one ledger share the numbers of their epochs
     assert states == ["waiting"]
-    assert b"the fence is down" in log.read_bytes()
+    assert b"sending is blocked" in log.read_bytes()
     office.send_all(stream)
     assert office.counts(stream) == {State.ACCEPTED: 20}

@@ -19,6 +19,8 @@ import pytest
 from postledger.workers import supervisor
 from tests import children
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60.0
 _SUPERVISOR = """
 import sys

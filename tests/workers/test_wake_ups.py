@@ -2,9 +2,13 @@
 
 import time
 
+import pytest
+
 from postledger.lib.wake import WakeSender
 from postledger.workers import tasks
 from tests.workers import brokers
+
+pytestmark = pytest.mark.server
 
 STREAM = 1_382_979_469_313
 

@@ -13,7 +13,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sizes", type=int, nargs="*", default=[100_000, 10_000_000])
     options = parser.parse_args()
-    header = ("lines", "plan/s", "moved/s", "pages/mail", "HOT %", "table MB", "grown MB")
+    header = ("deliveries", "plan/s", "moved/s", "pages/mail", "HOT %", "table MB", "grown MB")
     print("".join(f"{name:>12}" for name in header), flush=True)
     for size in options.sizes:
         # A process has one database for its life.

@@ -91,8 +91,8 @@ def enqueue_singles(stream_id: int, mails: int) -> float:
     began = time.perf_counter()
     for first in range(0, mails, 500):
         numbers = range(first, min(first + 500, mails))
-        lines = [NewDelivery(f"{number}@example.com") for number in numbers]
-        ledger.enqueue(stream_id, lines, due_at=datetime.now(UTC))
+        deliveries = [NewDelivery(f"{number}@example.com") for number in numbers]
+        ledger.enqueue(stream_id, deliveries, due_at=datetime.now(UTC))
     return time.perf_counter() - began
 
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tools.drill import records, stage
+from tools.drill import run_log, stage
 from tools.drill.saying import say
 from tools.drill.size import FULL, QUICK, Size
 
@@ -61,7 +61,7 @@ def main() -> int:
     options = parser.parse_intermixed_args()
     if options.size == "sum":
         [file] = options.names
-        say(json.dumps(records.add_up(Path(file).read_text().splitlines()), indent=2))
+        say(json.dumps(run_log.add_up(Path(file).read_text().splitlines()), indent=2))
         return 0
     size = QUICK if options.size == "quick" else FULL
     names = options.names or (list(USUAL) if size is QUICK else list(SCENARIOS))
@@ -69,10 +69,10 @@ def main() -> int:
     if unknown:
         parser.error(f"there is no scenario {unknown[0]}; choose of {', '.join(SCENARIOS)}")
     random.seed(options.seed)
-    figures = {"commit": records.commit(), "seed": options.seed, "scenarios": names}
+    figures = {"commit": run_log.commit(), "seed": options.seed, "scenarios": names}
     figures |= _drill(names, size, options.seed)
     if options.record:
-        records.append(options.record, figures)
+        run_log.append(options.record, figures)
     return 1 if figures["violations"] else 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from django.db import InterfaceError, OperationalError, connection
 from psycopg import sql as pg
 
-from postledger.cli.drill import evidence, smtp_server
+from postledger.cli.drill import reading, smtp_server
 from postledger.content import letters
 from postledger.content.rendering.letter import Script
 from postledger.deliveries import ledger
@@ -36,11 +36,11 @@ def persistently[T](call: Callable[[], T]) -> T:
 
 
 def armed_by(*pids: int) -> int:
-    return persistently(lambda: evidence.armed_by(*pids))
+    return persistently(lambda: reading.armed_by(*pids))
 
 
 def plan(stream_id: int, first: int, count: int, *, words: Sequence[str] = ("",)) -> None:
-    """Adds lines to a campaign; a chunk that is repeated after a crash adds nothing.
+    """Adds mails to a campaign; a chunk that is repeated after a crash adds nothing.
 
     The words are dealt out in turn.
     """

@@ -35,7 +35,7 @@ def redis(drill: Drill, size: Size) -> None:
 
 
 def swapped(drill: Drill, size: Size) -> None:
-    """Workers on different brokers than the web and beat: whoever rings, somebody looks."""
+    """Workers use another broker than the web process and beat: wake-ups are lost, mail is not."""
     for round_ in range(size.broker_rounds):
         url = (drill.redis.url, drill.rabbitmq.url)[round_ % 2]
         for member in _listening(drill):

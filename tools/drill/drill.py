@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from postledger.cli.drill import doubts, evidence, losses, oracle
+from postledger.cli.drill import doubts, losses, oracle, reading
 from postledger.cli.drill.losses import RequestedMails
 from postledger.cli.drill.oracle import Figures, Rule, Violation
 from postledger.cli.drill.records import Records, Wire
@@ -98,7 +98,7 @@ class Drill:
             books.plan(load.stream_id, load.reserve(_AT_ONCE), _AT_ONCE, words=load.words)
 
     def waiting(self) -> int:
-        return books.persistently(lambda: evidence.waiting(*self.load.workspaces))
+        return books.persistently(lambda: reading.waiting(*self.load.workspaces))
 
     def pass_time(self, seconds: float) -> None:
         """Lets work go on, replaces what died, and keeps feeding."""
@@ -156,7 +156,7 @@ class Drill:
         broken = [violation for violation in violations if violation.sentence not in earlier]
         for violation in broken[:_MOST_TOLD]:
             now = datetime.now(UTC)
-            for line in evidence.describe(violation, records.journal, now=now):
+            for line in reading.describe(violation, records.journal, now=now):
                 say(line)
         self.violated += broken
         self.figures = oracle.figures(records)
@@ -164,7 +164,7 @@ class Drill:
         return broken
 
     def _close_the_books(self, explanation: doubts.DoubtExplanation) -> None:
-        """What comes next is explained by what is done next: all that was asked for is over."""
+        """Begins anew: later doubts must be explained by later faults."""
         new = [cause for cause in explanation.causes.values() if cause is not doubts.Cause.EARLIER]
         self.causes.update(cause.value for cause in new)
         self.most_armed += explanation.most_armed
@@ -174,7 +174,7 @@ class Drill:
 
     @property
     def explained(self) -> int:
-        """How many doubts all that was seen so far records for."""
+        """How many doubts everything observed so far explains."""
         uncertain = self.causes[doubts.Cause.ARMED] + self.causes[doubts.Cause.NONE]
         return self.causes.total() - uncertain + self.most_armed
 
@@ -184,13 +184,13 @@ class Drill:
         while True:
             records = books.persistently(self.records)
             rules = {violation.rule for violation in oracle.violations(records)}
-            if not rules & {Rule.FEW_DOUBTS, Rule.HEARD} or time.monotonic() > end:
+            if not rules & {Rule.FEW_DOUBTS, Rule.ANSWER_BOOKED} or time.monotonic() > end:
                 return records
             time.sleep(1)
 
     def records(self) -> Records:
         lines = self.smtp.lines()
-        exchanges = evidence.exchanges(lines)
+        exchanges = reading.exchanges(lines)
         secrets = [PASSWORD, self.customer.token, self.fleet.environment["SECRET_KEY"]]
         tenants, deeds = self.load.workspaces, self.known
         faults = losses.faults(
@@ -202,8 +202,8 @@ class Drill:
             ),
         )
         return Records(
-            journal=evidence.journal(lines),
-            ledger=evidence.ledger(*tenants),
+            journal=reading.journal(lines),
+            ledger=reading.ledger(*tenants),
             promised=self.customer.promised,
             wire=Wire(
                 exchanges,
@@ -213,13 +213,13 @@ class Drill:
                 ANSWER_TIME,
                 self._earlier,
             ),
-            refused=evidence.refused(exchanges),
+            refused=reading.refused(exchanges),
             poisoned=deeds.poisoned,
             attempts=deeds.attempts,
             fenced=deeds.fenced,
             in_gap=deeds.in_gap,
-            findings=evidence.findings(*tenants),
-            leaks=evidence.leaks(
+            findings=reading.findings(*tenants),
+            leaks=reading.leaks(
                 self.fleet.folder.glob("*.log"), secrets=secrets, domain="drill.example"
             ),
         )

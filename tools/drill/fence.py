@@ -1,4 +1,4 @@
-"""The fence as the drill sees it: whether it has fallen, and the verbs that people use on it."""
+"""The fence in the drill: whether the database is fenced, and the verbs that people use."""
 
 import subprocess
 import sys

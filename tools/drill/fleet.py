@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from postledger.cli.drill.losses import Loss
-from postledger.cli.drill.workers import by_group, group_members
+from postledger.cli.drill.process_groups import by_group, group_members
 
 LEASE = 10.0  # seconds; of every lease of a drill
 COMMANDS = Path(sys.executable).parent

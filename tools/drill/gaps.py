@@ -12,7 +12,7 @@ from contextlib import closing
 
 import psycopg
 
-from postledger.cli.drill import evidence
+from postledger.cli.drill import reading
 from postledger.cli.drill.oracle import Rule
 from postledger.lib.ids import DeliveryId
 from tools.drill import books, clusters, fence
@@ -23,7 +23,7 @@ from tools.drill.waiting import until
 
 _LAG = 5.0
 _FALLS_WITHIN = 60.0
-_WAITING = 900  # lines, more than are sent in the lost time
+_WAITING = 900  # mails, more than are sent in the lost time
 
 _LINES = """
 SELECT d.stream_id, d.position FROM deliveries_delivery d WHERE d.state = 'waiting'
@@ -106,11 +106,11 @@ def _waiting_in(successor: Postgres) -> set[str]:
 
 def _count_apart(drill: Drill, gone: list[str]) -> None:
     """What the harness says was lost is what the ledger does not have; no more, and no less."""
-    ledger = books.persistently(lambda: evidence.ledger(*drill.load.workspaces))
+    ledger = books.persistently(lambda: reading.ledger(*drill.load.workspaces))
     missing = {mail for mail in drill.customer.promised if mail not in ledger}
     if missing != drill.known.in_gap:
         drill.violate(
-            Rule.KEPT,
+            Rule.PROMISE_KEPT,
             f"{len(gone)} requests were acknowledged in the gap, and {len(missing)} are missing",
         )
 

@@ -14,6 +14,7 @@ from email.message import EmailMessage
 from pathlib import Path
 
 from postledger.cli.drill.records import Booked
+from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 
 STREAM = 1
@@ -38,9 +39,14 @@ def plan(file: Path, mails: int, *, prefix: str = "n") -> None:
 def ledger(file: Path) -> dict[str, Booked]:
     with closing(sqlite3.connect(file, timeout=10)) as books:
         return {
-            DeliveryId(STREAM, number).text(): Booked(address, state)
+            DeliveryId(STREAM, number).text(): Booked(address, _state(state))
             for number, address, state in books.execute("SELECT id, address, state FROM mail")
         }
+
+
+def _state(name: str) -> State:
+    """What it is sending has no result yet."""
+    return State.WAITING if name == "sending" else State(name)
 
 
 class Naive:

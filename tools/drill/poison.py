@@ -3,9 +3,10 @@
 import time
 from datetime import UTC, datetime
 
-from postledger.cli.drill import evidence, smtp_server
+from postledger.cli.drill import reading, smtp_server
 from postledger.cli.drill.losses import TRANSACTIONAL
 from postledger.cli.drill.oracle import Rule
+from postledger.deliveries.states import State
 from postledger.lib.crashpoints import Point
 from postledger.transactional import actions as transactional
 from postledger.transactional.requests import MailRequest
@@ -69,7 +70,7 @@ def _has_died(drill: Drill, deaths: int) -> bool:
 
 def _is_over(drill: Drill, owners: list[int]) -> bool:
     drill.fleet.replace_dead()
-    return not books.persistently(lambda: evidence.waiting(*owners))
+    return not books.persistently(lambda: reading.waiting(*owners))
 
 
 def _die_of_a_claim(drill: Drill) -> None:
@@ -121,8 +122,10 @@ def _start_workers(drill: Drill, size: Size) -> None:
 
 
 def _expect(drill: Drill, mails: list[str], *, failed: int) -> None:
-    ledger_ = books.persistently(lambda: evidence.ledger(*drill.load.workspaces))
+    ledger_ = books.persistently(lambda: reading.ledger(*drill.load.workspaces))
     states = [ledger_[mail].state for mail in mails]
-    counts = (states.count("failed"), states.count("accepted"))
+    counts = (states.count(State.FAILED), states.count(State.ACCEPTED))
     if counts != (failed, len(mails) - failed):
-        drill.violate(Rule.CAUSED, f"{counts[0]} of {len(mails)} failed, {counts[1]} were accepted")
+        drill.violate(
+            Rule.END_HAS_CAUSE, f"{counts[0]} of {len(mails)} failed, {counts[1]} were accepted"
+        )

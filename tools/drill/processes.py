@@ -6,7 +6,7 @@ import sys
 import time
 from collections import deque
 
-from postledger.cli.drill.workers import group_members
+from postledger.cli.drill.process_groups import group_members
 from postledger.lib.crashpoints import Point
 from tools.drill import books
 from tools.drill.drill import Drill
@@ -100,13 +100,13 @@ def _nowhere(_role: str) -> str | None:
 
 def _die_while_planning(drill: Drill, count: int) -> None:
     """A planner that starts over after every death, until it comes through."""
-    lines = 20 * (count + 1)
-    first = drill.load.reserve(lines)
+    mails = 20 * (count + 1)
+    first = drill.load.reserve(mails)
     command = [sys.executable, "-m", "tools.drill.planner", str(drill.load.stream_id)]
     for n in range(count + 1):
         crash = {"CRASH_AT": f"{Point.IN_PLAN_CHUNK}:{n + 1}"} if n < count else {}
         subprocess.run(
-            [*command, str(first), str(lines)],
+            [*command, str(first), str(mails)],
             env={**drill.fleet.environment, **crash},
             check=not crash,
         )

@@ -1,4 +1,4 @@
-"""Restarts of everything, alone and together: the fence does not fall for any of them."""
+"""Restarts of everything, alone and together: none of them fences the database."""
 
 import signal
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def restarted(drill: Drill, size: Size) -> None:
         restart(drill)
         drill.faults[f"{name} restarted"] += 1
         if fence.is_built() and (fence.is_down() or fence.epoch() != epoch):
-            drill.violate(Rule.OVER, f"the fence fell when {name} restarted")
+            drill.violate(Rule.NOTHING_WAITS, f"the database was fenced when {name} restarted")
             return
 
 

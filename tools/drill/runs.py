@@ -87,9 +87,9 @@ def _is_planned(run_id: UUID) -> bool:
 
 
 def _check(drill: Drill, run_id: UUID) -> None:
-    """Everybody has one line: whoever died, nobody was left out or planned twice."""
+    """Each contact has one delivery: nobody was left out or planned twice."""
 
-    def lines() -> tuple[int, int]:
+    def count() -> tuple[int, int]:
         stream_id = Run.objects.get(pk=run_id).stream_id
         with connection.cursor() as cursor:
             cursor.execute(
@@ -100,8 +100,9 @@ def _check(drill: Drill, run_id: UUID) -> None:
             row = cursor.fetchone()
         return int(row[0]), int(row[1])
 
-    counts = books.persistently(lines)
+    counts = books.persistently(count)
     if counts != (_CONTACTS, _CONTACTS):
         drill.violate(
-            Rule.KEPT, f"of {_CONTACTS} contacts, {counts[1]} were planned, in {counts[0]} lines"
+            Rule.PROMISE_KEPT,
+            f"of {_CONTACTS} contacts, {counts[1]} were planned, in {counts[0]} deliveries",
         )

@@ -1,4 +1,4 @@
-"""Says a line at once: who watches a long drill sees where it is."""
+"""Prints a line at once, so that a person sees how far a long drill is."""
 
 import sys
 

@@ -2,7 +2,7 @@
 
 import random
 
-from postledger.cli.drill.workers import group_members
+from postledger.cli.drill.process_groups import group_members
 from tools.drill import books
 from tools.drill.drill import Drill
 from tools.drill.fleet import LEASE, Member

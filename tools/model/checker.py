@@ -58,7 +58,7 @@ def _steps(rules: frozenset[Rule], world: World) -> Iterator[tuple[World, bool]]
 
 
 def _stuck(worlds: list[World], work: array[int]) -> int | None:
-    """The nearest world from which the machine alone cannot bring every line to a result."""
+    """The nearest world from which the machine alone cannot bring every delivery to a result."""
     before: list[list[int]] = [[] for _ in worlds]
     for index in range(0, len(work), 2):
         before[work[index + 1]].append(work[index])

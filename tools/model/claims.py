@@ -10,8 +10,10 @@ def broken(world: World) -> str:
     twice = _twice(world)
     if twice:
         return twice
-    for position, line in enumerate(world.deliveries):
-        fault = _wrong_line(line, world.truths[position]) or _uncovered(world, position, line)
+    for position, delivery in enumerate(world.deliveries):
+        fault = _wrong_delivery(delivery, world.truths[position]) or _uncovered(
+            world, position, delivery
+        )
         if fault:
             return f"position {position}: {fault}"
     return _wronged(world, world.poison) if world.poison is not None else ""
@@ -20,13 +22,13 @@ def broken(world: World) -> str:
 def is_at_rest(world: World) -> bool:
     """Nothing waits, or a person must act: what live work must be able to reach."""
     is_closed = world.is_held or world.era.fence is Fence.JUDGED
-    return is_closed or all(line.state is not State.WAITING for line in world.deliveries)
+    return is_closed or all(delivery.state is not State.WAITING for delivery in world.deliveries)
 
 
 def _wronged(world: World, poison: Poison) -> str:
-    for position, line in enumerate(world.deliveries):
+    for position, delivery in enumerate(world.deliveries):
         is_innocent = poison.spares_others and position not in poison.positions
-        if is_innocent and line.state is State.FAILED:
+        if is_innocent and delivery.state is State.FAILED:
             return f"position {position}: it failed, yet another mail is the poison"
     return ""
 
@@ -44,30 +46,30 @@ def _twice(world: World) -> str:
     return ""
 
 
-def _wrong_line(line: Delivery, truth: Truth) -> str:
-    if truth.is_heard and line.state is not State.ACCEPTED:
-        return f"its acceptance was heard, yet it is {line.state}"
-    is_other = line.recipient != truth.recipient
-    if line.state is State.ACCEPTED and not truth.by_word and (is_other or not truth.taken):
+def _wrong_delivery(delivery: Delivery, truth: Truth) -> str:
+    if truth.is_heard and delivery.state is not State.ACCEPTED:
+        return f"its acceptance was heard, yet it is {delivery.state}"
+    is_other = delivery.recipient != truth.recipient
+    if delivery.state is State.ACCEPTED and not truth.by_word and (is_other or not truth.taken):
         return "it is accepted, yet the provider never took it"
-    # Nobody can know what became in the lost time of a line that had its result before.
+    # Nobody can know what became in the lost time of a delivery that had its result before.
     excused = truth.early if truth.is_excused else NONE
-    if line.state in UNSENT and not truth.taken <= truth.disowned | excused:
-        return f"it is {line.state}, yet the provider took it"
-    return _miscounted(line, truth)
+    if delivery.state in UNSENT and not truth.taken <= truth.disowned | excused:
+        return f"it is {delivery.state}, yet the provider took it"
+    return _miscounted(delivery, truth)
 
 
-def _miscounted(line: Delivery, truth: Truth) -> str:
+def _miscounted(delivery: Delivery, truth: Truth) -> str:
     # A doubt counts as an attempt until it turns out to be a throttle or a call never started.
-    if line.attempts != len(truth.ended):
-        return f"{len(truth.ended)} attempts were completed, {line.attempts} counted"
-    if line.state is State.ACCEPTED and not line.attempts:
+    if delivery.attempts != len(truth.ended):
+        return f"{len(truth.ended)} attempts were completed, {delivery.attempts} counted"
+    if delivery.state is State.ACCEPTED and not delivery.attempts:
         return "it is accepted, yet no attempt was counted"
     return ""
 
 
-def _uncovered(world: World, position: int, line: Delivery) -> str:
-    if line.state is not State.WAITING:
+def _uncovered(world: World, position: int, delivery: Delivery) -> str:
+    if delivery.state is not State.WAITING:
         return ""
     batches = sum(batch.lo <= position < batch.hi for batch in world.batches)
     if batches == 1:

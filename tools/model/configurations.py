@@ -20,7 +20,7 @@ from tools.model.world import (
 )
 
 ONE = (Answer.ACCEPTED,)
-# Two positions need fewer kinds of answers: what a refusal does to one line, one position shows.
+# Two positions need fewer kinds of answers: one position shows what a refusal does to a delivery.
 FEW = (Answer.ACCEPTED, Answer.IN_DOUBT, Answer.TRY_LATER)
 TWO = (Answer.ACCEPTED, Answer.IN_DOUBT)
 LATER = (Answer.ACCEPTED, Answer.TRY_LATER)
@@ -36,7 +36,7 @@ class Configuration(NamedTuple):
     poison: Poison | None = None
     processes: tuple[int, ...] = (0, 0)  # of each worker
     plan: Plan = Plan()
-    room: int = 0  # positions that have no line yet
+    room: int = 0  # positions that have no delivery yet
     shows: tuple[Rule, ...] = ()  # rules without which a claim breaks here, or backstops of such
 
     def start(self) -> World:

@@ -38,7 +38,7 @@ def is_gate_open(rules: ledger.Rules, world: World) -> bool:
 
 
 def may_tidy(rules: ledger.Rules, world: World) -> bool:
-    """Whether sweep and drain may act: not on lines that were restored and not judged."""
+    """Whether sweep and drain may act: not on deliveries that were restored and not judged."""
     is_judged = world.era.fence in (Fence.LIFTED, Fence.JUDGED)
     return is_judged or Rule.EPOCH_UPKEEP not in rules
 
@@ -126,7 +126,7 @@ def _restore(world: World, backup: Backup) -> World:
     )
     return world._replace(
         deliveries=backup.deliveries,
-        truths=tuple(_forget(truth, line, heard) for truth, line, heard in truths),
+        truths=tuple(_forget(truth, delivery, heard) for truth, delivery, heard in truths),
         batches=backup.batches,
         is_held=backup.is_held,
         is_cancelled=backup.is_cancelled,
@@ -146,13 +146,13 @@ def _keep_heard(truth: Truth) -> Truth:
     )
 
 
-def _forget(truth: Truth, line: Delivery, heard: Truth) -> Truth:
+def _forget(truth: Truth, delivery: Delivery, heard: Truth) -> Truth:
     return truth._replace(
         disowned=heard.disowned,
         ended=heard.ended,
         is_heard=heard.is_heard,
         by_word=heard.by_word,
-        is_excused=heard.is_excused or line.state in UNSENT,
+        is_excused=heard.is_excused or delivery.state in UNSENT,
         early=truth.handed,
     )
 
@@ -162,9 +162,9 @@ def _fall(rules: ledger.Rules, world: World) -> World:
     era = world.era
     highest = era.last_epoch if Rule.EPOCH_NUMBER in rules else era.epoch
     epoch, leaps = highest + 1, highest + 1 - era.epoch
-    for position, line in enumerate(world.deliveries):
-        if line.state in (State.FAILED, State.IN_DOUBT) and Rule.EPOCH_TRY_ENDED in rules:
-            leapt = line._replace(last_try=line.last_try + leaps * TRIES)
+    for position, delivery in enumerate(world.deliveries):
+        if delivery.state in (State.FAILED, State.IN_DOUBT) and Rule.EPOCH_TRY_ENDED in rules:
+            leapt = delivery._replace(last_try=delivery.last_try + leaps * TRIES)
             world = with_delivery(world, position, leapt, world.truths[position])
     plan = world.plan
     if Rule.EPOCH_POSITION in rules:
@@ -176,7 +176,7 @@ def _fall(rules: ledger.Rules, world: World) -> World:
 
 
 def _judge(rules: ledger.Rules, world: World) -> World:
-    """Put every waiting line in doubt that may have gone, leased or not; its batch is over."""
+    """Put every waiting delivery in doubt that may have gone, leased or not; its batch is over."""
     for batch in world.batches if Rule.EPOCH_FENCE in rules else ():
         if batch.epoch >= world.era.epoch or not _was_due(rules, world, batch):
             continue
@@ -195,28 +195,28 @@ def _was_due(rules: ledger.Rules, world: World, batch: Batch) -> bool:
 
 def _doubt(rules: ledger.Rules, world: World, position: int, try_no: int) -> World:
     world = ledger.doubt(world, position, try_no)
-    line = world.deliveries[position]._replace(in_grace=False)
+    delivery = world.deliveries[position]._replace(in_grace=False)
     if Rule.EPOCH_TRY in rules:
-        line = line._replace(last_try=try_no + world.era.leaps * TRIES)
-    return with_delivery(world, position, line, world.truths[position])
+        delivery = delivery._replace(last_try=try_no + world.era.leaps * TRIES)
+    return with_delivery(world, position, delivery, world.truths[position])
 
 
 def _plan(rules: ledger.Rules, world: World) -> Iterator[Step]:
-    """Give one more recipient a line; where a run lost its place, it may have had one before."""
+    """Give one more recipient a delivery; if a run lost its place, it may have had one before."""
     plan, position = world.plan, world.plan.next_position
     for recipient in sorted(plan.recipients):
         left = plan.recipients - {recipient}
         after = world._replace(plan=plan._replace(recipients=left, next_position=position + 1))
-        line = Delivery(recipient=recipient, epoch=world.era.epoch)
+        delivery = Delivery(recipient=recipient, epoch=world.era.epoch)
         truth = world.truths[position]
         if not truth.handed:
             truth = truth._replace(recipient=recipient)
         label = f"recipient {recipient} is planned at position {position}"
         if plan.is_run and world.era.epoch > 1 and Rule.PLANNED_AFTER in rules:
             label += ", in doubt"
-            yield label, ledger.doubt(with_delivery(after, position, line, truth), position, 0)
+            yield label, ledger.doubt(with_delivery(after, position, delivery, truth), position, 0)
         else:
-            after = with_delivery(after, position, line, truth)
+            after = with_delivery(after, position, delivery, truth)
             yield label, with_new_batch(after, position, position + 1, 1)
 
 

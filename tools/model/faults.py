@@ -88,11 +88,11 @@ def _late_bytes(world: World, position: int) -> Iterator[Step]:
 
 def _grace(world: World, position: int) -> Iterator[Step]:
     """Lease and grace pass: what has not left the kernel by now never will."""
-    line = world.deliveries[position]
-    if line.in_grace and world.budget.clicks:
+    delivery = world.deliveries[position]
+    if delivery.in_grace and world.budget.clicks:
         truth = world.truths[position]._replace(wire=frozenset())
-        after = with_delivery(world, position, line._replace(in_grace=False), truth)
-        yield f"the grace of {position} try {line.last_try} passes", after
+        after = with_delivery(world, position, delivery._replace(in_grace=False), truth)
+        yield f"the grace of {position} try {delivery.last_try} passes", after
 
 
 def _events(rules: ledger.Rules, world: World, position: int) -> Iterator[Step]:

@@ -33,7 +33,7 @@ def settle(rules: Rules, world: World, worker: Worker, part: Part) -> World:
         world, again = _settle_one(rules, world, position, part.key.try_no, answer)
         if again:
             retries.append(position)
-    # A line that was handed over and has no answer is in doubt.
+    # A delivery that was handed over and has no answer is in doubt.
     world = _doubt_rest(world, part.lo, part.to, part.key.try_no)
     moved = batch._replace(lo=part.to, armed_to=None)
     world = with_batch(world, batch, moved if moved.lo < moved.hi else None)
@@ -46,22 +46,22 @@ def accept(
     rules: Rules, world: World, position: int, try_no: int, *, is_early: bool = False
 ) -> World:
     """Record that the provider took this try, told by an event or by a lease that is gone."""
-    line, truth = world.deliveries[position], world.truths[position]
-    if line.state is State.ABSENT or (is_early and _is_unmatched(rules, world, line)):
+    delivery, truth = world.deliveries[position], world.truths[position]
+    if delivery.state is State.ABSENT or (is_early and _is_unmatched(rules, world, delivery)):
         return world
     truth = truth._replace(is_heard=True)
-    if is_early and line.state is not State.IN_DOUBT and Rule.EPOCH_ACCEPTED not in rules:
+    if is_early and delivery.state is not State.IN_DOUBT and Rule.EPOCH_ACCEPTED not in rules:
         return with_truth(world, position, truth)
-    if line.state is State.ACCEPTED:
+    if delivery.state is State.ACCEPTED:
         return with_truth(world, position, truth)
-    if line.state is not State.IN_DOUBT and Rule.LATE_ACCEPTED not in rules:
+    if delivery.state is not State.IN_DOUBT and Rule.LATE_ACCEPTED not in rules:
         return with_truth(world, position, truth)
-    if line.state is State.WAITING and Rule.VERSION in rules:
+    if delivery.state is State.WAITING and Rule.VERSION in rules:
         for batch in world.batches:
             if batch.lo <= position < batch.hi:
                 world = with_batch(world, batch, batch._replace(version=batch.version + 1))
     # A requeue may have reset the count: the accepted try is one.
-    counts = try_no > line.last_try or not line.attempts
+    counts = try_no > delivery.last_try or not delivery.attempts
     return _accepted(world, position, try_no, truth, counts=counts)
 
 
@@ -78,35 +78,37 @@ def sweep(rules: Rules, world: World, batch: Batch) -> World:
 def drain(rules: Rules, world: World, batch: Batch) -> World:
     """Settle what a cancelled stream has not handed over."""
     for position in range(batch.lo, batch.hi):
-        line = world.deliveries[position]
-        if line.state is State.WAITING:
-            world = end(rules, world, position, line, State.CANCELLED)
+        delivery = world.deliveries[position]
+        if delivery.state is State.WAITING:
+            world = end(rules, world, position, delivery, State.CANCELLED)
     return with_batch(world, batch, None)
 
 
 def bar(rules: Rules, world: World, try_no: int, verdicts: tuple[tuple[int, State], ...]) -> World:
-    """Write what the gates decided about lines that are still waiting; a verdict counts."""
+    """Write what the gates decided about deliveries that are still waiting; a verdict counts."""
     for position, verdict in verdicts:
-        line = world.deliveries[position]
-        if line.state is State.WAITING and line.last_try < try_no:
-            line, truth = _counted(line, world.truths[position], try_no)
+        delivery = world.deliveries[position]
+        if delivery.state is State.WAITING and delivery.last_try < try_no:
+            delivery, truth = _counted(delivery, world.truths[position], try_no)
             world = with_truth(world, position, truth)
-            world = end(rules, world, position, line, verdict)
+            world = end(rules, world, position, delivery, verdict)
     return world
 
 
-def end(rules: Rules, world: World, position: int, line: Delivery, state: State) -> World:
-    """Give a line its result, unless an older try of it is still in doubt."""
-    if line.doubts and Rule.STICKY in rules:
+def end(rules: Rules, world: World, position: int, delivery: Delivery, state: State) -> World:
+    """Give a delivery its result, unless an older try of it is still in doubt."""
+    if delivery.doubts and Rule.STICKY in rules:
         state = State.IN_DOUBT
-    return with_delivery(world, position, line._replace(state=state), world.truths[position])
+    return with_delivery(world, position, delivery._replace(state=state), world.truths[position])
 
 
 def doubt(world: World, position: int, try_no: int) -> World:
-    """Put a line in doubt about one try; that counts as an attempt."""
-    line, truth = _counted(world.deliveries[position], world.truths[position], try_no)
-    line = line._replace(state=State.IN_DOUBT, doubts=line.doubts | {try_no}, in_grace=True)
-    return with_delivery(world, position, line, truth)
+    """Put a delivery in doubt about one try; that counts as an attempt."""
+    delivery, truth = _counted(world.deliveries[position], world.truths[position], try_no)
+    delivery = delivery._replace(
+        state=State.IN_DOUBT, doubts=delivery.doubts | {try_no}, in_grace=True
+    )
+    return with_delivery(world, position, delivery, truth)
 
 
 def is_covered(world: World, position: int) -> bool:
@@ -114,8 +116,8 @@ def is_covered(world: World, position: int) -> bool:
 
 
 def next_try(rules: Rules, world: World, position: int) -> int:
-    line = world.deliveries[position]
-    return (line.last_try if Rule.TRY in rules else line.attempts) + 1
+    delivery = world.deliveries[position]
+    return (delivery.last_try if Rule.TRY in rules else delivery.attempts) + 1
 
 
 def _held_batch(rules: Rules, world: World, worker: Worker, part: Part) -> Batch | None:
@@ -135,12 +137,12 @@ def _held_batch(rules: Rules, world: World, worker: Worker, part: Part) -> Batch
 def _settle_one(
     rules: Rules, world: World, position: int, try_no: int, answer: Answer
 ) -> tuple[World, bool]:
-    """Settle one line of the window; the flag asks for another batch."""
-    line, truth = world.deliveries[position], world.truths[position]
+    """Settle one delivery of the window; the flag asks for another batch."""
+    delivery, truth = world.deliveries[position], world.truths[position]
     if answer is Answer.ACCEPTED:
         truth = truth._replace(is_heard=True)
         world = with_truth(world, position, truth)
-    is_open = line.state is State.WAITING and line.last_try < try_no
+    is_open = delivery.state is State.WAITING and delivery.last_try < try_no
     if not is_open and Rule.SETTLE_WAITING in rules:
         return world, False
     match answer:
@@ -149,20 +151,20 @@ def _settle_one(
         case Answer.IN_DOUBT:
             return doubt(world, position, try_no), False
         case Answer.THROTTLED | Answer.NOT_SENT:
-            line = line._replace(state=State.WAITING, last_try=try_no)
-            return with_delivery(world, position, line, truth), True
+            delivery = delivery._replace(state=State.WAITING, last_try=try_no)
+            return with_delivery(world, position, delivery, truth), True
         case Answer.REFUSED | Answer.TRY_LATER:
-            line, truth = _counted(line, truth, try_no)
-            if answer is Answer.TRY_LATER and line.attempts < MAX_ATTEMPTS:
-                line = line._replace(state=State.WAITING)
-                return with_delivery(world, position, line, truth), True
+            delivery, truth = _counted(delivery, truth, try_no)
+            if answer is Answer.TRY_LATER and delivery.attempts < MAX_ATTEMPTS:
+                delivery = delivery._replace(state=State.WAITING)
+                return with_delivery(world, position, delivery, truth), True
             world = with_truth(world, position, truth)
-            return end(rules, world, position, line, State.FAILED), False
+            return end(rules, world, position, delivery, State.FAILED), False
 
 
-def _is_unmatched(rules: Rules, world: World, line: Delivery) -> bool:
-    """Whether evidence of an earlier epoch finds a line here that was planned since."""
-    return line.epoch >= world.era.epoch and Rule.EPOCH_EVIDENCE in rules
+def _is_unmatched(rules: Rules, world: World, delivery: Delivery) -> bool:
+    """Whether evidence of an earlier epoch finds a delivery here that was planned since."""
+    return delivery.epoch >= world.era.epoch and Rule.EPOCH_EVIDENCE in rules
 
 
 def _late_truth(rules: Rules, world: World, worker: Worker, part: Part) -> World:
@@ -177,26 +179,26 @@ def _late_truth(rules: Rules, world: World, worker: Worker, part: Part) -> World
 
 def _deny(rules: Rules, world: World, position: int, try_no: int, answer: Answer) -> World:
     """Take one try out of doubt: it certainly never reached the recipient."""
-    line, truth = world.deliveries[position], world.truths[position]
-    if line.state is not State.IN_DOUBT:
+    delivery, truth = world.deliveries[position], world.truths[position]
+    if delivery.state is not State.IN_DOUBT:
         return world
     if Rule.COVERED_DENIED in rules and is_covered(world, position):
         return world
-    left = line.doubts - {try_no}
+    left = delivery.doubts - {try_no}
     if Rule.LATE_DENIED not in rules:
         left = NONE
-    elif left == line.doubts:
+    elif left == delivery.doubts:
         return world
-    line = line._replace(doubts=left)
+    delivery = delivery._replace(doubts=left)
     if answer in (Answer.THROTTLED, Answer.NOT_SENT):
         # The doubt was counted as an attempt; a throttle or a call never started is none.
-        line = line._replace(attempts=max(line.attempts - 1, 0))
+        delivery = delivery._replace(attempts=max(delivery.attempts - 1, 0))
         truth = truth._replace(ended=truth.ended - {try_no})
     if left:
-        return with_delivery(world, position, line, truth)
+        return with_delivery(world, position, delivery, truth)
     state = State.FAILED if answer is Answer.REFUSED else State.WAITING
-    line = line._replace(state=state, in_grace=False)
-    world = with_delivery(world, position, line, truth)
+    delivery = delivery._replace(state=state, in_grace=False)
+    world = with_delivery(world, position, delivery, truth)
     if state is State.FAILED:
         return world
     try_after = next_try(rules, world, position)
@@ -204,24 +206,26 @@ def _deny(rules: Rules, world: World, position: int, try_no: int, answer: Answer
 
 
 def _accepted(world: World, position: int, try_no: int, truth: Truth, *, counts: bool) -> World:
-    line = world.deliveries[position]
+    delivery = world.deliveries[position]
     if counts:
-        line, truth = _counted(line, truth, try_no)
-    line = line._replace(state=State.ACCEPTED, doubts=NONE, in_grace=False)
-    return with_delivery(world, position, line, truth._replace(by_word=False))
+        delivery, truth = _counted(delivery, truth, try_no)
+    delivery = delivery._replace(state=State.ACCEPTED, doubts=NONE, in_grace=False)
+    return with_delivery(world, position, delivery, truth._replace(by_word=False))
 
 
 def _doubt_rest(world: World, lo: int, to: int, try_no: int) -> World:
     for position in range(lo, to):
-        line = world.deliveries[position]
-        if line.state is State.WAITING and line.last_try < try_no:
+        delivery = world.deliveries[position]
+        if delivery.state is State.WAITING and delivery.last_try < try_no:
             world = doubt(world, position, try_no)
     return world
 
 
-def _counted(line: Delivery, truth: Truth, try_no: int) -> tuple[Delivery, Truth]:
-    line = line._replace(last_try=max(line.last_try, try_no), attempts=line.attempts + 1)
-    return line, truth._replace(ended=truth.ended | {try_no})
+def _counted(delivery: Delivery, truth: Truth, try_no: int) -> tuple[Delivery, Truth]:
+    delivery = delivery._replace(
+        last_try=max(delivery.last_try, try_no), attempts=delivery.attempts + 1
+    )
+    return delivery, truth._replace(ended=truth.ended | {try_no})
 
 
 def _runs(positions: list[int]) -> list[tuple[int, int]]:

@@ -137,7 +137,8 @@ def _take(
 
 
 def _token(rules: ledger.Rules, world: World) -> int:
-    """A number no living memory holds: that is all a sequence promises, and it stays finite."""
+    """A number that no batch and no worker has. A sequence promises no more, and small numbers
+    keep the model finite."""
     if Rule.TOKEN not in rules:
         return 1
     used = {row.lease for row in world.batches} | epochs.tokens(rules, world)

@@ -60,28 +60,28 @@ def _split(rules: ledger.Rules, world: World) -> Iterator[Step]:
 
 
 def _draw(world: World) -> Iterator[Step]:
-    for position, line in enumerate(world.deliveries):
-        if line.state in (State.IN_DOUBT, State.FAILED):
-            page = Page(position, line.state, line.last_try)
+    for position, delivery in enumerate(world.deliveries):
+        if delivery.state in (State.IN_DOUBT, State.FAILED):
+            page = Page(position, delivery.state, delivery.last_try)
             if page != world.page:
-                yield f"a page shows {position} {line.state}", world._replace(page=page)
+                yield f"a page shows {position} {delivery.state}", world._replace(page=page)
 
 
 def _click(rules: ledger.Rules, world: World, page: Page) -> Iterator[Step]:
     """The page stays open, so every button can be pressed twice, and late."""
-    line, truth = world.deliveries[page.position], world.truths[page.position]
-    is_as_shown = (line.state, line.last_try) == (page.state, page.last_try)
+    delivery, truth = world.deliveries[page.position], world.truths[page.position]
+    is_as_shown = (delivery.state, delivery.last_try) == (page.state, page.last_try)
     if not is_as_shown and Rule.CLICKS in rules:
         return
     budget = world.budget._replace(clicks=world.budget.clicks - 1)
     is_covered = Rule.COVERED in rules and ledger.is_covered(world, page.position)
     is_too_soon = Rule.EPOCH_GRACE in rules and world.era.in_grace
-    for button, line_after, truth_after in _buttons(rules, page, line, truth):
-        if line_after.state is State.WAITING and (is_covered or is_too_soon):
+    for button, delivery_after, truth_after in _buttons(rules, page, delivery, truth):
+        if delivery_after.state is State.WAITING and (is_covered or is_too_soon):
             continue
-        after = with_delivery(world, page.position, line_after, truth_after)
-        if line_after.state is State.WAITING:
-            after = _inform(after, line.recipient)
+        after = with_delivery(world, page.position, delivery_after, truth_after)
+        if delivery_after.state is State.WAITING:
+            after = _inform(after, delivery.recipient)
             try_no = ledger.next_try(rules, after, page.position)
             after = with_new_batch(after, page.position, page.position + 1, try_no)
         yield f"someone clicks {button} for {page.position}", after._replace(budget=budget)
@@ -97,21 +97,21 @@ def _inform(world: World, recipient: int) -> World:
 
 
 def _buttons(
-    rules: ledger.Rules, page: Page, line: Delivery, truth: Truth
+    rules: ledger.Rules, page: Page, delivery: Delivery, truth: Truth
 ) -> Iterator[tuple[str, Delivery, Truth]]:
-    again = line._replace(state=State.WAITING, in_grace=False)
+    again = delivery._replace(state=State.WAITING, in_grace=False)
     if page.state is State.FAILED:
-        if not line.in_grace or Rule.ORPHANS_NOT_SENT not in rules:
+        if not delivery.in_grace or Rule.ORPHANS_NOT_SENT not in rules:
             reset = truth._replace(ended=NONE, by_word=False)
             yield "requeue", again._replace(attempts=0), reset
         return
-    sent = line._replace(state=State.ACCEPTED, doubts=NONE, in_grace=False)
+    sent = delivery._replace(state=State.ACCEPTED, doubts=NONE, in_grace=False)
     yield "count as sent", sent, truth._replace(by_word=True)
     # Its bytes may still leave, so the grace stays: requeue asks for it.
-    failed = line._replace(state=State.FAILED, doubts=NONE)
-    disowned = truth.disowned | frozenset(range(1, line.last_try + 1))
+    failed = delivery._replace(state=State.FAILED, doubts=NONE)
+    disowned = truth.disowned | frozenset(range(1, delivery.last_try + 1))
     # The word is about the lost time too, and whatever an old process still sends.
     unsent = truth._replace(disowned=disowned, by_word=True, is_excused=True)
     yield "count as not sent", failed, unsent
-    if not line.in_grace or Rule.ORPHANS not in rules:
+    if not delivery.in_grace or Rule.ORPHANS not in rules:
         yield "send again", again, truth

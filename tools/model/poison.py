@@ -95,12 +95,12 @@ def _half(rules: ledger.Rules, batch: Batch) -> Batch:
 
 def _fail(rules: ledger.Rules, world: World, batch: Batch, deaths: int) -> World:
     for position in range(batch.lo, batch.hi):
-        line = world.deliveries[position]
-        if line.state is not State.WAITING:
+        delivery = world.deliveries[position]
+        if delivery.state is not State.WAITING:
             continue
         if world.truths[position].lone_deaths < deaths:
             world = world._replace(wrong="a mail failed as poison that had not killed often alone")
-        world = ledger.end(rules, world, position, line, State.FAILED)
+        world = ledger.end(rules, world, position, delivery, State.FAILED)
     return with_batch(world, batch, None)
 
 

@@ -38,7 +38,7 @@ def choose(rules: ledger.Rules, world: World, worker: Worker) -> Iterator[Step]:
         ]
         if any(part.lo < part.to for part in parts):
             reading = worker._replace(phase=Phase.READING, parts=tuple(parts))
-            what = "the version" if Rule.VERSION_FIRST in rules else "the lines"
+            what = "the version" if Rule.VERSION_FIRST in rules else "the deliveries"
             choices[reading] = f"worker of lease {worker.lease} reads {what} for {spans(reading)}"
     for reading, label in choices.items():
         yield label, with_worker(world, worker, reading)
@@ -139,7 +139,7 @@ def _arm_part(
     if world.is_held or world.is_cancelled:
         after = after._replace(wrong="a window was armed after a hold or a cancel")
     if any(world.deliveries[p].state is not State.WAITING for p in part.sends):
-        after = after._replace(wrong="a line that already has its result was armed")
+        after = after._replace(wrong="a delivery that already has its result was armed")
     return after, part._replace(in_time=True, barred=()), ""
 
 

@@ -13,7 +13,7 @@ class State(StrEnum):
     CANCELLED = "cancelled"
     SUPPRESSED = "suppressed"
     IN_DOUBT = "in_doubt"
-    ABSENT = "absent"  # no line has this position
+    ABSENT = "absent"  # no delivery has this position
 
 
 UNSENT = (State.FAILED, State.CANCELLED, State.SUPPRESSED)
@@ -56,12 +56,14 @@ class Due(StrEnum):
 class Fence(StrEnum):
     LIFTED = "lifted"
     UNSEEN = "unseen"  # the database has gone back in time and nobody has noticed
-    FALLEN = "fallen"  # a new epoch has begun, the lines of the lost time are as they were restored
+    FALLEN = (
+        "fallen"  # a new epoch has begun, the deliveries of the lost time are as they were restored
+    )
     JUDGED = "judged"  # whatever may have gone in the lost time is in doubt
 
 
 class Delivery(NamedTuple):
-    """One line of the books."""
+    """One delivery of the books."""
 
     state: State = State.WAITING
     last_try: int = 0
@@ -132,7 +134,7 @@ class Truth(NamedTuple):
     is_heard: bool = False  # an acceptance has reached the ledger
     by_word: bool = False  # the result is a person's word
     recipient: int = 0  # whom the first mail of this position went to, or is to go to
-    is_excused: bool = False  # it is past knowing whether a try of an earlier epoch went
+    is_excused: bool = False  # nobody can know whether a try of an earlier epoch was sent
     lone_deaths: int = 0  # processes that died while they composed this mail and nothing else
 
 
@@ -173,7 +175,7 @@ class Poison(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Who has no line yet, in a run or as requests that are still to come."""
+    """Who has no delivery yet, in a run or as requests that are still to come."""
 
     recipients: frozenset[int] = NONE
     next_position: int = 0

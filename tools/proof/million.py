@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("size", type=int, nargs="?", default=1_000_000)
     parser.add_argument("--planning-kills", type=int, default=20)
     parser.add_argument("--sending-kills", type=int, default=10)
-    parser.add_argument("--ledger", type=int, default=5_000_000, help="lines in the end")
+    parser.add_argument("--ledger", type=int, default=5_000_000, help="deliveries in the end")
     options = parser.parse_args()
     with cluster.running() as address, tempfile.TemporaryDirectory() as folder:
         os.environ["UNSUBSCRIBE_SECRET"] = SECRET
@@ -151,10 +151,10 @@ def _audience_is_exact(workspace_id: int, run_id: UUID, kills: int) -> int:
         cursor.execute(_MEANT, [workspace_id])
         [(meant,)] = cursor.fetchall()
         cursor.execute(_AUDIENCE, [run.stream_id])
-        [(lines, addresses, strangers)] = cursor.fetchall()
-    say(f"planned {lines:,} lines to {addresses:,} addresses; the audience has {meant:,}")
+        [(deliveries, addresses, strangers)] = cursor.fetchall()
+    say(f"planned {deliveries:,} deliveries to {addresses:,} addresses; the audience has {meant:,}")
     say(f"not planned: {run.excluded}")
-    assert (lines, addresses, strangers) == (meant, meant, 0), f"after {kills} kills"
+    assert (deliveries, addresses, strangers) == (meant, meant, 0), f"after {kills} kills"
     return run.stream_id
 
 
@@ -241,7 +241,7 @@ FROM generate_series(1, %s) AS n
 """
 
 
-def _progress_is_quick(workspace_id: int, run_id: UUID, lines: int) -> None:
+def _progress_is_quick(workspace_id: int, run_id: UUID, deliveries: int) -> None:
     from django.db import connection
 
     from postledger.accounts.models import Sender
@@ -251,15 +251,15 @@ def _progress_is_quick(workspace_id: int, run_id: UUID, lines: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM deliveries_delivery")
         [(existing,)] = cursor.fetchall()
-        cursor.execute(_OTHERS, [work.open_stream(sender_id), max(0, lines - existing)])
+        cursor.execute(_OTHERS, [work.open_stream(sender_id), max(0, deliveries - existing)])
         cursor.execute("VACUUM ANALYZE deliveries_delivery")
     took: Counter[int] = Counter()
     for _ in range(100):
         began = time.perf_counter()
         progress.find_progress(workspace_id, run_id, now=datetime.now(UTC))
         took[round((time.perf_counter() - began) * 1000)] += 1
-    many = max(lines, existing)
-    say(f"progress with {many:,} lines in the ledger, ms: {dict(sorted(took.items()))}")
+    many = max(deliveries, existing)
+    say(f"progress with {many:,} deliveries in the ledger, ms: {dict(sorted(took.items()))}")
 
 
 if __name__ == "__main__":

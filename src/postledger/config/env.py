@@ -47,7 +47,7 @@ class Env(BaseSettings):
     database_pool_size: int = Field(0, ge=0, le=200)
     """Connections that one process may keep open; 0 keeps one for each thread."""
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
-    """The Redis server that holds the rate counters."""
+    """The Redis server that holds the rate counters and the witness of the fence."""
     broker_url: SecretStr = SecretStr("amqp://guest:guest@127.0.0.1:5672//")
     """The broker that wakes workers: RabbitMQ, or Redis on a small installation."""
     api_rate: str = "100/second"
@@ -61,7 +61,7 @@ class Env(BaseSettings):
     lease_seconds: int = Field(120, ge=5, le=3600)
     """How long a lease lasts; slow providers get longer leases automatically."""
     batch_size: int = Field(50, ge=1, le=500)
-    """How many mails of one batch may be with a provider at a time."""
+    """The largest window: how many mails of one batch may be with a provider at a time."""
     stop_seconds: int = Field(45, ge=0, le=900)
     """How long a stopping worker waits for answers before it ends calls."""
     retry_transactional: str = retry.TRANSACTIONAL
@@ -85,7 +85,7 @@ class Env(BaseSettings):
     unsubscribe_secret_previous: SecretStr = SecretStr("")
     """The previous `UNSUBSCRIBE_SECRET`: links in mail sent earlier still work."""
     unsub_secret: SecretStr = SecretStr("")
-    """Another name of `UNSUBSCRIBE_SECRET`, which wins where both are set."""
+    """Another name of `UNSUBSCRIBE_SECRET`. If both are set, `UNSUBSCRIBE_SECRET` is used."""
     unsubscribe_get: Literal["page", "apply"] = "page"
     """What opening an unsubscribe link does: `page` asks first, `apply` unsubscribes at once."""
     test_emails: str = ""

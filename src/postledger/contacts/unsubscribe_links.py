@@ -10,13 +10,14 @@ import json
 from base64 import urlsafe_b64decode
 from binascii import b2a_base64
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from json.encoder import encode_basestring_ascii as _quoted
 
 from django.conf import settings
 
 from postledger.accounts import queries as accounts
 from postledger.accounts.models import Workspace
+from postledger.providers import addresses
 
 GENERAL = "general"
 
@@ -47,6 +48,33 @@ class UnsubscribeLinks:
     def url(self, email: str, *, list_key: str) -> str:
         request = UnsubscribeRequest(email, list_key, self.workspace_id)
         return f"{self.base_url}?token={sign_token(request, secret=self.secret)}"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOwner:
+    """The owner of an unsubscribe link; the address is canonical."""
+
+    workspace_id: int
+    request: UnsubscribeRequest
+    token: str
+
+    @property
+    def address(self) -> str:
+        return self.request.email
+
+
+def read_link(token: str) -> LinkOwner | None:
+    """None unless this installation signed the token, for a workspace that it has."""
+    secrets = (settings.UNSUBSCRIBE_SECRET, settings.UNSUBSCRIBE_SECRET_PREVIOUS)
+    request = read_token(token, secrets=[secret.encode() for secret in secrets])
+    workspace_id = None if request is None else find_workspace(request)
+    if request is None or workspace_id is None:
+        return None
+    try:
+        address = addresses.canonical(request.email)
+    except addresses.InvalidAddressError:
+        return None
+    return LinkOwner(workspace_id, replace(request, email=address), token)
 
 
 def workspace_links(workspace_id: int) -> UnsubscribeLinks:

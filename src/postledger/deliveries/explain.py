@@ -173,8 +173,8 @@ def _stops(facts: StreamFacts, now: datetime) -> Iterator[str]:
         return
     if facts.fenced_since:
         yield (
-            f"The fence has been down since {format_time(facts.fenced_since)}: this database was"
-            " restored, promoted or copied. A person lifts it (postledger fence)."
+            f"Sending has been blocked since {format_time(facts.fenced_since)}: this database was"
+            " restored, promoted or copied. A person lifts the fence (postledger fence)."
         )
     yield from _holds(facts, now)
 

@@ -261,7 +261,7 @@ class PersonalMail:
     list_key: str
 
 
-# As in forgetting, no index leads from a person to their mail. The body that many mails share is
+# As in erasing, no index leads from a person to their mail. The body that many mails share is
 # at `ledger.shared_position`.
 _TO_PERSON: LiteralString = """
 SELECT d.stream_id, d.position, d.address, s.title, d.state, d.planned_at, d.settled_at,

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """Where one line of the books stands."""
+    """The state of one delivery."""
 
     WAITING = "waiting"  # planned, no result yet; exactly one live batch covers it
     ACCEPTED = "accepted"  # the provider took it; nothing changes this any more
@@ -14,7 +14,7 @@ class State(StrEnum):
     SUPPRESSED = "suppressed"  # must not go: the address bounced, complained or unsubscribed
     EXPIRED = "expired"  # its time to live ended before it could go
     CANCELLED = "cancelled"  # a person cancelled the stream before it went
-    IN_DOUBT = "in_doubt"  # handed over, and nobody knows whether the provider took it
+    IN_DOUBT = "in_doubt"  # armed, and the result is unknown
 
 
 class Verb(StrEnum):
@@ -24,7 +24,7 @@ class Verb(StrEnum):
     SETTLE = "settle"  # the provider's answers, written by the holder of the lease
     SWEEP = "sweep"  # a lost lease: armed windows become doubt, poison fails
     DRAIN = "drain"  # the rest of a cancelled stream
-    FORGET = "forget"  # a person who is mailed no more: what waits for them ends
+    ERASE = "erase"  # a person asked for it: mail that waits for them ends
     RECORD = "record"  # evidence from outside the lease: events and late answers
     RESOLVE = "resolve"  # a person's word on a doubt
     REQUEUE = "requeue"  # a person's second chance for a failure
@@ -34,17 +34,17 @@ class Verb(StrEnum):
 _REFUSALS = frozenset({State.FAILED, State.SKIPPED, State.SUPPRESSED, State.EXPIRED})
 
 # A doubt is sticky: a verb that would close a delivery whose earlier try is unresolved puts it
-# back in doubt instead, which is why ARM, DRAIN and FORGET lead there too.
+# back in doubt instead, which is why ARM, DRAIN and ERASE lead there too.
 TRANSITIONS: Mapping[tuple[State, State], frozenset[Verb]] = {
     (State.WAITING, State.WAITING): frozenset({Verb.SETTLE}),
     (State.WAITING, State.ACCEPTED): frozenset({Verb.SETTLE, Verb.RECORD}),
     (State.WAITING, State.FAILED): frozenset({Verb.SETTLE, Verb.ARM, Verb.SWEEP}),
     (State.WAITING, State.SKIPPED): frozenset({Verb.ARM}),
-    (State.WAITING, State.SUPPRESSED): frozenset({Verb.ARM, Verb.FORGET}),
+    (State.WAITING, State.SUPPRESSED): frozenset({Verb.ARM, Verb.ERASE}),
     (State.WAITING, State.EXPIRED): frozenset({Verb.ARM}),
     (State.WAITING, State.CANCELLED): frozenset({Verb.DRAIN}),
     (State.WAITING, State.IN_DOUBT): frozenset(
-        {Verb.SETTLE, Verb.SWEEP, Verb.ARM, Verb.DRAIN, Verb.FORGET, Verb.FENCE}
+        {Verb.SETTLE, Verb.SWEEP, Verb.ARM, Verb.DRAIN, Verb.ERASE, Verb.FENCE}
     ),
     (State.IN_DOUBT, State.ACCEPTED): frozenset({Verb.RECORD, Verb.RESOLVE}),
     (State.IN_DOUBT, State.FAILED): frozenset({Verb.RECORD, Verb.RESOLVE}),

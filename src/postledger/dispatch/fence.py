@@ -34,7 +34,7 @@ class Fence:
         self._written = self._highest = 0
 
     def check(self, *, is_sign_of_life: bool = False) -> Epoch:
-        """Lets the fence fall if necessary, and returns the epoch that is current then."""
+        """Fences the database if necessary, and returns the epoch that is current then."""
         identity = ledger.identity()
         with self._lock:
             self._witness.name_database(identity, ledger.first_identity())
@@ -43,17 +43,17 @@ class Fence:
         epoch = ledger.check_epoch(witness, is_sign_of_life=is_sign_of_life)
         if epoch.is_fenced and epoch.number != self._fenced_epoch:
             self._fenced_epoch = epoch.number
-            self._note_fall(epoch)
+            self._note_epoch(epoch)
             if self._is_logging:
-                _log_fall(epoch)
+                _log_block(epoch)
         return epoch
 
-    def _note_fall(self, epoch: Epoch) -> None:
+    def _note_epoch(self, epoch: Epoch) -> None:
         """Writes the new epoch down, so that no other copy of this ledger begins it again.
 
         A promoted standby also stops the workers of the primary it replaces, which find themselves
         below its token. A database that is below the witness itself stays quiet: it and its
-        successor would let each other's fence fall for ever.
+        successor would fence each other for ever.
         """
         with self._lock:
             self._witness.raise_epoch(epoch.number)
@@ -110,10 +110,10 @@ class ConnectionCheck:
         self._checked.add(raw)
 
 
-def _log_fall(epoch: Epoch) -> None:
+def _log_block(epoch: Epoch) -> None:
     _log.critical(
-        "the fence is down: this database was restored, promoted or copied; postledger fence shows"
-        " the loss and lifts it",
+        "sending is blocked: this database was restored, promoted or copied; postledger fence"
+        " shows the loss and lifts the fence",
         epoch=epoch.number,
         cause=epoch.cause,
         gap_from=epoch.gap_from,

@@ -27,7 +27,7 @@ class Work(StrEnum):
     IMPORT = "import"  # of one file of contacts
     REPORTING = "reporting"  # reporting to Notion: two would exceed its rate limit
     SYNC = "sync"  # with Supabase: two would read the same pages
-    FORGETTING = "forgetting"  # erasing mail again, which reads all deliveries
+    ERASING = "erasing"  # erasing mail again, which reads all deliveries
 
 
 _TAKE: LiteralString = """

@@ -61,7 +61,7 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
         # The contact before its mail: afterwards none is planned for it.
         contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
         contact = erasing.erase(workspace_id, address=canonical, actor=actor, now=now)
-        removals.forget(contact_ids)
+        removals.erase_origins(contact_ids)
         params = {
             "workspace": workspace_id,
             "address": canonical,
@@ -69,7 +69,7 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
             "retry_after": RETRY_AFTER,
         }
         sql.execute(_STORE_PENDING, params)
-    mails = ledger.forget(workspace_id, address=canonical, contact_ids=contact_ids)
+    mails = ledger.erase(workspace_id, address=canonical, contact_ids=contact_ids)
     return Erasure(contact.contacts, contact.consents, mails.emptied, mails.waiting)
 
 
@@ -94,7 +94,7 @@ def retry_pending(now: datetime) -> int:
     """
     completed = 0
     end = time.monotonic() + _MAX_SECONDS
-    with work_leases.alone(Work.FORGETTING) as is_ours:
+    with work_leases.alone(Work.ERASING) as is_ours:
         due = Pending.objects.filter(look_at__lte=now).order_by("look_at") if is_ours else ()
         for pending in due:
             if time.monotonic() >= end:
@@ -107,7 +107,7 @@ def _retry(pending: Pending, now: datetime) -> bool:
     """Whether the erasure is complete; the interval between two retries doubles."""
     pending.look_at = max(now + RETRY_AFTER, now + (now - pending.erased_at))
     pending.save(update_fields=["look_at"])
-    mails = ledger.forget_again(
+    mails = ledger.erase_again(
         pending.workspace_id,
         fingerprint=bytes(pending.address_hash),
         contact_ids=pending.contact_ids,

@@ -13,7 +13,7 @@ class DueMonth:
     """A month to drop, with the number of its mails; `obstacle` says why it must stay."""
 
     month: int
-    lines: int
+    mail_count: int
     obstacle: str = ""
 
     @property

@@ -37,6 +37,14 @@ def canonical(address: str) -> str:
     return f"{local}@{ascii_domain(domain)}"
 
 
+def is_valid(address: str) -> bool:
+    try:
+        canonical(address)
+    except InvalidAddressError:
+        return False
+    return True
+
+
 def domain_of(address: str) -> str:
     return canonical(address).rpartition("@")[2]
 

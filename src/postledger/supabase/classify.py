@@ -13,7 +13,7 @@ from postledger.supabase.models import RowFailure
 from postledger.supabase.page import ClassifiedPage, RowIssue
 from postledger.supabase.rows import InvalidRow, Record, SubscriberRow, SyncDecision
 
-_FORGOTTEN = "Its owner asked to be forgotten here. Delete the row in Supabase as well."
+_ERASED = "Its owner asked to be erased here. Delete the row in Supabase as well."
 _DELETED = "The contact was deleted here. Delete the row in Supabase, or create the contact anew."
 _MOVED = "The row changed in Supabase meanwhile. The next pass reads it again."
 
@@ -36,7 +36,7 @@ class LocalContact:
 class NoContact:
     is_deleted: bool
     gone_id: int | None  # the contact that a pass deleted because the row was missing
-    is_forgotten: bool
+    is_erased: bool
 
 
 # LIMIT says what the planner does not know of partial indexes. Served by contacts_contact_once,
@@ -103,10 +103,10 @@ def find_contacts(
         "states": [row.state.value for row in subscribers],
     }
     return [
-        NoContact(is_deleted, gone_id, is_forgotten)
+        NoContact(is_deleted, gone_id, is_erased)
         if state is None
         else LocalContact(ContactState(state), *columns)
-        for state, *columns, is_deleted, gone_id, is_forgotten in sql.rows(_CONTACTS, params)
+        for state, *columns, is_deleted, gone_id, is_erased in sql.rows(_CONTACTS, params)
     ]
 
 
@@ -142,8 +142,8 @@ def _not_applied(email: str, problem: str) -> RowIssue:
 
 
 def _classify_new(page: ClassifiedPage, row: SubscriberRow, absent: NoContact) -> None:
-    if absent.is_forgotten:
-        page.issues.append(_not_applied(row.email, _FORGOTTEN))
+    if absent.is_erased:
+        page.issues.append(_not_applied(row.email, _ERASED))
     elif absent.gone_id is not None:
         page.to_restore.append((absent.gone_id, row))
     elif absent.is_deleted:

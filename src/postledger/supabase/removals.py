@@ -32,8 +32,8 @@ def mark_seen(workspace_id: int, addresses: Sequence[str]) -> None:
     sql.execute(_MARK_SEEN, {"workspace": workspace_id, "addresses": list(addresses)})
 
 
-def forget(contact_ids: Sequence[int]) -> None:
-    """Forgets which rows these contacts came from, because their person is erased."""
+def erase_origins(contact_ids: Sequence[int]) -> None:
+    """Erases which rows these contacts came from, because their person is erased."""
     Subscriber.objects.filter(contact_id__in=contact_ids).delete()
 
 

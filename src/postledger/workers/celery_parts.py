@@ -46,7 +46,7 @@ class BeatStep(WorkerStep):
 class Consumer(CeleryConsumer):
     """Declares our two queues, without Celery's twenty-eight for delayed messages.
 
-    Time lives in the ledger.
+    Due times are stored in the ledger, so Celery needs no delayed messages.
     """
 
     class Blueprint(CeleryConsumer.Blueprint):  # type: ignore[misc, valid-type]  # a class indeed

@@ -9,7 +9,10 @@ WAKE_UP_LIFE = timedelta(seconds=60)
 
 
 def settings(broker_url: str, prefix: str) -> dict[str, object]:
-    """Celery's configuration; no result backend, no ETA, no retry: time lives in the ledger."""
+    """Celery's configuration, without result backend, ETA and retry.
+
+    Due times are stored in the ledger, so Celery needs no delayed messages.
+    """
     is_redis = broker_url.startswith("redis")
     exchange = queues.exchange(prefix)
     wake_ups, upkeep = queues.wake_ups(prefix), queues.upkeep(prefix)

@@ -7,21 +7,19 @@ import threading
 from typing import Any, override
 
 import structlog
-from celery.bootsteps import StartStopStep
 from celery.worker import WorkController
 
 from postledger.dispatch.db_threads import call_on_thread
 from postledger.imports import worker_jobs
+from postledger.workers.celery_parts import WorkerStep
 
 _log = structlog.get_logger(__name__)
 
 POLL_INTERVAL = 2.0  # seconds
 
 
-class ImportStep(StartStopStep):
+class ImportStep(WorkerStep):
     """Starts the importer with the worker; stops it between two chunks when the worker ends."""
-
-    requires = ("celery.worker.components:Pool",)
 
     def __init__(self, parent: WorkController, **kwargs: Any) -> None:
         super().__init__(parent, **kwargs)
@@ -37,10 +35,6 @@ class ImportStep(StartStopStep):
     def stop(self, parent: WorkController) -> None:
         self._stopping.set()
         self._thread.join(timeout=10)
-
-    @override
-    def terminate(self, parent: WorkController) -> None:
-        self.stop(parent)
 
     def _poll(self) -> None:
         while not self._stopping.wait(POLL_INTERVAL):

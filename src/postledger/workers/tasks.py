@@ -114,7 +114,7 @@ def supabase() -> None:
 
 @shared_task(name="postledger.tidy")
 def tidy() -> None:
-    """Creates partitions, retires idle streams, and deletes what is to be forgotten."""
+    """Creates partitions, retires idle streams, ends old uploads, and repeats erasures."""
     call_on_thread(partitions.create_missing)
     call_on_thread(ledger.retire_idle_streams, idle=_IDLE_AFTER)
     call_on_thread(ledger.retire_marks)

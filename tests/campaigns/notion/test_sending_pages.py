@@ -292,9 +292,9 @@ def test_the_rest_of_a_page_that_says_it_is_a_test_goes_to_nobody(
         pass
     fake.pages[page_id]["properties"] = mailouts.row(is_test=True)
 
-    refused = alice.post(f"/v1/runs/{run.pk}/rest", None)
+    refused = alice.post(f"/v1/runs/{run.pk}/remaining", None)
     fake.pages[page_id]["properties"] = mailouts.row()
-    taken = alice.post(f"/v1/runs/{run.pk}/rest", None)
+    taken = alice.post(f"/v1/runs/{run.pk}/remaining", None)
 
     assert (refused.status, refused.body["code"]) == (422, "page_is_test")
     assert len(press.addresses(press.planned(UUID(taken.body["run_id"])))) == 3

@@ -62,6 +62,7 @@ def test_two_reads_give_the_same_bytes_though_the_addresses_of_files_differ(
     assert first == second
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_bytes() -> None:
     made = [
         subprocess.run(

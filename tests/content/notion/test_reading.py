@@ -110,6 +110,7 @@ def test_a_synced_block_that_holds_itself_ends_in_a_refusal(fake: FakeNotion) ->
     assert "contain themselves" in str(error)
 
 
+@pytest.mark.slow
 def test_ten_thousand_blocks_are_read_and_no_more(fake: FakeNotion) -> None:
     page_id = fake.add_page(*[bare("divider")] * 10_000)
     larger = fake.add_page(*[bare("divider")] * 9_999, bullet("x", inside=[paragraph("y")]))

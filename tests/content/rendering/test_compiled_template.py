@@ -60,6 +60,7 @@ SOURCES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_html", [True, False])
 @pytest.mark.parametrize("source", SOURCES)
 @given(

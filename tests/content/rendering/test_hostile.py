@@ -35,6 +35,7 @@ def test_there_are_at_least_200_of_them() -> None:
     assert len(set(hostile.TEMPLATES)) >= 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_html", [True, False], ids=["html", "text"])
 @pytest.mark.parametrize("number", range(len(hostile.TEMPLATES)))
 def test_a_hostile_template_is_refused_or_stays_text(number: int, is_html: bool) -> None:  # noqa: FBT001

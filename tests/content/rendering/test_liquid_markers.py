@@ -51,6 +51,7 @@ def test_a_piece_is_one_mark_of_letters_and_digits(piece: str) -> None:
     assert marked.put_back(marked.text) == f"a {piece} b"
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.sampled_from(PIECES), st.text("ab<>\"'}% \n\r&é", max_size=9))))
 def test_what_was_put_aside_comes_back_byte_for_byte(parts: list[str]) -> None:
     text = "".join(parts)

@@ -303,6 +303,7 @@ def plain(text: str) -> str:
     return re.sub("</ul><ul>", "", re.sub("<tbody></tbody>|<ul></ul>", "", text))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_filling_liquid_before_or_after_gives_the_same(random: Random) -> None:

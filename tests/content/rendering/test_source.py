@@ -114,6 +114,7 @@ def test_a_sample_is_one_document_in_its_language(name: str) -> None:
     assert "onclick" not in html
 
 
+@pytest.mark.slow
 def test_the_same_source_gives_the_same_bytes_in_any_process() -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); import json, test_source as t;"
@@ -306,6 +307,7 @@ HOSTILE = [
 # fmt: on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("written_as", "frame", "unit"), HOSTILE)
 def test_hostile_input_ends_soon(written_as: Format, frame: str, unit: str) -> None:
     body = frame.replace("{}", unit * ((524_288 - len(frame)) // len(unit)))

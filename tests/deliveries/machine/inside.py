@@ -13,7 +13,7 @@ class Inside:
     facts: dict[Place, Fact] = field(default_factory=dict)
     counted: set[Attempt] = field(default_factory=set)
     by_word: set[Place] = field(default_factory=set)  # closed by a person, who may be wrong
-    erased: set[Place] = field(default_factory=set)  # whose address is forgotten
+    erased: set[Place] = field(default_factory=set)  # whose address is erased
     held: set[int] = field(default_factory=set)
     cancelled: set[int] = field(default_factory=set)
     is_sender_held: bool = False

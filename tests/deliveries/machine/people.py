@@ -1,4 +1,4 @@
-"""What people do: ask for mail, hold, cancel, forget somebody, decide about doubts and failures."""
+"""What people do: ask for mail, hold, cancel, erase somebody, decide about doubts and failures."""
 
 from collections.abc import Sequence
 
@@ -64,11 +64,11 @@ def cancel(world: World) -> None:
     world.inside.cancelled.add(stream_id)
 
 
-def forget_somebody(world: World) -> None:
+def erase_somebody(world: World) -> None:
     address = f"r{world.random.randint(0, world.outside.keys)}@example.com"
-    with world.step(Verb.FORGET):
-        forgotten = ledger.forget(cast.sender().workspace_id, address=address)
-    if forgotten.emptied:
+    with world.step(Verb.ERASE):
+        erased = ledger.erase(cast.sender().workspace_id, address=address)
+    if erased.emptied:
         # Nobody knows any more that they had mail of this run: it may be planned once more.
         world.outside.mails_asked_again[world.campaign, address] += 1
 

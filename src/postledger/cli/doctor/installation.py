@@ -85,7 +85,7 @@ def judge_fence(epoch: Epoch, *, is_sending: bool) -> CheckResult:
         message = "This database was restored, promoted or copied: no mail is sent from it."
         return problem("fence", message, "Start a worker, then run postledger fence show.")
     if epoch.is_fenced:
-        message = "The fence is down: mail waits until a person lifts it."
+        message = "This database is fenced: mail waits until a person lifts the fence."
         return problem("fence", message, "Run postledger fence show: it says what to do.")
     if not is_sending:
         message = "SENDING is off: workers send nothing."

@@ -35,7 +35,7 @@ _REFUSALS = (
 
 _SETTINGS = """
 SELECT name, setting FROM pg_settings
-WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'default_transaction_isolation')
+WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit')
 """
 
 # Physical standbys only: a logical subscriber cannot take over, and a base backup ends. A state is
@@ -94,6 +94,7 @@ def check_server() -> Iterator[CheckResult]:
         cursor.execute("SHOW synchronous_standby_names")
         (names,) = cursor.fetchone()
         findings += judge_standbys(states, names=names)
+    # In a transaction as the ledger opens them: defaults of server, database, role and URL count.
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SHOW transaction_isolation")
         findings += _judge_isolation(cursor.fetchone()[0])
@@ -120,7 +121,6 @@ def judge_durability(settings: Mapping[str, str]) -> Iterator[CheckResult]:
             "Run ALTER ROLE … SET synchronous_commit = on, the same for the database, or give"
             " PostgreSQL's own port in DATABASE_URL.",
         )
-    yield from _judge_isolation(settings["default_transaction_isolation"])
 
 
 def judge_standbys(states: Sequence[str | None], *, names: str) -> Iterator[CheckResult]:

@@ -117,8 +117,8 @@ async def _check(accounts: Sequence[tuple[Account, Mapping[str, object]]]) -> li
 def _refused(account: Account, failed: FailedCheck) -> CheckResult:
     changes = [f"--set {name}={name.upper()}" for name in failed.settings]
     changes += [f"--secret {name}=-" for name in failed.secrets]
-    remedy = f"Run {account.update} {' '.join(changes)}, or repair the server."
-    return problem("senders", f"{account.title} cannot log in: {failed.detail}.", remedy)
+    remedy = f"Run {account.update} {' '.join(changes)}, or remove the cause at the provider."
+    return problem("senders", f"{account.title} cannot be used: {failed.detail}.", remedy)
 
 
 def _command(*words: str) -> str:

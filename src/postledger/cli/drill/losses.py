@@ -8,17 +8,17 @@ from postledger.cli.drill.records import Exchange, Fault
 
 CAMPAIGN, TRANSACTIONAL = "campaign", "transactional"
 
-# The promises of docs/architecture.md for one process: stream workers of one stream, and how many
-# mails each arms at once. Repeated here, so that code which arms more is noticed.
-_MOST_WORKERS = 12  # of one process and one kind
-_BULK_WORKERS, _BATCHES_OF_A_CLAIM = 2, 4
-_SINGLE_WORKERS = 6
+# What one process promises: the stream workers of a kind and of one stream, and how many mails each
+# arms at once. The limits of the dispatcher are repeated here, so that code which arms more is
+# noticed.
+_BULK_WORKERS, _BULK_WORKERS_OF_A_STREAM, _BATCHES_OF_A_CLAIM = 12, 2, 4
+_SINGLE_WORKERS, _SINGLE_WORKERS_OF_A_STREAM = 10, 6
 
 
 def most_armed(*, connections: int, campaigns: int = 1, singles: int = 1) -> dict[str, int]:
     """By kind, how many mails one process may arm at once in this many streams."""
-    bulk = min(_MOST_WORKERS, _BULK_WORKERS * campaigns)
-    single = min(_MOST_WORKERS, _SINGLE_WORKERS * singles)
+    bulk = min(_BULK_WORKERS, _BULK_WORKERS_OF_A_STREAM * campaigns)
+    single = min(_SINGLE_WORKERS, _SINGLE_WORKERS_OF_A_STREAM * singles)
     return {
         CAMPAIGN: bulk * _BATCHES_OF_A_CLAIM * connections,
         TRANSACTIONAL: single * connections,

@@ -11,12 +11,10 @@ from enum import StrEnum
 from postledger.cli.drill import doubts
 from postledger.cli.drill.doubts import DOUBTFUL, Cause
 from postledger.cli.drill.records import Booked, Note, Records, Taken
+from postledger.deliveries.states import State
 
-ACCEPTED, FAILED, IN_DOUBT, WAITING = "accepted", "failed", "in_doubt", "waiting"
-
-
-# Verdicts of the gates before hand-over; each leads to the state of its name.
-_VERDICTS = frozenset({"suppressed", "skipped", "expired"})
+# Verdicts of the gates before hand-over; the outcome has the name of the state.
+_VERDICTS = frozenset({State.SUPPRESSED, State.SKIPPED, State.EXPIRED})
 _COUNTED = DOUBTFUL | {"try_later", "refused"}
 
 
@@ -25,13 +23,13 @@ class Rule(StrEnum):
     ONCE = "a provider takes a mail at most once"
     NO_PHANTOM = "what is booked as accepted was taken: that try, for that address"
     NO_DENIAL = "what was taken is booked as accepted or in doubt"
-    OWN = "a mail's bytes belong to its recipient"
-    CAUSED = "what ended without being sent has a cause"
-    KEPT = "what was promised is in the books"
+    RIGHT_RECIPIENT = "a mail's bytes belong to its recipient"
+    END_HAS_CAUSE = "what ended without being sent has a cause"
+    PROMISE_KEPT = "what was promised is in the books"
     FEW_DOUBTS = "no more is in doubt than was with the provider at a fault"
-    HEARD = "an answer that was heard is booked"
+    ANSWER_BOOKED = "an answer that was heard is booked"
     EXPLAINED = "every doubt has its reason and its time"
-    OVER = "nothing waits once the faults are over"
+    NOTHING_WAITS = "nothing waits once the faults are over"
     MASKED = "no log has a secret or a full address"
 
 
@@ -74,7 +72,7 @@ def violations(records: Records) -> list[Violation]:
 
 
 # A mail is lost when it was neither taken nor refused, and nothing will move it.
-_LOSSES = {Rule.NO_PHANTOM, Rule.KEPT, Rule.OVER}
+_LOSSES = {Rule.NO_PHANTOM, Rule.PROMISE_KEPT, Rule.NOTHING_WAITS}
 
 
 def figures(records: Records) -> Figures:
@@ -91,13 +89,13 @@ def figures(records: Records) -> Figures:
         taken=len(records.journal),
         lost=len(set().union(*(mails[rule] for rule in _LOSSES))),
         duplicates=twice - resent,
-        in_doubt=states[IN_DOUBT],
-        without_cause=len(mails[Rule.CAUSED]),
-        swapped=len(mails[Rule.OWN]),
+        in_doubt=states[State.IN_DOUBT],
+        without_cause=len(mails[Rule.END_HAS_CAUSE]),
+        swapped=len(mails[Rule.RIGHT_RECIPIENT]),
         resent=resent,
         lost_in_gap=len(set(records.in_gap) & set(records.promised) - set(records.ledger)),
         explained=explained.most_explained,
-        by_state=dict(states),
+        by_state={state.value: count for state, count in states.items()},
         by_cause=dict(Counter(cause.value for cause in explained.causes.values())),
     )
 
@@ -131,7 +129,7 @@ def _taken_twice(records: Records) -> Iterator[Violation]:
 def _phantoms(records: Records) -> Iterator[Violation]:
     taken_tries = {(taken.mail, taken.try_number, taken.address) for taken in records.journal}
     for mail, booked in records.ledger.items():
-        if booked.state == ACCEPTED and not _has_note(booked, "count_as_sent"):
+        if booked.state is State.ACCEPTED and not _has_note(booked, "count_as_sent"):
             tries = _accepted_tries(booked)
             if not any((mail, number, booked.address) in taken_tries for number in tries):
                 names = " or ".join(str(number) for number in sorted(tries))
@@ -147,7 +145,7 @@ def _denials(records: Records) -> Iterator[Violation]:
             if not gap & {mail, address}:
                 sentence = f"{mail} was taken, and the ledger has no such mail"
                 yield Violation(Rule.NO_DENIAL, sentence)
-        elif booked.state not in {ACCEPTED, IN_DOUBT} and not _has_note(
+        elif booked.state not in {State.ACCEPTED, State.IN_DOUBT} and not _has_note(
             booked, "count_as_not_sent"
         ):
             yield Violation(Rule.NO_DENIAL, f"{mail} was taken, and is {booked.state}", mail)
@@ -159,7 +157,7 @@ def _swapped(records: Records) -> Iterator[Violation]:
         meant = {*taken.inside, *([booked.address] if booked else [])} - {taken.address}
         if meant:
             sentence = f"{taken.address} got the mail of {', '.join(sorted(meant))}"
-            yield Violation(Rule.OWN, f"{sentence} ({taken.mail})", taken.mail)
+            yield Violation(Rule.RIGHT_RECIPIENT, f"{sentence} ({taken.mail})", taken.mail)
 
 
 def _without_cause(records: Records) -> Iterator[Violation]:
@@ -167,20 +165,22 @@ def _without_cause(records: Records) -> Iterator[Violation]:
         if not _has_cause(booked, records):
             last = booked.notes[-1].name if booked.notes else "nothing"
             sentence = f"{mail} is {booked.state}, and the last that happened to it is {last}"
-            yield Violation(Rule.CAUSED, sentence, mail)
+            yield Violation(Rule.END_HAS_CAUSE, sentence, mail)
 
 
 def _broken_promises(records: Records) -> Iterator[Violation]:
     """Mails of the lost time are counted separately."""
     for mail in set(records.promised).difference(records.ledger, records.in_gap):
-        yield Violation(Rule.KEPT, f"{mail} was promised, and the ledger has no such mail", mail)
+        yield Violation(
+            Rule.PROMISE_KEPT, f"{mail} was promised, and the ledger has no such mail", mail
+        )
 
 
 def _doubts(records: Records) -> Iterator[Violation]:
     explained = doubts.explain(records)
     for doubt in explained.with_cause(Cause.NONE):
         sentence = f"try {doubt.try_number} of {doubt.mail} is in doubt, and no fault explains it"
-        yield Violation(Rule.HEARD, sentence, doubt.mail)
+        yield Violation(Rule.ANSWER_BOOKED, sentence, doubt.mail)
     armed = explained.with_cause(Cause.ARMED)
     if len(armed) > explained.most_armed:
         yield Violation(
@@ -190,7 +190,7 @@ def _doubts(records: Records) -> Iterator[Violation]:
             armed[0].mail,
         )
     for mail, booked in records.ledger.items():
-        if booked.state == IN_DOUBT and (
+        if booked.state is State.IN_DOUBT and (
             booked.settled_at is None or not doubts.find_doubts(mail, booked)
         ):
             yield Violation(Rule.EXPLAINED, f"{mail} is in doubt without a reason or a time", mail)
@@ -198,18 +198,18 @@ def _doubts(records: Records) -> Iterator[Violation]:
 
 def _waiting(ledger: Mapping[str, Booked]) -> Iterator[Violation]:
     for mail, booked in ledger.items():
-        if booked.state == WAITING:
-            yield Violation(Rule.OVER, f"{mail} still waits", mail)
+        if booked.state is State.WAITING:
+            yield Violation(Rule.NOTHING_WAITS, f"{mail} still waits", mail)
 
 
 def _has_cause(booked: Booked, records: Records) -> bool:
     """Whether the history of a mail that ended unsent justifies its state."""
-    if booked.state == "cancelled":
+    if booked.state is State.CANCELLED:
         return booked.is_cancelled
     last = booked.notes[-1] if booked.notes else None
     if booked.state in _VERDICTS:
         return last is not None and last.name == booked.state
-    if booked.state != "failed":
+    if booked.state is not State.FAILED:
         return True
     return last is not None and _may_fail(last, booked, records)
 

@@ -4,6 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from postledger.deliveries.states import State
+
 
 @dataclass(frozen=True, slots=True)
 class Taken:
@@ -47,7 +49,7 @@ class Booked:
     """One delivery of the ledger."""
 
     address: str
-    state: str
+    state: State
     settled_at: datetime | None = None
     last_try: int = 1
     kind: str = "campaign"

@@ -17,7 +17,7 @@ from psycopg import sql as pg
 
 from postledger.accounts import provider_accounts, senders, workspaces
 from postledger.accounts import queries as accounts_queries
-from postledger.cli.drill import evidence, losses, oracle, smtp_server
+from postledger.cli.drill import losses, oracle, reading, smtp_server
 from postledger.cli.drill.losses import RequestedMails
 from postledger.cli.drill.records import Records, Wire
 from postledger.cli.drill.workers import LEASE, Workers, run_workers
@@ -77,11 +77,11 @@ def run(mails: int, kills: int, folder: Path) -> Verdict:
         asked.add(losses.TRANSACTIONAL, len(promised), at=0.0)
         _wait_until_idle(workspace_id)
     lines = journal.read_text().splitlines(keepends=True)
-    exchanges = evidence.exchanges(lines)
+    exchanges = reading.exchanges(lines)
     options: Options = settings.DISPATCH_OPTIONS
     records = Records(
-        journal=evidence.journal(lines),
-        ledger=evidence.ledger(workspace_id),
+        journal=reading.journal(lines),
+        ledger=reading.ledger(workspace_id),
         promised=promised,
         wire=Wire(
             exchanges,
@@ -92,10 +92,10 @@ def run(mails: int, kills: int, folder: Path) -> Verdict:
                 limits=losses.most_armed(connections=CONNECTIONS),
             ),
         ),
-        refused=evidence.refused(exchanges),
+        refused=reading.refused(exchanges),
         attempts={kind.value: policy.attempts for kind, policy in options.policies.items()},
-        findings=evidence.findings(workspace_id),
-        leaks=evidence.leaks([folder / "workers.log"], secrets=[], domain=DOMAIN),
+        findings=reading.findings(workspace_id),
+        leaks=reading.leaks([folder / "workers.log"], secrets=[], domain=DOMAIN),
     )
     return Verdict(records, len(workers.losses), time.monotonic() - started)
 
@@ -104,7 +104,7 @@ def describe(verdict: Verdict) -> Iterator[str]:
     """Every violation with its story, then the figures."""
     now, broken = datetime.now(UTC), oracle.violations(verdict.records)
     for violation in broken:
-        yield from evidence.describe(violation, verdict.records.journal, now=now)
+        yield from reading.describe(violation, verdict.records.journal, now=now)
     figures = oracle.figures(verdict.records)
     yield (
         f"{figures.mails} mails, {len(verdict.records.promised)} of them requested singly,"
@@ -187,7 +187,7 @@ def _kill_workers(
 ) -> list[str]:
     """Kills a worker about every second, while there is work."""
     at_once = requests.count // (kills + 1) + 1
-    while len(workers.losses) < kills and evidence.waiting(workspace_id):
+    while len(workers.losses) < kills and reading.waiting(workspace_id):
         requests.make(at_once)
         time.sleep(random.uniform(0.2, 1.0))  # noqa: S311  no secret
         workers.kill_one()
@@ -197,9 +197,9 @@ def _kill_workers(
 
 def _wait_until_idle(workspace_id: int) -> None:
     """Waits until no mail waits, or no mail has moved for long."""
-    waiting, end = evidence.waiting(workspace_id), time.monotonic() + OVER_WITHIN.total_seconds()
+    waiting, end = reading.waiting(workspace_id), time.monotonic() + OVER_WITHIN.total_seconds()
     while waiting and time.monotonic() < end:
         time.sleep(0.2)
-        before, waiting = waiting, evidence.waiting(workspace_id)
+        before, waiting = waiting, reading.waiting(workspace_id)
         if waiting < before:
             end = time.monotonic() + OVER_WITHIN.total_seconds()

@@ -33,7 +33,7 @@ UPDATE contacts_suppression SET address = NULL
 WHERE workspace_id = %(workspace)s
   AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
 """
-_FORGET_FORMER = """
+_ERASE_FORMER = """
 UPDATE contacts_contact
 SET former_addresses = nullif(array_remove(former_addresses, lower(%(address)s)), '{}')
 WHERE workspace_id = %(workspace)s AND former_addresses @> ARRAY[lower(%(address)s)]
@@ -75,7 +75,7 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
         [(without_contact,)] = sql.rows(_DELETE_CONSENTS_OF_ADDRESS, params)
         consents += without_contact
         sql.execute(_BLANK_SUPPRESSED_ADDRESS, params)
-        sql.execute(_FORGET_FORMER, params)
+        sql.execute(_ERASE_FORMER, params)
         trail.note(
             workspace_id,
             actor=actor,

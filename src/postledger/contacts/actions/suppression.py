@@ -84,7 +84,7 @@ def suppress(
                 workspace_id,
                 actor=actor,
                 action="address.suppressed",
-                # Masked: an entry is never changed, and a person may ask to be forgotten.
+                # Masked: an entry is never changed, and a person may ask to be erased.
                 subject=masking.mask_text(canonical),
                 data={"reason": reason.value} | ({"list": list_key} if list_key else {}),
             )
@@ -112,7 +112,7 @@ WITH given AS MATERIALIZED (
       AND array_position(%(order)s::text[], %(after)s)
           > array_position(%(order)s::text[], old.before)
     RETURNING old.before
-), forgotten AS MATERIALIZED (
+), erased AS MATERIALIZED (
     SELECT FROM given JOIN contacts_suppression AS s ON s.address_hash = given.hash
     WHERE s.workspace_id = %(workspace)s AND s.address IS NULL
       AND NOT EXISTS (SELECT FROM contact)
@@ -120,7 +120,7 @@ WITH given AS MATERIALIZED (
     INSERT INTO contacts_suppression AS s (
         workspace_id, address, address_hash, list_id, reason, has_left
     )
-    SELECT %(workspace)s, CASE WHEN NOT EXISTS (SELECT FROM forgotten) THEN %(address)s END,
+    SELECT %(workspace)s, CASE WHEN NOT EXISTS (SELECT FROM erased) THEN %(address)s END,
            given.hash, %(list)s, %(reason)s, %(reason)s = 'unsubscribed'
     FROM given
     {keep_strongest}

@@ -1,5 +1,5 @@
 -- Salts the hashes by which addresses are known. It lies in the database so that it is kept, copied
--- and restored together with the hashes: under another one, nobody who was forgotten would still
+-- and restored together with the hashes: under another one, nobody who was erased would still
 -- be suppressed. Django does not know the table, so nothing that empties Django's tables takes it.
 CREATE TABLE contacts_salt (
     is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
@@ -40,14 +40,14 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'rows of % are only added', TG_TABLE_NAME
         USING ERRCODE = 'restrict_violation',
-              HINT = 'To forget a person, use contacts_erase_consent(workspace, contact)'
+              HINT = 'To erase a person, use contacts_erase_consent(workspace, contact)'
                      ' and contacts_erase_address(workspace, address).';
 END $$;
 
 CREATE TRIGGER contacts_consent_kept BEFORE UPDATE OR DELETE ON contacts_consentevent
     FOR EACH ROW EXECUTE FUNCTION contacts_consent_is_kept();
 
--- Forgets one contact's history; returns how many rows that was.
+-- Erases one contact's history; returns how many rows that was.
 CREATE FUNCTION contacts_erase_consent(workspace bigint, contact bigint) RETURNS bigint
     LANGUAGE plpgsql AS $$
 DECLARE
@@ -61,7 +61,7 @@ BEGIN
     RETURN erased;
 END $$;
 
--- Forgets the history of an address that has no contact; returns how many rows that was.
+-- Erases the history of an address that has no contact; returns how many rows that was.
 CREATE FUNCTION contacts_erase_address(workspace bigint, address text) RETURNS bigint
     LANGUAGE plpgsql AS $$
 DECLARE

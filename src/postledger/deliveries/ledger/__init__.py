@@ -13,6 +13,7 @@ from postledger.deliveries.ledger.claiming import (
 )
 from postledger.deliveries.ledger.decisions import requeue, resolve
 from postledger.deliveries.ledger.enqueueing import enqueue
+from postledger.deliveries.ledger.erasing import ERASED, ErasedMail, erase, erase_again
 from postledger.deliveries.ledger.evidence import record, record_log
 from postledger.deliveries.ledger.fence import (
     Epoch,
@@ -27,10 +28,10 @@ from postledger.deliveries.ledger.fence import (
     lift_all,
     lift_stream,
     note_consent_restored,
+    put_all_in_doubt,
     put_in_doubt,
     retire_marks,
 )
-from postledger.deliveries.ledger.forgetting import ERASED, Forgotten, forget, forget_again
 from postledger.deliveries.ledger.holds import (
     cancel,
     forget_broken_provider,

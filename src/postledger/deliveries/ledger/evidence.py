@@ -7,7 +7,7 @@ from django.db import transaction
 
 from postledger.deliveries.entries import Evidence
 from postledger.deliveries.ledger import books, fence, rotation, sql
-from postledger.deliveries.ledger.forgetting import ERASED
+from postledger.deliveries.ledger.erasing import ERASED
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 
@@ -23,8 +23,8 @@ def record(stream_id: int, evidence: Sequence[Evidence]) -> int:
 
     Evidence of an earlier epoch may be about a time that this database has lost, in which numbers
     were given out that it never gave. Only an acceptance counts, and only for a delivery that was
-    planned before the fence fell, to the same address. Everything else is kept as unmatched: what
-    an earlier epoch denies, the lost time may have tried again.
+    planned before the database was fenced, to the same address. Everything else is kept as
+    unmatched: what an earlier epoch denies, the lost time may have tried again.
     """
     number = fence.current_epoch().number
     earlier = [item for item in evidence if item.epoch is not None and item.epoch < number]

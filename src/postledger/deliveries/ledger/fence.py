@@ -253,6 +253,7 @@ def put_in_doubt(stream_id: int) -> int:
 
 
 def put_all_in_doubt(stream_id: int) -> None:
+    """As `put_in_doubt`, until all is done."""
     while put_in_doubt(stream_id):
         pass
 

@@ -11,9 +11,9 @@ CREATE SEQUENCE deliveries_lease_token;
 CREATE SEQUENCE deliveries_single_position MAXVALUE 1125899906842623;
 
 -- An epoch is one uninterrupted life of this ledger in one place. A restored backup, a promoted
--- standby and a copy are not in the place, or not in the time, that their last epoch names: the
--- fence falls, a new epoch begins, and nothing is sent in it before a person lifts the fence. The
--- highest number is the current one.
+-- standby and a copy are not in the place, or not in the time, that their last epoch names: a new
+-- epoch begins, and nothing is sent in it before a person lifts the fence. The highest number is
+-- the current one.
 CREATE TABLE deliveries_epoch (
     number integer PRIMARY KEY,
     system_identifier bigint NOT NULL,
@@ -357,7 +357,7 @@ DECLARE
     takes_mail boolean;
 BEGIN
     -- A pooler keeps a client's connection through a failover. What is added to a promoted standby
-    -- before its fence has fallen would get numbers that the lost time has given out.
+    -- before it was fenced would get numbers that the lost time has given out.
     IF (SELECT timeline FROM deliveries_epoch ORDER BY number DESC LIMIT 1)
        <> ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer THEN
         RAISE cannot_connect_now USING MESSAGE = 'this database was promoted; connect again';

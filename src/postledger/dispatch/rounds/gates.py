@@ -13,7 +13,6 @@ from postledger.contacts.states import (
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Entry, Recipient
 from postledger.providers import addresses
-from postledger.providers.addresses import InvalidAddressError
 
 INVALID_EMAIL = "INVALID_EMAIL"
 RECIPIENT_NOT_FOUND = "RECIPIENT_NOT_FOUND"
@@ -28,9 +27,9 @@ def find_verdict(recipient: Recipient, standings: Standings) -> Entry | None:
     """Why this recipient gets no mail; None when the mail may be sent."""
     position = recipient.position
     address = recipient.address.lower()
-    if not _is_address(recipient.address):
+    if not addresses.is_valid(recipient.address):
         return _judge_bad_address(recipient)
-    # Before the contact: a forgotten person has no contact any more, and that is no failure.
+    # Before the contact: an erased person has no contact any more, and that is no failure.
     reason = _suppression(address, standings)
     if reason is not None:
         return entries.suppressed(position, code=reason)
@@ -46,7 +45,7 @@ def find_verdict(recipient: Recipient, standings: Standings) -> Entry | None:
 
 def _judge_bad_address(recipient: Recipient) -> Entry:
     if recipient.address == ledger.ERASED:
-        # Its person was forgotten after it had failed, and then somebody requeued it.
+        # Its person was erased after it had failed, and then somebody requeued it.
         return entries.suppressed(recipient.position, code=ledger.ERASED)
     detail = "This is not an address that mail can be sent to."
     return entries.invalid(recipient.position, code=INVALID_EMAIL, detail=detail)
@@ -111,11 +110,3 @@ def _judge_subscription(recipient: Recipient, standings: Standings) -> Entry | N
 
 def _state(recipient: Recipient, standings: Standings) -> ContactState:
     return standings.states.get(recipient.contact_id or 0, ContactState.ACTIVE)
-
-
-def _is_address(address: str) -> bool:
-    try:
-        addresses.canonical(address)
-    except InvalidAddressError:
-        return False
-    return True

@@ -1,6 +1,6 @@
 """Signed links to the public pages. Each serves one purpose and works more than once."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
@@ -8,9 +8,8 @@ from django.core import signing
 from django.http import Http404
 
 from postledger.contacts import unsubscribe_links
-from postledger.contacts.unsubscribe_links import UnsubscribeRequest
+from postledger.contacts.unsubscribe_links import LinkOwner
 from postledger.lib.errors import RefusedError
-from postledger.providers import addresses
 
 CONFIRMED_WITHIN = timedelta(days=7)
 
@@ -26,33 +25,14 @@ class StaleLinkError(RefusedError):
     code = "stale"
 
 
-@dataclass(frozen=True, slots=True)
-class LinkOwner:
-    """The owner of an unsubscribe link; the address is canonical."""
-
-    workspace_id: int
-    request: UnsubscribeRequest
-    token: str
-
-    @property
-    def address(self) -> str:
-        return self.request.email
-
-
 def read_unsubscribe_link(token: str) -> LinkOwner:
     """Raises Http404 if this installation has no secret, and so no links."""
     if not settings.UNSUBSCRIBE_SECRET:
         raise Http404
-    secrets = (settings.UNSUBSCRIBE_SECRET, settings.UNSUBSCRIBE_SECRET_PREVIOUS)
-    request = unsubscribe_links.read_token(token, secrets=[secret.encode() for secret in secrets])
-    workspace_id = None if request is None else unsubscribe_links.find_workspace(request)
-    if request is None or workspace_id is None:
+    owner = unsubscribe_links.read_link(token)
+    if owner is None:
         raise _bad_link()
-    try:
-        address = addresses.canonical(request.email)
-    except addresses.InvalidAddressError:
-        raise _bad_link() from None
-    return LinkOwner(workspace_id, replace(request, email=address), token)
+    return owner
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ from django.urls import reverse
 from postledger.contacts.actions import restoration, subscriptions, suppression
 from postledger.contacts.consent import Origin
 from postledger.contacts.states import SubscriptionState
-from postledger.contacts.unsubscribe_links import UnsubscribeRequest
+from postledger.contacts.unsubscribe_links import LinkOwner, UnsubscribeRequest
 from postledger.web.public import links, pages, recipients
-from postledger.web.public.links import LinkOwner
 from postledger.web.public.pages import Texts, Visit
 from postledger.web.public.recipients import ListChoice
 

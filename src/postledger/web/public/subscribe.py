@@ -57,7 +57,10 @@ def subscribe_page(visit: Visit, workspace: str, list_key: str) -> HttpResponse:
         return _render_form(visit, offer)
     form = visit.form()
     email, name = form.get("email", "").strip(), form.get("name", "").strip()
-    has_email, has_name = _is_address(email), len(name) <= _LONGEST_NAME and name.isprintable()
+    has_email, has_name = (
+        addresses.is_valid(email),
+        len(name) <= _LONGEST_NAME and name.isprintable(),
+    )
     if not has_email or not has_name:
         return _render_form(
             visit, offer, email, name, wrong_email=not has_email, wrong_name=not has_name
@@ -88,14 +91,6 @@ def _find_workspace(name_or_id: str) -> int | None:
         return int(name_or_id) if int(name_or_id) in ids else None
     workspace = accounts.workspace_named(name_or_id) if "\0" not in name_or_id else None
     return workspace.id if workspace else None
-
-
-def _is_address(text: str) -> bool:
-    try:
-        addresses.canonical(text)
-    except addresses.InvalidAddressError:
-        return False
-    return True
 
 
 def _request_confirmation(visit: Visit, offer: _Offer, address: str, name: str) -> None:

@@ -13,9 +13,8 @@ from django.urls import reverse
 from postledger.contacts.actions import restoration, suppression
 from postledger.contacts.consent import Origin
 from postledger.contacts.lists import is_key
-from postledger.contacts.unsubscribe_links import UnsubscribeRequest
+from postledger.contacts.unsubscribe_links import LinkOwner, UnsubscribeRequest
 from postledger.web.public import links, pages, recipients
-from postledger.web.public.links import LinkOwner
 from postledger.web.public.pages import Visit
 
 _PREFETCH_HEADERS = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")

@@ -10,6 +10,7 @@ from typing import TextIO, cast, override
 
 from django.core.management.base import CommandError
 
+from postledger.accounts.models import Workspace
 from postledger.cli import base_command
 from postledger.contacts import export
 from postledger.imports import overview, problems, queries, running, uploads, workbooks
@@ -42,7 +43,7 @@ class Command(base_command.NounCommand):
         for parser in (errors, export_):
             parser.add_argument("--output", type=Path, metavar="FILE", help="default: the screen")
         for parser in (import_, resume, imports, abandon, errors, export_):
-            parser.add_argument("workspace")
+            base_command.add_workspace(parser)
         import_.add_argument("--list", metavar="KEY", help="subscribes them to this list")
         import_.add_argument("--dry-run", action="store_true", help="shows what would happen")
         import_.add_argument(
@@ -63,20 +64,18 @@ class Command(base_command.NounCommand):
         self,
         *,
         file: Path,
-        workspace: str,
+        workspace: Workspace,
         list: str | None,  # noqa: A002  the option's name
         map: Sequence[tuple[str, str]],  # noqa: A002  the option's name
         dry_run: bool,
         sheet: str | None,
         errors: Path | None,
-        **_: object,
     ) -> None:
-        workspace_id = base_command.workspace(workspace).id
         with workbooks.open_as_csv(file, sheet=sheet) as table:
             if dry_run:
                 with _opened(errors) as problem_file:
                     preview = preview_import(
-                        workspace_id,
+                        workspace.id,
                         table,
                         mapping=dict(map),
                         list_key=list,
@@ -86,7 +85,7 @@ class Command(base_command.NounCommand):
                 self._show_preview(preview)
                 return
             number = running.start_import(
-                workspace_id,
+                workspace.id,
                 table,
                 mapping=dict(map),
                 list_key=list,
@@ -96,7 +95,7 @@ class Command(base_command.NounCommand):
             named = f" --sheet {shlex.quote(sheet)}" if sheet else ""
             self.stderr.write(
                 f"Started import {number}. If it is interrupted:"
-                f" postledger contacts resume {number} {file} {workspace}{named}"
+                f" postledger contacts resume {number} {file} {workspace.name}{named}"
             )
             self._run(workspace, number, table, errors)
 
@@ -105,61 +104,57 @@ class Command(base_command.NounCommand):
         *,
         number: int,
         file: Path,
-        workspace: str,
+        workspace: Workspace,
         sheet: str | None,
         errors: Path | None,
-        **_: object,
     ) -> None:
         with workbooks.open_as_csv(file, sheet=sheet) as table:
             self._run(workspace, number, table, errors)
 
-    def _run(self, workspace: str, number: int, file: Path, errors: Path | None) -> None:
-        workspace_id = base_command.workspace(workspace).id
-        done = running.run_import(workspace_id, file, import_id=number, report=self._report)
+    def _run(self, workspace: Workspace, number: int, file: Path, errors: Path | None) -> None:
+        done = running.run_import(workspace.id, file, import_id=number, report=self._report)
         with _opened(errors) as problem_file:
             if problem_file:
                 problem_file.writelines(
-                    problems.csv_lines(queries.read_problems(workspace_id, number))
+                    problems.csv_lines(queries.read_problems(workspace.id, number))
                 )
         self.stdout.write(f"Import {number} is finished: {_sum(done)}")
         if done.subscribed or done.kept_back:
             self.stdout.write(f"Subscribed {done.subscribed:,}; kept back {done.kept_back:,}.")
         if done.refused or done.duplicates or done.kept_back:
             self.stdout.write(
-                f"Show the problems of rows with: postledger contacts errors {number} {workspace}"
+                "Show the problems of rows with:"
+                f" postledger contacts errors {number} {workspace.name}"
             )
 
-    def _imports(self, *, workspace: str, **_: object) -> None:
-        for shown in overview.list_newest(base_command.workspace(workspace).id, limit=_NEWEST):
+    def _imports(self, *, workspace: Workspace) -> None:
+        for shown in overview.list_newest(workspace.id, limit=_NEWEST):
             why = f" — {shown.waiting.why}" if shown.waiting else ""
             self.stdout.write(
                 f"{shown.id} {shown.file_name}: {shown.state},"
                 f" {shown.done:,} of {shown.row_count:,} rows{why}"
             )
 
-    def _abandon(self, *, number: int, workspace: str, **_: object) -> None:
-        workspace_id = base_command.workspace(workspace).id
-        uploads.abandon_import(workspace_id, number, actor=base_command.actor())
-        progress = queries.find_progress(workspace_id, number)
+    def _abandon(self, *, number: int, workspace: Workspace) -> None:
+        uploads.abandon_import(workspace.id, number, actor=base_command.actor())
+        progress = queries.find_progress(workspace.id, number)
         self.stdout.write(f"Import {number} is abandoned. Imported rows stay: {_sum(progress)}")
 
-    def _errors(self, *, number: int, workspace: str, output: Path | None, **_: object) -> None:
-        rows = queries.read_problems(base_command.workspace(workspace).id, number)
+    def _errors(self, *, number: int, workspace: Workspace, output: Path | None) -> None:
+        rows = queries.read_problems(workspace.id, number)
         with _opened(output) as file:
             (file or self._screen).writelines(problems.csv_lines(rows))
 
     def _export(
         self,
         *,
-        workspace: str,
+        workspace: Workspace,
         list: str | None,  # noqa: A002  the option's name
         raw: bool,
         output: Path | None,
-        **_: object,
     ) -> None:
-        workspace_id = base_command.workspace(workspace).id
         with _opened(output) as file:
-            count = export.write(workspace_id, file or self._screen, list_key=list, is_raw=raw)
+            count = export.write(workspace.id, file or self._screen, list_key=list, is_raw=raw)
         self.stderr.write(f"Exported {count:,} contacts.")
 
     @property

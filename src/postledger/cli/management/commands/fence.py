@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import override
 from urllib.parse import unquote
 
-from django.conf import settings
 from django.core.management.base import CommandError
 
 from postledger.accounts import sealing
@@ -18,6 +17,7 @@ from postledger.contacts.actions import suppression
 from postledger.contacts.consent import Origin
 from postledger.deliveries import entries, ledger, provider_logs, queries
 from postledger.deliveries.entries import Evidence
+from postledger.deliveries.explain import format_time
 
 _ONE_CLICK = re.compile(r"\bPOST [^\s\"]*?[?&]token=([^&\s\"]{1,4000})")
 _CAUSES = {
@@ -31,7 +31,12 @@ class Command(base_command.NounCommand):
 
     @override
     def add_verbs(self, verb: base_command.Verb) -> None:
-        verb("show", self._show, "Shows which streams are fenced, and why.")
+        verb(
+            "show",
+            self._show,
+            "Shows which streams are fenced, and why; first puts mail in doubt that the lost time"
+            " may have sent.",
+        )
         evidence = verb(
             "evidence",
             self._evidence,
@@ -58,15 +63,17 @@ class Command(base_command.NounCommand):
     def _show(self) -> None:
         epoch = ledger.current_epoch()
         if not epoch.is_fenced:
-            self.stdout.write(f"The fence is up: mail is sent (epoch {epoch.number}).")
+            self.stdout.write(f"Not fenced: mail is sent (epoch {epoch.number}).")
             return
         self.stdout.write(
-            f"The fence has been down since {_time(epoch.began_at)}, because"
+            f"Fenced since {format_time(epoch.began_at)}: sending is blocked, because"
             f" {_CAUSES.get(epoch.cause, epoch.cause)} (epoch {epoch.number})."
         )
         if epoch.gap_from and epoch.gap_to:
-            self.stdout.write(f"Lost time: from {_time(epoch.gap_from)} to {_time(epoch.gap_to)}.")
-        for stream in queries.list_fenced_streams(_put_in_doubt()):
+            begin, end = format_time(epoch.gap_from), format_time(epoch.gap_to)
+            self.stdout.write(f"Lost time: from {begin} to {end}.")
+        fenced_streams = _put_in_doubt()
+        for stream in queries.list_fenced_streams(fenced_streams):
             self.stdout.write(
                 f"{stream.id}  {stream.kind}  “{stream.title}”  waiting: {stream.waiting_count}"
                 f"  in doubt because of the lost time: {stream.lost_time_count}"
@@ -127,7 +134,7 @@ class Command(base_command.NounCommand):
             kept = (
                 "" if includes_campaigns else " Campaigns stay fenced: see postledger fence show."
             )
-            self.stdout.write(f"The fence is up.{kept}")
+            self.stdout.write(f"The fence is lifted.{kept}")
             return
         for number in streams:
             self._lift_one(number, epoch=epoch.number, includes_campaigns=includes_campaigns)
@@ -148,8 +155,7 @@ def _put_in_doubt() -> list[int]:
     """Puts mail that may have been sent in the lost time in doubt; returns the fenced streams."""
     streams = ledger.fenced_streams()
     for stream_id in streams:
-        while ledger.put_in_doubt(stream_id):
-            pass
+        ledger.put_all_in_doubt(stream_id)
     return streams
 
 
@@ -170,15 +176,11 @@ def _find_tokens(files: list[Path]) -> Iterator[str]:
 
 def _unsubscribe(token: str) -> bool:
     """Unsubscribes the link's recipient; False if the link is not ours."""
-    secrets = (settings.UNSUBSCRIBE_SECRET, settings.UNSUBSCRIBE_SECRET_PREVIOUS)
-    request = unsubscribe_links.read_token(token, secrets=[secret.encode() for secret in secrets])
-    workspace_id = None if request is None else unsubscribe_links.find_workspace(request)
-    if request is None or workspace_id is None:
+    owner = unsubscribe_links.read_link(token)
+    if owner is None:
         return False
     origin = Origin("access log", base_command.actor())
-    suppression.unsubscribe(workspace_id, request=request, origin=origin, now=datetime.now(UTC))
+    suppression.unsubscribe(
+        owner.workspace_id, request=owner.request, origin=origin, now=datetime.now(UTC)
+    )
     return True
-
-
-def _time(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -51,6 +51,6 @@ class Command(base_command.NounCommand):
         for count, month in enumerate(due, start=1):  # noqa: B007  the number is used afterwards
             outcome = "would be dropped" if dry_run else "dropped"
             outcome = f"stays: {month.obstacle}" if month.obstacle else outcome
-            self.stdout.write(f"{month.name}  {month.lines} mails  {outcome}")
+            self.stdout.write(f"{month.name}  {month.mail_count} mails  {outcome}")
         if not count:
             self.stdout.write(f"Nothing is older than {months} months.")

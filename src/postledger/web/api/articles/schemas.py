@@ -47,8 +47,12 @@ class SliceIn(RequestSchema):
     title: str = Field(default="", max_length=500)
     dek: str = Field(default="", max_length=2_000, description="Shown below the title.")
     body_md: Text = Field(default="", description="Markdown, up to 524,288 bytes of UTF-8.")
-    published_from: Moment | None = Field(default=None, description="Not before then.")
-    published_until: Moment | None = Field(default=None, description="Only before then.")
+    published_from: Moment | None = Field(
+        default=None, description="Readers get the slice from this time on."
+    )
+    published_until: Moment | None = Field(
+        default=None, description="Readers get the slice until this time."
+    )
     is_published: bool = False
 
     def slice_fields(self) -> SliceFields:

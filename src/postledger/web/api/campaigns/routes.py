@@ -102,7 +102,7 @@ def test_campaign(call: Call, campaign_id: IdInPath, payload: CampaignTestIn) ->
 def launch_campaign(call: Call, campaign_id: IdInPath) -> dict[str, object]:
     """Launches a campaign: freezes its content and sends it to its audience.
 
-    Idempotent: a second launch is refused.
+    A second launch is refused.
     """
     run_id = launching.launch_campaign(
         call.workspace_id,

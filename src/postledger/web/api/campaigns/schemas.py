@@ -262,7 +262,9 @@ class SendIn(RequestSchema):
         description="Attributes and their values; `list` names a list.",
         examples=[{"state": "OH"}],
     )
-    send_batch_id: UUID = Field(strict=False, description="Repeated, nothing is sent again.")
+    send_batch_id: UUID = Field(
+        strict=False, description="If you repeat an id, nothing is sent again."
+    )
     admin_password: str | None = Field(
         default=None,
         description="In place of an API key, for the first workspace.",

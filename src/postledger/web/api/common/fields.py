@@ -84,7 +84,7 @@ Name = Annotated[
     str, Field(min_length=1, max_length=constraints.LONGEST_NAME, examples=["Welcome"])
 ]
 Line = Annotated[str, AfterValidator(_one_line), Field(max_length=details.LONGEST_TEXT)]
-ListKey = Annotated[str, Field(pattern=values.KEY_PATTERN, examples=["general"])]
+ListKey = Annotated[str, Field(pattern=values.KEY_PATTERN, examples=["news"])]
 TemplateKey = Annotated[str, Field(pattern=values.KEY_PATTERN, examples=["welcome"])]
 ArticleKey = Annotated[str, Field(pattern="^[a-z0-9-]{1,200}$", examples=["may-news"])]
 OcdId = Annotated[

@@ -98,7 +98,7 @@ def change_contact(call: Call, contact_id: IdInPath, payload: ContactChangeIn) -
 
 @routes.delete("/{int:contact_id}")
 def delete_contact(call: Call, contact_id: IdInPath) -> None:
-    """Deletes the contact; it gets no more mail. To forget a person, erase the contact."""
+    """Deletes the contact; it gets no more mail. To erase a person's data, erase the contact."""
     contacts.delete_contact(
         call.workspace_id, contact_id=contact_id, actor=call.actor, now=call.now
     )

@@ -338,7 +338,9 @@ class ContactSuppression(ResponseSchema):
     """Why an address gets no mail at all."""
 
     reason: SuppressionReason
-    has_left: bool = Field(description="Its owner unsubscribed, even if a reason is stronger.")
+    has_left: bool = Field(
+        description="True if the owner unsubscribed. `reason` may show a stronger reason."
+    )
 
 
 class ContactWithConsent(ContactOut):

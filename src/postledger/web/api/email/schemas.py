@@ -163,7 +163,7 @@ class MailIn(RequestSchema):
 
 
 class BatchIn(RequestSchema):
-    """Up to 500 mails; all are accepted or none."""
+    """Up to 500 mails; all are stored or none."""
 
     mails: list[MailIn] = Field(min_length=1, max_length=MOST_MAILS)
 
@@ -177,8 +177,8 @@ class MailsQuery(PageQuery):
     tag: str | None = Field(
         default=None, pattern=f"^{validation.TAG}$", description="Only mails with this tag."
     )
-    since: Moment | None = Field(default=None, description="Only mails accepted since then.")
-    until: Moment | None = Field(default=None, description="Only mails accepted before then.")
+    since: Moment | None = Field(default=None, description="Only mails stored since then.")
+    until: Moment | None = Field(default=None, description="Only mails stored before then.")
     cursor: str | None = Field(
         default=None,
         pattern=f"^{pagination.MAIL_CURSOR}$",
@@ -210,7 +210,7 @@ class AcceptedRequest(AcceptedMail):
 
 
 class AcceptedBatch(ResponseSchema):
-    """The mails of a batch, in the order in which they were sent."""
+    """The mails of a batch, in the order of the request."""
 
     request_id: str
     mails: list[AcceptedMail]

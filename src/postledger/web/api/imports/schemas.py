@@ -51,7 +51,7 @@ class WaitingOut(ResponseSchema):
 
 
 class ImportOut(ResponseSchema):
-    """An import; the counts from `created` to `blank` add up to the rows that are `done`."""
+    """An import; the counts from `created` to `blank` add up to `done_count`."""
 
     id: int
     file_name: str
@@ -61,7 +61,7 @@ class ImportOut(ResponseSchema):
     )
     list: str | None
     row_count: int = Field(description="Without the header.")
-    done: int = Field(description="How many rows have been read.")
+    done_count: int = Field(validation_alias="done", description="How many rows have a result.")
     created: int
     updated: int
     unchanged: int
@@ -69,7 +69,9 @@ class ImportOut(ResponseSchema):
     refused: int = Field(description="Rows with errors; problems.csv lists them.")
     blank: int
     subscribed: int
-    kept_back: int = Field(description="Contacts that are not subscribed, because they left.")
+    kept_back: int = Field(
+        description="Contacts that were not subscribed to the list; problems.csv says why."
+    )
     rows_per_second: float | None
     ends_at: datetime | None = Field(description="When it will have ended, at this rate.")
     created_at: datetime
@@ -107,7 +109,10 @@ class ImportPreviewOut(ResponseSchema):
     refused: int
     blank: int
     subscribed: int
-    kept_back: dict[str, int] = Field(description="Counts by reason.")
+    kept_back_reasons: dict[str, int] = Field(
+        validation_alias="kept_back",
+        description="Why contacts would not be subscribed to the list, with counts.",
+    )
     reasons: dict[str, int] = Field(description="Why rows are refused, with counts.")
     samples: list[str] = Field(description="Some contacts that would change.")
     problems: list[ProblemRow] = Field(description="The first rows with problems.")

@@ -50,8 +50,8 @@ def retry_run(call: Call, run_id: UUID, payload: RetryIn) -> dict[str, object]:
     return {**dict(run), "requeued": requeued}
 
 
-@routes.post("/{uuid:run_id}/rest", Launched, status=202)
-def send_rest(call: Call, run_id: UUID) -> dict[str, object]:
+@routes.post("/{uuid:run_id}/remaining", Launched, status=202)
+def send_remaining(call: Call, run_id: UUID) -> dict[str, object]:
     """Sends the campaign's current content to the recipients whom this run never tried."""
     launched = launching.launch_remaining(
         call.workspace_id,

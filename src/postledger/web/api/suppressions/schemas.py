@@ -64,7 +64,9 @@ class SuppressionOut(ResponseSchema):
     address: str | None = Field(description="Null after its owner was erased.")
     list: KeyOfList | None = Field(description="Null for all mail.")
     reason: SuppressionReason
-    has_left: bool = Field(description="Its owner unsubscribed, even if a reason is stronger.")
+    has_left: bool = Field(
+        description="True if the owner unsubscribed. `reason` may show a stronger reason."
+    )
     created_at: datetime
 
 

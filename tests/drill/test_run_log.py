@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tools.drill import records
+from tools.drill import run_log
 
 RUN = {
     "commit": "abc",
@@ -19,7 +19,7 @@ RUN = {
 def test_the_figures_of_several_runs_of_one_commit_add_up() -> None:
     other = {**RUN, "seed": 2, "scenarios": ["answers"], "faults": {"cut": 1, "block": 1}}
 
-    total = records.add_up([json.dumps(RUN) + "\n", json.dumps(other) + "\n"])
+    total = run_log.add_up([json.dumps(RUN) + "\n", json.dumps(other) + "\n"])
 
     assert total == {
         "commit": "abc",
@@ -33,4 +33,4 @@ def test_the_figures_of_several_runs_of_one_commit_add_up() -> None:
 
 def test_runs_of_different_commits_are_not_added_up() -> None:
     with pytest.raises(ValueError, match="one commit"):
-        records.add_up([json.dumps(RUN), json.dumps({**RUN, "commit": "def"})])
+        run_log.add_up([json.dumps(RUN), json.dumps({**RUN, "commit": "def"})])

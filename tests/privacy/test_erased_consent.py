@@ -57,7 +57,7 @@ def export_person(workspace_id: int) -> dict[str, list[dict[str, object]]]:
     return document
 
 
-def test_consents_from_before_there_was_a_contact_are_forgotten(acme: int, globex: int) -> None:
+def test_consents_from_before_there_was_a_contact_are_erased(acme: int, globex: int) -> None:
     people.news(acme)
     leave(acme, "R1@example.com")
     leave(acme, key="news")
@@ -75,7 +75,7 @@ def test_consents_from_before_there_was_a_contact_are_forgotten(acme: int, globe
         ConsentEvent.objects.filter(workspace_id=acme, contact=None).delete()
 
 
-def test_consents_of_somebody_who_never_was_a_contact_are_forgotten(acme: int) -> None:
+def test_consents_of_somebody_who_never_was_a_contact_are_erased(acme: int) -> None:
     leave(acme)
 
     assert erase(acme).consents == 1
@@ -84,7 +84,7 @@ def test_consents_of_somebody_who_never_was_a_contact_are_forgotten(acme: int) -
 
 
 @pytest.mark.parametrize(("key", "lists"), [("news", {None, "news"}), (GENERAL, {None})])
-def test_an_old_link_does_not_bring_a_forgotten_address_back(
+def test_an_old_link_does_not_bring_an_erased_address_back(
     acme: int, key: str, lists: set[str | None]
 ) -> None:
     people.news(acme)
@@ -99,7 +99,7 @@ def test_an_old_link_does_not_bring_a_forgotten_address_back(
     assert set(kept) == lists
 
 
-def test_who_came_back_after_being_forgotten_is_suppressed_by_name(acme: int) -> None:
+def test_who_came_back_after_being_erased_is_suppressed_by_name(acme: int) -> None:
     people.news(acme)
     erase(acme)
     people.member(acme)
@@ -109,7 +109,7 @@ def test_who_came_back_after_being_forgotten_is_suppressed_by_name(acme: int) ->
     assert Suppression.objects.get(list__key="news").address == R1
 
 
-def test_what_error_files_quote_of_a_person_is_forgotten(
+def test_what_error_files_quote_of_a_person_is_erased(
     acme: int, globex: int, tmp_path: Path
 ) -> None:
     for workspace_id in (acme, globex):

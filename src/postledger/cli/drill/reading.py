@@ -13,6 +13,7 @@ from django.db import connection
 from postledger.cli.drill.oracle import Violation
 from postledger.cli.drill.records import Booked, Exchange, Note, Taken
 from postledger.deliveries import audit, explain, queries
+from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 
 # An accepted first attempt leaves no note. Attempts and events share one sequence.
@@ -56,9 +57,10 @@ def ledger(*workspace_ids: int) -> dict[str, Booked]:
         cursor.execute(_LEDGER, [list(workspace_ids)])
         return {
             DeliveryId(stream_id, position).text(): replace(
-                Booked(*facts), notes=[Note(*note) for note in json.loads(notes or "[]")]
+                Booked(address, State(state), *facts),
+                notes=[Note(*note) for note in json.loads(notes or "[]")],
             )
-            for stream_id, position, notes, *facts in cursor
+            for stream_id, position, notes, address, state, *facts in cursor
         }
 
 

@@ -20,7 +20,7 @@ type DeliveryKey = tuple[int, int]  # a stream, and a position in it
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ErasedMail:
     """How many deliveries were emptied, and how many still wait: a later call empties them."""
 
     emptied: int
@@ -44,19 +44,19 @@ _BY_FINGERPRINT: LiteralString = f"""{_FIND} (
 """
 
 
-def forget(workspace_id: int, *, address: str, contact_ids: Sequence[int] = ()) -> Forgotten:
+def erase(workspace_id: int, *, address: str, contact_ids: Sequence[int] = ()) -> ErasedMail:
     """Ends the waiting mail to a person, and empties every delivery to them that has ended.
 
     Idempotent. States, counts and ids stay, so the books balance as before, and a provider's
     event still finds its delivery.
     """
     params = {"workspace": workspace_id, "address": address, "contacts": sql.Bigints(contact_ids)}
-    return _forget(_BY_ADDRESS, params)
+    return _erase(_BY_ADDRESS, params)
 
 
-def forget_again(
+def erase_again(
     workspace_id: int, *, fingerprint: bytes, contact_ids: Sequence[int], until: datetime
-) -> Forgotten:
+) -> ErasedMail:
     """The same for an address known by its fingerprint alone; mail after `until` stays."""
     params = {
         "workspace": workspace_id,
@@ -64,15 +64,15 @@ def forget_again(
         "contacts": sql.Bigints(contact_ids),
         "until": until,
     }
-    return _forget(_BY_FINGERPRINT, params)
+    return _erase(_BY_FINGERPRINT, params)
 
 
-def _forget(statement: LiteralString, params: Mapping[str, object]) -> Forgotten:
+def _erase(statement: LiteralString, params: Mapping[str, object]) -> ErasedMail:
     with transaction.atomic():
         rows = sorted(sql.rows(statement, params))
         _stop([(stream, position) for stream, position, is_stopped in rows if is_stopped])
         emptied = _empty([(stream, position) for stream, position, _ in rows])
-    return Forgotten(emptied=emptied, waiting=len(rows) - emptied)
+    return ErasedMail(emptied=emptied, waiting=len(rows) - emptied)
 
 
 _GIVEN: LiteralString = (
