@@ -183,7 +183,7 @@ def test_charlie_meets_acmes_article_as_one_that_does_not_exist(acme: int, globe
             globex, article_key="november", slice_id=slice_id, actor="charlie"
         ),
     ):
-        with pytest.raises(ArticleUnknownError, match="Article 'november' not found"):
+        with pytest.raises(ArticleUnknownError, match="Article “november” not found"):
             attempt()
 
     assert articles.list_articles(globex) == []
@@ -211,7 +211,7 @@ def test_a_key_is_taken_once_in_a_workspace(acme: int, globex: int) -> None:
     make(acme)
     make(globex)
 
-    with pytest.raises(ArticleExistsError, match="has an article 'november' already: change it"):
+    with pytest.raises(ArticleExistsError, match="has an article “november” already: change it"):
         make(acme)
 
 

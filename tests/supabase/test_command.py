@@ -25,7 +25,7 @@ def test_a_sync_says_what_it_did_and_what_it_could_not_do(acme: int, fake: FakeP
     done = run_command("sync")
 
     assert "3 subscribers read: 2 new contacts, 0 new From names, 1 unsubscribed or bounced" in done
-    assert "Rows that could not be read, written or found: 1." in done
+    assert "Rows that could not be applied, written or found: 1." in done
     assert "o***@example.com  not applied since" in done
     assert "odd@" not in done
     assert run_command("status") == done

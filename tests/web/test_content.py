@@ -220,7 +220,7 @@ def test_a_workspace_without_a_footer_is_told_what_it_lacks(alice: Caller) -> No
         "footer_env_missing",
         "footer_missing",
     ]
-    assert "ORG_NAME" in reply.body["findings"][0]["remedy"]
+    assert "--org-name" in reply.body["findings"][0]["remedy"]
     assert "Hello, <strong>Alice</strong>." in shown.body["html"]
 
 

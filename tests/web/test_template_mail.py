@@ -186,4 +186,4 @@ def test_without_a_footer_a_mail_that_asks_for_one_is_refused(alice: Caller) -> 
 
     assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
     assert refused.body["errors"][0]["place"] == "list_key"
-    assert "ORG_NAME" in refused.body["detail"]
+    assert "--org-name" in refused.body["detail"]

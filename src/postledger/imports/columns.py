@@ -66,7 +66,7 @@ def _mapped_twice(target: str, first: str, second: str) -> InvalidMappingError:
         )
     return InvalidMappingError(
         f"The columns {first[:64]!r} and {second[:64]!r} are both mapped to {target[:64]}."
-        f" Ignore one of them: map it to {IGNORED!r}."
+        f" Ignore one of them, for example by mapping {second[:64]!r} to {IGNORED!r}."
     )
 
 

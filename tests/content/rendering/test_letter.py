@@ -128,7 +128,7 @@ def test_line_ends_in_a_value_do_not_break_the_subject(end: str) -> None:
     ["javascript:alert(1)", " javascript:x", "JaVaScRiPt:x", "data:text/html,x", "vbscript:x", "x"],
 )
 def test_a_value_that_begins_a_link_must_be_an_address(link: str) -> None:
-    with pytest.raises(RenderError, match="begins with https://"):
+    with pytest.raises(RenderError, match="must begin with https://"):
         fill_letter(link=link)
 
 
