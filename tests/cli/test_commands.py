@@ -116,7 +116,7 @@ def test_why_tells_a_delivery_by_the_providers_id() -> None:
 
     output = run("why", "ses-0")
 
-    assert output[-1].startswith("It was accepted as ses-0 20")
+    assert output[-1].startswith("It was accepted as ses-0 at 20")
     assert output[-1].endswith("UTC, after 1 attempt.")
 
 

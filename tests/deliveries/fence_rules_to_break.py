@@ -127,8 +127,8 @@ FENCE = [
         "14d tokens leap",
         (
             "ledger/fence.py",
-            "token = max(token, witness.token) + times * NUMBER_LEAP",
-            "token = max(token, times)",
+            "token = max(token, witness.token) + leap_count * NUMBER_LEAP",
+            "token = max(token, leap_count)",
         ),
     ),
     Break(
@@ -181,7 +181,7 @@ FENCE = [
     ),
     Break(
         "14d no epoch's number comes again",
-        ("ledger/fence.py", "max(seen, witness.epoch) + 1", "seen + 1"),
+        ("ledger/fence.py", "max(seen_epoch, witness.epoch) + 1", "seen_epoch + 1"),
     ),
     Break(
         "14e an earlier acceptance counts",

@@ -94,13 +94,23 @@ def check_server() -> Iterator[CheckResult]:
         cursor.execute("SHOW synchronous_standby_names")
         (names,) = cursor.fetchone()
         findings += judge_standbys(states, names=names)
-    # In a transaction as the ledger opens them: defaults of server, database, role and URL count.
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SHOW transaction_isolation")
-        findings += _judge_isolation(cursor.fetchone()[0])
+    findings += _judge_isolation(_find_isolation())
     yield from findings or [
         ok("server", "PostgreSQL is recent enough, and its commits are durable.")
     ]
+
+
+def _find_isolation() -> str:
+    """The level of a transaction as the ledger opens it, or a default that is another one.
+
+    Each connection sets the level, but a pooler may drop that, and then the default counts.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SHOW transaction_isolation")
+        (level,) = cursor.fetchone()
+        cursor.execute("SHOW default_transaction_isolation")
+        (default,) = cursor.fetchone()
+    return str(default if level == "read committed" else level)
 
 
 def judge_durability(settings: Mapping[str, str]) -> Iterator[CheckResult]:

@@ -43,11 +43,11 @@ def create_list(call: Call, payload: NewListIn) -> List:
 def get_list(call: Call, key: KeyInPath) -> dict[str, object]:
     """The list with the number of its subscriptions by state."""
     shown = ListOut.model_validate(find_list(call, key))
-    counts = {
+    subscriptions = {
         state: counts.count_list(call.workspace_id, key=key, state=state)
         for state in SubscriptionState
     }
-    return {**dict(shown), "subscriptions": counts}
+    return {**dict(shown), "subscriptions": subscriptions}
 
 
 @routes.patch("/{key}", ListOut)
