@@ -360,7 +360,10 @@ def test_columns_that_make_no_sense_are_refused(
 
 @pytest.mark.parametrize(
     ("header", "remedy"),
-    [("email,mail", "mapping 'mail' to '-'"), ("email,city,city", "Rename or remove one of them in the file")],
+    [
+        ("email,mail", "mapping 'mail' to '-'"),
+        ("email,city,city", "Rename or remove one of them in the file"),
+    ],
 )
 def test_the_remedy_for_two_columns_keeps_one_of_them(
     acme: int, tmp_path: Path, header: str, remedy: str
