@@ -7,7 +7,8 @@ from django.http import Http404
 from ninja import Path
 
 from postledger.accounts.keys import Scope
-from postledger.contacts import counts, lists
+from postledger.contacts import lists
+from postledger.contacts.counts import count_list
 from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.models import List
 from postledger.contacts.states import SubscriptionState
@@ -44,8 +45,7 @@ def get_list(call: Call, key: KeyInPath) -> dict[str, object]:
     """The list with the number of its subscriptions by state."""
     shown = ListOut.model_validate(find_list(call, key))
     counts = {
-        state: counts.count_list(call.workspace_id, key=key, state=state)
-        for state in SubscriptionState
+        state: count_list(call.workspace_id, key=key, state=state) for state in SubscriptionState
     }
     return {**dict(shown), "subscriptions": counts}
 
