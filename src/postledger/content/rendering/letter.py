@@ -24,7 +24,7 @@ from postledger.content.rendering.compiled_template import (
     without_liquid,
 )
 from postledger.content.rendering.footer import Footer
-from postledger.content.rendering.html_tokens import Kind, Token
+from postledger.content.rendering.html_tokens import Kind, LineNumbers, Token
 from postledger.providers.mime import Filling
 from postledger.providers.patterns import Pattern
 
@@ -137,6 +137,11 @@ class Letter:
         ]
 
 
+def check(script: Script) -> None:
+    """Raises LetterError for a script that cannot be compiled, or sent to anybody."""
+    Letter(script)
+
+
 def _compile(script: Script) -> tuple[CompiledTemplate, CompiledTemplate, CompiledTemplate]:
     findings: list[Finding] = []
     compiled: list[CompiledTemplate] = []
@@ -182,7 +187,8 @@ def _inspect_placeholders(literals: Sequence[str]) -> tuple[set[int], list[Findi
         if tag.kind is Kind.OPENING:
             urls.update(_urls(html, tag))
             unsafe += [tag.start] if _is_unsafe(html, tag) else []
-    places = dict.fromkeys(f"html, line {html.count('\n', 0, offset) + 1}" for offset in unsafe)
+    lines = LineNumbers(html)
+    places = dict.fromkeys(f"html, line {lines.at(offset)}" for offset in unsafe)
     remedy = "Put quotes around the attribute's value, and use no variable in a name."
     return urls, [Finding("variable_unquoted", place, remedy) for place in places]
 
