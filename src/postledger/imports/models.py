@@ -42,6 +42,7 @@ class Import(models.Model):
     # What came of those with a contact, as to the list.
     subscribed_count = models.BigIntegerField(db_default=0)
     kept_back_count = models.BigIntegerField(db_default=0)
+    problem_count = models.BigIntegerField(db_default=0)  # of all problems; the first are kept
     actor = models.TextField()
     # Of a file that came over HTTP: how it is read, its header and first rows; what the dry run
     # found; and what kept a worker from going on, with the time at which one tries again.

@@ -70,6 +70,7 @@ class ImportOut(ResponseSchema):
     blank: int
     subscribed: int
     kept_back: int = Field(description="Contacts that are not subscribed, because they left.")
+    problem_count: int = Field(description="All problems; problems.csv lists the first 10,000.")
     rows_per_second: float | None
     ends_at: datetime | None = Field(description="When it will have ended, at this rate.")
     created_at: datetime
