@@ -46,6 +46,7 @@ from postledger.web.api import openapi
 from postledger.web.api.articles.schemas import SliceIn
 from postledger.web.api.audiences.routes import AudienceIn
 from postledger.web.api.campaigns.schemas import NewCampaignIn, SendIn
+from postledger.web.api.common.json_size import TooManyValuesError
 from postledger.web.api.contacts.schemas import (
     ConsentIn,
     NewContactIn,
@@ -62,6 +63,7 @@ from postledger.web.api.suppressions.schemas import NewSuppressionIn
 from postledger.web.api.templates.schemas import TextIn, VersionIn
 from postledger.web.shared import problems
 from postledger.web.shared.auth import ScopeMissingError
+from postledger.web.shared.hosts import HostUnknownError
 from postledger.web.shared.throttle import RateExceededError
 from tests.web import newsroom, uploads
 from tests.web.callers import Caller, Reply
@@ -107,9 +109,11 @@ def example(words: list[str]) -> Example:
 
 OF_REQUESTS = (
     FileTooLargeError,
+    HostUnknownError,
     KeyReusedError,
     RateExceededError,
     ScopeMissingError,
+    TooManyValuesError,
     UnsupportedMediaTypeError,
 )
 OF_CONTENT = (
