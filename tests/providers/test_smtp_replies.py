@@ -97,6 +97,16 @@ def test_an_answer_means_its_outcome(stage: Stage, line: str, expected: type[Out
     assert type(replies.refusal(stage, said(line))) is expected
 
 
+@pytest.mark.parametrize(("stage", "line", "expected"), MEANINGS)
+def test_only_what_is_said_before_a_recipient_is_named_is_surely_the_servers_own(
+    stage: Stage, line: str, expected: type[Outcome]
+) -> None:
+    outcome = replies.refusal(stage, said(line))
+
+    if isinstance(outcome, SenderBlocked | Throttled):
+        assert outcome.may_be_quoted == (stage in {RCPT, DATA, ANSWER})
+
+
 @given(
     st.sampled_from(Stage),
     st.integers(400, 599),

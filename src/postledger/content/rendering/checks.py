@@ -1,11 +1,13 @@
-"""Whether texts may be stored and sent: their sizes, and nothing that runs as a program."""
+"""Whether texts may be stored and sent: their sizes, nothing that runs as a program, and only what
+the allow-list has.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from postledger.content.rendering import html_tokens
+from postledger.content.rendering import html_allow_list, html_tokens
 from postledger.content.rendering.html_tokens import Kind, Token
 from postledger.lib.errors import RefusedError
 from postledger.lib.values import is_storable
@@ -67,21 +69,35 @@ def check_subject(subject: str) -> list[Finding]:
     return []
 
 
+def findings_again(*, subject: str, html: str) -> list[Finding]:
+    """The same for a mail that was accepted before, without the allow-list: programs alone."""
+    programs = islice(_html_findings(html, is_accepted=True), _MOST_FINDINGS)
+    return [*check_subject(subject), *programs]
+
+
 def check_html(html: str) -> list[Finding]:
     return list(islice(_html_findings(html), _MOST_FINDINGS))
 
 
-def _html_findings(html: str) -> Iterator[Finding]:
+def _html_findings(html: str, *, is_accepted: bool = False) -> Iterator[Finding]:
     data = html.encode(errors="surrogatepass")
     if len(data) > MAX_HTML_BYTES:
         remedy = f"It has {len(data)} bytes as UTF-8; shorten it to {MAX_HTML_BYTES}."
         yield Finding("html_too_large", "html", remedy)
     elif not html.strip():
         yield Finding("html_missing", "html", "Give the mail an HTML body.")
-    elif _is_suspicious(data):
-        for code, offset in _dangers(html):
-            line = html.count("\n", 0, offset) + 1
-            yield Finding(code, f"html, line {line}", _REMEDIES[code])
+    else:
+        is_suspicious = _is_suspicious(data)
+        for code, offset in _dangers(html) if is_suspicious else ():
+            yield Finding(code, _place(html, offset), _REMEDIES[code])
+        for refusal in () if is_accepted else html_allow_list.find_refused(html):
+            # Of what is suspicious, the dangers say this already.
+            if not (is_suspicious and refusal.code == "markup_unreadable"):
+                yield Finding(refusal.code, _place(html, refusal.offset), refusal.remedy)
+
+
+def _place(html: str, offset: int) -> str:
+    return f"html, line {html.count('\n', 0, offset) + 1}"
 
 
 # A mail without any of these cannot contain the dangers below, and nearly every mail has none.

@@ -137,6 +137,7 @@ class HandOver:
         async with aclosing(self.opened.provider.send(window, deadline)) as answered:
             async for index, raw in answered:
                 outcome = answers.clean_outcome(raw)
+                outcome = self.context.holds.judge(self.stream, window[index].recipient, outcome)
                 measured = timedelta(seconds=loop.time() - began)
                 in_flight.answer(self._book(mails[index], outcome, outcome.duration or measured))
                 outcomes.append(outcome)
