@@ -95,6 +95,7 @@ class Env(BaseSettings):
     public_url: str = Field("", pattern=r"^(https?://[^\s?#]+)?$")
     """The public address of this installation; without it no subscribe form is shown."""
     public_rate: str = "30/minute"
+    subscribe_rate: str = "300/hour"
     """How many forms, links and passwords one visitor may open, send or try."""
     one_click_rate: str = "50/second"
     """The same for signed links and for one-click unsubscribes by mailbox providers."""
@@ -139,7 +140,7 @@ class Env(BaseSettings):
         parse_database_url(value.get_secret_value())
         return value
 
-    @field_validator("api_rate", "public_rate", "one_click_rate")
+    @field_validator("api_rate", "public_rate", "subscribe_rate", "one_click_rate")
     @classmethod
     def _read_rate(cls, value: str) -> str:
         try:

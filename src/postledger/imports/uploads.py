@@ -4,6 +4,7 @@ The process that receives a file and the worker that imports it may be on differ
 share the database.
 """
 
+from codecs import getincrementaldecoder
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
@@ -20,6 +21,7 @@ from postledger.imports.columns import map_columns
 from postledger.imports.models import FilePart, Import, ImportState
 from postledger.imports.reading import FileSurvey
 from postledger.imports.refusals import ImportNotReadyError
+from postledger.providers import addresses
 
 # An upload that is not started by then is abandoned: it holds personal data.
 KEPT = timedelta(days=7)
@@ -159,6 +161,37 @@ def abandon_old_uploads(now: datetime) -> int:
             _abandon(record, _UNSTARTED, actor="postledger")
             count += 1
     return count
+
+
+def abandon_naming(workspace_id: int, *, address: str, actor: str) -> int:
+    """Abandons the unstarted uploads that name an address, and deletes them; returns how many.
+
+    A running import refuses the rows of an erased person, and its file is deleted when it ends.
+    """
+    states = [state.value for state in _UNSTARTED]
+    count = 0
+    for record in Import.objects.filter(workspace_id=workspace_id, state__in=states):
+        if _names(record, addresses.spellings(address)):
+            with suppress(ImportNotReadyError):  # it was started or ended since the query
+                _abandon(record, _UNSTARTED, actor=actor)
+                count += 1
+    return count
+
+
+def _names(record: Import, spellings: Collection[str]) -> bool:
+    """Whether the file has one of these texts, in any capitals; read part by part."""
+    if not record.upload:
+        return False
+    decoder = getincrementaldecoder(record.upload["encoding"])(errors="replace")
+    longest = max(map(len, spellings))
+    parts = FilePart.objects.filter(of_import=record).order_by("number")
+    text = ""
+    for content in parts.values_list("content", flat=True).iterator(chunk_size=1):
+        # With the end of the part before: a text may begin there.
+        text = text[-longest:] + decoder.decode(bytes(content)).lower()
+        if any(spelling in text for spelling in spellings):
+            return True
+    return False
 
 
 def _move(

@@ -85,7 +85,7 @@ def _report(row: SubscriberRow, now: datetime) -> StateReport:
 _CREATE = pg.SQL("""
 WITH given AS MATERIALIZED (
     SELECT DISTINCT ON (lower(address) COLLATE "C") address, from_name,
-           contacts_fingerprint((SELECT salt FROM contacts_salt), address) AS hash
+           contacts_fingerprint(%(hash_key)s::bytea, address) AS hash
     FROM unnest(%(addresses)s::text[], %(names)s::text[])
          WITH ORDINALITY AS given (address, from_name, number)
     ORDER BY lower(address) COLLATE "C", number
@@ -171,7 +171,7 @@ INSERT INTO supabase_syncproblem AS p (
 )
 SELECT DISTINCT ON (hash, way) %(workspace)s, hash, way, shown, problem, %(now)s, %(now)s
 FROM (
-    SELECT contacts_fingerprint((SELECT salt FROM contacts_salt), email) AS hash, way, shown,
+    SELECT contacts_fingerprint(%(hash_key)s::bytea, email) AS hash, way, shown,
            problem
     FROM unnest(%(emails)s::text[], %(ways)s::text[], %(shown)s::text[], %(problems)s::text[])
          AS given (email, way, shown, problem)

@@ -2,7 +2,7 @@
 
 from typing import override
 
-from postledger.accounts import provider_accounts, queries, sealing
+from postledger.accounts import hash_key, provider_accounts, queries, sealing
 from postledger.accounts.models import Workspace
 from postledger.cli import arguments, base_command
 from postledger.cli.arguments import Setting
@@ -52,6 +52,7 @@ class Command(base_command.NounCommand):
 
     def _reseal(self, *, actor: str) -> None:
         count = sealing.reseal_all(actor=actor)
+        hash_key.reseal()
         self.stdout.write(f"Resealed {count} accounts and integrations.")
 
     def _list(self, *, workspace: Workspace) -> None:

@@ -37,6 +37,11 @@ class Command(base_command.NounCommand):
             f"Erased {erased.contacts} contacts, {erased.consents} consents and {erased.mails}"
             " mails."
         )
+        if erased.uploads:
+            self.stdout.write(
+                f"{erased.uploads} uploads that waited to be imported named the address; they are"
+                " abandoned. Upload them again without it."
+            )
         if erased.waiting:
             self.stdout.write(
                 f"{erased.waiting} mails are in progress; they are erased automatically some"
