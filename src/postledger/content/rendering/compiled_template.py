@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from typing import Self, override
 
 from liquid import BoundTemplate
