@@ -56,7 +56,7 @@ _SENDER_TEXT = re.compile(
 )
 _THROTTLE_TEXT = re.compile(
     r"throttl|rate limit|(?:sending|message) rate|rate exceeded|unusual rate"
-    r"|sending (?:quota|limit)|(?:daily|hourly)[a-z ]* (?:quota|limit)|sender thread limit"
+    r"|sending (?:quota|limit)|(?:daily|hourly)[a-z ]{0,40} (?:quota|limit)|sender thread limit"
     r"|too many (?:concurrent )?(?:smtp )?(?:connections|sessions|messages|emails)",
     re.IGNORECASE,
 )
