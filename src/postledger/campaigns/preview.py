@@ -10,8 +10,8 @@ from postledger.campaigns.drafts import CampaignFacts
 from postledger.contacts import queries
 from postledger.content import notion_pages, previews, slices
 from postledger.content.locales import MissingLocaleError
-from postledger.content.previews import MailPreview
 from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.mail_preview import MailPreview
 from postledger.content.rendering.source import SourceError
 from postledger.content.slices import SubjectRequiredError
 from postledger.lib.errors import RefusedError

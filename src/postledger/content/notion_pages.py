@@ -9,6 +9,7 @@ from django.conf import settings
 
 from postledger.accounts import integrations
 from postledger.accounts.integrations import NotionSettings
+from postledger.content import isolation
 from postledger.content.notion import client, pages
 from postledger.content.notion.album import NOTION_ORIGINS, Album, UnavailableError
 from postledger.content.notion.pages import Keep, Page
@@ -60,8 +61,13 @@ def open_writer(notion: NotionSettings) -> Iterator[Writer]:
 
 
 def make_script(page: Page, *, locale: str, footer: Footer | None) -> Script:
-    return make_fragment_script(
-        page.mailout.subject, html=page.html, text=page.text, locale=locale, footer=footer
+    return isolation.render(
+        make_fragment_script,
+        page.mailout.subject,
+        html=page.html,
+        text=page.text,
+        locale=locale,
+        footer=footer,
     )
 
 

@@ -9,9 +9,8 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from postledger.content import locales
-from postledger.content.rendering import checks
-from postledger.content.rendering.letter import Letter
+from postledger.content import isolation, locales
+from postledger.content.rendering import checks, letter
 from postledger.content.rendering.source import Format, Source, make_script
 from postledger.lib.errors import RefusedError
 
@@ -63,7 +62,10 @@ def check_version(version: Version) -> Version:
         for place in ("subject", "body", "text"):
             checks.refuse_unstorable(place, getattr(text, place))
         try:
-            Letter(make_script(text, required=version.required, optional=version.optional))
+            script = isolation.render(
+                make_script, text, required=version.required, optional=version.optional
+            )
+            isolation.render(letter.check, script)
         except RefusedError as refused:
             raise InvalidVersionError(
                 "The version was not stored: no mail can be made of its text for the locale"

@@ -11,10 +11,11 @@ from typing import Any, assert_never
 from pydantic import TypeAdapter
 
 from postledger.accounts import queries as accounts
-from postledger.content import letters, locales, notion_pages, slices
+from postledger.content import isolation, letters, locales, notion_pages, slices
 from postledger.content.notion.pages import Page
+from postledger.content.rendering import letter
 from postledger.content.rendering.footer import Footer
-from postledger.content.rendering.letter import Letter, Script
+from postledger.content.rendering.letter import Script
 from postledger.content.rendering.source import make_script
 from postledger.content.slices import Slice, SubjectRequiredError
 from postledger.lib.errors import RefusedError
@@ -76,8 +77,12 @@ def take_snapshot(workspace_id: int, content: ContentSource, *, now: datetime) -
         case TemplateSource():
             version = content_source.find_template(workspace_id, content)
             scripts = {
-                text.locale: make_script(
-                    text, required=version.required, optional=version.optional, footer=footer
+                text.locale: isolation.render(
+                    make_script,
+                    text,
+                    required=version.required,
+                    optional=version.optional,
+                    footer=footer,
                 )
                 for text in version.texts
             }
@@ -121,15 +126,19 @@ def _snapshot_inline(content: InlineSource, footer: Footer) -> Snapshot:
         raise SubjectRequiredError("The campaign has no subject. Write one.")
     if not content.body.strip():
         raise EmptyBodyError("The campaign has no body. Write one.")
-    script = make_script(
-        content.source, required=content.required, optional=content.optional, footer=footer
+    script = isolation.render(
+        make_script,
+        content.source,
+        required=content.required,
+        optional=content.optional,
+        footer=footer,
     )
     return _by_locale({content.locale: script}, content.locale)
 
 
 def _by_locale(scripts: Mapping[str, Script], fallback: str, page: Page | None = None) -> Snapshot:
     for script in scripts.values():
-        Letter(script)  # refuses a letter that cannot be compiled
+        isolation.render(letter.check, script)
     names = dict.fromkeys(
         name for script in scripts.values() for name in (*script.required, *script.optional)
     )
@@ -168,8 +177,8 @@ def assemble_letter(
 ) -> Script:
     """The letter for recipients in these places; raises RefusedError if there can be none."""
     article = slices.assemble(choice.slices, ocd_ids=frozenset(places), now=now)
-    script = make_script(article.source(), footer=footer)
-    Letter(script)
+    script = isolation.render(make_script, article.source(), footer=footer)
+    isolation.render(letter.check, script)
     return script
 
 

@@ -19,7 +19,7 @@ from postledger.content.rendering.letter import Script
 from postledger.content.slices import SubjectRequiredError
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Body
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import RefusedError, TooManyRequestsError
 from postledger.mailing import snapshot
 from postledger.mailing.chunks import Exclusion
 from postledger.mailing.models import Variant
@@ -103,6 +103,8 @@ def _resolve_places(
         except SubjectRequiredError:
             created.append(_variant(stream, variant, code=Exclusion.SUBJECT_REQUIRED.value))
             continue
+        except TooManyRequestsError:
+            raise  # says nothing about the letter
         except RefusedError:
             created.append(_variant(stream, variant, code=Exclusion.INVALID_TEMPLATE.value))
             continue

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from postledger.accounts import queries as accounts
 from postledger.contacts import unsubscribe_links
-from postledger.content import letters, templates
+from postledger.content import isolation, letters, templates
 from postledger.content.locales import MissingLocaleError
 from postledger.content.rendering import footer as footers
 from postledger.content.rendering.compiled_template import MissingVariableError
@@ -63,7 +63,7 @@ def _render_template(
 @lru_cache(maxsize=256)
 def _compile(source: Source, required: tuple[str, ...], optional: tuple[str, ...]) -> Letter:
     """Cached for the life of the process: a version never changes."""
-    return Letter(make_script(source, required=required, optional=optional))
+    return Letter(isolation.render(make_script, source, required=required, optional=optional))
 
 
 def _add_footer(workspace_id: int, mail: MailRequest, list_key: str) -> MailRequest:

@@ -8,7 +8,8 @@ from django.core.management.base import CommandError
 from postledger.accounts import queries
 from postledger.accounts.models import Workspace
 from postledger.cli import base_command
-from postledger.content import notion_pages, previews
+from postledger.content import notion_pages
+from postledger.content.rendering import mail_preview
 
 
 class Command(base_command.NounCommand):
@@ -34,5 +35,8 @@ class Command(base_command.NounCommand):
         subject = notion_page.mailout.subject or "none: it cannot be sent"
         self.stdout.write(f"Subject: {subject}")
         self.stdout.write(f"Wrote {to / 'page.html'} and {to / 'page.txt'}.")
-        for finding in (*notion_page.findings, *previews.review(script, has_footer=False)):
+        for finding in (
+            *notion_page.findings,
+            *mail_preview.review(script, has_footer=False).findings,
+        ):
             self.stdout.write(f"{finding.code}  {finding.place}: {finding.remedy}")

@@ -8,8 +8,8 @@ from ninja import Path
 from postledger.accounts.keys import Scope
 from postledger.content import articles, previews, slices
 from postledger.content.articles import ArticleSummary
-from postledger.content.previews import MailPreview
 from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.mail_preview import MailPreview
 from postledger.content.slices import Slice, SubjectRequiredError
 from postledger.web.api.articles.schemas import (
     ArticleChangeIn,
