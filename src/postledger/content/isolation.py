@@ -27,7 +27,7 @@ _pool: ChildPool | None = None
 def make_pool() -> ChildPool:
     """For a web process: two children, and a few seconds for a call."""
     return ChildPool(
-        size=2, modules=_MODULES, cpu_seconds=5, memory=1 << 30, patience=30.0, wait=5.0
+        size=2, modules=_MODULES, cpu_seconds=5, memory=1 << 30, patience=30.0, wait=2.0
     )
 
 
