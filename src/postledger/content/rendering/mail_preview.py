@@ -82,7 +82,7 @@ def preview_script(
 
 
 def review(script: Script, *, values: Values | None = None, has_footer: bool) -> MailPreview:
-    """The faults of a letter, then the warnings, at most twenty together; and its mail, if it has no fault.
+    """The faults of a letter, then its warnings, and its mail if it has no fault.
 
     `values` are those of one recipient: with them it is also filled in. `has_footer` says whether
     mail of this kind goes with a footer.
