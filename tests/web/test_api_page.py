@@ -60,7 +60,7 @@ from postledger.web.api.mailouts.routes import MailoutIn
 from postledger.web.api.suppressions.schemas import NewSuppressionIn
 from postledger.web.api.templates.schemas import TextIn, VersionIn
 from postledger.web.shared import problems
-from postledger.web.shared.auth import ScopeMissingError
+from postledger.web.shared.auth import LiveKeyRequiredError, ScopeMissingError
 from postledger.web.shared.problems import UnsupportedMediaTypeError
 from postledger.web.shared.throttle import RateExceededError
 from tests.web import newsroom, uploads
@@ -108,6 +108,7 @@ def example(words: list[str]) -> Example:
 OF_REQUESTS = (
     FileTooLargeError,
     KeyReusedError,
+    LiveKeyRequiredError,
     RateExceededError,
     ScopeMissingError,
     UnsupportedMediaTypeError,

@@ -298,15 +298,12 @@ def test_a_batch_is_repeated_after_somebody_tried_to_give_its_campaign_another_t
     assert (again.pk, Run.objects.count()) == (run.pk, 1)
 
 
-def test_a_batch_of_a_test_key_is_none_of_a_live_one(alice: Caller) -> None:
-    tester = caller("acme", is_test=True)
-    tried = planned(send(tester))
+def test_a_test_key_sends_no_batch_and_takes_no_batch_id(alice: Caller) -> None:
+    refused = send(caller("acme", is_test=True))
 
-    refused = send(alice)
-
-    assert tried.is_test
-    assert (refused.status, refused.body["code"]) == (409, "send_batch_taken")
-    assert planned(send(tester)).pk == tried.pk
+    assert (refused.status, refused.body["code"]) == (403, "live_key_required")
+    assert not Campaign.objects.exists()
+    assert not planned(send(alice)).is_test
 
 
 def test_a_filter_names_attributes_and_a_list(alice: Caller) -> None:

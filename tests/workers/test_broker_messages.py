@@ -18,7 +18,7 @@ from redis import Redis
 from postledger.dispatch.models import Worker
 from postledger.workers import broker_messages
 from tests.workers import brokers
-from tests.workers.worker_processes import child, ended, within, worker
+from tests.workers.worker_processes import child, end_process, within, worker
 
 SECRET = "hunter2"
 TASKS = frozenset({"postledger.wake", "postledger.tick"})
@@ -174,7 +174,7 @@ def test_a_worker_drops_malformed_messages_and_goes_on(broker: str, tmp_path: Pa
             lambda: log.read_bytes().count(b"message of the broker was dropped") >= len(MALFORMED),
         )
         after = child(process)
-        code = ended(process)
+        code = end_process(process)
         app.close()
 
     written = log.read_text()

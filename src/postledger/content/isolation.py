@@ -5,7 +5,6 @@ answer meanwhile, and what it renders was never tried before; so it installs a p
 """
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from postledger.lib.child_pool import AllBusyError, ChildPool, NoAnswerError
 from postledger.lib.errors import RefusedError, TooManyRequestsError
@@ -14,11 +13,11 @@ _MODULES = ("postledger.content.rendering.mail_preview",)
 
 
 class ContentTooCostlyError(RefusedError):
-    code: ClassVar[str] = "content_too_costly"
+    code = "content_too_costly"
 
 
 class RenderersBusyError(TooManyRequestsError):
-    code: ClassVar[str] = "renderers_busy"
+    code = "renderers_busy"
 
 
 _pool: ChildPool | None = None

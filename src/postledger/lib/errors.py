@@ -34,3 +34,7 @@ class ConflictError(RefusedError):
 
 class TooLargeError(RefusedError):
     """The request is larger than the server accepts."""
+
+
+class TooManyRequestsError(RefusedError):
+    """The request is fine, but there are too many at the moment. It can be repeated later."""

@@ -33,14 +33,12 @@ class Key:
 
     text: str
     digest: bytes
+    is_test: bool = False  # a test key's; no live request is refused for it
 
 
-def digest_request(mails: Sequence[MailRequest], *, is_test: bool) -> bytes:
-    """Equal for requests with equal content, however their JSON was written.
-
-    A test and a live request differ: neither must get the other's receipt.
-    """
-    digest = sha256(b"test" if is_test else b"live")
+def digest_request(mails: Sequence[MailRequest]) -> bytes:
+    """Equal for requests with equal content, however their JSON was written."""
+    digest = sha256()
     for mail in mails:
         digest.update(json.dumps(mail, default=_encode, sort_keys=True).encode())
     return digest.digest()
@@ -61,9 +59,9 @@ def _encode(value: object) -> object:
 
 
 _INSERT = """
-INSERT INTO transactional_idempotencykey (workspace_id, key, digest, answer)
-VALUES (%s, %s, %s, jsonb_build_object('request_id', %s::text, 'ids', %s::text[]))
-ON CONFLICT (workspace_id, key) DO NOTHING
+INSERT INTO transactional_idempotencykey (workspace_id, is_test, key, digest, answer)
+VALUES (%s, %s, %s, %s, jsonb_build_object('request_id', %s::text, 'ids', %s::text[]))
+ON CONFLICT (workspace_id, is_test, key) DO NOTHING
 """
 
 
@@ -71,14 +69,19 @@ def store_receipt(workspace_id: int, *, key: Key, receipt: Receipt) -> None:
     """Takes the key in the caller's transaction; waits for a concurrent request under the key."""
     ids = list(receipt.ids)
     with connection.cursor() as cursor:
-        cursor.execute(_INSERT, (workspace_id, key.text, key.digest, receipt.request_id, ids))
+        cursor.execute(
+            _INSERT,
+            (workspace_id, key.is_test, key.text, key.digest, receipt.request_id, ids),
+        )
         if cursor.rowcount != 1:
             raise KeyTakenError
 
 
 def find_receipt(workspace_id: int, *, key: Key) -> Receipt | None:
     """The receipt under this key; refuses a key that another request has used."""
-    row = models.IdempotencyKey.objects.filter(workspace_id=workspace_id, key=key.text).first()
+    row = models.IdempotencyKey.objects.filter(
+        workspace_id=workspace_id, is_test=key.is_test, key=key.text
+    ).first()
     if row is None:
         return None
     if bytes(row.digest) != key.digest:

@@ -9,8 +9,9 @@ from postledger.accounts.models import Sender, Workspace
 class IdempotencyKey(models.Model):
     """An accepted request: a repeat under its key gets the same receipt, also in later months."""
 
-    pk = models.CompositePrimaryKey("workspace_id", "key")
+    pk = models.CompositePrimaryKey("workspace_id", "is_test", "key")
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
+    is_test = models.BooleanField()
     key = models.TextField()
     digest = models.BinaryField()  # of the request: another one under the key is refused
     answer = models.JSONField()

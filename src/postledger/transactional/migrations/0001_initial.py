@@ -19,6 +19,7 @@ class Migration(migrations.Migration):
                     "pk",
                     models.CompositePrimaryKey(
                         "workspace_id",
+                        "is_test",
                         "key",
                         blank=True,
                         editable=False,
@@ -26,6 +27,7 @@ class Migration(migrations.Migration):
                         serialize=False,
                     ),
                 ),
+                ("is_test", models.BooleanField()),
                 ("key", models.TextField()),
                 ("digest", models.BinaryField()),
                 ("answer", models.JSONField()),

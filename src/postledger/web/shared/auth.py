@@ -1,5 +1,6 @@
 """Authenticates API keys and checks their scopes."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from hashlib import sha256
 from time import monotonic
@@ -18,6 +19,10 @@ from postledger.web.shared import throttle
 
 class ScopeMissingError(ForbiddenError):
     code = "scope_missing"
+
+
+class LiveKeyRequiredError(ForbiddenError):
+    code = "live_key_required"
 
 
 # A process trusts a key for so many seconds before it looks it up again: a key that is used a
@@ -48,11 +53,12 @@ _callers = _CallerCache()
 
 
 class ApiKeyAuth(HttpBearer):
-    """Accepts a valid key that has the scope and keeps to its rate."""
+    """Accepts a valid key that has the scopes and keeps to its rate; a test key only if told."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scopes: Collection[Scope], *, is_open_to_test_keys: bool) -> None:
         super().__init__()
-        self._scope = scope
+        self._scopes = scopes
+        self._is_open_to_test_keys = is_open_to_test_keys
 
     @override
     def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
@@ -61,9 +67,23 @@ class ApiKeyAuth(HttpBearer):
             return None
         context.bind(workspace_id=caller.workspace_id)
         throttle.with_rate(settings.API_RATE).take(caller.key_id)
-        if self._scope not in caller.scopes:
-            raise ScopeMissingError(
-                f"The API key {caller.prefix} lacks the scope {self._scope}."
-                " Use another key, or create one with this scope."
-            )
+        if caller.is_test and not self._is_open_to_test_keys:
+            raise live_key_required()
+        require_scopes(caller.scopes, self._scopes)
         return caller
+
+
+def live_key_required() -> LiveKeyRequiredError:
+    return LiveKeyRequiredError(
+        "A test key sends to the sandbox, reads the mail and the runs of test keys, reads"
+        " templates, and previews content without contacts. Use a live key for everything else."
+    )
+
+
+def require_scopes(granted: Collection[str], required: Collection[Scope]) -> None:
+    missing = [scope for scope in required if scope not in granted]
+    if missing:
+        raise ScopeMissingError(
+            f"The API key lacks the scope {' and the scope '.join(missing)}."
+            " Use another key, or create one with it."
+        )

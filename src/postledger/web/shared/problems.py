@@ -21,6 +21,7 @@ from postledger.lib.errors import (
     NotFoundError,
     RefusedError,
     TooLargeError,
+    TooManyRequestsError,
 )
 from postledger.transactional.requests import InvalidMailError, Validation
 from postledger.web.shared import requests
@@ -87,7 +88,7 @@ _STATUSES: Mapping[type[Exception], int] = {
     RequestDataTooBig: 413,
     TooLargeError: 413,
     UnsupportedMediaTypeError: 415,
-    RateExceededError: 429,
+    TooManyRequestsError: 429,
     RefusedError: 422,
     InterfaceError: 503,
     OperationalError: 503,

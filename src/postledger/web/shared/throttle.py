@@ -22,7 +22,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import TooManyRequestsError
 
 _TIMEOUT = 0.1  # seconds; more than Redis ever needs, less than anybody notices
 _BACK_OFF = 5.0  # seconds without Redis after it failed: of many requests one waits for it
@@ -34,7 +34,7 @@ _BLOCKS = 100
 _log = structlog.get_logger(__name__)
 
 
-class RateExceededError(RefusedError):
+class RateExceededError(TooManyRequestsError):
     code = "rate_exceeded"
 
     def __init__(self, rate: str, retry_after: int) -> None:

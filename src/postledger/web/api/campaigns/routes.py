@@ -1,6 +1,7 @@
 """Routes for campaigns: drafts, previews, tests and launches."""
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import structlog
@@ -15,6 +16,7 @@ from postledger.accounts.keys import Scope
 from postledger.campaigns import drafts, launching, preview, progress
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.lib.secrets import UnsealableError
+from postledger.mailing.content_source import ArticleSource, TemplateSource
 from postledger.observability import context
 from postledger.web.api.campaigns.schemas import (
     CampaignChangeIn,
@@ -30,6 +32,7 @@ from postledger.web.api.common.fields import IdInPath
 from postledger.web.api.common.pagination import NewestFirstQuery, cut_page
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import preview_fields
+from postledger.web.api.runs.routes import hide_addresses
 from postledger.web.api.runs.schemas import Launched, RunPage
 from postledger.web.shared import throttle
 
@@ -45,7 +48,7 @@ def list_campaigns(call: Call, query: Query[NewestFirstQuery]) -> dict[str, obje
     return cut_page("campaigns", campaigns, query.limit, lambda campaign: campaign.id)
 
 
-@routes.post("", CampaignOut, status=201)
+@routes.post("", CampaignOut, status=201, shown_with=None)
 def create_campaign(call: Call, payload: NewCampaignIn) -> CampaignFacts:
     """Stores the content, the audience and the timing. Sends nothing."""
     campaign_id = drafts.create_campaign(
@@ -69,14 +72,21 @@ def change_campaign(call: Call, campaign_id: IdInPath, payload: CampaignChangeIn
     return drafts.find_campaign(call.workspace_id, campaign_id)
 
 
-@routes.post("/{int:campaign_id}/preview", CampaignPreview, scope=Scope.CAMPAIGNS_READ)
+@routes.post("/{int:campaign_id}/preview", CampaignPreview, scopes=[Scope.CAMPAIGNS_READ])
 def preview_campaign(
     call: Call, campaign_id: IdInPath, payload: CampaignPreviewIn
 ) -> dict[str, object]:
-    """Renders the campaign for a contact, for a made-up recipient, or with variable names."""
+    """Renders the campaign for a contact, for a made-up recipient, or with variable names.
+
+    Templates and articles take the scope content:read, too, and a contact takes contacts:read.
+    """
     campaign = drafts.find_campaign(call.workspace_id, campaign_id)
+    if isinstance(campaign.content, TemplateSource | ArticleSource):
+        call.require(Scope.CONTENT_READ)
     recipient = payload.reader.recipient() if payload.reader else preview.ANYBODY
     if payload.contact_id is not None:
+        call.require_live_key()
+        call.require(Scope.CONTACTS_READ)
         recipient = preview.find_recipient(
             call.workspace_id, payload.contact_id, list_key=campaign.list_key
         )
@@ -84,7 +94,7 @@ def preview_campaign(
     return preview_fields(rendered.mail, sender=campaign.sender, from_name=rendered.from_name)
 
 
-@routes.post("/{int:campaign_id}/test", Launched, status=202)
+@routes.post("/{int:campaign_id}/test", Launched, status=202, shown_with=None)
 def test_campaign(call: Call, campaign_id: IdInPath, payload: CampaignTestIn) -> dict[str, object]:
     """Sends the campaign to the addresses, or to the workspace's test addresses, only."""
     run_id = launching.send_test(
@@ -98,7 +108,7 @@ def test_campaign(call: Call, campaign_id: IdInPath, payload: CampaignTestIn) ->
     return {"run_id": run_id}
 
 
-@routes.post("/{int:campaign_id}/launch", Launched, status=202)
+@routes.post("/{int:campaign_id}/launch", Launched, status=202, shown_with=None)
 def launch_campaign(call: Call, campaign_id: IdInPath) -> dict[str, object]:
     """Launches a campaign: freezes its content and sends it to its audience.
 
@@ -118,11 +128,17 @@ def launch_campaign(call: Call, campaign_id: IdInPath) -> dict[str, object]:
 def list_runs(
     call: Call, campaign_id: IdInPath, query: Query[NewestFirstQuery]
 ) -> dict[str, object]:
-    """Launches and tests of the campaign, the newest first."""
+    """Launches and tests of the campaign, the newest first; a test key gets those of test keys."""
     runs = progress.list_progress(
-        call.workspace_id, campaign_id, before=query.before, limit=query.limit + 1, now=call.now
+        call.workspace_id,
+        campaign_id,
+        only_sandboxed=call.is_test,
+        before=query.before,
+        limit=query.limit + 1,
+        now=call.now,
     )
-    return cut_page("runs", runs, query.limit, lambda run: run.number)
+    shown = [hide_addresses(call, run) for run in runs]
+    return cut_page("runs", shown, query.limit, lambda run: run.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +148,7 @@ class Admin:
     workspace_id: int
     actor: str = "admin password"
     is_test: bool = False
+    scopes: Collection[str] = ()
 
 
 def authenticate_admin(request: HttpRequest) -> Admin | None:
@@ -166,7 +183,7 @@ def _read_password(request: HttpRequest) -> str | None:
     return password if isinstance(password, str) else None
 
 
-@routes.post("/send", Launched, status=202, auth=[authenticate_admin])
+@routes.post("/send", Launched, status=202, shown_with=None, auth=[authenticate_admin])
 def send_campaign(call: Call, payload: SendIn) -> dict[str, object]:
     """Creates or changes the campaign of this tag and launches it.
 
@@ -178,13 +195,8 @@ def send_campaign(call: Call, payload: SendIn) -> dict[str, object]:
         launch_id=payload.send_batch_id,
         actor=call.actor,
         now=call.now,
-        is_sandboxed=call.is_test,
     )
     run_id = launching.launch_once(
-        campaign,
-        launch_id=payload.send_batch_id,
-        actor=call.actor,
-        now=call.now,
-        is_sandboxed=call.is_test,
+        campaign, launch_id=payload.send_batch_id, actor=call.actor, now=call.now
     )
     return {"run_id": run_id}

@@ -185,9 +185,8 @@ class MailsQuery(PageQuery):
         description="`next` of the previous page; the other parameters stay the same.",
     )
 
-    @property
-    def filters(self) -> MailFilters:
-        return MailFilters(self.to, self.tag, self.state, self.since, self.until)
+    def filters(self, *, only_tests: bool) -> MailFilters:
+        return MailFilters(self.to, self.tag, self.state, self.since, self.until, only_tests)
 
     @property
     def after(self) -> MailCursor | None:

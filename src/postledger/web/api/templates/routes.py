@@ -38,7 +38,7 @@ def list_templates(call: Call) -> dict[str, object]:
     return {"templates": templates.list_templates(call.workspace_id)}
 
 
-@routes.post("", TemplateOut, status=201)
+@routes.post("", TemplateOut, status=201, shown_with=None)
 def create_template(call: Call, payload: NewTemplateIn) -> TemplateSummary:
     """Creates a template without a version. It replaces a built-in template of the same id."""
     templates.create(call.workspace_id, key=payload.id, name=payload.name, actor=call.actor)
@@ -53,7 +53,7 @@ def get_template(call: Call, template_id: TemplateId) -> TemplateSummary:
     return (in_use or same_key)[0]
 
 
-@routes.post("/{template_id}/versions", AddedVersion, status=201)
+@routes.post("/{template_id}/versions", AddedVersion, status=201, shown_with=None)
 def add_template_version(
     call: Call, template_id: TemplateId, payload: VersionIn
 ) -> dict[str, object]:
@@ -116,7 +116,7 @@ def restore_template(call: Call, template_id: TemplateId) -> TemplateSummary:
     return _find_own(call, template_id)
 
 
-@routes.post("/{template_id}/preview", TemplatePreview, scope=Scope.CONTENT_READ)
+@routes.post("/{template_id}/preview", TemplatePreview, scopes=[Scope.CONTENT_READ])
 def preview_template(
     call: Call, template_id: TemplateId, payload: TemplatePreviewIn
 ) -> dict[str, object]:
