@@ -1,4 +1,6 @@
-"""Whether texts may be stored and sent: their sizes, and nothing that runs as a program."""
+"""Whether texts may be stored and sent: their sizes, nothing that runs as a program, and only what
+the allow-list has.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Self, override
 
-from postledger.content.rendering import html_tokens
+from postledger.content.rendering import html_allow_list, html_tokens
 from postledger.content.rendering.html_tokens import Attribute, Kind, LineNumbers
 from postledger.lib.errors import RefusedError
 from postledger.lib.values import is_storable
@@ -74,21 +76,32 @@ def check_subject(subject: str) -> list[Finding]:
     return []
 
 
+def recheck(*, subject: str, html: str) -> list[Finding]:
+    """The same for a mail that was accepted before, without the allow-list: programs alone."""
+    programs = islice(_html_findings(html, is_accepted=True), MOST_FINDINGS)
+    return [*check_subject(subject), *programs]
+
+
 def check_html(html: str) -> list[Finding]:
     return list(islice(_html_findings(html), MOST_FINDINGS))
 
 
-def _html_findings(html: str) -> Iterator[Finding]:
+def _html_findings(html: str, *, is_accepted: bool = False) -> Iterator[Finding]:
     data = html.encode(errors="surrogatepass")
     if len(data) > MAX_HTML_BYTES:
         remedy = f"It has {len(data)} bytes as UTF-8; shorten it to {MAX_HTML_BYTES}."
         yield Finding("html_too_large", "html", remedy)
     elif not html.strip():
         yield Finding("html_missing", "html", "Give the mail an HTML body.")
-    elif _is_suspicious(data):
-        lines = LineNumbers(html)
-        for code, offset in _dangers(html):
+    else:
+        is_suspicious, lines = _is_suspicious(data), LineNumbers(html)
+        for code, offset in _dangers(html) if is_suspicious else ():
             yield Finding(code, f"html, line {lines.at(offset)}", _REMEDIES[code])
+        for refusal in () if is_accepted else html_allow_list.find_refused(html):
+            # Of what is suspicious, the dangers say this already.
+            if not (is_suspicious and refusal.code == "markup_unreadable"):
+                place = f"html, line {lines.at(refusal.offset)}"
+                yield Finding(refusal.code, place, refusal.remedy)
 
 
 # A mail without any of these cannot contain the dangers below, and nearly every mail has none.

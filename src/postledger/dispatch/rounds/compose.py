@@ -200,7 +200,7 @@ class Composer:
 
     def _make_template(self, body: Body, boundary: str, letter: Letter | None) -> _Template:
         if letter is None:
-            findings = checks.findings(subject=body.subject, html=body.html)
+            findings = checks.recheck(subject=body.subject, html=body.html)
             if findings:
                 raise BadContentError(" ".join(finding.remedy for finding in findings))
         parts = Parts(
