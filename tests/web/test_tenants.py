@@ -231,7 +231,7 @@ def test_charlie_lists_nothing_of_acmes_and_may_use_its_keys(
 def test_charlies_content_has_charlies_footer(
     alice: Caller, charlie: Caller, settings: LazySettings
 ) -> None:
-    settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
+    settings.UNSUBSCRIBE_SECRET = "a secret of the tests, long enough"
     for who, name in ((alice, "Acme"), (charlie, "Globex")):
         page = f"https://{name.lower()}.example/leave"
         workspaces.set_organisation(

@@ -15,7 +15,7 @@ from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeRequest, s
 from tests import cast
 from tests.contacts.people import R1
 
-SECRET = "a secret of the tests"
+SECRET = "a secret of the tests, long enough"
 PUBLIC_URL = "https://mail.acme.example"
 ONE_CLICK = {"List-Unsubscribe": "One-Click"}
 URLENCODED = "application/x-www-form-urlencoded"
