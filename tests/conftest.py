@@ -14,6 +14,9 @@ hypothesis.settings.load_profile("unhurried")
 
 def pytest_configure() -> None:
     settings.SECRET_KEY = "only-for-tests-" + "x" * 50
+    # Redis remembers the wrong keys and passwords of all tests.
+    for name in ("WRONG_KEYS_OF_ONE", "WRONG_KEYS_OF_ALL", "WRONG_PASSWORDS_OF_ALL"):
+        setattr(settings, name, "1000000/minute")
     # A pool holds connections open, and PostgreSQL drops no database that is in use.
     for database in settings.DATABASES.values():
         options = database["OPTIONS"]

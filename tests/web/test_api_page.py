@@ -47,6 +47,7 @@ from postledger.web.api import openapi
 from postledger.web.api.articles.schemas import SliceIn
 from postledger.web.api.audiences.routes import AudienceIn
 from postledger.web.api.campaigns.schemas import NewCampaignIn, SendIn
+from postledger.web.api.common.json_size import TooManyValuesError
 from postledger.web.api.contacts.schemas import (
     ConsentIn,
     NewContactIn,
@@ -63,6 +64,7 @@ from postledger.web.api.suppressions.schemas import NewSuppressionIn
 from postledger.web.api.templates.schemas import TextIn, VersionIn
 from postledger.web.shared import problems
 from postledger.web.shared.auth import LiveKeyRequiredError, ScopeMissingError
+from postledger.web.shared.hosts import HostUnknownError
 from postledger.web.shared.problems import UnsupportedMediaTypeError
 from postledger.web.shared.throttle import RateExceededError
 from tests.web import newsroom, uploads
@@ -109,10 +111,12 @@ def example(words: list[str]) -> Example:
 
 OF_REQUESTS = (
     FileTooLargeError,
+    HostUnknownError,
     KeyReusedError,
     LiveKeyRequiredError,
     RateExceededError,
     ScopeMissingError,
+    TooManyValuesError,
     UnsupportedMediaTypeError,
 )
 OF_CONTENT = (

@@ -53,6 +53,7 @@ def filter_query(_context: HookContext, query: dict[str, Any] | None) -> bool:
 def program(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Caller:
     """Alice's, in a database that outlives each request's connection, and never too fast."""
     monkeypatch.setattr(conf.settings, "API_RATE", "1000000/second")
+    monkeypatch.setattr(conf.settings, "ALLOWED_HOSTS", ["localhost"])
     return caller("acme")
 
 

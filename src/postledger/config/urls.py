@@ -11,7 +11,6 @@ from postledger.web.public.subscribe import confirm_page, subscribe_page
 from postledger.web.public.unsubscribe import undo_page, unsubscribe_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("live", health.live),
     path("ready", health.ready),
     path("metrics", health.metrics),
     path("pictures/<str:name>", serve_picture),

@@ -16,6 +16,10 @@ class RefusedError(Exception):
     code: ClassVar[str] = "refused"
 
 
+class BadRequestError(RefusedError):
+    """The request cannot be understood, whatever it asks for."""
+
+
 class ForbiddenError(RefusedError):
     """The caller lacks a permission."""
 

@@ -14,7 +14,7 @@ from postledger.accounts import keys
 from postledger.accounts.keys import Caller, Scope
 from postledger.lib.errors import ForbiddenError
 from postledger.observability import context
-from postledger.web.shared import throttle
+from postledger.web.shared import bodies, guesses, throttle
 
 
 class ScopeMissingError(ForbiddenError):
@@ -37,16 +37,28 @@ class _CallerCache:
     def __init__(self) -> None:
         self._entries: dict[bytes, tuple[float, Caller]] = {}
 
-    def recognise(self, token: str) -> Caller | None:
+    def recognise(self, request: HttpRequest, token: str) -> Caller | None:
         digest = sha256(token.encode()).digest()
         valid_until, caller = self._entries.get(digest, (0.0, None))
         if caller is None or valid_until < monotonic():
-            caller = keys.recognise(token, now=datetime.now(UTC))
+            caller = _look_up(request, token)
             if len(self._entries) >= _CACHE_SIZE:
                 self._entries.clear()
             if caller is not None:
                 self._entries[digest] = (monotonic() + CACHE_SECONDS, caller)
         return caller
+
+
+def _look_up(request: HttpRequest, token: str) -> Caller | None:
+    """Asks the database, unless too many keys were wrong."""
+    network = throttle.client_network(request)
+    guesses.KEYS.check(token, network)
+    caller = keys.recognise(token, now=datetime.now(UTC))
+    if caller is None:
+        guesses.KEYS.note_wrong(token, network)
+    else:
+        guesses.KEYS.note_right(token)
+    return caller
 
 
 _callers = _CallerCache()
@@ -62,11 +74,13 @@ class ApiKeyAuth(HttpBearer):
 
     @override
     def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
-        caller = _callers.recognise(token)
+        caller = _callers.recognise(request, token)
         if caller is None:
             return None
         context.bind(workspace_id=caller.workspace_id)
-        throttle.with_rate(settings.API_RATE).take(caller.key_id)
+        request.META[bodies.KEY_ID] = caller.key_id
+        if not request.META.get(bodies.IS_COUNTED):
+            throttle.with_rate(settings.API_RATE).take(caller.key_id)
         if caller.is_test and not self._is_open_to_test_keys:
             raise live_key_required()
         require_scopes(caller.scopes, self._scopes)

@@ -34,10 +34,11 @@ from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import preview_fields
 from postledger.web.api.runs.routes import hide_addresses
 from postledger.web.api.runs.schemas import Launched, RunPage
-from postledger.web.shared import throttle
+from postledger.web.shared import guesses, throttle
 
 routes = Routes("campaigns", read=Scope.CAMPAIGNS_READ, write=Scope.CAMPAIGNS_WRITE)
 
+_HEADER = "X-Admin-Password"
 _log = structlog.get_logger(__name__)
 
 
@@ -152,15 +153,19 @@ class Admin:
 
 
 def authenticate_admin(request: HttpRequest) -> Admin | None:
-    """Accepts the admin password if one is set; guesses are limited before they are compared."""
-    password = _read_password(request)
-    workspace_id = None if password is None else accounts.first_workspace_id()
-    if password is None or workspace_id is None or (admin := _find_admin(workspace_id)) is None:
-        return None
-    network = throttle.network_of(throttle.client_ip(request))
+    """Accepts the admin password if one is set; guesses are limited before the body is read."""
+    network = throttle.client_network(request)
     throttle.count_visit(settings.PUBLIC_RATE, "admin", network)
-    if not admin.admits(password):
+    workspace_id = accounts.first_workspace_id()
+    admin = None if workspace_id is None else _find_admin(workspace_id)
+    password = None if admin is None else _read_password(request)
+    if workspace_id is None or admin is None or password is None:
         return None
+    guesses.PASSWORDS.check(password, network)
+    if not admin.admits(password):
+        guesses.PASSWORDS.note_wrong(password, network)
+        return None
+    guesses.PASSWORDS.note_right(password)
     context.bind(workspace_id=workspace_id)
     return Admin(workspace_id)
 
@@ -175,6 +180,9 @@ def _find_admin(workspace_id: int) -> AdminSettings | None:
 
 
 def _read_password(request: HttpRequest) -> str | None:
+    """From its header, or from the body, where older programs send it."""
+    if header := request.headers.get(_HEADER):
+        return header
     try:
         body = json.loads(request.body)
     except (ValueError, RecursionError):
