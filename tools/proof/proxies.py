@@ -19,7 +19,6 @@ def _caddy(_folder: Path, port: int, upstream: int) -> str:
 {{
     admin off
     auto_https off
-    persist_config off
 }}
 http://127.0.0.1:{port} {{
     reverse_proxy 127.0.0.1:{upstream}
@@ -67,6 +66,8 @@ PidFile {folder}/apache.pid
 ErrorLog {folder}/apache.log
 Listen 127.0.0.1:{port}
 ServerName 127.0.0.1
+User nobody
+Group nogroup
 {modules}
 ServerLimit 60
 ThreadsPerChild 25

@@ -63,6 +63,20 @@ def test_a_body_that_stops_arriving_is_given_up(
         asyncio.run(read(client, announced=10, most=100))
 
 
+def test_the_rest_of_an_unwanted_body_is_not_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(arrival, "_GRACE", 0.05)
+    client = Client([b"a" * 1000], stalls=True)
+
+    async def discard() -> int:
+        body = Arrival(client.receive, announced=10_000)
+        await body.discard()
+        return body.size
+
+    assert asyncio.run(discard()) == 1000
+
+
 def test_a_client_that_closes_the_connection_is_told_from_one_that_is_slow() -> None:
     with pytest.raises(BrokenOffError):
         asyncio.run(read(Client(), announced=10, most=100))

@@ -2,11 +2,12 @@
 
 from asyncio import get_running_loop, timeout_at, to_thread
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from io import BytesIO
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
-from postledger.web.shared.bodies import KIB
+from postledger.web.shared.bodies import KIB, MIB
 
 type Message = dict[str, Any]
 type Receive = Callable[[], Awaitable[Message]]
@@ -15,6 +16,7 @@ type Receive = Callable[[], Awaitable[Message]]
 _GRACE = 20.0  # seconds
 _LOWEST_RATE = 16 * KIB  # bytes per second, on average
 _WRITTEN_AT_ONCE = 256 * KIB
+_MOST_DISCARDED = 64 * MIB
 
 
 class BrokenOffError(Exception):
@@ -35,7 +37,7 @@ class Arrival:
 
     def __init__(self, receive: Receive, *, announced: int | None) -> None:
         self._receive = receive
-        self._announced = announced
+        self.announced = announced
         self._started = get_running_loop().time()
         self._blocks: list[bytes] = []
         self.size = 0  # of what has arrived
@@ -44,17 +46,28 @@ class Arrival:
     async def read(self, most: int) -> None:
         """Reads to the end, or until more than `most` bytes have arrived."""
         while not self.is_complete and self.size <= most:
-            deadline = self._started + seconds_allowed(self.size)
-            async with timeout_at(deadline):
-                message = await self._receive()
-            if message["type"] != "http.request":
-                raise BrokenOffError
-            block = message.get("body", b"")
-            self._blocks.append(block)
-            self.size += len(block)
-            # The message with the last byte does not say so: another one would follow it.
-            is_last = not message.get("more_body") or self.size == self._announced
-            self.is_complete = is_last
+            async with timeout_at(self._started + seconds_allowed(self.size)):
+                self._blocks.append(await self._next())
+
+    async def discard(self) -> None:
+        """Reads what is left of a body that nobody wants, for the time that a small one has.
+
+        A proxy that cannot pass all of a body on reports a fault of its own in place of the answer.
+        """
+        with suppress(TimeoutError):
+            async with timeout_at(self._started + _GRACE):
+                while not self.is_complete and self.size <= _MOST_DISCARDED:
+                    await self._next()
+
+    async def _next(self) -> bytes:
+        message = await self._receive()
+        if message["type"] != "http.request":
+            raise BrokenOffError
+        block: bytes = message.get("body", b"")
+        self.size += len(block)
+        # The message with the last byte does not say so: another one would follow it.
+        self.is_complete = not message.get("more_body") or self.size == self.announced
+        return block
 
     def as_stream(self) -> BinaryIO:
         return BytesIO(self._blocks[0] if len(self._blocks) == 1 else b"".join(self._blocks))
