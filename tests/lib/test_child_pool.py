@@ -156,6 +156,31 @@ def test_who_finds_every_child_busy_is_told_so() -> None:
         assert made.call(len, b"abc") == 3
 
 
+def test_one_owner_leaves_a_child_for_the_others() -> None:
+    with pool(2, cpu_seconds=30, wait=0.1) as made:
+        made.call(os.getpid)
+        entered, leave = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with made.share("acme"):
+                entered.set()
+                leave.wait(PATIENCE)
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        entered.wait(PATIENCE)
+        with pytest.raises(AllBusyError), made.share("acme"):
+            pass
+        with made.share("globex"):
+            answer = made.call(len, b"abc")
+        leave.set()
+        holder.join()
+
+        assert answer == 3
+        with made.share("acme"):
+            assert made.call(len, b"abc") == 3
+
+
 def test_many_threads_share_the_children() -> None:
     with pool(2) as made, ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda number: made.call(abs, -number), range(200)))

@@ -36,12 +36,18 @@ def install(pool: ChildPool | None) -> None:
     _pool = pool
 
 
-def render[**P, T](function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Calls a pure function of `rendering`; it takes and returns plain values."""
+def render[**P, T](
+    workspace_id: int | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Calls a pure function of `rendering`; it takes and returns plain values.
+
+    Costly content of one workspace leaves the others a child. None: content of our own.
+    """
     if _pool is None:
         return function(*args, **kwargs)
     try:
-        return _pool.call(function, *args, **kwargs)
+        with _pool.share(workspace_id):
+            return _pool.call(function, *args, **kwargs)
     except NoAnswerError:
         raise ContentTooCostlyError(
             "The content took too long to render, or needed too much memory. Use fewer elements,"

@@ -60,8 +60,9 @@ def open_writer(notion: NotionSettings) -> Iterator[Writer]:
         yield reader.writer()
 
 
-def make_script(page: Page, *, locale: str, footer: Footer | None) -> Script:
+def make_script(workspace_id: int, page: Page, *, locale: str, footer: Footer | None) -> Script:
     return isolation.render(
+        workspace_id,
         make_fragment_script,
         page.mailout.subject,
         html=page.html,

@@ -21,7 +21,8 @@ def preview_footer(workspace_id: int) -> PreviewFooter:
     return PreviewFooter(footer, values={"unsubscribe_url": organisation.unsubscribe_base_url})
 
 
-def preview_source(
+def preview_source(  # noqa: PLR0913  the parts of a preview, each by its name
+    workspace_id: int,
     source: Source,
     *,
     required: tuple[str, ...] = (),
@@ -31,6 +32,7 @@ def preview_source(
 ) -> MailPreview:
     """With a reader's values it is also filled in; without a footer, it is mail without one."""
     return isolation.render(
+        workspace_id,
         mail_preview.preview_source,
         source,
         required=required,
@@ -41,7 +43,9 @@ def preview_source(
 
 
 def preview_script(
-    script: Script, *, values: Values | None, footer: PreviewFooter | None
+    workspace_id: int, script: Script, *, values: Values | None, footer: PreviewFooter | None
 ) -> MailPreview:
     """The same for a letter that was made already."""
-    return isolation.render(mail_preview.preview_script, script, values=values, footer=footer)
+    return isolation.render(
+        workspace_id, mail_preview.preview_script, script, values=values, footer=footer
+    )

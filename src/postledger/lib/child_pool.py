@@ -14,9 +14,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -51,6 +52,10 @@ class ChildPool:
     wait: float  # seconds by the clock, for a child that is free
     _idle: "queue.LifoQueue[_Child]" = field(default_factory=queue.LifoQueue)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    # Only of owners that call at this moment.
+    _shares: WeakValueDictionary[object, threading.Semaphore] = field(
+        default_factory=WeakValueDictionary
+    )
     _pid: int = 0  # of the process that started the children: a fork must not share them
 
     def start(self) -> None:
@@ -67,6 +72,19 @@ class ChildPool:
         with suppress(queue.Empty):
             while True:
                 self._idle.get_nowait().end()
+
+    @contextmanager
+    def share(self, owner: object) -> Iterator[None]:
+        """Leaves one child free for the others while this owner calls; raises AllBusyError."""
+        with self._lock:
+            others_keep_one = threading.Semaphore(max(1, self.size - 1))
+            share = self._shares.setdefault(owner, others_keep_one)
+        if not share.acquire(timeout=self.wait):
+            raise AllBusyError
+        try:
+            yield
+        finally:
+            share.release()
 
     def call[**P, T](self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What the function returns, or the RefusedError that it raises.

@@ -98,7 +98,7 @@ def _resolve_places(
     for variant in variants:
         try:
             script = snapshot.assemble_letter(
-                choice, variant.split(), footer=footer, now=launched_at
+                stream.workspace_id, choice, variant.split(), footer=footer, now=launched_at
             )
         except SubjectRequiredError:
             created.append(_variant(stream, variant, code=Exclusion.SUBJECT_REQUIRED.value))

@@ -67,7 +67,7 @@ def _launch(
     if not page.mailout.is_test:
         _check_unsent(workspace_id, page)
     footer = letters.require_footer(accounts.organisation(workspace_id))
-    content = snapshot.snapshot_page(page, footer)
+    content = snapshot.snapshot_page(workspace_id, page, footer)
     test_addresses = None
     if page.mailout.is_test:
         test_addresses = test_sends.parse_addresses(accounts.test_emails(workspace_id))

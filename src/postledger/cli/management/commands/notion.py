@@ -28,7 +28,7 @@ class Command(base_command.NounCommand):
         if workspace_id is None:
             raise CommandError("There is no workspace yet. Run postledger setup.")
         notion_page = notion_pages.read_page(notion_pages.require_notion(workspace_id), page)
-        script = notion_pages.make_script(notion_page, locale=locale, footer=None)
+        script = notion_pages.make_script(workspace_id, notion_page, locale=locale, footer=None)
         to.mkdir(parents=True, exist_ok=True)
         (to / "page.html").write_text(script.html, encoding="utf-8")
         (to / "page.txt").write_text(script.text, encoding="utf-8")

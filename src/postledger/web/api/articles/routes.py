@@ -114,4 +114,5 @@ def _render(
     except SubjectRequiredError as refused:
         return None, MailPreview((Finding(refused.code, "subject", str(refused)),))
     footer = previews.preview_footer(call.workspace_id)
-    return letter.dek, previews.preview_source(letter.source(), values={}, footer=footer)
+    preview = previews.preview_source(call.workspace_id, letter.source(), values={}, footer=footer)
+    return letter.dek, preview

@@ -57,6 +57,7 @@ def preview_content(call: Call, payload: ContentIn) -> dict[str, object]:
 
 def _render(call: Call, payload: ContentIn, values: TemplateValues | None) -> MailPreview:
     return previews.preview_source(
+        call.workspace_id,
         payload.source(payload.locale),
         required=tuple(payload.required),
         optional=tuple(payload.optional),

@@ -59,20 +59,20 @@ def add_template_version(
 ) -> dict[str, object]:
     """Adds the version that new mail is made from. Texts that cannot be sent are refused."""
     version = payload.version()
-    warnings = _review(version)
+    warnings = _review(call, version)
     number = templates.add_version(
         call.workspace_id, key=template_id, version=version, actor=call.actor
     )
     return {"version": number, "findings": warnings}
 
 
-def _review(version: Version) -> list[Finding]:
+def _review(call: Call, version: Version) -> list[Finding]:
     """The warnings about all texts; errors refuse the version, each under its locale."""
     warnings: list[Finding] = []
     issues: list[MailIssue] = []
     for index, source in enumerate(version.texts):
         preview = previews.preview_source(
-            source, required=version.required, optional=version.optional
+            call.workspace_id, source, required=version.required, optional=version.optional
         )
         for finding in preview.findings:
             place = f"{source.locale}: {finding.place}"
@@ -124,7 +124,11 @@ def preview_template(
     version = templates.find_version(call.workspace_id, key=template_id, number=payload.version)
     text = version.text(payload.locale)
     preview = previews.preview_source(
-        text, required=version.required, optional=version.optional, values=payload.variables
+        call.workspace_id,
+        text,
+        required=version.required,
+        optional=version.optional,
+        values=payload.variables,
     )
     return preview_fields(preview, version=version.number, locale=text.locale)
 
