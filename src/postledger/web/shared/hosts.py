@@ -1,7 +1,5 @@
 """Refuses requests for host names that this installation does not serve, before any view."""
 
-from typing import ClassVar
-
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -15,7 +13,7 @@ _EXEMPT = ("/ready",)
 
 
 class HostUnknownError(BadRequestError):
-    code: ClassVar[str] = "host_unknown"
+    code = "host_unknown"
 
 
 def middleware(get_response: View) -> View:

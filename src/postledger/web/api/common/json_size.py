@@ -4,7 +4,6 @@ A parsed value takes up to a hundred times the bytes that it has in the text.
 """
 
 import re
-from typing import ClassVar
 
 from postledger.lib.errors import TooLargeError
 
@@ -18,7 +17,7 @@ _MOST_STRINGS = 2 * MOST_VALUES
 
 
 class TooManyValuesError(TooLargeError):
-    code: ClassVar[str] = "too_many_values"
+    code = "too_many_values"
 
 
 def refuse_many_values(text: bytes) -> None:
