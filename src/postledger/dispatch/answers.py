@@ -110,7 +110,7 @@ def _entry(answer: Answer, policy: Policy, chance: float) -> Entry:  # noqa: C90
 # So many recipients must have got an answer that may be quoted before it holds their sender.
 FEWEST_WITNESSES = 3
 _MOST_REMEMBERED = 20
-_WITH_DIGIT = re.compile(r"\S*\d\S*")
+_DIGIT = re.compile(r"\d")
 
 
 class RecentAnswers:
@@ -150,8 +150,8 @@ def _same_answer(recipient: str, outcome: Outcome) -> str:
     if isinstance(outcome, Accepted):
         return ""
     address, _, domain = recipient.lower().partition("@")
-    words = outcome.detail.lower().replace(f"{address}@{domain}", "")
-    return f"{outcome.code} {' '.join(_WITH_DIGIT.sub('', words).split())}"
+    words = outcome.detail.lower().replace(f"{address}@{domain}", "").split()
+    return " ".join([outcome.code, *(word for word in words if not _DIGIT.search(word))])
 
 
 @dataclass(frozen=True, slots=True)
