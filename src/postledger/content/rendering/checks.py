@@ -5,7 +5,6 @@ the allow-list has.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Self, override
 
 from postledger.content.rendering import html_allow_list, html_tokens
@@ -78,12 +77,21 @@ def check_subject(subject: str) -> list[Finding]:
 
 def recheck(*, subject: str, html: str) -> list[Finding]:
     """The same for a mail that was accepted before, without the allow-list: programs alone."""
-    programs = islice(_html_findings(html, is_accepted=True), MOST_FINDINGS)
+    programs = _first_distinct(_html_findings(html, is_accepted=True))
     return [*check_subject(subject), *programs]
 
 
 def check_html(html: str) -> list[Finding]:
-    return list(islice(_html_findings(html), MOST_FINDINGS))
+    return _first_distinct(_html_findings(html))
+
+
+def _first_distinct(findings: Iterable[Finding]) -> list[Finding]:
+    distinct = dict[Finding, None]()
+    for finding in findings:
+        distinct[finding] = None
+        if len(distinct) == MOST_FINDINGS:
+            break
+    return list(distinct)
 
 
 def _html_findings(html: str, *, is_accepted: bool = False) -> Iterator[Finding]:
