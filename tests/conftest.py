@@ -1,5 +1,9 @@
 """What every test stands on: a made-up secret key, and a database without a connection pool."""
 
+import os
+from collections import defaultdict
+from pathlib import Path
+
 import hypothesis
 import pytest
 from django.conf import settings
@@ -24,6 +28,7 @@ def pytest_configure() -> None:
         options.pop("pool", None)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs PostgreSQL; what needs another server says so itself."""
     for item in items:
@@ -31,6 +36,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             {"db", "transactional_db"} & set(getattr(item, "fixturenames", ()))
         ):
             item.add_marker("server")
+    _deal_slow_ones(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def _deal_slow_ones(items: list[pytest.Item], worker_count: int) -> None:
+    """Every worker begins with its share of the slow files: nobody waits for one at the end.
+
+    Workers get equal parts of the list, in its order.
+    """
+    slow: dict[Path, list[pytest.Item]] = defaultdict(list)
+    fast: list[pytest.Item] = []
+    for item in items:
+        (slow[item.path] if item.get_closest_marker("slow") else fast).append(item)
+    files, share = list(slow.values()), -(-len(fast) // worker_count)
+    items[:] = [
+        item
+        for number in range(worker_count)
+        for group in (*files[number::worker_count], fast[number * share :][:share])
+        for item in group
+    ]
 
 
 @pytest.fixture(scope="session")

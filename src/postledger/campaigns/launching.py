@@ -11,7 +11,9 @@ from hashlib import sha256
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.db import transaction
+from django.utils.module_loading import import_string
 
 from postledger.accounts import queries as accounts
 from postledger.accounts import trail
@@ -54,12 +56,10 @@ class PageRules(Protocol):
         """Stores that the run mails the page."""
 
 
-# Installed when Django starts. Without them a page could be mailed twice, so its launch fails.
-_page_rules: list[PageRules] = []
-
-
-def install_page_rules(rules: PageRules) -> None:
-    _page_rules[:] = [rules]
+def _load_page_rules() -> PageRules:
+    """Those of the setting: campaigns do not import the wing that has them."""
+    rules: PageRules = import_string(settings.PAGE_RULES)()
+    return rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +171,8 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
                 " Send it to the remaining recipients, or create a new campaign."
             )
         if content.page is not None and not launch.is_test:
-            [page_rules] = _page_rules
             is_remaining = launch.root_id is not None
-            page_rules.check(workspace_id, content.page, is_remaining=is_remaining)
+            _load_page_rules().check(workspace_id, content.page, is_remaining=is_remaining)
         return _create_run(campaign, launch, content)
 
 
@@ -221,8 +220,7 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
     for number, script in enumerate(content.scripts):
         stream_letters.add_letter(run.letter_stream, number, script)
     if content.page is not None and not launch.is_sandboxed:
-        [page_rules] = _page_rules
-        page_rules.record(run, content.page)
+        _load_page_rules().record(run, content.page)
     if launch.test_addresses is not None:
         test_sends.plan_test(run, content.choice, launch.test_addresses)
     trail.note(

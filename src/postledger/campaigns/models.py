@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 
 from postledger.accounts.models import Sender, Workspace
 from postledger.campaigns.states import Ending
-from postledger.mailing.stream_letters import LetterStream
+from postledger.mailing.models import LetterStream
 
 
 class Campaign(models.Model):

@@ -52,7 +52,6 @@ INSTALLED_APPS = [
     "postledger.deliveries",
     "postledger.mailing",
     "postledger.campaigns",
-    "postledger.campaigns.notion",
     "postledger.transactional",
     "postledger.dispatch",
     "postledger.privacy",
@@ -154,6 +153,8 @@ UNSUBSCRIBE_SECRET = (
 )
 NOTION_TOKEN = _env.notion_token.get_secret_value()
 NOTION_URL = _env.notion_url
+# What a launch of a Notion page obeys; loaded with the first one.
+PAGE_RULES = "postledger.campaigns.notion.mailouts.PageLaunchRules"
 NOTION_DB_MAILOUTS = _env.notion_db_mailouts
 NOTION_DB_ERRORS = _env.notion_db_errors
 SUPABASE_URL = _env.supabase_url

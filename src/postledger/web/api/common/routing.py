@@ -18,10 +18,7 @@ from pydantic import BaseModel
 
 from postledger.accounts.keys import Scope
 from postledger.web.shared.auth import ApiKeyAuth, live_key_required, require_scopes
-from postledger.web.shared.problems import DEFAULTS, Problem
 
-# Any operation may end with any of these.
-_PROBLEMS = frozenset(DEFAULTS)
 # Ninja describes JSON only.
 _CSV: dict[str, Any] = {
     "responses": {
@@ -149,11 +146,8 @@ class Routes:
                     ApiKeyAuth(scopes, is_open_to_test_keys=is_open_to_test_keys),
                     *options.get("auth", ()),
                 ],
-                response={
-                    **response,
-                    **({204: None} if shown_with else {}),
-                    _PROBLEMS: Problem,
-                },
+                # Ninja describes no operation without a response.
+                response={**(response or {200: None}), **({204: None} if shown_with else {})},
                 operation_id=operation_id,
                 summary=handler.__name__.replace("_", " ").capitalize(),
                 openapi_extra={
