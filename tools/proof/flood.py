@@ -253,7 +253,7 @@ def run(installed: "Installation", options: argparse.Namespace) -> bool:
 
     web = rig.free_port()
     process = installed.web(web, "--processes", str(options.processes))
-    token = _make_key(stage.sender("acme").workspace_id)
+    token = make_key(stage.sender("acme").workspace_id)
     say("| way | scenario | asked | slowest /live | memory | answers |\n|---|---|---|---|---|---|")
     pid = process.popen.pid
 
@@ -274,7 +274,7 @@ def run(installed: "Installation", options: argparse.Namespace) -> bool:
     return is_held
 
 
-def _make_key(workspace_id: int) -> str:
+def make_key(workspace_id: int) -> str:
     from postledger.accounts import keys
     from postledger.accounts.keys import Scope
 
