@@ -255,8 +255,8 @@ class ConsentEvent(models.Model):
 class Suppression(models.Model):
     """An address that a workspace must not mail, at all or for one list.
 
-    It is looked up by the hash of the address, which a trigger of the migration writes. The address
-    itself is shown to people, and deleted when its owner is erased.
+    It is looked up by the keyed hash of the address. The address itself is shown to people, and
+    deleted when its owner is erased.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)

@@ -6,6 +6,7 @@ from typing import LiteralString
 from django.db.models import QuerySet
 
 from postledger.contacts import audience as audiences
+from postledger.accounts import hash_key
 from postledger.contacts import sql
 from postledger.contacts.filters.expressions import EVERYBODY, Filter
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
@@ -121,7 +122,7 @@ def list_subscriptions(workspace_id: int, *, contact_id: int) -> QuerySet[Subscr
 # had a contact belong to the history of the contact that has it now.
 _HISTORY: LiteralString = """
 WITH contact AS MATERIALIZED (
-    SELECT id, contacts_fingerprint((SELECT salt FROM contacts_salt), address) AS hash
+    SELECT id, contacts_fingerprint(%(hash_key)s::bytea, address) AS hash
     FROM contacts_contact WHERE id = %(contact)s AND workspace_id = %(workspace)s
 )
 (
@@ -146,7 +147,13 @@ def list_history(
     workspace_id: int, *, contact_id: int, before: int = 2**63 - 1, limit: int = HISTORY_PAGE
 ) -> list[ConsentEvent]:
     """A contact's consent events, newest first; `before` is the id of the last one shown."""
-    params = {"workspace": workspace_id, "contact": contact_id, "before": before, "limit": limit}
+    params = {
+        "workspace": workspace_id,
+        "contact": contact_id,
+        "before": before,
+        "limit": limit,
+        "hash_key": hash_key.read(),
+    }
     return list(ConsentEvent.objects.raw(_HISTORY, params).prefetch_related("list"))
 
 
@@ -154,12 +161,12 @@ def list_history(
 _ADDRESS_HISTORY: LiteralString = """
 SELECT * FROM contacts_consentevent
 WHERE workspace_id = %(workspace)s AND contact_id IS NULL
-  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+  AND address_hash = contacts_fingerprint(%(hash_key)s::bytea, %(address)s)
 ORDER BY id DESC
 """
 
 
 def list_address_history(workspace_id: int, *, address: str) -> list[ConsentEvent]:
     """All consent events of a canonical address while it had no contact, newest first."""
-    params = {"workspace": workspace_id, "address": address}
+    params = {"workspace": workspace_id, "address": address, "hash_key": hash_key.read()}
     return list(ConsentEvent.objects.raw(_ADDRESS_HISTORY, params).prefetch_related("list"))

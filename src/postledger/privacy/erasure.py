@@ -42,7 +42,7 @@ class Erasure:
 _STORE_PENDING: LiteralString = """
 INSERT INTO privacy_pending (workspace_id, address_hash, contact_ids, look_at)
 VALUES (
-    %(workspace)s, contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s),
+    %(workspace)s, contacts_fingerprint(%(hash_key)s::bytea, %(address)s),
     %(contacts)s, statement_timestamp() + %(retry_after)s
 )
 """

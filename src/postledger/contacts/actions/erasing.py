@@ -1,4 +1,4 @@
-"""Erases a person from the contacts: a salted hash keeps the address suppressed.
+"""Erases a person from the contacts: a keyed hash keeps the address suppressed.
 
 Mail to the person and the rows of Supabase are erased by privacy/erasure.py.
 """
@@ -26,12 +26,15 @@ class ErasedContacts:
 
 
 _DELETE_CONSENTS = "SELECT contacts_erase_consent(%(workspace)s, %(contact)s)"
-_DELETE_CONSENTS_OF_ADDRESS = "SELECT contacts_erase_address(%(workspace)s, %(address)s)"
+_DELETE_CONSENTS_OF_ADDRESS = (
+    "SELECT contacts_erase_address("
+    "%(workspace)s, contacts_fingerprint(%(hash_key)s::bytea, %(address)s))"
+)
 # The hash was written with the address, and is all that remains of it.
 _BLANK_SUPPRESSED_ADDRESS = """
 UPDATE contacts_suppression SET address = NULL
 WHERE workspace_id = %(workspace)s
-  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+  AND address_hash = contacts_fingerprint(%(hash_key)s::bytea, %(address)s)
 """
 _ERASE_FORMER = """
 UPDATE contacts_contact
@@ -60,7 +63,7 @@ BLANK: Mapping[str, Any] = MappingProxyType(
 def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> ErasedContacts:
     """Erases every contact of an address, deleted ones too; idempotent.
 
-    The address stays suppressed under its salted hash, so that no later import revives it.
+    The address stays suppressed under its keyed hash, so that no later import revives it.
     """
     canonical = addresses.canonical(address)
     params: dict[str, int | str] = {"workspace": workspace_id, "address": canonical}

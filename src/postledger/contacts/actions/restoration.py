@@ -171,12 +171,12 @@ def _state_before_end(contact_id: int, list_id: int) -> SubscriptionState | None
 _DELETE = """
 DELETE FROM contacts_suppression
 WHERE workspace_id = %(workspace)s AND list_id IS NOT DISTINCT FROM %(list)s
-  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+  AND address_hash = contacts_fingerprint(%(hash_key)s::bytea, %(address)s)
 """
 _WEAKEN = """
 UPDATE contacts_suppression SET reason = %(reason)s, has_left = %(has_left)s
 WHERE workspace_id = %(workspace)s AND list_id IS NOT DISTINCT FROM %(list)s
-  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+  AND address_hash = contacts_fingerprint(%(hash_key)s::bytea, %(address)s)
 """
 
 
