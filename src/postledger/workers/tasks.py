@@ -18,6 +18,7 @@ from postledger.lib.crashpoints import Point
 from postledger.privacy import erasure
 from postledger.supabase import syncing
 from postledger.workers import celery_settings, dispatcher_step
+from postledger.transactional import idempotency
 
 # Enough for two workers; the remaining work is done a few seconds later.
 _DRAINED_AT_ONCE = 100
