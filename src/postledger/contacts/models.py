@@ -132,6 +132,12 @@ class Contact(models.Model):
             # Serves filters by age: rows are stored in the order of creation, so a small map of
             # page ranges is enough.
             BrinIndex(fields=["created_at"], autosummarize=True, name="contacts_contact_by_age"),
+            # Serves the removal of those who never confirmed; of few rows.
+            models.Index(
+                fields=["created_at"],
+                condition=models.Q(deleted_at=None, is_unconfirmed=True),
+                name="contacts_contact_unconfirmed",
+            ),
             # Serves filters by the time of the last change of state.
             models.Index(
                 fields=["workspace", "state_changed_at"],
@@ -295,3 +301,12 @@ class Suppression(models.Model):
                 name="contacts_suppression_by_hand",
             ),
         )
+
+
+class FormBlock(models.Model):
+    """The owner of a mailbox wants no mail that a subscribe form of the workspace sends."""
+
+    pk = models.CompositePrimaryKey("workspace_id", "mailbox_hash")
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
+    mailbox_hash = models.BinaryField()  # keyed, of what all aliases of the mailbox share
+    created_at = models.DateTimeField(db_default=Now())

@@ -100,6 +100,12 @@ def mails(address: str) -> list[Mail]:
 
 def confirmation_link(mail: Mail) -> str:
     """The path and the query of the link in a confirmation mail."""
-    [url] = re.findall(r"https?://\S+", mail.text)
-    assert url.startswith(PUBLIC_URL)
-    return str(url.removeprefix(PUBLIC_URL))
+    confirm, never = links_of(mail)
+    assert never.startswith("/never-again?")
+    return confirm
+
+
+def links_of(mail: Mail) -> list[str]:
+    urls = re.findall(r"https?://\S+", mail.text)
+    assert all(url.startswith(PUBLIC_URL) for url in urls)
+    return [str(url.removeprefix(PUBLIC_URL)) for url in urls]

@@ -5,7 +5,7 @@ Mail to the person and the rows of Supabase are erased by privacy/erasure.py.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -87,6 +87,42 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
             data={"consents": consents},
         )
     return ErasedContacts(contacts=len(contact_ids), consents=consents)
+
+
+# Nobody confirmed that they want mail. A contact with an id of the caller's own is the caller's.
+UNCONFIRMED_KEPT = timedelta(days=30)
+_AT_ONCE = 1_000
+
+
+def remove_unconfirmed(now: datetime) -> int:
+    """Erases contacts that asked for lists 30 days ago and never confirmed; returns how many.
+
+    Their addresses are not suppressed: they may ask again.
+    """
+    old = Contact.objects.filter(
+        is_unconfirmed=True,
+        deleted_at=None,
+        external_id=None,
+        created_at__lt=now - UNCONFIRMED_KEPT,
+    )
+    chosen = old.order_by("created_at").values_list("workspace_id", "pk")[:_AT_ONCE]
+    return sum(_remove(workspace_id, contact_id, now) for workspace_id, contact_id in chosen)
+
+
+def _remove(workspace_id: int, contact_id: int, now: datetime) -> bool:
+    with transaction.atomic():
+        sql.take_consent_lock(workspace_id)
+        unconfirmed = Contact.objects.filter(pk=contact_id, is_unconfirmed=True, deleted_at=None)
+        if not unconfirmed.exists():
+            return False
+        _erase_contact(workspace_id, contact_id, now)
+        trail.note(
+            workspace_id,
+            actor="postledger",
+            action="contact.unconfirmed",
+            subject=f"contact {contact_id}",
+        )
+    return True
 
 
 def _erase_contact(workspace_id: int, contact_id: int, now: datetime) -> int:
