@@ -136,7 +136,7 @@ RETURNING t.stream_id, t.position
 _BODIES: LiteralString = f"""
 UPDATE deliveries_body t
 SET subject = '', html = '', text = '', headers = NULL, to_name = '', reply_to = '', tags = NULL,
-    attachments = NULL
+    attachments = NULL, request_id = ''
 FROM {_CHOSEN}
 """
 _ATTEMPTS: LiteralString = f"UPDATE deliveries_attempt t SET detail = NULL FROM {_CHOSEN}"
