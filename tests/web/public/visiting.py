@@ -10,7 +10,14 @@ from django.db import connection
 from django.test import Client
 
 from postledger.contacts import lists
-from postledger.contacts.models import ConsentEvent, Contact, List, Subscription, Suppression
+from postledger.contacts.models import (
+    ConsentEvent,
+    Contact,
+    FormBlock,
+    List,
+    Subscription,
+    Suppression,
+)
 from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeRequest, sign_token
 from tests import cast
 from tests.contacts.people import R1
@@ -58,7 +65,7 @@ def everything() -> list[list[str]]:
     """All that a visitor could change, to be compared with itself later."""
     return [
         sorted(map(repr, model._default_manager.values_list()))
-        for model in (Contact, List, Subscription, Suppression, ConsentEvent)
+        for model in (Contact, List, Subscription, Suppression, ConsentEvent, FormBlock)
     ]
 
 

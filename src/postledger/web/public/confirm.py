@@ -61,7 +61,7 @@ def _is_confirmed(confirmation: Confirmation) -> bool:
 
 
 def _confirm(confirmation: Confirmation, origin: Origin, now: datetime) -> None:
-    """Stores what the form asked for, with the proof of both steps.
+    """Stores what the form asked for, with the proof of both steps; a second press changes nothing.
 
     A person who had unsubscribed from everything comes back for this list alone.
     """
@@ -70,6 +70,8 @@ def _confirm(confirmation: Confirmation, origin: Origin, now: datetime) -> None:
     details = Details(name=confirmation.name, locale=confirmation.language)
     with transaction.atomic():
         sql.take_consent_lock(workspace_id)
+        if _is_confirmed(confirmation):
+            return
         contact_id = recipients.find_or_create_contact(
             workspace_id, address=confirmation.address, details=details, is_unconfirmed=True
         )

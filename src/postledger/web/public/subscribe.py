@@ -91,34 +91,37 @@ def _find_workspace(name_or_id: str) -> int | None:
 
 
 def _request_confirmation(visit: Visit, offer: _Offer, address: str, name: str) -> None:
-    """Mails the link. The same statements for every address: whether somebody is known, has left or
-    is blocked shows neither in the answer nor in its time.
-    """
     try:
         _count_mail(offer, address)
     except RateExceededError:
         return
-    now = datetime.now(UTC)
     confirmation = Confirmation(
-        offer.workspace_id,
-        address,
-        offer.list_key,
-        name,
-        visit.language,
-        f"{_TEXT_VERSION} {visit.language}",
-        visit.ip,
-        now,
+        workspace_id=offer.workspace_id,
+        address=address,
+        list_key=offer.list_key,
+        name=name,
+        language=visit.language,
+        text_version=f"{_TEXT_VERSION} {visit.language}",
+        ip=visit.ip,
+        asked_at=datetime.now(UTC),
     )
-    # The outer transaction commits always: nobody would wait for the disk after a rollback.
+    _mail_unless_blocked(visit, offer, confirmation)
+
+
+def _mail_unless_blocked(visit: Visit, offer: _Offer, confirmation: Confirmation) -> None:
+    """The same statements for every address: whether its owner is known, has left or is blocked
+    shows neither in the answer nor in its time.
+    """
+    # The outer transaction always commits: a rollback would not wait for the disk.
     with transaction.atomic(), transaction.atomic():
         transactional.accept(
             offer.workspace_id,
             mails=[_confirmation_mail(visit, offer, confirmation)],
             request_id=requests.id_of(visit.request),
-            now=now,
+            now=confirmation.asked_at,
         )
         is_blocked = form_blocks.is_blocked(
-            offer.workspace_id, address=address, list_key=offer.list_key
+            offer.workspace_id, address=confirmation.address, list_key=offer.list_key
         )
         transaction.set_rollback(is_blocked)
 
