@@ -36,7 +36,7 @@ class Env(BaseSettings):
     )
 
     secret_key: SecretStr = SecretStr("")
-    """Signs links and seals stored credentials. At least 50 random characters outside `DEBUG`."""
+    """Signs links and seals stored secrets. At least 50 random characters outside `DEBUG`."""
     secret_key_previous: SecretStr = SecretStr("")
     """Earlier secret keys, separated by commas: their signatures and sealed values stay valid."""
     debug: bool = False

@@ -174,7 +174,7 @@ def abandon_uploads_naming(
 
     A running import refuses the rows of an erased person, and its file is deleted when it ends.
     """
-    pattern = _match_addresses(person_addresses)
+    pattern = re.compile(_match_addresses(person_addresses))
     states = [state.value for state in _UNSTARTED]
     count = 0
     for record in Import.objects.filter(workspace_id=workspace_id, state__in=states):
@@ -185,11 +185,11 @@ def abandon_uploads_naming(
     return count
 
 
-def _match_addresses(person_addresses: Collection[str]) -> re.Pattern[str]:
-    """Finds the addresses in lowercase text, and not as a part of a longer one."""
+def _match_addresses(person_addresses: Collection[str]) -> str:
+    """The pattern of these addresses in lowercase text, and not as a part of a longer one."""
     spellings = {text for address in person_addresses for text in addresses.spellings(address)}
     alternatives = "|".join(map(re.escape, spellings))
-    return re.compile(rf"(?<![\w.+-])(?:{alternatives})(?![\w-]|\.\w)")
+    return rf"(?<![\w.+-])(?:{alternatives})(?![\w-]|\.\w)"
 
 
 def _has_match(record: Import, pattern: re.Pattern[str]) -> bool:
