@@ -42,6 +42,8 @@ ATTACKS: Mapping[str, Attack] = {
     "cli.drill.smtp_server: _TO": Attack("a@", "To: a<", " "),
     "cli.drill.smtp_server: _MARK": Attack("[[for a"),
     "cli.management.commands.fence: _ONE_CLICK": Attack("?token=&", "POST "),
+    "contacts.csv_columns: _ESCAPED": Attack(";\"'' "),
+    "contacts.csv_columns: _FORMULA": Attack(";\"'' "),
     "contacts.details: _LOCALE": Attack("a"),
     "contacts.details: _OCD_ID": Attack("a", "ocd-"),
     "contacts.csv_columns: _ESCAPED": Attack(";'"),
@@ -152,6 +154,9 @@ ATTACKS: Mapping[str, Attack] = {
     "imports.rows: PLAIN": Attack("a.", "a@"),
     "imports.rows: _OCD_SEPARATOR": Attack(" ;", end="a"),
     "imports.sheet_to_csv: _DELIMITERS": Attack(";"),
+    "imports.uploads: pattern": Attack(
+        "r1@example.co", names={"person_addresses": ["r1@example.com", "r10@example.com"]}
+    ),
     "lib.ids: _TEXT": Attack("0"),
     "lib.references: _FORMAT": Attack("0", f"{_LONG_REFERENCE}_1"),
     "observability.masking: _SECRET_NAME": Attack("passwprivate"),

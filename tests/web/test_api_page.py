@@ -22,7 +22,7 @@ from postledger.contacts import lists
 from postledger.contacts.actions import contacts, desired_state, restoration, subscriptions
 from postledger.contacts.details import InvalidContactError
 from postledger.contacts.filters.parsing import InvalidFilterError
-from postledger.content import notion_pages, slices
+from postledger.content import isolation, notion_pages, slices
 from postledger.content.articles import ArticleExistsError, InvalidSliceError
 from postledger.content.notion import api
 from postledger.content.rendering import html_allow_list
@@ -126,6 +126,8 @@ OF_CONTENT = (
     InvalidVersionError,
     TemplateExistsError,
     UnstorableTextError,
+    isolation.ContentTooCostlyError,
+    isolation.RenderersBusyError,
 )
 OF_CONTACTS = (
     contacts.ContactExistsError,

@@ -36,7 +36,7 @@ class Env(BaseSettings):
     )
 
     secret_key: SecretStr = SecretStr("")
-    """Signs links and seals stored credentials. At least 50 random characters outside `DEBUG`."""
+    """Signs links and seals stored secrets. At least 50 random characters outside `DEBUG`."""
     secret_key_previous: SecretStr = SecretStr("")
     """Earlier secret keys, separated by commas: their signatures and sealed values stay valid."""
     debug: bool = False
@@ -99,6 +99,8 @@ class Env(BaseSettings):
     """The public address of this installation; without it no subscribe form is shown."""
     public_rate: str = "30/minute"
     """How many forms, links and passwords one visitor may open, send or try."""
+    subscribe_rate: str = "300/hour"
+    """How many confirmation mails the subscribe forms of one workspace may send."""
     one_click_rate: str = "50/second"
     """The same for signed links and for one-click unsubscribes by mailbox providers."""
     proxy_count: int = Field(0, ge=0, le=10)
@@ -159,7 +161,7 @@ class Env(BaseSettings):
             raise ValueError(f"has fewer than {constraints.SHORTEST_PASSWORD} characters")
         return value
 
-    @field_validator("api_rate", "public_rate", "one_click_rate")
+    @field_validator("api_rate", "public_rate", "subscribe_rate", "one_click_rate")
     @classmethod
     def _read_rate(cls, value: str) -> str:
         try:

@@ -167,6 +167,7 @@ ADMIN_PASSWORD = _env.admin_password.get_secret_value()
 UNSUBSCRIBE_GET = _env.unsubscribe_get
 PUBLIC_URL = _env.public_url
 PUBLIC_RATE = _env.public_rate
+SUBSCRIBE_RATE = _env.subscribe_rate
 ONE_CLICK_RATE = _env.one_click_rate
 PROXY_COUNT = _env.proxy_count
 

@@ -35,8 +35,8 @@ _SIGNS = str.maketrans("", "", " -_.")
 # other delimiters than commas sees cells begin inside ours, with quotes that we doubled.
 _SIGN = r"[=+\-@\uff1d\uff0b\uff0d\uff20]"
 _BEGINNING = r"(?:\A|[;|\t\r\n])[ \"]*+"
-_FORMULA = re.compile(rf"({_BEGINNING})(?='*+{_SIGN})|(\A)(?='*+[\t\r])")
-_ESCAPED = re.compile(rf"({_BEGINNING})'(?='*+{_SIGN})|(\A)'(?='*+[\t\r])")
+_FORMULA = re.compile(rf"\A(?='*+[\t\r])|{_BEGINNING}(?='*+{_SIGN})")
+_ESCAPED = re.compile(rf"\A'(?='*+[\t\r])|{_BEGINNING}'(?='*+{_SIGN})")
 
 
 def usual_target(column: str) -> str:
@@ -49,13 +49,14 @@ def usual_target(column: str) -> str:
 
 def escape_formula(cell: str) -> str:
     """Puts an apostrophe before everything that a spreadsheet could take for a formula."""
-    return _FORMULA.sub(r"\1'", cell)
+    return _FORMULA.sub(lambda match: f"{match[0]}'", cell)
 
 
 def read_cell(cell: str) -> str:
     """Strips spaces, and the apostrophes that `escape_formula` adds."""
-    cell = cell.strip()
-    return _ESCAPED.sub(r"\1", cell) if "'" in cell else cell
+    if "'" in cell:
+        cell = _ESCAPED.sub(lambda match: match[0][:-1], cell)
+    return cell.strip()
 
 
 def csv_line(cells: Iterable[object], *, is_raw: bool = False) -> str:

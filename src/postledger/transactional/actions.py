@@ -73,7 +73,7 @@ def accept(  # noqa: PLR0913  the parts of a request, each by its name
     request = _Request(workspace_id, is_test, request_id, now)
     if idempotency_key is None:
         return _accept(request, mails, None)
-    key = Key(idempotency_key, idempotency.digest_request(mails), is_test)
+    key = idempotency.make_key(idempotency_key, mails, is_test=is_test)
     try:
         return _accept(request, mails, key)
     except (KeyTakenError, RefusedError):

@@ -22,6 +22,7 @@ CHECKS = (
     Check("pooler", postgres.check_pooler, needs="database"),
     Check("clock", postgres.check_clock, needs="database"),
     Check("migrations", installation.check_migrations, needs="database"),
+    Check("hashes", installation.check_hashes, needs="migrations"),
     Check("partitions", installation.check_partitions, needs="migrations"),
     Check("filters", installation.check_audience_filters, needs="migrations"),
     Check("fence", installation.check_fence, needs="migrations"),

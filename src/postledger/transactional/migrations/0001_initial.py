@@ -1,3 +1,4 @@
+import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
@@ -20,7 +21,7 @@ class Migration(migrations.Migration):
                     models.CompositePrimaryKey(
                         "workspace_id",
                         "is_test",
-                        "key",
+                        "key_hash",
                         blank=True,
                         editable=False,
                         primary_key=True,
@@ -28,20 +29,31 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("is_test", models.BooleanField()),
-                ("key", models.TextField()),
+                ("key_hash", models.BinaryField()),
                 ("digest", models.BinaryField()),
-                ("answer", models.JSONField()),
+                (
+                    "mail_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), size=None
+                    ),
+                ),
                 (
                     "created_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
+                ("look_at", models.DateTimeField()),
                 (
                     "workspace",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="accounts.workspace"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="accounts.workspace",
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["look_at"], name="transactional_key_expiry")],
+            },
         ),
         migrations.CreateModel(
             name="Flow",

@@ -391,6 +391,9 @@ class Erased(ResponseSchema):
     waiting: int = Field(
         description="Mails that are not sent yet; they are erased once they have a result."
     )
+    uploads: int = Field(
+        description="Files that waited to be imported and named the address; they are abandoned."
+    )
 
 
 class PersonExport(ResponseSchema):
