@@ -46,8 +46,6 @@ ATTACKS: Mapping[str, Attack] = {
     "contacts.csv_columns: _FORMULA": Attack(";\"'' "),
     "contacts.details: _LOCALE": Attack("a"),
     "contacts.details: _OCD_ID": Attack("a", "ocd-"),
-    "contacts.csv_columns: _ESCAPED": Attack(";'"),
-    "contacts.csv_columns: _FORMULA": Attack(";'"),
     "contacts.lists: KEY_PATTERN": Attack("a-"),
     "content.list_headers: _URL": Attack("a", "https://", " "),
     "content.locales: _LOCALE": Attack("-a", "en"),
