@@ -1,6 +1,7 @@
 """The key of hashed addresses: no copy of the database has it, and no new secret changes it."""
 
 from hashlib import sha256
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -16,7 +17,11 @@ from tests.cli import command_line
 from tests.contacts import people
 from tests.contacts.people import R1
 
-OTHER_SECRET = "another-secret-of-the-tests-" + "y" * 50
+
+@pytest.fixture
+def other_secret() -> str:
+    """A secret that no other test has used: a process remembers what each of them unsealed."""
+    return f"another-secret-of-the-tests-{uuid4().hex}"
 
 
 @pytest.fixture
@@ -54,10 +59,10 @@ def test_nothing_in_the_database_tells_whose_hash_it_is(acme: int) -> None:
 
 
 def test_the_key_is_useless_under_another_secret_until_the_old_one_is_named(
-    acme: int, settings: Settings
+    acme: int, settings: Settings, other_secret: str
 ) -> None:
     old, key = settings.SECRET_KEY, hash_key.read()
-    settings.SECRET_KEY = OTHER_SECRET
+    settings.SECRET_KEY = other_secret
 
     with pytest.raises(UnsealableError, match="SECRET_KEY_PREVIOUS"):
         suppressions.find_status(acme, address=R1)
@@ -67,9 +72,9 @@ def test_the_key_is_useless_under_another_secret_until_the_old_one_is_named(
     assert suppressions.find_status(acme, address=R1).reason is SuppressionReason.BY_HAND
 
 
-def test_resealing_changes_no_hash(acme: int, settings: Settings) -> None:
+def test_resealing_changes_no_hash(acme: int, settings: Settings, other_secret: str) -> None:
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
-    settings.SECRET_KEY = OTHER_SECRET
+    settings.SECRET_KEY = other_secret
     command_line.run("account", "reseal")
     settings.SECRET_KEY_FALLBACKS = []
 
