@@ -8,7 +8,11 @@ _default:
     @just --list
 
 # Everything that must hold before a change goes in; continuous integration runs exactly this.
-check: lint types imports django drill-quick (test "--durations=25")
+check: _before-tests (test "--durations=25")
+
+# The drill mostly waits; the other checks use the processor meanwhile.
+[parallel]
+_before-tests: lint types imports django audit drill-quick
 
 # Style, and the tests that need no server: a first answer in less than a minute.
 quick: lint
@@ -32,6 +36,10 @@ imports:
 django:
     DEBUG=true postledger check --fail-level WARNING --database default
     DEBUG=true postledger makemigrations --check --dry-run
+
+# Known vulnerabilities of the dependencies, or that nobody could be asked about them.
+audit:
+    python -m tools.audit
 
 # Tests; arguments go to pytest.
 test *args:

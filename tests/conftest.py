@@ -1,5 +1,11 @@
 """What every test stands on: a made-up secret key, and a database without a connection pool."""
 
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
 import hypothesis
 import pytest
 from django.conf import settings
@@ -11,9 +17,14 @@ from postledger.deliveries import partitions
 hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
 
+_NONE_IS_QUICK = re.compile(r"^pytestmark = .*mark\.(?:django_db|race|server|slow)\b", re.MULTILINE)
+
 
 def pytest_configure() -> None:
     settings.SECRET_KEY = "only-for-tests-" + "x" * 50
+    # Redis remembers the wrong keys and passwords of all tests.
+    for name in ("WRONG_KEYS_OF_ONE", "WRONG_KEYS_OF_ALL", "WRONG_PASSWORDS_OF_ALL"):
+        setattr(settings, name, "1000000/minute")
     # A pool holds connections open, and PostgreSQL drops no database that is in use.
     for database in settings.DATABASES.values():
         options = database["OPTIONS"]
@@ -21,13 +32,41 @@ def pytest_configure() -> None:
         options.pop("pool", None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Does not even load a file of tests that are all slow or need a server, for `just quick`."""
+    if config.option.markexpr != "not server and not slow" or collection_path.suffix != ".py":
+        return None
+    return bool(_NONE_IS_QUICK.search(collection_path.read_text("utf-8"))) or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Marks what needs PostgreSQL; what needs another server says so itself."""
     for item in items:
         if {"django_db", "race"} & {marker.name for marker in item.iter_markers()} or (
             {"db", "transactional_db"} & set(getattr(item, "fixturenames", ()))
         ):
             item.add_marker("server")
+    yield  # `-m` chooses here
+    _deal_slow_ones(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def _deal_slow_ones(items: list[pytest.Item], worker_count: int) -> None:
+    """Every worker begins with its share of the slow files: nobody waits for one at the end.
+
+    Workers get equal parts of the list, in its order.
+    """
+    slow: dict[Path, list[pytest.Item]] = defaultdict(list)
+    fast: list[pytest.Item] = []
+    for item in items:
+        (slow[item.path] if item.get_closest_marker("slow") else fast).append(item)
+    files, share = list(slow.values()), -(-len(fast) // worker_count)
+    items[:] = [
+        item
+        for number in range(worker_count)
+        for group in (*files[number::worker_count], fast[number * share :][:share])
+        for item in group
+    ]
 
 
 @pytest.fixture(scope="session")

@@ -99,13 +99,13 @@ def test_a_change_keeps_what_it_does_not_name(acme: int) -> None:
 
 
 def test_the_admins_password_admits_itself_and_nothing_else(acme: int) -> None:
-    put(acme, IntegrationKind.ADMIN, password="correct horse")
+    put(acme, IntegrationKind.ADMIN, password="correct horse battery")
 
     admin = integrations.admin(acme)
 
     assert admin
-    assert admin.admits("correct horse")
-    for wrong in ("", "correct horse ", "Correct horse", "\ud800", admin.password_hash):
+    assert admin.admits("correct horse battery")
+    for wrong in ("", "correct horse battery ", "Correct horse", "\ud800", admin.password_hash):
         assert not admin.admits(wrong)
 
 
@@ -113,30 +113,33 @@ def test_the_admins_password_admits_itself_and_nothing_else(acme: int) -> None:
 def test_a_password_is_neither_unset_nor_given_as_anything_else(
     change: dict[str, object], acme: int
 ) -> None:
-    put(acme, IntegrationKind.ADMIN, password="hunter2")
+    put(acme, IntegrationKind.ADMIN, password="hunter2 of the tests")
 
     with pytest.raises(InvalidSettingsError):
         put(acme, IntegrationKind.ADMIN, **change)
 
     admin = integrations.admin(acme)
     assert admin is not None
-    assert admin.admits("hunter2")
+    assert admin.admits("hunter2 of the tests")
 
 
 def test_another_password_replaces_the_one_before(acme: int) -> None:
-    put(acme, IntegrationKind.ADMIN, password="correct horse")
-    put(acme, IntegrationKind.ADMIN, password="battery staple")
+    put(acme, IntegrationKind.ADMIN, password="correct horse battery")
+    put(acme, IntegrationKind.ADMIN, password="battery staple, correct")
 
     admin = integrations.admin(acme)
 
     assert admin
-    assert admin.admits("battery staple")
-    assert not admin.admits("correct horse")
+    assert admin.admits("battery staple, correct")
+    assert not admin.admits("correct horse battery")
 
 
 @pytest.mark.parametrize(
     ("kind", "given"),
-    [(IntegrationKind.ADMIN, {"password": "correct horse"}), (IntegrationKind.SUPABASE, SUPABASE)],
+    [
+        (IntegrationKind.ADMIN, {"password": "correct horse battery"}),
+        (IntegrationKind.SUPABASE, SUPABASE),
+    ],
 )
 def test_some_kinds_are_the_first_workspaces_alone(
     acme: int, globex: int, kind: IntegrationKind, given: dict[str, str]
@@ -150,27 +153,27 @@ def test_some_kinds_are_the_first_workspaces_alone(
 def test_no_secret_stands_readable_in_the_database_or_is_shown(acme: int) -> None:
     put(acme, IntegrationKind.NOTION, **NOTION)
     put(acme, IntegrationKind.SUPABASE, **SUPABASE)
-    put(acme, IntegrationKind.ADMIN, password="correct horse")
+    put(acme, IntegrationKind.ADMIN, password="correct horse battery")
 
     kept = everything_stored()
     admin = integrations.admin(acme)
 
     assert admin
-    for hidden in ("ntn_hunter2", "swordfish", "correct horse", admin.password_hash):
+    for hidden in ("ntn_hunter2", "swordfish", "correct horse battery", admin.password_hash):
         assert hidden not in kept
         assert hidden.encode().hex() not in kept
     shown = repr([integrations.notion(acme), integrations.supabase(acme), admin])
-    for hidden in ("ntn_hunter2", "swordfish", "correct horse", admin.password_hash):
+    for hidden in ("ntn_hunter2", "swordfish", "correct horse battery", admin.password_hash):
         assert hidden not in shown
 
 
 def test_the_password_itself_is_not_kept_even_sealed(acme: int) -> None:
-    put(acme, IntegrationKind.ADMIN, password="correct horse")
+    put(acme, IntegrationKind.ADMIN, password="correct horse battery")
 
     stored = sealing.unseal_settings(Integration.objects.get())
 
     assert stored
-    assert "correct horse" not in json.dumps(stored)
+    assert "correct horse battery" not in json.dumps(stored)
 
 
 def test_a_row_copied_to_another_workspace_does_not_open(acme: int, globex: int) -> None:
@@ -203,11 +206,16 @@ def test_a_row_copied_to_another_workspace_does_not_open(acme: int, globex: int)
             {"url": "ftp://zz-99", "api_key": "k"},
             "url: String should match",
         ),
-        (IntegrationKind.ADMIN, {}, "password: at least one character is required"),
-        (IntegrationKind.ADMIN, {"password": ""}, "password: at least one character is required"),
+        (IntegrationKind.ADMIN, {}, "password: at least 16 characters are required"),
+        (IntegrationKind.ADMIN, {"password": ""}, "password: at least 16 characters are required"),
         (
             IntegrationKind.ADMIN,
-            {"password": "p", "name": "zz-99"},
+            {"password": "zz-99-zz-99-zz-"},
+            "password: at least 16 characters are required",
+        ),
+        (
+            IntegrationKind.ADMIN,
+            {"password": "p" * 16, "name": "zz-99"},
             "name: Extra inputs are not permitted",
         ),
     ],
@@ -243,10 +251,10 @@ def test_afterwards_the_row_wins_and_what_differs_is_named(acme: int) -> None:
 
 
 def test_a_password_is_known_to_differ_by_its_hash(acme: int) -> None:
-    fill(acme, IntegrationKind.ADMIN, password="correct horse")
+    fill(acme, IntegrationKind.ADMIN, password="correct horse battery")
 
-    assert fill(acme, IntegrationKind.ADMIN, password="correct horse") == ()
-    assert fill(acme, IntegrationKind.ADMIN, password="battery staple") == ("password",)
+    assert fill(acme, IntegrationKind.ADMIN, password="correct horse battery") == ()
+    assert fill(acme, IntegrationKind.ADMIN, password="battery staple, correct") == ("password",)
 
 
 def test_what_was_taken_away_is_not_brought_back_by_the_environment(acme: int) -> None:
@@ -292,7 +300,7 @@ def test_settings_whose_key_is_lost_are_entered_anew(acme: int, settings: Settin
 
 def test_resealing_takes_integrations_along(acme: int, globex: int, settings: Settings) -> None:
     put(acme, IntegrationKind.NOTION, **NOTION)
-    put(acme, IntegrationKind.ADMIN, password="correct horse")
+    put(acme, IntegrationKind.ADMIN, password="correct horse battery")
     put(globex, IntegrationKind.NOTION, **NOTION)
     integrations.remove_integration(globex, IntegrationKind.NOTION, actor="charlie")
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "new" * 20, [settings.SECRET_KEY]
@@ -303,7 +311,7 @@ def test_resealing_takes_integrations_along(acme: int, globex: int, settings: Se
     admin = integrations.admin(acme)
     assert integrations.notion(acme) == NotionSettings.model_validate(NOTION)
     assert admin
-    assert admin.admits("correct horse")
+    assert admin.admits("correct horse battery")
     assert integrations.notion(globex) is None
 
 
@@ -326,7 +334,7 @@ def test_resealing_with_a_key_missing_changes_nothing_and_names_the_integration(
 def test_the_trail_names_settings_and_holds_no_value(acme: int) -> None:
     fill(acme, IntegrationKind.NOTION, **NOTION)
     put(acme, IntegrationKind.NOTION, token="ntn_new")
-    put(acme, IntegrationKind.ADMIN, password="correct horse")
+    put(acme, IntegrationKind.ADMIN, password="correct horse battery")
     integrations.remove_integration(acme, IntegrationKind.ADMIN, actor="bob")
     sealing.reseal_all(actor="bob")
 

@@ -26,7 +26,7 @@ WORDS = InlineSource("News", "Hello, {{ name }}.", Format.MARKDOWN)
 
 def set_up_workspace(settings: Settings, name: str = "acme") -> int:
     """A workspace with a footer and one sender, whose provider is the sandbox."""
-    settings.UNSUBSCRIBE_SECRET = "only-for-tests"
+    settings.UNSUBSCRIBE_SECRET = "only-for-tests, and long enough here"
     workspace_id = workspaces.create_workspace(name, actor="alice")
     workspaces.set_organisation(
         workspace_id,

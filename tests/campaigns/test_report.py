@@ -102,8 +102,8 @@ def test_a_report_is_read_page_by_page_and_never_as_a_whole(acme: int) -> None:
     rest = list(lines)
 
     # What nobody had asked for yet was not read yet.
-    assert ",waiting," in first[-1]
-    assert {line.split(",")[1] for line in rest[-reporting._AT_ONCE :]} == {"cancelled"}
+    assert '"waiting"' in first[-1]
+    assert {line.split(",")[1] for line in rest[-reporting._AT_ONCE :]} == {'"cancelled"'}
     assert len(first) + len(rest) == 1 + reporting._AT_ONCE * 2 + 1
 
 

@@ -535,7 +535,7 @@ def setting_up(address: str) -> Iterator[psycopg.Connection]:
 
 
 def wait_for_waiters(database: psycopg.Connection, count: int) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 600
     waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
     here = " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     while database.execute(waiting + here).fetchone() != (count,):
@@ -550,7 +550,7 @@ def test_containers_that_start_together_set_up_an_empty_database_once(empty_data
         wait_for_waiters(other, 2)
         assert other.execute("SELECT to_regclass('accounts_workspace')").fetchone() == (None,)
 
-    output = sorted(process.communicate(timeout=120)[0] for process in started)
+    output = sorted(process.communicate(timeout=600)[0] for process in started)
 
     assert [process.returncode for process in started] == [0, 0], output
     assert output[0].startswith("Brought the tables up to date; migrations applied: ")

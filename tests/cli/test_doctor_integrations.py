@@ -61,7 +61,7 @@ def test_what_was_sealed_under_a_lost_key_is_named_with_the_command_that_mends_i
     acme: int, settings: Settings
 ) -> None:
     integrations.set_integration(
-        acme, IntegrationKind.ADMIN, changes={"password": "swordfish"}, actor="alice"
+        acme, IntegrationKind.ADMIN, changes={"password": "a swordfish of steel"}, actor="alice"
     )
     previous, settings.SECRET_KEY = settings.SECRET_KEY, "new" * 20
 

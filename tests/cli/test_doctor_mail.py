@@ -223,3 +223,18 @@ def test_a_lease_that_nobody_sweeps_is_a_problem() -> None:
 )
 def test_a_span_is_told_in_the_largest_unit_that_counts_two(seconds: float, words: str) -> None:
     assert work.format_duration(seconds) == words
+
+
+@pytest.mark.django_db
+def test_a_key_of_hashes_that_was_sealed_under_a_lost_secret_is_a_problem(
+    settings: Settings,
+) -> None:
+    previous, settings.SECRET_KEY = settings.SECRET_KEY, "new" * 20
+
+    lost = doctor()
+    settings.SECRET_KEY_FALLBACKS = [previous]
+    unsealed = doctor()
+
+    assert lost.level("hashes") == "problem"
+    assert "SECRET_KEY_PREVIOUS" in lost.text("hashes")
+    assert unsealed.level("hashes") == "ok"

@@ -64,7 +64,7 @@ def test_logs_of_the_lost_time_end_doubts(tmp_path: Path) -> None:
 def test_campaigns_are_lifted_after_unsubscribes_were_imported(
     tmp_path: Path, settings: LazySettings
 ) -> None:
-    settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
+    settings.UNSUBSCRIBE_SECRET = "a secret of the tests, long enough"
     stream_id = cast.stream(mails=1)
     owner = cast.sender().workspace_id
     contact = Contact.objects.create(workspace_id=owner, address="alice@example.com")

@@ -15,7 +15,7 @@ from tests.cli import command_line
 
 MAILOUTS = "aaaaaaaa-0000-4000-8000-000000000001"
 ERRORS = "aaaaaaaa-0000-4000-8000-000000000002"
-SECRETS = ("ntn_hunter2", "swordfish", "correct horse", "ntn_other")
+SECRETS = ("ntn_hunter2", "swordfish", "correct horse battery", "ntn_other")
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def environment(db: None, settings: Settings) -> Settings:
     settings.NOTION_DB_MAILOUTS, settings.NOTION_DB_ERRORS = MAILOUTS, ""
     settings.SUPABASE_URL = "https://acme.supabase.example"
     settings.SUPABASE_SERVICE_ROLE_KEY = "swordfish"
-    settings.ADMIN_PASSWORD = "correct horse"
+    settings.ADMIN_PASSWORD = "correct horse battery"
     return settings
 
 
@@ -69,7 +69,7 @@ def test_setup_takes_what_the_environment_has_and_says_that_the_row_counts(
     )
     admin = integrations.admin(first())
     assert admin
-    assert admin.admits("correct horse")
+    assert admin.admits("correct horse battery")
 
 
 def test_without_any_of_these_variables_setup_fills_nothing(environment: Settings) -> None:
@@ -105,7 +105,7 @@ def test_a_variable_that_is_added_later_is_taken_at_the_next_setup(environment: 
 def test_an_environment_that_differs_changes_nothing_and_is_named(environment: Settings) -> None:
     set_up()
     environment.NOTION_TOKEN, environment.NOTION_DB_ERRORS = "ntn_other", ERRORS
-    environment.ADMIN_PASSWORD = "swordfish"
+    environment.ADMIN_PASSWORD = "a swordfish of steel"
 
     output = set_up()
 
@@ -198,13 +198,13 @@ def test_any_workspace_is_connected_by_a_command(acme: int, token: Path) -> None
 def test_the_admins_password_is_read_from_standard_input(
     acme: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", StringIO("correct horse\n"))
+    monkeypatch.setattr(sys, "stdin", StringIO("correct horse battery\n"))
 
     command_line.run("integration", "set", "acme", "admin", "--secret", "password=-")
 
     admin = integrations.admin(acme)
     assert admin
-    assert admin.admits("correct horse")
+    assert admin.admits("correct horse battery")
 
 
 @pytest.mark.parametrize(

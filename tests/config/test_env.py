@@ -63,12 +63,12 @@ def test_a_secret_is_read_from_the_file_its_variable_names(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = tmp_path / "secret"
-    secret.write_text("postgresql://h/from-a-file\n")
+    secret.write_text("postgresql://host.example/from-a-file\n")
     monkeypatch.setenv(f"{name}_FILE", str(secret))
 
     value = getattr(env.load(), name.lower())
 
-    assert value.get_secret_value() == "postgresql://h/from-a-file"
+    assert value.get_secret_value() == "postgresql://host.example/from-a-file"
 
 
 def test_a_plain_setting_is_not_read_from_a_file(
@@ -102,3 +102,19 @@ def test_secrets_stay_out_of_the_repr(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BROKER_URL", "amqp://alice:hunter2@h//")
 
     assert "hunter2" not in repr(env.load())
+
+
+@pytest.mark.parametrize(
+    ("name", "shortest"),
+    [("UNSUBSCRIBE_SECRET", 32), ("UNSUB_SECRET", 32), ("ADMIN_PASSWORD", 16)],
+)
+def test_a_secret_that_could_be_guessed_stops_the_process(
+    name: str, shortest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "s" * (shortest - 1))
+    with pytest.raises(env.BadEnvironmentError, match=f"{name}: has fewer than {shortest}"):
+        env.load()
+
+    for value in ("", "s" * shortest):
+        monkeypatch.setenv(name, value)
+        assert getattr(env.load(), name.lower()).get_secret_value() == value

@@ -49,6 +49,23 @@ def test_the_environment_reaches_the_settings() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "hosts"),
+    [
+        ({}, ["localhost", "127.0.0.1", "[::1]"]),
+        ({"PUBLIC_URL": "https://mail.acme.example:8443/x"}, ["mail.acme.example"]),
+        (
+            {"ALLOWED_HOSTS": "a.example,b.example", "PUBLIC_URL": "https://c.example"},
+            ["a.example", "b.example", "c.example"],
+        ),
+    ],
+)
+def test_the_host_of_the_public_url_is_served_without_being_listed(
+    given: dict[str, str], hosts: list[str]
+) -> None:
+    assert read(SECRET_KEY="a key", **given)["ALLOWED_HOSTS"] == hosts
+
+
+@pytest.mark.parametrize(
     ("query", "options"),
     [
         ("", "-c synchronous_commit=on"),

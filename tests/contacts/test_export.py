@@ -3,10 +3,13 @@
 import csv
 import io
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from postledger.contacts import export
+from postledger.contacts import csv_columns, export
 from postledger.contacts.details import Details
 from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.models import Contact
@@ -46,6 +49,50 @@ def test_no_cell_begins_like_a_formula(acme: int) -> None:
     assert "'+r1@example.com" in all_cells
 
 
+PLANTED = [
+    'x;=HYPERLINK("http://evil.example";"click")',
+    "x\t=1+1",
+    "x|@SUM(1)",
+    "x; =1",
+    'x;"=1+1',
+    'x;""-1',
+    "x\n=1+1",
+    "\uff1dHYPERLINK(1)",
+    "x;\uff0b1",
+    "'=1",
+    "x;'=1",
+    "\t=1",
+    "  -1",
+]
+SIGNS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_NONE])
+@pytest.mark.parametrize("cell", PLANTED)
+def test_no_reader_sees_a_formula_begin_inside_a_cell(
+    cell: str, quoting: Literal[0, 3], delimiter: str
+) -> None:
+    line = csv_columns.csv_line(["r1@example.com", cell, "1"])
+
+    reader = csv.reader(io.StringIO(line), delimiter=delimiter, quoting=quoting)
+    seen = [cell.lstrip(' "') for row in reader for cell in row]
+
+    assert not [cell for cell in seen if cell.startswith(SIGNS)]
+
+
+@given(st.text(st.sampled_from([*";|\t\r\n '\"=+-@x", "\uff1d"])))
+def test_a_cell_is_read_as_it_was_written(cell: str) -> None:
+    escaped = csv_columns.escape_formula(cell)
+
+    assert csv_columns.read_cell(escaped) in {cell, cell.strip()}
+    assert csv_columns.read_cell(escaped).strip() == cell.strip()
+
+
+def test_every_cell_stands_in_quotes() -> None:
+    assert csv_columns.csv_line(["a", "", 5]) == '"a","","5"\r\n'
+
+
 def test_a_raw_export_leaves_everything_as_it_is(acme: int) -> None:
     people.contact(acme, "+r1@example.com", KNOWN)
 
@@ -82,7 +129,7 @@ def test_an_export_of_a_list_has_those_who_get_its_mail(acme: int) -> None:
 
     rows = export_contacts(acme, list_key="news").splitlines()
 
-    assert [row.partition(",")[0] for row in rows] == ["email", R1]
+    assert [row.partition(",")[0] for row in rows] == ['"email"', f'"{R1}"']
 
 
 def test_another_workspace_is_not_exported(acme: int, globex: int) -> None:
@@ -90,7 +137,7 @@ def test_another_workspace_is_not_exported(acme: int, globex: int) -> None:
     people.news(globex)
 
     assert export_contacts(acme).splitlines() == [
-        "email,name,from_name,locale,time_zone,ocd_ids,external_id"
+        '"email","name","from_name","locale","time_zone","ocd_ids","external_id"'
     ]
     with pytest.raises(ListUnknownError):
         export_contacts(acme, list_key="news")

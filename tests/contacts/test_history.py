@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from postledger.accounts import hash_key
 from postledger.contacts import queries
 from postledger.contacts.models import ConsentEvent
 from tests.contacts import people
@@ -74,7 +75,10 @@ def test_who_may_erase_one_person_may_not_erase_another(acme: int) -> None:
 
 def erase_address(workspace_id: int, address: str) -> int:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT contacts_erase_address(%s, %s)", [workspace_id, address])
+        cursor.execute(
+            "SELECT contacts_erase_address(%s, contacts_fingerprint(%s, %s))",
+            [workspace_id, hash_key.read(), address],
+        )
         return int(cursor.fetchone()[0])
 
 

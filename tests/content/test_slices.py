@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from postledger.content import slices
 from postledger.content.slices import Assembled, Slice, SubjectRequiredError
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 TICK = timedelta(microseconds=1)
 

@@ -81,6 +81,7 @@ def _campaign() -> None:
         input_digest=b"",
         stream_id=stream_id,
         is_test=False,
+        is_sandboxed=False,
         launched_at=datetime.now(UTC),
         letter_choice={},
         audience={},

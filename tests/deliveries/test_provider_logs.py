@@ -9,7 +9,7 @@ from postledger.deliveries.provider_logs import Mention
 from postledger.lib import references
 from postledger.lib.ids import DeliveryId
 
-KEYS = references.derive_keys(["a secret of the tests"])
+KEYS = references.derive_keys(["a secret of the tests, long enough"])
 OTHER_KEYS = references.derive_keys(["somebody else's secret"])
 MAIL = DeliveryId(1382979469313, 7)
 TRY = DeliveryId(1382979469313, 7, 3)

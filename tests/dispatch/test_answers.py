@@ -1,5 +1,6 @@
 """What each answer of a provider means for the books, and for the sender."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import get_args
@@ -9,7 +10,7 @@ import pytest
 from postledger.deliveries import entries
 from postledger.deliveries.entries import Entry
 from postledger.dispatch import answers
-from postledger.dispatch.answers import Answer
+from postledger.dispatch.answers import Answer, RecentAnswers
 from postledger.dispatch.retry import Policy
 from postledger.providers import base
 from postledger.providers.base import (
@@ -114,6 +115,67 @@ def test_the_sender_suffers_the_gravest_trouble(
     outcomes: list[Outcome], trouble: Outcome | None
 ) -> None:
     assert answers.find_trouble(outcomes) == trouble
+
+
+def quoted(recipient: str, words: str = "relay access denied") -> SenderBlocked:
+    return SenderBlocked("550", f"RCPT: 550 <{recipient}>: {words}", may_be_quoted=True)
+
+
+def judged(recent: RecentAnswers, recipients: Sequence[str]) -> list[type[Outcome]]:
+    return [type(recent.judge(name, quoted(name))) for name in recipients]
+
+
+def test_an_answer_that_may_be_quoted_is_believed_after_three_recipients() -> None:
+    recipients = [f"r{number}@example.com" for number in range(4)]
+
+    assert judged(RecentAnswers(), recipients) == [TryLater, TryLater, *[SenderBlocked] * 2]
+
+
+def test_one_recipient_is_one_witness_however_often_and_in_whatever_capitals() -> None:
+    assert set(judged(RecentAnswers(), ["r1@example.com", "R1@example.com"] * 9)) == {TryLater}
+
+
+def test_answers_in_other_words_are_no_witnesses_of_one_another() -> None:
+    recent = RecentAnswers()
+
+    outcomes = [
+        recent.judge(
+            f"r{number}@example.com", quoted("x", f"host {name} said: relay access denied")
+        )
+        for number, name in enumerate(["mx.a", "mx.b", "mx.c", "mx.d"])
+    ]
+
+    assert {type(outcome) for outcome in outcomes} == {TryLater}
+
+
+@pytest.mark.parametrize("other", [Accepted("m"), Refused("550 5.1.1", "no such user")])
+def test_a_provider_that_answers_most_recipients_otherwise_is_not_blocked(other: Outcome) -> None:
+    recent = RecentAnswers()
+    for number in range(6):
+        recent.judge(f"fine{number}@example.com", other)
+
+    assert set(judged(recent, [f"r{number}@evil.example" for number in range(5)])) == {TryLater}
+
+
+def test_many_refused_recipients_outweigh_the_answers_before_them() -> None:
+    recent = RecentAnswers()
+    for number in range(100):
+        recent.judge(f"fine{number}@example.com", Accepted("m"))
+
+    outcomes = judged(recent, [f"r{number}@example.com" for number in range(10)])
+
+    assert outcomes == [*[TryLater] * 9, SenderBlocked]
+
+
+def test_the_wait_of_a_quoted_throttle_is_its_own_mails() -> None:
+    outcome = Throttled("slow", LONG, code="450", may_be_quoted=True)
+
+    assert RecentAnswers().judge("r1@example.com", outcome) == TryLater("450", "slow", LONG)
+
+
+@pytest.mark.parametrize("outcome", [*FINE, BLOCKED, SLOWER, DOWN])
+def test_what_nobody_quotes_is_believed_at_once(outcome: Outcome) -> None:
+    assert RecentAnswers().judge("r1@example.com", outcome) is outcome
 
 
 @pytest.mark.parametrize(

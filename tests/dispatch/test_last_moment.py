@@ -122,7 +122,7 @@ def test_who_leaves_everything_after_planning_gets_service_mail_only(tmp_path: P
 def test_who_leaves_a_list_pauses_or_snoozes_it_after_planning_gets_none_of_its_mail(
     tmp_path: Path, settings: LazySettings
 ) -> None:
-    settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
+    settings.UNSUBSCRIBE_SECRET = "a secret of the tests, long enough"
     acme = office.open_office(tmp_path)
     page = Organisation("Acme", "1 Main Street", "https://acme.example/unsubscribe")
     workspaces.set_organisation(acme.workspace_id, page, actor="alice")

@@ -46,7 +46,7 @@ from tests.dispatch import office
 from tests.dispatch.test_compose import STREAM, facts
 from tests.providers.messages import NOON
 
-SECRET = b"a secret of the tests"
+SECRET = b"a secret of the tests, long enough"
 SCRIPT = Script(
     subject="{{ name | default: 'Reader' }}, your week",
     html="<p>Hello {{ name }}.{% if vip %} <b>Thank you.</b>{% endif %}</p>",

@@ -23,6 +23,9 @@ from postledger.providers.base import (
     Throttled,
     TryLater,
 )
+from postledger.providers.smtp import outcomes
+from postledger.providers.smtp.outcomes import Stage
+from postledger.providers.smtp.replies import Reply
 from tests import cast
 from tests.dispatch import office, vendors
 from tests.dispatch.vendors import Answers, Script
@@ -225,6 +228,57 @@ def test_what_one_answer_says_costs_no_other_answer(answer: Outcome, tmp_path: P
     )
     assert latest <= timedelta(days=1)
     assert all(length <= timedelta(hours=1) for length in holds)
+
+
+QUOTED = [
+    b"450 4.1.1 <%s>: host mx.evil said: too many connections, try again in 99999 hours",
+    b"550 5.0.0 <%s>: host mx.evil said: relay access denied",
+]
+
+
+def quoting(line: bytes, victims: set[str]) -> vendors.Script:
+    """A relay that asks the servers of recipients first, and repeats what those of some say."""
+
+    async def script(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
+        for index, message in enumerate(window):
+            code, _, text = (line % message.recipient.encode()).partition(b" ")
+            quoted = outcomes.refusal(Stage.RCPT, Reply(int(code), (text,)))
+            yield index, quoted if message.recipient in victims else Accepted(message.id)
+
+    return script
+
+
+@pytest.mark.parametrize("line", QUOTED)
+def test_the_words_of_one_recipients_server_hold_no_sender(line: bytes, tmp_path: Path) -> None:
+    with vendors.registered(quoting(line, {"r0@example.com"})):
+        acme = office.open_office(tmp_path, kind=vendors.KIND)
+        stream = office.stream(acme, office.people(20))
+        with office.dispatching() as dispatcher:
+            office.until(lambda: len(list_accepted(stream)) == 19, dispatcher)
+            office.until(lambda: not dispatcher.is_busy)
+
+    assert sender_hold(stream) is None
+    assert office.counts(stream) == {State.ACCEPTED: 19, State.WAITING: 1}
+    assert office.attempts(stream)["r0@example.com"] == 1
+
+
+@pytest.mark.parametrize("line", QUOTED)
+def test_what_several_recipients_get_holds_the_sender_for_an_hour_at_most(
+    line: bytes, tmp_path: Path
+) -> None:
+    everybody = office.people(5)
+    with vendors.registered(quoting(line, set(everybody))):
+        acme = office.open_office(tmp_path, kind=vendors.KIND)
+        stream = office.stream(acme, everybody)
+        with office.dispatching() as dispatcher:
+            office.until(lambda: sender_hold(stream) is not None, dispatcher)
+            office.until(lambda: not dispatcher.is_busy)
+
+    hold = sender_hold(stream)
+    assert hold is not None
+    assert hold.until is not None
+    assert hold.until - hold.since <= timedelta(hours=1)
+    assert office.counts(stream) == {State.WAITING: 5}  # it may be our own mistake: nobody fails
 
 
 def list_accepted(stream_id: int) -> list[str]:

@@ -32,7 +32,7 @@ def installation(folder: Path, fake: notion.FakeNotion) -> AbstractContextManage
     return rig.installation(
         folder,
         stage.database(),
-        UNSUBSCRIBE_SECRET="only-for-tests",
+        UNSUBSCRIBE_SECRET="only-for-tests, and long enough here",
         NOTION_URL=fake.url,
     )
 

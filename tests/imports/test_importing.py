@@ -10,7 +10,7 @@ from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import ContactState, SubscriptionState, SuppressionReason
 from postledger.imports import queries, running
-from postledger.imports.models import Import, ImportState
+from postledger.imports.models import Import, ImportProblem, ImportState
 from postledger.imports.refusals import FileChangedError, ImportUnknownError, InvalidMappingError
 from tests.contacts import people
 from tests.contacts.people import NOW, R1
@@ -372,3 +372,17 @@ def test_the_remedy_for_two_columns_keeps_one_of_them(
 
     with pytest.raises(InvalidMappingError, match=remedy):
         files.import_file(acme, path)
+
+
+def test_the_first_ten_thousand_problems_are_kept_and_the_others_counted(
+    acme: int, tmp_path: Path
+) -> None:
+    path = files.write_file(tmp_path, "email\n" + "nobody\n" * 12_345)
+
+    done = files.import_file(acme, path)
+
+    listed = list(queries.read_problems(acme, done.id))
+    assert (done.refused, done.problem_count) == (12_345, 12_345)
+    assert ImportProblem.objects.count() == 10_000
+    assert (listed[0].row, listed[9_999].row, len(listed)) == (2, 10_001, 10_001)
+    assert listed[-1].problem == "2,345 more problems are not listed"

@@ -86,13 +86,12 @@ class Installation:
         until(process.shows_life)
         return process
 
-    def web(
-        self, port: int, *options: str, target: str = "postledger.config.wsgi:application"
-    ) -> Process:
-        command = [
-            *(str(COMMANDS / "granian"), "--interface", "wsgi", "--port", str(port)),
-            *("--host", "127.0.0.1", *options, target),
-        ]
+    def web(self, port: int, *options: str) -> Process:
+        command = [str(COMMANDS / "postledger"), "serve", "--port", str(port), *options]
+        return self.serve(port, command)
+
+    def serve(self, port: int, command: Sequence[str]) -> Process:
+        """A server that answers at /live."""
         process = self.start("web", command)
         until(lambda: process.popen.poll() is None and answers(f"http://127.0.0.1:{port}/live"))
         return process

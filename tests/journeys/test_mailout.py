@@ -61,7 +61,7 @@ def newsroom(tmp_path: Path) -> Iterator[Newsroom]:
         for table in (mailouts.MAILOUTS, mailouts.ERRORS):
             fake.add_database(table)
         environment = {
-            "UNSUBSCRIBE_SECRET": "only-for-tests",
+            "UNSUBSCRIBE_SECRET": "only-for-tests, and long enough here",
             "NOTION_TOKEN": notion.TOKEN,
             "NOTION_URL": fake.url,
             "NOTION_DB_MAILOUTS": mailouts.MAILOUTS.database_id,

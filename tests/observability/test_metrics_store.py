@@ -161,7 +161,7 @@ metrics.FINAL_STATES.add(4, state="SENT")
 
 def test_a_web_process_flushes_in_the_background() -> None:
     process = start("""
-import postledger.config.wsgi
+from postledger.config import asgi; asgi.load(1)
 metrics.FINAL_STATES.add(4, state="SENT")
 """)
 

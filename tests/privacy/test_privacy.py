@@ -50,8 +50,12 @@ def enqueue_mails(workspace: str, *addresses: str) -> int:
 
 
 def everything() -> str:
-    """All that the tables hold, as text: a person who was erased is in none of them."""
+    """All that the tables hold, as text: a person who was erased is in none of them.
+
+    Bytes are shown in hexadecimal capitals.
+    """
     with connection.cursor() as cursor:
+        cursor.execute("SET xmlbinary TO hex")
         cursor.execute(
             "SELECT string_agg("
             "query_to_xml('SELECT * FROM ' || oid::regclass, true, false, '')::text, '')"

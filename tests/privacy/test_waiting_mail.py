@@ -76,7 +76,7 @@ def test_waiting_mail_to_many_ends_at_once_and_the_run_is_sent(acme: int) -> Non
     assert run_control.end_finished_runs() == 1
     assert Run.objects.get(pk=run.pk).ended_as == "sent"
     rows = list(report.write_csv(acme, run.pk))
-    assert rows[2].startswith("erased,suppressed,erased")
+    assert rows[2].startswith('"erased","suppressed","erased"')
     assert R1 not in "".join(rows)
     assert report.list_failures(acme, run.pk) == []
 

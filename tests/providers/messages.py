@@ -11,7 +11,7 @@ from postledger.providers.base import Mailbox, Outcome, OutgoingMessage, Parts, 
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 SENDER = "news@acme.example"
-[KEY] = references.derive_keys(["a secret of the tests"])
+[KEY] = references.derive_keys(["a secret of the tests, long enough"])
 WIRE = b"From: news@acme.example\r\nSubject: Hello\r\n\r\nGood morning.\r\n"
 
 

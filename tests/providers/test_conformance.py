@@ -20,6 +20,8 @@ from postledger.providers.base import (
 from tests.providers.messages import a_letter, a_message, a_window, closing, send
 from tests.providers.stands import SLOW, STANDS, Stand, Stands
 
+pytestmark = pytest.mark.slow
+
 OUTCOMES: dict[str, type[Outcome]] = {
     "alice": Accepted,
     "refuse": Refused,

@@ -14,7 +14,7 @@ from postledger.lib import references
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
 from postledger.lib.references import Reference
-from postledger.providers import addresses, mime
+from postledger.providers import addresses, headers, mime
 from postledger.providers.base import Attachment, Mailbox, Parts
 from tests.providers import strict
 from tests.providers.messages import KEY, a_letter, a_reference, an_id
@@ -60,7 +60,7 @@ def test_a_letter_in_full() -> None:
         "Subject: Hello\r\n"
         "Date: Sun, 15 Nov 2026 12:00:00 +0000\r\n"
         "Message-ID: <01420000-0001-8000-8000-000000000007@acme.example>\r\n"
-        "X-Postledger-Id: 01420000-0001-8001-8000-000000000007_3_l2enkqucvdq2lips\r\n"
+        "X-Postledger-Id: 01420000-0001-8001-8000-000000000007_3_k4ell3aymmveqmpl\r\n"
         "MIME-Version: 1.0\r\n"
         "List-Unsubscribe: <https://acme.example/u?t=1>\r\n"
         "Content-Type: multipart/alternative;\r\n"
@@ -281,6 +281,32 @@ def test_what_is_no_address_is_refused(address: str) -> None:
 def test_what_a_letter_must_not_hold_is_refused(letter: Parts) -> None:
     with pytest.raises(RefusedError):
         wire(letter)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("X-SMTPAPI", "x-smtpapi", "X-SES-CONFIGURATION-SET", "X-SES-MESSAGE-TAGS", "X-MC-BCC"),
+        *("X-Mailgun-Recipient-Variables", "X-PM-Message-Stream", "X-MSYS-API", "X-MJ-CustomID"),
+        *("DKIM-Signature", "Authentication-Results", "Delivered-To", "ARC-Seal", "Received-SPF"),
+        *("X-Spam-Status", "X-Original-To", "X-Google-DKIM-Signature", "Content-Location"),
+    ],
+)
+def test_a_header_that_commands_or_deceives_is_refused(name: str) -> None:
+    with pytest.raises(headers.InvalidHeaderError, match=name):
+        wire(replace(a_letter(), headers={name: "1"}))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("X-Priority", "Importance", "In-Reply-To", "References", "List-Unsubscribe", "List-Id"),
+        *("Precedence", "Auto-Submitted", "X-Entity-Ref-ID", "Feedback-ID", "X-Mailer"),
+        *("X-Auto-Response-Suppress", "X-MSMail-Priority", "Organization", "X-Order-Id"),
+    ],
+)
+def test_a_header_that_does_neither_may_be_set(name: str) -> None:
+    assert f"{name}: 1\r\n".encode() in wire(replace(a_letter(), headers={name: "1"}))
 
 
 @pytest.mark.parametrize("subject", ["w" * 5_000, "two words " * 500 + "end", "ж" * 5_000])

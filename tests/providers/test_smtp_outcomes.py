@@ -97,6 +97,16 @@ def test_an_answer_means_its_outcome(stage: Stage, line: str, expected: type[Out
     assert type(outcomes.refusal(stage, parse_reply(line))) is expected
 
 
+@pytest.mark.parametrize(("stage", "line", "expected"), MEANINGS)
+def test_only_what_is_said_before_a_recipient_is_named_is_surely_the_servers_own(
+    stage: Stage, line: str, expected: type[Outcome]
+) -> None:
+    outcome = outcomes.refusal(stage, parse_reply(line))
+
+    if isinstance(outcome, SenderBlocked | Throttled):
+        assert outcome.may_be_quoted == (stage in {RCPT, DATA, ANSWER})
+
+
 @given(
     st.sampled_from(Stage),
     st.integers(400, 599),

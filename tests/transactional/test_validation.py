@@ -190,17 +190,14 @@ def test_the_composer_never_refuses_an_accepted_mail(request: MailRequest) -> No
     ],
 )
 def test_another_request_has_another_digest(changes: dict[str, Any]) -> None:
-    same = idempotency.digest_request([SOUND], is_test=False)
+    same = idempotency.digest_request([SOUND])
 
-    assert idempotency.digest_request([mail()], is_test=False) == same
-    assert idempotency.digest_request([mail(**changes)], is_test=False) != same
-    assert idempotency.digest_request([SOUND], is_test=True) != same
-    assert idempotency.digest_request([SOUND, SOUND], is_test=False) != same
+    assert idempotency.digest_request([mail()]) == same
+    assert idempotency.digest_request([mail(**changes)]) != same
+    assert idempotency.digest_request([SOUND, SOUND]) != same
 
 
 def test_the_digest_covers_attachments() -> None:
     one, other = (mail(attachments=(Attachment("a", "b/c", text),)) for text in (b"1", b"2"))
 
-    assert idempotency.digest_request([one], is_test=False) != idempotency.digest_request(
-        [other], is_test=False
-    )
+    assert idempotency.digest_request([one]) != idempotency.digest_request([other])

@@ -9,6 +9,7 @@ from django.test import Client
 
 from postledger.accounts import keys
 from postledger.accounts.keys import Scope
+from postledger.web.shared import throttle
 from tests import cast
 
 MAIL: Mapping[str, Any] = {
@@ -77,3 +78,9 @@ def reply(response: Any) -> Reply:
     is_json = "json" in response.headers.get("Content-Type", "")
     body = json.loads(text) if text and is_json else text or None
     return Reply(response.status_code, body, response.headers)
+
+
+def forget_visits(rate: str, *parts: str) -> None:
+    """Redis remembers those of earlier runs."""
+    counted = throttle.with_rate(rate)
+    counted._shared.clear(counted._rate, str(throttle._visitor_id(parts)))

@@ -4,8 +4,21 @@ from collections.abc import Iterator
 
 import pytest
 
+from postledger.content import isolation
 from postledger.web.shared import throttle
 from tests.web.callers import Caller, caller
+
+
+@pytest.fixture(scope="session", autouse=True)
+def renderers() -> Iterator[None]:
+    """Content is rendered in child processes, as in a real web process."""
+    pool = isolation.make_pool()
+    # Longer than usual: the machine may have too much to do.
+    pool.wait = pool.patience = 120.0
+    isolation.install(pool)
+    yield
+    isolation.install(None)
+    pool.stop()
 
 
 @pytest.fixture

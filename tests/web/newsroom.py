@@ -55,7 +55,7 @@ RUNS: dict[str, Attempt] = {
 
 def furnish(who: Caller, settings: LazySettings) -> None:
     """Gives a caller's workspace all that campaigns need: a footer, and the secret of its links."""
-    settings.UNSUBSCRIBE_SECRET = "only-for-tests"
+    settings.UNSUBSCRIBE_SECRET = "only-for-tests, and long enough here"
     page = "https://acme.example/unsubscribe"
     workspaces.set_organisation(
         who.workspace_id, Organisation("Acme", "1 Road", page), actor="test"

@@ -22,9 +22,10 @@ from postledger.contacts import lists
 from postledger.contacts.actions import contacts, desired_state, restoration, subscriptions
 from postledger.contacts.details import InvalidContactError
 from postledger.contacts.filters.parsing import InvalidFilterError
-from postledger.content import notion_pages, slices
+from postledger.content import isolation, notion_pages, slices
 from postledger.content.articles import ArticleExistsError, InvalidSliceError
 from postledger.content.notion import api
+from postledger.content.rendering import html_allow_list
 from postledger.content.rendering.checks import UnstorableTextError
 from postledger.content.rendering.footer import FooterEnvMissingError
 from postledger.content.rendering.letter import LetterError
@@ -38,6 +39,7 @@ from postledger.imports.refusals import (
     InvalidMappingError,
 )
 from postledger.mailing import content_source, send_times, snapshot
+from postledger.providers import headers
 from postledger.providers.addresses import InvalidAddressError
 from postledger.transactional.idempotency import KeyReusedError
 from postledger.transactional.requests import Validation
@@ -45,9 +47,10 @@ from postledger.web.api import openapi
 from postledger.web.api.articles.schemas import SliceIn
 from postledger.web.api.audiences.routes import AudienceIn
 from postledger.web.api.campaigns.schemas import NewCampaignIn, SendIn
-from postledger.web.api.contacts.schemas import (
+from postledger.web.api.common.json_size import TooManyValuesError
+from postledger.web.api.contacts.schemas import NewContactIn
+from postledger.web.api.contacts.subscription_schemas import (
     ConsentIn,
-    NewContactIn,
     PreferencesIn,
     SubscriptionIn,
 )
@@ -60,7 +63,8 @@ from postledger.web.api.mailouts.routes import MailoutIn
 from postledger.web.api.suppressions.schemas import NewSuppressionIn
 from postledger.web.api.templates.schemas import TextIn, VersionIn
 from postledger.web.shared import problems
-from postledger.web.shared.auth import ScopeMissingError
+from postledger.web.shared.auth import LiveKeyRequiredError, ScopeMissingError
+from postledger.web.shared.hosts import HostUnknownError
 from postledger.web.shared.problems import UnsupportedMediaTypeError
 from postledger.web.shared.throttle import RateExceededError
 from tests.web import newsroom, uploads
@@ -107,9 +111,12 @@ def example(words: list[str]) -> Example:
 
 OF_REQUESTS = (
     FileTooLargeError,
+    HostUnknownError,
     KeyReusedError,
+    LiveKeyRequiredError,
     RateExceededError,
     ScopeMissingError,
+    TooManyValuesError,
     UnsupportedMediaTypeError,
 )
 OF_CONTENT = (
@@ -119,6 +126,8 @@ OF_CONTENT = (
     InvalidVersionError,
     TemplateExistsError,
     UnstorableTextError,
+    isolation.ContentTooCostlyError,
+    isolation.RenderersBusyError,
 )
 OF_CONTACTS = (
     contacts.ContactExistsError,
@@ -272,6 +281,24 @@ def test_every_field_stands_on_the_page(section: str, head: str, model: type[Bas
 
     fields = {(name, field.is_required()) for name, field in model.model_fields.items()}
     assert set(documented) == fields
+
+
+def test_every_refused_header_stands_on_the_page() -> None:
+    section = PAGE.partition("### Headers")[2].partition("\n### ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    documented = [set(re.findall(r"`([^`]+)`", row)) for row in rows]
+
+    assert documented == [
+        {*headers.COMMANDS, *(f"{prefix}*" for prefix in headers.COMMAND_PREFIXES)},
+        {*headers.CLAIMS, *(f"{prefix}*" for prefix in headers.CLAIM_PREFIXES)},
+    ]
+
+
+def test_every_scheme_of_a_link_stands_on_the_page() -> None:
+    section = PAGE.partition("### What a mail may be made of")[2].partition("\n## ")[0]
+    links = section.partition("Links begin with ")[2].partition(", or have no scheme")[0]
+
+    assert set(re.findall(r"`(\w+):`", links)) == html_allow_list.LINK_SCHEMES
 
 
 def test_every_scope_stands_on_the_page() -> None:

@@ -284,7 +284,7 @@ def test_a_fault_in_a_slice_is_a_finding(news: Caller) -> None:
 
 
 def test_the_letter_has_the_workspaces_footer(news: Caller, settings: Any) -> None:
-    settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
+    settings.UNSUBSCRIBE_SECRET = "a secret of the tests, long enough"
     add(news, is_headline=True, title="News", body_md="Hello.")
     lacking = preview_article(news).body
     organisation = Organisation("Acme", "1 Road", "https://acme.example/leave")

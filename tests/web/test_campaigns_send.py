@@ -16,7 +16,7 @@ from postledger.content import letters
 from postledger.deliveries import ledger, queries
 from tests.campaigns import press
 from tests.web import newsroom
-from tests.web.callers import Caller, Reply, caller, reply
+from tests.web.callers import Caller, Reply, caller, forget_visits, reply
 
 US = "ocd-division/country:us"
 OHIO = f"{US}/state:oh"
@@ -24,6 +24,7 @@ FRANKLIN = f"{OHIO}/county:franklin"
 UPPER_ARLINGTON = f"{OHIO}/place:upper_arlington"
 CLEVELAND = f"{OHIO}/place:cleveland"
 CUYAHOGA = f"{OHIO}/county:cuyahoga"
+PASSWORD = "correct horse battery"
 SEND = {"campaign_tag": "flood-1", "article_key": "flood", "send_batch_id": newsroom.BATCH}
 
 
@@ -69,7 +70,7 @@ def set_password(who: Caller) -> None:
     integrations.set_integration(
         who.workspace_id,
         IntegrationKind.ADMIN,
-        changes={"password": "correct horse"},
+        changes={"password": PASSWORD},
         actor="alice",
     )
 
@@ -127,7 +128,7 @@ def test_a_reader_in_cleveland_gets_the_slices_of_country_and_state_only(alice: 
     assert not any(f"Words for {place}." in text for place in ("franklin", "upper_arlington"))
 
 
-@pytest.mark.parametrize("password", ["wrong", "", "correct horse ", "Correct horse", "\ud800"])
+@pytest.mark.parametrize("password", ["wrong", "", f"{PASSWORD} ", PASSWORD.capitalize(), "\ud800"])
 def test_an_invalid_admin_password_is_401(alice: Caller, password: str) -> None:
     set_password(alice)
 
@@ -143,7 +144,7 @@ def test_the_admins_password_sends_for_the_first_workspace(alice: Caller, charli
     newsroom.people(alice, 1)
     newsroom.people(charlie, 1)
 
-    run = planned(anonymous(**SEND, admin_password="correct horse"))
+    run = planned(anonymous(**SEND, admin_password=PASSWORD))
 
     assert (run.workspace_id, run.actor) == (alice.workspace_id, "admin password")
     assert planned(send(alice)).pk == run.pk
@@ -152,12 +153,13 @@ def test_the_admins_password_sends_for_the_first_workspace(alice: Caller, charli
 def test_the_row_wins_over_another_password_in_the_environment(
     alice: Caller, settings: LazySettings
 ) -> None:
-    settings.ADMIN_PASSWORD = "swordfish"
-    before = anonymous(**SEND, admin_password="swordfish")
+    settings.ADMIN_PASSWORD = "a swordfish of steel"
+    before = anonymous(**SEND, admin_password="a swordfish of steel")
     set_password(alice)
 
     replies = [
-        anonymous(**SEND, admin_password=password) for password in ("swordfish", "correct horse")
+        anonymous(**SEND, admin_password=password)
+        for password in ("a swordfish of steel", PASSWORD)
     ]
 
     assert before.status == 401
@@ -168,7 +170,7 @@ def test_a_password_that_was_removed_admits_nobody(alice: Caller) -> None:
     set_password(alice)
     integrations.remove_integration(alice.workspace_id, IntegrationKind.ADMIN, actor="alice")
 
-    assert anonymous(**SEND, admin_password="correct horse").status == 401
+    assert anonymous(**SEND, admin_password=PASSWORD).status == 401
 
 
 def test_a_password_whose_key_is_lost_admits_nobody_and_is_logged(
@@ -177,11 +179,63 @@ def test_a_password_whose_key_is_lost_admits_nobody_and_is_logged(
     set_password(alice)
     Integration.objects.update(sealed_settings=b"\x01" + bytes(100))
 
-    refused = anonymous(**SEND, admin_password="correct horse")
+    refused = anonymous(**SEND, admin_password=PASSWORD)
 
     assert (refused.status, refused.body["code"]) == (401, "unauthorized")
     assert "admin_password_unsealable" in caplog.text
-    assert "correct horse" not in caplog.text
+    assert PASSWORD not in caplog.text
+
+
+def with_header(password: str, body: object, ip: str = "192.0.2.1") -> Reply:
+    return reply(
+        Client().post(
+            "/v1/campaigns/send",
+            body,
+            content_type="application/json",
+            headers={"X-Admin-Password": password},
+            REMOTE_ADDR=ip,
+        )
+    )
+
+
+def test_the_password_is_taken_from_its_header(alice: Caller) -> None:
+    set_password(alice)
+    newsroom.people(alice, 1)
+
+    assert with_header("wrong", SEND).status == 401
+    assert planned(with_header(PASSWORD, SEND)).workspace_id == alice.workspace_id
+
+
+@pytest.mark.usefixtures("patient_throttle")
+def test_guesses_are_limited_before_the_body_is_looked_at(
+    alice: Caller, settings: LazySettings
+) -> None:
+    set_password(alice)
+    settings.PUBLIC_RATE = "3/hour"
+    ip = f"2001:db8:{uuid4().hex[:4]}:{uuid4().hex[:4]}::1"
+
+    replies = [
+        Client().generic("POST", "/v1/campaigns/send", b"{", "application/json", REMOTE_ADDR=ip)
+        for _ in range(4)
+    ]
+
+    assert [response.status_code for response in replies] == [401, 401, 401, 429]
+
+
+@pytest.mark.usefixtures("patient_throttle")
+def test_wrong_passwords_of_all_networks_are_limited_and_the_familiar_one_is_not(
+    alice: Caller, settings: LazySettings
+) -> None:
+    set_password(alice)
+    rate = settings.WRONG_PASSWORDS_OF_ALL = f"{uuid4().int % 50 + 3}/day"
+    forget_visits(rate, "wrong password")
+    assert with_header(PASSWORD, SEND).status == 202
+
+    tried = [with_header("wrong", SEND, f"192.0.2.{n}").status for n in range(60)]
+
+    assert tried.count(401) == int(rate.removesuffix("/day"))
+    assert tried[-1] == 429
+    assert with_header(PASSWORD, SEND).status == 202
 
 
 @pytest.mark.parametrize("given", [None, "", "x", 5, ["x"]])
@@ -208,7 +262,7 @@ def test_whoever_tries_many_passwords_is_slowed_down_even_when_one_is_right(
     network = f"2001:db8:{uuid4().hex[:4]}:{uuid4().hex[:4]}"
 
     tried = [anonymous(f"{network}::1", **SEND, admin_password="wrong") for _ in range(3)]
-    late = anonymous(f"{network}::2", **SEND, admin_password="correct horse")
+    late = anonymous(f"{network}::2", **SEND, admin_password=PASSWORD)
 
     assert [reply.status for reply in tried] == [401, 401, 401]
     assert (late.status, late.body["code"]) == (429, "rate_exceeded")
@@ -298,15 +352,12 @@ def test_a_batch_is_repeated_after_somebody_tried_to_give_its_campaign_another_t
     assert (again.pk, Run.objects.count()) == (run.pk, 1)
 
 
-def test_a_batch_of_a_test_key_is_none_of_a_live_one(alice: Caller) -> None:
-    tester = caller("acme", is_test=True)
-    tried = planned(send(tester))
+def test_a_test_key_sends_no_batch_and_takes_no_batch_id(alice: Caller) -> None:
+    refused = send(caller("acme", is_test=True))
 
-    refused = send(alice)
-
-    assert tried.is_test
-    assert (refused.status, refused.body["code"]) == (409, "send_batch_taken")
-    assert planned(send(tester)).pk == tried.pk
+    assert (refused.status, refused.body["code"]) == (403, "live_key_required")
+    assert not Campaign.objects.exists()
+    assert not planned(send(alice)).is_test
 
 
 def test_a_filter_names_attributes_and_a_list(alice: Caller) -> None:

@@ -184,7 +184,7 @@ def test_a_text_of_its_own_and_a_locale_are_kept(alice: Caller) -> None:
 @pytest.fixture
 def acme(alice: Caller, settings: LazySettings) -> Caller:
     """Alice's program, in a workspace that has all that a footer needs."""
-    settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
+    settings.UNSUBSCRIBE_SECRET = "a secret of the tests, long enough"
     organisation = Organisation("Acme", "1 Road", "https://acme.example/leave")
     workspaces.set_organisation(alice.workspace_id, organisation, actor="alice")
     return alice

@@ -23,6 +23,8 @@ from postledger.observability.metrics import PENDING
 from tests import cast
 
 NOW = datetime.now(UTC)
+TOKEN = "only-for-prometheus"
+HEADERS = {"authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +33,11 @@ def empty_tally() -> Iterator[None]:
     yield
     PENDING.take()
     PENDING.add(before.items())
+
+
+@pytest.fixture(autouse=True)
+def token(settings: Settings) -> None:
+    settings.METRICS_TOKEN = TOKEN
 
 
 @contextmanager
@@ -48,7 +55,7 @@ def dead_database() -> Iterator[None]:
 
 
 def families(client: Client) -> dict[str, Metric]:
-    answer = client.get("/metrics")
+    answer = client.get("/metrics", headers=HEADERS)
     assert answer.status_code == 200
     return {family.name: family for family in parse(answer.content.decode())}
 
@@ -64,20 +71,12 @@ def execute(statement: str, *params: int) -> None:
         cursor.execute(statement, params)
 
 
-def test_a_process_without_its_database_is_live(client: Client) -> None:
-    with dead_database():
-        answer = client.get("/live")
-
-    assert answer.status_code == 200
-    assert answer.json() == {"live": True}
-
-
 @pytest.mark.django_db
 def test_a_whole_installation_is_ready(client: Client) -> None:
     answer = client.get("/ready")
 
     assert answer.status_code == 200
-    assert answer.json() == {"ready": True, "missing": []}
+    assert answer.json() == {"ready": True, "missing": [], "forwarded": 0}
 
 
 def test_without_a_database_it_is_not_ready(
@@ -90,6 +89,7 @@ def test_without_a_database_it_is_not_ready(
     assert answer.json() == {
         "ready": False,
         "missing": [{"what": "the database does not answer", "do": "Run postledger doctor."}],
+        "forwarded": 0,
     }
 
 
@@ -121,7 +121,7 @@ def test_without_this_months_partitions_it_is_not_ready(client: Client) -> None:
     assert missing["do"] == "Run postledger partitions."
 
 
-@pytest.mark.parametrize("path", ["/live", "/ready", "/metrics"])
+@pytest.mark.parametrize("path", ["/ready", "/metrics"])
 def test_only_reading_is_allowed(path: str, client: Client) -> None:
     assert client.post(path).status_code == 405
 
@@ -167,7 +167,7 @@ def test_a_scraper_that_knows_openmetrics_gets_it(client: Client) -> None:
     metrics.PROCESSING_DURATION.observe(0.02, state="SENT")
     metrics_store.flush()
 
-    answer = client.get("/metrics", headers={"accept": "application/openmetrics-text"})
+    answer = client.get("/metrics", headers={**HEADERS, "accept": "application/openmetrics-text"})
 
     assert answer["Content-Type"].startswith("application/openmetrics-text")
     text = answer.content.decode()
@@ -248,22 +248,37 @@ def test_a_worker_counts_while_it_shows_signs_of_life(client: Client) -> None:
         ("", 401),
     ],
 )
-def test_a_token_closes_the_metrics(
-    header: str, status: int, client: Client, settings: Settings
-) -> None:
-    settings.METRICS_TOKEN = "only-for-prometheus"
-
+def test_a_token_opens_the_metrics(header: str, status: int, client: Client) -> None:
     answer = client.get("/metrics", headers={"authorization": header} if header else {})
 
     assert answer.status_code == status
     assert ("pipeline_" in answer.content.decode()) == (status == 200)
 
 
+@pytest.mark.parametrize("header", [{}, {"authorization": "Bearer "}])
+def test_without_a_token_nobody_reads_the_metrics(
+    header: dict[str, str], client: Client, settings: Settings
+) -> None:
+    settings.METRICS_TOKEN = ""
+
+    answer = client.get("/metrics", headers=header)
+
+    assert answer.status_code == 404
+    assert answer.content.decode() == "The metrics are off: set METRICS_TOKEN.\n"
+
+
+@pytest.mark.django_db
+def test_readiness_says_how_many_addresses_it_was_forwarded_from(client: Client) -> None:
+    answer = client.get("/ready", headers={"x-forwarded-for": "192.0.2.1, 10.0.0.1"})
+
+    assert answer.json()["forwarded"] == 2
+
+
 def test_without_a_database_the_metrics_say_so(
     client: Client, django_db_blocker: DjangoDbBlocker
 ) -> None:
     with django_db_blocker.unblock(), dead_database():
-        answer = client.get("/metrics")
+        answer = client.get("/metrics", headers=HEADERS)
 
     assert answer.status_code == 503
     assert "postledger doctor" in answer.content.decode()

@@ -92,7 +92,7 @@ def test_mail_that_waits_is_erased_by_erasing_the_address_again(alice: Caller) -
 
     assert (first["mails"], first["waiting"]) == (0, 1)
     assert again.status == 200
-    assert again.body == {"contacts": 0, "consents": 0, "mails": 1, "waiting": 0}
+    assert again.body == {"contacts": 0, "consents": 0, "mails": 1, "waiting": 0, "uploads": 0}
     assert [word for word in SECRETS if word in everything()] == []
 
 

@@ -2,16 +2,19 @@
 
 import json
 import logging
+import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
 
+from postledger.web.api.common.json_size import TooManyValuesError, refuse_many_values
 from postledger.web.shared import problems
 from tests.web.callers import MAIL, Caller, caller
 
-FIELDS = {"type", "title", "status", "detail", "code", "request_id", "errors"}
+FIELDS = {"type", "title", "status", "detail", "code", "request_id", "errors", "more_errors"}
 
 
 def ask(method: str, path: str, token: str = "", **more: Any) -> tuple[int, Any, Any]:
@@ -218,4 +221,89 @@ def test_what_one_request_bound_is_not_on_the_next_ones_line(
 
 
 def test_the_statuses_that_the_api_may_answer_are_these() -> None:
-    assert set(problems.DEFAULTS) == {400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503}
+    assert set(problems.DEFAULTS) == {
+        400,
+        401,
+        403,
+        404,
+        405,
+        408,
+        409,
+        413,
+        415,
+        422,
+        429,
+        500,
+        503,
+    }
+
+
+def test_an_answer_lists_at_most_100_errors_and_says_how_many_more(alice: Caller) -> None:
+    mails = [{**MAIL, f"field{number}": 0} for number in range(130)]
+
+    status, body, _ = ask(
+        "POST",
+        "/v1/email/batch",
+        alice.token,
+        data=json.dumps({"mails": mails}),
+        content_type="application/json",
+    )
+
+    assert (status, len(body["errors"]), body["more_errors"]) == (422, 100, 30)
+    assert body["errors"][99]["index"] == 99
+
+
+def test_of_very_many_errors_only_the_number_is_told(alice: Caller) -> None:
+    data = json.dumps({**MAIL, **{f"field{number}": 0 for number in range(99_000)}})
+
+    status, body, response = ask(
+        "POST", "/v1/email/send", alice.token, data=data, content_type="application/json"
+    )
+
+    assert (status, body["errors"], body["more_errors"]) == (422, [], 99_000)
+    assert "99,000 errors" in body["detail"]
+    assert len(response.content) < 1000
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" + b'{"":0},' * 60_000, b"[" + b"0," * 100_001, b'{"a":[' + b'"",' * 100_001]
+)
+def test_json_of_too_many_values_is_refused_unparsed(body: bytes, alice: Caller) -> None:
+    # None of these ends, so a parser would call it a bad request.
+    status, problem, _ = ask(
+        "POST", "/v1/email/send", alice.token, data=body, content_type="application/json"
+    )
+
+    assert (status, problem["code"]) == (413, "too_many_values")
+
+
+def test_commas_in_a_text_are_no_values(alice: Caller) -> None:
+    text = 'a, \\", [{' * 40_000
+
+    assert alice.send(text=text).status == 202
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "piece", [b'{"":0},', b'"",', b'"" ', b'\\",', b"\\\\,", b'","', b"[", b'"a'], ids=str
+)
+def test_counting_values_takes_time_in_proportion(piece: bytes) -> None:
+    def seconds(size: int) -> float:
+        text = b'"' + piece * (size // len(piece)) + b"," * 100_001
+        return min(timed(text) for _ in range(3))
+
+    def timed(text: bytes) -> float:
+        began = time.process_time()
+        with suppress(TooManyValuesError):
+            refuse_many_values(text)
+        return time.process_time() - began
+
+    assert seconds(4_000_000) < 3 * seconds(2_000_000) + 0.05
+
+
+@pytest.mark.parametrize("path", ["/v1/email", "/v1/nothing", "/v1/openapi.json", "/send-mailout"])
+def test_no_answer_of_the_api_is_stored_or_sniffed(path: str, alice: Caller) -> None:
+    response = Client().get(path, headers={"Authorization": f"Bearer {alice.token}"})
+
+    assert response["Cache-Control"] == "no-store"
+    assert response["X-Content-Type-Options"] == "nosniff"

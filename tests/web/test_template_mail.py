@@ -18,7 +18,7 @@ from postledger.deliveries.entries import Body
 from postledger.lib.ids import DeliveryId
 from tests.web.callers import Caller, Reply, caller
 
-SECRET = "a secret of the tests"
+SECRET = "a secret of the tests, long enough"
 VARIABLES = {
     "courseTitle": "Operating Systems",
     "courseString": "01:198:416",

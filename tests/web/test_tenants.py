@@ -231,7 +231,7 @@ def test_charlie_lists_nothing_of_acmes_and_may_use_its_keys(
 def test_charlies_content_has_charlies_footer(
     alice: Caller, charlie: Caller, settings: LazySettings
 ) -> None:
-    settings.UNSUBSCRIBE_SECRET = "a secret of the tests"
+    settings.UNSUBSCRIBE_SECRET = "a secret of the tests, long enough"
     for who, name in ((alice, "Acme"), (charlie, "Globex")):
         page = f"https://{name.lower()}.example/leave"
         workspaces.set_organisation(
@@ -356,7 +356,7 @@ def test_charlie_neither_restores_nor_erases_an_address_for_acme(
 
     assert restored == {"is_restored": False, "suppression": None}
     # What was asked for a line above is noted in Charlie's own books.
-    assert erased == {"contacts": 0, "consents": 1, "mails": 0, "waiting": 0}
+    assert erased == {"contacts": 0, "consents": 1, "mails": 0, "waiting": 0, "uploads": 0}
     assert alice.get(f"/v1/contacts/{id_}").body == before
     [kept] = alice.get("/v1/suppressions").body["suppressions"]
     assert (kept["address"], kept["reason"]) == ("r1@acme.example", "by_hand")

@@ -7,11 +7,13 @@ from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from postledger.config import env
-from postledger.web.shared import throttle
+from postledger.web.shared import bodies, throttle
 from postledger.web.shared.throttle import RateExceededError, Throttle
-from tests.web.callers import caller
+from tests.web.callers import caller, forget_visits
 
 DEAD = "redis://127.0.0.1:1/0"
 
@@ -120,3 +122,67 @@ def test_a_rate_that_cannot_be_read_stops_the_process(
         env.load()
 
     assert rate not in str(error.value).replace("100/second", "")
+
+
+def wrong_key() -> str:
+    return f"pl_live_{uuid4().hex[:8]}.{'a' * 43}"
+
+
+def status_of(token: str, ip: str) -> int:
+    headers = {"Authorization": f"Bearer {token}"}
+    return Client().get("/v1/email", headers=headers, REMOTE_ADDR=ip).status_code
+
+
+@pytest.mark.usefixtures("patient_throttle")
+def test_wrong_keys_of_one_network_are_limited_and_the_familiar_key_is_not(
+    settings: LazySettings, db: None
+) -> None:
+    settings.WRONG_KEYS_OF_ONE = "3/hour"
+    network = f"2001:db8:{uuid4().hex[:4]}:{uuid4().hex[:4]}"
+    alice, bob = caller("acme"), caller("acme")
+    assert status_of(alice.token, f"{network}::1") == 200
+
+    tried = [status_of(wrong_key(), f"{network}::{n}") for n in range(5)]
+
+    assert tried == [401, 401, 401, 429, 429]
+    assert status_of(alice.token, f"{network}::9") == 200
+    # Nobody has seen this one here, so it might be a guess.
+    assert status_of(bob.token, f"{network}::9") == 429
+    assert status_of(bob.token, "192.0.2.200") == 200
+
+
+@pytest.mark.usefixtures("patient_throttle")
+def test_wrong_keys_of_all_networks_are_limited(settings: LazySettings, db: None) -> None:
+    settings.WRONG_KEYS_OF_ALL = f"{uuid4().int % 50 + 20}/hour"  # no other test counts by it
+    most = int(settings.WRONG_KEYS_OF_ALL.removesuffix("/hour"))
+    forget_visits(settings.WRONG_KEYS_OF_ALL, "wrong key")
+
+    tried = [status_of(wrong_key(), f"192.0.2.{n}") for n in range(most + 2)]
+
+    assert tried == [401] * most + [429, 429]
+
+
+def test_a_wrong_key_beyond_the_limit_asks_no_database(
+    settings: LazySettings, django_assert_num_queries: DjangoAssertNumQueries, db: None
+) -> None:
+    settings.WRONG_KEYS_OF_ONE = "1/hour"
+    ip = f"2001:db8:{uuid4().hex[:4]}:{uuid4().hex[:4]}::1"
+    status_of(wrong_key(), ip)
+
+    with django_assert_num_queries(0):
+        assert status_of(wrong_key(), ip) == 429
+
+
+def test_a_request_that_runs_again_with_its_body_is_counted_once(
+    settings: LazySettings, db: None
+) -> None:
+    settings.API_RATE, settings.REDIS_URL = "3/year", DEAD
+    headers = {"Authorization": f"Bearer {caller('acme').token}"}
+    again = {bodies.IS_COUNTED: True}
+
+    statuses = [
+        Client().get("/v1/email", headers=headers, **more).status_code  # type: ignore[arg-type]
+        for more in ({}, again, {}, again, {}, again, {})
+    ]
+
+    assert statuses == [200] * 6 + [429]

@@ -84,8 +84,7 @@ class Bench:
             )
 
     def api(self) -> None:
-        ours = self.serving("postledger.config.wsgi:application")
-        bare = self.serving("tools.bench.bare_view:application")
+        ours, bare = self.serving(), self.serving_bare()
         token = key()
         for path, beside in (("", "the ORM's create()"), ("sql", "a cursor's execute()")):
             self.line(
@@ -155,11 +154,22 @@ class Bench:
         )
         return self.mails / (time.perf_counter() - began)
 
-    def serving(self, target: str) -> str:
+    def serving(self) -> str:
         from tests.journeys import rig
 
         port = rig.free_port()
-        self.installed.web(port, "--workers", "1", "--blocking-threads", "4", target=target)
+        self.installed.web(port, "--processes", "1", "--threads", "4")
+        return f"http://127.0.0.1:{port}"
+
+    def serving_bare(self) -> str:
+        from tests.journeys import rig
+
+        port = rig.free_port()
+        command = [
+            *(str(rig.COMMANDS / "granian"), "--interface", "wsgi", "--port", str(port)),
+            *("--workers", "1", "--blocking-threads", "4", "tools.bench.bare_view:application"),
+        ]
+        self.installed.serve(port, command)
         return f"http://127.0.0.1:{port}"
 
     def requested(self, url: str, token: str) -> float:

@@ -57,7 +57,7 @@ def send() -> Iterator[Steps]:
             bench = send.Bench(installed, options)
             to_sandbox = send.sender("sandbox", journal=str(Path(folder) / "journal"))
             to_sink = send.sender("smtp", host="127.0.0.1", port=port, tls="none", connections=25)
-            url, token = bench.serving("postledger.config.wsgi:application"), send.key()
+            url, token = bench.serving(), send.key()
             yield {
                 "sandbox": lambda: bench.carried(to_sandbox),
                 "smtp": lambda: bench.carried(to_sink),

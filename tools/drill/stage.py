@@ -55,7 +55,7 @@ def _environment(database: Postgres, rabbitmq: RabbitMQ, redis: Redis_) -> dict[
         "LEASE_SECONDS": "10",
         "STOP_SECONDS": "8",
         "API_RATE": "100000/second",
-        "UNSUBSCRIBE_SECRET": "only-for-the-drill",
+        "UNSUBSCRIBE_SECRET": "only-for-the-drill, and long enough",
         # Cuts before acceptance are many here and tell nothing about a mail. Scenarios in which
         # the provider says "later" set a policy that can be exhausted.
         **policies(200),

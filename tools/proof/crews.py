@@ -18,7 +18,7 @@ from tests.dispatch import office
 from tests.journeys import rig, stage
 
 IS_FULL = os.environ.get("PROOF") == "full"
-SECRET = "only-for-tests"
+SECRET = "only-for-tests, and long enough here"
 
 type Beat = Callable[[], None]
 

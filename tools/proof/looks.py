@@ -8,6 +8,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,10 @@ def _pages(server: str) -> Mapping[str, str]:
     subscriptions.subscribe(
         acme, contact_id=contact_id, list_key="offers", origin=people.FORM, now=people.NOW
     )
-    confirm = links.sign_confirmation(Confirmation(acme, contact_id, people.R1, "offers"))
+    asked = Confirmation(
+        acme, people.R1, "offers", "Rosa", "en", "subscribe-form 1 en", None, datetime.now(UTC)
+    )
+    confirm = links.seal_confirmation(asked)
 
     def link(address: str = people.R1, key: str = "general", page: str = "/unsubscribe") -> str:
         return server + visiting.link(
@@ -82,6 +86,7 @@ def _pages(server: str) -> Mapping[str, str]:
         "preferences-left": link("left@example.com", page="/preferences"),
         "subscribe": f"{server}/subscribe/acme/news?",
         "confirm": f"{server}/confirm?token={confirm}",
+        "never-again": f"{server}/never-again?token={confirm}",
         "bad-link": f"{server}/unsubscribe?token=bad",
         "not-found": f"{server}/subscribe/acme/none?",
     }

@@ -30,7 +30,7 @@ import sys
 from postledger.campaigns import planning
 planning.plan_run(UUID(sys.argv[1]))
 """
-SECRET = "a secret for a proof"
+SECRET = "a secret for a proof, long enough"
 
 
 def main() -> None:

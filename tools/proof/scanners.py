@@ -26,7 +26,7 @@ from tools.proof.behaviours import PLAIN, Behaviour, Visitor
 if TYPE_CHECKING:
     from tests.journeys.rig import Installation
 
-SECRET = "a secret of the proof"
+SECRET = "a secret of the proof, long enough"
 TABS = 50
 OPEN_FOR = 10.0
 _THREADS = 4
@@ -84,7 +84,7 @@ def serving(installed: "Installation") -> str:
     from tests.journeys import rig
 
     port = rig.free_port()
-    installed.web(port, "--backpressure", "64", "--blocking-threads", "4")
+    installed.web(port)
     return f"http://127.0.0.1:{port}"
 
 

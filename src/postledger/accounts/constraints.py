@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from postledger.lib.errors import RefusedError
 
 LONGEST_NAME = 100
+SHORTEST_PASSWORD = 16
 
 
 class InvalidNameError(RefusedError):

@@ -70,10 +70,11 @@ class AdminSettings(IntegrationSettings):
     def _hash_password(cls, given: dict[str, object]) -> dict[str, object]:
         remaining = {name: value for name, value in given.items() if name != "password"}
         password = given.get("password")
-        if isinstance(password, str) and password:
+        if isinstance(password, str) and len(password) >= constraints.SHORTEST_PASSWORD:
             return {**remaining, "password_hash": _hash(password).hex()}
         if "password" in given or "password_hash" not in given:
-            raise ValueError("password: at least one character is required")
+            shortest = constraints.SHORTEST_PASSWORD
+            raise ValueError(f"password: at least {shortest} characters are required")
         return remaining
 
     def admits(self, password: str) -> bool:

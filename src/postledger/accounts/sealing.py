@@ -22,7 +22,7 @@ INTEGRATION = "integration settings"
 def seal(workspace_id: int, settings: Mapping[str, object], *, purpose: str = PROVIDER) -> bytes:
     return secrets.seal(
         json.dumps(dict(settings)).encode(),
-        secrets=_secrets(),
+        secrets=installation_secrets(),
         purpose=purpose,
         bound_to=f"workspace {workspace_id}",
     )
@@ -31,7 +31,10 @@ def seal(workspace_id: int, settings: Mapping[str, object], *, purpose: str = PR
 def unseal(workspace_id: int, sealed: bytes, *, purpose: str = PROVIDER) -> dict[str, object]:
     """The settings in clear text; refused if they were sealed for another workspace."""
     data = secrets.unseal(
-        sealed, secrets=_secrets(), purpose=purpose, bound_to=f"workspace {workspace_id}"
+        sealed,
+        secrets=installation_secrets(),
+        purpose=purpose,
+        bound_to=f"workspace {workspace_id}",
     )
     settings: dict[str, object] = json.loads(data)
     return settings
@@ -85,7 +88,7 @@ def _purpose(row: ProviderAccount | Integration) -> str:
 
 def reference_keys() -> Sequence[Key]:
     """The keys of references: the first signs, all verify."""
-    return _derive_keys(tuple(_secrets()))
+    return _derive_keys(tuple(installation_secrets()))
 
 
 @cache
@@ -93,5 +96,6 @@ def _derive_keys(installation_secrets: tuple[str, ...]) -> Sequence[Key]:
     return references.derive_keys(installation_secrets)
 
 
-def _secrets() -> Sequence[str]:
+def installation_secrets() -> Sequence[str]:
+    """SECRET_KEY, and those before it."""
     return [force_str(key) for key in (installation.SECRET_KEY, *installation.SECRET_KEY_FALLBACKS)]

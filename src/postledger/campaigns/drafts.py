@@ -94,7 +94,8 @@ def change_campaign(
         after = replace(before, **changes)
         if after == before:
             return
-        if after.tag != before.tag and Run.objects.filter(campaign_id=campaign_id).exists():
+        runs = Run.objects.filter(campaign_id=campaign_id, is_sandboxed=False)
+        if after.tag != before.tag and runs.exists():
             raise AlreadyLaunchedError(
                 f"The campaign {before.tag!r} has runs, and repeated requests find them by its tag:"
                 " with another tag they would send everything again. Keep the tag, or create a new"
@@ -108,14 +109,13 @@ def _update(workspace_id: int, campaign_id: int, columns: Mapping[str, Any], *, 
     _log(workspace_id, "campaign.changed", columns["tag"], actor)
 
 
-def put_campaign(  # noqa: PLR0913  the parts of a batch, each by its name
+def put_campaign(
     workspace_id: int,
     draft: Draft,
     *,
     launch_id: UUID,
     actor: str,
     now: datetime,
-    is_sandboxed: bool = False,
 ) -> Campaign:
     """Creates or changes the campaign with the draft's tag, for the run with this batch id.
 
@@ -125,14 +125,14 @@ def put_campaign(  # noqa: PLR0913  the parts of a batch, each by its name
     later run may have changed the row, and what the draft names may be gone.
     """
     _check_tag(draft.tag)
-    repeated = _find_repeated(workspace_id, draft, launch_id, is_sandboxed=is_sandboxed)
+    repeated = _find_repeated(workspace_id, draft, launch_id)
     if repeated is not None:
         return repeated
     columns = _columns(workspace_id, _with_oldest_sender(workspace_id, draft), now)
     with transaction.atomic():
         campaign = _lock_or_insert(workspace_id, columns, actor)
         # A concurrent request with this batch id may have been quicker.
-        repeated = _find_repeated(workspace_id, draft, launch_id, is_sandboxed=is_sandboxed)
+        repeated = _find_repeated(workspace_id, draft, launch_id)
         if repeated is not None:
             return repeated
         if draft.sender is None:
@@ -143,9 +143,7 @@ def put_campaign(  # noqa: PLR0913  the parts of a batch, each by its name
         return Campaign.objects.get(pk=campaign.pk)
 
 
-def _find_repeated(
-    workspace_id: int, draft: Draft, launch_id: UUID, *, is_sandboxed: bool
-) -> Campaign | None:
+def _find_repeated(workspace_id: int, draft: Draft, launch_id: UUID) -> Campaign | None:
     """The draft as a campaign if it has the run; refuses other input under its batch id."""
     with_tag = Run.objects.filter(campaign__workspace_id=workspace_id, campaign__tag=draft.tag)
     run = with_tag.filter(launch_id=launch_id).first()
@@ -157,7 +155,7 @@ def _find_repeated(
         campaign.sender_id = stream.sender_id  # the one that was chosen the first time
     else:
         campaign.sender_id = accounts.select_sender(workspace_id, address=draft.sender).id
-    launching.find_launch(campaign, launch_id, is_sandboxed=is_sandboxed)
+    launching.find_launch(campaign, launch_id)
     return campaign
 
 

@@ -11,7 +11,9 @@ from hashlib import sha256
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.db import transaction
+from django.utils.module_loading import import_string
 
 from postledger.accounts import queries as accounts
 from postledger.accounts import trail
@@ -54,12 +56,10 @@ class PageRules(Protocol):
         """Stores that the run mails the page."""
 
 
-# Installed when Django starts. Without them a page could be mailed twice, so its launch fails.
-_page_rules: list[PageRules] = []
-
-
-def install_page_rules(rules: PageRules) -> None:
-    _page_rules[:] = [rules]
+def _load_page_rules() -> PageRules:
+    """Those of the setting: campaigns do not import the wing that has them."""
+    rules: PageRules = import_string(settings.PAGE_RULES)()
+    return rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,14 @@ class Launch:
         return self.is_sandboxed or self.test_addresses is not None
 
 
-def find_run(workspace_id: int, run_id: UUID) -> Run:
+def find_run(workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False) -> Run:
     run = Run.objects.filter(workspace_id=workspace_id, pk=run_id).first()
-    if run is None:
+    if run is None or (only_sandboxed and not run.is_sandboxed):
         raise CampaignUnknownError("Run not found.")
     return run
 
 
-def digest(campaign: Campaign, *, is_sandboxed: bool = False) -> bytes:
+def digest(campaign: Campaign) -> bytes:
     """Equal for launches that would send the same content to the same recipients."""
     launched: Mapping[str, Any] = {
         "content": campaign.content,
@@ -96,7 +96,6 @@ def digest(campaign: Campaign, *, is_sandboxed: bool = False) -> bytes:
         "list": campaign.list_key,
         "sender": campaign.sender_id,
         "timing": campaign.timing,
-        **({"sandbox": True} if is_sandboxed else {}),
     }
     return sha256(json.dumps(launched, sort_keys=True).encode()).digest()
 
@@ -109,16 +108,14 @@ def launch_campaign(
     return start_run(workspace_id, campaign_id, launch)
 
 
-def launch_once(
-    campaign: Campaign, *, launch_id: UUID, actor: str, now: datetime, is_sandboxed: bool = False
-) -> UUID:
+def launch_once(campaign: Campaign, *, launch_id: UUID, actor: str, now: datetime) -> UUID:
     """Launches a campaign under the caller's id. Idempotent: a repeat returns the same run, even if
     the template behind it has changed.
     """
-    run_id = find_launch(campaign, launch_id, is_sandboxed=is_sandboxed)
+    run_id = find_launch(campaign, launch_id)
     if run_id is not None:
         return run_id
-    launch = Launch(actor, now, launch_id, is_sandboxed=is_sandboxed, as_of=campaign.updated_at)
+    launch = Launch(actor, now, launch_id, as_of=campaign.updated_at)
     return start_run(campaign.workspace_id, campaign.pk, launch)
 
 
@@ -138,16 +135,14 @@ def send_test(  # noqa: PLR0913  the parts of a test, each by its name
     return start_run(workspace_id, campaign_id, launch)
 
 
-def launch_remaining(
-    workspace_id: int, run_id: UUID, *, actor: str, now: datetime, is_sandboxed: bool = False
-) -> UUID:
+def launch_remaining(workspace_id: int, run_id: UUID, *, actor: str, now: datetime) -> UUID:
     """Sends the campaign's current content to the recipients that no run has tried to reach."""
     run = find_run(workspace_id, run_id)
     if run.is_test:
         raise CampaignUnknownError("Run not found.")
     root_id = run.root_id or run.pk
     previous_runs.check_root(root_id)
-    launch = Launch(actor, now, uuid4(), root_id=root_id, is_sandboxed=is_sandboxed)
+    launch = Launch(actor, now, uuid4(), root_id=root_id)
     return start_run(workspace_id, run.campaign_id, launch)
 
 
@@ -167,7 +162,7 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
             raise CampaignChangedError(
                 "The campaign was changed at the same time. Look at it, and try again."
             )
-        run_id = find_launch(campaign, launch.launch_id, is_sandboxed=launch.is_sandboxed)
+        run_id = find_launch(campaign, launch.launch_id)
         if run_id is not None:
             return run_id
         if launch.is_first and Run.objects.filter(campaign=campaign, is_test=False).exists():
@@ -176,18 +171,17 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
                 " Send it to the remaining recipients, or create a new campaign."
             )
         if content.page is not None and not launch.is_test:
-            [page_rules] = _page_rules
             is_remaining = launch.root_id is not None
-            page_rules.check(workspace_id, content.page, is_remaining=is_remaining)
+            _load_page_rules().check(workspace_id, content.page, is_remaining=is_remaining)
         return _create_run(campaign, launch, content)
 
 
-def find_launch(campaign: Campaign, launch_id: UUID, *, is_sandboxed: bool = False) -> UUID | None:
+def find_launch(campaign: Campaign, launch_id: UUID) -> UUID | None:
     """The campaign's run with this batch id; refuses the batch id of a launch with other input."""
     run = Run.objects.filter(campaign_id=campaign.pk, launch_id=launch_id).first()
     if run is None:
         return None
-    if bytes(run.input_digest) != digest(campaign, is_sandboxed=is_sandboxed):
+    if bytes(run.input_digest) != digest(campaign):
         raise BatchTakenError(
             "This send_batch_id was used with other input. Use a new one to send something else;"
             " repeat it with the same input to get its run."
@@ -211,10 +205,11 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
         workspace_id=workspace_id,
         campaign=campaign,
         launch_id=launch.launch_id,
-        input_digest=digest(campaign, is_sandboxed=launch.is_sandboxed),
+        input_digest=digest(campaign),
         root_id=launch.root_id,
         stream_id=stream_id,
         is_test=launch.is_test,
+        is_sandboxed=launch.is_sandboxed,
         actor=launch.actor,
         launched_at=launch.now,
         article_key=campaign.content["key"] if is_article else "",
@@ -224,9 +219,8 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
     )
     for number, script in enumerate(content.scripts):
         stream_letters.add_letter(run.letter_stream, number, script)
-    if content.page is not None:
-        [page_rules] = _page_rules
-        page_rules.record(run, content.page)
+    if content.page is not None and not launch.is_sandboxed:
+        _load_page_rules().record(run, content.page)
     if launch.test_addresses is not None:
         test_sends.plan_test(run, content.choice, launch.test_addresses)
     trail.note(

@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 
 from postledger.accounts.models import Sender, Workspace
 from postledger.campaigns.states import Ending
-from postledger.mailing.stream_letters import LetterStream
+from postledger.mailing.models import LetterStream
 
 
 class Campaign(models.Model):
@@ -50,6 +50,7 @@ class Run(models.Model):
     root = models.ForeignKey("self", on_delete=models.PROTECT, null=True, db_index=False)
     stream_id = models.BigIntegerField()
     is_test = models.BooleanField()
+    is_sandboxed = models.BooleanField()  # of a test key: nobody gets it
     actor = models.TextField()
     article_key = models.TextField(db_default="")  # empty: its content is no article
     mailout = models.ForeignKey("Mailout", on_delete=models.PROTECT, null=True, db_index=False)

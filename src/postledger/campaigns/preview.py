@@ -10,11 +10,11 @@ from postledger.campaigns.drafts import CampaignFacts
 from postledger.contacts import queries
 from postledger.content import notion_pages, previews, slices
 from postledger.content.locales import MissingLocaleError
-from postledger.content.previews import MailPreview
 from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.mail_preview import MailPreview
 from postledger.content.rendering.source import SourceError
 from postledger.content.slices import SubjectRequiredError
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import RefusedError, TooManyRequestsError
 from postledger.mailing import content_source, snapshot
 from postledger.mailing.content_source import (
     ArticleSource,
@@ -94,6 +94,7 @@ def _preview_content(
     except SubjectRequiredError as error:
         return _impossible(error, "subject")
     return previews.preview_source(
+        workspace_id,
         source,
         required=required,
         optional=optional,
@@ -107,12 +108,15 @@ def _preview_page(workspace_id: int, page_id: str, recipient: PreviewRecipient) 
     footer = previews.preview_footer(workspace_id)
     try:
         snapshot.check_page(page)
-        script = notion_pages.make_script(page, locale="en", footer=footer.footer)
+        script = notion_pages.make_script(workspace_id, page, locale="en", footer=footer.footer)
     except SourceError as error:
         return MailPreview((*error.findings, *page.findings))
+    except TooManyRequestsError:
+        raise  # says nothing about the page
     except RefusedError as error:
         return _impossible(error, "page")
-    mail = previews.preview_script(script, values=_values(recipient, ()), footer=footer)
+    values = _values(recipient, ())
+    mail = previews.preview_script(workspace_id, script, values=values, footer=footer)
     return replace(mail, findings=(*mail.findings, *page.findings))
 
 

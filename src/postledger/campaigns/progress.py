@@ -89,14 +89,17 @@ class Progress:
         return PlanningIssue(self.trouble, self.trouble_since) if self.trouble else None
 
 
-def find_progress(workspace_id: int, run_id: UUID, *, now: datetime) -> Progress:
-    return _read_progress(find_run(workspace_id, run_id), now)
+def find_progress(
+    workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False, now: datetime
+) -> Progress:
+    return _read_progress(find_run(workspace_id, run_id, only_sandboxed=only_sandboxed), now)
 
 
-def list_progress(
+def list_progress(  # noqa: PLR0913  the parts of a query, each by its name
     workspace_id: int,
     campaign_id: int,
     *,
+    only_sandboxed: bool = False,
     before: int = 2**63 - 1,
     limit: int = PAGE,
     now: datetime,
@@ -105,6 +108,8 @@ def list_progress(
     if not Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id).exists():
         raise CampaignUnknownError("Campaign not found.")
     runs = Run.objects.filter(campaign_id=campaign_id, stream_id__lt=before)
+    if only_sandboxed:
+        runs = runs.filter(is_sandboxed=True)
     return [_read_progress(run, now) for run in runs.order_by("-stream_id")[:limit]]
 
 

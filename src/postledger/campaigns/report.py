@@ -48,9 +48,12 @@ class Failure:
     remedy: str
 
 
-def list_failures(workspace_id: int, run_id: UUID) -> list[Failure]:
+def list_failures(
+    workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False
+) -> list[Failure]:
     """The most frequent cause first."""
-    causes = reporting.count_causes(find_run(workspace_id, run_id).stream_id)
+    run = find_run(workspace_id, run_id, only_sandboxed=only_sandboxed)
+    causes = reporting.count_causes(run.stream_id)
     return [
         Failure(cause.state, cause.code, cause.count, cause.since, cause.example, _remedy(cause))
         for cause in causes

@@ -17,8 +17,11 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from postledger.accounts import constraints
 from postledger.dispatch import retry
 from postledger.lib.values import parse_database_id
+
+UNSUBSCRIBE_SECRET_LENGTH = 32
 
 
 class BadEnvironmentError(ImproperlyConfigured):
@@ -33,13 +36,13 @@ class Env(BaseSettings):
     )
 
     secret_key: SecretStr = SecretStr("")
-    """Signs links and seals stored credentials. At least 50 random characters outside `DEBUG`."""
+    """Signs links and seals stored secrets. At least 50 random characters outside `DEBUG`."""
     secret_key_previous: SecretStr = SecretStr("")
     """Earlier secret keys, separated by commas: their signatures and sealed values stay valid."""
     debug: bool = False
     """Development only: a fixed secret key and pages that show errors."""
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    """Host names that this installation serves, separated by commas."""
+    """Host names that this installation serves beside that of `PUBLIC_URL`, separated by commas."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """The lowest level of log lines that are written."""
     database_url: SecretStr = SecretStr("postgresql://postgres@127.0.0.1:5432/postledger")
@@ -81,7 +84,7 @@ class Env(BaseSettings):
     unsubscribe_base_url: str = ""
     """The public address of the unsubscribe page; read once, like `ORG_NAME`."""
     unsubscribe_secret: SecretStr = SecretStr("")
-    """Signs unsubscribe links; without it no campaign and no notification is sent."""
+    """Signs unsubscribe links, with at least 32 characters; without it no campaign is sent."""
     unsubscribe_secret_previous: SecretStr = SecretStr("")
     """The previous `UNSUBSCRIBE_SECRET`: links in mail sent earlier still work."""
     unsub_secret: SecretStr = SecretStr("")
@@ -91,11 +94,13 @@ class Env(BaseSettings):
     test_emails: str = ""
     """Recipients of test sends of campaigns; read once, when the first workspace is created."""
     admin_password: SecretStr = SecretStr("")
-    """Allows sending articles of the first workspace without an API key; read once, by `setup`."""
+    """Allows sending articles without an API key, with at least 16 characters; read by `setup`."""
     public_url: str = Field("", pattern=r"^(https?://[^\s?#]+)?$")
     """The public address of this installation; without it no subscribe form is shown."""
     public_rate: str = "30/minute"
     """How many forms, links and passwords one visitor may open, send or try."""
+    subscribe_rate: str = "300/hour"
+    """How many confirmation mails the subscribe forms of one workspace may send."""
     one_click_rate: str = "50/second"
     """The same for signed links and for one-click unsubscribes by mailbox providers."""
     proxy_count: int = Field(0, ge=0, le=10)
@@ -117,7 +122,7 @@ class Env(BaseSettings):
     pictures_url: str = ""
     """The public address of `/pictures` of this installation."""
     metrics_token: SecretStr = SecretStr("")
-    """The bearer token that `/metrics` requires; without one, anybody may read them."""
+    """The bearer token that `/metrics` requires; without one, nobody can read them."""
 
     @field_validator("*", mode="before")
     @classmethod
@@ -139,7 +144,24 @@ class Env(BaseSettings):
         parse_database_url(value.get_secret_value())
         return value
 
-    @field_validator("api_rate", "public_rate", "one_click_rate")
+    @field_validator("unsubscribe_secret", "unsub_secret")
+    @classmethod
+    def _refuse_short_secret(cls, value: SecretStr) -> SecretStr:
+        if 0 < len(value.get_secret_value()) < UNSUBSCRIBE_SECRET_LENGTH:
+            raise ValueError(
+                f"has fewer than {UNSUBSCRIBE_SECRET_LENGTH} characters, so strangers could guess"
+                " it from a link: use that many random ones"
+            )
+        return value
+
+    @field_validator("admin_password")
+    @classmethod
+    def _refuse_short_password(cls, value: SecretStr) -> SecretStr:
+        if 0 < len(value.get_secret_value()) < constraints.SHORTEST_PASSWORD:
+            raise ValueError(f"has fewer than {constraints.SHORTEST_PASSWORD} characters")
+        return value
+
+    @field_validator("api_rate", "public_rate", "subscribe_rate", "one_click_rate")
     @classmethod
     def _read_rate(cls, value: str) -> str:
         try:

@@ -4,6 +4,7 @@ import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from psycopg import IsolationLevel
 
@@ -23,6 +24,12 @@ def _state_folder(given: str) -> Path:
     return Path(given or os.environ.get("STATE_DIRECTORY") or Path(home) / "postledger")
 
 
+def _hosts(given: tuple[str, ...], public_url: str) -> list[str]:
+    """Without any name, those by which a machine calls itself."""
+    public = urlsplit(public_url).hostname
+    return [*given, *([public] if public else [])] or ["localhost", "127.0.0.1", "[::1]"]
+
+
 _DEVELOPMENT_KEY = "development-only-and-known-to-everyone-who-reads-this-file"
 
 DEBUG = _env.debug
@@ -30,7 +37,7 @@ SECRET_KEY = _env.secret_key.get_secret_value() or (_DEVELOPMENT_KEY if DEBUG el
 SECRET_KEY_FALLBACKS = [
     key.strip() for key in _env.secret_key_previous.get_secret_value().split(",") if key.strip()
 ]
-ALLOWED_HOSTS = list(_env.allowed_hosts)
+ALLOWED_HOSTS = _hosts(_env.allowed_hosts, _env.public_url)
 
 INSTALLED_APPS = [
     "django.contrib.postgres",
@@ -45,7 +52,6 @@ INSTALLED_APPS = [
     "postledger.deliveries",
     "postledger.mailing",
     "postledger.campaigns",
-    "postledger.campaigns.notion",
     "postledger.transactional",
     "postledger.dispatch",
     "postledger.privacy",
@@ -54,6 +60,7 @@ INSTALLED_APPS = [
 # No sessions: API keys and signed links identify callers.
 MIDDLEWARE = [
     "postledger.web.shared.requests.middleware",
+    "postledger.web.shared.hosts.middleware",
     "postledger.web.shared.problems.middleware",
 ]
 ROOT_URLCONF = "postledger.config.urls"
@@ -111,6 +118,10 @@ TIME_ZONE = "UTC"
 # Room for the largest mail: its attachments in base64, its HTML and its text as JSON.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 API_RATE = _env.api_rate
+# Of one network, and of all together. PUBLIC_RATE limits the passwords of one network.
+WRONG_KEYS_OF_ONE = "100/minute"
+WRONG_KEYS_OF_ALL = "1000/minute"
+WRONG_PASSWORDS_OF_ALL = "100/hour"
 
 REDIS_URL = _env.redis_url.get_secret_value()
 CELERY_BROKER_URL = _env.broker_url.get_secret_value()
@@ -142,6 +153,8 @@ UNSUBSCRIBE_SECRET = (
 )
 NOTION_TOKEN = _env.notion_token.get_secret_value()
 NOTION_URL = _env.notion_url
+# What a launch of a Notion page obeys; loaded with the first one.
+PAGE_RULES = "postledger.campaigns.notion.mailouts.PageLaunchRules"
 NOTION_DB_MAILOUTS = _env.notion_db_mailouts
 NOTION_DB_ERRORS = _env.notion_db_errors
 SUPABASE_URL = _env.supabase_url
@@ -154,6 +167,7 @@ ADMIN_PASSWORD = _env.admin_password.get_secret_value()
 UNSUBSCRIBE_GET = _env.unsubscribe_get
 PUBLIC_URL = _env.public_url
 PUBLIC_RATE = _env.public_rate
+SUBSCRIBE_RATE = _env.subscribe_rate
 ONE_CLICK_RATE = _env.one_click_rate
 PROXY_COUNT = _env.proxy_count
 

@@ -5,13 +5,13 @@ from django.urls import URLPattern, URLResolver, path
 from postledger.web import health
 from postledger.web.api import openapi
 from postledger.web.api.api import api, mailout_api
+from postledger.web.public.confirm import confirm_page, never_page
 from postledger.web.public.pages import serve_picture
 from postledger.web.public.preferences import preferences_page
-from postledger.web.public.subscribe import confirm_page, subscribe_page
+from postledger.web.public.subscribe import subscribe_page
 from postledger.web.public.unsubscribe import undo_page, unsubscribe_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("live", health.live),
     path("ready", health.ready),
     path("metrics", health.metrics),
     path("pictures/<str:name>", serve_picture),
@@ -20,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("preferences", preferences_page, name="preferences"),
     path("subscribe/<str:workspace>/<str:list_key>", subscribe_page, name="subscribe"),
     path("confirm", confirm_page, name="confirm"),
+    path("never-again", never_page, name="never"),
     path("v1/openapi.json", openapi.serve_document),
     path("v1/", api.urls),
     path("send-mailout", mailout_api.urls),

@@ -13,6 +13,7 @@ from django.db import OperationalError, transaction
 from psycopg import sql as pg
 from psycopg.sql import Composed
 
+from postledger.accounts import hash_key
 from postledger.contacts import filter_sql, lists, sql
 from postledger.contacts.counts import ContactCount
 from postledger.contacts.filters import expressions
@@ -175,7 +176,7 @@ ELSE (
     SELECT CASE WHEN s.list_id IS NULL THEN s.reason ELSE 'list_suppressed' END
     FROM contacts_suppression AS s
     WHERE s.workspace_id = %(workspace)s::bigint AND s.reason = 'by_hand'
-      AND s.address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), contact.address)
+      AND s.address_hash = contacts_fingerprint(%(hash_key)s::bytea, contact.address)
       AND (s.list_id IS NULL OR s.list_id = %(list)s::bigint)
     ORDER BY s.list_id NULLS FIRST LIMIT 1
 )
@@ -225,6 +226,7 @@ def compile_chunk(
         "zones": list(frozen.zones or ()),
         "default_zone": frozen.default_zone,
         "changed_since": frozen.changed_since,
+        "hash_key": hash_key.read(),
     }
     return AudienceQuery(statement, {**params, **condition.params})
 

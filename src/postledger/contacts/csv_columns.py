@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 
@@ -30,8 +31,12 @@ _USUAL = {field.value.replace("_", ""): field for field in Field} | {
     "surname": Field.LAST_NAME,
 }
 _SIGNS = str.maketrans("", "", " -_.")
-# A spreadsheet takes a cell that begins with one of these for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet takes a cell that begins with one of these for a formula. A reader that splits at
+# other delimiters than commas sees cells begin inside ours, with quotes that we doubled.
+_SIGN = r"[=+\-@\uff1d\uff0b\uff0d\uff20]"
+_BEGINNING = r"(?:\A|[;|\t\r\n])[ \"]*+"
+_FORMULA = re.compile(rf"\A(?='*+[\t\r])|{_BEGINNING}(?='*+{_SIGN})")
+_ESCAPED = re.compile(rf"\A'(?='*+[\t\r])|{_BEGINNING}'(?='*+{_SIGN})")
 
 
 def usual_target(column: str) -> str:
@@ -43,18 +48,23 @@ def usual_target(column: str) -> str:
 
 
 def escape_formula(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+    """Puts an apostrophe before everything that a spreadsheet could take for a formula."""
+    return _FORMULA.sub(lambda match: f"{match[0]}'", cell)
 
 
 def read_cell(cell: str) -> str:
-    """Strips spaces, and the apostrophe that `escape_formula` adds."""
-    cell = cell.strip()
-    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(_FORMULA) else cell
+    """Strips spaces, and the apostrophes that `escape_formula` adds."""
+    if "'" in cell:
+        cell = _ESCAPED.sub(lambda match: match[0][:-1], cell)
+    return cell.strip()
 
 
 def csv_line(cells: Iterable[object], *, is_raw: bool = False) -> str:
-    """One line of a CSV file, with its line end; formulas are escaped unless it is to be raw."""
+    """One line of a CSV file, all cells in quotes, with its line end; formulas are escaped unless
+    it is to be raw.
+    """
     texts = map(str, cells)
     line = io.StringIO()
-    csv.writer(line).writerow(texts if is_raw else map(escape_formula, texts))
+    writer = csv.writer(line, quoting=csv.QUOTE_ALL)
+    writer.writerow(texts if is_raw else map(escape_formula, texts))
     return line.getvalue()

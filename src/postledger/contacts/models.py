@@ -132,6 +132,12 @@ class Contact(models.Model):
             # Serves filters by age: rows are stored in the order of creation, so a small map of
             # page ranges is enough.
             BrinIndex(fields=["created_at"], autosummarize=True, name="contacts_contact_by_age"),
+            # Serves the removal of those who never confirmed; of few rows.
+            models.Index(
+                fields=["created_at"],
+                condition=models.Q(deleted_at=None, is_unconfirmed=True),
+                name="contacts_contact_unconfirmed",
+            ),
             # Serves filters by the time of the last change of state.
             models.Index(
                 fields=["workspace", "state_changed_at"],
@@ -255,8 +261,8 @@ class ConsentEvent(models.Model):
 class Suppression(models.Model):
     """An address that a workspace must not mail, at all or for one list.
 
-    It is looked up by the hash of the address, which a trigger of the migration writes. The address
-    itself is shown to people, and deleted when its owner is erased.
+    It is looked up by the keyed hash of the address. The address itself is shown to people, and
+    deleted when its owner is erased.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
@@ -295,3 +301,12 @@ class Suppression(models.Model):
                 name="contacts_suppression_by_hand",
             ),
         )
+
+
+class FormBlock(models.Model):
+    """The owner of a mailbox wants no mail that a subscribe form of the workspace sends."""
+
+    pk = models.CompositePrimaryKey("workspace_id", "mailbox_hash")
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
+    mailbox_hash = models.BinaryField()  # keyed, of what all aliases of the mailbox share
+    created_at = models.DateTimeField(db_default=Now())

@@ -1,10 +1,12 @@
 """Reads contacts, their subscriptions and the history of their consents."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import LiteralString
 
 from django.db.models import QuerySet
 
+from postledger.accounts import hash_key
 from postledger.contacts import audience as audiences
 from postledger.contacts import sql
 from postledger.contacts.filters.expressions import EVERYBODY, Filter
@@ -121,7 +123,7 @@ def list_subscriptions(workspace_id: int, *, contact_id: int) -> QuerySet[Subscr
 # had a contact belong to the history of the contact that has it now.
 _HISTORY: LiteralString = """
 WITH contact AS MATERIALIZED (
-    SELECT id, contacts_fingerprint((SELECT salt FROM contacts_salt), address) AS hash
+    SELECT id, contacts_fingerprint(%(hash_key)s::bytea, address) AS hash
     FROM contacts_contact WHERE id = %(contact)s AND workspace_id = %(workspace)s
 )
 (
@@ -146,7 +148,13 @@ def list_history(
     workspace_id: int, *, contact_id: int, before: int = 2**63 - 1, limit: int = HISTORY_PAGE
 ) -> list[ConsentEvent]:
     """A contact's consent events, newest first; `before` is the id of the last one shown."""
-    params = {"workspace": workspace_id, "contact": contact_id, "before": before, "limit": limit}
+    params = {
+        "workspace": workspace_id,
+        "contact": contact_id,
+        "before": before,
+        "limit": limit,
+        "hash_key": hash_key.read(),
+    }
     return list(ConsentEvent.objects.raw(_HISTORY, params).prefetch_related("list"))
 
 
@@ -154,12 +162,38 @@ def list_history(
 _ADDRESS_HISTORY: LiteralString = """
 SELECT * FROM contacts_consentevent
 WHERE workspace_id = %(workspace)s AND contact_id IS NULL
-  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+  AND address_hash = contacts_fingerprint(%(hash_key)s::bytea, %(address)s)
 ORDER BY id DESC
 """
 
 
 def list_address_history(workspace_id: int, *, address: str) -> list[ConsentEvent]:
     """All consent events of a canonical address while it had no contact, newest first."""
-    params = {"workspace": workspace_id, "address": address}
+    params = {"workspace": workspace_id, "address": address, "hash_key": hash_key.read()}
     return list(ConsentEvent.objects.raw(_ADDRESS_HISTORY, params).prefetch_related("list"))
+
+
+# Served by contacts_contact_once, contacts_consent_newest and contacts_consent_of_address.
+_LEFT_SINCE: LiteralString = """
+SELECT EXISTS (
+    SELECT FROM contacts_consentevent AS event
+    WHERE event.workspace_id = %(workspace)s AND event.action = 'unsubscribed'
+      AND event.at > %(since)s AND (event.list_id IS NULL OR event.list_id = %(list)s)
+      AND (
+          event.contact_id = (
+              SELECT id FROM contacts_contact
+              WHERE workspace_id = %(workspace)s AND deleted_at IS NULL
+                AND lower(address) COLLATE "C" = lower(%(address)s) COLLATE "C"
+          )
+          OR event.contact_id IS NULL
+          AND event.address_hash = contacts_fingerprint(%(hash_key)s::bytea, %(address)s)
+      )
+)
+"""
+
+
+def has_left_since(workspace_id: int, *, address: str, list_id: int, since: datetime) -> bool:
+    """Whether the owner of a canonical address left the list, or everything, after a moment."""
+    params = {"workspace": workspace_id, "address": address, "list": list_id, "since": since}
+    [(has_left,)] = sql.rows(_LEFT_SINCE, params)
+    return bool(has_left)

@@ -1,4 +1,6 @@
-"""Runs SQL on Django's connection, with values as parameters, and takes the consent lock."""
+"""Runs SQL on Django's connection, with values and the hash key as parameters, and takes the
+consent lock.
+"""
 
 import json
 from collections.abc import Mapping
@@ -7,13 +9,16 @@ from typing import Any, LiteralString
 from django.db import connection
 from psycopg.sql import Composed
 
+from postledger.accounts import hash_key
+
 type Row = tuple[Any, ...]
 type Statement = LiteralString | Composed
 
 
 def rows(statement: Statement, params: Mapping[str, Any]) -> list[Row]:
+    text = _text(statement)
     with connection.cursor() as cursor:
-        cursor.execute(_text(statement), params)
+        cursor.execute(text, _with_hash_key(text, params))
         fetched: list[Row] = cursor.fetchall()
     return fetched
 
@@ -24,8 +29,9 @@ def first(statement: Statement, params: Mapping[str, Any]) -> Row | None:
 
 def execute(statement: Statement, params: Mapping[str, Any]) -> int:
     """Executes a statement without a result set and returns how many rows it changed."""
+    text = _text(statement)
     with connection.cursor() as cursor:
-        cursor.execute(_text(statement), params)
+        cursor.execute(text, _with_hash_key(text, params))
         return int(cursor.rowcount)
 
 
@@ -34,6 +40,11 @@ def explain(statement: Statement, params: Mapping[str, Any]) -> Mapping[str, Any
     [(plan,)] = rows(f"EXPLAIN (FORMAT JSON) {_text(statement)}", params)
     top: Mapping[str, Any] = (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
     return top
+
+
+def _with_hash_key(text: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Adds the key of contacts_fingerprint where a statement asks for %(hash_key)s."""
+    return {**params, "hash_key": hash_key.read()} if "%(hash_key)s" in text else params
 
 
 def _text(statement: Statement) -> str:

@@ -4,6 +4,7 @@ from typing import LiteralString
 
 from psycopg import sql as pg
 
+from postledger.accounts import hash_key
 from postledger.contacts import sql
 from postledger.contacts.models import Suppression
 from postledger.contacts.states import NOT_SUPPRESSED, SuppressionReason, SuppressionStatus
@@ -41,7 +42,7 @@ ORDER BY address_hash, list_id LIMIT %(limit)s
 _OF_ADDRESS: LiteralString = """
 SELECT * FROM contacts_suppression
 WHERE workspace_id = %(workspace)s
-  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+  AND address_hash = contacts_fingerprint(%(hash_key)s::bytea, %(address)s)
 ORDER BY list_id NULLS FIRST
 """
 
@@ -58,14 +59,14 @@ def list_page(
 
 def list_of_address(workspace_id: int, *, address: str) -> list[Suppression]:
     """All suppressions of a canonical address: that for all mail first, then those for lists."""
-    params = {"workspace": workspace_id, "address": address}
+    params = {"workspace": workspace_id, "address": address, "hash_key": hash_key.read()}
     return list(Suppression.objects.raw(_OF_ADDRESS, params).prefetch_related("list"))
 
 
 _STATUS: LiteralString = """
 SELECT reason, has_left FROM contacts_suppression
 WHERE workspace_id = %(workspace)s AND list_id IS NOT DISTINCT FROM %(list)s
-  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+  AND address_hash = contacts_fingerprint(%(hash_key)s::bytea, %(address)s)
 """
 
 

@@ -7,7 +7,7 @@ from postledger.lib.errors import RefusedError
 
 LONGEST = 35
 
-_LOCALE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
+_LOCALE = re.compile(r"[A-Za-z]{2,8}+(?:-[A-Za-z0-9]{1,8}+)*+")
 _REGION = 2
 _SCRIPT = 4
 

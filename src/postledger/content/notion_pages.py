@@ -9,6 +9,7 @@ from django.conf import settings
 
 from postledger.accounts import integrations
 from postledger.accounts.integrations import NotionSettings
+from postledger.content import isolation
 from postledger.content.notion import client, pages
 from postledger.content.notion.album import NOTION_ORIGINS, Album, UnavailableError
 from postledger.content.notion.pages import Keep, Page
@@ -59,9 +60,15 @@ def open_writer(notion: NotionSettings) -> Iterator[Writer]:
         yield reader.writer()
 
 
-def make_script(page: Page, *, locale: str, footer: Footer | None) -> Script:
-    return make_fragment_script(
-        page.mailout.subject, html=page.html, text=page.text, locale=locale, footer=footer
+def make_script(workspace_id: int, page: Page, *, locale: str, footer: Footer | None) -> Script:
+    return isolation.render(
+        workspace_id,
+        make_fragment_script,
+        page.mailout.subject,
+        html=page.html,
+        text=page.text,
+        locale=locale,
+        footer=footer,
     )
 
 

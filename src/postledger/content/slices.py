@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from postledger.content.rendering.compiled_template import split_liquid
 from postledger.content.rendering.source import Format, Source
 from postledger.lib.errors import RefusedError
 
-_LIQUID = re.compile(r"(\{\{.*?\}\}|\{%.*?%\})", re.DOTALL)
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
 
 
@@ -126,6 +126,6 @@ def _specificity(piece: Slice) -> tuple[int, int, str]:
 
 def _escape_markdown(text: str) -> str:
     """Markdown that shows every character as it is; Liquid stays Liquid, as in the subject."""
-    parts = _LIQUID.split(text)
+    parts = split_liquid(text)
     parts[::2] = [_MARKUP.sub(r"\\\1", part) for part in parts[::2]]
     return "".join(parts)

@@ -71,7 +71,7 @@ def create(workspace_id: int, *, key: str, name: str, actor: str) -> int:
 
 def add_version(workspace_id: int, *, key: str, version: Version, actor: str) -> int:
     """Adds a version, from now on the newest, and returns its number: 1, 2, 3 without a gap."""
-    checked = check_version(version)
+    checked = check_version(version, workspace_id=workspace_id)
     with transaction.atomic():
         number = _store(_lock(workspace_id, key), checked)
         added: dict[str, trail.Fact] = {"version": number, "locales": checked.locales()}

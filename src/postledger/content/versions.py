@@ -9,11 +9,10 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from postledger.content import locales
-from postledger.content.rendering import checks
-from postledger.content.rendering.letter import Letter
+from postledger.content import isolation, locales
+from postledger.content.rendering import checks, letter
 from postledger.content.rendering.source import Format, Source, make_script
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import RefusedError, TooManyRequestsError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
@@ -50,7 +49,7 @@ class InvalidVersionError(RefusedError):
     code = "invalid_template_version"
 
 
-def check_version(version: Version) -> Version:
+def check_version(version: Version, *, workspace_id: int | None) -> Version:
     """The version with its locales spelled canonically; refused when no mail can be made of it."""
     canonical = replace(
         version,
@@ -63,7 +62,16 @@ def check_version(version: Version) -> Version:
         for place in ("subject", "body", "text"):
             checks.refuse_unstorable(place, getattr(text, place))
         try:
-            Letter(make_script(text, required=version.required, optional=version.optional))
+            script = isolation.render(
+                workspace_id,
+                make_script,
+                text,
+                required=version.required,
+                optional=version.optional,
+            )
+            isolation.render(workspace_id, letter.check, script)
+        except TooManyRequestsError:
+            raise  # says nothing about the version
         except RefusedError as refused:
             raise InvalidVersionError(
                 "The version was not stored: no mail can be made of its text for the locale"
@@ -128,4 +136,4 @@ def _read_version(template: Traversable, number: int) -> tuple[str, Version]:
     )
     # Without a fallback locale: nobody gets a language that they did not ask for.
     version = Version(tuple(meta["required"]), tuple(meta["optional"]), "", texts, number)
-    return meta["name"], check_version(version)
+    return meta["name"], check_version(version, workspace_id=None)

@@ -14,7 +14,8 @@ _REFERENCE = re.compile(rf"{_UUID}_\d{{1,18}}_[a-z2-7]{{16}}")
 _QUEUED = re.compile(
     rf"\b([0-9A-Za-z]{{4,32}}): message-id=<({_UUID})@[^>\s]{{1,255}}>", re.IGNORECASE
 )
-_TAKEN = re.compile(r"\b([0-9A-Za-z]{4,32}): .*(?:\(queue active\)|\bstatus=\w)")
+_QUEUE_ID = re.compile(r"\b([0-9A-Za-z]{4,32}): ")
+_TAKEN = re.compile(r"\(queue active\)|\bstatus=\w")
 # SES's name for a mail that was refused before it was sent.
 _NOT_TAKEN = re.compile(r"Rendering ?Failure", re.IGNORECASE)
 _LONGEST_LINE = 1_000_000
@@ -44,7 +45,13 @@ def mentions(lines: Iterable[str], keys: Sequence[Key]) -> Iterator[Mention]:
                 yield Mention(reference.delivery_id, reference.epoch)
         if match := _QUEUED.search(line):
             queued[match[1]] = match[2].lower()
-        elif (match := _TAKEN.search(line)) and match[1] in queued:
-            delivery_id = DeliveryId.parse(queued.pop(match[1]))
+        elif (queue_id := _find_taken(line)) in queued:
+            delivery_id = DeliveryId.parse(queued.pop(queue_id))
             if delivery_id is not None:
                 yield Mention(delivery_id, None)
+
+
+def _find_taken(line: str) -> str:
+    """The queue id that a line shows to be active or to have a status; empty without one."""
+    match = _QUEUE_ID.search(line)
+    return match[1] if match and _TAKEN.search(line, match.end()) else ""

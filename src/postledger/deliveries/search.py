@@ -35,6 +35,7 @@ class MailFilters:
     state: State | None = None
     since: datetime | None = None
     until: datetime | None = None  # not included
+    only_tests: bool = False  # mail of test keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def search(
     cursor = after or MailCursor(ids.month_of((filters.until or now) + _SLACK), _END)
     mails: Sequence[MailSummary] = ()
     for _ in range(_MOST_MONTHS):
-        streams = _streams(workspace_id, cursor.month)
+        streams = _streams(workspace_id, cursor.month, only_tests=filters.only_tests)
         month = ids.month_of_stream(max(streams, default=0))
         if month < oldest:
             return MailPage(mails, None)
@@ -115,16 +116,22 @@ SELECT s.id
 FROM (
     SELECT id FROM deliveries_stream
     WHERE workspace_id = %(workspace)s AND id < %(end)s AND kind = 'transactional'
+      AND (is_test OR NOT %(only_tests)s)
     ORDER BY id DESC LIMIT 1
 ) AS newest
 JOIN deliveries_stream s
   ON s.workspace_id = %(workspace)s AND s.kind = 'transactional'
  AND s.id >= newest.id >> 32 << 32 AND s.id <= newest.id
+ AND (s.is_test OR NOT %(only_tests)s)
 """
 
 
-def _streams(workspace_id: int, month: int) -> list[int]:
-    params = {"workspace": workspace_id, "end": ids.first_stream_of(month + 1)}
+def _streams(workspace_id: int, month: int, *, only_tests: bool) -> list[int]:
+    params = {
+        "workspace": workspace_id,
+        "end": ids.first_stream_of(month + 1),
+        "only_tests": only_tests,
+    }
     return [id_ for (id_,) in sql.rows(_STREAMS, params)]
 
 

@@ -1,5 +1,7 @@
 """What a provider's answer means: for the mail's entry in the books, and for its sender."""
 
+import re
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -103,6 +105,53 @@ def _entry(answer: Answer, policy: Policy, chance: float) -> Entry:  # noqa: C90
             return entries.in_doubt(position, detail=detail)
         case _:
             assert_never(answer.outcome)
+
+
+# So many recipients must have got an answer that may be quoted before it holds their sender.
+FEWEST_WITNESSES = 3
+_MOST_REMEMBERED = 20
+_DIGIT = re.compile(r"\d")
+
+
+class RecentAnswers:
+    """The last answers about the recipients of one sender, one for each recipient.
+
+    They tell a provider's own words from those of a recipient's server, which a relay may repeat:
+    the provider's own reach several recipients, and no fewer than get another answer.
+    """
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[str, str] = OrderedDict()
+
+    def judge(self, recipient: str, outcome: Outcome) -> Outcome:
+        """The outcome as it is believed. What may be quoted and has too few witnesses concerns its
+        own mail alone, which is tried again by its policy.
+        """
+        if isinstance(outcome, InDoubt | NotSent) or getattr(outcome, "is_outage", False):
+            return outcome  # nobody answered
+        self._remember(recipient, outcome)
+        if not isinstance(outcome, Throttled | SenderBlocked) or not outcome.may_be_quoted:
+            return outcome
+        witnesses = list(self._answers.values()).count(_same_answer(recipient, outcome))
+        if witnesses >= FEWEST_WITNESSES and 2 * witnesses >= len(self._answers):
+            return outcome
+        retry_after = outcome.retry_after if isinstance(outcome, Throttled) else None
+        return TryLater(outcome.code, outcome.detail, retry_after)
+
+    def _remember(self, recipient: str, outcome: Outcome) -> None:
+        self._answers[recipient.lower()] = _same_answer(recipient, outcome)
+        self._answers.move_to_end(recipient.lower())
+        if len(self._answers) > _MOST_REMEMBERED:
+            self._answers.popitem(last=False)
+
+
+def _same_answer(recipient: str, outcome: Outcome) -> str:
+    """Equal for answers that differ only in the recipient, in numbers and in ids."""
+    if isinstance(outcome, Accepted):
+        return ""
+    address, _, domain = recipient.lower().partition("@")
+    words = outcome.detail.lower().replace(f"{address}@{domain}", "").split()
+    return " ".join([outcome.code, *(word for word in words if not _DIGIT.search(word))])
 
 
 @dataclass(frozen=True, slots=True)

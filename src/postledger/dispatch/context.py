@@ -32,6 +32,7 @@ class Context:
     fence: Fence
     compose_lock: ComposeLock = field(default_factory=ComposeLock)
     body_memory: BodyMemory = field(default_factory=BodyMemory)
+    slow_streams: set[int] = field(default_factory=set)  # their last round was composed slowly
     bookings: set[object] = field(default_factory=set)  # unwritten results only we have
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     stop_now: asyncio.Event = field(default_factory=asyncio.Event)

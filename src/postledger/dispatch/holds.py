@@ -1,7 +1,7 @@
 """Holds a sender, an account or a test stream when the provider fails, not one mail."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import timedelta
 from typing import assert_never
 
@@ -11,10 +11,10 @@ from postledger.deliveries import ledger
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
 from postledger.dispatch import answers, retry
-from postledger.dispatch.answers import CallReport, Trouble
+from postledger.dispatch.answers import CallReport, RecentAnswers, Trouble
 from postledger.dispatch.db_threads import DbThreads
 from postledger.dispatch.provider_pool import Blocked
-from postledger.providers.base import SenderBlocked, Throttled, TryLater
+from postledger.providers.base import Outcome, SenderBlocked, Throttled, TryLater
 
 _log = structlog.get_logger(__name__)
 _ACTOR = "dispatcher"
@@ -39,6 +39,7 @@ class Holds:
         self._db = db
         self._troubles: Counter[_Holder] = Counter()  # in a row
         self._doubtful_calls: Counter[_Holder] = Counter()  # in a row
+        self._recent: defaultdict[_Holder, RecentAnswers] = defaultdict(RecentAnswers)
         self._resting: dict[_Holder, float] = {}
         self._forgotten: dict[int, float] = {}
 
@@ -64,6 +65,10 @@ class Holds:
             actor=_ACTOR,
             detail=f"{error}. The worker's log says where.",
         )
+
+    def judge(self, stream: StreamFacts, recipient: str, outcome: Outcome) -> Outcome:
+        """What an answer is taken for: the words of one recipient's server hold no sender."""
+        return self._recent[_holder(stream)].judge(recipient, outcome)
 
     async def react(self, stream: StreamFacts, call: CallReport) -> None:
         """Holds the sender if the outcomes of a call require it; an acceptance ends a back-off."""
@@ -101,7 +106,15 @@ class Holds:
             _log.error("provider broken; its senders are held", detail=detail)
 
     async def _hold_for(self, stream: StreamFacts, trouble: Trouble) -> None:
+        if getattr(trouble, "may_be_quoted", False):
+            # After the hold it takes as many witnesses again: those who were tried first wait.
+            self._recent.pop(_holder(stream), None)
         match trouble:
+            case SenderBlocked(code=code, detail=detail, may_be_quoted=True):
+                # With an end: it may still be that all of the recipients are of one mind.
+                length = self._next_length(stream, None, LONGEST_HOLD)
+                reason, detail = Reason.SENDER_BLOCKED, f"{code}: {detail}"
+                await self._hold(stream, reason, length, detail, is_account=False)
             case SenderBlocked(code=code, detail=detail, is_account=is_account):
                 # Without an end: only a person can mend a password or a paused account.
                 reason, detail = Reason.SENDER_BLOCKED, f"{code}: {detail}"

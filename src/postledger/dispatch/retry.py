@@ -28,7 +28,7 @@ class Policy:
 
 
 _WRITTEN = re.compile(
-    r"(?P<attempts>\d{1,4}):(?P<delays>(?: \d{1,6}(?:\.\d+)?)+)"
+    r"(?P<attempts>\d{1,4}):(?P<delays>(?: \d{1,6}+(?:\.\d++)?+)++)"
     r"(?: \+-(?P<jitter>\d{1,3})%)?(?: max (?P<longest>\d{1,6}))?"
 )
 

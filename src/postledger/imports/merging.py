@@ -16,7 +16,7 @@ from postledger.contacts import sql
 from postledger.imports import staging
 from postledger.imports.columns import Columns
 from postledger.imports.models import Import, ImportState
-from postledger.imports.problems import RowProblem
+from postledger.imports.problems import MOST_PROBLEMS, RowProblem
 from postledger.imports.refusals import ImportMovedError
 from postledger.imports.rows import PreparedChunk
 
@@ -90,11 +90,11 @@ def retry_overtaken[T](merge: Callable[[], T]) -> T:
 @transaction.atomic
 def _import_chunk(import_id: int, target: Target, chunk: PreparedChunk) -> None:
     sql.share_consent_lock(target.workspace_id)
-    _claim(import_id, chunk)
+    earlier_problems = _claim(import_id, chunk)
     duplicates = staging.stage_rows(target.columns, chunk.lines)
     counts, problems = merge_staged(target, chunk, duplicates)
-    _save_problems(import_id, problems)
-    _advance(import_id, chunk, counts)
+    _save_problems(import_id, problems[: max(0, MOST_PROBLEMS - earlier_problems)])
+    _advance(import_id, chunk, counts, len(problems))
 
 
 def merge_staged(
@@ -134,18 +134,22 @@ def merge_staged(
     return counts, problems
 
 
-def _claim(import_id: int, chunk: PreparedChunk) -> None:
-    """Locks the import, so that of two processes with the same chunk one finds it moved."""
+def _claim(import_id: int, chunk: PreparedChunk) -> int:
+    """Locks the import, so that of two processes with the same chunk one finds it moved.
+
+    Returns how many problems the rows before the chunk had.
+    """
     unmoved = Import.objects.select_for_update(no_key=True).filter(
         pk=import_id,
         state=ImportState.RUNNING.value,
         cursor_byte=chunk.first_byte,
         cursor_row=chunk.first_row,
     )
-    if not unmoved.values_list("pk"):
-        raise ImportMovedError(
-            "Another process is already doing this. Let it finish; nothing was imported twice."
-        )
+    for problem_count in unmoved.values_list("problem_count", flat=True):
+        return problem_count
+    raise ImportMovedError(
+        "Another process is already doing this. Let it finish; nothing was imported twice."
+    )
 
 
 # An empty cell changes nothing. Every import locks rows in the order of their addresses; so a
@@ -229,15 +233,17 @@ UPDATE imports_import SET
     duplicate_count = duplicate_count + %(duplicates)s,
     refused_count = refused_count + %(refused)s, blank_count = blank_count + %(blank)s,
     subscribed_count = subscribed_count + %(subscribed)s,
-    kept_back_count = kept_back_count + %(kept_back)s
+    kept_back_count = kept_back_count + %(kept_back)s,
+    problem_count = problem_count + %(problems)s
 WHERE id = %(import)s
 """
 
 
-def _advance(import_id: int, chunk: PreparedChunk, counts: RowCounts) -> None:
+def _advance(import_id: int, chunk: PreparedChunk, counts: RowCounts, problem_count: int) -> None:
     cursor = {"next_byte": chunk.next_byte, "next_row": chunk.next_row, "import": import_id}
     values = {counter.name: getattr(counts, counter.name) for counter in fields(counts)}
-    sql.execute(_ADVANCE, {**values, **cursor, "kept_back": counts.kept_back.total()})
+    totals = {"kept_back": counts.kept_back.total(), "problems": problem_count}
+    sql.execute(_ADVANCE, {**values, **cursor, **totals})
 
 
 # Waits for nothing: building an index or a vacuum may lock a table for hours.

@@ -7,6 +7,8 @@ from typing import Self
 from postledger.contacts.csv_columns import csv_line
 from postledger.observability import masking
 
+# A file can have a problem in every row; so many are kept of one import, and the others counted.
+MOST_PROBLEMS = 10_000
 _LONGEST_VALUE = 100
 _HEADER = ("row", "column", "value", "problem", "remedy")
 

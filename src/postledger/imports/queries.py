@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Self
 
 from postledger.imports.models import Import, ImportProblem, ImportState
-from postledger.imports.problems import RowProblem
+from postledger.imports.problems import MOST_PROBLEMS, RowProblem
 from postledger.imports.refusals import ImportUnknownError
 
 
@@ -27,6 +28,7 @@ class ImportProgress:
     blank: int
     subscribed: int
     kept_back: int
+    problem_count: int
 
     @classmethod
     def of(cls, record: Import, **more: Any) -> Self:
@@ -45,6 +47,7 @@ class ImportProgress:
             blank=record.blank_count,
             subscribed=record.subscribed_count,
             kept_back=record.kept_back_count,
+            problem_count=record.problem_count,
             **more,
         )
 
@@ -70,9 +73,17 @@ def read_state(import_id: int) -> ImportState:
 def read_problems(workspace_id: int, import_id: int) -> Iterator[RowProblem]:
     """The problems of a file's rows, in their order, read from the database while they are used.
 
-    An unknown import is refused at once.
+    The last one says how many more there were. An unknown import is refused at once.
     """
-    find_import(workspace_id, import_id)
+    record = find_import(workspace_id, import_id)
     problems = ImportProblem.objects.filter(of_import_id=import_id).order_by("row_number", "pk")
     rows = problems.values_list("row_number", "column_name", "value", "problem", "remedy")
-    return (RowProblem(*row) for row in rows.iterator(chunk_size=2_000))
+    kept = (RowProblem(*row) for row in rows.iterator(chunk_size=2_000))
+    return chain(kept, _describe_others(record.problem_count - MOST_PROBLEMS))
+
+
+def _describe_others(count: int) -> Iterator[RowProblem]:
+    if count > 0:
+        problem = f"{count:,} more problems are not listed"
+        remedy = "Correct the rows above, and import the file again."
+        yield RowProblem(0, "", "", problem, remedy)

@@ -151,7 +151,7 @@ LEFT JOIN LATERAL (
     SELECT reason, has_left, list_id, list_id IS NULL AND address IS NULL AS is_unnamed
     FROM contacts_suppression
     WHERE workspace_id = %(workspace)s AND address_hash = contacts_fingerprint(
-          (SELECT salt FROM contacts_salt), staged.address
+          %(hash_key)s::bytea, staged.address
       )
       AND (list_id IS NULL OR list_id = %(list)s)
     ORDER BY list_id DESC LIMIT 1

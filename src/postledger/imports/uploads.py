@@ -4,6 +4,8 @@ The process that receives a file and the worker that imports it may be on differ
 share the database.
 """
 
+import re
+from codecs import getincrementaldecoder
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
@@ -20,6 +22,7 @@ from postledger.imports.columns import map_columns
 from postledger.imports.models import FilePart, Import, ImportState
 from postledger.imports.reading import FileSurvey
 from postledger.imports.refusals import ImportNotReadyError
+from postledger.providers import addresses
 
 # An upload that is not started by then is abandoned: it holds personal data.
 KEPT = timedelta(days=7)
@@ -28,6 +31,7 @@ _PART = 1 << 20
 _SHOWN_ROWS = 5
 _SHOWN_LETTERS = 100
 _LONGEST_NAME = 255
+_LONGEST_MATCH = 400  # more than an address has letters, and the one before it
 _UNSTARTED = (ImportState.UPLOADED, ImportState.PREVIEWING)
 _UNENDED = (*_UNSTARTED, ImportState.RUNNING)
 
@@ -161,6 +165,46 @@ def abandon_old_uploads(now: datetime) -> int:
             _abandon(record, _UNSTARTED, actor="postledger")
             count += 1
     return count
+
+
+def abandon_uploads_naming(
+    workspace_id: int, *, person_addresses: Collection[str], actor: str
+) -> int:
+    """Abandons the unstarted uploads that name one of these canonical addresses; returns how many.
+
+    A running import refuses the rows of an erased person, and its file is deleted when it ends.
+    """
+    pattern = re.compile(_match_addresses(person_addresses))
+    states = [state.value for state in _UNSTARTED]
+    count = 0
+    for record in Import.objects.filter(workspace_id=workspace_id, state__in=states):
+        if _has_match(record, pattern):
+            with suppress(ImportNotReadyError):  # it was started or ended since the query
+                _abandon(record, _UNSTARTED, actor=actor)
+                count += 1
+    return count
+
+
+def _match_addresses(person_addresses: Collection[str]) -> str:
+    """The pattern of these addresses in lowercase text, and not as a part of a longer one."""
+    spellings = {text for address in person_addresses for text in addresses.spellings(address)}
+    alternatives = "|".join(map(re.escape, spellings))
+    return rf"(?<![\w.+-])(?:{alternatives})(?![\w-]|\.\w)"
+
+
+def _has_match(record: Import, pattern: re.Pattern[str]) -> bool:
+    """Whether the uploaded file has a match, in any capitals; read part by part."""
+    if not record.upload:
+        return False
+    decoder = getincrementaldecoder(record.upload["encoding"])(errors="replace")
+    parts = FilePart.objects.filter(of_import=record).order_by("number")
+    text = ""
+    for content in parts.values_list("content", flat=True).iterator(chunk_size=1):
+        # With the end of the part before: an address may begin there.
+        text = text[-_LONGEST_MATCH:] + decoder.decode(bytes(content)).lower()
+        if pattern.search(text):
+            return True
+    return False
 
 
 def _change_state(

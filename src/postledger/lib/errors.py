@@ -16,6 +16,10 @@ class RefusedError(Exception):
     code: ClassVar[str] = "refused"
 
 
+class BadRequestError(RefusedError):
+    """The request cannot be understood, whatever it asks for."""
+
+
 class ForbiddenError(RefusedError):
     """The caller lacks a permission."""
 
@@ -34,3 +38,7 @@ class ConflictError(RefusedError):
 
 class TooLargeError(RefusedError):
     """The request is larger than the server accepts."""
+
+
+class TooManyRequestsError(RefusedError):
+    """The request is fine, but there are too many at the moment. It can be repeated later."""

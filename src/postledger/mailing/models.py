@@ -1,6 +1,18 @@
 """Which letter of a stream each group of its recipients gets."""
 
+from dataclasses import dataclass
+
 from django.db import models
+
+
+@dataclass(frozen=True, slots=True)
+class LetterStream:
+    """A stream of letters, and what all of them share."""
+
+    id: int
+    workspace_id: int
+    list_key: str  # empty: all that the workspace sends
+    request_id: str
 
 
 class Variant(models.Model):

@@ -11,10 +11,11 @@ from typing import Any, assert_never
 from pydantic import TypeAdapter
 
 from postledger.accounts import queries as accounts
-from postledger.content import letters, locales, notion_pages, slices
+from postledger.content import isolation, letters, locales, notion_pages, slices
 from postledger.content.notion.pages import Page
+from postledger.content.rendering import letter
 from postledger.content.rendering.footer import Footer
-from postledger.content.rendering.letter import Letter, Script
+from postledger.content.rendering.letter import Script
 from postledger.content.rendering.source import make_script
 from postledger.content.slices import Slice, SubjectRequiredError
 from postledger.lib.errors import RefusedError
@@ -72,20 +73,26 @@ def take_snapshot(workspace_id: int, content: ContentSource, *, now: datetime) -
     footer = letters.require_footer(accounts.organisation(workspace_id))
     match content:
         case InlineSource():
-            return _snapshot_inline(content, footer)
+            return _snapshot_inline(workspace_id, content, footer)
         case TemplateSource():
             version = content_source.find_template(workspace_id, content)
             scripts = {
-                text.locale: make_script(
-                    text, required=version.required, optional=version.optional, footer=footer
+                text.locale: isolation.render(
+                    workspace_id,
+                    make_script,
+                    text,
+                    required=version.required,
+                    optional=version.optional,
+                    footer=footer,
                 )
                 for text in version.texts
             }
-            return _by_locale(scripts, version.fallback_locale)
+            return _by_locale(workspace_id, scripts, version.fallback_locale)
         case ArticleSource():
             return _snapshot_article(workspace_id, content, footer, now)
         case PageSource(page_id):
-            return snapshot_page(read_mailout_page(workspace_id, page_id), footer)
+            page = read_mailout_page(workspace_id, page_id)
+            return snapshot_page(workspace_id, page, footer)
         case _:
             assert_never(content)
 
@@ -102,10 +109,10 @@ def read_mailout_page(workspace_id: int, page_id: str) -> Page:
     return page
 
 
-def snapshot_page(page: Page, footer: Footer) -> Snapshot:
+def snapshot_page(workspace_id: int, page: Page, footer: Footer) -> Snapshot:
     check_page(page)
-    script = notion_pages.make_script(page, locale="en", footer=footer)
-    return _by_locale({"en": script}, "en", page)
+    script = notion_pages.make_script(workspace_id, page, locale="en", footer=footer)
+    return _by_locale(workspace_id, {"en": script}, "en", page)
 
 
 def check_page(page: Page) -> None:
@@ -116,20 +123,27 @@ def check_page(page: Page) -> None:
         raise EmptyBodyError("The page has no content. Write something into it, then send it.")
 
 
-def _snapshot_inline(content: InlineSource, footer: Footer) -> Snapshot:
+def _snapshot_inline(workspace_id: int, content: InlineSource, footer: Footer) -> Snapshot:
     if not content.subject.strip():
         raise SubjectRequiredError("The campaign has no subject. Write one.")
     if not content.body.strip():
         raise EmptyBodyError("The campaign has no body. Write one.")
-    script = make_script(
-        content.source, required=content.required, optional=content.optional, footer=footer
+    script = isolation.render(
+        workspace_id,
+        make_script,
+        content.source,
+        required=content.required,
+        optional=content.optional,
+        footer=footer,
     )
-    return _by_locale({content.locale: script}, content.locale)
+    return _by_locale(workspace_id, {content.locale: script}, content.locale)
 
 
-def _by_locale(scripts: Mapping[str, Script], fallback: str, page: Page | None = None) -> Snapshot:
+def _by_locale(
+    workspace_id: int, scripts: Mapping[str, Script], fallback: str, page: Page | None = None
+) -> Snapshot:
     for script in scripts.values():
-        Letter(script)  # refuses a letter that cannot be compiled
+        isolation.render(workspace_id, letter.check, script)
     names = dict.fromkeys(
         name for script in scripts.values() for name in (*script.required, *script.optional)
     )
@@ -148,7 +162,7 @@ def _snapshot_article(
             f"The article {content.key!r} has no slice that is published now. Publish one, then"
             " send it."
         )
-    assemble_letter(choice, places, footer=footer, now=now)
+    assemble_letter(workspace_id, choice, places, footer=footer, now=now)
     return Snapshot(choice, ())
 
 
@@ -164,12 +178,12 @@ def choose_letter(choice: ByLocale, locale: str) -> int:
 
 
 def assemble_letter(
-    choice: ByPlaces, places: Sequence[str], *, footer: Footer, now: datetime
+    workspace_id: int, choice: ByPlaces, places: Sequence[str], *, footer: Footer, now: datetime
 ) -> Script:
     """The letter for recipients in these places; raises RefusedError if there can be none."""
     article = slices.assemble(choice.slices, ocd_ids=frozenset(places), now=now)
-    script = make_script(article.source(), footer=footer)
-    Letter(script)
+    script = isolation.render(workspace_id, make_script, article.source(), footer=footer)
+    isolation.render(workspace_id, letter.check, script)
     return script
 
 

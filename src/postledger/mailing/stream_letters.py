@@ -5,7 +5,6 @@ the slices distinguish. The letter of a variant is made once.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
@@ -19,10 +18,10 @@ from postledger.content.rendering.letter import Script
 from postledger.content.slices import SubjectRequiredError
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Body
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import RefusedError, TooManyRequestsError
 from postledger.mailing import snapshot
 from postledger.mailing.chunks import Exclusion
-from postledger.mailing.models import Variant
+from postledger.mailing.models import LetterStream, Variant
 from postledger.mailing.snapshot import ByLocale, ByPlaces, LetterChoice
 
 MAX_LETTERS = 32_767  # the range of a delivery's letter number
@@ -30,16 +29,6 @@ MAX_LETTERS = 32_767  # the range of a delivery's letter number
 
 class TooManyLettersError(RefusedError):
     code = "too_many_letters"
-
-
-@dataclass(frozen=True, slots=True)
-class LetterStream:
-    """A stream of letters, and what all of them share."""
-
-    id: int
-    workspace_id: int
-    list_key: str  # empty: all that the workspace sends
-    request_id: str
 
 
 def add_letter(stream: LetterStream, number: int, script: Script) -> None:
@@ -98,11 +87,13 @@ def _resolve_places(
     for variant in variants:
         try:
             script = snapshot.assemble_letter(
-                choice, variant.split(), footer=footer, now=launched_at
+                stream.workspace_id, choice, variant.split(), footer=footer, now=launched_at
             )
         except SubjectRequiredError:
             created.append(_variant(stream, variant, code=Exclusion.SUBJECT_REQUIRED.value))
             continue
+        except TooManyRequestsError:
+            raise  # says nothing about the letter
         except RefusedError:
             created.append(_variant(stream, variant, code=Exclusion.INVALID_TEMPLATE.value))
             continue

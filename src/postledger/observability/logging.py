@@ -25,13 +25,16 @@ def configure(config: dict[str, Any]) -> None:
     # None of this is written, and it costs a tenth of the time of a line.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging.logAsyncioTasks = False  # type: ignore[attr-defined]  # since Python 3.12
+    # Loggers keep the list that they were first used with: a second call changes this list.
+    processors = structlog.get_config()["processors"] if structlog.is_configured() else []
+    processors[:] = [
+        structlog.stdlib.filter_by_level,
+        *_shared_processors(),
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ]
     structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *_shared_processors(),
-            structlog.stdlib.PositionalArgumentsFormatter(),
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
+        processors=processors,
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,

@@ -1,4 +1,4 @@
-"""Erases a person everywhere: the contact, the import problems that quote it, and its mail.
+"""Erases a person everywhere: the contact, the imports that name it, and its mail.
 
 Some of the mail may be with a worker, in doubt, or being planned at that moment. A pending
 erasure looks for it again later; otherwise it would keep the person's address.
@@ -16,6 +16,7 @@ from postledger.contacts import queries, sql
 from postledger.contacts.actions import erasing
 from postledger.contacts.models import Contact
 from postledger.deliveries import ledger
+from postledger.imports import uploads
 from postledger.imports.models import ImportProblem
 from postledger.imports.problems import RowProblem
 from postledger.lib import work_leases
@@ -37,12 +38,13 @@ class Erasure:
     consents: int
     mails: int
     waiting: int
+    uploads: int  # files that were waiting to be imported
 
 
 _STORE_PENDING: LiteralString = """
 INSERT INTO privacy_pending (workspace_id, address_hash, contact_ids, look_at)
 VALUES (
-    %(workspace)s, contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s),
+    %(workspace)s, contacts_fingerprint(%(hash_key)s::bytea, %(address)s),
     %(contacts)s, statement_timestamp() + %(retry_after)s
 )
 """
@@ -51,11 +53,15 @@ VALUES (
 def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Erasure:
     """Erases the contacts with this address, and the mail to any address they ever had.
 
-    Idempotent. Not covered are the problems that a running import quotes at this moment.
+    Idempotent. Uploads that name one of these addresses are abandoned. Not covered are the file of
+    a running import, which is deleted at its end, and its problems.
     """
     canonical = addresses.canonical(address)
     contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
     _clear_import_problems(workspace_id, contact_ids)
+    abandoned = uploads.abandon_uploads_naming(
+        workspace_id, person_addresses=_list_addresses(canonical, contact_ids), actor=actor
+    )
     with transaction.atomic():
         sql.take_consent_lock(workspace_id)
         # The contact before its mail: afterwards none is planned for it.
@@ -70,7 +76,14 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
         }
         sql.execute(_STORE_PENDING, params)
     mails = ledger.erase(workspace_id, address=canonical, contact_ids=contact_ids)
-    return Erasure(contact.contacts, contact.consents, mails.emptied, mails.waiting)
+    return Erasure(contact.contacts, contact.consents, mails.emptied, mails.waiting, abandoned)
+
+
+def _list_addresses(canonical: str, contact_ids: Sequence[int]) -> set[str]:
+    """The address, and those that its contacts had before."""
+    contacts = Contact.objects.filter(pk__in=contact_ids).exclude(former_addresses=None)
+    former = contacts.values_list("former_addresses", flat=True)
+    return {canonical, *(address for each in former for address in each or ())}
 
 
 def _clear_import_problems(workspace_id: int, contact_ids: Sequence[int]) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.forms.models import model_to_dict
 
-from postledger.contacts import queries, suppressions, unsubscribe_links
+from postledger.contacts import form_blocks, queries, suppressions, unsubscribe_links
 from postledger.contacts.consent import Preferences
 from postledger.contacts.models import ConsentEvent, Contact
 from postledger.contacts.unsubscribe_links import UnsubscribeLinks
@@ -21,8 +21,8 @@ from postledger.providers import addresses
 
 def export(workspace_id: int, *, address: str, now: datetime) -> str:
     """JSON with every contact of the address, deleted ones too, with subscriptions and consents;
-    events of the address without a contact, its suppressions, and every mail to it or to another
-    address that its contacts had.
+    events of the address without a contact, its suppressions, since when its owner wants no mail of
+    subscribe forms, and every mail to it or to another address that its contacts had.
     """
     canonical = addresses.canonical(address)
     contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
@@ -35,6 +35,7 @@ def export(workspace_id: int, *, address: str, now: datetime) -> str:
         ],
         "history": list(map(_event, queries.list_address_history(workspace_id, address=canonical))),
         "suppressions": list(_suppressions(workspace_id, canonical)),
+        "no_forms_since": form_blocks.find_start(workspace_id, address=canonical),
         "mails": list(_mails(workspace_id, canonical, contact_ids)),
     }
     return json.dumps(document, default=str, ensure_ascii=False, indent=2)

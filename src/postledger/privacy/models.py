@@ -11,7 +11,7 @@ class Pending(models.Model):
     """One erasure, until no mail of the person waits; it contains no readable address."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
-    address_hash = models.BinaryField()  # salted, as in the suppression list
+    address_hash = models.BinaryField()  # keyed, as in the suppression list
     contact_ids = ArrayField(models.BigIntegerField())
     erased_at = models.DateTimeField(db_default=Now())
     look_at = models.DateTimeField()

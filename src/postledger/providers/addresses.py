@@ -49,6 +49,28 @@ def domain_of(address: str) -> str:
     return canonical(address).rpartition("@")[2]
 
 
+def spellings(address: str) -> set[str]:
+    """A canonical address in lowercase, with its domain in ASCII and as people read it."""
+    local, _, domain = address.lower().rpartition("@")
+    try:
+        readable = idna.decode(domain).lower()
+    except idna.IDNAError:
+        readable = domain
+    return {f"{local}@{domain}", f"{local}@{readable}"}
+
+
+_GMAIL = frozenset({"gmail.com", "googlemail.com"})
+
+
+def mailbox_of(address: str) -> str:
+    """The same for all spellings of a canonical address that reach one mailbox: capitals, what
+    follows a +, and Gmail's dots.
+    """
+    local, _, domain = address.lower().rpartition("@")
+    local = local.partition("+")[0] or local
+    return f"{local.replace('.', '')}@gmail.com" if domain in _GMAIL else f"{local}@{domain}"
+
+
 def ascii_domain(domain: str) -> str:
     if len(domain) <= _MAX_ADDRESS and not domain.isascii():
         try:

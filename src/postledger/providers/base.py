@@ -121,11 +121,13 @@ class Throttled(_Failed):
 
     `is_quota` says that `retry_after` is the moment, known from the service's own figures, at
     which a used-up quota is reset: it is believed as it is. Any other wish is bounded.
+    `may_be_quoted` is explained at `SenderBlocked`.
     """
 
     detail: str
     retry_after: timedelta | None = None
     is_quota: bool = False
+    may_be_quoted: bool = field(default=False, kw_only=True)
     code: str = field(default="throttled", kw_only=True)
     category: Category = field(default=Category.QUOTA, kw_only=True)
 
@@ -135,11 +137,14 @@ class SenderBlocked(_Failed):
     """Certainly not taken, and no other message of this sender would be: a person must act.
 
     `is_account` says that the account is refused, and with it every sender that uses it.
+    `may_be_quoted` says that the answer came after the recipient was named, so that the service may
+    only repeat what the recipient's own server said.
     """
 
     code: str
     detail: str
     is_account: bool = False
+    may_be_quoted: bool = field(default=False, kw_only=True)
     category: Category = field(default=Category.CONFIGURATION, kw_only=True)
 
 

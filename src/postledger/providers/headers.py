@@ -18,10 +18,28 @@ _LINE = 78
 _LONGEST_WORD = 900  # leaves room below the 998 that no line may exceed
 # fmt: off
 _OWN = frozenset({
-    "bcc", "cc", "content-disposition", "content-id", "content-transfer-encoding", "content-type",
-    "date", "from", "message-id", "mime-version", "received", "reply-to", "return-path", "sender",
-    "subject", "to", "x-postledger-id",
+    "bcc", "cc", "date", "from", "message-id", "mime-version", "received", "reply-to",
+    "return-path", "sender", "subject", "to", "x-postledger-id",
 })
+_OWN_PREFIXES = ("content-", "resent-")
+# A service that sends the mail takes orders from these: other recipients, other limits, no log.
+COMMANDS = frozenset({"x-apiheader", "x-msys-api", "x-smtpapi"})
+COMMAND_PREFIXES = (
+    "resend-", "x-amz-", "x-elasticemail-", "x-mailersend-", "x-mailgun-", "x-mailin-",
+    "x-mailjet-", "x-mandrill-", "x-mc-", "x-mj-", "x-ms-", "x-mt-", "x-pm-", "x-resend-",
+    "x-ses-", "x-sg-", "x-sib-", "x-smtp2go-", "x-sparkpost-", "x-xsm",
+)
+# Mail programs, filters and servers believe that a server on the way wrote these.
+CLAIMS = frozenset({
+    "apparently-to", "bimi-indicator", "bimi-location", "delivered-to", "delivery-date",
+    "dkim-signature", "domainkey-signature", "envelope-to", "errors-to", "original-recipient",
+    "received-spf", "status", "vbr-info", "x-keywords", "x-original-from", "x-original-to",
+    "x-originatororg", "x-originating-ip", "x-received", "x-sender", "x-status", "x-uid",
+})
+CLAIM_PREFIXES = (
+    "arc-", "authentication-results", "x-authenticat", "x-envelope-", "x-forefront-", "x-gm-",
+    "x-google-", "x-microsoft-", "x-mozilla-", "x-spam-",
+)
 # fmt: on
 
 
@@ -47,14 +65,25 @@ def mailboxes(name: str, boxes: tuple[Mailbox, ...]) -> str:
 
 
 def custom(headers: Mapping[str, str]) -> Iterator[str]:
-    """The caller's own headers; those the composer writes itself cannot be set."""
+    """The caller's own headers: none that the composer writes itself, that commands the service
+    which sends the mail, or that deceives those who read it.
+    """
     seen: set[str] = set()
     for name, value in headers.items():
         lowered = name.lower()
         if not _NAME.fullmatch(name):
             raise InvalidHeaderError(f"{name[:76]!r} is not a header name.")
-        if lowered in _OWN or lowered.startswith("resent-"):
+        if lowered in _OWN or lowered.startswith(_OWN_PREFIXES):
             raise InvalidHeaderError(f"The header {name} is set by Postledger.")
+        if lowered in COMMANDS or lowered.startswith(COMMAND_PREFIXES):
+            raise InvalidHeaderError(
+                f"The header {name} commands the service that sends the mail. Leave it out."
+            )
+        if lowered in CLAIMS or lowered.startswith(CLAIM_PREFIXES):
+            raise InvalidHeaderError(
+                f"The header {name} is written by mail servers, and readers believe it."
+                " Leave it out."
+            )
         if lowered in seen:
             raise InvalidHeaderError(f"The header {name} is given twice.")
         seen.add(lowered)

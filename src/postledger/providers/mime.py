@@ -15,7 +15,7 @@ from postledger.providers import addresses, headers
 from postledger.providers.base import Attachment, Mailbox, Parts
 from postledger.providers.patterns import InvalidContentError, Pattern, Ready, base64
 
-_REFERENCE = re.compile(r"([0-9a-f-]{36})(?:_[0-9a-z]+)*")
+_REFERENCE = re.compile(r"([0-9a-f-]{36})(?:_[0-9a-z]++)*+")
 _CONTENT_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
 
 

@@ -69,7 +69,7 @@ _FIRST_ROWS = pg.SQL("""
 _CREATE = pg.SQL("""
 WITH given AS MATERIALIZED (
     SELECT key, address, from_name,
-           contacts_fingerprint((SELECT salt FROM contacts_salt), address) AS hash
+           contacts_fingerprint(%(hash_key)s::bytea, address) AS hash
     FROM ({first_rows}) AS first_row
 ), created AS (
     INSERT INTO contacts_contact (workspace_id, address, from_name, state)
@@ -148,8 +148,7 @@ INSERT INTO supabase_syncproblem AS p (
 )
 SELECT DISTINCT ON (hash, failure) %(workspace)s, hash, failure, shown, problem, %(now)s, %(now)s
 FROM (
-    SELECT contacts_fingerprint((SELECT salt FROM contacts_salt), email) AS hash, failure, shown,
-           problem
+    SELECT contacts_fingerprint(%(hash_key)s::bytea, email) AS hash, failure, shown, problem
     FROM unnest(%(emails)s::text[], %(failures)s::text[], %(shown)s::text[], %(problems)s::text[])
          AS given (email, failure, shown, problem)
 ) AS given

@@ -45,7 +45,7 @@ class NoContact:
 _CONTACTS: LiteralString = """
 WITH given AS MATERIALIZED (
     SELECT number, state, lower(address) COLLATE "C" AS key,
-           contacts_fingerprint((SELECT salt FROM contacts_salt), address) AS hash
+           contacts_fingerprint(%(hash_key)s::bytea, address) AS hash
     FROM unnest(%(addresses)s::text[], %(states)s::text[])
          WITH ORDINALITY AS given (address, state, number)
 )

@@ -43,7 +43,7 @@ class Sync(models.Model):
 class Subscriber(models.Model):
     """A contact that was created from a row of Supabase, and the last pass that saw the row.
 
-    The row is identified by the salted hash of its address: a contact that gets another address
+    The row is identified by the keyed hash of its address: a contact that gets another address
     here is no longer that row's.
     """
 
@@ -67,7 +67,7 @@ class Subscriber(models.Model):
 class SyncProblem(models.Model):
     """A row that could not be applied, written or found; deleted by a pass without the problem.
 
-    The row is identified by the salted hash of its email, and shown by a masked one.
+    The row is identified by the keyed hash of its email, and shown by a masked one.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)

@@ -21,7 +21,7 @@ UPDATE supabase_subscriber SET seen_in = (
     SELECT pass_count FROM supabase_sync WHERE workspace_id = %(workspace)s
 )
 WHERE workspace_id = %(workspace)s AND row_hash = ANY (ARRAY(
-    SELECT contacts_fingerprint((SELECT salt FROM contacts_salt), address)
+    SELECT contacts_fingerprint(%(hash_key)s::bytea, address)
     FROM unnest(%(addresses)s::text[]) AS given (address)
 ))
 """
@@ -45,7 +45,7 @@ WHERE s.workspace_id = %(workspace)s AND sync.workspace_id = s.workspace_id
   AND s.gone_at IS NULL AND s.seen_in < sync.pass_count AND c.id = s.contact_id
   AND (
       c.deleted_at IS NOT NULL
-      OR s.row_hash <> contacts_fingerprint((SELECT salt FROM contacts_salt), c.address)
+      OR s.row_hash <> contacts_fingerprint(%(hash_key)s::bytea, c.address)
   )
 """
 _COUNT: LiteralString = """
@@ -72,7 +72,7 @@ WITH gone AS MATERIALIZED (
     UPDATE contacts_contact AS c SET deleted_at = %(now)s
     FROM gone
     WHERE c.id = gone.contact_id AND c.deleted_at IS NULL
-      AND gone.row_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), c.address)
+      AND gone.row_hash = contacts_fingerprint(%(hash_key)s::bytea, c.address)
     RETURNING c.id
 ), noted AS (
     UPDATE supabase_subscriber AS s SET gone_at = %(now)s
@@ -155,7 +155,7 @@ FROM contacts_contact AS c
 JOIN contacts_subscription AS s ON s.contact_id = c.id
 JOIN contacts_suppression AS suppression
   ON suppression.workspace_id = c.workspace_id AND suppression.list_id = s.list_id
- AND suppression.address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), c.address)
+ AND suppression.address_hash = contacts_fingerprint(%(hash_key)s::bytea, c.address)
 WHERE c.id = ANY (%(contacts)s::bigint[]) AND s.state IN ('pending', 'active', 'paused')
 """
 

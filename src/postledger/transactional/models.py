@@ -1,5 +1,6 @@
 """Idempotency keys, and the monthly streams of senders."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -7,14 +8,25 @@ from postledger.accounts.models import Sender, Workspace
 
 
 class IdempotencyKey(models.Model):
-    """An accepted request: a repeat under its key gets the same receipt, also in later months."""
+    """An accepted request: a repeat under its key gets the same receipt, also in later months.
 
-    pk = models.CompositePrimaryKey("workspace_id", "key")
-    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
-    key = models.TextField()
+    Callers write addresses into their keys: only keyed hashes of a key and of its request are kept.
+    """
+
+    pk = models.CompositePrimaryKey("workspace_id", "is_test", "key_hash")
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
+    is_test = models.BooleanField()
+    key_hash = models.BinaryField()
     digest = models.BinaryField()  # of the request: another one under the key is refused
-    answer = models.JSONField()
+    mail_ids = ArrayField(models.TextField())
     created_at = models.DateTimeField(db_default=Now())
+    look_at = models.DateTimeField()  # when it may have expired
+
+    class Meta:
+        indexes = (
+            # Serves the deletion of expired keys.
+            models.Index(fields=["look_at"], name="transactional_key_expiry"),
+        )
 
 
 class Flow(models.Model):

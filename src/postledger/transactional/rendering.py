@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from postledger.accounts import queries as accounts
 from postledger.contacts import unsubscribe_links
-from postledger.content import letters, templates
+from postledger.content import isolation, letters, templates
 from postledger.content.locales import MissingLocaleError
 from postledger.content.rendering import footer as footers
 from postledger.content.rendering.compiled_template import MissingVariableError
@@ -13,7 +13,7 @@ from postledger.content.rendering.footer import FooterEnvMissingError
 from postledger.content.rendering.letter import Letter
 from postledger.content.rendering.source import Source, make_script
 from postledger.content.templates import TemplateUnknownError
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import RefusedError, TooManyRequestsError
 from postledger.transactional.requests import MailIssue, MailRequest, TemplateReference, Validation
 
 
@@ -26,6 +26,8 @@ def render(workspace_id: int, mail: MailRequest) -> MailRequest | list[MailIssue
         if mail.template is not None:
             mail = _render_template(workspace_id, mail, mail.template)
         return mail if mail.list_key is None else _add_footer(workspace_id, mail, mail.list_key)
+    except TooManyRequestsError:
+        raise  # says nothing about the mail
     except RefusedError as error:
         return [MailIssue(*_locate(error), str(error))]
 
@@ -48,7 +50,8 @@ def _render_template(
     workspace_id: int, mail: MailRequest, reference: TemplateReference
 ) -> MailRequest:
     version = templates.find_version(workspace_id, key=reference.key, number=reference.version)
-    letter = _compile(version.text(reference.locale), version.required, version.optional)
+    source = version.text(reference.locale)
+    letter = _compile(workspace_id, source, version.required, version.optional)
     values = {"name": mail.to_name, **reference.variables, "email": mail.to}
     if mail.list_key is not None:
         values["unsubscribe_url"] = unsubscribe_links.workspace_links(workspace_id).url(
@@ -61,9 +64,14 @@ def _render_template(
 
 
 @lru_cache(maxsize=256)
-def _compile(source: Source, required: tuple[str, ...], optional: tuple[str, ...]) -> Letter:
+def _compile(
+    workspace_id: int, source: Source, required: tuple[str, ...], optional: tuple[str, ...]
+) -> Letter:
     """Cached for the life of the process: a version never changes."""
-    return Letter(make_script(source, required=required, optional=optional))
+    script = isolation.render(
+        workspace_id, make_script, source, required=required, optional=optional
+    )
+    return Letter(script)
 
 
 def _add_footer(workspace_id: int, mail: MailRequest, list_key: str) -> MailRequest:

@@ -1,4 +1,4 @@
-"""Endpoints for monitoring: liveness, readiness and Prometheus metrics."""
+"""Endpoints for monitoring: readiness and Prometheus metrics. The front answers `/live`."""
 
 import hmac
 from collections.abc import Iterator, Mapping
@@ -26,6 +26,7 @@ from postledger.lib import ids
 from postledger.observability import metrics as metric_names
 from postledger.observability import metrics_store, schema
 from postledger.observability.metrics import Counter, Gauge, Histogram, Series
+from postledger.web.shared import throttle
 
 type Totals = Mapping[Series, float]
 type Values = Mapping[tuple[str, ...], float]
@@ -35,17 +36,15 @@ _log = structlog.get_logger(__name__)
 
 @require_safe
 @never_cache
-def live(_request: HttpRequest) -> JsonResponse:
-    """The process answers. It asks no other service, because a restart would not repair one."""
-    return JsonResponse({"live": True})
-
-
-@require_safe
-@never_cache
-def ready(_request: HttpRequest) -> JsonResponse:
+def ready(request: HttpRequest) -> JsonResponse:
     """Requests can be served; otherwise 503 with what is missing and what to do."""
     missing = list(_find_missing())
-    body = {"ready": not missing, "missing": [{"what": what, "do": do} for what, do in missing]}
+    body = {
+        "ready": not missing,
+        "missing": [{"what": what, "do": do} for what, do in missing],
+        # `postledger doctor` compares it with PROXY_COUNT.
+        "forwarded": len(throttle.forwarded_addresses(request)),
+    }
     return JsonResponse(body, status=503 if missing else 200)
 
 
@@ -66,6 +65,8 @@ def _find_missing() -> Iterator[tuple[str, str]]:
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
     """The metrics of the whole installation, in the newest format that the client accepts."""
+    if not settings.METRICS_TOKEN:
+        return HttpResponse("The metrics are off: set METRICS_TOKEN.\n", status=404)
     if not _has_token(request):
         refusal = HttpResponse("Send the METRICS_TOKEN as a bearer token.\n", status=401)
         refusal["WWW-Authenticate"] = "Bearer"
@@ -80,9 +81,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _has_token(request: HttpRequest) -> bool:
-    token = settings.METRICS_TOKEN
     header = request.headers.get("Authorization", "")
-    return not token or hmac.compare_digest(header.encode(), f"Bearer {token}".encode())
+    return hmac.compare_digest(header.encode(), f"Bearer {settings.METRICS_TOKEN}".encode())
 
 
 class _InstallationCollector(Collector):

@@ -1,13 +1,21 @@
 """Parts of a Celery worker: a base for its steps, beat as a thread, and a lean consumer."""
 
+import logging
 import threading
+from collections.abc import Callable
 from typing import Any, ClassVar, override
 
+import structlog
 from celery.beat import Service
 from celery.bootsteps import StartStopStep
-from celery.worker import WorkController
+from celery.worker import WorkController, loops
 from celery.worker.consumer import Consumer as CeleryConsumer
+from kombu.message import Message
 
+from postledger.workers.broker_messages import find_fault
+
+_log = structlog.get_logger(__name__)
+_celery_log = logging.getLogger(__name__)
 _DELAYED = "celery.worker.consumer.delayed_delivery:DelayedDelivery"
 
 
@@ -47,9 +55,54 @@ class Consumer(CeleryConsumer):
     """Declares our two queues, without Celery's twenty-eight for delayed messages.
 
     Due times are stored in the ledger, so Celery needs no delayed messages.
+    Whatever the broker delivers, the worker goes on: Celery's own
+    handlers log the content of a message that is not a task, and some messages end them.
     """
 
     class Blueprint(CeleryConsumer.Blueprint):  # type: ignore[misc, valid-type]  # a class indeed
         default_steps: ClassVar[list[str]] = [
             step for step in CeleryConsumer.Blueprint.default_steps if step != _DELAYED
         ]
+
+    # The base sets them.
+    hub: Any
+    connection_errors: tuple[type[Exception], ...]
+    channel_errors: tuple[type[Exception], ...]
+
+    def loop(self, *args: Any) -> None:
+        """Celery's own loop; what is not even a message restarts the connection."""
+        try:
+            (loops.asynloop if self.hub else loops.synloop)(*args)
+        except (*self.connection_errors, *self.channel_errors):
+            raise
+        except Exception as error:  # noqa: BLE001  the edge of the worker
+            _log.warning("the broker delivered no message", error=type(error).__name__)
+            raise ConnectionResetError("not a message") from None
+
+    @override
+    def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Message], None]:
+        handle = super().create_task_handler(*args, **kwargs)
+        tasks = frozenset(name for name in self.app.tasks if name.startswith("postledger."))
+
+        def take(message: Message) -> None:
+            fault = find_fault(message, tasks)
+            if fault:
+                self._drop(message, fault)
+                return
+            try:
+                handle(message)
+            except self.connection_errors:
+                raise
+            except Exception as error:  # noqa: BLE001  the edge of the worker
+                self._drop(message, f"it failed with {type(error).__name__}")
+
+        return take
+
+    @override
+    def on_decode_error(self, message: Message, exc: Exception) -> None:
+        self._drop(message, f"it cannot be decoded: {type(exc).__name__}")
+
+    def _drop(self, message: Message, fault: str) -> None:
+        _log.warning("a message of the broker was dropped", fault=fault)
+        if not message.acknowledged:
+            message.reject_log_error(_celery_log, self.connection_errors)

@@ -10,6 +10,7 @@ from celery.schedules import schedule
 
 from postledger.campaigns import planning, run_control
 from postledger.campaigns.notion import status_reports
+from postledger.contacts.actions import erasing
 from postledger.deliveries import ledger, partitions, queries
 from postledger.dispatch.db_threads import call_on_thread
 from postledger.imports import uploads
@@ -17,6 +18,7 @@ from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
 from postledger.privacy import erasure
 from postledger.supabase import syncing
+from postledger.transactional import idempotency
 from postledger.workers import celery_settings, dispatcher_step
 
 # Enough for two workers; the remaining work is done a few seconds later.
@@ -114,9 +116,13 @@ def supabase() -> None:
 
 @shared_task(name="postledger.tidy")
 def tidy() -> None:
-    """Creates partitions, retires idle streams, ends old uploads, and repeats erasures."""
+    """Creates partitions, retires idle streams, repeats erasures, and deletes what has expired:
+    uploads, unconfirmed contacts and idempotency keys.
+    """
     call_on_thread(partitions.create_missing)
     call_on_thread(ledger.retire_idle_streams, idle=_IDLE_AFTER)
     call_on_thread(ledger.retire_marks)
     call_on_thread(uploads.abandon_old_uploads, datetime.now(UTC))
     call_on_thread(erasure.retry_pending, datetime.now(UTC))
+    call_on_thread(erasing.remove_unconfirmed, datetime.now(UTC))
+    call_on_thread(idempotency.delete_expired, datetime.now(UTC))

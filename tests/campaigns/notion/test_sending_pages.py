@@ -16,7 +16,7 @@ from postledger.accounts.models import Workspace
 from postledger.accounts.queries import Organisation
 from postledger.campaigns import drafts
 from postledger.campaigns.drafts import Draft
-from postledger.campaigns.models import Campaign, ErrorRow, Run
+from postledger.campaigns.models import Campaign, ErrorRow, Mailout, Run
 from postledger.campaigns.notion import status_reports
 from postledger.deliveries import ledger
 from postledger.mailing.content_source import PageSource
@@ -345,15 +345,21 @@ def test_a_key_without_the_scope_and_another_method_are_problems(fake: FakeNotio
     assert Client().post("/send-mailout").json()["code"] == "unauthorized"
 
 
-def test_with_a_test_key_nobody_is_reached_and_the_page_stays_unsent(
+def test_a_test_key_mails_no_page_and_its_sandbox_leaves_the_page_alone(
     fake: FakeNotion, alice: Caller
 ) -> None:
     page_id = mailouts.page(fake)
+    campaign_id = press.campaign(alice.workspace_id, content=PageSource(page_id))
+    tester = callers.caller("acme", is_test=True)
 
-    sandboxed = mailouts.send_and_plan(callers.caller("acme", is_test=True), page_id)
-    live = mailouts.send_and_plan(alice, page_id)
+    refused = mailouts.send(tester, page_id)
+    launched = tester.post(f"/v1/campaigns/{campaign_id}/launch", None)
+    sandboxed = Run.objects.get(pk=launched.body["run_id"])
 
-    assert (sandboxed.is_test, live.is_test) == (True, False)
+    assert (refused.status, refused.body["code"]) == (403, "live_key_required")
+    assert (sandboxed.is_sandboxed, sandboxed.mailout) == (True, None)
+    assert not Mailout.objects.exists()
+    assert not mailouts.send_and_plan(alice, page_id).is_test
 
 
 def test_pages_are_open_to_no_workspace_without_a_notion_of_its_own(

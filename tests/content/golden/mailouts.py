@@ -117,7 +117,7 @@ def _specimen(name: str, page: Page, *, locale: str, reader: str) -> Specimen:
     return Specimen(
         name=name,
         way=Way.CAMPAIGN,
-        script=notion_pages.make_script(page, locale=locale, footer=specimen.FOOTER),
+        script=notion_pages.make_script(1, page, locale=locale, footer=specimen.FOOTER),
         address=f"{name.rpartition('.')[2]}@example.com",
         values={"name": reader},
         locale=locale,

@@ -22,6 +22,8 @@ from tests.fakes import notion_pages
 from tests.providers import strict
 from tests.providers.test_header_injection import BREAKS
 
+pytestmark = pytest.mark.slow
+
 LOAD = "Bcc: mallory@evil.example"
 # Where in a value the line seems to end.
 POSITIONS: dict[str, Callable[[str], str]] = {

@@ -27,7 +27,7 @@ def rendered(text: str, locale: str = "en") -> str:
     assert mjml.findings(marked) == []
     html = mjml.render(marked, locale=locale)
     assert isinstance(html, str), html
-    assert mjml.find_lost(marked.unhide(html), marked=marked) == []
+    assert list(mjml.find_lost(marked.unhide(html), marked=marked)) == []
     return marked.put_back(marked.unhide(html))
 
 

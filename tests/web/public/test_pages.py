@@ -29,7 +29,15 @@ def news(acme: int) -> int:
 
 def pages() -> list[Any]:
     """One answer of every kind."""
+    address = visiting.somebody()
+    asked = post("/subscribe/acme/news", {"email": address})
+    confirm, never = visiting.links_of(visiting.mails(address)[0])
     return [
+        asked,
+        get(confirm),
+        post(confirm),
+        get(never),
+        post(never),
         get(link()),
         get(link(key="news")),
         post(link(key="news")),
@@ -38,7 +46,6 @@ def pages() -> list[Any]:
         post(link(page="/preferences"), {"do": "save"}),
         get("/subscribe/acme/news"),
         post("/subscribe/acme/news", {"email": "wrong"}),
-        post("/subscribe/acme/news", {"email": visiting.somebody()}),
         get("/unsubscribe?token=bad"),
         get("/subscribe/acme/none"),
         get(link(), Accept="application/json"),
@@ -73,6 +80,7 @@ def test_no_text_of_a_stranger_becomes_markup(news: int) -> None:
         Client().get("/unsubscribe", {"token": EVIL, "lang": EVIL}),
         Client().get("/preferences", {"token": EVIL, "lang": EVIL}),
         Client().get("/confirm", {"token": EVIL, "lang": EVIL}),
+        Client().get("/never-again", {"token": EVIL, "lang": EVIL}),
         Client().get("/subscribe/acme/news", {"lang": EVIL, "token": EVIL}),
         get(link("o'neil+<b>@example.com".replace("<b>", "{org}"))),
     ]
@@ -93,7 +101,7 @@ def test_a_hostile_list_name_is_escaped_in_the_mail(news: int) -> None:
     post("/subscribe/acme/news", {"email": address})
 
     [mail] = visiting.mails(address)
-    assert mail.html.count("<a ") == 1
+    assert mail.html.count("<a ") == 2  # confirm, and never again
     assert "&lt;a href=" in mail.html
     assert '<a href="https://evil">' in mail.text
 

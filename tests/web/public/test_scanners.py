@@ -77,6 +77,23 @@ def test_a_scanner_changes_nothing(acme: int, method: str, headers: Mapping[str,
     assert not any(answer.cookies or "Location" in answer.headers for answer in answers)
 
 
+@pytest.mark.parametrize(("method", "headers"), BEHAVIOURS, ids=str)
+def test_a_scanner_neither_confirms_nor_ends_the_mail_of_forms(
+    acme: int, method: str, headers: Mapping[str, str]
+) -> None:
+    visiting.sender()
+    visiting.public_list(acme)
+    address = visiting.somebody()
+    visiting.post("/subscribe/acme/news", {"email": address})
+    before = visiting.everything()
+
+    [mail] = visiting.mails(address)
+    answers = [scan(method, url, headers) for url in visiting.links_of(mail)]
+
+    assert visiting.everything() == before
+    assert {answer.status_code for answer in answers} <= {200, 405}
+
+
 def test_a_method_that_does_not_work_is_told_which_ones_do(acme: int) -> None:
     response = Client().put(link())
 

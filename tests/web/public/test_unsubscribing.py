@@ -198,7 +198,9 @@ SIGNED = sign_token(UnsubscribeRequest("r1@example.com"), secret=visiting.SECRET
         ),
     ],
 )
-@pytest.mark.parametrize("path", ["/unsubscribe", "/unsubscribe/undo", "/preferences", "/confirm"])
+@pytest.mark.parametrize(
+    "path", ["/unsubscribe", "/unsubscribe/undo", "/preferences", "/confirm", "/never-again"]
+)
 def test_a_token_that_was_not_signed_here_is_refused(acme: int, path: str, given: str) -> None:
     people.contact(acme)
     before = visiting.everything()

@@ -10,12 +10,19 @@ from django.db import connection
 from django.test import Client
 
 from postledger.contacts import lists
-from postledger.contacts.models import ConsentEvent, Contact, List, Subscription, Suppression
+from postledger.contacts.models import (
+    ConsentEvent,
+    Contact,
+    FormBlock,
+    List,
+    Subscription,
+    Suppression,
+)
 from postledger.contacts.unsubscribe_links import GENERAL, UnsubscribeRequest, sign_token
 from tests import cast
 from tests.contacts.people import R1
 
-SECRET = "a secret of the tests"
+SECRET = "a secret of the tests, long enough"
 PUBLIC_URL = "https://mail.acme.example"
 ONE_CLICK = {"List-Unsubscribe": "One-Click"}
 URLENCODED = "application/x-www-form-urlencoded"
@@ -58,7 +65,7 @@ def everything() -> list[list[str]]:
     """All that a visitor could change, to be compared with itself later."""
     return [
         sorted(map(repr, model._default_manager.values_list()))
-        for model in (Contact, List, Subscription, Suppression, ConsentEvent)
+        for model in (Contact, List, Subscription, Suppression, ConsentEvent, FormBlock)
     ]
 
 
@@ -100,6 +107,12 @@ def mails(address: str) -> list[Mail]:
 
 def confirmation_link(mail: Mail) -> str:
     """The path and the query of the link in a confirmation mail."""
-    [url] = re.findall(r"https?://\S+", mail.text)
-    assert url.startswith(PUBLIC_URL)
-    return str(url.removeprefix(PUBLIC_URL))
+    confirm, never = links_of(mail)
+    assert never.startswith("/never-again?")
+    return confirm
+
+
+def links_of(mail: Mail) -> list[str]:
+    urls = re.findall(r"https?://\S+", mail.text)
+    assert all(url.startswith(PUBLIC_URL) for url in urls)
+    return [str(url.removeprefix(PUBLIC_URL)) for url in urls]

@@ -5,8 +5,16 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.db.models.functions.text
 from django.db import migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
+
+from postledger.accounts import hash_key
 
 _HERE = Path(__file__).parent
+
+
+def _create_hash_key(_apps: StateApps, _schema_editor: BaseDatabaseSchemaEditor) -> None:
+    hash_key.create()
 
 
 class Migration(migrations.Migration):
@@ -262,4 +270,5 @@ class Migration(migrations.Migration):
             index=models.Index(fields=["workspace", "-at"], name="accounts_audit_newest"),
         ),
         migrations.RunSQL((_HERE / "0001_initial.sql").read_text()),
+        migrations.RunPython(_create_hash_key),
     ]

@@ -129,6 +129,7 @@ class Migration(migrations.Migration):
                 ("input_digest", models.BinaryField()),
                 ("stream_id", models.BigIntegerField()),
                 ("is_test", models.BooleanField()),
+                ("is_sandboxed", models.BooleanField()),
                 ("actor", models.TextField()),
                 ("article_key", models.TextField(db_default="")),
                 ("launched_at", models.DateTimeField()),

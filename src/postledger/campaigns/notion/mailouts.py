@@ -35,7 +35,6 @@ class MailoutRequest:
     page_id: UUID
     sender: str | None = None  # None: the workspace's only one
     list_key: str | None = None  # None: all that the workspace sends
-    is_sandboxed: bool = False  # asked for with a test key: nobody gets it
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +64,19 @@ def _launch(
     workspace_id: int, request: MailoutRequest, page: Page, *, actor: str, now: datetime
 ) -> LaunchedMailout:
     snapshot.check_page(page)
-    if not page.mailout.is_test and not request.is_sandboxed:
+    if not page.mailout.is_test:
         _check_unsent(workspace_id, page)
     footer = letters.require_footer(accounts.organisation(workspace_id))
-    content = snapshot.snapshot_page(page, footer)
+    content = snapshot.snapshot_page(workspace_id, page, footer)
     test_addresses = None
     if page.mailout.is_test:
         test_addresses = test_sends.parse_addresses(accounts.test_emails(workspace_id))
-    is_test = page.mailout.is_test or request.is_sandboxed
     launch = Launch(
         actor,
         now,
         uuid4(),
-        is_first=not is_test,
+        is_first=not page.mailout.is_test,
         test_addresses=test_addresses,
-        is_sandboxed=request.is_sandboxed,
         snapshot=content,
     )
     campaign = _campaign(workspace_id, request, content.scripts[0].subject, launch)
@@ -91,7 +88,7 @@ def _launch(
         if _was_mailed(workspace_id, request.page_id):
             raise _already_sent("This page was mailed a moment ago.") from None
         raise
-    return LaunchedMailout(run_id, is_test)
+    return LaunchedMailout(run_id, page.mailout.is_test)
 
 
 def _campaign(workspace_id: int, request: MailoutRequest, subject: str, launch: Launch) -> Campaign:

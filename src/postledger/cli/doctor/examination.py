@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from postledger.cli.doctor import broker, installation, integrations, postgres, senders, work
+from postledger.cli.doctor import broker, installation, integrations, postgres, senders, web, work
 from postledger.cli.doctor.check_results import CheckResult, Level, problem, warning
 from postledger.observability import masking
 
@@ -22,6 +22,7 @@ CHECKS = (
     Check("pooler", postgres.check_pooler, needs="database"),
     Check("clock", postgres.check_clock, needs="database"),
     Check("migrations", installation.check_migrations, needs="database"),
+    Check("hashes", installation.check_hashes, needs="migrations"),
     Check("partitions", installation.check_partitions, needs="migrations"),
     Check("filters", installation.check_audience_filters, needs="migrations"),
     Check("fence", installation.check_fence, needs="migrations"),
@@ -30,6 +31,8 @@ CHECKS = (
     Check("senders", senders.check_senders, needs="migrations"),
     Check("keys", installation.check_api_keys, needs="migrations"),
     Check("integrations", integrations.check_integrations, needs="migrations"),
+    Check("proxies", web.check_proxies),
+    Check("metrics", web.check_metrics),
     Check("workers", work.check_workers, needs="migrations"),
     Check("beat", work.check_beat, needs="migrations"),
     Check("upkeep", work.check_upkeep, needs="migrations"),

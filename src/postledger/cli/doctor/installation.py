@@ -8,6 +8,7 @@ from django.core.checks import run_checks
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from postledger.accounts import hash_key
 from postledger.accounts.models import ApiKey
 from postledger.campaigns.models import Campaign
 from postledger.cli.doctor.check_results import CheckResult, from_system_check, ok, problem, warning
@@ -17,6 +18,7 @@ from postledger.deliveries import ledger, partitions
 from postledger.deliveries.ledger import Epoch
 from postledger.lib import ids
 from postledger.lib.errors import RefusedError
+from postledger.lib.secrets import UnsealableError
 from postledger.observability import schema
 
 _NEWEST_CAMPAIGNS = 20
@@ -43,6 +45,21 @@ def check_migrations() -> Iterator[CheckResult]:
         yield problem("migrations", message, "Run postledger migrate.")
     else:
         yield ok("migrations", "All migrations are applied.")
+
+
+def check_hashes() -> Iterator[CheckResult]:
+    try:
+        hash_key.read()
+    except UnsealableError:
+        yield problem(
+            "hashes",
+            "The key of hashed addresses cannot be unsealed: it was sealed under another"
+            " SECRET_KEY. Nobody can be looked up among the suppressed addresses, so nothing is"
+            " sent.",
+            "Add the old key to SECRET_KEY_PREVIOUS, then run postledger account reseal.",
+        )
+    else:
+        yield ok("hashes", "Suppressed addresses can be looked up.")
 
 
 def check_partitions() -> Iterator[CheckResult]:

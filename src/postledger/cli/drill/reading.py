@@ -137,7 +137,7 @@ def _mail(try_: DeliveryId) -> str:
 
 def leaks(logs: Iterable[Path], *, secrets: Iterable[str], domain: str) -> list[str]:
     """Log lines with a secret or a full recipient address; the finding does not repeat it."""
-    address = re.compile(rf"[a-z]+\+?\d+@{re.escape(domain)}")
+    address = re.compile(rf"[a-z]{{1,64}}\+?\d{{1,18}}@{re.escape(domain)}")
     hidden = [secret for secret in secrets if secret]
     return [
         f"{log.name}:{number} has a secret or a full address"

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import cast, override
 
 _ID = re.compile(rb"^X-Postledger-Id: (\S+)\r$", re.MULTILINE | re.IGNORECASE)
-_TO = re.compile(rb"^To: (?:[^\r\n]*<)?([^<>\s]+@[^<>\s]+?)>?\r?$", re.MULTILINE | re.IGNORECASE)
+_TO = re.compile(rb"^To: (?:[^\r\n]*<)?([^<>\s@]+@[^<>\s@]+)>?\r?$", re.MULTILINE | re.IGNORECASE)
 # A mail of a drill names its recipient in its body too.
 _MARK = re.compile(rb"\[\[for ([^\]\s]+)\]\]")
 _DOT = b"\r\n.\r\n"

@@ -24,7 +24,7 @@ WITH report AS MATERIALIZED (
     SELECT DISTINCT ON (key) *
     FROM (
         SELECT lower(address) COLLATE "C" AS key,
-               contacts_fingerprint((SELECT salt FROM contacts_salt), address) AS hash,
+               contacts_fingerprint(%(hash_key)s::bytea, address) AS hash,
                coalesce(reported_at, statement_timestamp()) AS at, given.*
         FROM unnest(
             %(addresses)s::text[], %(states)s::text[], %(reasons)s::text[], %(actions)s::text[],
@@ -71,8 +71,9 @@ WITH report AS MATERIALIZED (
     FROM new
     WHERE c.id = new.id AND (new.before <> new.after OR new.has_bounce)
 ), suppressed AS (
-    INSERT INTO contacts_suppression AS s (workspace_id, address, reason, has_left)
-    SELECT %(workspace)s, report.address, report.reason, report.reason = 'unsubscribed'
+    INSERT INTO contacts_suppression AS s (workspace_id, address, address_hash, reason, has_left)
+    SELECT %(workspace)s, report.address, report.hash, report.reason,
+           report.reason = 'unsubscribed'
     FROM report WHERE report.reason IS NOT NULL
     ORDER BY report.key
     {keep_strongest}

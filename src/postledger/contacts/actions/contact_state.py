@@ -27,9 +27,7 @@ WHERE workspace_id = %(workspace)s AND deleted_at IS NULL
   AND lower(address) COLLATE "C" = lower(%(address)s) COLLATE "C"
 FOR NO KEY UPDATE
 """
-_FINGERPRINT: LiteralString = (
-    "SELECT contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)"
-)
+_FINGERPRINT: LiteralString = "SELECT contacts_fingerprint(%(hash_key)s::bytea, %(address)s)"
 
 
 def lock_owner(workspace_id: int, *, address: str) -> AddressOwner:

@@ -1,11 +1,11 @@
-"""Erases a person from the contacts: a salted hash keeps the address suppressed.
+"""Erases a person from the contacts: a keyed hash keeps the address suppressed.
 
 Mail to the person and the rows of Supabase are erased by privacy/erasure.py.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -26,12 +26,15 @@ class ErasedContacts:
 
 
 _DELETE_CONSENTS = "SELECT contacts_erase_consent(%(workspace)s, %(contact)s)"
-_DELETE_CONSENTS_OF_ADDRESS = "SELECT contacts_erase_address(%(workspace)s, %(address)s)"
+_DELETE_CONSENTS_OF_ADDRESS = (
+    "SELECT contacts_erase_address("
+    "%(workspace)s, contacts_fingerprint(%(hash_key)s::bytea, %(address)s))"
+)
 # The hash was written with the address, and is all that remains of it.
 _BLANK_SUPPRESSED_ADDRESS = """
 UPDATE contacts_suppression SET address = NULL
 WHERE workspace_id = %(workspace)s
-  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+  AND address_hash = contacts_fingerprint(%(hash_key)s::bytea, %(address)s)
 """
 _ERASE_FORMER = """
 UPDATE contacts_contact
@@ -60,7 +63,7 @@ BLANK: Mapping[str, Any] = MappingProxyType(
 def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> ErasedContacts:
     """Erases every contact of an address, deleted ones too; idempotent.
 
-    The address stays suppressed under its salted hash, so that no later import revives it.
+    The address stays suppressed under its keyed hash, so that no later import revives it.
     """
     canonical = addresses.canonical(address)
     params: dict[str, int | str] = {"workspace": workspace_id, "address": canonical}
@@ -84,6 +87,42 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
             data={"consents": consents},
         )
     return ErasedContacts(contacts=len(contact_ids), consents=consents)
+
+
+# Nobody confirmed that they want mail. A contact with an id of the caller's own is the caller's.
+UNCONFIRMED_KEPT = timedelta(days=30)
+_AT_ONCE = 1_000
+
+
+def remove_unconfirmed(now: datetime) -> int:
+    """Erases contacts that asked for lists 30 days ago and never confirmed; returns how many.
+
+    Their addresses are not suppressed: they may ask again.
+    """
+    old = Contact.objects.filter(
+        is_unconfirmed=True,
+        deleted_at=None,
+        external_id=None,
+        created_at__lt=now - UNCONFIRMED_KEPT,
+    )
+    chosen = old.order_by("created_at").values_list("workspace_id", "pk")[:_AT_ONCE]
+    return sum(_remove(workspace_id, contact_id, now) for workspace_id, contact_id in chosen)
+
+
+def _remove(workspace_id: int, contact_id: int, now: datetime) -> bool:
+    with transaction.atomic():
+        sql.take_consent_lock(workspace_id)
+        unconfirmed = Contact.objects.filter(pk=contact_id, is_unconfirmed=True, deleted_at=None)
+        if not unconfirmed.exists():
+            return False
+        _erase_contact(workspace_id, contact_id, now)
+        trail.note(
+            workspace_id,
+            actor="postledger",
+            action="contact.unconfirmed",
+            subject=f"contact {contact_id}",
+        )
+    return True
 
 
 def _erase_contact(workspace_id: int, contact_id: int, now: datetime) -> int:

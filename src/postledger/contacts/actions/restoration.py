@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from postledger.accounts import trail
-from postledger.contacts import lists, sql, states, suppressions
+from postledger.contacts import form_blocks, lists, sql, states, suppressions
 from postledger.contacts.actions import contact_state
 from postledger.contacts.consent import ConsentChange, Origin
 from postledger.contacts.models import ConsentEvent, List
@@ -47,10 +47,11 @@ def restore(  # noqa: PLR0913  each part by its name
     actor: str,
     now: datetime,
 ) -> bool:
-    """Lets an address be mailed again; False when it was not suppressed.
+    """Lets an address be mailed again; False when nothing kept mail from it.
 
     A bounce, a complaint or a suppression by hand is lifted first. If its owner had unsubscribed
-    as well, the address is unsubscribed then, and a second call lifts that.
+    as well, the address is unsubscribed then, and a second call lifts that. Where neither is left,
+    subscribe forms may mail it again.
     """
     if not reason.strip():
         raise RestoreReasonMissingError("Give a reason for restoring; the history keeps it.")
@@ -59,7 +60,9 @@ def restore(  # noqa: PLR0913  each part by its name
     )
     with transaction.atomic():
         sql.take_consent_lock(workspace_id)
-        has_changed = _lift(workspace_id, address, list_key, change)
+        has_changed = _lift(workspace_id, address, list_key, change) or form_blocks.lift(
+            workspace_id, address=addresses.canonical(address)
+        )
         if has_changed:
             trail.note(
                 workspace_id,
@@ -171,12 +174,12 @@ def _state_before_end(contact_id: int, list_id: int) -> SubscriptionState | None
 _DELETE = """
 DELETE FROM contacts_suppression
 WHERE workspace_id = %(workspace)s AND list_id IS NOT DISTINCT FROM %(list)s
-  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+  AND address_hash = contacts_fingerprint(%(hash_key)s::bytea, %(address)s)
 """
 _WEAKEN = """
 UPDATE contacts_suppression SET reason = %(reason)s, has_left = %(has_left)s
 WHERE workspace_id = %(workspace)s AND list_id IS NOT DISTINCT FROM %(list)s
-  AND address_hash = contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s)
+  AND address_hash = contacts_fingerprint(%(hash_key)s::bytea, %(address)s)
 """
 
 

@@ -93,7 +93,7 @@ def suppress(
 
 _SUPPRESS_FOR_LIST = pg.SQL("""
 WITH given AS MATERIALIZED (
-    SELECT contacts_fingerprint((SELECT salt FROM contacts_salt), %(address)s) AS hash,
+    SELECT contacts_fingerprint(%(hash_key)s::bytea, %(address)s) AS hash,
            coalesce(%(at)s, statement_timestamp()) AS at
 ), contact AS MATERIALIZED (
     SELECT id FROM contacts_contact

@@ -508,6 +508,43 @@ class Migration(migrations.Migration):
                 name="contacts_suppression_left",
             ),
         ),
+        migrations.CreateModel(
+            name="FormBlock",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "workspace_id",
+                        "mailbox_hash",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("mailbox_hash", models.BinaryField()),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="accounts.workspace",
+                    ),
+                ),
+            ],
+        ),
+        migrations.AddIndex(
+            model_name="contact",
+            index=models.Index(
+                condition=models.Q(("deleted_at", None), ("is_unconfirmed", True)),
+                fields=["created_at"],
+                name="contacts_contact_unconfirmed",
+            ),
+        ),
         migrations.RunSQL((_HERE / "consent.sql").read_text()),
         migrations.RunSQL((_HERE / "references.sql").read_text()),
         migrations.RunSQL("SELECT close_tables('contacts')"),

@@ -1,30 +1,9 @@
--- Salts the hashes by which addresses are known. It lies in the database so that it is kept, copied
--- and restored together with the hashes: under another one, nobody who was erased would still
--- be suppressed. Django does not know the table, so nothing that empties Django's tables takes it.
-CREATE TABLE contacts_salt (
-    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
-    salt bytea NOT NULL
-);
-INSERT INTO contacts_salt (salt)
-SELECT decode(replace(gen_random_uuid()::text || gen_random_uuid(), '-', ''), 'hex');
-
--- 16 bytes: enough that no two of ten million addresses meet, and half the index. Written so that
--- PostgreSQL can inline it; callers read the salt once for each statement.
-CREATE FUNCTION contacts_fingerprint(salt bytea, address text) RETURNS bytea
+-- The hash by which an address is known. The key is accounts/hash_key.py's: every statement brings
+-- it along, and the database holds it only sealed. 16 bytes: enough that no two of ten million
+-- addresses meet, and half the index. Written so that PostgreSQL can inline it.
+CREATE FUNCTION contacts_fingerprint(key bytea, address text) RETURNS bytea
     LANGUAGE sql STABLE PARALLEL SAFE
-    AS $$ SELECT substr(sha256(salt || convert_to(lower(address), 'UTF8')), 1, 16) $$;
-
-CREATE FUNCTION contacts_keep_fingerprint() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NEW.address IS NOT NULL THEN
-        NEW.address_hash := contacts_fingerprint((SELECT salt FROM contacts_salt), NEW.address);
-    END IF;
-    RETURN NEW;
-END $$;
-
-CREATE TRIGGER contacts_suppression_fingerprint
-    BEFORE INSERT OR UPDATE OF address, address_hash ON contacts_suppression
-    FOR EACH ROW EXECUTE FUNCTION contacts_keep_fingerprint();
+    AS $$ SELECT substr(sha256(key || convert_to(lower(address), 'UTF8')), 1, 16) $$;
 
 -- Proofs of consent are worth what it costs to change them. What happened to an address while it
 -- had no contact is known by the hash of the address, and goes with its owner as well.
@@ -41,7 +20,7 @@ BEGIN
     RAISE EXCEPTION 'rows of % are only added', TG_TABLE_NAME
         USING ERRCODE = 'restrict_violation',
               HINT = 'To erase a person, use contacts_erase_consent(workspace, contact)'
-                     ' and contacts_erase_address(workspace, address).';
+                     ' and contacts_erase_address(workspace, hash).';
 END $$;
 
 CREATE TRIGGER contacts_consent_kept BEFORE UPDATE OR DELETE ON contacts_consentevent
@@ -61,11 +40,10 @@ BEGIN
     RETURN erased;
 END $$;
 
--- Erases the history of an address that has no contact; returns how many rows that was.
-CREATE FUNCTION contacts_erase_address(workspace bigint, address text) RETURNS bigint
+-- Erases the history of an address that has no contact, by its hash; returns how many rows that was.
+CREATE FUNCTION contacts_erase_address(workspace bigint, hash bytea) RETURNS bigint
     LANGUAGE plpgsql AS $$
 DECLARE
-    hash bytea := contacts_fingerprint((SELECT salt FROM contacts_salt), address);
     erased bigint;
 BEGIN
     PERFORM set_config(

@@ -1,19 +1,23 @@
-"""Whether texts may be stored and sent: their sizes, and nothing that runs as a program."""
+"""Whether texts may be stored and sent: their sizes, nothing that runs as a program, and only what
+the allow-list has.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from typing import Self, override
 
-from postledger.content.rendering import html_tokens
-from postledger.content.rendering.html_tokens import Kind, Token
+from postledger.content.rendering import html_allow_list, html_tokens
+from postledger.content.rendering.html_tokens import Attribute, Kind, LineNumbers
 from postledger.lib.errors import RefusedError
 from postledger.lib.values import is_storable
 
 MAX_HTML_BYTES = 524_288
 MAX_SUBJECT = 150
 
-_MOST_FINDINGS = 20
+MOST_FINDINGS = 20
+
+_MOST_PIECES = 20_000  # tags and attributes: some tenths of a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,10 @@ class FindingsError(RefusedError):
     def __init__(self, findings: Sequence[Finding]) -> None:
         super().__init__(" ".join(f"{found.place}: {found.remedy}" for found in findings[:5]))
         self.findings = tuple(findings)
+
+    @override
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+        return type(self), (self.findings,)
 
 
 class UnstorableTextError(RefusedError):
@@ -67,21 +75,41 @@ def check_subject(subject: str) -> list[Finding]:
     return []
 
 
+def recheck(*, subject: str, html: str) -> list[Finding]:
+    """The same for a mail that was accepted before, without the allow-list: programs alone."""
+    programs = _first_distinct(_html_findings(html, is_accepted=True))
+    return [*check_subject(subject), *programs]
+
+
 def check_html(html: str) -> list[Finding]:
-    return list(islice(_html_findings(html), _MOST_FINDINGS))
+    return _first_distinct(_html_findings(html))
 
 
-def _html_findings(html: str) -> Iterator[Finding]:
+def _first_distinct(findings: Iterable[Finding]) -> list[Finding]:
+    distinct = dict[Finding, None]()
+    for finding in findings:
+        distinct[finding] = None
+        if len(distinct) == MOST_FINDINGS:
+            break
+    return list(distinct)
+
+
+def _html_findings(html: str, *, is_accepted: bool = False) -> Iterator[Finding]:
     data = html.encode(errors="surrogatepass")
     if len(data) > MAX_HTML_BYTES:
         remedy = f"It has {len(data)} bytes as UTF-8; shorten it to {MAX_HTML_BYTES}."
         yield Finding("html_too_large", "html", remedy)
     elif not html.strip():
         yield Finding("html_missing", "html", "Give the mail an HTML body.")
-    elif _is_suspicious(data):
-        for code, offset in _dangers(html):
-            line = html.count("\n", 0, offset) + 1
-            yield Finding(code, f"html, line {line}", _REMEDIES[code])
+    else:
+        is_suspicious, lines = _is_suspicious(data), LineNumbers(html)
+        for code, offset in _dangers(html) if is_suspicious else ():
+            yield Finding(code, f"html, line {lines.at(offset)}", _REMEDIES[code])
+        for refusal in () if is_accepted else html_allow_list.find_refused(html):
+            # Of what is suspicious, the dangers say this already.
+            if not (is_suspicious and refusal.code == "markup_unreadable"):
+                place = f"html, line {lines.at(refusal.offset)}"
+                yield Finding(refusal.code, place, refusal.remedy)
 
 
 # A mail without any of these cannot contain the dangers below, and nearly every mail has none.
@@ -89,7 +117,7 @@ def _html_findings(html: str) -> Iterator[Finding]:
 # because only ASCII letters have two cases in HTML, and those are lowered much faster there.
 _SUSPICIOUS = (
     re.compile(rb"script(?<=[<:]script)"),
-    re.compile(rb"on(?<=[\s\"'/]on)[^\s/>=]++\s*+="),
+    re.compile(rb"on(?<=[\s\"'/]on)[^\s/>=\"']{1,64}+\s*+="),
     re.compile(rb"[\x00-\x20]*+".join(bytes([letter]) for letter in b"javascript:")),
     # A letter, a colon, a tab or a line end under another name: how a URL's scheme is hidden.
     re.compile(
@@ -104,6 +132,7 @@ _REMEDIES = {
     "script_element": "Remove the script element: no mail program runs it, and filters refuse it.",
     "event_handler": "Remove the event handler: no mail program runs it, and filters refuse it.",
     "script_url": "Replace the javascript: URL by the address of a page.",
+    "markup_too_complex": f"Use at most {_MOST_PIECES} tags and attributes.",
     "markup_unreadable": "Close every tag and quote, and write &lt; for < inside attributes.",
 }
 
@@ -124,18 +153,27 @@ def _dangers(html: str, *, is_inner: bool = False) -> Iterator[tuple[str, int]]:
     """The code and the offset of everything that could run."""
     for url in _STYLE_URL.finditer(html):
         yield "script_url", url.start()
+    pieces = 0
     for tag in html_tokens.tags_of_every_reading(html):
         if tag.kind is Kind.BROKEN:
             yield "markup_unreadable", tag.start
-        elif tag.name.rpartition(":")[2] == "script":
+            return
+        attributes = list(html_tokens.attributes(html, tag))
+        pieces += 1 + len(attributes)
+        if pieces > _MOST_PIECES:
+            yield "markup_too_complex", tag.start
+            return
+        if tag.name.rpartition(":")[2] == "script":
             yield "script_element", tag.start
         else:
-            for code in _attribute_dangers(html, tag, is_inner=is_inner):
+            for code in _attribute_dangers(html, attributes, is_inner=is_inner):
                 yield code, tag.start
 
 
-def _attribute_dangers(html: str, tag: Token, *, is_inner: bool) -> Iterator[str]:
-    for attribute in html_tokens.attributes(html, tag):
+def _attribute_dangers(
+    html: str, attributes: Iterable[Attribute], *, is_inner: bool
+) -> Iterator[str]:
+    for attribute in attributes:
         name, value = attribute.name, attribute.decoded(html)
         if not attribute.has_value:
             continue

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
+from typing import Self, override
 
 from liquid import BoundTemplate
 from liquid.ast import Node
@@ -12,11 +12,9 @@ from liquid.builtin.expressions import FilteredExpression, Path
 from liquid.builtin.output import OutputNode
 from liquid.exceptions import (
     LiquidError,
-    LiquidInterrupt,
     ResourceLimitError,
     UndefinedError,
 )
-from liquid.output import LimitedStringIO
 from liquid.stringify import to_liquid_string
 from markupsafe import escape
 
@@ -33,6 +31,10 @@ class MissingVariableError(RefusedError):
     def __init__(self, name: str) -> None:
         super().__init__(f"The variable {name} has no value. Give it one, and send again.")
         self.name = name
+
+    @override
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        return type(self), (self.name,)
 
 
 class RenderError(RefusedError):
@@ -65,7 +67,7 @@ class CompiledTemplate:
 
     def __init__(self, source: str, *, is_html: bool) -> None:
         self._template = template = _parsed(source, is_html=is_html)
-        self._tag_count = _count_tags(source)
+        liquid.charge_all(template)
         self._write: Callable[[str], str] = _escape if is_html else str
         analysis = template.analyze()
         for name, spans in analysis.filters.items():
@@ -78,36 +80,56 @@ class CompiledTemplate:
         self.is_plain = all(isinstance(hole, Variable) for hole in self.holes)
 
     def fill(self, values: Values) -> list[str]:
-        """One text for each hole; raises RefusedError where a value is missing or too large."""
-        if self.is_plain:
-            return [_substitute(hole.path, values, self._write) for hole in self.holes]  # type: ignore[union-attr]  # all are Variable
+        """One text for each hole. Whatever goes wrong, it raises RefusedError.
+
+        A value can be missing, too large, or of a kind that a filter fails with.
+        """
         try:
-            return self._run(values)
+            return self._substitute_all(values) if self.is_plain else self._run(values)
+        except (RefusedError, MemoryError):
+            raise
         except UndefinedError as error:
             name = str(error.message).removesuffix(" is undefined").strip("'")
             raise MissingVariableError(name) from None
         except ResourceLimitError as error:
             raise RenderError(f"The template is too costly: {error.message}.") from None
-        except (LiquidError, LiquidInterrupt, RecursionError, OverflowError) as error:
+        except Exception as error:  # noqa: BLE001  filters fail in many ways with values of people
             raise RenderError(f"The template cannot be rendered: {_describe(error)}.") from None
 
     def text(self, values: Values) -> str:
         return join(self.literals, self.fill(values))
 
+    def _substitute_all(self, values: Values) -> list[str]:
+        texts: list[str] = []
+        remaining = liquid.MOST_OUTPUT
+        for hole in self.holes:
+            text = _substitute(hole.path, values, self._write)  # type: ignore[union-attr]  # all are Variable
+            remaining -= len(text)
+            if remaining < 0:
+                raise _too_much_output()
+            texts.append(text)
+        return texts
+
     def _run(self, values: Values) -> list[str]:
-        context = liquid.BudgetedContext(self._template, values=values, tag_count=self._tag_count)
+        context = liquid.BudgetedContext(self._template, values=values)
         remaining = liquid.MOST_OUTPUT
         texts: list[str] = []
         for hole in self.holes:
             if isinstance(hole, Variable):
                 text = _substitute(hole.path, values, self._write)
             else:
-                buffer: StringIO = LimitedStringIO(limit=remaining, newline="")
+                buffer = liquid.Buffer(context, remaining)
                 hole.render(context, buffer)
                 text = buffer.getvalue()
             remaining -= len(text)
+            if remaining < 0:
+                raise _too_much_output()
             texts.append(text)
         return texts
+
+
+def _too_much_output() -> ResourceLimitError:
+    return ResourceLimitError(f"it prints more than {liquid.MOST_OUTPUT} characters", token=None)
 
 
 def join(literals: Sequence[str], texts: Sequence[str]) -> str:
@@ -119,7 +141,27 @@ def join(literals: Sequence[str], texts: Sequence[str]) -> str:
 
 def without_liquid(source: str, *, value: str = "x") -> str:
     """The text with `value` in place of each value, and nothing in place of tags."""
-    return _TAG.sub(lambda tag: value if tag[0].startswith("{{") else "", source)
+    parts = split_liquid(source)
+    parts[1::2] = [value if tag.startswith("{{") else "" for tag in parts[1::2]]
+    return "".join(parts)
+
+
+def split_liquid(source: str) -> list[str]:
+    """Texts and tags in turn, the first and the last a text.
+
+    A pattern with both ends would search to the end again for each tag that has none.
+    """
+    parts, written, at = list[str](), 0, 0
+    ends = {"{{": "}}", "{%": "%}"}
+    while opening := _OPENING.search(source, at):
+        end = source.find(ends[opening[0]], opening.end()) if opening[0] in ends else -1
+        if end < 0:
+            ends.pop(opening[0], None)  # no later one has an end either
+            at = opening.start() + 1
+        else:
+            parts += (source[written : opening.start()], source[opening.start() : end + 2])
+            written = at = end + 2
+    return [*parts, source[written:]]
 
 
 def _parsed(source: str, *, is_html: bool) -> BoundTemplate:
@@ -137,7 +179,9 @@ def _parsed(source: str, *, is_html: bool) -> BoundTemplate:
 
 
 _LONGEST_TAG = 4_000
-_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_OPENING = re.compile(r"\{[{%]")
+_END_OF_VALUE = re.compile(r"\}\}")
+_END_OF_TAG = re.compile(r"%\}")
 _RAW = re.compile(r"\{%-?\s*raw\s*-?%\}")
 _ENDRAW = re.compile(r"\{%-?\s*endraw\s*-?%\}")
 
@@ -145,8 +189,8 @@ _ENDRAW = re.compile(r"\{%-?\s*endraw\s*-?%\}")
 def _refuse_costly(source: str) -> None:
     """Refuses texts that take the parser very long: it searches for each end by itself."""
     for opening, start, closing in (
-        ("{{", source.rfind("{{"), re.compile(r"\}\}")),
-        ("{%", source.rfind("{%"), re.compile(r"%\}")),
+        ("{{", source.rfind("{{"), _END_OF_VALUE),
+        ("{%", source.rfind("{%"), _END_OF_TAG),
         ("{% raw %}", max((raw.start() for raw in _RAW.finditer(source)), default=-1), _ENDRAW),
     ):
         # The end of the last one is enough: an earlier one without an end would take it.
@@ -155,9 +199,10 @@ def _refuse_costly(source: str) -> None:
     if _count_tags(source) > liquid.MOST_TAGS:
         remedy = f"It has {_count_tags(source)} Liquid tags; use at most {liquid.MOST_TAGS}."
         raise _bad("liquid_too_many", source, 0, remedy)
-    for tag in _TAG.finditer(source):
-        if len(tag[0]) > _LONGEST_TAG:
-            raise _bad("liquid_too_long", source, tag.start(), "Write several shorter tags.")
+    for tag in split_liquid(source)[1::2]:
+        if len(tag) > _LONGEST_TAG:
+            offset = source.index(tag)
+            raise _bad("liquid_too_long", source, offset, "Write several shorter tags.")
 
 
 def _bad(code: str, source: str, offset: int, remedy: str) -> InvalidTemplateError:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from html import unescape
 
 import nh3
 
@@ -49,7 +48,6 @@ _URLS = frozenset({"href", "src"})
 # A scheme, or the end of one that Liquid begins; of pages it may be the whole.
 _SCHEME = re.compile(r"\s*+([a-z][a-z0-9+.-]*+)?:", re.IGNORECASE)
 _CONTROLS = re.compile(r"[\x00-\x1f]")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 def clean(html: str, *, marked: MarkedText) -> str:
@@ -67,10 +65,12 @@ def clean(html: str, *, marked: MarkedText) -> str:
         strip_comments=False,
         link_rel=None,
     )
-    without_comments = _COMMENT.sub(
-        lambda comment: comment[0] if marked.number(comment[0]) >= 0 else "", cleaned
+    authors = (
+        (token.start, token.end, "")
+        for token in html_tokens.tokenize(cleaned)
+        if token.kind is Kind.COMMENT and marked.number(cleaned[token.start : token.end]) < 0
     )
-    return marked.unhide(without_comments)
+    return marked.unhide(html_tokens.replace_parts(cleaned, authors))
 
 
 def _hide_urls(html: str, marked: MarkedText) -> Iterator[tuple[int, int, str]]:
@@ -79,7 +79,9 @@ def _hide_urls(html: str, marked: MarkedText) -> Iterator[tuple[int, int, str]]:
         for value in html_tokens.attributes(html, token) if token.kind is Kind.OPENING else ():
             written = html[value.start : value.end]
             has_liquid = value.name in _URLS and marked.marker.search(written)
-            if has_liquid and all(map(_has_good_scheme, _beginnings(unescape(written), marked))):
+            if not has_liquid:
+                continue
+            if all(map(_has_good_scheme, _beginnings(html_tokens.decode(written), marked))):
                 yield value.start, value.end, marked.hide(written.replace('"', "&quot;"))
 
 

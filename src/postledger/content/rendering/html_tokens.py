@@ -7,9 +7,11 @@ the versions of html.parser, which is why it is not used. The time of both is li
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cached_property
 from html import unescape
 
 # Elements whose content is text up to their end tag, whatever it looks like.
@@ -49,7 +51,11 @@ _TOKEN = re.compile(
     _FLAGS,
 )
 _ANY_TAG = re.compile(rf"< (?: {_TAG % _LENIENT} | (?P<broken>[a-z]) )", _FLAGS)
+_LINE_END = re.compile("\n")
 _INSIDE = re.compile(r"<[a-z]", re.ASCII | re.IGNORECASE)
+# A character by its number: Python reads no number of more than 4,300 digits.
+_LEADING_ZEROS = re.compile(r"&#0++(?=[0-9])")
+_NO_CHARACTER = re.compile(r"&#[0-9]{8,}+;?+")
 
 
 class Kind(Enum):
@@ -83,7 +89,28 @@ class Attribute:
         return self.is_quoted or self.end > self.start
 
     def decoded(self, text: str) -> str:
-        return unescape(text[self.start : self.end])
+        return decode(text[self.start : self.end])
+
+
+class LineNumbers:
+    """The line of every offset of a text; its line ends are searched once, when they are needed."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def at(self, offset: int) -> int:
+        return bisect_left(self._ends, offset) + 1
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [end.start() for end in _LINE_END.finditer(self._text)]
+
+
+def decode(text: str) -> str:
+    """The text with characters in place of references such as &amp; and &#65;."""
+    if "&#" in text:
+        text = _NO_CHARACTER.sub("\ufffd", _LEADING_ZEROS.sub("&#", text))
+    return unescape(text)
 
 
 def tokenize(text: str, *, raw: frozenset[str] = RAW) -> Iterator[Token]:

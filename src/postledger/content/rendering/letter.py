@@ -124,6 +124,11 @@ class Letter:
         ]
 
 
+def check(script: Script) -> None:
+    """Raises LetterError for a script that cannot be compiled, or sent to anybody."""
+    Letter(script)
+
+
 def _compile(script: Script) -> tuple[CompiledTemplate, CompiledTemplate, CompiledTemplate]:
     findings: list[Finding] = []
     compiled: list[CompiledTemplate] = []

@@ -4,14 +4,24 @@ Every limit is a count, not a time: a template that is refused here is refused e
 that is not gives the same text on every machine.
 """
 
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import wraps
-from typing import override
+from io import StringIO
+from typing import TextIO, override
 
-from liquid import BoundTemplate, Environment, RenderContext
-from liquid.exceptions import ResourceLimitError
+from liquid import BoundTemplate, Environment, RenderContext, Token
+from liquid.ast import Node
+from liquid.builtin.expressions.logical import LogicalAndExpression, LogicalOrExpression
+from liquid.builtin.expressions.primitive import RangeLiteral
+from liquid.builtin.tags.case_tag import MultiExpressionBlockNode
+from liquid.builtin.tags.cycle_tag import CycleNode
+from liquid.exceptions import LiquidValueError, ResourceLimitError
+from liquid.expression import Expression
+from liquid.filter import sequence_filter
+from liquid.output import LimitedStringIO
 from liquid.undefined import FalsyStrictUndefined
 from liquid.utils import ReadOnlyChainMap
 
@@ -22,8 +32,12 @@ _LARGEST_VALUE = 65_536
 _LARGEST_INT = 512  # bits
 _MOST_NAMESPACE = 262_144
 _MOST_ITERATIONS = 10_000
-_MOST_STEPS = 100_000  # iterations times tags of the template: some tenths of a second
-_FUEL = 2_000_000  # characters and items that pass through filters
+# What one rendering may cost: some tenths of a second. A unit is one character or item that a
+# value, a filter or a comparison walks through; the other costs are in units of that.
+_FUEL = 2_000_000
+_NODE_COST = 20
+_OPERATION_COST = 5
+_CHARACTERS_PER_UNIT = 8  # of written text
 
 # Without `include` and `render`: there is nothing to include. Without `liquid`: its lines are tags
 # that our checks of tags do not see.
@@ -60,14 +74,40 @@ class BudgetedContext(RenderContext):
 
     __slots__ = ("_fuel", "_iterations")
 
-    def __init__(
-        self, template: BoundTemplate, *, values: Mapping[str, object], tag_count: int
-    ) -> None:
+    def __init__(self, template: BoundTemplate, *, values: Mapping[str, object]) -> None:
+        self._fuel = _FUEL
+        self._iterations = _MOST_ITERATIONS
         super().__init__(template, globals=values)
         # Without python-liquid's own names, which are `now` and `today`.
         self.scope = ReadOnlyChainMap(self.locals, self.globals, self.counters)
-        self._fuel = _FUEL
-        self._iterations = min(_MOST_ITERATIONS, _MOST_STEPS // max(1, tag_count))
+
+    def charge(self, cost: int) -> None:
+        self._fuel -= cost
+        if self._fuel < 0:
+            raise ResourceLimitError("it has too much to do", token=None)
+
+    @property  # type: ignore[explicit-override]  # a value there, a property here
+    def disabled_tags(self) -> list[str]:
+        """None. Every node asks before it is rendered, and each time it is charged."""
+        self.charge(_NODE_COST)
+        return []
+
+    @disabled_tags.setter
+    def disabled_tags(self, _names: list[str]) -> None:
+        pass
+
+    @override
+    def get(self, path: list[object], *, token: Token | None, default: object = ...) -> object:
+        """A value, charged by its size: whatever reads it may walk through all of it."""
+        given = {} if default is ... else {"default": default}
+        value = super().get(path, token=token, **given)
+        self.charge(_OPERATION_COST + _size(value))
+        return value
+
+    @override
+    def assign(self, key: str, val: object) -> None:
+        self.charge(len(self.locals))  # the base adds up the sizes of all
+        super().assign(key, val)
 
     @override
     def raise_for_loop_limit(self, length: int = 1) -> None:
@@ -82,10 +122,110 @@ class BudgetedContext(RenderContext):
             raise ResourceLimitError("it loops too often", token=None)
         return super().stopindex(key, index)
 
-    def charge(self, cost: int) -> None:
-        self._fuel -= cost
-        if self._fuel < 0:
-            raise ResourceLimitError("its filters have too much to do", token=None)
+    @override
+    def get_buffer(self, buf: TextIO | None = None) -> StringIO:
+        room = buf.limit - buf.size if isinstance(buf, LimitedStringIO) else MOST_OUTPUT
+        return Buffer(self, room)
+
+
+class Buffer(LimitedStringIO):
+    """Text that is charged when it is written, also where it is captured and never printed."""
+
+    def __init__(self, context: BudgetedContext, limit: int) -> None:
+        super().__init__(limit, newline="")
+        self._context = context
+
+    @override
+    def write(self, text: str, /) -> int:
+        self._context.charge(len(text) // _CHARACTERS_PER_UNIT)
+        return super().write(text)
+
+
+class _Range(RangeLiteral):
+    """A range of few numbers: `contains` would search a long one in a single call."""
+
+    __slots__ = ()
+
+    @override
+    def evaluate(self, context: RenderContext) -> range:
+        numbers = super().evaluate(context)
+        # Not by its length, which may be larger than any that Python has.
+        if numbers.stop - numbers.start > _MOST_ITERATIONS:
+            raise ResourceLimitError("its range is too long", token=None)
+        _charge(context, len(numbers))
+        return numbers
+
+
+class _And(LogicalAndExpression):
+    __slots__ = ()
+
+    @override
+    def evaluate(self, context: RenderContext) -> object:
+        _charge(context, _OPERATION_COST)
+        return super().evaluate(context)
+
+
+class _Or(LogicalOrExpression):
+    __slots__ = ()
+
+    @override
+    def evaluate(self, context: RenderContext) -> object:
+        _charge(context, _OPERATION_COST)
+        return super().evaluate(context)
+
+
+class _When(MultiExpressionBlockNode):
+    """Compares with each of its values, also after the first that is equal."""
+
+    __slots__ = ()
+
+    @override
+    def render_to_output(self, context: RenderContext, buffer: TextIO) -> int:
+        _charge(context, _OPERATION_COST * len(self.expression.expressions))
+        return super().render_to_output(context, buffer)
+
+
+class _Cycle(CycleNode):
+    """Evaluates all its values to print one."""
+
+    __slots__ = ()
+
+    @override
+    def render_to_output(self, context: RenderContext, buffer: TextIO) -> int:
+        _charge(context, _OPERATION_COST * len(self.args))
+        return super().render_to_output(context, buffer)
+
+
+_CHARGED: dict[type, type] = {
+    charged.__base__: charged for charged in (_Range, _And, _Or, _When, _Cycle) if charged.__base__
+}
+
+
+def charge_all(template: BoundTemplate) -> None:
+    """Has every part of a parsed template charged for what it does.
+
+    The parser makes its own classes, and offers no way to give it others.
+    """
+    for part in _parts(template.nodes, RenderContext(template)):
+        charged = _CHARGED.get(type(part))
+        if charged is not None:
+            part.__class__ = charged
+
+
+def _parts(nodes: Iterable[Node], context: RenderContext) -> Iterator[Node | Expression]:
+    for node in nodes:
+        yield node
+        waiting = list(node.expressions())
+        while waiting:
+            expression = waiting.pop()
+            yield expression
+            waiting += expression.children()
+        yield from _parts(node.children(context), context)
+
+
+def _charge(context: RenderContext, cost: int) -> None:
+    if isinstance(context, BudgetedContext):
+        context.charge(cost)
 
 
 class _Environment(Environment):
@@ -99,7 +239,7 @@ class _Environment(Environment):
         super().setup_tags_and_filters(extra=extra)
         self.tags = {name: tag for name, tag in self.tags.items() if name in _TAGS}
         given = {name: self.filters[name] for name in _FILTERS}
-        given["date"] = _date
+        given |= {"date": _date, "uniq": _uniq}
         self.filters = {name: _guarded(name, function) for name, function in given.items()}
 
 
@@ -113,12 +253,15 @@ def _guarded(name: str, function: Callable[..., object]) -> Callable[..., object
 
     @wraps(function)
     def guarded(left: object, *args: object, context: BudgetedContext, **kwargs: object) -> object:
-        context.charge(1 + _size(left) + sum(map(_size, args)))
-        if name in {"replace", "replace_first", "replace_last"}:
-            _refuse_growth(left, *args)
+        given = (left, *args, *kwargs.values())
+        context.charge(_OPERATION_COST + sum(map(_size, given)))
+        if name in _GROWING:
+            _refuse_size(_GROWING[name](left, *args))
         own: dict[str, object] = {"context": context, "environment": context.env}
         result = function(left, *args, **{key: own[key] for key in named}, **kwargs)
-        _size(result)
+        if isinstance(result, float) and not math.isfinite(result):
+            raise LiquidValueError(f"{name} does not give a number", token=None)
+        context.charge(_size(result))
         return result
 
     # How python-liquid asks what else to pass.
@@ -130,27 +273,86 @@ def _guarded(name: str, function: Callable[..., object]) -> Callable[..., object
 def _size(value: object) -> int:
     """How much there is of a value; raises when it is more than anybody needs."""
     match value:
-        case Missing():
-            size = 0
         case str() | range():
             size = len(value)
+        case Missing():
+            size = 0
         case list() | tuple():
             size = len(value) + (sum(map(_size, value)) if len(value) <= _LARGEST_VALUE else 0)
-        case Mapping():
+        case dict():
             size = len(value) + sum(map(_size, value.values()))
         case int() if value.bit_length() > _LARGEST_INT:
             size = _LARGEST_VALUE + 1
         case _:
             size = 1
-    if size > _LARGEST_VALUE:
-        raise ResourceLimitError("it makes a value that is too large", token=None)
+    _refuse_size(size)
     return size
 
 
-def _refuse_growth(left: object, *args: object) -> None:
-    old, new = (str(arg) for arg in (*args, "", "")[:2])
-    if str(left).count(old) * len(new) > _LARGEST_VALUE:
+def _refuse_size(size: int) -> None:
+    if size > _LARGEST_VALUE:
         raise ResourceLimitError("it makes a value that is too large", token=None)
+
+
+def _replaced_size(left: object, *args: object) -> int:
+    old, new = (str(arg) for arg in (*args, "", "")[:2])
+    return str(left).count(old) * len(new)
+
+
+def _joined_size(left: object, separator: object = " ", *_: object) -> int:
+    return _count(left) * len(str(separator))
+
+
+def _count(value: object) -> int:
+    """The items of a list and of the lists in it."""
+    match value:
+        case list() | tuple():
+            return sum(map(_count, value))
+        case range():
+            return len(value)
+        case _:
+            return 1
+
+
+# Filters that can make much out of little, and a bound of what they would make.
+_GROWING: dict[str, Callable[..., int]] = {
+    "join": _joined_size,
+    "replace": _replaced_size,
+    "replace_first": _replaced_size,
+    "replace_last": _replaced_size,
+}
+
+
+@sequence_filter
+def _uniq(items: Iterable[object], key: object = None) -> list[object]:
+    """Each item once, in linear time; with a key, the first item of each of its values."""
+    first: dict[object, object] = {}
+    for item in items:
+        first.setdefault(_frozen(item if key is None else _value_of(item, key)), item)
+    return list(first.values())
+
+
+_NOTHING = object()
+
+
+def _value_of(item: object, key: object) -> object:
+    try:
+        return item[key]  # type: ignore[index]  # an item without values is an error of the author
+    except KeyError:
+        return _NOTHING
+
+
+def _frozen(value: object) -> object:
+    """Something that can be hashed, and is equal for values that are equal."""
+    match value:
+        case dict():
+            return dict, frozenset((key, _frozen(inner)) for key, inner in value.items())
+        case list() | tuple():
+            return type(value), tuple(map(_frozen, value))
+        case _ if type(value).__hash__ is None:
+            return None  # what `map` gives for a missing value
+        case _:
+            return value
 
 
 _DIRECTIVES = re.compile(r"%(?:[-_0^#]?[aAbBdDeFHIjklmMnpPrRStTuUwyYzZ%])|[^%]")

@@ -109,7 +109,7 @@ def _begins_body(last: Token, token: Token) -> bool:
     return token.name == "tr" and token.kind is Kind.OPENING and last.name in before
 
 
-def find_misplaced(html: str, *, marked: MarkedText) -> list[Finding]:
+def find_misplaced(html: str, *, marked: MarkedText) -> Iterator[Finding]:
     """The blocks of Liquid that begin in one element of a finished document and end in another."""
     parents: dict[int, list[object]] = {number: [] for block in marked.blocks for number in block}
     for token, parent in _with_parents(html):
@@ -121,16 +121,14 @@ def find_misplaced(html: str, *, marked: MarkedText) -> list[Finding]:
             # A comment holds its mark twice.
             if seen[-1:] != [here]:
                 seen.append(here)
-    return [
-        Finding(
-            "liquid_misplaced",
-            marked.place_of(block[0]),
-            "This tag and its end are not in the same element. Put both around whole elements, and"
-            " close every element that begins between them.",
-        )
-        for block in marked.blocks
-        if any(parents[number] != parents[block[0]] for number in block)
-    ]
+    for block in marked.blocks:
+        if any(parents[number] != parents[block[0]] for number in block):
+            yield Finding(
+                "liquid_misplaced",
+                marked.place_of(block[0]),
+                "This tag and its end are not in the same element. Put both around whole elements,"
+                " and close every element that begins between them.",
+            )
 
 
 def _with_parents(html: str) -> Iterator[tuple[Token, int]]:

@@ -17,6 +17,8 @@ _DEEPEST = 40
 # The parser stops at each of these: it takes some microseconds, and rows of brackets much more.
 _STOP = re.compile(r"[\n!#$%&*+\-:<=>@\[\\\]^_`{|}~]")
 _MOST_STOPS = 20_000
+_MOST_CELLS = 10_000
+_DELIMITER_ROW = " \t\r|:->*+.)0123456789"  # also inside quotes and lists
 _BLANK = "\n\n"
 _WIDEST = 78
 _UNDERLINES = {"h1": "=", "h2": "-"}
@@ -36,6 +38,9 @@ def render(marked: MarkedText) -> Rendered | Finding:
     if stops > _MOST_STOPS:
         remedy = f"It has {stops} line ends and special characters; use at most {_MOST_STOPS}."
         return Finding("markup_too_complex", "body", remedy)
+    if _most_cells(marked.text) > _MOST_CELLS:
+        remedy = "Use fewer columns, or fewer lines: every row of a table has all its columns."
+        return Finding("markup_too_complex", "body", remedy)
     read = _PARSER.parse(marked.text, {"marked": marked})
     for token in read:
         # The parser leaves out deeper blocks without an error.
@@ -44,6 +49,15 @@ def render(marked: MarkedText) -> Rendered | Finding:
     tokens = markdown_liquid.join_divided(read, marked=marked)
     html = str(_PARSER.renderer.render(tokens, _PARSER.options, {}))
     return Rendered(html, _TextWriter(marked).blocks(tokens))
+
+
+def _most_cells(text: str) -> int:
+    """A bound of the cells of all tables: the parser fills up every row to the widest header."""
+    lines = text.split("\n")
+    columns = (
+        line.count("|") + 1 for line in lines if "-" in line and not line.strip(_DELIMITER_ROW)
+    )
+    return len(lines) * max(columns, default=0)
 
 
 def _liquid(_renderer: RendererHTML, tokens: Sequence[Token], number: int, *_: object) -> str:

@@ -14,7 +14,7 @@ from postledger.content.rendering import (
     liquid_placement,
     styles,
 )
-from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.checks import MOST_FINDINGS, Finding
 from postledger.content.rendering.html_tokens import Kind, Token
 from postledger.content.rendering.liquid_markers import MarkedText
 
@@ -28,7 +28,6 @@ RAW = frozenset({
 })
 # fmt: on
 
-_MOST_FINDINGS = 20
 # As XML has them, which is stricter than HTML.
 _ATTRIBUTES = re.compile(r"""(?:\s++[\w:][-\w:.]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'))?+)*+\s*+/?>""")
 # fmt: off
@@ -91,15 +90,13 @@ def render(marked: MarkedText, *, locale: str) -> str | Finding:
     return covered[:start].strip() + html
 
 
-def find_lost(html: str, *, marked: MarkedText) -> list[Finding]:
+def find_lost(html: str, *, marked: MarkedText) -> Iterator[Finding]:
     """The Liquid that mrml dropped: it computes with some values, and ignores others."""
     kept = {int(mark["number"]) for mark in marked.marker.finditer(html)}
     remedy = "MJML does not pass this on. Put it into a text, a link, a colour or an address."
-    return [
-        Finding("liquid_misplaced", marked.place_of(number), remedy)
-        for number, tag in enumerate(marked.tags)
-        if number not in kept and not tag.is_note
-    ]
+    for number, tag in enumerate(marked.tags):
+        if number not in kept and not tag.is_note:
+            yield Finding("liquid_misplaced", marked.place_of(number), remedy)
 
 
 def _prepared(marked: MarkedText, locale: str) -> Iterator[tuple[int, int, str]]:
@@ -153,7 +150,7 @@ def _is_structure(text: str, last: Token) -> bool:
 
 def findings(marked: MarkedText) -> list[Finding]:
     """The problems of a text as MJML; empty when it can be rendered."""
-    return list(islice(_Rules(marked).check(), _MOST_FINDINGS))
+    return list(islice(_Rules(marked).check(), MOST_FINDINGS))
 
 
 def _is_mjml(tag: Token) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from postledger.content.rendering import html_tokens
 from postledger.content.rendering.checks import Finding
-from postledger.content.rendering.html_tokens import Kind, Token
+from postledger.content.rendering.html_tokens import Kind, LineNumbers, Token
 
 # Two characters that mean nothing, around the number of a placeholder.
 _MARK = re.compile("\ue000([0-9]+)\ue001")
@@ -35,7 +35,8 @@ def inspect(literals: Sequence[str]) -> tuple[set[int], list[Finding]]:
         if tag.kind is Kind.OPENING:
             urls.update(_find_urls(html, tag))
             unsafe += [tag.start] if _is_unsafe(html, tag) else []
-    places = dict.fromkeys(f"html, line {html.count('\n', 0, offset) + 1}" for offset in unsafe)
+    lines = LineNumbers(html)
+    places = dict.fromkeys(f"html, line {lines.at(offset)}" for offset in unsafe)
     remedy = "Put quotes around the attribute's value, and use no variable in a name."
     return urls, [Finding("variable_unquoted", place, remedy) for place in places]
 

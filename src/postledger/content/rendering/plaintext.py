@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from html import escape, unescape
+from html import escape
 
 from inscriptis import get_text  # type: ignore[import-untyped]  # it has types and hides them
 from inscriptis.css_profiles import STRICT_CSS_PROFILE  # type: ignore[import-untyped]  # the same
@@ -170,15 +170,16 @@ class _Outline:
 
     def _refer(self, tag: Token) -> None:
         if tag.name == "a":
-            self._link = unescape(html_tokens.value(self._html, tag, "href")).strip()
+            self._link = html_tokens.decode(html_tokens.value(self._html, tag, "href")).strip()
             self._link_text = ""
             return
-        alt = _SPACES.sub(" ", unescape(html_tokens.value(self._html, tag, "alt"))).strip()
+        written = html_tokens.decode(html_tokens.value(self._html, tag, "alt"))
+        alt = _SPACES.sub(" ", written).strip()
         self._add_text(f"[{escape(alt)}]" if alt else "")
 
     def _close(self, tag: Token) -> None:
         if tag.name == "a":
-            text = unescape(self._link_text).strip()
+            text = html_tokens.decode(self._link_text).strip()
             shown = {self._link, self._link.rstrip("/"), self._link.partition(":")[2]}
             if text and text not in shown and not self._link.startswith("#") and self._link:
                 self._run.append(f" ({escape(self._link)})")

@@ -5,9 +5,11 @@ the same result.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import islice
 from typing import assert_never
 
 from postledger.content.rendering import (
@@ -26,6 +28,7 @@ from postledger.content.rendering.footer import PLACE, Footer
 from postledger.content.rendering.letter import Script
 from postledger.content.rendering.liquid_markers import MarkedText
 from postledger.content.rendering.markdown import Rendered
+from postledger.lib.errors import RefusedError
 from postledger.lib.values import UNSTORABLE, is_storable
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -83,6 +86,22 @@ def _script(script: Script, footer: Footer | None) -> Script:
     )
 
 
+@contextmanager
+def _refusing_failures() -> Iterator[None]:
+    """No text of an author is an error of ours: what breaks a parser is refused."""
+    try:
+        yield
+    except (RefusedError, MemoryError):
+        raise
+    except BaseException as error:
+        # Parsers in Rust panic, which is no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        remedy = f"It cannot be rendered ({type(error).__name__}); simplify its markup."
+        raise SourceError([Finding("markup_unreadable", "body", remedy)]) from error
+
+
+@_refusing_failures()
 def prepare(source: Source) -> Rendered:
     """Raises SourceError for a source that cannot be read, or would lose its Liquid."""
     _mark(source.subject, place="subject")
@@ -100,6 +119,7 @@ def prepare(source: Source) -> Rendered:
     return Rendered(prepared.html, source.text or prepared.text)
 
 
+@_refusing_failures()
 def prepare_fragment(html: str, text: str, *, locale: str) -> Rendered:
     """The same for HTML that we made ourselves, and its text version."""
     _mark(text, place="text")
@@ -126,13 +146,19 @@ def _accepted[T](result: T | Finding) -> T:
     return result
 
 
-def _refuse(findings: Sequence[Finding]) -> None:
-    if findings:
-        raise SourceError(findings)
+def _refuse(findings: Iterable[Finding]) -> None:
+    # To find the line of each takes as long as to read the text.
+    first = list(islice(findings, checks.MOST_FINDINGS))
+    if first:
+        raise SourceError(first)
 
 
 def _prepare_markdown(body: MarkedText, locale: str) -> Rendered:
     rendered = _accepted(markdown.render(body))
+    _refuse_large(rendered.html)
+    # The lines of the HTML are not the author's.
+    complex_ = html_limits.findings(rendered.html, marked=body)
+    _refuse(replace(finding, place="body") for finding in complex_)
     return Rendered(_document(rendered.html, body, locale), body.put_back(rendered.text))
 
 
@@ -140,18 +166,28 @@ def _prepare_mjml(body: MarkedText, locale: str) -> Rendered:
     _refuse(mjml.findings(body))
     _refuse(styles.findings(body.text, names=frozenset({"mj-style"})))
     html = body.unhide(_accepted(mjml.render(body, locale=locale)))
+    _refuse_large(html)
     _refuse(mjml.find_lost(html, marked=body))
     return _finish(html, body)
 
 
 def _prepare_html(body: MarkedText, locale: str) -> Rendered:
     _refuse(html_limits.findings(body.text, marked=body))
-    _refuse(list(liquid_placement.find_astray(body)))
+    _refuse(liquid_placement.find_astray(body))
     html = liquid_placement.comment_out(body)
     if not _DOCUMENT.search(body.text):
         html = styles.wrap_in_layout(fragments.clean(html, marked=body), locale=locale)
     _refuse(styles.findings(html))
     return _finish(body.unhide(styles.inline(html, marked=body)), body)
+
+
+def _refuse_large(html: str) -> None:
+    """Little Markdown or MJML can become much HTML; it is not looked at if nobody may send it."""
+    size = len(html.encode())
+    # Marks can be longer than the Liquid that they stand for; the letter is measured without them.
+    if size > 2 * checks.MAX_HTML_BYTES:
+        remedy = f"It becomes {size} bytes of HTML; shorten it to {checks.MAX_HTML_BYTES}."
+        raise SourceError([Finding("html_too_large", "body", remedy)])
 
 
 def _document(content: str, marked: MarkedText, locale: str) -> str:

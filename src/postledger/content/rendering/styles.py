@@ -25,8 +25,8 @@ _RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
 _INLINER = css_inline.CSSInliner(load_remote_stylesheets=False, keep_at_rules=True)
 _MOST_MATCHES = 2_000_000
 _MOST_PROPERTIES = 200
-_DOCTYPE = re.compile(r"<!doctype\b[^>]*+>", re.IGNORECASE)
-_SELECTED = re.compile(r"[^{};]*+\{")
+_DOCTYPE = re.compile(r"<!doctype\b[^<>]*+>", re.IGNORECASE)
+_DELIMITER = re.compile(r"[{};]")
 _RULE = re.compile(r"[{,]")
 _PROPERTY = re.compile(r"[{;]\s*+([-\w]++)\s*+:")
 
@@ -105,10 +105,14 @@ def _conditional_sheets(
 
 def _is_conditional(sheet: str, marked: MarkedText) -> bool:
     """Whether Liquid decides which rules there are, or for which elements."""
-    return any(
-        marked.tag(mark).is_silent or _SELECTED.match(sheet, mark.end())
-        for mark in marked.marker.finditer(sheet)
-    )
+    behind = -1  # the delimiter behind the last mark
+    for mark in marked.marker.finditer(sheet):
+        if behind < mark.end():
+            delimiter = _DELIMITER.search(sheet, mark.end())
+            behind = delimiter.start() if delimiter else len(sheet)
+        if marked.tag(mark).is_silent or sheet[behind : behind + 1] == "{":
+            return True
+    return False
 
 
 def _own_styles(

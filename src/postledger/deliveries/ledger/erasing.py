@@ -11,6 +11,7 @@ from typing import LiteralString
 
 from django.db import transaction
 
+from postledger.accounts import hash_key
 from postledger.deliveries.ledger import books, sql
 
 # Stands where an address stood; no mail can be sent to it. Also why a mail that waited has ended.
@@ -39,7 +40,7 @@ _BY_ADDRESS: LiteralString = f"{_FIND} lower(d.address) = lower(%(address)s))"
 # Three times as slow for each delivery. What the address got later is its owner's, who came back.
 _BY_FINGERPRINT: LiteralString = f"""{_FIND} (
     d.planned_at <= %(until)s
-    AND contacts_fingerprint((SELECT salt FROM contacts_salt), d.address) = %(fingerprint)s
+    AND contacts_fingerprint(%(hash_key)s::bytea, d.address) = %(fingerprint)s
 ))
 """
 
@@ -61,6 +62,7 @@ def erase_again(
     params = {
         "workspace": workspace_id,
         "fingerprint": fingerprint,
+        "hash_key": hash_key.read(),
         "contacts": sql.Bigints(contact_ids),
         "until": until,
     }
@@ -134,7 +136,7 @@ RETURNING t.stream_id, t.position
 _BODIES: LiteralString = f"""
 UPDATE deliveries_body t
 SET subject = '', html = '', text = '', headers = NULL, to_name = '', reply_to = '', tags = NULL,
-    attachments = NULL
+    attachments = NULL, request_id = ''
 FROM {_CHOSEN}
 """
 _ATTEMPTS: LiteralString = f"UPDATE deliveries_attempt t SET detail = NULL FROM {_CHOSEN}"

@@ -9,6 +9,7 @@ from postledger.deliveries.queries.deliveries import (
     WorkFacts,
     find_by_message_id,
     find_delivery,
+    find_settled,
 )
 from postledger.deliveries.queries.streams import (
     Books,

@@ -9,6 +9,7 @@ from postledger.deliveries.entries import AttemptOutcome
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
+from postledger.lib.ids import DeliveryId
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +110,26 @@ def find_by_message_id(message_id: str) -> tuple[int, int] | None:
     """The delivery a provider's own id belongs to."""
     row = sql.first_row(_BY_MESSAGE, {"message": message_id})
     return (row[0], row[1]) if row else None
+
+
+_SETTLED: LiteralString = """
+SELECT given.stream_id, given.position,
+       CASE WHEN d.state NOT IN ('waiting', 'in_doubt') THEN d.settled_at END
+FROM unnest(%(streams)s::bigint[], %(positions)s::bigint[]) AS given (stream_id, position)
+CROSS JOIN LATERAL (
+    SELECT state, settled_at FROM deliveries_delivery
+    WHERE stream_id = given.stream_id AND position = given.position LIMIT 1
+) AS d
+"""
+
+
+def find_settled(ids: Sequence[DeliveryId]) -> dict[DeliveryId, datetime | None]:
+    """When each delivery got its result; None while it waits or is in doubt. Deliveries of dropped
+    months are left out.
+    """
+    params = {
+        "streams": sql.Bigints(id_.stream_id for id_ in ids),
+        "positions": sql.Bigints(id_.position for id_ in ids),
+    }
+    rows = sql.rows(_SETTLED, params)
+    return {DeliveryId(stream, position): at for stream, position, at in rows}

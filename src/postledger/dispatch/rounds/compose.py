@@ -1,7 +1,7 @@
 """Composes the mails of one round; recipients who must not be mailed get a verdict instead."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -79,6 +79,14 @@ class Composer:
 
     def compose(self, windows: Sequence[Window], read: RoundInput) -> ComposedRound:
         composed = ComposedRound()
+        for _ in self.compose_each(windows, read, composed):
+            pass
+        return composed
+
+    def compose_each(
+        self, windows: Sequence[Window], read: RoundInput, composed: ComposedRound
+    ) -> Iterator[None]:
+        """Adds one mail or verdict for each step; another thread may take the next step."""
         ordered = sorted(windows, key=lambda window: window.batch.lo)
         starts = [window.batch.lo for window in ordered]
         for recipient in read.recipients:
@@ -94,7 +102,7 @@ class Composer:
                 composed.mails.append(result)
             else:
                 composed.verdicts.append(result)
-        return composed
+            yield
 
     def _compose_mail(
         self, recipient: Recipient, read: RoundInput, try_number: int
@@ -192,7 +200,7 @@ class Composer:
 
     def _make_template(self, body: Body, boundary: str, letter: Letter | None) -> _Template:
         if letter is None:
-            findings = checks.findings(subject=body.subject, html=body.html)
+            findings = checks.recheck(subject=body.subject, html=body.html)
             if findings:
                 raise BadContentError(" ".join(finding.remedy for finding in findings))
         parts = Parts(

@@ -137,6 +137,7 @@ class HandOver:
         async with aclosing(self.opened.provider.send(window, deadline)) as answered:
             async for index, raw in answered:
                 outcome = answers.clean_outcome(raw)
+                outcome = self.context.holds.judge(self.stream, window[index].recipient, outcome)
                 own = outcome.duration  # of the provider's own call, where it measures that
                 seconds = own.total_seconds() if own else loop.time() - began
                 in_flight.answer(self._book(mails[index], outcome, int(seconds * 1000)))

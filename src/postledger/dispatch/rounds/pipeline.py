@@ -1,6 +1,9 @@
 """One round of a claim, step by step: read → permit → compose → arm → hand over → settle."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -35,6 +38,7 @@ _NO_UNSUBSCRIBE_PAGE = Blocked(
 )
 _ERROR_WAIT = timedelta(seconds=30)
 _MEMORY_WAIT = timedelta(seconds=1)
+_LONGEST_ON_LOOP = 0.05  # seconds of composing; a round of usual mails takes some milliseconds
 _NOT_ARMED = "The database was lost while the window was being armed."
 
 
@@ -169,8 +173,10 @@ class Pipeline:
 
     async def _compose(self, windows: Sequence[Window], read: RoundInput) -> ComposedRound | None:
         """The mails and verdicts; None, with the stream held, when no mail of it can be made."""
+        composed = ComposedRound()
+        steps = self._composer.compose_each(windows, read, composed)
         try:
-            composed = self._composer.compose(windows, read)
+            await self._take_steps(steps)
         except BrokenContentError as broken:
             report.compose_error(self._stream, None, broken)
             await self._context.holds.hold_broken_content(self._stream, str(broken))
@@ -180,6 +186,21 @@ class Pipeline:
             report.compose_error(self._stream, position, error)
         crashpoints.reached(Point.AFTER_COMPOSE)
         return composed
+
+    async def _take_steps(self, steps: Iterator[None]) -> None:
+        """Composes on the event loop, or beside it once that takes long.
+
+        One mail of a costly letter is bounded; a round of them would hold up every other stream.
+        """
+        slow_streams = self._context.slow_streams
+        if self._stream.id not in slow_streams and _finish(steps, within=_LONGEST_ON_LOOP):
+            return
+        began = time.monotonic()
+        await asyncio.to_thread(_finish, steps)
+        if time.monotonic() - began > _LONGEST_ON_LOOP:
+            slow_streams.add(self._stream.id)
+        else:
+            slow_streams.discard(self._stream.id)
 
     async def _arm(self, windows: Sequence[Window], composed: ComposedRound) -> ArmedRound:
         requested_at = boottime()
@@ -224,6 +245,12 @@ class Pipeline:
         leased = await self._context.db.run(queries.read_leased, self._claim)
         refused = [b for b in leased if b.lo == starts.get(b.id) and b.id not in sent]
         return refused, [b for b in leased if b.lo > starts.get(b.id, b.lo)]
+
+
+def _finish(steps: Iterator[None], within: float = math.inf) -> bool:
+    """Takes all steps, or those that fit into so many seconds; False if some may be left."""
+    ends_at = time.monotonic() + within
+    return all(time.monotonic() <= ends_at for _ in steps)
 
 
 def _verdicts(composed: ComposedRound, windows: Sequence[Window]) -> Sequence[Entry] | None:

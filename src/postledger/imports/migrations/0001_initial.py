@@ -43,6 +43,7 @@ class Migration(migrations.Migration):
                 ("blank_count", models.BigIntegerField(db_default=0)),
                 ("subscribed_count", models.BigIntegerField(db_default=0)),
                 ("kept_back_count", models.BigIntegerField(db_default=0)),
+                ("problem_count", models.BigIntegerField(db_default=0)),
                 ("actor", models.TextField()),
                 ("upload", models.JSONField(null=True)),
                 ("preview", models.JSONField(null=True)),

@@ -56,7 +56,7 @@ _SENDER_TEXT = re.compile(
 )
 _THROTTLE_TEXT = re.compile(
     r"throttl|rate limit|(?:sending|message) rate|rate exceeded|unusual rate"
-    r"|sending (?:quota|limit)|(?:daily|hourly)[a-z ]* (?:quota|limit)|sender thread limit"
+    r"|sending (?:quota|limit)|(?:daily|hourly)[a-z ]{0,40} (?:quota|limit)|sender thread limit"
     r"|too many (?:concurrent )?(?:smtp )?(?:connections|sessions|messages|emails)",
     re.IGNORECASE,
 )
@@ -72,12 +72,17 @@ _QUEUE_ID = re.compile(
 def refusal(stage: Stage, reply: Reply) -> Failure:
     """A complete answer of 4xx or 5xx: certainly not taken, at any stage."""
     code, detail = _code(reply), f"{stage.name}: {reply.code} {reply.text}"
+    # A relay that asks the recipient's server first, or hands on at once, repeats its words.
+    may_be_quoted = stage >= Stage.RCPT
     if _is_throttle(reply):
-        return Throttled(detail, _retry_after(reply.text), code=code)
+        retry_after = _retry_after(reply.text)
+        return Throttled(detail, retry_after, code=code, may_be_quoted=may_be_quoted)
     if reply.code // 100 != _PERMANENT:
         return TryLater(code, detail, _retry_after(reply.text))
     if _is_about_sender(stage, reply):
-        return SenderBlocked(code, detail, is_account=stage < Stage.MAIL)
+        return SenderBlocked(
+            code, detail, is_account=stage < Stage.MAIL, may_be_quoted=may_be_quoted
+        )
     return Refused(code, detail)
 
 

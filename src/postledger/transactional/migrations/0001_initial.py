@@ -1,3 +1,4 @@
+import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
@@ -19,27 +20,40 @@ class Migration(migrations.Migration):
                     "pk",
                     models.CompositePrimaryKey(
                         "workspace_id",
-                        "key",
+                        "is_test",
+                        "key_hash",
                         blank=True,
                         editable=False,
                         primary_key=True,
                         serialize=False,
                     ),
                 ),
-                ("key", models.TextField()),
+                ("is_test", models.BooleanField()),
+                ("key_hash", models.BinaryField()),
                 ("digest", models.BinaryField()),
-                ("answer", models.JSONField()),
+                (
+                    "mail_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), size=None
+                    ),
+                ),
                 (
                     "created_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
+                ("look_at", models.DateTimeField()),
                 (
                     "workspace",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="accounts.workspace"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="accounts.workspace",
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["look_at"], name="transactional_key_expiry")],
+            },
         ),
         migrations.CreateModel(
             name="Flow",

@@ -5,12 +5,13 @@ from typing import Any, override
 
 from django.http import Http404, HttpRequest
 from ninja import NinjaAPI
-from ninja.errors import HttpError, ValidationError
+from ninja.errors import HttpError, ValidationError, ValidationErrorContext
 from ninja.parser import Parser
 
 from postledger.web.api.articles.routes import routes as articles
 from postledger.web.api.audiences.routes import routes as audiences
 from postledger.web.api.campaigns.routes import routes as campaigns
+from postledger.web.api.common import json_size
 from postledger.web.api.common.routing import Routes
 from postledger.web.api.contacts.routes import export_routes as exports
 from postledger.web.api.contacts.routes import routes as contacts
@@ -25,6 +26,9 @@ from postledger.web.api.templates.routes import routes as templates
 from postledger.web.shared import problems
 from postledger.web.shared.problems import UnsupportedMediaTypeError
 
+# Pydantic describes all errors or none.
+_MOST_DESCRIBED = 10_000
+
 
 class JsonParser(Parser):
     @override
@@ -34,11 +38,29 @@ class JsonParser(Parser):
                 f"The Content-Type is {(request.content_type or 'missing')[:100]}."
                 " Send JSON with Content-Type: application/json."
             )
+        json_size.refuse_many_values(request.body)
         return json.loads(request.body)
 
 
+class Api(NinjaAPI):
+    @override
+    def validation_error_from_error_contexts(
+        self, error_contexts: list[ValidationErrorContext[Any]]
+    ) -> ValidationError:
+        """Describes no more errors than an answer lists: each takes a kilobyte."""
+        count = sum(error.pydantic_validation_error.error_count() for error in error_contexts)
+        errors = []
+        if count <= _MOST_DESCRIBED:
+            described = super().validation_error_from_error_contexts(error_contexts)
+            errors = described.errors[: problems.MOST_ISSUES]
+        # Ninja's frame holds these errors, and their traceback holds the frame: the parsed body
+        # would stay in memory until the garbage collector comes by.
+        error_contexts.clear()
+        return problems.ManyErrorsError(errors, count)
+
+
 def _build(namespace: str, resources: dict[str, Routes]) -> NinjaAPI:
-    built = NinjaAPI(
+    built = Api(
         title="Postledger",
         version="1",
         description="Sends email, reports the results, and manages content and contacts.",

@@ -2,6 +2,7 @@
 
 import json
 from functools import cache
+from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -9,39 +10,42 @@ from django.views.decorators.http import require_safe
 
 from postledger.web.api.api import api
 from postledger.web.shared import problems
+from postledger.web.shared.problems import Problem
 
-_RETRY = frozenset({"429", "503"})
+_SCHEMAS = "#/components/schemas/"
+_RETRY = frozenset({429, 503})
 _RETRY_AFTER = {"schema": {"type": "integer", "minimum": 1}, "description": "Seconds to wait."}
 
 
 @require_safe
 def serve_document(_request: HttpRequest) -> HttpResponse:
-    return HttpResponse(_json(), content_type="application/json")
-
-
-@cache
-def _json() -> str:
-    return json.dumps(build_document())
+    return HttpResponse(_build_json(), content_type="application/json")
 
 
 def build_document() -> dict[str, Any]:
-    """Ninja's document with the media type of problems and with headers, which it lacks."""
-    document: dict[str, Any] = json.loads(json.dumps(api.get_openapi_schema(path_prefix="/v1/")))
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            operation["responses"] = dict(sorted(operation["responses"].items()))
-            for status, response in operation["responses"].items():
-                _correct_response(status, response)
-            for parameter in operation["parameters"]:
-                parameter["schema"] = _without_null(parameter["schema"])
+    document: dict[str, Any] = json.loads(_build_json())
     return document
 
 
-def _correct_response(status: str, response: dict[str, Any]) -> None:
-    if int(status) in problems.DEFAULTS:
-        response["content"] = {problems.MEDIA_TYPE: response["content"].pop("application/json")}
-    if status in _RETRY:
-        response["headers"] = {"Retry-After": _RETRY_AFTER}
+@cache
+def _build_json() -> str:
+    """Ninja's document with problems, which take it seconds: any operation may end with any one."""
+    document: dict[str, Any] = json.loads(json.dumps(api.get_openapi_schema(path_prefix="/v1/")))
+    schema = Problem.model_json_schema(mode="serialization", ref_template=f"{_SCHEMAS}{{model}}")
+    document["components"]["schemas"] |= {**schema.pop("$defs"), "Problem": schema}
+    answers = {str(status): _describe_problem(status) for status in problems.DEFAULTS}
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation["responses"] = dict(sorted((operation["responses"] | answers).items()))
+            for parameter in operation["parameters"]:
+                parameter["schema"] = _without_null(parameter["schema"])
+    return json.dumps(document)
+
+
+def _describe_problem(status: int) -> dict[str, Any]:
+    content = {problems.MEDIA_TYPE: {"schema": {"$ref": f"{_SCHEMAS}Problem"}}}
+    headers = {"headers": {"Retry-After": _RETRY_AFTER}} if status in _RETRY else {}
+    return {"description": HTTPStatus(status).phrase, "content": content, **headers}
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,19 +1,24 @@
-"""Signed links to the public pages. Each serves one purpose and works more than once."""
+"""Signed and sealed links to the public pages. Each works more than once."""
 
-from dataclasses import dataclass
-from datetime import timedelta
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
-from django.core import signing
 from django.http import Http404
 
+from postledger.accounts import sealing
 from postledger.contacts import unsubscribe_links
 from postledger.contacts.unsubscribe_links import LinkOwner
+from postledger.lib import secrets
 from postledger.lib.errors import RefusedError
+from postledger.lib.secrets import UnsealableError
 
 CONFIRMED_WITHIN = timedelta(days=7)
 
-_SALT = "postledger.web.public.confirm"
+_PURPOSE = "confirmation link"
+_BOUND_TO = "subscribe form"
 _LONGEST = 2_000
 
 
@@ -37,34 +42,52 @@ def read_unsubscribe_link(token: str) -> LinkOwner:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The content of a link in a confirmation mail."""
+    """What somebody asked for by the subscribe form, which is stored when it is confirmed.
+
+    The link holds it sealed: the owner of the address does not learn who typed what.
+    """
 
     workspace_id: int
-    contact_id: int
     address: str
     list_key: str
+    name: str
+    language: str
+    text_version: str
+    ip: str | None
+    asked_at: datetime
 
 
-def sign_confirmation(confirmation: Confirmation) -> str:
-    fields = [
-        confirmation.workspace_id,
-        confirmation.contact_id,
-        confirmation.address,
-        confirmation.list_key,
-    ]
-    return signing.dumps(fields, salt=_SALT)
+def seal_confirmation(confirmation: Confirmation) -> str:
+    fields = asdict(confirmation) | {"asked_at": confirmation.asked_at.timestamp()}
+    data = json.dumps(fields, ensure_ascii=False).encode()
+    sealed = secrets.seal(
+        data, secrets=sealing.installation_secrets(), purpose=_PURPOSE, bound_to=_BOUND_TO
+    )
+    return urlsafe_b64encode(sealed).decode().rstrip("=")
 
 
-def read_confirmation_link(token: str) -> Confirmation:
+def read_confirmation_link(token: str, *, now: datetime) -> Confirmation:
+    confirmation = read_old_confirmation_link(token)
+    if now - confirmation.asked_at > CONFIRMED_WITHIN:
+        raise StaleLinkError("The link is older than 7 days. Subscribe again.")
+    return confirmation
+
+
+def read_old_confirmation_link(token: str) -> Confirmation:
+    """The same, however old the link is."""
     if len(token) > _LONGEST:
         raise _bad_link()
     try:
-        fields = signing.loads(token, salt=_SALT, max_age=CONFIRMED_WITHIN)
-    except signing.SignatureExpired:
-        raise StaleLinkError("The link is older than 7 days. Subscribe again.") from None
-    except signing.BadSignature:
+        data = secrets.unseal(
+            urlsafe_b64decode(token + "=" * (-len(token) % 4)),
+            secrets=sealing.installation_secrets(),
+            purpose=_PURPOSE,
+            bound_to=_BOUND_TO,
+        )
+    except (ValueError, UnsealableError):
         raise _bad_link() from None
-    return Confirmation(*fields)
+    fields = json.loads(data)
+    return Confirmation(**fields | {"asked_at": datetime.fromtimestamp(fields["asked_at"], UTC)})
 
 
 def _bad_link() -> BadLinkError:

@@ -1,6 +1,7 @@
-"""Double opt-in: the subscribe form, the mail that asks for confirmation, and its page.
+"""Double opt-in: the subscribe form, and the mail that asks for confirmation.
 
-The form answers the same for every address, so that nobody learns which addresses are known.
+The form answers the same for every address, and stores nothing but the mail: nobody learns which
+addresses are known, and no stranger creates contacts.
 """
 
 from dataclasses import dataclass
@@ -14,23 +15,18 @@ from django.urls import reverse
 
 from postledger.accounts import queries as accounts
 from postledger.accounts.queries import Organisation
-from postledger.contacts import lists, queries, unsubscribe_links
-from postledger.contacts.actions import subscriptions, suppression
-from postledger.contacts.consent import Origin
-from postledger.contacts.details import Details
-from postledger.contacts.states import SubscriptionState
-from postledger.contacts.unsubscribe_links import UnsubscribeRequest
+from postledger.contacts import form_blocks, lists
 from postledger.providers import addresses
 from postledger.transactional import actions as transactional
 from postledger.transactional.requests import MailRequest
 from postledger.web.public import links, pages, recipients
-from postledger.web.public.links import Confirmation, StaleLinkError
+from postledger.web.public.links import Confirmation
 from postledger.web.public.pages import Texts, Visit
 from postledger.web.shared import requests, throttle
 from postledger.web.shared.throttle import RateExceededError
 
-# Somebody who submits another person's address again and again does not fill that mailbox.
-_MAILS_PER_ADDRESS = "3/day"
+_MAILS_PER_MAILBOX = "3/day"
+_MAILS_OF_ALL_WORKSPACES = "10/day"
 _LONGEST_NAME = 100
 _LONGEST_ID = 18
 _LONGEST_IN_SUBJECT = 100
@@ -67,6 +63,7 @@ def subscribe_page(visit: Visit, workspace: str, list_key: str) -> HttpResponse:
         )
     # Only a bot fills in the hidden field.
     if not form.get("website"):
+        throttle.count_visit(settings.SUBSCRIBE_RATE, "forms", str(offer.workspace_id))
         _request_confirmation(visit, offer, addresses.canonical(email), name)
     return _render_sent(visit, offer)
 
@@ -94,41 +91,58 @@ def _find_workspace(name_or_id: str) -> int | None:
 
 
 def _request_confirmation(visit: Visit, offer: _Offer, address: str, name: str) -> None:
-    now = datetime.now(UTC)
-    details = Details(name=name, locale=visit.language)
-    contact_id = recipients.find_or_create_contact(
-        offer.workspace_id, address=address, details=details, is_unconfirmed=True
-    )
-    origin = Origin("subscribe form", "recipient", f"{_TEXT_VERSION} {visit.language}", visit.ip)
-    confirmation = Confirmation(offer.workspace_id, contact_id, address, offer.list_key)
     try:
-        subscriptions.subscribe(
-            offer.workspace_id,
-            contact_id=contact_id,
-            list_key=offer.list_key,
-            origin=origin,
-            now=now,
-        )
-        throttle.count_visit(
-            _MAILS_PER_ADDRESS, "mail", str(offer.workspace_id), offer.list_key, address.lower()
-        )
-    except (subscriptions.SubscriptionSuppressedError, RateExceededError):
+        _count_mail(offer, address)
+    except RateExceededError:
         return
-    transactional.accept(
-        offer.workspace_id,
-        mails=[_confirmation_mail(visit, offer, confirmation)],
-        request_id=requests.id_of(visit.request),
-        now=now,
+    confirmation = Confirmation(
+        workspace_id=offer.workspace_id,
+        address=address,
+        list_key=offer.list_key,
+        name=name,
+        language=visit.language,
+        text_version=f"{_TEXT_VERSION} {visit.language}",
+        ip=visit.ip,
+        asked_at=datetime.now(UTC),
     )
+    _mail_unless_blocked(visit, offer, confirmation)
+
+
+def _mail_unless_blocked(visit: Visit, offer: _Offer, confirmation: Confirmation) -> None:
+    """The same statements for every address: whether its owner is known, has left or is blocked
+    shows neither in the answer nor in its time.
+    """
+    # The outer transaction always commits: a rollback would not wait for the disk.
+    with transaction.atomic(), transaction.atomic():
+        transactional.accept(
+            offer.workspace_id,
+            mails=[_confirmation_mail(visit, offer, confirmation)],
+            request_id=requests.id_of(visit.request),
+            now=confirmation.asked_at,
+        )
+        is_blocked = form_blocks.is_blocked(
+            offer.workspace_id, address=confirmation.address, list_key=offer.list_key
+        )
+        transaction.set_rollback(is_blocked)
+
+
+def _count_mail(offer: _Offer, address: str) -> None:
+    """Somebody who submits another person's address again and again does not fill that mailbox."""
+    mailbox, workspace = addresses.mailbox_of(address), str(offer.workspace_id)
+    throttle.count_visit(_MAILS_PER_MAILBOX, "mail", workspace, mailbox)
+    throttle.count_visit(_MAILS_OF_ALL_WORKSPACES, "mail", mailbox)
 
 
 def _confirmation_mail(visit: Visit, offer: _Offer, confirmation: Confirmation) -> MailRequest:
     """Contains only the address of the form: strangers cannot send their texts through it."""
-    path = visit.url(reverse("confirm"), token=links.sign_confirmation(confirmation))
+    token, base_url = links.seal_confirmation(confirmation), settings.PUBLIC_URL.rstrip("/")
+    texts = _offer_texts(visit, offer)
     values = {
         "language": visit.language,
-        "texts": _offer_texts(visit, offer)["mail"],
-        "url": settings.PUBLIC_URL.rstrip("/") + path,
+        "texts": texts["mail"],
+        "url": base_url + visit.url(reverse("confirm"), token=token),
+        "never_url": base_url + visit.url(reverse("never"), token=token),
+        "never_title": texts["never"]["title"],
         "org": offer.organisation.name,
         "org_address": offer.organisation.address,
     }
@@ -175,89 +189,3 @@ def _render_sent(visit: Visit, offer: _Offer) -> HttpResponse:
 
 def _offer_texts(visit: Visit, offer: _Offer) -> Texts:
     return visit.texts(org=offer.organisation.name, list=offer.list_name)
-
-
-@pages.public_page
-def confirm_page(visit: Visit) -> HttpResponse:
-    """Confirms by POST; opening the page changes nothing."""
-    confirmation = links.read_confirmation_link(visit.token)
-    visit.limit(settings.PUBLIC_RATE if visit.is_post else settings.ONE_CLICK_RATE)
-    state = _find_state(confirmation)
-    if visit.is_post and state is SubscriptionState.PENDING:
-        _confirm(confirmation, Origin("confirmation page", "recipient", ip=visit.ip))
-        state = _find_state(confirmation)
-    if state is None:
-        raise StaleLinkError("The subscription no longer exists. Subscribe again.")
-    return _render_confirmation(visit, confirmation, is_done=state is not SubscriptionState.PENDING)
-
-
-def _find_state(confirmation: Confirmation) -> SubscriptionState | None:
-    """The state of the subscription; None if there is nothing left to confirm.
-
-    Pending for a person who unsubscribed from everything, whatever the subscription says.
-    """
-    workspace_id, contact_id = confirmation.workspace_id, confirmation.contact_id
-    contact = queries.find_contact(workspace_id, contact_id=contact_id)
-    if contact is None or contact.address.lower() != confirmation.address.lower():
-        return None
-    for choice in recipients.list_choices(workspace_id, contact_id=contact_id):
-        if choice.key == confirmation.list_key and choice.is_on:
-            has_left = recipients.has_left(workspace_id, address=confirmation.address)
-            return SubscriptionState.PENDING if has_left else choice.state
-    return None
-
-
-def _confirm(confirmation: Confirmation, origin: Origin) -> None:
-    """A person who had unsubscribed from everything comes back for this list alone."""
-    workspace_id, list_key = confirmation.workspace_id, confirmation.list_key
-    contact_id, now = confirmation.contact_id, datetime.now(UTC)
-    with transaction.atomic():
-        is_new = subscriptions.confirm(
-            workspace_id, contact_id=contact_id, list_key=list_key, origin=origin, now=now
-        )
-        if not is_new and recipients.has_left(workspace_id, address=confirmation.address):
-            request = UnsubscribeRequest(confirmation.address, list_key)
-            suppression.unsubscribe(workspace_id, request=request, origin=origin, now=now)
-            subscriptions.subscribe(
-                workspace_id, contact_id=contact_id, list_key=list_key, origin=origin, now=now
-            )
-            subscriptions.confirm(
-                workspace_id, contact_id=contact_id, list_key=list_key, origin=origin, now=now
-            )
-
-
-def _render_confirmation(
-    visit: Visit, confirmation: Confirmation, *, is_done: bool
-) -> HttpResponse:
-    workspace_id = confirmation.workspace_id
-    organisation = recipients.find_organisation(workspace_id)
-    texts = visit.texts(
-        org=organisation.name,
-        email=confirmation.address,
-        list=recipients.find_list_name(workspace_id, key=confirmation.list_key),
-    )
-    return pages.render_page(
-        visit,
-        "confirm.html",
-        title=texts["confirm"]["done_title" if is_done else "title"],
-        texts=texts,
-        organisation=organisation,
-        is_done=is_done,
-        action=visit.url(reverse("confirm"), token=visit.token),
-        preferences_url=_preferences_url(visit, confirmation, organisation),
-    )
-
-
-def _preferences_url(visit: Visit, confirmation: Confirmation, organisation: Organisation) -> str:
-    """Empty if there is no secret to sign the link with."""
-    secret = settings.UNSUBSCRIBE_SECRET.encode()
-    if not secret:
-        return ""
-    request = UnsubscribeRequest(
-        confirmation.address,
-        confirmation.list_key,
-        workspace_id=None if organisation.is_first else confirmation.workspace_id,
-    )
-    return visit.url(
-        reverse("preferences"), token=unsubscribe_links.sign_token(request, secret=secret)
-    )

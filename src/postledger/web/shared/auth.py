@@ -1,5 +1,6 @@
 """Authenticates API keys and checks their scopes."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from hashlib import sha256
 from time import monotonic
@@ -13,11 +14,15 @@ from postledger.accounts import keys
 from postledger.accounts.keys import Caller, Scope
 from postledger.lib.errors import ForbiddenError
 from postledger.observability import context
-from postledger.web.shared import throttle
+from postledger.web.shared import bodies, guesses, throttle
 
 
 class ScopeMissingError(ForbiddenError):
     code = "scope_missing"
+
+
+class LiveKeyRequiredError(ForbiddenError):
+    code = "live_key_required"
 
 
 # A process trusts a key for so many seconds before it looks it up again: a key that is used a
@@ -32,11 +37,11 @@ class _CallerCache:
     def __init__(self) -> None:
         self._entries: dict[bytes, tuple[float, Caller]] = {}
 
-    def recognise(self, token: str) -> Caller | None:
+    def recognise(self, request: HttpRequest, token: str) -> Caller | None:
         digest = sha256(token.encode()).digest()
         valid_until, caller = self._entries.get(digest, (0.0, None))
         if caller is None or valid_until < monotonic():
-            caller = keys.recognise(token, now=datetime.now(UTC))
+            caller = _look_up(request, token)
             if len(self._entries) >= _CACHE_SIZE:
                 self._entries.clear()
             if caller is not None:
@@ -44,26 +49,55 @@ class _CallerCache:
         return caller
 
 
+def _look_up(request: HttpRequest, token: str) -> Caller | None:
+    """Asks the database, unless too many keys were wrong."""
+    network = throttle.client_network(request)
+    guesses.KEYS.check(token, network)
+    caller = keys.recognise(token, now=datetime.now(UTC))
+    if caller is None:
+        guesses.KEYS.note_wrong(token, network)
+    else:
+        guesses.KEYS.note_right(token)
+    return caller
+
+
 _callers = _CallerCache()
 
 
 class ApiKeyAuth(HttpBearer):
-    """Accepts a valid key that has the scope and keeps to its rate."""
+    """Accepts a valid key that has the scopes and keeps to its rate; a test key only if told."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scopes: Collection[Scope], *, is_open_to_test_keys: bool) -> None:
         super().__init__()
-        self._scope = scope
+        self._scopes = scopes
+        self._is_open_to_test_keys = is_open_to_test_keys
 
     @override
     def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
-        caller = _callers.recognise(token)
+        caller = _callers.recognise(request, token)
         if caller is None:
             return None
         context.bind(workspace_id=caller.workspace_id)
-        throttle.with_rate(settings.API_RATE).take(caller.key_id)
-        if self._scope not in caller.scopes:
-            raise ScopeMissingError(
-                f"The API key {caller.prefix} lacks the scope {self._scope}."
-                " Use another key, or create one with this scope."
-            )
+        request.META[bodies.KEY_ID] = caller.key_id
+        if not request.META.get(bodies.IS_COUNTED):
+            throttle.with_rate(settings.API_RATE).take(caller.key_id)
+        if caller.is_test and not self._is_open_to_test_keys:
+            raise live_key_required()
+        require_scopes(caller.scopes, self._scopes)
         return caller
+
+
+def live_key_required() -> LiveKeyRequiredError:
+    return LiveKeyRequiredError(
+        "A test key sends to the sandbox, reads the mail and the runs of test keys, reads"
+        " templates, and previews content without contacts. Use a live key for everything else."
+    )
+
+
+def require_scopes(granted: Collection[str], required: Collection[Scope]) -> None:
+    missing = [scope for scope in required if scope not in granted]
+    if missing:
+        raise ScopeMissingError(
+            f"The API key lacks the scope {' and the scope '.join(missing)}."
+            " Use another key, or create one with it."
+        )

@@ -1,9 +1,10 @@
 """Answers every failed API request with problem details (RFC 9457)."""
 
+import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from django.core.exceptions import RequestDataTooBig
@@ -16,11 +17,13 @@ from pydantic import BaseModel, Field
 
 from postledger.contacts.filters.parsing import InvalidFilterError
 from postledger.lib.errors import (
+    BadRequestError,
     ConflictError,
     ForbiddenError,
     NotFoundError,
     RefusedError,
     TooLargeError,
+    TooManyRequestsError,
 )
 from postledger.transactional.requests import InvalidMailError, Validation
 from postledger.web.shared import requests
@@ -28,8 +31,8 @@ from postledger.web.shared.requests import View
 from postledger.web.shared.throttle import RateExceededError
 
 MEDIA_TYPE: Final = "application/problem+json"
+MOST_ISSUES: Final = 100  # in one answer
 
-_API_PATHS = ("/v1/", "/send-mailout")
 _RETRY_AFTER = 5  # seconds, while the database is away
 _LONGEST_NAME = 100
 _log = structlog.get_logger(__name__)
@@ -62,9 +65,11 @@ DEFAULTS: Final[Mapping[int, _Default]] = {
         "Not found in the workspace of this API key. Check the URL and the key."),
     405: _Default("Method not allowed", "method_not_allowed",
         "This URL does not support the method. The Allow header lists the supported methods."),
+    408: _Default("Request timeout", "request_timeout",
+        "The body did not arrive in time. Send it again, faster or in smaller parts."),
     409: _Default("Conflict"),
     413: _Default("Too large", "too_large",
-        "The body is larger than 16 MiB. Send less in one request."),
+        "The body is larger than this URL accepts. Send less in one request."),
     415: _Default("Unsupported media type"),
     422: _Default("Unprocessable request"),
     429: _Default("Too many requests"),
@@ -79,6 +84,7 @@ DEFAULTS: Final[Mapping[int, _Default]] = {
 # The first base class that matches decides.
 _STATUSES: Mapping[type[Exception], int] = {
     UnreadablePostError: 400,
+    BadRequestError: 400,
     AuthenticationError: 401,
     ForbiddenError: 403,
     Http404: 404,
@@ -87,12 +93,22 @@ _STATUSES: Mapping[type[Exception], int] = {
     RequestDataTooBig: 413,
     TooLargeError: 413,
     UnsupportedMediaTypeError: 415,
-    RateExceededError: 429,
+    TooManyRequestsError: 429,
     RefusedError: 422,
     InterfaceError: 503,
     OperationalError: 503,
     Exception: 500,
 }
+# A body that the front could not read whole; another number means a connection that broke.
+_BODY_STATUSES = {errno.EFBIG: 413, errno.ETIMEDOUT: 408}
+
+
+class ManyErrorsError(ValidationError):
+    """The first errors of a request, and how many there are in all."""
+
+    def __init__(self, errors: list[dict[str, Any]], total: int) -> None:
+        super().__init__(errors)
+        self.total = total
 
 
 class Issue(BaseModel):
@@ -115,7 +131,8 @@ class Problem(BaseModel):
     detail: str = Field(examples=["subject_missing: Give the mail a subject."])
     code: str = Field(description="Never changes its meaning.", examples=["INVALID_TEMPLATE"])
     request_id: str = Field(description="The operator finds the request by this id.")
-    errors: list[Issue] = Field(default=[], description="All issues, in order.")
+    errors: list[Issue] = Field(default=[], description="The first 100 issues, in order.")
+    more_errors: int = Field(default=0, description="How many issues are not listed.")
 
 
 def status_of(error: type[Exception]) -> int:
@@ -130,6 +147,8 @@ def handle_exception(request: HttpRequest, error: Exception) -> HttpResponse:
     if isinstance(error, ValidationError):
         return _validation_response(request, error)
     status = error.status_code if isinstance(error, HttpError) else status_of(type(error))
+    if isinstance(error, UnreadablePostError):
+        status = _BODY_STATUSES.get(error.errno or 0, status)
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         _log.warning("database_unavailable", error=error)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -144,7 +163,7 @@ def middleware(get_response: View) -> View:
         response = get_response(request)
         is_error = response.status_code >= HTTPStatus.BAD_REQUEST
         is_problem = response.get("Content-Type") == MEDIA_TYPE
-        if not is_error or is_problem or not request.path_info.startswith(_API_PATHS):
+        if not is_error or is_problem or not requests.is_api(request):
             return response
         problem = _response(request, response.status_code)
         if "Allow" in response:
@@ -159,8 +178,14 @@ def _refusal_response(request: HttpRequest, error: RefusedError) -> HttpResponse
     if status == HTTPStatus.NOT_FOUND:
         # The same for all: nobody learns what another workspace has.
         return _response(request, status)
+    issues = _issues_of(error)
     response = _response(
-        request, status, code=error.code, detail=str(error), issues=_issues_of(error)
+        request,
+        status,
+        code=error.code,
+        detail=str(error),
+        issues=issues[:MOST_ISSUES],
+        more_issues=max(0, len(issues) - MOST_ISSUES),
     )
     if isinstance(error, RateExceededError):
         response["Retry-After"] = str(error.retry_after)
@@ -182,16 +207,29 @@ def _issues_of(error: RefusedError) -> list[Issue]:
 
 def _validation_response(request: HttpRequest, error: ValidationError) -> HttpResponse:
     """For a request that does not match its schema."""
+    # Ninja's frame holds the error, and the error by its traceback the frame: the request and its
+    # body would stay in memory until the garbage collector comes by.
+    error.__traceback__ = None
     if any(item["loc"][0] == "path" for item in error.errors):
         return _response(request, HTTPStatus.NOT_FOUND)
     code = Validation.INVALID_PAYLOAD
+    total = error.total if isinstance(error, ManyErrorsError) else len(error.errors)
     issues = []
-    for item in error.errors:
+    for item in error.errors[:MOST_ISSUES]:
         index, place = _locate(item["loc"])
         issues.append(Issue(index=index, place=place, code=code, detail=f"{item['msg']}."))
-    detail = f"{issues[0].place}: {issues[0].detail}"
+    detail = (
+        f"{issues[0].place}: {issues[0].detail}"
+        if issues
+        else f"The request has {total:,} errors, too many to list. Compare it with the API's page."
+    )
     return _response(
-        request, HTTPStatus.UNPROCESSABLE_ENTITY, code=code, detail=detail, issues=issues
+        request,
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        code=code,
+        detail=detail,
+        issues=issues,
+        more_issues=total - len(issues),
     )
 
 
@@ -207,13 +245,14 @@ def _locate(location: Sequence[str | int]) -> tuple[int | None, str]:
     return index, ".".join(str(name)[:_LONGEST_NAME] for name in names) or str(source)
 
 
-def _response(
+def _response(  # noqa: PLR0913  the parts of a problem, each by its name
     request: HttpRequest,
     status: int,
     *,
     code: str = "",
     detail: str = "",
     issues: Sequence[Issue] = (),
+    more_issues: int = 0,
 ) -> HttpResponse:
     default = DEFAULTS.get(status, DEFAULTS[400])
     problem = Problem(
@@ -224,6 +263,7 @@ def _response(
         code=code or default.code,
         request_id=requests.id_of(request),
         errors=list(issues),
+        more_errors=more_issues,
     )
     response = HttpResponse(problem.model_dump_json(), status=status, content_type=MEDIA_TYPE)
     if status == HTTPStatus.UNAUTHORIZED:

@@ -1,4 +1,4 @@
-"""Gives every request an id and one line in the log."""
+"""Gives every request an id and one line in the log, and every answer its safe headers."""
 
 import re
 from collections.abc import Callable
@@ -15,6 +15,7 @@ type View = Callable[[HttpRequest], HttpResponseBase]
 
 HEADER = "X-Request-Id"
 
+_API_PATHS = ("/v1/", "/send-mailout")
 _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _META_KEY = "postledger.request_id"
 _log = structlog.get_logger(__name__)
@@ -28,6 +29,9 @@ def middleware(get_response: View) -> View:
         context.bind(request_id=request_id)
         response = get_response(request)
         response[HEADER] = request_id
+        response.setdefault("X-Content-Type-Options", "nosniff")
+        if is_api(request):
+            response.setdefault("Cache-Control", "no-store")
         _log.info(
             "request",
             method=request.method,
@@ -39,6 +43,10 @@ def middleware(get_response: View) -> View:
         return response
 
     return handle
+
+
+def is_api(request: HttpRequest) -> bool:
+    return request.path_info.startswith(_API_PATHS)
 
 
 def id_of(request: HttpRequest) -> str:

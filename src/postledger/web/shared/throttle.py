@@ -11,6 +11,7 @@ from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from threading import Lock
 from time import monotonic, time
+from typing import NoReturn
 
 import limits
 import structlog
@@ -22,7 +23,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import TooManyRequestsError
 
 _TIMEOUT = 0.1  # seconds; more than Redis ever needs, less than anybody notices
 _BACK_OFF = 5.0  # seconds without Redis after it failed: of many requests one waits for it
@@ -34,7 +35,7 @@ _BLOCKS = 100
 _log = structlog.get_logger(__name__)
 
 
-class RateExceededError(RefusedError):
+class RateExceededError(TooManyRequestsError):
     code = "rate_exceeded"
 
     def __init__(self, rate: str, retry_after: int) -> None:
@@ -77,6 +78,19 @@ class Throttle:
         if not self._take_from_block(caller_id):
             self._draw(caller_id)
 
+    def check(self, caller_id: int) -> None:
+        """Refuses a caller who has used up the rate; counts nothing."""
+        if monotonic() >= self._back_at:
+            try:
+                return self._check_with(self._shared, caller_id)
+            except RedisError as error:
+                self._back_off(error)
+        return self._check_with(self._own, caller_id)
+
+    def _check_with(self, limiter: RateLimiter, caller_id: int) -> None:
+        if not limiter.test(self._rate, str(caller_id)):
+            self._refuse(limiter, caller_id)
+
     def _take_from_block(self, caller_id: int) -> bool:
         if self._block_size == 1:
             return False
@@ -92,9 +106,12 @@ class Throttle:
             try:
                 return self._draw_from(self._shared, caller_id)
             except RedisError as error:
-                self._back_at = monotonic() + _BACK_OFF
-                _log.warning("throttle_without_redis", error=error, seconds=_BACK_OFF)
+                self._back_off(error)
         return self._draw_from(self._own, caller_id)
+
+    def _back_off(self, error: RedisError) -> None:
+        self._back_at = monotonic() + _BACK_OFF
+        _log.warning("throttle_without_redis", error=error, seconds=_BACK_OFF)
 
     def _draw_from(self, limiter: RateLimiter, caller_id: int) -> None:
         for size in sorted({self._block_size, 1}, reverse=True):
@@ -104,6 +121,9 @@ class Throttle:
                     with self._lock:
                         self._blocks[caller_id] = block
                 return
+        self._refuse(limiter, caller_id)
+
+    def _refuse(self, limiter: RateLimiter, caller_id: int) -> NoReturn:
         reset_at = limiter.get_window_stats(self._rate, str(caller_id)).reset_time
         raise RateExceededError(str(self._rate), max(1, math.ceil(reset_at - time())))
 
@@ -123,18 +143,36 @@ def count_visit(rate: str, *parts: str) -> None:
 
     Redis sees only a hash of the parts.
     """
+    with_rate(rate).take(_visitor_id(parts))
+
+
+def check_visits(rate: str, *parts: str) -> None:
+    """Refuses the visitor whom the parts name after too many visits; counts nothing."""
+    with_rate(rate).check(_visitor_id(parts))
+
+
+def _visitor_id(parts: tuple[str, ...]) -> int:
     digest = sha256("\0".join(("public", *parts)).encode()).digest()
-    with_rate(rate).take(int.from_bytes(digest[:12]))
+    return int.from_bytes(digest[:12])
 
 
 def client_ip(request: HttpRequest) -> str | None:
     """The IP address behind the trusted proxies; None if the server listens on a socket."""
-    hops = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",")]
-    trusted = settings.PROXY_COUNT
+    hops, trusted = forwarded_addresses(request), settings.PROXY_COUNT
     # Each proxy appends the address that it saw; the client may have written those further left.
     forwarded = hops[-trusted] if 0 < trusted <= len(hops) else ""
     ip = _parse_ip(forwarded) or _parse_ip(str(request.META.get("REMOTE_ADDR", "")))
     return str(ip) if ip else None
+
+
+def forwarded_addresses(request: HttpRequest) -> list[str]:
+    """The addresses in X-Forwarded-For, the client's first."""
+    header = request.headers.get("X-Forwarded-For", "")
+    return [hop.strip() for hop in header.split(",")] if header else []
+
+
+def client_network(request: HttpRequest) -> str:
+    return network_of(client_ip(request))
 
 
 def network_of(ip: str | None) -> str:

@@ -2,7 +2,9 @@
 
 from typing import override
 
-from postledger.accounts import provider_accounts, queries, sealing
+from django.db import transaction
+
+from postledger.accounts import hash_key, provider_accounts, queries, sealing
 from postledger.accounts.models import Workspace
 from postledger.cli import arguments, base_command
 from postledger.cli.arguments import Setting
@@ -51,7 +53,9 @@ class Command(base_command.NounCommand):
         )
 
     def _reseal(self, *, actor: str) -> None:
-        count = sealing.reseal_all(actor=actor)
+        with transaction.atomic():
+            count = sealing.reseal_all(actor=actor)
+            hash_key.reseal()
         self.stdout.write(f"Resealed {count} accounts and integrations.")
 
     def _list(self, *, workspace: Workspace) -> None:

@@ -8,7 +8,8 @@ from django.core.management.base import CommandError
 from postledger.accounts import queries
 from postledger.accounts.models import Workspace
 from postledger.cli import base_command
-from postledger.content import notion_pages, previews
+from postledger.content import notion_pages
+from postledger.content.rendering import mail_preview
 
 
 class Command(base_command.NounCommand):
@@ -27,12 +28,15 @@ class Command(base_command.NounCommand):
         if workspace_id is None:
             raise CommandError("There is no workspace yet. Run postledger setup.")
         notion_page = notion_pages.read_page(notion_pages.require_notion(workspace_id), page)
-        script = notion_pages.make_script(notion_page, locale=locale, footer=None)
+        script = notion_pages.make_script(workspace_id, notion_page, locale=locale, footer=None)
         to.mkdir(parents=True, exist_ok=True)
         (to / "page.html").write_text(script.html, encoding="utf-8")
         (to / "page.txt").write_text(script.text, encoding="utf-8")
         subject = notion_page.mailout.subject or "none: it cannot be sent"
         self.stdout.write(f"Subject: {subject}")
         self.stdout.write(f"Wrote {to / 'page.html'} and {to / 'page.txt'}.")
-        for finding in (*notion_page.findings, *previews.review(script, has_footer=False)):
+        for finding in (
+            *notion_page.findings,
+            *mail_preview.review(script, has_footer=False).findings,
+        ):
             self.stdout.write(f"{finding.code}  {finding.place}: {finding.remedy}")

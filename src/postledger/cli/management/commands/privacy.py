@@ -37,6 +37,11 @@ class Command(base_command.NounCommand):
             f"Erased contacts: {erased.contacts}, consents: {erased.consents},"
             f" mails: {erased.mails}."
         )
+        if erased.uploads:
+            self.stdout.write(
+                f"Abandoned uploads that named the person: {erased.uploads}. Upload them again"
+                " without that row."
+            )
         if erased.waiting:
             self.stdout.write(
                 f"Mails in progress: {erased.waiting}. They are erased automatically some"

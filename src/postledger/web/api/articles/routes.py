@@ -8,8 +8,8 @@ from ninja import Path
 from postledger.accounts.keys import Scope
 from postledger.content import articles, previews, slices
 from postledger.content.articles import ArticleSummary
-from postledger.content.previews import MailPreview
 from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.mail_preview import MailPreview
 from postledger.content.slices import Slice, SubjectRequiredError
 from postledger.web.api.articles.schemas import (
     ArticleChangeIn,
@@ -37,7 +37,7 @@ def list_articles(call: Call) -> dict[str, object]:
     return {"articles": articles.list_articles(call.workspace_id)}
 
 
-@routes.post("", ArticleOut, status=201)
+@routes.post("", ArticleOut, status=201, shown_with=None)
 def create_article(call: Call, payload: NewArticleIn) -> ArticleSummary:
     """Creates an article without slices."""
     articles.create(call.workspace_id, key=payload.key, title=payload.title, actor=call.actor)
@@ -69,7 +69,7 @@ def list_slices(call: Call, key: Key) -> dict[str, object]:
     return {"slices": articles.list_slices(call.workspace_id, article_key=key)}
 
 
-@routes.post("/{key}/slices", SliceOut, status=201)
+@routes.post("/{key}/slices", SliceOut, status=201, shown_with=None)
 def add_slice(call: Call, key: Key, payload: SliceIn) -> dict[str, object]:
     """Adds a slice. Recipients get it if `is_published` is true and its time has come."""
     fields = payload.slice_fields()
@@ -79,7 +79,7 @@ def add_slice(call: Call, key: Key, payload: SliceIn) -> dict[str, object]:
     return {"id": slice_id, **asdict(fields)}
 
 
-@routes.put("/{key}/slices/{int:slice_id}", SliceOut)
+@routes.put("/{key}/slices/{int:slice_id}", SliceOut, shown_with=None)
 def change_slice(call: Call, key: Key, slice_id: IdInPath, payload: SliceIn) -> dict[str, object]:
     """Replaces a slice. Absent fields get their defaults."""
     fields = payload.slice_fields()
@@ -95,7 +95,7 @@ def delete_slice(call: Call, key: Key, slice_id: IdInPath) -> None:
     articles.delete_slice(call.workspace_id, article_key=key, slice_id=slice_id, actor=call.actor)
 
 
-@routes.post("/{key}/preview", ArticlePreview, scope=Scope.CONTENT_READ)
+@routes.post("/{key}/preview", ArticlePreview, scopes=[Scope.CONTENT_READ])
 def preview_article(call: Call, key: Key, payload: ArticlePreviewIn) -> dict[str, object]:
     """Assembles the slices that are published for a recipient in these places."""
     now = payload.at or call.now
@@ -114,4 +114,5 @@ def _render(
     except SubjectRequiredError as refused:
         return None, MailPreview((Finding(refused.code, "subject", str(refused)),))
     footer = previews.preview_footer(call.workspace_id)
-    return letter.dek, previews.preview_source(letter.source(), values={}, footer=footer)
+    preview = previews.preview_source(call.workspace_id, letter.source(), values={}, footer=footer)
+    return letter.dek, preview

@@ -1,6 +1,7 @@
 """Routes for campaigns: drafts, previews, tests and launches."""
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import structlog
@@ -15,6 +16,7 @@ from postledger.accounts.keys import Scope
 from postledger.campaigns import drafts, launching, preview, progress
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.lib.secrets import UnsealableError
+from postledger.mailing.content_source import ArticleSource, TemplateSource
 from postledger.observability import context
 from postledger.web.api.campaigns.schemas import (
     CampaignChangeIn,
@@ -30,11 +32,13 @@ from postledger.web.api.common.fields import IdInPath
 from postledger.web.api.common.pagination import NewestFirstQuery, cut_page
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import preview_fields
+from postledger.web.api.runs.routes import hide_addresses
 from postledger.web.api.runs.schemas import Launched, RunPage
-from postledger.web.shared import throttle
+from postledger.web.shared import guesses, throttle
 
 routes = Routes("campaigns", read=Scope.CAMPAIGNS_READ, write=Scope.CAMPAIGNS_WRITE)
 
+_HEADER = "X-Admin-Password"
 _log = structlog.get_logger(__name__)
 
 
@@ -45,7 +49,7 @@ def list_campaigns(call: Call, query: Query[NewestFirstQuery]) -> dict[str, obje
     return cut_page("campaigns", campaigns, query.limit, lambda campaign: campaign.id)
 
 
-@routes.post("", CampaignOut, status=201)
+@routes.post("", CampaignOut, status=201, shown_with=None)
 def create_campaign(call: Call, payload: NewCampaignIn) -> CampaignFacts:
     """Stores the content, the audience and the timing. Sends nothing."""
     campaign_id = drafts.create_campaign(
@@ -69,14 +73,21 @@ def change_campaign(call: Call, campaign_id: IdInPath, payload: CampaignChangeIn
     return drafts.find_campaign(call.workspace_id, campaign_id)
 
 
-@routes.post("/{int:campaign_id}/preview", CampaignPreview, scope=Scope.CAMPAIGNS_READ)
+@routes.post("/{int:campaign_id}/preview", CampaignPreview, scopes=[Scope.CAMPAIGNS_READ])
 def preview_campaign(
     call: Call, campaign_id: IdInPath, payload: CampaignPreviewIn
 ) -> dict[str, object]:
-    """Renders the campaign for a contact, for a made-up recipient, or with variable names."""
+    """Renders the campaign for a contact, for a made-up recipient, or with variable names.
+
+    Templates and articles take the scope content:read, too, and a contact takes contacts:read.
+    """
     campaign = drafts.find_campaign(call.workspace_id, campaign_id)
+    if isinstance(campaign.content, TemplateSource | ArticleSource):
+        call.require(Scope.CONTENT_READ)
     recipient = payload.reader.recipient() if payload.reader else preview.ANYBODY
     if payload.contact_id is not None:
+        call.require_live_key()
+        call.require(Scope.CONTACTS_READ)
         recipient = preview.find_recipient(
             call.workspace_id, payload.contact_id, list_key=campaign.list_key
         )
@@ -84,7 +95,7 @@ def preview_campaign(
     return preview_fields(rendered.mail, sender=campaign.sender, from_name=rendered.from_name)
 
 
-@routes.post("/{int:campaign_id}/test", Launched, status=202)
+@routes.post("/{int:campaign_id}/test", Launched, status=202, shown_with=None)
 def test_campaign(call: Call, campaign_id: IdInPath, payload: CampaignTestIn) -> dict[str, object]:
     """Sends the campaign to the addresses, or to the workspace's test addresses, only."""
     run_id = launching.send_test(
@@ -98,7 +109,7 @@ def test_campaign(call: Call, campaign_id: IdInPath, payload: CampaignTestIn) ->
     return {"run_id": run_id}
 
 
-@routes.post("/{int:campaign_id}/launch", Launched, status=202)
+@routes.post("/{int:campaign_id}/launch", Launched, status=202, shown_with=None)
 def launch_campaign(call: Call, campaign_id: IdInPath) -> dict[str, object]:
     """Launches a campaign: freezes its content and sends it to its audience.
 
@@ -118,11 +129,17 @@ def launch_campaign(call: Call, campaign_id: IdInPath) -> dict[str, object]:
 def list_runs(
     call: Call, campaign_id: IdInPath, query: Query[NewestFirstQuery]
 ) -> dict[str, object]:
-    """Launches and tests of the campaign, the newest first."""
+    """Launches and tests of the campaign, the newest first; a test key gets those of test keys."""
     runs = progress.list_progress(
-        call.workspace_id, campaign_id, before=query.before, limit=query.limit + 1, now=call.now
+        call.workspace_id,
+        campaign_id,
+        only_sandboxed=call.is_test,
+        before=query.before,
+        limit=query.limit + 1,
+        now=call.now,
     )
-    return cut_page("runs", runs, query.limit, lambda run: run.number)
+    shown = [hide_addresses(call, run) for run in runs]
+    return cut_page("runs", shown, query.limit, lambda run: run.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +149,23 @@ class Admin:
     workspace_id: int
     actor: str = "admin password"
     is_test: bool = False
+    scopes: Collection[str] = ()
 
 
 def authenticate_admin(request: HttpRequest) -> Admin | None:
-    """Accepts the admin password if one is set; guesses are limited before they are compared."""
-    password = _read_password(request)
-    workspace_id = None if password is None else accounts.first_workspace_id()
-    if password is None or workspace_id is None or (admin := _find_admin(workspace_id)) is None:
-        return None
-    network = throttle.network_of(throttle.client_ip(request))
+    """Accepts the admin password if one is set; guesses are limited before the body is read."""
+    network = throttle.client_network(request)
     throttle.count_visit(settings.PUBLIC_RATE, "admin", network)
-    if not admin.admits(password):
+    workspace_id = accounts.first_workspace_id()
+    admin = None if workspace_id is None else _find_admin(workspace_id)
+    password = None if admin is None else _read_password(request)
+    if workspace_id is None or admin is None or password is None:
         return None
+    guesses.PASSWORDS.check(password, network)
+    if not admin.admits(password):
+        guesses.PASSWORDS.note_wrong(password, network)
+        return None
+    guesses.PASSWORDS.note_right(password)
     context.bind(workspace_id=workspace_id)
     return Admin(workspace_id)
 
@@ -158,6 +180,9 @@ def _find_admin(workspace_id: int) -> AdminSettings | None:
 
 
 def _read_password(request: HttpRequest) -> str | None:
+    """From its header, or from the body, where older programs send it."""
+    if header := request.headers.get(_HEADER):
+        return header
     try:
         body = json.loads(request.body)
     except (ValueError, RecursionError):
@@ -166,7 +191,7 @@ def _read_password(request: HttpRequest) -> str | None:
     return password if isinstance(password, str) else None
 
 
-@routes.post("/send", Launched, status=202, auth=[authenticate_admin])
+@routes.post("/send", Launched, status=202, shown_with=None, auth=[authenticate_admin])
 def send_campaign(call: Call, payload: SendIn) -> dict[str, object]:
     """Creates or changes the campaign of this tag and launches it.
 
@@ -178,13 +203,8 @@ def send_campaign(call: Call, payload: SendIn) -> dict[str, object]:
         launch_id=payload.send_batch_id,
         actor=call.actor,
         now=call.now,
-        is_sandboxed=call.is_test,
     )
     run_id = launching.launch_once(
-        campaign,
-        launch_id=payload.send_batch_id,
-        actor=call.actor,
-        now=call.now,
-        is_sandboxed=call.is_test,
+        campaign, launch_id=payload.send_batch_id, actor=call.actor, now=call.now
     )
     return {"run_id": run_id}

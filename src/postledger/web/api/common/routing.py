@@ -1,9 +1,10 @@
 """Registers API routes: a handler is its signature and its call, everything else happens here."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
+from http import HTTPStatus
 from inspect import Parameter, signature
 from itertools import batched
 from typing import Any, Self, TypedDict, Unpack, get_args
@@ -16,11 +17,8 @@ from ninja.responses import Status
 from pydantic import BaseModel
 
 from postledger.accounts.keys import Scope
-from postledger.web.shared.auth import ApiKeyAuth
-from postledger.web.shared.problems import DEFAULTS, Problem
+from postledger.web.shared.auth import ApiKeyAuth, live_key_required, require_scopes
 
-# Any operation may end with any of these.
-_PROBLEMS = frozenset(DEFAULTS)
 # Ninja describes JSON only.
 _CSV: dict[str, Any] = {
     "responses": {
@@ -28,7 +26,17 @@ _CSV: dict[str, Any] = {
     }
 }
 _LINES_PER_CHUNK = 500
-
+# All that a test key may do. Each of these shows a test key nothing but what test keys sent and
+# what a template says, and reads no contact for it.
+_OPEN_TO_TEST_KEYS = frozenset(
+    {
+        *("sendMail", "sendMails", "searchMails", "getMail"),
+        *("listTemplates", "getTemplate", "listTemplateVersions", "getTemplateVersion"),
+        *("checkContent", "previewContent", "previewTemplate", "previewArticle"),
+        *("previewCampaign", "testCampaign", "launchCampaign"),
+        *("listRuns", "getRun", "listRunFailures"),
+    }
+)
 
 type Handler = Callable[..., object]
 type Decorator = Callable[[Handler], Handler]
@@ -43,19 +51,41 @@ class Call:
     workspace_id: int
     actor: str
     is_test: bool
+    scopes: Collection[str]
     now: datetime
 
     @classmethod
     def of(cls, request: HttpRequest) -> Self:
         caller = request.auth  # type: ignore[attr-defined]  # set by ninja
         return cls(
-            request, caller.workspace_id, caller.actor, caller.is_test, now=datetime.now(UTC)
+            request,
+            caller.workspace_id,
+            caller.actor,
+            caller.is_test,
+            caller.scopes,
+            now=datetime.now(UTC),
         )
+
+    @property
+    def may_read_contacts(self) -> bool:
+        return Scope.CONTACTS_READ in self.scopes and not self.is_test
+
+    def require(self, scope: Scope) -> None:
+        """Refuses a key without this scope, which only some requests to the operation need."""
+        require_scopes(self.scopes, [scope])
+
+    def require_live_key(self) -> None:
+        """Refuses a test key where only some requests to the operation read live data."""
+        if self.is_test:
+            raise live_key_required()
 
 
 class RouteOptions(TypedDict, total=False):
     status: int  # of the answer; 200 by default
-    scope: Scope  # in place of the method's
+    scopes: Collection[Scope]  # in place of the method's
+    # The scope that its answer is shown with: by default the one that reads the resource. None:
+    # the answer has only what the caller sent, and ids.
+    shown_with: Scope | None
     auth: Sequence[Callable[[HttpRequest], object]]  # accepted beside an API key
     openapi_extra: dict[str, Any]
 
@@ -66,6 +96,9 @@ class Routes:
     A handler takes a `Call`, path parameters, a `payload` (the JSON body) and a `query`. It returns
     an object that has the fields of the response schema, or a finished response. Its name in camel
     case is the operation id, and its docstring the description.
+
+    A change needs the scope that writes, and its answer the scope that reads: a key without that
+    one makes the change and gets 204 and no body. Test keys are refused unless listed above.
     """
 
     def __init__(self, tag: str, *, read: Scope, write: Scope) -> None:
@@ -74,18 +107,19 @@ class Routes:
         self._write = write
 
     def get(self, path: str, schema: type[BaseModel]) -> Decorator:
-        return self._register("GET", path, {200: schema}, {"scope": self._read})
+        return self._register("GET", path, {200: schema}, {"scopes": [self._read]})
 
-    def get_csv(self, path: str) -> Decorator:
-        return self._register("GET", path, {}, {"scope": self._read, "openapi_extra": _CSV})
+    def get_csv(self, path: str, *, scopes: Collection[Scope] = ()) -> Decorator:
+        options: RouteOptions = {"scopes": scopes or [self._read], "openapi_extra": _CSV}
+        return self._register("GET", path, {}, options)
 
     def post(
         self, path: str, schema: type[BaseModel] | None, **options: Unpack[RouteOptions]
     ) -> Decorator:
         return self._register("POST", path, {options.get("status", 200): schema}, options)
 
-    def put(self, path: str, schema: type[BaseModel]) -> Decorator:
-        return self._register("PUT", path, {200: schema}, {})
+    def put(self, path: str, schema: type[BaseModel], **options: Unpack[RouteOptions]) -> Decorator:
+        return self._register("PUT", path, {200: schema}, options)
 
     def patch(self, path: str, schema: type[BaseModel]) -> Decorator:
         return self._register("PATCH", path, {200: schema}, {})
@@ -96,27 +130,39 @@ class Routes:
     def _register(
         self, method: str, path: str, response: Response, options: RouteOptions
     ) -> Decorator:
+        scopes = options.get("scopes", [self._write])
+        shown_with = options.get("shown_with", self._read)
+        if shown_with in scopes or None in response.values():
+            shown_with = None
+
         def register(handler: Handler) -> Handler:
-            accepted: list[Callable[[HttpRequest], object]] = [
-                ApiKeyAuth(options.get("scope", self._write)),
-                *options.get("auth", ()),
-            ]
+            operation_id = _camel_case(handler.__name__)
+            is_open_to_test_keys = operation_id in _OPEN_TO_TEST_KEYS
             self.router.add_api_operation(
                 path,
                 [method],
-                _view(handler, response),
-                auth=accepted,
-                response={**response, _PROBLEMS: Problem},
-                operation_id=_camel_case(handler.__name__),
+                _view(handler, response, shown_with),
+                auth=[
+                    ApiKeyAuth(scopes, is_open_to_test_keys=is_open_to_test_keys),
+                    *options.get("auth", ()),
+                ],
+                # Ninja describes no operation without a response.
+                response={**(response or {200: None}), **({204: None} if shown_with else {})},
+                operation_id=operation_id,
                 summary=handler.__name__.replace("_", " ").capitalize(),
-                openapi_extra=options.get("openapi_extra"),
+                openapi_extra={
+                    **options.get("openapi_extra", {}),
+                    "x-scopes": list(scopes),
+                    "x-shown-with": shown_with,
+                    "x-open-to-test-keys": is_open_to_test_keys,
+                },
             )
             return handler
 
         return register
 
 
-def _view(handler: Handler, response: Response) -> Handler:
+def _view(handler: Handler, response: Response, shown_with: Scope | None) -> Handler:
     first, *others = signature(handler).parameters.values()
     query = next((other for other in others if other.name == "query"), None)
 
@@ -124,7 +170,10 @@ def _view(handler: Handler, response: Response) -> Handler:
     def view(request: HttpRequest, **values: Any) -> HttpResponseBase | Status[BaseModel]:
         if query is not None:
             _refuse_unknown_parameters(request, query)
-        result = handler(Call.of(request), **values)
+        call = Call.of(request)
+        result = handler(call, **values)
+        if shown_with is not None and shown_with not in call.scopes:
+            return HttpResponse(status=HTTPStatus.NO_CONTENT)
         if isinstance(result, HttpResponseBase):
             return result
         [(status, schema)] = response.items()

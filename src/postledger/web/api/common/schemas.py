@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from postledger.content.previews import MailPreview
+from postledger.content.rendering.mail_preview import MailPreview
 from postledger.content.rendering.source import Format, Source
 from postledger.web.api.common.fields import Text, Variables
 

@@ -16,7 +16,6 @@ from postledger.web.api.common.fields import IdInPath
 from postledger.web.api.common.pagination import NewestFirstQuery, cut_page, encode_text_cursor
 from postledger.web.api.common.routing import Call, Routes, csv_response
 from postledger.web.api.contacts.schemas import (
-    ConsentIn,
     ContactChangeIn,
     ContactOut,
     ContactPage,
@@ -25,9 +24,12 @@ from postledger.web.api.contacts.schemas import (
     Erased,
     EraseIn,
     ExportQuery,
-    HistoryPage,
     NewContactIn,
     PersonExport,
+)
+from postledger.web.api.contacts.subscription_schemas import (
+    ConsentIn,
+    HistoryPage,
     SubscriptionIn,
     SubscriptionOut,
 )

@@ -1,8 +1,7 @@
-"""Contacts, their consents and preferences as callers send and get them."""
+"""Contacts as callers send and get them."""
 
 import json
 from datetime import datetime
-from ipaddress import ip_address
 from typing import Annotated, Any
 
 from pydantic import (
@@ -12,13 +11,9 @@ from pydantic import (
     Field,
     Json,
     JsonValue,
-    model_validator,
 )
 
 from postledger.contacts import details, export
-from postledger.contacts.actions.desired_state import DesiredState
-from postledger.contacts.actions.subscriptions import LAST_MINUTE, MOST_EVENTS
-from postledger.contacts.consent import Origin, Preferences
 from postledger.contacts.details import Changes, Details
 from postledger.contacts.filters import parsing
 from postledger.contacts.filters.expressions import (
@@ -30,24 +25,22 @@ from postledger.contacts.filters.expressions import (
     OnList,
     Op,
 )
-from postledger.contacts.models import Subscription
 from postledger.contacts.states import (
-    ConsentAction,
     ContactState,
-    SubscriptionState,
     SuppressionReason,
 )
 from postledger.web.api.common.fields import (
-    LAST_NUMBER,
     Address,
     CanonicalAddress,
-    KeyOfList,
     Line,
     ListKey,
-    Moment,
 )
 from postledger.web.api.common.pagination import NextCursor, PageQuery, TextCursor
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
+from postledger.web.api.contacts.subscription_schemas import (
+    ConsentIn,
+    SubscriptionOut,
+)
 
 MOST_LISTS = 100
 LONGEST_FILTER = 4_000
@@ -59,16 +52,6 @@ def _distinct(keys: list[str]) -> list[str]:
     return keys
 
 
-def _ip(text: str) -> str:
-    try:
-        ip = ip_address(text)
-    except ValueError:
-        raise ValueError("write an IP address such as 192.0.2.7 or 2001:db8::7") from None
-    if getattr(ip, "scope_id", None) is not None:
-        raise ValueError("leave out the zone of the IP address")
-    return str(ip)
-
-
 def _filter_json(text: str) -> str:
     try:
         json.loads(text)
@@ -77,8 +60,6 @@ def _filter_json(text: str) -> str:
     return text
 
 
-Ip = Annotated[str, AfterValidator(_ip), Field(max_length=45, examples=["192.0.2.7"])]
-Minute = Annotated[int, Field(ge=0, le=LAST_MINUTE)]
 # The application checks these further, with a message for each.
 Text = Annotated[str, Field(json_schema_extra={"maxLength": details.LONGEST_TEXT})]
 ExternalId = Annotated[Line, Field(min_length=1, description="Your own id of this person.")]
@@ -146,71 +127,6 @@ class ExportQuery(BaseModel):
         return All(tuple(parts))
 
 
-class ConsentIn(RequestSchema):
-    """The evidence of a consent, beside its time and the API key that reported it."""
-
-    source: Annotated[Line, Field(min_length=1)] = Field(
-        default="api", description="The form, page or file.", examples=["signup page"]
-    )
-    text_version: Line = Field(
-        default="", description="Version of the text that was agreed to.", examples=["2026-05"]
-    )
-    ip: Ip | None = Field(default=None, description="The IP address of the person.")
-
-    def origin(self, actor: str) -> Origin:
-        return Origin(self.source, actor, self.text_version, self.ip)
-
-
-class WindowIn(RequestSchema):
-    """Minutes of the contact's day. An end before the start wraps midnight; equal means always."""
-
-    start_minute: Minute = Field(examples=[540])
-    end_minute: Minute = Field(examples=[1080])
-
-
-class PreferencesIn(RequestSchema):
-    """Replaces all preferences; an absent or null one sets no limit."""
-
-    notify_on: list[str] | None = Field(
-        default=None,
-        max_length=MOST_EVENTS,
-        description="Only events of these kinds.",
-        examples=[["open"]],
-    )
-    max_notifications: int | None = Field(default=None, ge=1, le=LAST_NUMBER)
-    delivery_window: WindowIn | None = None
-    snooze_until: Moment | None = Field(
-        default=None, description="Campaigns skip the contact until then."
-    )
-    locale: str | None = Field(
-        default=None, max_length=35, description="The contact's locale by default."
-    )
-
-    def preferences(self) -> Preferences:
-        window = self.delivery_window
-        return Preferences(
-            notify_on=None if self.notify_on is None else tuple(self.notify_on),
-            max_notifications=self.max_notifications,
-            window_from=window.start_minute if window else None,
-            window_until=window.end_minute if window else None,
-            snooze_until=self.snooze_until,
-            locale=self.locale,
-        )
-
-
-class SubscriptionIn(RequestSchema):
-    """The wanted subscription; absent fields do not change."""
-
-    state: DesiredState | None = Field(
-        default=None,
-        strict=False,
-        description="A contact that unsubscribed becomes pending in place of active, until it"
-        " confirms.",
-    )
-    preferences: PreferencesIn | None = Field(default=None, description="Replaces all of them.")
-    consent: ConsentIn = Field(default_factory=ConsentIn)
-
-
 class NewContactIn(RequestSchema):
     """A new contact and its lists."""
 
@@ -271,51 +187,6 @@ class EraseIn(RequestSchema):
     address: Address
 
 
-class WindowOut(ResponseSchema):
-    start_minute: int
-    end_minute: int
-
-
-class PreferencesOut(ResponseSchema):
-    notify_on: list[str] | None
-    max_notifications: int | None
-    delivery_window: WindowOut | None
-    snooze_until: datetime | None
-    locale: str | None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read(cls, subscription: Subscription) -> dict[str, object]:
-        start, end = subscription.window_from, subscription.window_until
-        has_window = start is not None and end is not None
-        return {
-            "notify_on": subscription.notify_on,
-            "max_notifications": subscription.max_notifications,
-            "delivery_window": {"start_minute": start, "end_minute": end} if has_window else None,
-            "snooze_until": subscription.snooze_until,
-            "locale": subscription.locale,
-        }
-
-
-class SubscriptionOut(ResponseSchema):
-    list: KeyOfList
-    state: SubscriptionState
-    preferences: PreferencesOut
-    created_at: datetime
-    changed_at: datetime
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read(cls, subscription: Subscription) -> dict[str, object]:
-        return {
-            "list": subscription.list,
-            "state": subscription.state,
-            "preferences": subscription,
-            "created_at": subscription.created_at,
-            "changed_at": subscription.changed_at,
-        }
-
-
 class ContactOut(ResponseSchema):
     id: int
     address: str = Field(examples=["alice@example.com"])
@@ -359,29 +230,6 @@ class ContactPage(ResponseSchema):
     next: NextCursor
 
 
-class ConsentEventOut(ResponseSchema):
-    """One change of consent; without a list, it is about all mail."""
-
-    id: int
-    at: datetime
-    action: ConsentAction
-    list: KeyOfList | None
-    before: str | None = Field(description="The state of the subscription, or of the contact.")
-    after: str | None
-    source: str
-    actor: str
-    text_version: str
-    ip: str | None
-    detail: str
-
-
-class HistoryPage(ResponseSchema):
-    """The newest first."""
-
-    events: list[ConsentEventOut]
-    next: NextCursor
-
-
 class Erased(ResponseSchema):
     """How much was erased."""
 
@@ -390,6 +238,9 @@ class Erased(ResponseSchema):
     mails: int
     waiting: int = Field(
         description="Mails that are not sent yet; they are erased once they have a result."
+    )
+    uploads: int = Field(
+        description="Files that waited to be imported and named the address; they are abandoned."
     )
 
 

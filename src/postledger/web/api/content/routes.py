@@ -4,8 +4,8 @@ from pydantic import Field
 
 from postledger.accounts.keys import Scope
 from postledger.content import previews
-from postledger.content.previews import MailPreview
 from postledger.content.rendering.compiled_template import Values as TemplateValues
+from postledger.content.rendering.mail_preview import MailPreview
 from postledger.web.api.common.fields import Locale, Values
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import (
@@ -57,6 +57,7 @@ def preview_content(call: Call, payload: ContentIn) -> dict[str, object]:
 
 def _render(call: Call, payload: ContentIn, values: TemplateValues | None) -> MailPreview:
     return previews.preview_source(
+        call.workspace_id,
         payload.source(payload.locale),
         required=tuple(payload.required),
         optional=tuple(payload.optional),

@@ -44,7 +44,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-@routes.post("/send", AcceptedRequest, status=202)
+@routes.post("/send", AcceptedRequest, status=202, shown_with=None)
 def send_mail(call: Call, payload: MailIn, idempotency_key: IdempotencyKey = None) -> HttpResponse:
     """Stores the mail and answers with its id. It is sent at once, or at `send_at`."""
     receipt = _accept(call, [payload.request()], idempotency_key)
@@ -53,7 +53,7 @@ def send_mail(call: Call, payload: MailIn, idempotency_key: IdempotencyKey = Non
     return _accepted(AcceptedRequest(request_id=receipt.request_id, **id_fields(mail_id)))
 
 
-@routes.post("/batch", AcceptedBatch, status=202)
+@routes.post("/batch", AcceptedBatch, status=202, shown_with=None)
 def send_mails(
     call: Call, payload: BatchIn, idempotency_key: IdempotencyKey = None
 ) -> HttpResponse:
@@ -82,9 +82,13 @@ def _accepted(accepted: BaseModel) -> HttpResponse:
 
 @routes.get("", MailPage)
 def search_mails(call: Call, query: Query[MailsQuery]) -> dict[str, object]:
-    """The workspace's mails, the newest first."""
+    """The workspace's mails, the newest first; a test key finds those of test keys."""
     page = search.search(
-        call.workspace_id, query.filters, limit=query.limit, after=query.after, now=call.now
+        call.workspace_id,
+        query.filters(only_tests=call.is_test),
+        limit=query.limit,
+        after=query.after,
+        now=call.now,
     )
     return {
         "mails": [
@@ -102,7 +106,7 @@ def get_mail(call: Call, id: str) -> dict[str, object]:  # noqa: A002  its name 
     if delivery_id is None:
         raise NotFoundError
     mail = transactional_mail.find_mail(call.workspace_id, delivery_id, now=call.now)
-    if mail is None:
+    if mail is None or (call.is_test and not mail.facts.is_test):
         raise NotFoundError
     return {
         **asdict(mail.facts),

@@ -107,7 +107,7 @@ class MailIn(RequestSchema):
         default=None,
         validate_default=True,
         description="Required without a template."
-        " Up to 524,288 bytes; no script, javascript: URL or event handler.",
+        " Up to 524,288 bytes; elements, attributes and URLs of the documented list only.",
     )
     text: str | None = Field(default=None, description="Plain-text version.")
     list_key: ListKey | None = Field(
@@ -125,7 +125,7 @@ class MailIn(RequestSchema):
             "maxProperties": validation.MAX_HEADERS,
             "propertyNames": {"pattern": "^[A-Za-z0-9-]{1,76}$"},
         },
-        description="Custom headers; the standard ones cannot be set.",
+        description="Custom headers; standard ones, and some that providers obey, are refused.",
     )
     tags: list[Annotated[str, Field(json_schema_extra={"pattern": f"^{validation.TAG}$"})]] = Field(
         default=[], json_schema_extra={"maxItems": validation.MAX_TAGS}
@@ -185,9 +185,8 @@ class MailsQuery(PageQuery):
         description="`next` of the previous page; the other parameters stay the same.",
     )
 
-    @property
-    def filters(self) -> MailFilters:
-        return MailFilters(self.to, self.tag, self.state, self.since, self.until)
+    def filters(self, *, only_tests: bool) -> MailFilters:
+        return MailFilters(self.to, self.tag, self.state, self.since, self.until, only_tests)
 
     @property
     def after(self) -> MailCursor | None:

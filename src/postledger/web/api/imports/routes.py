@@ -32,7 +32,7 @@ _FILE: dict[str, Any] = {
 }
 
 
-@routes.post("", ImportDetails, status=201, openapi_extra=_FILE)
+@routes.post("", ImportDetails, status=201, shown_with=None, openapi_extra=_FILE)
 def upload_import(call: Call, query: Query[UploadQuery]) -> ImportOverview:
     """Keeps a file that can be read to its end, and shows how it is read. Imports nothing yet.
 

@@ -32,7 +32,7 @@ def list_lists(call: Call) -> dict[str, object]:
     return {"lists": lists.list_all(call.workspace_id)}
 
 
-@routes.post("", ListOut, status=201)
+@routes.post("", ListOut, status=201, shown_with=None)
 def create_list(call: Call, payload: NewListIn) -> List:
     """Creates a list. Its key stays taken for good, because links in sent mail contain it."""
     lists.create_list(call.workspace_id, **dict(payload), actor=call.actor)

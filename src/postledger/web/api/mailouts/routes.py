@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.conf import settings
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from postledger.accounts.keys import Scope
@@ -37,11 +38,13 @@ class MailoutOut(ResponseSchema):
     report_url: str
 
 
-@routes.post("", MailoutOut, status=202)
+@routes.post("", MailoutOut, status=202, shown_with=None)
 def send_mailout(call: Call, payload: MailoutIn) -> dict[str, object]:
     """Reads the page and launches a run of it. The result is written back to the page."""
     page_id = notion_pages.parse_page_id(payload.page_id)
-    request = MailoutRequest(page_id, payload.sender, payload.list, call.is_test)
+    request = MailoutRequest(page_id, payload.sender, payload.list)
     mailout = mailouts.send_page(call.workspace_id, request, actor=call.actor, now=call.now)
-    report_url = call.request.build_absolute_uri(f"/v1/runs/{mailout.run_id}/report.csv")
+    path = f"/v1/runs/{mailout.run_id}/report.csv"
+    base_url = settings.PUBLIC_URL.rstrip("/")
+    report_url = base_url + path if base_url else call.request.build_absolute_uri(path)
     return {"run_id": mailout.run_id, "is_test": mailout.is_test, "report_url": report_url}

@@ -1,5 +1,6 @@
 """Routes for runs of campaigns: progress, steering and reports."""
 
+from dataclasses import replace
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
@@ -7,6 +8,7 @@ from django.http import StreamingHttpResponse
 from postledger.accounts.keys import Scope
 from postledger.campaigns import launching, progress, report, run_control
 from postledger.campaigns.progress import Progress
+from postledger.observability import masking
 from postledger.web.api.common.routing import Call, Routes, csv_response
 from postledger.web.api.runs.schemas import Failures, Launched, RetriedRun, RetryIn, RunOut
 
@@ -50,16 +52,10 @@ def retry_run(call: Call, run_id: UUID, payload: RetryIn) -> dict[str, object]:
     return {**dict(run), "requeued": requeued}
 
 
-@routes.post("/{uuid:run_id}/remaining", Launched, status=202)
+@routes.post("/{uuid:run_id}/remaining", Launched, status=202, shown_with=None)
 def send_remaining(call: Call, run_id: UUID) -> dict[str, object]:
     """Sends the campaign's current content to the recipients whom this run never tried."""
-    launched = launching.launch_remaining(
-        call.workspace_id,
-        run_id,
-        actor=call.actor,
-        now=call.now,
-        is_sandboxed=call.is_test,
-    )
+    launched = launching.launch_remaining(call.workspace_id, run_id, actor=call.actor, now=call.now)
     return {"run_id": launched}
 
 
@@ -70,7 +66,7 @@ def close_run(call: Call, run_id: UUID) -> Progress:
     return _find_progress(call, run_id)
 
 
-@routes.get_csv("/{uuid:run_id}/report.csv")
+@routes.get_csv("/{uuid:run_id}/report.csv", scopes=[Scope.CAMPAIGNS_READ, Scope.CONTACTS_READ])
 def get_run_report(call: Call, run_id: UUID) -> StreamingHttpResponse:
     """One line for each mail: email, status, error_message, message_id, sent_at.
 
@@ -82,9 +78,27 @@ def get_run_report(call: Call, run_id: UUID) -> StreamingHttpResponse:
 
 @routes.get("/{uuid:run_id}/failures", Failures)
 def list_run_failures(call: Call, run_id: UUID) -> dict[str, object]:
-    """Mails of the run that failed or are in doubt, by cause, with what to do."""
-    return {"failures": report.list_failures(call.workspace_id, run_id)}
+    """Mails of the run that failed or are in doubt, by cause, with what to do.
+
+    Without the scope contacts:read, addresses in the examples are masked.
+    """
+    failures = report.list_failures(call.workspace_id, run_id, only_sandboxed=call.is_test)
+    if not call.may_read_contacts:
+        failures = [
+            replace(failure, example=masking.mask_text(failure.example)) for failure in failures
+        ]
+    return {"failures": failures}
+
+
+def hide_addresses(call: Call, run: Progress) -> Progress:
+    """The run as this caller may see it: a provider's answer may quote a recipient."""
+    if call.may_read_contacts or run.hold is None:
+        return run
+    return replace(run, hold=replace(run.hold, detail=masking.mask_text(run.hold.detail)))
 
 
 def _find_progress(call: Call, run_id: UUID) -> Progress:
-    return progress.find_progress(call.workspace_id, run_id, now=call.now)
+    run = progress.find_progress(
+        call.workspace_id, run_id, only_sandboxed=call.is_test, now=call.now
+    )
+    return hide_addresses(call, run)

@@ -38,7 +38,7 @@ def list_templates(call: Call) -> dict[str, object]:
     return {"templates": templates.list_templates(call.workspace_id)}
 
 
-@routes.post("", TemplateOut, status=201)
+@routes.post("", TemplateOut, status=201, shown_with=None)
 def create_template(call: Call, payload: NewTemplateIn) -> TemplateSummary:
     """Creates a template without a version. It replaces a built-in template of the same id."""
     templates.create(call.workspace_id, key=payload.id, name=payload.name, actor=call.actor)
@@ -53,26 +53,26 @@ def get_template(call: Call, template_id: TemplateId) -> TemplateSummary:
     return (in_use or same_key)[0]
 
 
-@routes.post("/{template_id}/versions", AddedVersion, status=201)
+@routes.post("/{template_id}/versions", AddedVersion, status=201, shown_with=None)
 def add_template_version(
     call: Call, template_id: TemplateId, payload: VersionIn
 ) -> dict[str, object]:
     """Adds the version that new mail is made from. Texts that cannot be sent are refused."""
     version = payload.version()
-    warnings = _review(version)
+    warnings = _review(call, version)
     number = templates.add_version(
         call.workspace_id, key=template_id, version=version, actor=call.actor
     )
     return {"version": number, "findings": warnings}
 
 
-def _review(version: Version) -> list[Finding]:
+def _review(call: Call, version: Version) -> list[Finding]:
     """The warnings about all texts; errors refuse the version, each under its locale."""
     warnings: list[Finding] = []
     issues: list[MailIssue] = []
     for index, source in enumerate(version.texts):
         preview = previews.preview_source(
-            source, required=version.required, optional=version.optional
+            call.workspace_id, source, required=version.required, optional=version.optional
         )
         for finding in preview.findings:
             place = f"{source.locale}: {finding.place}"
@@ -116,7 +116,7 @@ def restore_template(call: Call, template_id: TemplateId) -> TemplateSummary:
     return _find_own(call, template_id)
 
 
-@routes.post("/{template_id}/preview", TemplatePreview, scope=Scope.CONTENT_READ)
+@routes.post("/{template_id}/preview", TemplatePreview, scopes=[Scope.CONTENT_READ])
 def preview_template(
     call: Call, template_id: TemplateId, payload: TemplatePreviewIn
 ) -> dict[str, object]:
@@ -124,7 +124,11 @@ def preview_template(
     version = templates.find_version(call.workspace_id, key=template_id, number=payload.version)
     text = version.text(payload.locale)
     preview = previews.preview_source(
-        text, required=version.required, optional=version.optional, values=payload.variables
+        call.workspace_id,
+        text,
+        required=version.required,
+        optional=version.optional,
+        values=payload.variables,
     )
     return preview_fields(preview, version=version.number, locale=text.locale)
 

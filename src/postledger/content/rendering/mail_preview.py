@@ -1,0 +1,148 @@
+"""Previews content as sending would make it: all findings about it, and the mail of one reader."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+
+from postledger.content.rendering import checks, compiled_template, html_tokens
+from postledger.content.rendering.checks import MOST_FINDINGS, Finding
+from postledger.content.rendering.compiled_template import MissingVariableError, RenderError, Values
+from postledger.content.rendering.footer import Footer
+from postledger.content.rendering.html_tokens import Kind, LineNumbers, Token
+from postledger.content.rendering.letter import Letter, LetterError, Script
+from postledger.content.rendering.source import Source, SourceError, make_script
+
+# Gmail shows no more of a mail than this, and hides the remaining part behind a link.
+CLIPPED_BYTES = 102_400
+
+# The reader of a preview, unless its values say otherwise.
+_READER: Mapping[str, object] = {"name": "Alice", "email": "alice@example.com"}
+_VALUE = "\0"  # stands for a variable; no link has it, not even as an entity
+_REACHABLE = ("http://", "https://", "mailto:", "tel:", "#")
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewFooter:
+    """The footer of a workspace's mail, or the finding that says what the workspace lacks."""
+
+    footer: Footer | None = None
+    values: Mapping[str, object] | None = None
+    missing: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedMail:
+    subject: str
+    html: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MailPreview:
+    findings: tuple[Finding, ...]
+    mail: RenderedMail | None = None  # None: the content has faults, or no values were given
+
+    def faults(self) -> list[Finding]:
+        return [finding for finding in self.findings if not finding.is_warning]
+
+
+def preview_source(
+    source: Source,
+    *,
+    required: tuple[str, ...] = (),
+    optional: tuple[str, ...] = (),
+    values: Values | None = None,
+    footer: PreviewFooter | None = None,
+) -> MailPreview:
+    """With a reader's values it is also filled in; without a footer, it is mail without one."""
+    parts = footer or PreviewFooter()
+    try:
+        _refuse_blank(source)
+        script = make_script(source, required=required, optional=optional, footer=parts.footer)
+    except SourceError as refused:
+        return MailPreview((*parts.missing, *refused.findings))
+    return preview_script(script, values=values, footer=footer)
+
+
+def _refuse_blank(source: Source) -> None:
+    """In our layout, a mail without content of its own would look as if it had some."""
+    if not source.body.strip():
+        subject = compiled_template.without_liquid(source.subject)
+        raise SourceError(checks.findings(subject=subject, html=""))
+
+
+def preview_script(
+    script: Script, *, values: Values | None, footer: PreviewFooter | None
+) -> MailPreview:
+    """The same for a letter that was made already."""
+    parts = footer or PreviewFooter()
+    given = None if values is None else {**_READER, **values, **(parts.values or {})}
+    preview = review(script, values=given, has_footer=footer is not None)
+    return replace(preview, findings=(*parts.missing, *preview.findings))
+
+
+def review(script: Script, *, values: Values | None = None, has_footer: bool) -> MailPreview:
+    """The faults of a letter, then its warnings, and its mail if it has no fault.
+
+    `values` are those of one recipient: with them it is also filled in. `has_footer` says whether
+    mail of this kind goes with a footer.
+    """
+    faults, mail = list[Finding](), None
+    try:
+        letter = Letter(script)
+        if values is not None:
+            filled = letter.fill(values)
+            mail = RenderedMail(filled.subject, *letter.join(filled))
+    except LetterError as refused:
+        faults += refused.findings
+    except MissingVariableError as missing:
+        faults.append(Finding(missing.code, missing.name, str(missing)))
+    except RenderError as failed:
+        faults.append(Finding(failed.code, "html", str(failed)))
+    warnings = _warnings(mail.html if mail else script.html, has_footer=has_footer)
+    return MailPreview(tuple(islice(chain(faults, warnings), MOST_FINDINGS)), mail)
+
+
+def _warnings(html: str, *, has_footer: bool) -> Iterator[Finding]:
+    size = len(html.encode(errors="surrogatepass"))
+    if CLIPPED_BYTES < size <= checks.MAX_HTML_BYTES:
+        yield _warning(
+            "html_clipped",
+            "html",
+            f"It has {size} bytes, and Gmail hides everything after {CLIPPED_BYTES};"
+            " shorten it, or put the most important things first.",
+        )
+    if has_footer and "unsubscribe" not in html.lower():
+        yield _warning(
+            "footer_missing",
+            "html",
+            "It has no unsubscribe link; the footer that is added when it is sent has one.",
+        )
+    bare = compiled_template.without_liquid(html.replace(_VALUE, ""), value=_VALUE)
+    lines = LineNumbers(bare)
+    for tag in html_tokens.tags_of_every_reading(bare):
+        if tag.kind is Kind.OPENING:
+            yield from _tag_warnings(bare, tag, place=f"html, line {lines.at(tag.start)}")
+
+
+def _tag_warnings(html: str, tag: Token, *, place: str) -> Iterator[Finding]:
+    attributes = {attribute.name: attribute for attribute in html_tokens.attributes(html, tag)}
+    if tag.name == "img" and "alt" not in attributes:
+        yield _warning(
+            "alt_missing",
+            place,
+            'Describe the picture in alt, or write alt="" where it only decorates.',
+        )
+    if tag.name == "a" and "href" in attributes:
+        link = attributes["href"].decoded(html).strip().lower()
+        # A variable is checked when it has a value.
+        if link and not link.startswith((*_REACHABLE, _VALUE)):
+            yield _warning(
+                "link_unreachable",
+                place,
+                "Begin the link with https:// or mailto:. A relative link does not work in a mail.",
+            )
+
+
+def _warning(code: str, place: str, remedy: str) -> Finding:
+    return Finding(code, place, remedy, is_warning=True)

@@ -1,0 +1,129 @@
+"""The application that the server calls: it reads bodies, and Django's threads do the rest.
+
+A thread is taken for a request whose body is there. So neither a slow client nor many of them keep
+others from being served, and `/live` answers without a thread.
+"""
+
+from asyncio import Semaphore
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, closing
+from typing import Any
+from weakref import WeakValueDictionary
+
+import structlog
+
+from postledger.web.front.answers import Answer, Django, Send, Sender
+from postledger.web.front.arrival import Arrival, BrokenOffError, Receive, TooLargeError
+from postledger.web.front.environ import announced_size, build_environ
+from postledger.web.front.threads import Threads
+from postledger.web.shared import bodies
+from postledger.web.shared.bodies import Body, BodyWanted, UnreadBody
+
+type Scope = Mapping[str, Any]
+
+# Large bodies lie in files while they arrive, and in memory while they are parsed.
+_LARGE_AT_ONCE = 32
+_LARGE_OF_ONE_KEY = 4
+
+_LIVE = Answer(
+    200,
+    [
+        (b"content-type", b"application/json"),
+        (b"cache-control", b"no-store"),
+        (b"x-content-type-options", b"nosniff"),
+    ],
+    b'{"live": true}',
+)
+_METHOD_NOT_ALLOWED = Answer(405, [(b"allow", b"GET, HEAD")])
+
+_log = structlog.get_logger(__name__)
+
+
+class Front:
+    """An ASGI application."""
+
+    def __init__(self, *, thread_count: int) -> None:
+        self._django = Django()
+        self._threads = Threads("django", thread_count)
+        self._sender = Sender()
+        self._large = _LargeBodies(parsed_at_once=max(1, thread_count // 2))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            answer = _live(scope) if scope["path"] == "/live" else await self._ask(scope, receive)
+            await self._sender.send(answer, send)
+        except BrokenOffError:
+            _log.info("body_broken_off")
+        except TimeoutError:
+            _log.info("stream_given_up")
+
+    async def _ask(self, scope: Scope, receive: Receive) -> Answer:
+        arrival = Arrival(receive, announced=announced_size(scope))
+        answer = await self._ask_with_body(scope, arrival)
+        # A client that waits for leave to send its body has sent nothing.
+        if not arrival.is_complete and not any(name == b"expect" for name, _ in scope["headers"]):
+            await arrival.discard()
+        return answer
+
+    async def _ask_with_body(self, scope: Scope, arrival: Arrival) -> Answer:
+        largest, announced = bodies.find_largest(scope["path"]), arrival.announced
+        if announced is None or announced <= min(bodies.SMALL, largest):
+            try:
+                await arrival.read(bodies.SMALL)
+            except TimeoutError:
+                return await self._run(scope, bodies.too_late(), arrival.size + 1)
+        size = max(arrival.size, announced or 0)
+        if size > largest:
+            return await self._run(scope, bodies.too_large(), size)
+        if arrival.is_complete:
+            return await self._run(scope, arrival.as_stream(), size)
+        return await self._ask_with_large_body(scope, arrival, size)
+
+    async def _ask_with_large_body(self, scope: Scope, arrival: Arrival, size: int) -> Answer:
+        """Reads the body only once a view asks for it, and then calls the view again."""
+        environ = build_environ(scope, UnreadBody(), size)
+        try:
+            return await self._threads.run(lambda: self._django.answer(environ))
+        except BodyWanted:
+            key_id = environ.get(bodies.KEY_ID)
+        async with self._large.arriving(key_id):
+            try:
+                file = await arrival.read_into_file(bodies.find_largest(scope["path"]))
+            except TimeoutError:
+                return await self._run(scope, bodies.too_late(), size, is_counted=True)
+            except TooLargeError:
+                return await self._run(scope, bodies.too_large(), size, is_counted=True)
+            with closing(file):
+                async with self._large.parsing:
+                    return await self._run(scope, file, arrival.size, is_counted=True)
+
+    async def _run(
+        self, scope: Scope, body: Body, size: int, *, is_counted: bool = False
+    ) -> Answer:
+        environ = build_environ(scope, body, size)
+        environ[bodies.IS_COUNTED] = is_counted
+        return await self._threads.run(lambda: self._django.answer(environ))
+
+
+def _live(scope: Scope) -> Answer:
+    """The process answers. It asks no other service, because a restart would not repair one."""
+    return _LIVE if scope["method"] in {"GET", "HEAD"} else _METHOD_NOT_ALLOWED
+
+
+class _LargeBodies:
+    """How many large bodies may arrive at once, and how many may be in memory.
+
+    One key cannot keep the others waiting by sending slowly.
+    """
+
+    def __init__(self, *, parsed_at_once: int) -> None:
+        self.parsing = Semaphore(parsed_at_once)
+        self._all = Semaphore(_LARGE_AT_ONCE)
+        # Those that somebody holds or waits for.
+        self._of_key: WeakValueDictionary[object, Semaphore] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def arriving(self, key_id: object) -> AsyncIterator[None]:
+        of_key = self._of_key.setdefault(key_id, Semaphore(_LARGE_OF_ONE_KEY))
+        async with of_key, self._all:
+            yield

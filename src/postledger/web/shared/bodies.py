@@ -1,0 +1,82 @@
+"""How large the body of a request may be, and what a view reads where no body is.
+
+The front reads small bodies before it takes a thread. A larger body is read only once a view asks
+for it: by then the caller is recognised, has the scope and keeps to the rate.
+"""
+
+import errno
+from io import RawIOBase
+from typing import BinaryIO, override
+
+type Body = BinaryIO | RawIOBase
+
+KIB = 1024
+MIB = 1024 * KIB
+
+# Read before anybody is recognised, so strangers can make a process hold this much for each
+# connection.
+SMALL = 64 * KIB
+
+# Notes of the front and of the authentication for each other, in the environment of a request:
+# the key that sent it, and that it was counted before it ran again with its body.
+KEY_ID = "postledger.key_id"
+IS_COUNTED = "postledger.is_counted"
+
+_UPLOAD = "/v1/imports"
+_LARGEST_UPLOAD = 50 * MIB
+# By the beginning of the path; the first that fits counts.
+_LARGEST = (
+    ("/v1/campaigns/send", 16 * KIB),  # accepts a password, so strangers send bodies here
+    ("/v1/email/", 16 * MIB),  # attachments in base64, HTML and text as JSON
+    ("/v1/articles", 8 * MIB),
+    ("/v1/campaigns", 8 * MIB),
+    ("/v1/content", 8 * MIB),
+    ("/v1/templates", 8 * MIB),
+    ("/v1/", MIB),
+)
+
+
+class BodyWanted(BaseException):
+    """A view asks for a body that the front has not read yet.
+
+    No `except Exception` catches it, so it ends the view wherever that is; the front reads the body
+    and runs the view again.
+    """
+
+
+def find_largest(path: str) -> int:
+    """The size that the body of a request to this path may have, in bytes."""
+    if path == _UPLOAD:
+        return _LARGEST_UPLOAD
+    return next((size for beginning, size in _LARGEST if path.startswith(beginning)), SMALL)
+
+
+def describe_size(size: int) -> str:
+    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"
+
+
+class UnreadBody(RawIOBase):
+    """Stands for a body that is still to come."""
+
+    @override
+    def read(self, size: int = -1, /) -> bytes:
+        raise BodyWanted
+
+
+class FailedBody(RawIOBase):
+    """Stands for a body that cannot be read. Django passes the number of the error on."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    @override
+    def read(self, size: int = -1, /) -> bytes:
+        raise OSError(self._number, errno.errorcode[self._number])
+
+
+def too_large() -> FailedBody:
+    return FailedBody(errno.EFBIG)
+
+
+def too_late() -> FailedBody:
+    return FailedBody(errno.ETIMEDOUT)

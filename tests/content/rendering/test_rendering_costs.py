@@ -1,0 +1,238 @@
+"""What a template costs is counted wherever it arises, and what goes wrong is a refusal."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from postledger.content.rendering import liquid
+from postledger.content.rendering.compiled_template import (
+    CompiledTemplate,
+    RenderError,
+    split_liquid,
+    without_liquid,
+)
+
+pytestmark = pytest.mark.slow
+
+ENDLESS = "(1..1000000000000000000)"
+ONES = ",".join("1" * 1_500)
+
+
+def render(source: str, **values: object) -> str:
+    return CompiledTemplate(source, is_html=True).text(values)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% if RANGE contains 'x' %}y{% endif %}",
+        "{% if false %}{% elsif RANGE contains 'x' %}y{% endif %}",
+        "{% unless RANGE contains 'x' %}y{% endunless %}",
+        "{% if a and RANGE contains 1.5 %}y{% endif %}",
+        "{% assign r = RANGE %}{% if r contains 'x' %}y{% endif %}",
+        "{% assign r = RANGE %}",
+        "{% case RANGE %}{% when 1 %}{% endcase %}",
+        "{% case 1 %}{% when RANGE %}{% endcase %}",
+        "{% for i in RANGE %}{% endfor %}",
+        "{% for i in RANGE reversed limit: 1 %}{% endfor %}",
+        "{% for i in RANGE offset: 999999999999999999 %}{% endfor %}",
+        "{% tablerow i in RANGE %}{% endtablerow %}",
+        "{% cycle RANGE %}",
+        "{% echo RANGE %}",
+        "{{ RANGE }}",
+        "{{ RANGE | first }}",
+        "{{ 'x' | append: RANGE }}",
+        "{{ 'x' | default: 1, allow_false: RANGE }}",
+        "{% capture x %}{{ RANGE }}{% endcapture %}",
+        "{% ifchanged %}{{ RANGE }}{% endifchanged %}",
+    ],
+)
+def test_a_range_longer_than_the_limit_is_refused_wherever_it_stands(source: str) -> None:
+    with pytest.raises(RenderError, match="its range is too long"):
+        render(source.replace("RANGE", ENDLESS), a=True)
+
+
+def test_a_range_may_depend_on_values_and_is_measured_then() -> None:
+    source = "{% for i in (1..most) %}{{ i }}{% endfor %}{% if (1..most) contains 3 %}!{% endif %}"
+
+    assert render(source, most=3) == "123!"
+    with pytest.raises(RenderError, match="its range is too long"):
+        render(source, most=10**17)
+    with pytest.raises(RenderError, match="its range is too long"):
+        render(source, most="9" * 400)
+
+
+@pytest.mark.parametrize(
+    ("source", "values"),
+    [
+        # A block is rendered once for each equal value: 1,500 to the power of 5.
+        ("{% case 1 %}{% when ONES %}" * 5 + "{% assign x = 1 %}" + "{% endcase %}" * 5, {}),
+        ("{% for i in (1..9999) %}{% case 1 %}{% when ONES %}{% endcase %}{% endfor %}", {}),
+        ("{% for i in (1..9999) %}{% cycle ONES %}{% endfor %}", {}),
+        ("{% for i in (1..9999) %}{% if FALSES %}{% endif %}{% endfor %}", {}),
+        ("{% for i in (1..9999) %}{% if text contains 'y' %}{% endif %}{% endfor %}", {}),
+        ("{% for i in (1..9999) %}{% if list contains 'y' %}{% endif %}{% endfor %}", {}),
+        ("{% for i in (1..9999) %}{% if list == other %}{% endif %}{% endfor %}", {}),
+        ("{% for i in (1..9999) %}{% case list %}{% when other %}{% endcase %}{% endfor %}", {}),
+        ("{% for i in (1..9999) %}{% capture x %}{{ text }}{% endcapture %}{% endfor %}", {}),
+        ("{% for i in (1..9999) %}{% assign x = list %}{% endfor %}", {}),
+        *(
+            ("{% for i in (1..999) %}{% assign x = list | FILTER %}{% endfor %}", {"FILTER": name})
+            for name in (
+                *("uniq", "sort", "sort_natural", "sum", "compact", "reverse", "join", "size"),
+                *("map: 'a'", "where: 'a'", "concat: other", "first", "reject: 'a'", "has: 'a'"),
+                *("find: 'a'", "find_index: 'a'", "last", "slice: 0, 9"),
+            )
+        ),
+        *(
+            ("{% for i in (1..999) %}{% assign x = text | FILTER %}{% endfor %}", {"FILTER": name})
+            for name in ("split: ''", "upcase", "escape", "escape_once", "squish", "url_decode")
+        ),
+    ],
+)
+def test_whatever_is_walked_through_is_charged_by_its_size(
+    source: str, values: dict[str, str]
+) -> None:
+    falses = " or ".join(["false"] * 300)
+    for name, text in {"ONES": ONES, "FALSES": falses, **values}.items():
+        source = source.replace(name, text)
+
+    with pytest.raises(RenderError, match="it has too much to do"):
+        render(
+            source,
+            text="x" * 20_000,
+            list=[str(number) for number in range(5_000)],
+            other=[str(number) for number in range(5_000)],
+        )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% assign s = (1..9999) | join: 'xx' %}{{ (1..9999) | join: s }}",
+        "{{ list | join: text }}",
+        "{{ text | replace: 'x', text }}",
+        "{{ text | replace: '', text }}",
+    ],
+)
+def test_no_filter_makes_much_out_of_little(source: str) -> None:
+    with pytest.raises(RenderError, match=r"too large|too much to do"):
+        render(source, text="x" * 30_000, list=["a"] * 30_000)
+
+
+@pytest.mark.parametrize("source", ["{{ a }}" * 1_999, "{{ a }}{% if a %}{% endif %}" * 600])
+def test_a_text_that_only_substitutes_may_not_print_more_either(source: str) -> None:
+    with pytest.raises(RenderError, match="it prints more than"):
+        render(source, a="<" * 60_000)
+
+
+@pytest.mark.parametrize(
+    ("source", "values"),
+    [
+        ("{{ score | floor }}", {"score": "nan"}),
+        ("{{ score | ceil }}", {"score": "inf"}),
+        ("{{ score | round }}", {"score": "-inf"}),
+        ("{{ score | plus: 1 }}", {"score": "nan"}),
+        ("{{ score | times: 1.5 | times: score }}", {"score": 1e308}),
+        ("{{ 1.0 | modulo: 0.0 }}", {}),
+        ("{{ 1 | modulo: score }}", {"score": 0}),
+        ("{{ list | sum }}", {"list": ["1e9999999999999999999"]}),
+        ("{{ list | sum }}", {"list": ["nan", "sNaN"]}),
+        ("{% for i in list limit:-5 %}{{ i }}{% endfor %}", {"list": [1, 2, 3]}),
+        ("{% tablerow i in list limit:-5 %}{{ i }}{% endtablerow %}", {"list": [1, 2, 3]}),
+        ("{{ text | escape_once }}", {"text": "&#" + "9" * 5_000 + ";"}),
+        ("{{ text | round: 1 }}", {"text": "9" * 5_000}),
+        ("{{ list | uniq: 'a' }}", {"list": [1]}),
+        ("{{ number }}", {"number": 10**5_000}),
+        ("{{ number | append: 'x' }}", {"number": 10**5_000}),
+    ],
+)
+def test_a_value_that_a_filter_fails_with_is_a_refusal(
+    source: str, values: dict[str, object]
+) -> None:
+    with pytest.raises(RenderError):
+        render(source, **values)
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        (["b", "a", "b"], ["b", "a"]),
+        ([1, 1.0, True, "1"], [1, "1"]),
+        ([{"a": 1, "b": [2]}, {"b": [2], "a": 1}, {"a": 1}], [{"a": 1, "b": [2]}, {"a": 1}]),
+        ([None, None, 0], [None, 0]),
+        ([], []),
+    ],
+)
+def test_uniq_keeps_the_first_of_equal_items(items: list[object], expected: list[object]) -> None:
+    source = "{% assign u = items | uniq %}{{ u | size }}{% if u == expected %}!{% endif %}"
+
+    assert render(source, items=items, expected=expected) == f"{len(expected)}!"
+
+
+def test_uniq_by_a_key_keeps_the_first_item_of_each_value() -> None:
+    items = [{"k": 1, "n": "a"}, {"k": 1, "n": "b"}, {"n": "c"}, {"n": "d"}, {"k": [2], "n": "e"}]
+
+    assert render("{{ items | uniq: 'k' | map: 'n' | join: ',' }}", items=items) == "a,c,e"
+
+
+def test_uniq_takes_linear_time() -> None:
+    def apply(size: int) -> Callable[[], object]:
+        items = [str(number) for number in range(size)]
+        return lambda: liquid._uniq(items)
+
+    assert _processor_time(apply(200_000)) < 3 * max(_processor_time(apply(100_000)), 0.01)
+
+
+def test_a_long_bill_is_no_costly_template() -> None:
+    line = (
+        "<tr>{% if item.price > 10 and item.tags contains 'new' %}<b>{% endif %}"
+        "{{ item.name | upcase | truncate: 40 }}: {{ item.price | times: item.count | round: 2 }}"
+        "{% unless forloop.last %},{% endunless %}{% cycle 'odd', 'even' %}</tr>"
+    )
+    items = [
+        {"name": f"Thing {number}", "price": number / 7, "count": 3, "tags": ["new", "blue"]}
+        for number in range(1_000)
+    ]
+    source = (
+        "{% for item in order.items %}"
+        + line
+        + "{% endfor %}{{ order.items | map: 'price' | sum }}"
+    )
+
+    assert len(render(source, order={"items": items})) > 20_000
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", [""]),
+        ("a{{ b }}c", ["a", "{{ b }}", "c"]),
+        ("{{ a }}{% b %}", ["", "{{ a }}", "", "{% b %}", ""]),
+        ("{{ a {% b %} c", ["{{ a ", "{% b %}", " c"]),
+        ("{% a {{ b }}", ["{% a ", "{{ b }}", ""]),
+        ("{{{ a }}}", ["", "{{{ a }}", "}"]),
+        ("{%}", ["{%}"]),
+    ],
+)
+def test_a_text_is_split_at_its_liquid(text: str, expected: list[str]) -> None:
+    assert split_liquid(text) == expected
+
+
+@pytest.mark.parametrize("opening", ["{{", "{%", "{{{%"])
+def test_liquid_that_never_ends_takes_linear_time(opening: str) -> None:
+    short, long = (opening * count for count in (50_000, 100_000))
+
+    assert _processor_time(lambda: without_liquid(long)) < 3 * max(
+        _processor_time(lambda: without_liquid(short)), 0.01
+    )
+
+
+def _processor_time(call: Callable[[], object]) -> float:
+    times = []
+    for _ in range(3):
+        began = time.process_time()
+        call()
+        times.append(time.process_time() - began)
+    return min(times)

@@ -1,0 +1,118 @@
+"""Content that costs much to read is refused early, and what is said about it is said once."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from postledger.content.rendering import checks, html_tokens, mail_preview
+from postledger.content.rendering.html_tokens import LineNumbers
+from postledger.content.rendering.letter import Letter, LetterError, Script
+from postledger.content.rendering.source import Format, Source, SourceError, make_script
+
+pytestmark = pytest.mark.slow
+
+WIDE_TABLE = "|".join("a" * 700) + "\n" + "|".join("-" * 700) + "\n" + "x\n" * 700
+
+
+def refusal(body: str, format_: Format) -> list[tuple[str, str]]:
+    with pytest.raises(SourceError) as refused:
+        make_script(Source("Hello", body, format_))
+    return [(finding.code, finding.place) for finding in refused.value.findings]
+
+
+@pytest.mark.parametrize("prefix", ["", "> ", "- ", "1. "])
+def test_a_markdown_table_of_too_many_cells_is_refused_before_it_is_read(prefix: str) -> None:
+    body = "\n".join(prefix + line for line in WIDE_TABLE.split("\n"))
+
+    assert refusal(body, Format.MARKDOWN) == [("markup_too_complex", "body")]
+
+
+def test_markdown_that_becomes_too_many_elements_is_refused() -> None:
+    assert refusal("- a\n" * 10_000, Format.MARKDOWN) == [("markup_too_complex", "body")]
+
+
+def test_mjml_that_becomes_too_much_html_is_refused() -> None:
+    section = "<mj-section><mj-column></mj-column></mj-section>"
+
+    body = f"<mjml><mj-body>{section * 1_300}</mj-body></mjml>"
+
+    assert refusal(body, Format.MJML) == [("html_too_large", "body")]
+
+
+def test_html_of_too_many_tags_and_attributes_is_refused() -> None:
+    for html in ("<a>" * 30_000, ("<a " + "hidden " * 150 + ">") * 200):
+        [finding] = checks.check_html("srcdoc" + html)
+
+        assert finding.code == "markup_too_complex"
+
+
+def test_no_more_than_twenty_things_are_said_about_one_text() -> None:
+    assert len(refusal("<p a{{ a }}>x</p>" * 1_900, Format.HTML)) == 20
+
+
+def test_of_faults_and_warnings_twenty_are_reported_and_faults_come_first() -> None:
+    pictures = "<img src='https://a.example/b.png'>" * 100
+    sound = Script("Hello", f"<p>{pictures}</p>", "Hello")
+    broken = Script("Hello", f"<p>{{{{ nmae }}}}{pictures}</p>", "Hello")
+
+    warnings = mail_preview.review(sound, has_footer=False).findings
+    both = mail_preview.review(broken, has_footer=False).findings
+
+    assert [finding.code for finding in warnings] == ["alt_missing"] * 20
+    assert [finding.code for finding in both] == ["unknown_variable", *["alt_missing"] * 19]
+
+
+def test_what_is_wrong_again_and_again_on_a_line_is_said_once() -> None:
+    [finding] = checks.check_html("<p>" + "<a ping='x'>y</a>" * 10)
+
+    assert finding.code == "attribute_refused"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "a\n\nb\nc", "no line ends", "\n\n\n"])
+def test_the_line_of_every_offset_is_that_of_counting(text: str) -> None:
+    lines = LineNumbers(text)
+
+    for offset in range(len(text) + 1):
+        assert lines.at(offset) == text.count("\n", 0, offset) + 1
+
+
+def test_the_lines_of_many_warnings_are_found_in_linear_time() -> None:
+    def review(count: int) -> Callable[[], object]:
+        script = Script("Hello", "<p>\n</p>\n" * count + "<img src='https://a.example/b.png'>", "")
+        return lambda: mail_preview.review(script, has_footer=False)
+
+    assert _processor_time(review(20_000)) < 3 * max(_processor_time(review(10_000)), 0.01)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("&amp;&#65;&#x41;", "&AA"),
+        ("&#" + "0" * 5_000 + "65;", "A"),
+        ("&#" + "9" * 5_000 + ";b", "\ufffdb"),
+        ("&#" + "9" * 5_000, "\ufffd"),
+        ("&#0;", "\ufffd"),
+        ("&#x" + "0" * 5_000 + "41;", "A"),
+    ],
+)
+def test_a_character_may_have_a_number_of_any_length(written: str, expected: str) -> None:
+    assert html_tokens.decode(written) == expected
+
+
+def test_a_number_of_many_digits_hides_no_script_and_breaks_no_check() -> None:
+    hidden = "".join(f"&#{'0' * 5_000}{ord(letter)};" for letter in "javascript:")
+    endless = f"&#{'9' * 5_000};"
+
+    for html in (f"<a href='{hidden}x'>a</a>", f"<a href='{endless}' onclick='x'>a</a>"):
+        with pytest.raises(LetterError):
+            Letter(Script("Hello", html, ""))
+
+
+def _processor_time(call: Callable[[], object]) -> float:
+    times = []
+    for _ in range(3):
+        began = time.process_time()
+        call()
+        times.append(time.process_time() - began)
+    return min(times)

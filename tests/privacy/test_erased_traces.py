@@ -1,0 +1,164 @@
+"""What callers wrote about a person is erased too: uploads, keys of requests and their ids."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from postledger.contacts import form_blocks
+from postledger.contacts.actions import contacts
+from postledger.contacts.details import Changes
+from postledger.contacts.models import FormBlock
+from postledger.deliveries import entries
+from postledger.imports import uploads
+from postledger.imports.models import Import, ImportState
+from postledger.lib.ids import DeliveryId
+from postledger.privacy import erasure, export
+from postledger.transactional import actions as transactional
+from tests import cast
+from tests.contacts import people
+from tests.contacts.people import R1
+from tests.imports import files
+from tests.privacy.test_privacy import everything, run
+from tests.transactional.mails import mail
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def acme() -> int:
+    return cast.sender("acme").workspace_id
+
+
+def upload(workspace_id: int, folder: Path, content: str | bytes) -> int:
+    path = files.write_file(folder, content)
+    return uploads.store_upload(workspace_id, path, file_name="people.csv", actor="alice")
+
+
+def erase(workspace_id: int, address: str = R1) -> erasure.Erasure:
+    return erasure.erase(workspace_id, address=address, actor="bob", now=NOW)
+
+
+def state(import_id: int) -> str:
+    return str(Import.objects.get(pk=import_id).state)
+
+
+def test_an_upload_that_names_the_person_is_abandoned_with_its_preview(
+    acme: int, tmp_path: Path
+) -> None:
+    import_id = upload(acme, tmp_path, f"email,name\nr2@example.com,Two\n{R1},Rosa Luz\n")
+    uploads.request_preview(acme, import_id, mapping={}, list_key=None)
+
+    before = everything()
+
+    done = erase(acme)
+
+    after = everything()
+    assert (done.uploads, state(import_id)) == (1, ImportState.ABANDONED)
+    for trace in (R1, "Rosa Luz", R1.encode().hex().upper()):
+        assert (trace in before, trace in after) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"email\nR1@Example.COM\n",
+        "email\nr2@example.com\n,Reply to <r1@example.com>.\n".encode("utf-16"),
+        b'email;name\n"r1@example.com";"Jos\xe9"\n',
+        # Begins in the first of two parts, and ends in the second.
+        b"email\n" + b"r2@example.com\n" * 69_904 + b"r1@example.com\n",
+    ],
+)
+def test_a_person_is_recognised_in_any_capitals_encoding_and_place(
+    acme: int, tmp_path: Path, content: bytes
+) -> None:
+    upload(acme, tmp_path, content)
+
+    assert erase(acme).uploads == 1
+
+
+def test_a_person_is_recognised_by_both_spellings_of_a_domain(acme: int, tmp_path: Path) -> None:
+    upload(acme, tmp_path, "email\nr1@bücher.example\n")
+
+    assert erase(acme, "r1@xn--bcher-kva.example").uploads == 1
+
+
+def test_a_person_is_recognised_by_an_earlier_address(acme: int, tmp_path: Path) -> None:
+    contact_id = people.contact(acme, "old@example.com")
+    contacts.update_contact(
+        acme, contact_id=contact_id, changes=Changes(address=R1), actor="alice", now=NOW
+    )
+    upload(acme, tmp_path, "email\nold@example.com\n")
+
+    assert erase(acme).uploads == 1
+
+
+@pytest.mark.parametrize(
+    "other", ["maria.r1@example.com", "r1@example.com.br", "r1@example.community"]
+)
+def test_uploads_of_others_are_kept(acme: int, tmp_path: Path, other: str) -> None:
+    globex = people.workspace("globex")
+    own = upload(acme, tmp_path, f"email\n{other}\n")
+    theirs = upload(globex, tmp_path, f"email\n{R1}\n")
+
+    assert erase(acme).uploads == 0
+    assert state(own) == state(theirs) == ImportState.UPLOADED
+
+
+def test_a_running_import_is_left_to_its_end(acme: int, tmp_path: Path) -> None:
+    import_id = upload(acme, tmp_path, f"email\n{R1}\n")
+    uploads.start_import(acme, import_id, mapping={}, list_key=None, actor="alice")
+
+    assert (erase(acme).uploads, state(import_id)) == (0, ImportState.RUNNING)
+
+
+def test_what_a_caller_wrote_into_keys_and_request_ids_is_erased(acme: int) -> None:
+    receipt = transactional.accept(
+        acme,
+        mails=[mail(to=R1)],
+        request_id=f"welcome {R1}",
+        now=NOW,
+        idempotency_key=f"key of {R1}",
+    )
+    delivery = DeliveryId.parse(receipt.ids[0])
+    assert delivery is not None
+    cast.book(delivery.stream_id, lambda at: entries.accepted(at, message_id="<1>"))
+
+    done = erase(acme)
+
+    assert done.mails == 1
+    left = everything()
+    assert R1 not in left
+    assert R1.encode().hex().upper() not in left
+
+
+def test_the_command_says_which_uploads_are_to_be_made_again(acme: int, tmp_path: Path) -> None:
+    upload(acme, tmp_path, f"email\n{R1}\n")
+
+    _, line = run("privacy", "erase", "acme", R1)
+
+    assert line == (
+        "Abandoned uploads that named the person: 1. Upload them again without that row."
+    )
+
+
+def test_an_export_tells_since_when_no_form_may_mail_the_person(acme: int) -> None:
+    before = json.loads(export.export(acme, address=R1, now=NOW))
+    form_blocks.block(acme, address="r1+news@example.com")
+
+    document = json.loads(export.export(acme, address=R1, now=NOW))
+
+    assert before["no_forms_since"] is None
+    assert datetime.fromisoformat(document["no_forms_since"]) >= NOW
+
+
+def test_who_wanted_no_mail_of_forms_and_was_erased_gets_none(acme: int) -> None:
+    form_blocks.block(acme, address=R1)
+
+    erase(acme)
+
+    assert form_blocks.is_blocked(acme, address=R1, list_key="news")
+    assert FormBlock.objects.count() == 1

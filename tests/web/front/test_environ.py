@@ -1,0 +1,52 @@
+"""Django sees each header under the name that the client or the proxy sent it by."""
+
+from io import BytesIO
+
+import pytest
+
+from postledger.web.front.environ import announced_size, build_environ
+from tests.web.front import asgi
+
+
+def environ(*headers: tuple[str, str]) -> dict[str, object]:
+    return build_environ(asgi.scope("POST", "/v1/é", *headers), BytesIO(b"abc"), 3)
+
+
+@pytest.mark.parametrize("alias", ["x_forwarded_for", "x-forwarded_for", "x_forwarded-for"])
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_no_alias_passes_for_the_header_of_a_proxy(alias: str, place: str) -> None:
+    pair = [("x-forwarded-for", "192.0.2.1"), (alias, "203.0.113.7")]
+
+    built = environ(*(pair if place == "last" else reversed(pair)), ("x-other", "x"))
+
+    assert built["HTTP_X_FORWARDED_FOR"] == "192.0.2.1"
+
+
+@pytest.mark.parametrize("name", ["content_length", "content_type", "remote_addr", "path_info"])
+def test_no_header_sets_a_variable_of_the_server(name: str) -> None:
+    built = environ((name, "7"), (name.replace("_", "-"), "7"), ("content-length", "3"))
+
+    assert built["REMOTE_ADDR"] == "192.0.2.1"
+    assert built["PATH_INFO"] == "/v1/é".encode().decode("latin-1")
+    assert built["CONTENT_LENGTH"] == "3"
+
+
+def test_a_header_that_comes_several_times_is_joined_in_order() -> None:
+    built = environ(("x-forwarded-for", "192.0.2.1"), ("x-forwarded-for", "192.0.2.2"))
+
+    assert built["HTTP_X_FORWARDED_FOR"] == "192.0.2.1,192.0.2.2"
+
+
+@pytest.mark.parametrize(
+    ("headers", "size"),
+    [
+        ([], 0),
+        ([("content-length", "7")], 7),
+        ([("transfer-encoding", "chunked")], None),
+        ([("content-length", "7"), ("transfer-encoding", "chunked")], None),
+    ],
+)
+def test_the_announced_size_is_that_of_the_framing(
+    headers: list[tuple[str, str]], size: int | None
+) -> None:
+    assert announced_size(asgi.scope("POST", "/", *headers)) == size

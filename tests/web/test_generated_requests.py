@@ -1,0 +1,68 @@
+"""Generated requests get only what the description in OpenAPI promises."""
+
+from typing import Any
+
+import pytest
+import schemathesis
+from django import conf
+from django.core.wsgi import get_wsgi_application
+from hypothesis import HealthCheck, settings
+from schemathesis import Case, HookContext, SerializationContext
+from schemathesis.config import SchemathesisConfig
+from schemathesis.transport.serialization import serialize_binary
+
+from postledger.web.api import openapi
+from tests.web.callers import Caller, caller
+
+pytestmark = pytest.mark.slow
+
+# A schema can say what an address looks like, but not which senders and contacts a workspace has:
+# a request that is right in form may be refused for what it says.
+CONFIG = SchemathesisConfig.from_dict(
+    {
+        "checks": {
+            "positive_data_acceptance": {"expected-statuses": ["2xx", "404", "409", "422"]},
+            # What is wrong may also be too large to be looked at.
+            "negative_data_rejection": {
+                "expected-statuses": ["400", "401", "403", "404", "405", "409", "413", "415", "422"]
+            },
+        }
+    }
+)
+WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+@schemathesis.serializer(WORKBOOK)
+def _bytes(_context: SerializationContext, value: Any) -> bytes:
+    """Any bytes that are called a workbook."""
+    return serialize_binary(value)
+
+
+schema = schemathesis.openapi.from_dict(openapi.build_document(), config=CONFIG)
+schema.app = get_wsgi_application()
+
+
+@schema.hook
+def filter_query(_context: HookContext, query: dict[str, Any] | None) -> bool:
+    """An empty list is not written into an address: what was meant to be wrong by it is right."""
+    return all(value not in ([], {}) for value in (query or {}).values())
+
+
+@pytest.fixture
+def program(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Caller:
+    """Alice's, in a database that outlives each request's connection, and never too fast."""
+    monkeypatch.setattr(conf.settings, "API_RATE", "1000000/second")
+    monkeypatch.setattr(conf.settings, "ALLOWED_HOSTS", ["localhost"])
+    return caller("acme")
+
+
+@schema.parametrize()
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_generated_requests_get_what_the_description_promises(
+    case: Case[Any], program: Caller
+) -> None:
+    case.call_and_validate(headers={"Authorization": f"Bearer {program.token}"})
