@@ -103,7 +103,7 @@ def launch_campaigns(client: httpx.Client, seen: Seen, ended: Event) -> None:
         "{{ score | split: '' | uniq | sort | join: ',' }}",
     )
     for number in range(20):
-        attributes = {"score": "nan" if number % 2 else "x" * 2_000}
+        attributes = {"score": "nan" if number % 2 else "x" * 500}
         contact = {"address": f"reader{number}@example.com", "attributes": attributes}
         client.post("/v1/contacts", json=contact).raise_for_status()
     for body in cycle(bodies):

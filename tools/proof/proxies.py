@@ -69,9 +69,12 @@ ServerName 127.0.0.1
 User nobody
 Group nogroup
 {modules}
-ServerLimit 60
-ThreadsPerChild 25
+ServerLimit 6
+StartServers 6
+ThreadLimit 250
+ThreadsPerChild 250
 MaxRequestWorkers 1500
+MaxSpareThreads 1500
 LimitRequestBody 52428800
 ProxyPreserveHost On
 ProxyPass / http://127.0.0.1:{upstream}/

@@ -1,5 +1,6 @@
 """A web process, as the server starts it."""
 
+import ctypes
 import os
 
 import django
@@ -8,9 +9,13 @@ from postledger.content import isolation
 from postledger.observability import metrics_store
 from postledger.web.front.front import Front
 
+_M_MMAP_THRESHOLD = -3  # of mallopt
+_LARGE_BLOCK = 256 * 1024  # bytes
+
 
 def load(thread_count: int) -> Front:
     """Sets a new process up; its threads start here."""
+    _return_large_blocks()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "postledger.config.settings")
     django.setup(set_prefix=False)
     # Django is set up from here on. The Celery application installs the sender of wake-ups.
@@ -21,3 +26,13 @@ def load(thread_count: int) -> Front:
     renderers.start()
     isolation.install(renderers)
     return Front(thread_count=thread_count)
+
+
+def _return_large_blocks() -> None:
+    """Blocks for large bodies go back to the system as soon as they are freed.
+
+    By default the C library keeps them, and a process stays as large as it was at its worst.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries have none
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
