@@ -7,12 +7,10 @@ export PYTHONDONTWRITEBYTECODE := ""
 _default:
     @just --list
 
+# All of them at once: the drill mostly waits, and so do the slow tests that come first.
 # Everything that must hold before a change goes in; continuous integration runs exactly this.
-check: _before-tests (test "--durations=25")
-
-# The drill mostly waits; the other checks use the processor meanwhile.
 [parallel]
-_before-tests: lint types imports django audit drill-quick
+check: lint types imports django audit drill-quick (test "--durations=25")
 
 # Style, and the tests that need no server: a first answer in less than a minute.
 quick: lint
