@@ -12,7 +12,7 @@ check: _before-tests (test "--durations=25")
 
 # The drill mostly waits; the other checks use the processor meanwhile.
 [parallel]
-_before-tests: lint types imports django audit drill-quick
+_before-tests: lint types imports django containers audit drill-quick
 
 # Style, and the tests that need no server: a first answer in less than a minute.
 quick: lint
@@ -36,6 +36,11 @@ imports:
 django:
     DEBUG=true postledger check --fail-level WARNING --database default
     DEBUG=true postledger makemigrations --check --dry-run
+
+# The Dockerfile and the compose file follow the rules of their formats.
+containers:
+    hadolint Dockerfile
+    check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
 
 # Known vulnerabilities of the dependencies, or that nobody could be asked about them.
 audit:
