@@ -10,7 +10,7 @@ _default:
 # All of them at once: the drill mostly waits, and so do the slow tests that come first.
 # Everything that must hold before a change goes in; continuous integration runs exactly this.
 [parallel]
-check: lint types imports django audit drill-quick (test "--durations=25")
+check: lint types imports django containers audit drill-quick (test "--durations=25")
 
 # Style, and the tests that need no server: a first answer in less than a minute.
 quick: lint
@@ -34,6 +34,11 @@ imports:
 django:
     DEBUG=true postledger check --fail-level WARNING --database default
     DEBUG=true postledger makemigrations --check --dry-run
+
+# The Dockerfile and the compose file follow the rules of their formats.
+containers:
+    hadolint Dockerfile
+    check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
 
 # Known vulnerabilities of the dependencies, or that nobody could be asked about them.
 audit:

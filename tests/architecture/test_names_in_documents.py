@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "postledger"
-FOLDERS = ("docs", "src", "tests", "tools")
+FOLDERS = ("docs", "examples", "src", "tests", "tools")
 # A page of evidence records one run: later changes of the code do not change it.
 RECORDS = ROOT / "docs" / "evidence"
 PAGES = [
@@ -25,7 +25,9 @@ ABOUT_CODE = [page for page in PAGES if page.parent.name not in FOR_USERS]
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 CODE = re.compile(r"`([^`\n]+)`")
-FILE = re.compile(r"[\w.-]+(?:/[\w.-]+)*\.(?:py|sql|toml)|(?:docs|src|tests|tools)/[\w./-]+")
+FILE = re.compile(
+    r"[\w.-]+(?:/[\w.-]+)*\.(?:py|sql|toml|yaml)|(?:docs|examples|src|tests|tools)/[\w./-]+"
+)
 FOLDER = re.compile(r"[a-z_]+(?:/[a-z_]+)*/")
 NAME = re.compile(r"([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\(\))?")
 # A step on the page about the architecture: a file, and functions that are defined in it.
