@@ -328,7 +328,7 @@ def test_a_batch_names_mails_of_the_wrong_form_beside_mails_that_cannot_be_sent(
 
 
 def test_a_batch_lists_100_issues_of_all_kinds_and_counts_the_others(alice: Caller) -> None:
-    wrong = [{"to": "x"}, {"surprise": 1, "other": 2}] * 60
+    wrong: list[dict[str, Any]] = [{"to": "x"}, {"surprise": 1, "other": 2}] * 60
 
     refused = alice.batch(*wrong)
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Annotated, Any
 
-from ninja import Path
+from ninja.params.functions import Path
 from pydantic import (
     AfterValidator,
     BeforeValidator,

@@ -21,6 +21,7 @@ MOST_DESCRIBED: Final = 10_000
 WRONG_FORM: Final = "wrong_form"
 
 _LONGEST_NAME = 100
+_MOST_NAMES = 8  # of a place: a value may be nested hundreds deep
 _KEY = "[key]"
 # Names and choices, which Pydantic quotes as Python does.
 _QUOTED = frozenset({"discriminator", "expected", "expected_tags"})
@@ -44,7 +45,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "missing": "Is required.",
     "model_attributes_type": "Must be an object, not {found}.",
     "model_type": "Must be an object, not {found}.",
-    "recursion_loop": "Is nested too deeply.",
+    "recursion_depth_exceeded": "Is nested too deeply.",
     "string_too_long": "Must have at most {max_length} characters.",
     "string_too_short": "Must not be empty.",
     "string_type": "Must be a text, not {found}.",
@@ -85,7 +86,7 @@ def describe_unknown(name: str, known: Sequence[str]) -> str:
 
 def _name_place(location: Location, schema: Schema) -> str:
     names = [name for name in _without_tag(location, schema) if name != _KEY]
-    place = ".".join(str(name)[:_LONGEST_NAME] for name in names)
+    place = ".".join(str(name)[:_LONGEST_NAME] for name in names[:_MOST_NAMES])
     return _encodable(place)
 
 
@@ -112,7 +113,9 @@ def _write_sentence(error: ErrorDetails, location: Location, schema: Schema) -> 
             words["choices"] = _join_choices(_find_tags(name, schema))
         case _:
             pass
-    text = SENTENCES[error["type"]].format_map(words).rstrip(".")
+    # A caller's mistake is no fault of ours, also if Pydantic gives it a new name.
+    sentence = SENTENCES.get(error["type"], "Is not valid.")
+    text = sentence.format_map(words).rstrip(".")
     subject = "Its name is wrong: " if location[-1:] == (_KEY,) else ""
     return _encodable(f"{subject}{text[:1].upper()}{text[1:]}.")
 
