@@ -137,6 +137,7 @@ ATTACKS: Mapping[str, Attack] = {
     "content.rendering.styles: _DELIMITER": Attack("a"),
     "content.rendering.styles: _RULE": Attack("{"),
     "content.rendering.styles: _PROPERTY": Attack("; a "),
+    "content.rendering.text_to_html: _URL": Attack("http://"),
     "content.slices: _MARKUP": Attack("*"),
     "content.versions: _NAME": Attack("a"),
     "deliveries.ledger.sql: _PARAMETER": Attack("%(a"),

@@ -64,10 +64,11 @@ MIDDLEWARE = [
     "postledger.web.shared.problems.middleware",
 ]
 ROOT_URLCONF = "postledger.config.urls"
+_WEB = Path(__file__).parents[1] / "web"
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [Path(__file__).parents[1] / "web" / "public" / "templates"],
+        "DIRS": [_WEB / "public" / "templates", _WEB / "api" / "docs" / "templates"],
     }
 ]
 

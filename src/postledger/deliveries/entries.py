@@ -39,6 +39,15 @@ class AttemptOutcome(StrEnum):
 
 # Outcomes that are themselves about doubt.
 DOUBTFUL = frozenset({AttemptOutcome.IN_DOUBT, AttemptOutcome.LEASE_LOST, AttemptOutcome.LOST_TIME})
+# Outcomes that the retry policy does not count as an attempt.
+UNCOUNTED = frozenset(
+    {
+        AttemptOutcome.THROTTLED,
+        AttemptOutcome.SENDER_BLOCKED,
+        AttemptOutcome.NOT_SENT,
+        AttemptOutcome.POISON,
+    }
+)
 # The outcomes of which a failed delivery had at least one: a failure may have been a doubt that a
 # person or evidence ended.
 LEADS_TO_FAILURE = DOUBTFUL | {
@@ -207,7 +216,7 @@ def _again(  # noqa: PLR0913, PLR0917  private, called above only
         position,
         outcome,
         State.WAITING,
-        counts=outcome is AttemptOutcome.TRY_LATER,
+        counts=outcome not in UNCOUNTED,
         code=code,
         detail=detail,
         delay=delay,

@@ -7,6 +7,7 @@ from postledger.accounts import queries as accounts
 from postledger.contacts import unsubscribe_links
 from postledger.content import isolation, letters, templates
 from postledger.content.locales import MissingLocaleError
+from postledger.content.rendering import checks, text_to_html
 from postledger.content.rendering import footer as footers
 from postledger.content.rendering.compiled_template import MissingVariableError
 from postledger.content.rendering.footer import FooterEnvMissingError
@@ -14,7 +15,15 @@ from postledger.content.rendering.letter import Letter
 from postledger.content.rendering.source import Source, make_script
 from postledger.content.templates import TemplateUnknownError
 from postledger.lib.errors import RefusedError, TooManyRequestsError
-from postledger.transactional.requests import MailIssue, MailRequest, TemplateReference, Validation
+from postledger.transactional.requests import (
+    MailIssue,
+    MailRequest,
+    MailWarning,
+    TemplateReference,
+    Validation,
+)
+
+_LONGEST_NAME = 64  # of a variable that a template can declare
 
 
 def render(workspace_id: int, mail: MailRequest) -> MailRequest | list[MailIssue]:
@@ -25,6 +34,8 @@ def render(workspace_id: int, mail: MailRequest) -> MailRequest | list[MailIssue
     try:
         if mail.template is not None:
             mail = _render_template(workspace_id, mail, mail.template)
+        elif not mail.html:
+            mail = _render_text(mail)
         return mail if mail.list_key is None else _add_footer(workspace_id, mail, mail.list_key)
     except TooManyRequestsError:
         raise  # says nothing about the mail
@@ -34,6 +45,8 @@ def render(workspace_id: int, mail: MailRequest) -> MailRequest | list[MailIssue
 
 def _locate(error: RefusedError) -> tuple[Validation, str]:
     match error:
+        case TextTooLargeError():
+            return Validation.INVALID_TEMPLATE, "text"
         case FooterEnvMissingError():
             return Validation.INVALID_PAYLOAD, "list_key"
         case TemplateUnknownError():
@@ -60,7 +73,44 @@ def _render_template(
     filled = letter.fill(values)
     html, text = letter.join(filled)
     digest = letters.keep(workspace_id, letter.script)
-    return replace(mail, subject=filled.subject, html=html, text=text, letter=digest)
+    return replace(
+        mail,
+        subject=filled.subject,
+        html=html,
+        text=text,
+        letter=digest,
+        warnings=warn_of_variables(letter, reference),
+    )
+
+
+def warn_of_variables(letter: Letter, reference: TemplateReference) -> tuple[MailWarning, ...]:
+    """A warning for each variable that the template does not know; 20 at most."""
+    unknown = letter.find_unknown(reference.variables)
+    return tuple(
+        MailWarning(
+            "unknown_variable",
+            f"template.variables.{name[:_LONGEST_NAME]}",
+            "The template does not know this variable, so the mail does not show it. Correct its"
+            " name, or declare it in a new version of the template.",
+        )
+        for name in unknown[: checks.MOST_FINDINGS]
+    )
+
+
+class TextTooLargeError(RefusedError):
+    code = "html_too_large"
+
+
+def _render_text(mail: MailRequest) -> MailRequest:
+    """A mail without HTML gets HTML that reads as its text does."""
+    html = text_to_html.from_text(mail.text)
+    size = len(html.encode(errors="surrogatepass"))
+    if size > checks.MAX_HTML_BYTES:
+        raise TextTooLargeError(
+            f"html_too_large: As HTML the text has {size} bytes, and a mail may have at most"
+            f" {checks.MAX_HTML_BYTES}. Shorten it."
+        )
+    return replace(mail, html=html)
 
 
 @lru_cache(maxsize=256)

@@ -6,6 +6,7 @@ texts, at any time and in any process.
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 
@@ -94,6 +95,11 @@ class Letter:
         """The HTML and the text in one piece each."""
         return join(self._html.literals, filled.html), join(self._text.literals, filled.text)
 
+    def find_unknown(self, names: Iterable[str]) -> list[str]:
+        """Those of the variables that the letter neither declares nor has for everybody."""
+        declared = GIVEN.union(self.script.required, self.script.optional)
+        return sorted(set(names) - declared)
+
     def _fill_subject(self, values: Values) -> str:
         if not self._subject.holes:
             return self._subject.literals[0].strip()
@@ -116,11 +122,10 @@ class Letter:
             raise LetterError(findings)
 
     def _undeclared(self) -> list[Finding]:
-        declared = GIVEN.union(self.script.required, self.script.optional)
         used = self._subject.names | self._html.names | self._text.names
         return [
             Finding("unknown_variable", name, f"Declare the variable {name}, or correct its name.")
-            for name in sorted(used - declared)
+            for name in self.find_unknown(used)
         ]
 
 

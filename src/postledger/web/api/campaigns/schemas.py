@@ -9,6 +9,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     JsonValue,
+    PlainValidator,
     WithJsonSchema,
     computed_field,
     model_validator,
@@ -33,6 +34,7 @@ from postledger.web.api.common.fields import (
     CanonicalAddress,
     ListKey,
     Locale,
+    Matching,
     Moment,
     Name,
     OcdId,
@@ -57,11 +59,22 @@ def _local_time(value: object) -> datetime:
     return time
 
 
-Tag = Annotated[str, Field(pattern=f"^{drafts.TAG}$", examples=["may-news"])]
+Tag = Annotated[
+    str,
+    Matching(f"^{drafts.TAG}$", "use up to 200 lowercase letters, digits and hyphens"),
+    Field(examples=["may-news"]),
+]
+NotionPageId = Annotated[
+    str,
+    Matching(
+        "^[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}$",
+        "write the 32 hexadecimal digits of the page, with or without hyphens",
+    ),
+]
 Filter = Annotated[dict[str, JsonValue], Field(examples=[{"state": "OH"}])]
 LocalTime = Annotated[
     datetime,
-    BeforeValidator(_local_time),
+    PlainValidator(_local_time),
     WithJsonSchema({"type": "string", "pattern": _LOCAL, "examples": ["2026-01-31T09:00"]}),
 ]
 
@@ -113,7 +126,7 @@ class NotionContent(RequestSchema):
     """A Notion page, as it is at launch."""
 
     kind: Literal["page"]
-    page_id: str = Field(pattern="^[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}$")
+    page_id: NotionPageId
 
     def content_source(self) -> ContentSource:
         return PageSource(self.page_id)

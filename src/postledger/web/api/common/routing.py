@@ -12,12 +12,13 @@ from typing import Any, Self, TypedDict, Unpack, get_args
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Router
-from ninja.errors import ValidationError
 from ninja.responses import Status
 from pydantic import BaseModel
 
 from postledger.accounts.keys import Scope
+from postledger.web.api.common import schema_errors
 from postledger.web.shared.auth import ApiKeyAuth, live_key_required, require_scopes
+from postledger.web.shared.problems import MOST_ISSUES, InvalidRequestError, payload_issue
 
 # Ninja describes JSON only.
 _CSV: dict[str, Any] = {
@@ -193,9 +194,15 @@ def _refuse_unknown_parameters(request: HttpRequest, query: Parameter) -> None:
     schema, *_ = get_args(query.annotation)
     unknown = sorted(set(request.GET) - set(schema.model_fields))
     if unknown:
-        raise ValidationError(
-            [{"loc": ("query", name), "msg": "Unknown query parameter"} for name in unknown]
-        )
+        known = list(schema.model_fields)
+        issues = [
+            payload_issue(
+                name[:100],
+                f"Unknown query parameter. {schema_errors.describe_unknown(name, known)}",
+            )
+            for name in unknown[:MOST_ISSUES]
+        ]
+        raise InvalidRequestError(issues, len(unknown))
 
 
 def _camel_case(name: str) -> str:

@@ -4,10 +4,23 @@ The limits in `json_schema_extra` are documentation: the application checks them
 error code.
 """
 
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import ConfigDict, Field, JsonValue, ValidationInfo, field_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+)
 
 from postledger.content.rendering import checks
 from postledger.deliveries.search import MailCursor, MailFilters
@@ -16,7 +29,12 @@ from postledger.lib import ids
 from postledger.lib.ids import DeliveryId
 from postledger.providers.base import Attachment
 from postledger.transactional import validation
-from postledger.transactional.requests import ContactReference, MailRequest, TemplateReference
+from postledger.transactional.requests import (
+    ContactReference,
+    MailRequest,
+    MailWarning,
+    TemplateReference,
+)
 from postledger.web.api.common import pagination
 from postledger.web.api.common.fields import (
     LAST_ID,
@@ -24,10 +42,11 @@ from postledger.web.api.common.fields import (
     Base64,
     CanonicalAddress,
     ListKey,
+    Matching,
     Moment,
     VersionNumber,
 )
-from postledger.web.api.common.pagination import PageQuery
+from postledger.web.api.common.pagination import MailCursorText, PageQuery
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
 
 MOST_MAILS = 500
@@ -41,6 +60,9 @@ _EXAMPLE: dict[str, JsonValue] = {
 }
 _ID = DeliveryId(ids.first_stream_of(322) + 7, 42).text()
 _LINKS = {"self": f"/v1/email/{_ID}"}
+_LONGEST_SHOWN = 254
+_ERROR_CODE = "The code of the last error that still counts."
+_ONE_RECIPIENT = "One recipient per mail; use /v1/email/batch."
 
 PersonName = Annotated[str | None, Field(json_schema_extra={"maxLength": 255})]
 
@@ -48,6 +70,28 @@ PersonName = Annotated[str | None, Field(json_schema_extra={"maxLength": 255})]
 class MailboxIn(RequestSchema):
     email: Address
     name: PersonName = None
+
+
+def _read_mailbox(value: object) -> object:
+    """Takes an address, or an object with the name beside it."""
+    if isinstance(value, list):
+        raise ValueError(_ONE_RECIPIENT)  # noqa: TRY004  pydantic collects ValueErrors only
+    if not isinstance(value, str):
+        return value
+    name, bracket, rest = value.partition("<")
+    if bracket and rest.rstrip().endswith(">"):
+        mailbox = {
+            "email": rest.rstrip()[:-1][:_LONGEST_SHOWN],
+            "name": name.strip(' "')[:_LONGEST_SHOWN],
+        }
+        shown = json.dumps(mailbox, ensure_ascii=False)
+        raise ValueError(f"write the name beside the address: {shown}")
+    return {"email": value}
+
+
+Mailbox = Annotated[
+    MailboxIn, BeforeValidator(_read_mailbox, json_schema_input_type=Address | MailboxIn)
+]
 
 
 class RecipientIn(RequestSchema):
@@ -87,8 +131,18 @@ class MailIn(RequestSchema):
     """One mail."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+    names_of_others: ClassVar[Mapping[str, str]] = {
+        "bcc": _ONE_RECIPIENT,
+        "body": "Use `html`, `text` or both.",
+        "cc": _ONE_RECIPIENT,
+        "content": "Use `html`, `text` or both.",
+        "from": "Use `sender`.",
+        "scheduled_at": "Use `send_at`.",
+        "template_id": "Use `template`, an object with `id`, `locale` and `variables`.",
+        "variables": "Put it into `template`.",
+    }
 
-    to: Address | MailboxIn
+    to: Mailbox = Field(description="An address, or an object with the name of its owner.")
     recipient: RecipientIn | None = None
     sender: Address | None = Field(
         default=None, description="A sender of the workspace; required if it has several."
@@ -105,11 +159,14 @@ class MailIn(RequestSchema):
     )
     html: str | None = Field(
         default=None,
-        validate_default=True,
-        description="Required without a template."
+        description="Made from `text` by default."
         " Up to 524,288 bytes; elements, attributes and URLs of the documented list only.",
     )
-    text: str | None = Field(default=None, description="Plain-text version.")
+    text: str | None = Field(
+        default=None,
+        validate_default=True,
+        description="Plain-text version. Without a template, a mail has `html`, `text` or both.",
+    )
     list_key: ListKey | None = Field(
         default=None,
         description="Adds the workspace's footer with an unsubscribe link for this list.",
@@ -134,16 +191,23 @@ class MailIn(RequestSchema):
         default=None, description="Earliest time to send, up to 30 days ahead. The past means now."
     )
 
-    @field_validator("subject", "html")
+    @field_validator("subject")
     @classmethod
-    def _require_content(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _require_subject(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is None and info.data.get("template", ...) is None:
-            raise ValueError("required without a template")
+            raise ValueError("is required without a template")
+        return value
+
+    @field_validator("text")
+    @classmethod
+    def _require_body(cls, value: str | None, info: ValidationInfo) -> str | None:
+        # What is invalid is not in the data, and has an error of its own.
+        if value is None and all(info.data.get(name, ...) is None for name in ("template", "html")):
+            raise ValueError("give `html`, `text` or both, or a `template`")
         return value
 
     def request(self) -> MailRequest:
-        to = MailboxIn(email=self.to) if isinstance(self.to, str) else self.to
-        recipient = self.recipient
+        to, recipient = self.to, self.recipient
         return MailRequest(
             to=to.email,
             to_name=to.name or (recipient.name if recipient else None) or "",
@@ -162,26 +226,61 @@ class MailIn(RequestSchema):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class InvalidMail:
+    """A mail of a batch that does not match its schema."""
+
+    error: ValidationError
+
+
+def _keep_invalid(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+    """So that the other mails of a batch can be checked, too, and one answer names all issues."""
+    try:
+        return validate(value)
+    except ValidationError as error:
+        return InvalidMail(error.with_traceback(None))
+
+
 class BatchIn(RequestSchema):
     """Up to 500 mails; all are stored or none."""
 
-    mails: list[MailIn] = Field(min_length=1, max_length=MOST_MAILS)
+    mails: list[Annotated[MailIn, WrapValidator(_keep_invalid)]] = Field(
+        min_length=1, max_length=MOST_MAILS
+    )
 
-    def requests(self) -> list[MailRequest]:
-        return [mail.request() for mail in self.mails]
+    def split(self) -> tuple[dict[int, MailRequest], dict[int, ValidationError]]:
+        """The mails, and the errors of those that do not match the schema, by their indexes."""
+        return _split(self.mails)
+
+
+def _split(
+    mails: Sequence[MailIn | InvalidMail],
+) -> tuple[dict[int, MailRequest], dict[int, ValidationError]]:
+    requests: dict[int, MailRequest] = {}
+    errors: dict[int, ValidationError] = {}
+    for index, mail in enumerate(mails):
+        match mail:
+            case MailIn():
+                requests[index] = mail.request()
+            case InvalidMail(error):
+                errors[index] = error
+    return requests, errors
+
+
+Tag = Annotated[
+    str,
+    Matching(f"^{validation.TAG}$", "use 1 to 64 letters, digits, hyphens and _"),
+]
 
 
 class MailsQuery(PageQuery):
     to: CanonicalAddress | None = Field(default=None, description="Only mails to this address.")
     state: State | None = Field(default=None, description="Only mails in this state.")
-    tag: str | None = Field(
-        default=None, pattern=f"^{validation.TAG}$", description="Only mails with this tag."
-    )
+    tag: Tag | None = Field(default=None, description="Only mails with this tag.")
     since: Moment | None = Field(default=None, description="Only mails stored since then.")
     until: Moment | None = Field(default=None, description="Only mails stored before then.")
-    cursor: str | None = Field(
+    cursor: MailCursorText | None = Field(
         default=None,
-        pattern=f"^{pagination.MAIL_CURSOR}$",
         description="`next` of the previous page; the other parameters stay the same.",
     )
 
@@ -193,6 +292,14 @@ class MailsQuery(PageQuery):
         return pagination.decode_mail_cursor(self.cursor) if self.cursor else None
 
 
+class WarningOut(ResponseSchema):
+    """Something that is probably a mistake; the mail is sent nevertheless."""
+
+    place: str = Field(validation_alias="field", examples=["template.variables.nmae"])
+    code: str = Field(description="Never changes its meaning.", examples=["unknown_variable"])
+    detail: str
+
+
 class AcceptedMail(ResponseSchema):
     """A mail that is stored and will be sent."""
 
@@ -201,6 +308,7 @@ class AcceptedMail(ResponseSchema):
     job_id: str = Field(description="The same as id.", examples=[_ID])
     state: State = State.WAITING
     status: str = Field(default="RECEIVED", examples=["RECEIVED"])
+    warnings: list[WarningOut]
     links: dict[str, str] = Field(examples=[_LINKS])
 
 
@@ -220,6 +328,11 @@ def id_fields(mail_id: str) -> dict[str, Any]:
     return {"id": mail_id, "outbox_id": mail_id, "job_id": mail_id, "links": links}
 
 
+def accepted_fields(mail_id: str, warnings: Sequence[MailWarning]) -> dict[str, Any]:
+    shown = [WarningOut.model_validate(warning) for warning in warnings]
+    return {**id_fields(mail_id), "warnings": shown}
+
+
 class FoundMail(ResponseSchema):
     """A mail in a list."""
 
@@ -228,7 +341,7 @@ class FoundMail(ResponseSchema):
     subject: str
     state: State
     status: str
-    code: str | None
+    error_code: str | None = Field(validation_alias="code", description=_ERROR_CODE)
     attempts: int
     tags: list[str]
     request_id: str
@@ -245,9 +358,16 @@ class MailPage(ResponseSchema):
 
 
 class TimelineEvent(ResponseSchema):
+    """One step on the way of a mail."""
+
     type: str = Field(examples=["SENT_ATTEMPT"])
     at: datetime
-    metadata: dict[str, object]
+    metadata: dict[str, object] = Field(
+        description="What is known of the step: the number of its `try`, and of a result `outcome`,"
+        " `is_counted`, `error_code`, `error_reason`, `message_id`, `duration_ms`, `will_retry`,"
+        " `next_try`.",
+        examples=[{"try": 1}],
+    )
 
 
 class WaitingMail(ResponseSchema):
@@ -276,11 +396,13 @@ class MailOut(ResponseSchema):
     state: State
     status: str
     message_id: str | None = Field(description="The provider's id of the mail.")
-    error_code: str | None
+    error_code: str | None = Field(description=_ERROR_CODE)
     error_reason: str | None
-    attempts: int
-    duration_ms: int | None
+    attempts: int = Field(description="Tries that the retry policy counts.")
+    last_try: int = Field(description="The number of the last try; 0 before the first.")
+    duration_ms: int | None = Field(description="Of the last try.")
     created_at: datetime
+    settled_at: datetime | None = Field(description="When it got its state.")
     sent_at: datetime | None
     failed_at: datetime | None
     waiting: WaitingMail | None

@@ -1,6 +1,7 @@
 """Runs of campaigns as callers get them."""
 
 from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field, computed_field
@@ -8,15 +9,20 @@ from pydantic import Field, computed_field
 from postledger.campaigns.states import RunState
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.web.api.common.fields import TextOrNull
+from postledger.web.api.common.fields import Matching, TextOrNull
 from postledger.web.api.common.pagination import NextCursor
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
+
+FailureCode = Annotated[
+    str,
+    Matching(r"^[\x20-\x7e]{1,200}$", "use a code of the failures of this run"),
+]
 
 
 class RetryIn(RequestSchema):
     """The failures of one code, or all."""
 
-    code: str | None = Field(default=None, pattern=r"^[\x20-\x7e]{1,200}$")
+    code: FailureCode | None = None
 
 
 class Launched(ResponseSchema):
