@@ -12,7 +12,7 @@ from postledger.deliveries import search, transactional_mail
 from postledger.lib.errors import NotFoundError
 from postledger.lib.ids import DeliveryId
 from postledger.observability import context
-from postledger.transactional import actions
+from postledger.transactional import actions, cancelling
 from postledger.transactional.requests import MailRequest, Receipt
 from postledger.web.api.common.pagination import encode_mail_cursor
 from postledger.web.api.common.routing import Call, Routes
@@ -114,3 +114,17 @@ def get_mail(call: Call, id: str) -> dict[str, object]:  # noqa: A002  its name 
         "waiting": mail.waiting,
         "timeline": mail.timeline,
     }
+
+
+@routes.delete("/{id}")
+def cancel_mail(call: Call, id: str) -> None:  # noqa: A002  its name in the path
+    """Cancels a mail that waits, also for its time or a retry. Idempotent.
+
+    A mail that the provider has or may have, or that has another result, is a conflict.
+    """
+    delivery_id = DeliveryId.parse(id)
+    if delivery_id is None:
+        raise NotFoundError
+    cancelling.cancel_mail(
+        call.workspace_id, delivery_id, only_tests=call.is_test, actor=call.actor
+    )
