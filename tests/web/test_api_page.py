@@ -41,6 +41,12 @@ from postledger.imports.refusals import (
 from postledger.mailing import content_source, send_times, snapshot
 from postledger.providers import headers
 from postledger.providers.addresses import InvalidAddressError
+from postledger.transactional.cancelling import (
+    MailFencedError,
+    MailHasResultError,
+    MailInDoubtError,
+    MailInFlightError,
+)
 from postledger.transactional.idempotency import KeyReusedError
 from postledger.transactional.requests import Validation
 from postledger.web.api import openapi
@@ -114,6 +120,10 @@ OF_REQUESTS = (
     HostUnknownError,
     KeyReusedError,
     LiveKeyRequiredError,
+    MailFencedError,
+    MailHasResultError,
+    MailInDoubtError,
+    MailInFlightError,
     RateExceededError,
     ScopeMissingError,
     TooManyValuesError,
