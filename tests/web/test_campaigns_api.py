@@ -10,6 +10,7 @@ from django.db import connection
 
 from postledger.accounts import senders, workspaces
 from postledger.accounts.keys import Scope
+from postledger.campaigns import drafts, preview
 from postledger.campaigns.models import Run
 from postledger.deliveries import ledger, queries
 from tests.campaigns import press
@@ -385,7 +386,7 @@ def test_the_rest_of_a_run_is_those_whom_it_did_not_try(alice: Caller) -> None:
 
 
 READS = {"getCampaign", "previewCampaign", "listRuns", "getRun", "listRunFailures"}
-READS_ADDRESSES = {"getRunReport"}
+READS_ADDRESSES = {"getRunReport", "listRunExclusions"}
 
 
 @pytest.mark.parametrize("operation", [*newsroom.CAMPAIGNS, *newsroom.RUNS])
@@ -406,3 +407,65 @@ def test_each_operation_asks_for_its_scopes(operation: str, alice: Caller) -> No
         assert (refused.status, refused.body["code"]) == (403, "scope_missing")
         assert scope.value in refused.body["detail"]
     assert attempt(caller("acme", scopes=scopes), id_).status != 403
+
+
+NEEDS_PLAN = {**newsroom.NEW["content"], "body": "{{ plan }}, {{ city }}"}
+NEEDS_PLAN["required"] = ["name", "plan", "city"]
+
+
+def test_a_preview_counts_and_lists_the_contacts_that_lack_a_value(alice: Caller) -> None:
+    full, *_ = newsroom.people(alice, 3, attributes={"plan": "pro", "city": "Porto"})
+    for number, attributes in enumerate([{"plan": "pro"}, {}], start=3):
+        details = {"address": f"r{number}@example.com", "attributes": attributes}
+        alice.post("/v1/contacts", details)
+    left = alice.post("/v1/contacts", {"address": "r5@example.com"}).body["id"]
+    alice.post(f"/v1/contacts/{left}/unsubscribe", {})
+    path = f"/v1/campaigns/{newsroom.make_campaign(alice, content=NEEDS_PLAN)}/preview"
+
+    checked = alice.post(path, {"check_audience": True}).body["audience"]
+
+    assert checked["is_complete"] is True
+    found = {
+        each["variable"]: (each["count"], [contact["email"] for contact in each["contacts"]])
+        for each in checked["missing_values"]
+    }
+    assert found == {
+        "city": (2, ["r3@example.com", "r4@example.com"]),
+        "plan": (1, ["r4@example.com"]),
+    }
+    assert alice.post(path, {"contact_id": full}).body["audience"] is None
+
+
+def test_a_preview_lists_the_first_hundred_and_counts_all(alice: Caller) -> None:
+    press.people(alice.workspace_id, 130)
+    id_ = newsroom.make_campaign(alice, content={**NEEDS_PLAN, "body": "{{ plan }}"})
+
+    checked = alice.post(f"/v1/campaigns/{id_}/preview", {"check_audience": True}).body["audience"]
+
+    assert [(each["count"], len(each["contacts"])) for each in checked["missing_values"]] == [
+        (130, 100),
+        (130, 100),
+    ]
+
+
+def test_of_an_audience_that_takes_too_long_the_first_contacts_are_checked(alice: Caller) -> None:
+    """Nobody reads 20,000 contacts in a millisecond."""
+    press.people(alice.workspace_id, 20_000)
+    id_ = newsroom.make_campaign(alice, content={**NEEDS_PLAN, "required": ["plan", "city"]})
+    campaign = drafts.find_campaign(alice.workspace_id, id_)
+
+    checked = preview.check_audience(
+        alice.workspace_id, campaign, now=datetime.now(UTC), patience=timedelta(milliseconds=1)
+    )
+
+    assert checked.is_complete is False
+    assert [each.count for each in checked.missing_values] == [preview.CHECKED] * 2
+
+
+def test_the_audience_is_checked_only_for_live_keys_that_may_read_contacts(alice: Caller) -> None:
+    path = f"/v1/campaigns/{newsroom.make_campaign(alice)}/preview"
+    wish = {"check_audience": True}
+
+    assert caller("acme", scopes=[Scope.CAMPAIGNS_READ]).post(path, wish).status == 403
+    assert caller("acme", is_test=True).post(path, wish).status == 403
+    assert alice.post(path, wish).body["audience"] == {"is_complete": True, "missing_values": []}

@@ -20,6 +20,7 @@ type Attempt = Callable[[Caller, str], Reply]
 # What charlie tries at each operation that can name something of acme.
 NAMING: dict[str, Attempt] = {
     "getMail": lambda charlie, id_: charlie.get(f"/v1/email/{id_}"),
+    "cancelMail": lambda charlie, id_: charlie.ask("DELETE", f"/v1/email/{id_}"),
 }
 VERSION = {"texts": [{"locale": "en", "subject": "a", "format": "html", "body": "<p>a</p>"}]}
 TEMPLATES: dict[str, Attempt] = {

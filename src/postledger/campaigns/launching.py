@@ -17,7 +17,7 @@ from django.utils.module_loading import import_string
 
 from postledger.accounts import queries as accounts
 from postledger.accounts import trail
-from postledger.campaigns import previous_runs, test_sends
+from postledger.campaigns import previous_runs, run_log, test_sends
 from postledger.campaigns.models import Campaign, Run
 from postledger.contacts import audience, lists
 from postledger.contacts.filters import parsing
@@ -136,7 +136,9 @@ def send_test(  # noqa: PLR0913  the parts of a test, each by its name
 
 
 def launch_remaining(workspace_id: int, run_id: UUID, *, actor: str, now: datetime) -> UUID:
-    """Sends the campaign's current content to the recipients that no run has tried to reach."""
+    """Sends the campaign's current content to the recipients for whom no run has handed over a
+    mail, or tried to.
+    """
     run = find_run(workspace_id, run_id)
     if run.is_test:
         raise CampaignUnknownError("Run not found.")
@@ -223,6 +225,7 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
         _load_page_rules().record(run, content.page)
     if launch.test_addresses is not None:
         test_sends.plan_test(run, content.choice, launch.test_addresses)
+    run_log.log("campaign tested" if run.is_test else "campaign launched", run)
     trail.note(
         workspace_id,
         actor=launch.actor,

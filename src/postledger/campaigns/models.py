@@ -68,6 +68,7 @@ class Run(models.Model):
     trouble = models.TextField(db_default="")  # why planning stopped
     trouble_since = models.DateTimeField(null=True)
     planned_at = models.DateTimeField(null=True)
+    first_mail_at = models.DateTimeField(null=True)  # when its first acceptance was noticed
     ended_at = models.DateTimeField(null=True)
     ended_as = models.TextField(null=True)
     ended_by = models.TextField(db_default="")
@@ -113,6 +114,22 @@ class Run(models.Model):
     def letter_stream(self) -> LetterStream:
         """Where its letters go, with what each of them says of the run."""
         return LetterStream(self.stream_id, self.workspace_id, self.list_key, str(self.pk))
+
+
+class ExcludedContact(models.Model):
+    """A contact of a run's audience that got no mail of it, and why."""
+
+    pk = models.CompositePrimaryKey("run_id", "contact_id")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False)
+    # No foreign key: contacts are deleted by statements that know nothing of runs.
+    contact_id = models.BigIntegerField()
+    reason = models.TextField()
+
+    class Meta:
+        indexes = (
+            # Serves the erasure of a person.
+            models.Index(fields=["contact_id"], name="campaigns_excluded_contact"),
+        )
 
 
 class Mailout(models.Model):

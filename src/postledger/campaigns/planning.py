@@ -11,7 +11,7 @@ import structlog
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
-from postledger.campaigns import previous_runs
+from postledger.campaigns import exclusions, previous_runs, run_log
 from postledger.campaigns.models import Run
 from postledger.contacts import audience
 from postledger.contacts.audience import FrozenAudience
@@ -104,6 +104,11 @@ def _plan_chunk(run: Run, size: int) -> None:
             chunks.list_variants(chunk),
             launched_at=run.launched_at,
         )
+    if chunk.lineage:
+        recipients = chunks.build_recipients(chunk)
+        ledger.supersede(
+            chunk.lineage, source=recipients.sql, params=recipients.params, actor=run.actor
+        )
     lines = chunks.build_lines(chunk)
     planned = ledger.plan(
         run.stream_id,
@@ -117,11 +122,13 @@ def _plan_chunk(run: Run, size: int) -> None:
         raise _VariantAppearedError
     # An earlier wave has counted nearly all contacts of the last look.
     excluded = {} if wave.is_last_look else planned.kept_back
+    exclusions.store(run.pk, excluded)
+    counts = Counter({reason: len(contacts) for reason, contacts in excluded.items()})
     is_wave_over = planned.given < size
     Run.objects.filter(pk=run.pk).update(
         cursor_wave=run.cursor_wave + is_wave_over,
         cursor_address="" if is_wave_over else planned.last_key,
-        excluded=dict(Counter(run.excluded) + Counter(excluded)),
+        excluded=dict(Counter(run.excluded) + counts),
         trouble="",
         trouble_since=None,
     )
@@ -151,6 +158,7 @@ def _select_chunk(run: Run, wave: Wave, size: int) -> Chunk:
 
 
 def _finish(run: Run) -> None:
+    run_log.log("campaign planned", run)
     Run.objects.filter(pk=run.pk).update(planned_at=Now(), trouble="", trouble_since=None)
 
 

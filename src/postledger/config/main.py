@@ -6,6 +6,7 @@ import sys
 from django.core.management import execute_from_command_line
 
 from postledger.config import env
+from postledger.observability import metrics_store
 
 
 def main() -> None:
@@ -14,3 +15,5 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except env.BadEnvironmentError as error:
         sys.exit(str(error))
+    finally:
+        metrics_store.flush()  # what a command decided is counted too

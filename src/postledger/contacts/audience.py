@@ -3,7 +3,8 @@
 The walk goes in chunks, by lower-case address in byte order, so that it can be continued.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import LiteralString
@@ -84,19 +85,27 @@ def count(workspace_id: int, audience: Filter) -> int:
     return int(number)
 
 
-def count_or_estimate(
-    workspace_id: int, audience: Filter, *, patience: timedelta = PATIENCE
-) -> ContactCount:
-    """The count, or an estimate when counting takes longer than `patience`."""
+@contextmanager
+def limited(patience: timedelta) -> Iterator[None]:
+    """Runs statements in a transaction, and raises TimeoutError if one of them takes longer."""
     try:
         with transaction.atomic():
             timeout = max(1, patience // timedelta(milliseconds=1))
             set_timeout = "SELECT set_config('statement_timeout', %(timeout)s::text, true)"
             sql.rows(set_timeout, {"timeout": timeout})
-            return ContactCount(count(workspace_id, audience), is_exact=True)
+            yield
     except OperationalError as error:
         if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise
+        raise TimeoutError from error
+
+
+def count_or_estimate(
+    workspace_id: int, audience: Filter, *, patience: timedelta = PATIENCE
+) -> ContactCount:
+    """The count, or an estimate when counting takes longer than `patience`."""
+    with suppress(TimeoutError), limited(patience):
+        return ContactCount(count(workspace_id, audience), is_exact=True)
     query = compile_query("SELECT" + _SELECTED, workspace_id, audience)
     return ContactCount(int(sql.explain(query.sql, query.params)["Plan Rows"]), is_exact=False)
 

@@ -66,6 +66,16 @@ class Decision(StrEnum):
     SEND_AGAIN = "send_again"
 
 
+class Cancellation(StrEnum):
+    """What became of the wish to cancel one mail."""
+
+    CANCELLED = "cancelled"  # now, or before
+    ARMED = "armed"  # it is with the provider
+    IN_DOUBT = "in_doubt"  # the provider may have it
+    ENDED = "ended"  # it has another result
+    FENCED = "fenced"  # a time that a restore has lost may have sent it
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
     """The content of one transactional mail, or of all mails of a stream.

@@ -42,6 +42,8 @@ _EVENTS: dict[str, str] = {
     "count_as_not_sent": "{actor} counted it as not sent",
     "send_again": "{actor} chose to send it again",
     "requeued": "{actor} requeued it",
+    "cancelled": "{actor} cancelled it",
+    "superseded": "{actor} launched a later run that sends to this recipient again",
 }
 
 _STATES: dict[State, str] = {

@@ -12,6 +12,7 @@ from typing import LiteralString
 
 from django.db import transaction
 
+from postledger.campaigns import exclusions
 from postledger.contacts import queries, sql
 from postledger.contacts.actions import erasing
 from postledger.contacts.models import Contact
@@ -68,6 +69,7 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
         contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
         contact = erasing.erase(workspace_id, address=canonical, actor=actor, now=now)
         removals.erase_origins(contact_ids)
+        exclusions.forget_contacts(contact_ids)
         params = {
             "workspace": workspace_id,
             "address": canonical,

@@ -15,7 +15,6 @@ from django.conf import settings
 
 from postledger.deliveries.ledger import Swept
 from postledger.dispatch.dispatcher import Dispatcher
-from postledger.observability import metrics
 from postledger.workers import supervisor
 from postledger.workers.celery_parts import WorkerStep
 
@@ -42,7 +41,7 @@ def seconds_since_tick() -> float:
 
 
 def report_sweep(swept: Swept) -> None:
-    """Records what a sweep did, and lets the dispatcher poll for the returned work."""
+    """Logs what a sweep did, and lets the dispatcher poll for the returned work."""
     _log.warning(
         "lost leases were taken away",
         batches=swept.given_back,
@@ -50,7 +49,6 @@ def report_sweep(swept: Swept) -> None:
         halved=swept.halved,
         poisoned=swept.poisoned,
     )
-    metrics.NEW_DOUBTS.add(swept.in_doubt, cause="worker_lost")
     if _dispatcher is not None:
         _dispatcher.poll()
 

@@ -4,6 +4,7 @@
 
 from postledger.deliveries.ledger.arming import Armed, arm
 from postledger.deliveries.ledger.bodies import add_letters, shared_position
+from postledger.deliveries.ledger.cancelling import cancel_delivery, supersede
 from postledger.deliveries.ledger.claiming import (
     claim,
     claim_suspect,

@@ -165,7 +165,10 @@ UNION ALL
 SELECT delivery_uuid(d.stream_id, d."position", 0), 'CANCELLED', jsonb '{}', d.settled_at,
        d.stream_id, d."position"
 FROM deliveries_delivery d
-WHERE d.state = 'cancelled'
+WHERE d.state = 'cancelled' AND NOT EXISTS (  -- one that was cancelled by itself has its event
+    SELECT FROM deliveries_deliveryevent e
+    WHERE e.stream_id = d.stream_id AND e."position" = d."position" AND e.kind = 'cancelled'
+)
 UNION ALL
 -- What people and evidence decided; what providers report of mail on its way is delivery_events.
 SELECT delivery_uuid(e.stream_id, e."position", 0), upper(e.kind),

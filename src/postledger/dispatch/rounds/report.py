@@ -1,4 +1,7 @@
-"""The log lines and metrics of the dispatcher, from values that the rounds have."""
+"""The log lines and metrics of the dispatcher, from values that the rounds have.
+
+The ledger itself counts the results that it stores.
+"""
 
 from collections import Counter
 
@@ -31,9 +34,6 @@ def composed_round(stream: StreamFacts, composed: ComposedRound) -> None:
         metrics.STATE_TRANSITIONS.add(len(composed.mails), state="VALIDATED")
         metrics.STATE_TRANSITIONS.add(len(composed.mails), state="SENT_ATTEMPT")
     for entry in composed.verdicts:
-        name = _name(entry)
-        metrics.STATE_TRANSITIONS.add(1, state=name)
-        metrics.FINAL_STATES.add(1, state=name)
         if entry.outcome is AttemptOutcome.INVALID:
             metrics.VALIDATION_FAILURES.add(1, code=entry.code or "")
         _log.info(
@@ -81,11 +81,6 @@ def settled(stream: StreamFacts, request: SettleRequest, result: Settled) -> Non
     )
     for (duration_ms, name), count in durations.items():
         metrics.PROCESSING_DURATION.observe(duration_ms / 1000, count=count, state=name)
-    metrics.NEW_DOUBTS.add(result.counts.get(State.IN_DOUBT, 0), cause="no_answer")
-    for state, count in result.counts.items():
-        name = _NAMES.get(state, state.value.upper())
-        metrics.STATE_TRANSITIONS.add(count, state=name)
-        metrics.FINAL_STATES.add(count, state=name)
     if result.retried:
         metrics.STATE_TRANSITIONS.add(result.retried, state="RETRY_SCHEDULED")
         for reason, count in Counter(entry.reason for entry in results if entry.reason).items():

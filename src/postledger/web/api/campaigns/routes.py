@@ -16,6 +16,7 @@ from postledger.accounts.integrations import AdminSettings
 from postledger.accounts.keys import Scope
 from postledger.campaigns import drafts, launching, preview, progress
 from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns.preview import AudienceCheck
 from postledger.lib.secrets import UnsealableError
 from postledger.mailing.content_source import ArticleSource, TemplateSource
 from postledger.observability import context
@@ -84,7 +85,8 @@ def preview_campaign(
 ) -> dict[str, object]:
     """Renders the campaign for a contact, for a made-up recipient, or with variable names.
 
-    Templates and articles take the scope content:read, too, and a contact takes contacts:read.
+    Templates and articles take the scope content:read, too; a contact and `check_audience` take
+    contacts:read.
     """
     campaign = drafts.find_campaign(call.workspace_id, campaign_id)
     if isinstance(campaign.content, TemplateSource | ArticleSource):
@@ -97,7 +99,18 @@ def preview_campaign(
             call.workspace_id, payload.contact_id, list_key=campaign.list_key
         )
     rendered = preview.render_preview(call.workspace_id, campaign, recipient, now=call.now)
-    return preview_fields(rendered.mail, sender=campaign.sender, from_name=rendered.from_name)
+    return preview_fields(
+        rendered.mail,
+        sender=campaign.sender,
+        from_name=rendered.from_name,
+        audience=_check_audience(call, campaign) if payload.check_audience else None,
+    )
+
+
+def _check_audience(call: Call, campaign: CampaignFacts) -> AudienceCheck:
+    call.require_live_key()
+    call.require(Scope.CONTACTS_READ)
+    return preview.check_audience(call.workspace_id, campaign, now=call.now)
 
 
 @routes.post("/{int:campaign_id}/test", Launched, status=202, shown_with=None)

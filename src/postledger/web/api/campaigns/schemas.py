@@ -248,6 +248,9 @@ class CampaignPreviewIn(RequestSchema):
 
     contact_id: int | None = Field(default=None, ge=1, le=LAST_ID)
     reader: ReaderIn | None = None
+    check_audience: bool = Field(
+        default=False, description="Whether to list the contacts that lack a required value."
+    )
 
     @model_validator(mode="after")
     def _refuse_both(self) -> Self:
@@ -323,8 +326,31 @@ class CampaignPage(ResponseSchema):
     next: NextCursor
 
 
+class LackingContactOut(ResponseSchema):
+    id: int
+    email: str = Field(validation_alias="address")
+
+
+class MissingValueOut(ResponseSchema):
+    """A required variable that contacts of the audience lack."""
+
+    variable: str = Field(examples=["city"])
+    count: int
+    contacts: list[LackingContactOut] = Field(description="The first 100 of them, by address.")
+
+
+class AudienceCheckOut(ResponseSchema):
+    """The contacts whose mail would fail, by the variable that they lack."""
+
+    is_complete: bool = Field(
+        description="False if the audience is too large: then its first 10,000 contacts count."
+    )
+    missing_values: list[MissingValueOut] = Field(description="The most frequent first.")
+
+
 class CampaignPreview(PreviewOut):
     """What one recipient would get."""
 
     sender: str = Field(description="The sender's address.")
     from_name: str = Field(description="The sender's name: the contact's own, if it has one.")
+    audience: AudienceCheckOut | None = Field(description="Null unless `check_audience` is true.")

@@ -31,7 +31,7 @@ _LINES_PER_CHUNK = 500
 # what a template says, and reads no contact for it.
 _OPEN_TO_TEST_KEYS = frozenset(
     {
-        *("sendMail", "sendMails", "searchMails", "getMail"),
+        *("sendMail", "sendMails", "searchMails", "getMail", "cancelMail"),
         *("listTemplates", "getTemplate", "listTemplateVersions", "getTemplateVersion"),
         *("checkContent", "previewContent", "previewTemplate", "previewArticle"),
         *("previewCampaign", "testCampaign", "launchCampaign"),
@@ -107,8 +107,10 @@ class Routes:
         self._read = read
         self._write = write
 
-    def get(self, path: str, schema: type[BaseModel]) -> Decorator:
-        return self._register("GET", path, {200: schema}, {"scopes": [self._read]})
+    def get(
+        self, path: str, schema: type[BaseModel], *, scopes: Collection[Scope] = ()
+    ) -> Decorator:
+        return self._register("GET", path, {200: schema}, {"scopes": scopes or [self._read]})
 
     def get_csv(self, path: str, *, scopes: Collection[Scope] = ()) -> Decorator:
         options: RouteOptions = {"scopes": scopes or [self._read], "openapi_extra": _CSV}

@@ -13,7 +13,7 @@ from postledger.deliveries import search, transactional_mail
 from postledger.lib.errors import NotFoundError
 from postledger.lib.ids import DeliveryId
 from postledger.observability import context
-from postledger.transactional import actions
+from postledger.transactional import actions, cancelling
 from postledger.transactional.requests import (
     InvalidMailError,
     MailIssue,
@@ -175,3 +175,17 @@ def get_mail(call: Call, id: MailId) -> dict[str, object]:  # noqa: A002  its na
         "waiting": mail.waiting,
         "timeline": mail.timeline,
     }
+
+
+@routes.delete("/{id}")
+def cancel_mail(call: Call, id: MailId) -> None:  # noqa: A002  its name in the path
+    """Cancels a mail that waits, also for its time or a retry. Idempotent.
+
+    A mail that the provider has or may have, or that has another result, is a conflict.
+    """
+    delivery_id = DeliveryId.parse(id)
+    if delivery_id is None:
+        raise NotFoundError
+    cancelling.cancel_mail(
+        call.workspace_id, delivery_id, only_tests=call.is_test, actor=call.actor
+    )

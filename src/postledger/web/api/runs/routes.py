@@ -5,14 +5,23 @@ from typing import Annotated
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
-from ninja import Path
+from ninja import Path, Query
 
 from postledger.accounts.keys import Scope
-from postledger.campaigns import launching, progress, report, run_control
+from postledger.campaigns import exclusions, launching, progress, report, run_control
 from postledger.campaigns.progress import Progress
 from postledger.observability import masking
+from postledger.web.api.common.pagination import cut_page
 from postledger.web.api.common.routing import Call, Routes, csv_response
-from postledger.web.api.runs.schemas import Failures, Launched, RetriedRun, RetryIn, RunOut
+from postledger.web.api.runs.schemas import (
+    ExclusionPage,
+    ExclusionsQuery,
+    Failures,
+    Launched,
+    RetriedRun,
+    RetryIn,
+    RunOut,
+)
 
 routes = Routes("runs", read=Scope.CAMPAIGNS_READ, write=Scope.CAMPAIGNS_WRITE)
 
@@ -48,7 +57,10 @@ def cancel_run(call: Call, run_id: RunId) -> Progress:
 
 @routes.post("/{uuid:run_id}/retry", RetriedRun)
 def retry_run(call: Call, run_id: RunId, payload: RetryIn) -> dict[str, object]:
-    """Sends failed mails again, those of one code or all. Reopens a closed run."""
+    """Sends failed mails again, those of one code or all. Reopens a closed run.
+
+    A mail of which nothing was handed over is made with the contact's current values.
+    """
     requeued = run_control.retry_failed(
         call.workspace_id, run_id, code=payload.code, actor=call.actor
     )
@@ -58,7 +70,7 @@ def retry_run(call: Call, run_id: RunId, payload: RetryIn) -> dict[str, object]:
 
 @routes.post("/{uuid:run_id}/remaining", Launched, status=202, shown_with=None)
 def send_remaining(call: Call, run_id: RunId) -> dict[str, object]:
-    """Sends the campaign's current content to the recipients whom this run never tried."""
+    """Sends the campaign's current content to the recipients whose mail was never handed over."""
     launched = launching.launch_remaining(call.workspace_id, run_id, actor=call.actor, now=call.now)
     return {"run_id": launched}
 
@@ -92,6 +104,25 @@ def list_run_failures(call: Call, run_id: RunId) -> dict[str, object]:
             replace(failure, example=masking.mask_text(failure.example)) for failure in failures
         ]
     return {"failures": failures}
+
+
+@routes.get(
+    "/{uuid:run_id}/exclusions",
+    ExclusionPage,
+    scopes=[Scope.CAMPAIGNS_READ, Scope.CONTACTS_READ],
+)
+def list_run_exclusions(
+    call: Call, run_id: RunId, query: Query[ExclusionsQuery]
+) -> dict[str, object]:
+    """Contacts of the audience that get no mail of the run, each with its reason."""
+    listed = exclusions.list_exclusions(
+        call.workspace_id,
+        run_id,
+        reason=query.reason,
+        after=query.after,
+        limit=query.limit + 1,
+    )
+    return cut_page("exclusions", listed, query.limit, lambda exclusion: exclusion.contact_id)
 
 
 def hide_addresses(call: Call, run: Progress) -> Progress:

@@ -10,7 +10,7 @@ from postledger.campaigns.states import RunState
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.web.api.common.fields import Matching, TextOrNull
-from postledger.web.api.common.pagination import NextCursor
+from postledger.web.api.common.pagination import NextCursor, PageQuery
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
 
 FailureCode = Annotated[
@@ -126,3 +126,33 @@ class FailureOut(ResponseSchema):
 
 class Failures(ResponseSchema):
     failures: list[FailureOut] = Field(description="The most frequent cause first.")
+
+
+class ExclusionsQuery(PageQuery):
+    reason: str | None = Field(
+        default=None, pattern=r"^\w{1,64}$", description="Only contacts with this reason."
+    )
+    cursor: str | None = Field(
+        default=None, pattern="^[0-9]{1,18}$", description="`next` of the previous page."
+    )
+
+    @property
+    def after(self) -> int:
+        return 0 if self.cursor is None else int(self.cursor)
+
+
+class ExclusionOut(ResponseSchema):
+    """A contact that gets no mail of the run."""
+
+    contact_id: int
+    email: str | None = Field(
+        validation_alias="address", description="Null after the contact was deleted."
+    )
+    reason: str = Field(examples=["list_unsubscribed"])
+
+
+class ExclusionPage(ResponseSchema):
+    """In the order of contact ids."""
+
+    exclusions: list[ExclusionOut]
+    next: NextCursor
