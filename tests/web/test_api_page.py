@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.keys import Scope
-from postledger.accounts.queries import SenderRequiredError, SenderUnknownError
+from postledger.accounts.queries import SenderArchivedError, SenderUnknownError
 from postledger.campaigns import drafts, launching, planning, run_control, test_sends
 from postledger.campaigns.notion import mailouts
 from postledger.contacts import lists
@@ -156,7 +156,7 @@ OF_CAMPAIGNS = (
     run_control.RunBusyError,
     run_control.RunOverError,
     SenderUnknownError,
-    SenderRequiredError,
+    SenderArchivedError,
     content_source.ContentUnknownError,
     slices.SubjectRequiredError,
     snapshot.EmptyBodyError,
