@@ -78,6 +78,8 @@ ATTACKS: Mapping[str, Attack] = {
     "content.rendering.compiled_template: _RAW": Attack("{% raw "),
     "content.rendering.compiled_template: _ENDRAW": Attack("{% endraw "),
     "content.rendering.compiled_template: _MARKUP": Attack("a"),
+    "content.rendering.footer: _BODY_END": Attack("</body "),
+    "content.rendering.footer: _HEAD_END": Attack(" ", "</head"),
     "content.rendering.fragments: _PROPERTIES": Attack("a-", "border-"),
     "content.rendering.fragments: _ACTIVE": Attack("url "),
     "content.rendering.fragments: _SCHEME": Attack("a", "  "),

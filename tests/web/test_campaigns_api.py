@@ -157,12 +157,61 @@ def test_wrong_input_is_refused_and_says_how(
     assert (changed.status, changed.body["code"]) == (422, code)
 
 
-def test_where_there_are_several_senders_one_is_named(alice: Caller) -> None:
+def test_of_several_senders_the_default_is_used_where_none_is_named(alice: Caller) -> None:
     senders.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
 
-    refused = alice.post("/v1/campaigns", newsroom.NEW)
+    created = alice.post("/v1/campaigns", newsroom.NEW)
 
-    assert (refused.status, refused.body["code"]) == (422, "sender_required")
+    assert (created.status, created.body["sender"]) == (201, "news@acme.example")
+
+
+def test_a_campaign_whose_sender_is_archived_is_refused_and_previewed_with_the_reason(
+    alice: Caller,
+) -> None:
+    sender_id = senders.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
+    id_ = newsroom.make_campaign(alice, sender="b@acme.example")
+    senders.archive_sender(alice.workspace_id, sender_id=sender_id, actor="test")
+
+    created = alice.post("/v1/campaigns", {**newsroom.NEW, "tag": "x", "sender": "b@acme.example"})
+    launched = alice.post(f"/v1/campaigns/{id_}/launch", None)
+    tested = alice.post(f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]})
+    previewed = alice.post(f"/v1/campaigns/{id_}/preview", {})
+    changed = alice.ask("PATCH", f"/v1/campaigns/{id_}", {"sender": None})
+
+    for refused in (created, launched, tested):
+        assert (refused.status, refused.body["code"]) == (422, "sender_archived")
+        assert "Choose another sender, or restore this one" in refused.body["detail"]
+    assert [finding["code"] for finding in previewed.body["findings"]] == ["sender_archived"]
+    assert (changed.status, changed.body["sender"]) == (200, "news@acme.example")
+    assert alice.post(f"/v1/campaigns/{id_}/launch", None).status == 202
+
+
+def test_a_test_as_a_contact_takes_the_scope_to_read_contacts_and_a_live_key(
+    alice: Caller,
+) -> None:
+    [contact_id] = newsroom.people(alice, 1, name="Ann")
+    id_ = newsroom.make_campaign(alice)
+    asked = {"addresses": ["a@example.com"], "contact_id": contact_id}
+    write_only = caller("acme", scopes=[Scope.CAMPAIGNS_WRITE])
+    test_key = caller("acme", is_test=True)
+
+    sent = alice.post(f"/v1/campaigns/{id_}/test", asked)
+    blind, tested = (who.post(f"/v1/campaigns/{id_}/test", asked) for who in (write_only, test_key))
+
+    assert sent.status == 202
+    assert (blind.status, blind.body["code"]) == (403, "scope_missing")
+    assert (tested.status, tested.body["code"]) == (403, "live_key_required")
+
+
+def test_no_test_is_filled_with_the_values_of_another_workspaces_contact(alice: Caller) -> None:
+    [contact_id] = newsroom.people(caller("globex"), 1, name="Ann")
+    id_ = newsroom.make_campaign(alice)
+    asked = {"addresses": ["a@example.com"], "contact_id": contact_id}
+
+    refused = alice.post(f"/v1/campaigns/{id_}/test", asked)
+
+    assert (refused.status, refused.body["code"]) == (404, "not_found")
+    assert not Run.objects.exists()
 
 
 def test_a_contact_sees_its_own_values_and_nothing_is_stored(alice: Caller) -> None:

@@ -321,11 +321,15 @@ def test_a_batch_is_repeated_whatever_became_of_its_list_and_of_the_senders(alic
     assert (new.status, new.body["code"]) == (422, "list_unknown")
 
 
-def test_of_several_senders_it_comes_from_the_campaigns_own_or_from_the_oldest(
+def test_of_several_senders_it_comes_from_the_campaigns_own_or_from_the_default(
     alice: Caller,
 ) -> None:
-    """The first of them has an address that is not the first in the alphabet."""
-    senders.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
+    """The default is neither the oldest nor the first in the alphabet."""
+    _, default = (
+        senders.create_sender(alice.workspace_id, address=address, actor="test")
+        for address in ("b@acme.example", "c@acme.example")
+    )
+    senders.set_default(alice.workspace_id, sender_id=default, actor="test")
     newsroom.make_campaign(alice, tag="known", sender="b@acme.example")
 
     new = planned(send(alice))
@@ -334,7 +338,7 @@ def test_of_several_senders_it_comes_from_the_campaigns_own_or_from_the_oldest(
     def sender(run: Run) -> str:
         return str(Campaign.objects.get(pk=run.campaign_id).sender.address)
 
-    assert (sender(new), sender(existing)) == ("news@acme.example", "b@acme.example")
+    assert (sender(new), sender(existing)) == ("c@acme.example", "b@acme.example")
     assert planned(send(alice)).pk == new.pk
 
 

@@ -51,6 +51,8 @@ class Run(models.Model):
     stream_id = models.BigIntegerField()
     is_test = models.BooleanField()
     is_sandboxed = models.BooleanField()  # of a test key: nobody gets it
+    # Whose values fill the mails of a test; no foreign key, because the person may be erased.
+    test_contact_id = models.BigIntegerField(null=True)
     actor = models.TextField()
     article_key = models.TextField(db_default="")  # empty: its content is no article
     mailout = models.ForeignKey("Mailout", on_delete=models.PROTECT, null=True, db_index=False)
@@ -113,7 +115,9 @@ class Run(models.Model):
     @property
     def letter_stream(self) -> LetterStream:
         """Where its letters go, with what each of them says of the run."""
-        return LetterStream(self.stream_id, self.workspace_id, self.list_key, str(self.pk))
+        return LetterStream(
+            self.stream_id, self.workspace_id, self.list_key, str(self.pk), is_test=self.is_test
+        )
 
 
 class ExcludedContact(models.Model):

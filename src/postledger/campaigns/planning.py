@@ -5,10 +5,12 @@ none after it.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from uuid import UUID
 
 import structlog
 from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from postledger.campaigns import exclusions, previous_runs, run_log
@@ -36,9 +38,21 @@ _log = structlog.get_logger(__name__)
 
 def plan_all() -> None:
     """Plans every unplanned run, the oldest first."""
-    unplanned = Run.objects.filter(ended_at=None, planned_at=None).order_by("stream_id")
-    for run_id in list(unplanned.values_list("pk", flat=True)):
+    for run_id in list(_unplanned().order_by("stream_id").values_list("pk", flat=True)):
         plan_run(run_id)
+
+
+def count_unplanned(sender_ids: Collection[int]) -> int:
+    """How many runs of some senders have recipients who are not planned yet."""
+    streams = queries.find_streams(list(_unplanned().values_list("stream_id", flat=True)))
+    return sum(
+        stream.sender_id in sender_ids and not queries.is_cancelled(stream)
+        for stream in streams.values()
+    )
+
+
+def _unplanned() -> QuerySet[Run]:
+    return Run.objects.filter(ended_at=None, planned_at=None)
 
 
 def plan_run(run_id: UUID) -> None:

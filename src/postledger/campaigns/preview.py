@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from postledger.accounts import queries as accounts
+from postledger.accounts.queries import SenderArchivedError
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.contacts import audience, queries
 from postledger.contacts.audience import AudienceQuery, FrozenAudience
@@ -56,13 +57,12 @@ class Preview:
 def find_recipient(workspace_id: int, contact_id: int, *, list_key: str | None) -> PreviewRecipient:
     """A contact as a recipient, in the language of its subscription to this list."""
     contact = queries.get_contact(workspace_id, contact_id=contact_id)
-    subscriptions = queries.list_subscriptions(workspace_id, contact_id=contact_id)
-    locales = subscriptions.filter(list__key=list_key).values_list("locale", flat=True)
+    locales = queries.list_locales(workspace_id, contact_ids=[contact_id], list_key=list_key)
     return PreviewRecipient(
         contact.name,
         contact.address,
         contact.from_name or "",
-        next(filter(None, locales), None) or contact.locale or "",
+        locales.get(contact_id, ""),
         contact.ocd_ids,
         contact.attributes,
     )
@@ -72,8 +72,13 @@ def render_preview(
     workspace_id: int, campaign: CampaignFacts, recipient: PreviewRecipient, *, now: datetime
 ) -> Preview:
     """The findings say what would keep the mail from being sent to this recipient."""
-    sender = accounts.select_sender(workspace_id, address=campaign.sender)
+    sender = accounts.find_sender(workspace_id, address=campaign.sender)
     mail = _preview_content(workspace_id, campaign, recipient, now)
+    try:
+        accounts.refuse_archived(sender)
+    except SenderArchivedError as error:
+        finding = Finding(error.code, "sender", str(error))
+        mail = replace(mail, findings=(*mail.findings, finding))
     return Preview(mail, recipient.from_name or sender.name)
 
 

@@ -170,7 +170,9 @@ WAITING_BATCHES = Gauge(
     "postledger_waiting_batches", "Batches that nobody has taken, by reason.", reason=REASONS
 )
 HELD_STREAMS = Gauge("postledger_held_streams", "Streams with work that are held.")
-HELD_SENDERS = Gauge("postledger_held_senders", "Senders that are held.")
+HELD_SENDERS = Gauge(
+    "postledger_held_senders", "Senders that are held; not archived ones without work."
+)
 WORKERS_ALIVE = Gauge(
     "postledger_workers_alive", "Worker processes that were seen in the last 30 seconds."
 )

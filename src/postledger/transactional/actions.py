@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
-from postledger.accounts.queries import SenderRequiredError, SenderUnknownError
+from postledger.accounts.queries import SenderArchivedError, SenderUnknownError
 from postledger.contacts.models import Contact
 from postledger.content import letters
 from postledger.deliveries import ledger, queries
@@ -206,7 +206,7 @@ def _prepare(
         stream = sender_streams.find_stream(
             request.workspace_id, sender=mail.sender, is_test=request.is_test, now=request.now
         )
-    except (SenderUnknownError, SenderRequiredError) as error:
+    except (SenderUnknownError, SenderArchivedError) as error:
         return [MailIssue(Validation.INVALID_PAYLOAD, "sender", str(error))]
     issues = validation.check_recipient(mail, contact_address=contact.address if contact else None)
     issues = issues or validation.check_content(mail)

@@ -57,7 +57,7 @@ class MailRequest:
     list_key: str | None = None  # the list that the footer's link unsubscribes from
     to_name: str = ""
     recipient: ContactReference | None = None
-    sender: str | None = None  # None: the workspace's only sender
+    sender: str | None = None  # None: the workspace's default
     reply_to: str | None = None
     attachments: tuple[Attachment, ...] = ()
     headers: Mapping[str, str] = field(default=_NO_HEADERS)

@@ -130,6 +130,7 @@ class Migration(migrations.Migration):
                 ("stream_id", models.BigIntegerField()),
                 ("is_test", models.BooleanField()),
                 ("is_sandboxed", models.BooleanField()),
+                ("test_contact_id", models.BigIntegerField(null=True)),
                 ("actor", models.TextField()),
                 ("article_key", models.TextField(db_default="")),
                 ("launched_at", models.DateTimeField()),

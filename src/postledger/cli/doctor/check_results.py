@@ -8,7 +8,7 @@ from django.core.checks import ERROR, CheckMessage
 
 class Level(StrEnum):
     OK = "ok"
-    WARNING = "warning"  # mail is sent, but an operator should look
+    WARNING = "warning"  # mail is sent, perhaps later, but an operator should look
     PROBLEM = "problem"  # mail is not sent, or could be lost or sent twice
 
 

@@ -44,6 +44,7 @@ class Script:
     text: str
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+    subject_prefix: str = ""  # not Liquid; put before the subject, which is cut if it gets too long
 
     def digest(self) -> bytes:
         """Equal only for letters that give everybody the same mail."""
@@ -89,7 +90,7 @@ class Letter:
                 raise MissingVariableError(name)
         filled = Filling(self._fill_subject(given), self._text.fill(given), self._html.fill(given))
         self._check(filled)
-        return filled
+        return self._add_prefix(filled)
 
     def join(self, filled: Filling) -> tuple[str, str]:
         """The HTML and the text in one piece each."""
@@ -105,6 +106,14 @@ class Letter:
             return self._subject.literals[0].strip()
         # A value may hold line ends; the subject is one line.
         return _SPACES.sub(" ", self._subject.text(values)).strip()
+
+    def _add_prefix(self, filled: Filling) -> Filling:
+        """After the check, which is about the author's own subject."""
+        prefix = self.script.subject_prefix
+        if not prefix:
+            return filled
+        subject = f"{prefix}{filled.subject}"[: checks.MAX_SUBJECT].rstrip()
+        return replace(filled, subject=subject)
 
     def _check(self, filled: Filling) -> None:
         for number in self._urls:

@@ -160,6 +160,19 @@ def _empty(keys: Sequence[DeliveryKey]) -> int:
     return len(ended)
 
 
+_FORGET_VALUES: LiteralString = """
+UPDATE deliveries_delivery SET variables = NULL
+WHERE stream_id = ANY(%(streams)s::bigint[]) AND variables IS NOT NULL
+"""
+
+
+def forget_values(stream_ids: Sequence[int]) -> None:
+    """Empties the values of all mails of cancelled streams: they may be another person's than the
+    recipient's.
+    """
+    sql.rows(_FORGET_VALUES, {"streams": sql.Bigints(stream_ids)})
+
+
 def _key_params(keys: Sequence[DeliveryKey]) -> dict[str, object]:
     return {
         "streams": sql.Bigints(stream for stream, _ in keys),

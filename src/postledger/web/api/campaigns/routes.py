@@ -117,11 +117,19 @@ def _check_audience(call: Call, campaign: CampaignFacts) -> AudienceCheck:
 def test_campaign(
     call: Call, campaign_id: CampaignId, payload: CampaignTestIn
 ) -> dict[str, object]:
-    """Sends the campaign to the addresses, or to the workspace's test addresses, only."""
+    """Sends the campaign to the addresses, or to the workspace's test addresses, only.
+
+    Every mail is marked as a test, in its subject and in a header. With a contact_id, which takes
+    the scope contacts:read, it has the content that this contact would get.
+    """
+    if payload.contact_id is not None:
+        call.require_live_key()
+        call.require(Scope.CONTACTS_READ)
     run_id = launching.send_test(
         call.workspace_id,
         campaign_id,
         addresses=None if payload.addresses is None else " ".join(payload.addresses),
+        contact_id=payload.contact_id,
         actor=call.actor,
         now=call.now,
         is_sandboxed=call.is_test,

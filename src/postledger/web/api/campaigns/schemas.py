@@ -178,7 +178,7 @@ class NewCampaignIn(RequestSchema):
     name: Name
     content: Content
     sender: CanonicalAddress | None = Field(
-        default=None, description="A sender of the workspace; required if it has several."
+        default=None, description="A sender of the workspace; its default by default."
     )
     list: ListKey | None = Field(
         default=None, description="The list whose subscribers get it; all contacts by default."
@@ -265,6 +265,12 @@ class CampaignTestIn(RequestSchema):
         min_length=1,
         max_length=test_sends.MAX_ADDRESSES,
         description="The workspace's test addresses by default.",
+    )
+    contact_id: int | None = Field(
+        default=None,
+        ge=1,
+        le=LAST_ID,
+        description="The contact whose values and language all of them get.",
     )
 
 
