@@ -27,7 +27,7 @@ REASONS = (
     *("requeued", "sent_again", "disproved", "rate_per_hour", "daily_limit", "quota_exhausted"),
     *("outside_hours", "provider_down", "provider_broken", "no_memory", "work_failed"),
     *("content_broken",),
-    *("paused", "sender_blocked"),
+    *("paused", "sender_blocked", "audience_syncing"),
 )
 DOUBT_CAUSES = ("no_answer", "worker_lost", "lost_time")
 # An SMTP server may take ten minutes for its answer; nothing that is handed over takes longer.
