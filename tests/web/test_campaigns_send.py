@@ -15,6 +15,7 @@ from postledger.campaigns.models import Campaign, Run
 from postledger.content import letters
 from postledger.deliveries import ledger, queries
 from tests.campaigns import press
+from tests.deliveries import views
 from tests.web import newsroom
 from tests.web.callers import Caller, Reply, caller, forget_visits, reply
 
@@ -94,13 +95,17 @@ def words(run: Run, address: str) -> str:
 def test_replaying_a_send_batch_id_leaves_the_delivery_history_as_it_is(alice: Caller) -> None:
     newsroom.people(alice, 3)
     run = planned(send(alice))
-    before = press.lines(run)
+    newsroom.book(str(run.pk), newsroom.taken)
+    before = views.read("delivery_history", run.stream_id)
 
     again = planned(send(alice))
 
     assert again.pk == run.pk
-    assert press.lines(run) == before
-    assert (len(before), Run.objects.count()) == (3, 1)
+    assert views.read("delivery_history", run.stream_id) == before
+    assert {(row["campaign_tag"], row["send_batch_id"]) for row in before} == {
+        (SEND["campaign_tag"], SEND["send_batch_id"])
+    }
+    assert (len(before), len(press.lines(run)), Run.objects.count()) == (3, 3, 1)
 
 
 def test_a_reader_in_upper_arlington_gets_one_letter_of_headline_country_state_county_and_city(

@@ -31,6 +31,7 @@ from postledger.deliveries.entries import StreamKind
 from postledger.lib.errors import ConflictError, NotFoundError
 from postledger.mailing import content_source, send_times, snapshot, stream_letters
 from postledger.mailing.snapshot import Snapshot
+from postledger.supabase import passes
 
 
 class CampaignUnknownError(NotFoundError):
@@ -243,6 +244,7 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
         article_key=campaign.content["key"] if is_article else "",
         letter_choice=snapshot.to_json(content.choice),
         waves=_split_waves(campaign, launch),
+        awaited_pass=_request_pass(workspace_id, launch),
         **recipients,
     )
     for number, script in enumerate(content.scripts):
@@ -262,20 +264,25 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
     return run.pk
 
 
+def _request_pass(workspace_id: int, launch: Launch) -> int | None:
+    """The pass over the subscribers of Supabase that the run waits for, if it is for contacts."""
+    return passes.request_pass(workspace_id) if launch.test_addresses is None else None
+
+
 def _copy_audience(campaign: Campaign, launch: Launch) -> dict[str, Any]:
     """The columns of a run that say whom it is for; refuses a filter that cannot be read.
 
-    It is a rule, not a list of contacts: contacts created after the run's `frozen_at` (now, by the
-    database's clock) are excluded, and everything else about a contact is read at planning.
+    It is a rule, not a list of contacts: contacts that are created later (`read_cutoff`) are
+    excluded, and everything else about a contact is read at planning.
 
-    The remaining recipients are those of the first run, whatever the campaign says now: contacts
-    that came later are not among them, and relative days are counted from its launch.
+    The remaining recipients are those of the first run, whatever the campaign says now: relative
+    days are counted from its launch.
     """
     columns: dict[str, Any] = {"list_key": campaign.list_key, "audience": campaign.audience}
     if launch.root_id is not None:
         root = Run.objects.get(pk=launch.root_id)
         fixed_filter = _fix_days(root.audience, now=root.launched_at)
-        columns = {"list_key": root.list_key, "audience": fixed_filter, "frozen_at": root.frozen_at}
+        columns = {"list_key": root.list_key, "audience": fixed_filter}
     parsing.parse(columns["audience"], now=launch.now)
     if columns["list_key"]:
         lists.get_active_id(campaign.workspace_id, columns["list_key"])

@@ -59,6 +59,10 @@ class Run(models.Model):
     launched_at = models.DateTimeField()
     # By the database's clock, as a contact's created_at: later contacts get no mail.
     frozen_at = models.DateTimeField(db_default=Now())
+    # The pass over the subscribers of Supabase that must end before planning; None: no pass.
+    awaited_pass = models.BigIntegerField(null=True)
+    # When that pass had ended, by the database's clock; then this decides in place of frozen_at.
+    synced_at = models.DateTimeField(null=True)
     list_key = models.TextField()
     audience = models.JSONField()
     letter_choice = models.JSONField()  # how a recipient's letter is chosen: mailing.snapshot

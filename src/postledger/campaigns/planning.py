@@ -26,6 +26,7 @@ from postledger.mailing import chunks, send_times, snapshot, stream_letters
 from postledger.mailing.chunks import Chunk
 from postledger.mailing.send_times import Wave
 from postledger.mailing.snapshot import ByPlaces
+from postledger.supabase import passes
 
 CHUNK = 10_000
 
@@ -89,6 +90,8 @@ def plan_next_chunk(run_id: UUID, *, size: int = CHUNK) -> bool:
             _finish(run)
             return False
         previous_runs.check_lineage(run)
+        if not _fix_recipients(run):
+            return False
         try:
             with transaction.atomic():
                 _plan_chunk(run, size)
@@ -98,6 +101,19 @@ def plan_next_chunk(run_id: UUID, *, size: int = CHUNK) -> bool:
             # Cancelled meanwhile: planned mail is booked as cancelled, and none is added.
             _finish(run)
             return False
+    return True
+
+
+def _fix_recipients(run: Run) -> bool:
+    """Ends the wait for Supabase when the pass has ended; False while the run must wait."""
+    if run.awaited_pass is None:
+        return True
+    runs = Run.objects.filter(pk=run.pk)
+    if not passes.is_complete(run.workspace_id, run.awaited_pass):
+        runs.exclude(trouble="").update(trouble="", trouble_since=None)
+        return False
+    runs.update(awaited_pass=None, synced_at=Now())
+    run.refresh_from_db(fields=["awaited_pass", "synced_at"])
     return True
 
 
@@ -153,7 +169,7 @@ def _select_chunk(run: Run, wave: Wave, size: int) -> Chunk:
     frozen = FrozenAudience(
         parsing.parse(run.audience, now=run.launched_at),
         run.list_key or None,
-        frozen_at=run.frozen_at,
+        frozen_at=previous_runs.read_cutoff(run),
         mailed_at=wave.due_at or run.launched_at,
         zones=wave.zones,
         default_zone=wave.default_zone,

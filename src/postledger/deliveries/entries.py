@@ -1,13 +1,13 @@
 """The values that go into the books and come out of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.providers.base import Attachment
+from postledger.providers.base import Attachment, Category
 
 
 class StreamKind(StrEnum):
@@ -154,6 +154,8 @@ class Entry:
     duration_ms: int | None = None
     delay: timedelta | None = None
     reason: Reason | None = None
+    # Of the provider's failure; it is counted and logged, and not stored.
+    category: Category | None = field(default=None, compare=False)
 
 
 def accepted(position: int, *, message_id: str | None, duration_ms: int | None = None) -> Entry:

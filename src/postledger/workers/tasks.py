@@ -34,7 +34,7 @@ INTERVALS = {
     "drain": 5.0,
     "fold": 10.0,
     "notion": 10.0,
-    "supabase": 60.0,
+    "supabase": 5.0,
     "tidy": 600.0,
 }
 SCHEDULE = {

@@ -138,6 +138,8 @@ class Migration(migrations.Migration):
                     "frozen_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
+                ("awaited_pass", models.BigIntegerField(null=True)),
+                ("synced_at", models.DateTimeField(null=True)),
                 ("list_key", models.TextField()),
                 ("audience", models.JSONField()),
                 ("letter_choice", models.JSONField()),

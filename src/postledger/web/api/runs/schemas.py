@@ -77,6 +77,16 @@ class PlanningIssueOut(ResponseSchema):
     since: datetime | None
 
 
+class AudienceWaitOut(ResponseSchema):
+    """Why planning has not begun: the contacts of the audience are not up to date."""
+
+    reason: Reason
+    why: str
+    moved_by: str = Field(description="What will end it.")
+    since: datetime
+    detail: str = Field(description="What goes wrong meanwhile; may be empty.")
+
+
 class PaceOut(ResponseSchema):
     mails_per_second: float
     ends_at: datetime | None = Field(description="At this pace; null if that is not known.")
@@ -99,6 +109,7 @@ class RunOut(Launched):
     waits: list[WaitOut]
     hold: HoldOut | None
     trouble: PlanningIssueOut | None = Field(validation_alias="planning_issue")
+    audience_wait: AudienceWaitOut | None
     pace: PaceOut | None = Field(description="Null while there are too few results.")
 
 
