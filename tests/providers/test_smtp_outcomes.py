@@ -182,6 +182,11 @@ def test_what_is_no_reply_is_noticed(garbage: bytes) -> None:
         list(ReplyParser().feed(garbage))
 
 
+def test_a_reply_of_empty_lines_is_given_up() -> None:
+    with pytest.raises(GarbledError, match="does not end"):
+        list(ReplyParser().feed(b"250-\r\n" * 100_000))
+
+
 @given(st.sampled_from([b"250", b"451", b"550"]), st.binary(max_size=100))
 def test_whatever_bytes_a_server_says_every_text_can_be_stored(code: bytes, words: bytes) -> None:
     line = code + b" " + words.replace(b"\n", b"") + b"\r\n"

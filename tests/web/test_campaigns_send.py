@@ -243,6 +243,20 @@ def test_wrong_passwords_of_all_networks_are_limited_and_the_familiar_one_is_not
     assert with_header(PASSWORD, SEND).status == 202
 
 
+@pytest.mark.usefixtures("patient_throttle")
+def test_one_network_cannot_use_up_the_guesses_of_all(
+    alice: Caller, settings: LazySettings
+) -> None:
+    set_password(alice)
+    settings.WRONG_PASSWORDS_OF_ONE = "3/day"
+    ip = f"2001:db8:{uuid4().hex[:4]}:{uuid4().hex[:4]}::1"
+
+    tried = [with_header(f"wrong {n}", SEND, ip).status for n in range(5)]
+
+    assert tried == [401, 401, 401, 429, 429]
+    assert with_header(PASSWORD, SEND, "192.0.2.77").status == 202
+
+
 @pytest.mark.parametrize("given", [None, "", "x", 5, ["x"]])
 def test_while_no_password_is_set_the_door_is_closed(given: object) -> None:
     assert anonymous(**SEND, admin_password=given).status == 401

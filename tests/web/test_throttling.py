@@ -12,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from postledger.config import env
 from postledger.web.shared import bodies, throttle
+from postledger.web.shared.guesses import GuessLimit
 from postledger.web.shared.throttle import RateExceededError, Throttle
 from tests.web.callers import caller, forget_visits
 
@@ -149,6 +150,26 @@ def test_wrong_keys_of_one_network_are_limited_and_the_familiar_key_is_not(
     # Nobody has seen this one here, so it might be a guess.
     assert status_of(bob.token, f"{network}::9") == 429
     assert status_of(bob.token, "192.0.2.200") == 200
+
+
+@pytest.mark.usefixtures("patient_throttle")
+def test_a_key_that_worked_before_works_in_a_new_process_too(
+    settings: LazySettings, db: None
+) -> None:
+    settings.WRONG_KEYS_OF_ONE = "1/hour"
+    network = f"2001:db8:{uuid4().hex[:4]}:{uuid4().hex[:4]}::1"
+    familiar, revoked = uuid4().hex, uuid4().hex
+    before = GuessLimit("wrong key", of_one="WRONG_KEYS_OF_ONE", of_all="WRONG_KEYS_OF_ALL")
+    for key in (familiar, revoked):
+        before.note_right(key)
+    before.note_wrong(revoked, network)
+
+    after = GuessLimit("wrong key", of_one="WRONG_KEYS_OF_ONE", of_all="WRONG_KEYS_OF_ALL")
+
+    after.check(familiar, network)
+    for key in (revoked, uuid4().hex):
+        with pytest.raises(RateExceededError):
+            after.check(key, network)
 
 
 @pytest.mark.usefixtures("patient_throttle")

@@ -63,6 +63,7 @@ MALFORMED: list[tuple[bytes, str, dict[str, Any]]] = [
             headers(id=SECRET * 100),
             headers(expires=5),
             headers(expires={"a": SECRET}),
+            headers(expires=SECRET),
             headers(eta=SECRET),
             headers(eta="9999-99-99"),
             headers(timelimit=SECRET),

@@ -119,9 +119,10 @@ TIME_ZONE = "UTC"
 # Room for the largest mail: its attachments in base64, its HTML and its text as JSON.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 API_RATE = _env.api_rate
-# Of one network, and of all together. PUBLIC_RATE limits the passwords of one network.
+# Of one network, and of all together.
 WRONG_KEYS_OF_ONE = "100/minute"
-WRONG_KEYS_OF_ALL = "1000/minute"
+WRONG_KEYS_OF_ALL = "6000/minute"
+WRONG_PASSWORDS_OF_ONE = "10/hour"
 WRONG_PASSWORDS_OF_ALL = "100/hour"
 
 REDIS_URL = _env.redis_url.get_secret_value()

@@ -14,6 +14,7 @@ from postledger.dispatch import answers, retry
 from postledger.dispatch.answers import CallReport, RecentAnswers, Trouble
 from postledger.dispatch.db_threads import DbThreads
 from postledger.dispatch.provider_pool import Blocked
+from postledger.observability import masking
 from postledger.providers.base import Outcome, SenderBlocked, Throttled, TryLater
 
 _log = structlog.get_logger(__name__)
@@ -152,6 +153,8 @@ class Holds:
         *,
         is_account: bool = True,
     ) -> None:
+        # It outlives the recipient whom a provider names in it, and who may be erased.
+        detail = masking.mask_text(detail)
         if stream.is_test:
             length = length or TRY_AGAIN_AFTER
             await self._db.run(

@@ -59,6 +59,14 @@ def spellings(address: str) -> set[str]:
     return {f"{local}@{domain}", f"{local}@{readable}"}
 
 
+def is_routed(address: str) -> bool:
+    """Whether a relay may read another mailbox out of a canonical address: `%` and `!` once named
+    the way of a mail, and a domain without a dot is the relay's own.
+    """
+    local, _, domain = address.rpartition("@")
+    return "%" in local or "!" in local or "." not in domain
+
+
 _GMAIL = frozenset({"gmail.com", "googlemail.com"})
 
 

@@ -5,6 +5,7 @@ logged without its content; nothing is lost by that, because workers poll too.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from kombu.message import Message
@@ -42,12 +43,23 @@ def _find_header_fault(headers: object, tasks: frozenset[str]) -> str:
         return "its task is unknown"
     if not isinstance(task_id, str) or len(task_id) > _LONGEST_ID:
         return "its id is not a short text"
-    if not isinstance(headers.get("expires"), str | None):
+    if not _is_time(headers.get("expires")):
         return "its expiry is not a time"
     if headers.get("timelimit") not in (None, [None, None]):
         return "it has a time limit"
     used = [name for name in _UNUSED_HEADERS if headers.get(name)]
     return f"its header {used[0]} is not empty" if used else ""
+
+
+def _is_time(expires: object) -> bool:
+    """Whether Celery can read an expiry; it logs one that it cannot read."""
+    if not isinstance(expires, str):
+        return expires is None
+    try:
+        datetime.fromisoformat(expires)
+    except ValueError:
+        return False
+    return True
 
 
 def _find_body_fault(body: Any, task: str) -> str:

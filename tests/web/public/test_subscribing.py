@@ -254,6 +254,44 @@ def test_the_forms_of_a_workspace_send_so_many_mails_and_no_more(
     assert [len(visiting.mails(address)) for address in people_asked] == [1, 1, 0, 0]
 
 
+@pytest.mark.usefixtures("patient_throttle")
+def test_one_address_again_and_again_uses_up_nothing_of_other_people(
+    news: int, settings: LazySettings
+) -> None:
+    settings.SUBSCRIBE_RATE = f"5/{uuid4().int % 10**6 + 7200} seconds"
+    bombed, honest = visiting.somebody(), visiting.somebody()
+
+    for _ in range(8):
+        assert post(FORM, {"email": bombed}).status_code == 200
+
+    assert post(FORM, {"email": honest}).status_code == 200
+    assert [len(visiting.mails(address)) for address in (bombed, honest)] == [3, 1]
+
+
+@pytest.mark.usefixtures("patient_throttle")
+def test_one_network_sends_a_part_of_the_mails_of_a_workspace_and_no_more(
+    news: int, settings: LazySettings
+) -> None:
+    settings.PUBLIC_RATE, settings.SUBSCRIBE_RATE = "1000/second", "100/hour"
+    settings.PROXY_COUNT = 1
+    network = f"2001:db8:{uuid4().hex[:4]}:{uuid4().hex[:4]}::1"
+
+    answers = [
+        post(FORM, {"email": visiting.somebody()}, X_Forwarded_For=network).status_code
+        for _ in range(61)
+    ]
+
+    assert (answers.count(200), answers[-1]) == (60, 429)
+
+
+@pytest.mark.parametrize(
+    "address", ["victim%example.com@acme.example", "example.com!victim@acme.example", "a@localhost"]
+)
+def test_an_address_that_a_relay_could_send_elsewhere_is_refused(news: int, address: str) -> None:
+    assert post(FORM, {"email": address}).status_code == 422
+    assert visiting.mails(address) == []
+
+
 @pytest.mark.parametrize(
     ("address", "same"),
     [

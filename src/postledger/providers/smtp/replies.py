@@ -48,6 +48,7 @@ class ReplyParser:
         self._buffer = b""
         self._code = b""
         self._lines: list[bytes] = []
+        self._size = 0  # of the lines, with their ends
 
     @property
     def is_between_replies(self) -> bool:
@@ -60,7 +61,9 @@ class ReplyParser:
             reply = self._add_line(line.removesuffix(b"\r"))
             if reply is not None:
                 yield reply
-        if len(self._buffer) + sum(map(len, self._lines)) > _MAX_REPLY:
+            elif self._size > _MAX_REPLY:
+                break
+        if len(self._buffer) + self._size > _MAX_REPLY:
             raise GarbledError("the reply does not end")
 
     def _add_line(self, line: bytes) -> Reply | None:
@@ -72,10 +75,11 @@ class ReplyParser:
             raise GarbledError(f"a reply changed from {self._code!r} to {code!r}")
         self._code = code
         self._lines.append(line[4:])
+        self._size += len(line) + 1
         if mark == b"-":
             return None
         reply = Reply(int(code), tuple(self._lines))
-        self._lines = []
+        self._lines, self._size = [], 0
         return reply
 
 

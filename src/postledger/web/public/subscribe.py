@@ -26,6 +26,7 @@ from postledger.web.shared.throttle import RateExceededError
 
 _MAILS_PER_MAILBOX = "3/day"
 _MAILS_OF_ALL_WORKSPACES = "10/day"
+_MAILS_BY_NETWORK = "60/hour"
 _LONGEST_NAME = 100
 _LONGEST_ID = 18
 _LONGEST_IN_SUBJECT = 100
@@ -53,7 +54,7 @@ def subscribe_page(visit: Visit, workspace: str, list_key: str) -> HttpResponse:
     form = visit.form()
     email, name = form.get("email", "").strip(), form.get("name", "").strip()
     has_email, has_name = (
-        addresses.is_valid(email),
+        addresses.is_valid(email) and not addresses.is_routed(addresses.canonical(email)),
         len(name) <= _LONGEST_NAME and name.isprintable(),
     )
     if not has_email or not has_name:
@@ -62,7 +63,6 @@ def subscribe_page(visit: Visit, workspace: str, list_key: str) -> HttpResponse:
         )
     # Only a bot fills in the hidden field.
     if not form.get("website"):
-        throttle.count_visit(settings.SUBSCRIBE_RATE, "forms", str(offer.workspace_id))
         _request_confirmation(visit, offer, addresses.canonical(email), name)
     return _render_sent(visit, offer)
 
@@ -89,10 +89,14 @@ def _find_workspace(name_or_id: str) -> int | None:
 
 
 def _request_confirmation(visit: Visit, offer: _Offer, address: str, name: str) -> None:
+    """No mail where the mailbox had enough of them; where the forms did, the visitor is told."""
     try:
         _count_mail(offer, address)
     except RateExceededError:
         return
+    # Last: whoever sends the same address again and again uses up nothing of others.
+    throttle.count_visit(_MAILS_BY_NETWORK, "forms by", throttle.network_of(visit.ip))
+    throttle.count_visit(settings.SUBSCRIBE_RATE, "forms", str(offer.workspace_id))
     confirmation = Confirmation(
         workspace_id=offer.workspace_id,
         address=address,
