@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from django.db import connection
@@ -133,6 +134,23 @@ def test_the_rest_has_nobody_who_was_handed_over_or_may_have_been(acme: int) -> 
 
     assert press.addresses(rest) == press.addresses(run)[:1]
     assert rest.excluded == {"already_mailed": 4}
+
+
+def test_who_was_handed_over_and_then_cancelled_is_not_in_the_rest(acme: int) -> None:
+    press.people(acme, 3)
+    run = press.launched(acme, press.campaign(acme, content=WORDS))
+    cast.book(
+        run.stream_id,
+        lambda at: entries.try_later(at, delay=timedelta(hours=1), code="450"),
+        size=1,
+    )
+    run_control.cancel_run(acme, run.pk, actor="alice")
+    while ledger.drain(run.stream_id):
+        pass
+
+    rest = launch_remaining(acme, run)
+
+    assert press.addresses(rest) == press.addresses(run)[1:]
 
 
 def test_whom_the_rest_has_is_not_retried_in_the_earlier_run(acme: int) -> None:

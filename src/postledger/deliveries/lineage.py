@@ -9,14 +9,14 @@ from postledger.lib import ids
 
 # A delivery that was cancelled before its first try never was with a provider, and no late answer
 # can say that it was; nor was a failure that was superseded. Every other one has been tried, or is
-# about to be. Served by the unique key
-# (stream, dedupe_key), which is the lowercase address where a run planned the delivery.
+# about to be. Served by the unique key (stream, dedupe_key), which is the lowercase address where a
+# run planned the delivery.
 TRIED: LiteralString = """
 EXISTS (
     SELECT FROM unnest(%(lineage)s::bigint[]) AS earlier (stream_id)
     JOIN deliveries_delivery AS d USING (stream_id)
     WHERE d.dedupe_key = {address}
-      AND NOT (d.state = 'cancelled' AND (d.last_try = 0 OR d.code = 'superseded'))
+      AND (d.state <> 'cancelled' OR (d.last_try > 0 AND d.code IS DISTINCT FROM 'superseded'))
 )
 """
 

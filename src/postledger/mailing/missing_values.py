@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 from psycopg import sql as pg
@@ -49,8 +50,9 @@ def list_missing(people: AudienceQuery, required: Sequence[str]) -> list[Missing
         return []
     values = pg.SQL(", ").join(map(_value_sql, names))
     statement = _MISSING.format(people=people.sql, values=values)
+    params: dict[str, Any] = {**people.params, "listed": LISTED}
     with connection.cursor() as cursor:
-        cursor.execute(statement.as_string(), {**people.params, "listed": LISTED})
+        cursor.execute(statement.as_string(), params)
         rows = cursor.fetchall()
     return [
         MissingValue(variable, count, list(map(LackingContact, contact_ids, addresses)))
