@@ -19,7 +19,8 @@ CONNECT_SECONDS = 3.0
 def check_broker() -> Iterator[CheckResult]:
     url = settings.CELERY_BROKER_URL
     if url.startswith("redis"):
-        yield from _check_redis_server("broker", url, variable="BROKER_URL")
+        variable = "REDIS_URL" if url == settings.REDIS_URL else "BROKER_URL"
+        yield from _check_redis_server("broker", url, variable=variable)
     else:
         yield from _check_rabbitmq(url)
 
