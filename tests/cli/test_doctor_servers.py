@@ -98,6 +98,16 @@ def test_a_dead_redis_is_to_be_started(
 
 
 @pytest.mark.django_db
+def test_a_redis_that_is_the_broker_too_is_named_by_its_own_variable(settings: Settings) -> None:
+    settings.REDIS_URL = settings.CELERY_BROKER_URL = f"redis://{DEAD}/0"
+
+    report = doctor()
+
+    for subject in ("redis", "broker"):
+        assert "Start Redis, or correct REDIS_URL." in report.text(subject)
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(("subject", "setting", "variable"), REDIS_SERVERS)
 def test_a_redis_that_evicts_is_to_be_told_not_to(
     subject: str, setting: str, variable: str, settings: Settings, tmp_path: Path

@@ -126,7 +126,7 @@ WRONG_PASSWORDS_OF_ONE = "10/hour"
 WRONG_PASSWORDS_OF_ALL = "100/hour"
 
 REDIS_URL = _env.redis_url.get_secret_value()
-CELERY_BROKER_URL = _env.broker_url.get_secret_value()
+CELERY_BROKER_URL = _env.broker_url.get_secret_value() or REDIS_URL
 QUEUE_PREFIX = _env.queue_prefix
 
 DISPATCH_OPTIONS = Options(

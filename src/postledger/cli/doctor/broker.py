@@ -82,7 +82,8 @@ def check_redis() -> Iterator[CheckResult]:
 
 def _check_redis_broker(url: str) -> Iterator[CheckResult]:
     """An evicted wake-up delays its mail, and that is all."""
-    result = _check_redis_server("broker", url, variable="BROKER_URL", effect=_WITHOUT_BROKER)
+    variable = "REDIS_URL" if url == settings.REDIS_URL else "BROKER_URL"
+    result = _check_redis_server("broker", url, variable=variable, effect=_WITHOUT_BROKER)
     yield replace(result, level=Level.WARNING) if result.level is Level.PROBLEM else result
 
 
