@@ -92,6 +92,13 @@ def test_what_cannot_be_filled_in_is_refused(
     assert refused.body["errors"][0]["place"] == (place or "template.variables")
 
 
+def test_a_locale_longer_than_any_is_refused(alice: Caller) -> None:
+    refused = by_template(alice, locale="en" + "-a" * 17)
+
+    assert refused.status == 422
+    assert refused.body["errors"][0]["place"].endswith("template.locale")
+
+
 def test_a_number_without_end_is_refused(alice: Caller) -> None:
     refused = by_template(alice, variables=VARIABLES | {"other": float("inf")})
 
