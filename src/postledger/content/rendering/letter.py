@@ -22,6 +22,7 @@ from postledger.content.rendering.compiled_template import (
     without_liquid,
 )
 from postledger.content.rendering.footer import Footer
+from postledger.content.rendering.liquid import Budget
 from postledger.providers.mime import Filling
 from postledger.providers.patterns import Pattern
 
@@ -80,13 +81,21 @@ class Letter:
         self._defaults: dict[str, object] = dict.fromkeys(script.optional)
         self._html_bytes = sum(len(literal.encode()) for literal in self._html.literals)
 
-    def fill(self, values: Values) -> Filling:
-        """Raises RefusedError where a value is missing, or where the mail must not be sent."""
+    def fill(self, values: Values, budget: Budget | None = None) -> Filling:
+        """Raises RefusedError where a value is missing, or where the mail must not be sent.
+
+        The subject, the HTML and the text are charged to one budget.
+        """
+        budget = budget or Budget()
         given = {**self._defaults, **values}
         for name in self.script.required:
             if given.get(name) is None:
                 raise MissingVariableError(name)
-        filled = Filling(self._fill_subject(given), self._text.fill(given), self._html.fill(given))
+        filled = Filling(
+            self._fill_subject(given, budget),
+            self._text.fill(given, budget),
+            self._html.fill(given, budget),
+        )
         self._check(filled)
         return filled
 
@@ -94,11 +103,11 @@ class Letter:
         """The HTML and the text in one piece each."""
         return join(self._html.literals, filled.html), join(self._text.literals, filled.text)
 
-    def _fill_subject(self, values: Values) -> str:
+    def _fill_subject(self, values: Values, budget: Budget) -> str:
         if not self._subject.holes:
             return self._subject.literals[0].strip()
         # A value may hold line ends; the subject is one line.
-        return _SPACES.sub(" ", self._subject.text(values)).strip()
+        return _SPACES.sub(" ", self._subject.text(values, budget)).strip()
 
     def _check(self, filled: Filling) -> None:
         for number in self._urls:
