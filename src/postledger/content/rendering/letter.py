@@ -69,7 +69,7 @@ class Letter:
         self.script = script
         self._subject, self._html, self._text = _compile(script)
         urls, unsafe = placeholders.inspect(self._html.literals)
-        findings = [*_static_findings(script), *unsafe, *self._undeclared()]
+        findings = [*_static_findings(script), *unsafe, *self._undeclared(), *self._misused()]
         if findings:
             raise LetterError(findings)
         self.digest = script.digest()
@@ -130,6 +130,14 @@ class Letter:
         return [
             Finding("unknown_variable", name, f"Declare the variable {name}, or correct its name.")
             for name in sorted(used - declared)
+        ]
+
+    def _misused(self) -> list[Finding]:
+        """Subjects are shown in lists and logs, where a link that unsubscribes does not belong."""
+        remedy = "Remove {} from the subject: it is for the reader alone. Use it in the body."
+        return [
+            Finding("link_in_subject", "subject", remedy.format(name))
+            for name in sorted(_OUR_LINKS & self._subject.names)
         ]
 
 
