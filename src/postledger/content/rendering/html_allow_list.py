@@ -136,6 +136,11 @@ _MOST_REMEMBERED = 20_000
 _fine: set[str] = set()
 
 
+def is_plain(html: str) -> bool:
+    """Whether every program reads its tags in the same way; any other HTML takes long to check."""
+    return all(map(_PLAIN.fullmatch, set(_TAG.findall(html))))
+
+
 def _is_known_to_be_fine(html: str) -> bool:
     unknown = set(_TAG.findall(html)) - _fine
     for text in unknown:
