@@ -99,6 +99,11 @@ class Letter:
         self._check(filled)
         return filled
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether values are put in as they are, without tags and filters."""
+        return self._subject.is_plain and self._html.is_plain and self._text.is_plain
+
     def join(self, filled: Filling) -> tuple[str, str]:
         """The HTML and the text in one piece each."""
         return join(self._html.literals, filled.html), join(self._text.literals, filled.text)
