@@ -23,6 +23,7 @@ from postledger.observability import metrics
 from postledger.providers import addresses
 from postledger.transactional import idempotency, rendering, sender_streams, validation
 from postledger.transactional.idempotency import Key, KeyTakenError
+from postledger.transactional.rendering import RequestBudget
 from postledger.transactional.requests import (
     ContactReference,
     InvalidMailError,
@@ -140,8 +141,9 @@ def _wake_after_commit(stream_id: int) -> None:
 def _prepare_all(
     request: _Request, mails: Mapping[int, MailRequest]
 ) -> tuple[list[_PreparedMail], list[MailIssue]]:
-    """The valid mails, and the issues of every invalid one."""
-    rendered = {index: _render(request, mail) for index, mail in mails.items()}
+    """The valid mails, and the issues of every invalid one; raises RequestTooCostlyError."""
+    budget = RequestBudget()
+    rendered = {index: _render(request, mail, budget) for index, mail in mails.items()}
     contacts = _find_contacts(
         request.workspace_id,
         [
@@ -162,8 +164,12 @@ def _prepare_all(
     return prepared, issues
 
 
-def _render(request: _Request, mail: MailRequest) -> MailRequest | list[MailIssue]:
-    rendered = rendering.render(request.workspace_id, mail)
+def _render(
+    request: _Request, mail: MailRequest, budget: RequestBudget
+) -> MailRequest | list[MailIssue]:
+    if issues := validation.check_variables(mail):
+        return issues
+    rendered = rendering.render(request.workspace_id, mail, budget, is_test=request.is_test)
     if not isinstance(rendered, MailRequest):
         return rendered
     issues = validation.check_payload(rendered, now=request.now)

@@ -22,6 +22,7 @@ from pydantic import (
     field_validator,
 )
 
+from postledger.content import locales
 from postledger.content.rendering import checks
 from postledger.deliveries.search import MailCursor, MailFilters
 from postledger.deliveries.states import State
@@ -120,7 +121,7 @@ class TemplateIn(RequestSchema):
 
     id: str = Field(examples=["open-seat"], description="The template's key.")
     version: VersionNumber | None = Field(default=None, description="The newest by default.")
-    locale: str = Field(examples=["en", "pt-BR"])
+    locale: str = Field(max_length=locales.LONGEST, examples=["en", "pt-BR"])
     variables: dict[str, JsonValue] = Field(default={}, description="Up to 65,536 bytes of JSON.")
 
     def reference(self) -> TemplateReference:
@@ -145,7 +146,7 @@ class MailIn(RequestSchema):
     to: Mailbox = Field(description="An address, or an object with the name of its owner.")
     recipient: RecipientIn | None = None
     sender: Address | None = Field(
-        default=None, description="A sender of the workspace; required if it has several."
+        default=None, description="A sender of the workspace; its default sender by default."
     )
     reply_to: Address | None = None
     template: TemplateIn | None = Field(
