@@ -156,9 +156,7 @@ ATTACKS: Mapping[str, Attack] = {
     "imports.rows: PLAIN": Attack("a.", "a@"),
     "imports.rows: _OCD_SEPARATOR": Attack(" ;", end="a"),
     "imports.sheet_to_csv: _DELIMITERS": Attack(";"),
-    "imports.uploads: pattern": Attack(
-        "r1@example.co", names={"person_addresses": ["r1@example.com", "r10@example.com"]}
-    ),
+    "imports.uploads: _WORD": Attack("a.", end=" "),
     "lib.ids: _TEXT": Attack("0"),
     "lib.references: _FORMAT": Attack("0", f"{_LONG_REFERENCE}_1"),
     "observability.logging: _CONTROLS": Attack("\x1b"),

@@ -101,7 +101,7 @@ def check_audience(
     required = _find_required(workspace_id, campaign)
     if not required:
         return AudienceCheck(is_complete=True, missing_values=())
-    with suppress(TimeoutError), audience.limited(patience):
+    with suppress(audience.FilterTooCostlyError), audience.limited_time(patience):
         people = _select_people(workspace_id, campaign, now=now, limit=_ALL)
         missing = missing_values.list_missing(people, required)
         return AudienceCheck(is_complete=True, missing_values=missing)

@@ -8,9 +8,8 @@ from postledger.contacts import unsubscribe_links
 from postledger.content import isolation, letters, templates
 from postledger.content.isolation import ContentTooCostlyError
 from postledger.content.locales import MissingLocaleError
-from postledger.content.rendering import checks, text_to_html
+from postledger.content.rendering import checks, html_allow_list, text_to_html
 from postledger.content.rendering import footer as footers
-from postledger.content.rendering import html_allow_list
 from postledger.content.rendering.compiled_template import MissingVariableError
 from postledger.content.rendering.footer import FooterEnvMissingError
 from postledger.content.rendering.letter import Letter
