@@ -22,7 +22,8 @@ _NONE_IS_QUICK = re.compile(r"^pytestmark = .*mark\.(?:django_db|race|server|slo
 
 def pytest_configure() -> None:
     settings.SECRET_KEY = "only-for-tests-" + "x" * 50
-    # Redis remembers the wrong keys and passwords of all tests.
+    # Redis counts for all tests.
+    settings.FORM_MAILS_OF_ONE = "1000000/minute"
     for kind in ("KEYS_OF_ONE", "KEYS_OF_ALL", "PASSWORDS_OF_ONE", "PASSWORDS_OF_ALL"):
         setattr(settings, f"WRONG_{kind}", "1000000/minute")
     # A pool holds connections open, and PostgreSQL drops no database that is in use.
