@@ -25,6 +25,13 @@ def test_a_locale_is_served_by_itself_or_by_what_it_begins_with(
     assert locales.choose(asked, available=available, fallback="en") == chosen
 
 
+def test_a_locale_longer_than_any_is_refused_before_it_is_read() -> None:
+    asked = "a-" * 100_000
+
+    with pytest.raises(MissingLocaleError, match="200000 characters"):
+        locales.choose(asked, available=["a"], fallback="a")
+
+
 @pytest.mark.parametrize("asked", ["fr", "fr-CA", "pt", "ptx", "", "-", "?!"])
 def test_any_other_locale_is_served_by_the_fallback(asked: str) -> None:
     assert locales.choose(asked, available=["de", "pt-BR"], fallback="DE") == "de"

@@ -77,7 +77,7 @@ def test_a_missing_variable_is_named_and_nothing_is_stored(alice: Caller, name: 
         ({"locale": "fr"}, "template_missing_locale", "template.locale"),
         ({"id": "nosuch"}, "INVALID_PAYLOAD", "template.id"),
         ({"version": 99}, "INVALID_PAYLOAD", "template.id"),
-        ({"variables": VARIABLES | {"notes": "\x00"}}, "INVALID_PAYLOAD", "html"),
+        ({"variables": VARIABLES | {"notes": "\x00"}}, "INVALID_PAYLOAD", None),
         ({"variables": VARIABLES | {"other": {"a": ["\ud800"]}}}, "INVALID_PAYLOAD", None),
         ({"variables": VARIABLES | {"other": "a" * 65_536}}, "INVALID_PAYLOAD", None),
         ({"variables": VARIABLES | {"manageUrl": "javascript:x"}}, "INVALID_TEMPLATE", "template"),
@@ -90,6 +90,13 @@ def test_what_cannot_be_filled_in_is_refused(
 
     assert (refused.status, refused.body["code"]) == (422, code), refused.body
     assert refused.body["errors"][0]["place"] == (place or "template.variables")
+
+
+def test_a_locale_longer_than_any_is_refused(alice: Caller) -> None:
+    refused = by_template(alice, locale="en" + "-a" * 17)
+
+    assert refused.status == 422
+    assert refused.body["errors"][0]["place"].endswith("template.locale")
 
 
 def test_a_number_without_end_is_refused(alice: Caller) -> None:
@@ -119,16 +126,62 @@ def test_a_stored_mail_can_be_made_again_from_its_letter(alice: Caller) -> None:
     assert (filled.subject, *letter.join(filled)) == (mail.subject, mail.html, mail.text)
 
 
+def add_template(who: Caller, body: str) -> None:
+    """A template `welcome` with a variable `list`."""
+    templates.create(who.workspace_id, key="welcome", name="Welcome", actor="alice")
+    version = Version((), ("list",), "en", (Source("Hello", body, Format.HTML),))
+    templates.add_version(who.workspace_id, key="welcome", version=version, actor="alice")
+
+
+def send_batch(who: Caller, count: int, **template: Any) -> Reply:
+    mail = {"to": "alice@example.com", "template": {"id": "welcome", "locale": "en", **template}}
+    return who.post("/v1/email/batch", {"mails": [mail] * count})
+
+
+def test_variables_that_cannot_be_stored_are_refused_before_anything_is_filled_in(
+    alice: Caller,
+) -> None:
+    add_template(alice, "<p>{{ list }}</p>" * 1_990)
+
+    refused = by_template(alice, id="welcome", variables={"list": [""] * 99_000})
+
+    assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
+    assert refused.body["errors"][0]["place"] == "template.variables"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<p>{% for i in (1..900) %}{% for j in list %}{{ j }}{% endfor %}{% endfor %}</p>",
+        "<p>{% for i in (1..4000) %}<b title='>'>{{ i }}</b>{% endfor %}</p>",
+    ],
+    ids=["liquid", "tags"],
+)
+def test_a_batch_of_costly_mails_is_refused_as_a_whole(alice: Caller, body: str) -> None:
+    add_template(alice, body)
+    assert send_batch(alice, 1, variables={"list": list("abcde")}).status == 202
+
+    refused = send_batch(alice, 500, variables={"list": list("abcde")})
+
+    assert (refused.status, refused.body["code"]) == (422, "content_too_costly")
+    assert "Send fewer mails in one request" in refused.body["detail"]
+    assert len(alice.get("/v1/email").body["mails"]) == 1
+
+
+def test_a_full_batch_of_bills_is_no_costly_request(alice: Caller) -> None:
+    line = (
+        "<tr><td>{{ item.name | upcase }}</td><td>{{ item.price | times: 2 | round: 2 }}</td></tr>"
+    )
+    body = "<p>Dear {{ name | default: 'customer' }}</p>" + "<p class='a'>Thank you.</p>" * 500
+    add_template(alice, f"{body}<table>{{% for item in list %}}{line}{{% endfor %}}</table>")
+    items = [{"name": f"Thing {number}", "price": number / 7} for number in range(10)]
+
+    assert send_batch(alice, 500, variables={"list": items}).status == 202
+
+
 def test_another_workspaces_template_is_unknown(alice: Caller) -> None:
     charlie = caller("globex")
-    templates.create(alice.workspace_id, key="welcome", name="Welcome", actor="alice")
-    texts = [Source("Hello", "Hello **{{ name }}**.", Format.MARKDOWN)]
-    templates.add_version(
-        alice.workspace_id,
-        key="welcome",
-        version=Version((), (), "en", tuple(texts)),
-        actor="alice",
-    )
+    add_template(alice, "<p>Hello {{ name }}.</p>")
 
     mine = by_template(alice, id="welcome", variables={})
     theirs = by_template(charlie, id="welcome", variables={})
@@ -187,3 +240,19 @@ def test_without_a_footer_a_mail_that_asks_for_one_is_refused(alice: Caller) -> 
     assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
     assert refused.body["errors"][0]["place"] == "list_key"
     assert "--org-name" in refused.body["detail"]
+
+
+def test_a_test_key_gets_no_link_that_unsubscribes_somebody(alice: Caller, footer: str) -> None:
+    add_template(alice, '<p>Hello {{ name }}: <a href="{{ unsubscribe_url }}">stop</a></p>')
+    template = {"id": "welcome", "locale": "en"}
+    tester = caller("acme", is_test=True)
+
+    live, test = (
+        read_stored_body(who.send(subject=None, html=None, template=template, list_key="news"))
+        for who in (alice, tester)
+    )
+
+    assert live.html.count(footer) == 2
+    assert test.html.count('"https://acme.example/unsubscribe"') == 2
+    assert test.headers
+    assert "token=" not in f"{test.subject}{test.html}{test.text}{test.headers}"

@@ -26,6 +26,11 @@ def choose(requested: str, *, available: Collection[str], fallback: str = "") ->
     A locale that is not available is shortened from its end until one is: zh-Hant-TW is served by
     zh-Hant, and then by zh. No locale is ever made longer: pt is not served by pt-BR.
     """
+    if len(requested) > LONGEST:
+        raise MissingLocaleError(
+            f"{requested[:LONGEST]!r} goes on for {len(requested)} characters, and a locale has at"
+            f" most {LONGEST}. Ask for a language like en, or a region like pt-BR."
+        )
     spelling = {_fold(locale): locale for locale in available}
     wanted = _fold(requested)
     while wanted:
@@ -35,7 +40,7 @@ def choose(requested: str, *, available: Collection[str], fallback: str = "") ->
     if fallback and _fold(fallback) in spelling:
         return spelling[_fold(fallback)]
     raise MissingLocaleError(
-        f"The template has no text for the locale {requested[:LONGEST]!r}; it has"
+        f"The template has no text for the locale {requested!r}; it has"
         f" {', '.join(sorted(available)) or 'none'}. Ask for one of these, or add a version of the"
         " template that has this one or a fallback."
     )

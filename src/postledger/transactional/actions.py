@@ -22,6 +22,7 @@ from postledger.observability import metrics
 from postledger.providers import addresses
 from postledger.transactional import idempotency, rendering, sender_streams, validation
 from postledger.transactional.idempotency import Key, KeyTakenError
+from postledger.transactional.rendering import RequestBudget
 from postledger.transactional.requests import (
     ContactReference,
     InvalidMailError,
@@ -112,8 +113,9 @@ def _wake_after_commit(stream_id: int) -> None:
 
 
 def _prepare_all(request: _Request, mails: Sequence[MailRequest]) -> list[_PreparedMail]:
-    """Raises InvalidMailError with the issues of every invalid mail."""
-    rendered = [_render(request, mail) for mail in mails]
+    """Raises InvalidMailError with the issues of every invalid mail, or RequestTooCostlyError."""
+    budget = RequestBudget()
+    rendered = [_render(request, mail, budget) for mail in mails]
     contacts = _find_contacts(
         request.workspace_id,
         [mail.recipient for mail in rendered if isinstance(mail, MailRequest) and mail.recipient],
@@ -132,8 +134,12 @@ def _prepare_all(request: _Request, mails: Sequence[MailRequest]) -> list[_Prepa
     return prepared
 
 
-def _render(request: _Request, mail: MailRequest) -> MailRequest | list[MailIssue]:
-    rendered = rendering.render(request.workspace_id, mail)
+def _render(
+    request: _Request, mail: MailRequest, budget: RequestBudget
+) -> MailRequest | list[MailIssue]:
+    if issues := validation.check_variables(mail):
+        return issues
+    rendered = rendering.render(request.workspace_id, mail, budget, is_test=request.is_test)
     if not isinstance(rendered, MailRequest):
         return rendered
     issues = validation.check_payload(rendered, now=request.now)

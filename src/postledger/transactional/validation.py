@@ -31,14 +31,25 @@ _ANY_DATE = datetime(2000, 1, 1, tzinfo=UTC)
 _ANY_ID = DeliveryId(0, 0).text()
 
 
+def check_variables(mail: MailRequest) -> list[MailIssue]:
+    """Whether the variables can be stored; before a template is filled in with them.
+
+    They are stored with the mail, so that it can be rendered again.
+    """
+    variables = mail.template.variables if mail.template else {}
+    detail = values.find_flaw(variables, most=_MAX_VARIABLES)
+    return [MailIssue(Validation.INVALID_PAYLOAD, "template.variables", detail)] if detail else []
+
+
 def check_payload(mail: MailRequest, *, now: datetime) -> list[MailIssue]:
     """Whether the request agrees with itself, can be stored, and can be composed as MIME."""
     issues = list(_check_storable(mail)) or [
         *_check_sizes(mail),
         *_check_reference(mail.recipient, mail.to),
         *_check_time(mail.send_at, now),
-        *_check_composable(mail),
     ]
+    # What is too large is not composed.
+    issues = issues or list(_check_composable(mail))
     return [MailIssue(Validation.INVALID_PAYLOAD, field, detail) for field, detail in issues]
 
 
@@ -79,10 +90,6 @@ def _check_storable(mail: MailRequest) -> _Issues:
     ):
         if text and not values.is_storable(text):
             yield field, values.UNSTORABLE
-    # They are stored with the mail, so that it can be rendered again.
-    variables = mail.template.variables if mail.template else {}
-    if detail := values.find_flaw(variables, most=_MAX_VARIABLES):
-        yield "template.variables", detail
 
 
 def _check_sizes(mail: MailRequest) -> _Issues:

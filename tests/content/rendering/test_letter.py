@@ -176,3 +176,9 @@ def test_no_value_becomes_markup(name: str, note: str) -> None:
 
     assert html.count("<") == html.count(">") == 2
     assert html.count("'") == 2
+
+
+def test_a_link_that_unsubscribes_is_refused_in_a_subject() -> None:
+    subject = '{{ unsubscribe_url | split: "token=" | last }}'
+
+    assert codes(replace(SCRIPT, subject=subject)) == ["link_in_subject"]

@@ -12,6 +12,7 @@ from postledger.content.rendering.compiled_template import (
     split_liquid,
     without_liquid,
 )
+from postledger.content.rendering.letter import Letter, Script
 
 pytestmark = pytest.mark.slow
 
@@ -125,6 +126,36 @@ def test_no_filter_makes_much_out_of_little(source: str) -> None:
 def test_a_text_that_only_substitutes_may_not_print_more_either(source: str) -> None:
     with pytest.raises(RenderError, match="it prints more than"):
         render(source, a="<" * 60_000)
+
+
+EMPTY_TEXTS = "{% capture s %}" + "," * 20_000 + "{% endcapture %}{% assign l = s | split: ',' %}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ list }}" * 1_990,
+        "{{ list }}{{ list | size }}" * 100,
+        EMPTY_TEXTS + "{% assign x = l | join: '' %}" * 20,
+        EMPTY_TEXTS + "{{ l }}" * 20,
+    ],
+)
+def test_empty_texts_of_a_list_are_charged_and_values_that_are_only_printed(source: str) -> None:
+    with pytest.raises(RenderError, match="it has too much to do"):
+        render(source, list=[""] * 15_000)
+
+
+def test_a_list_with_more_items_than_any_needs_is_refused_where_it_is_only_printed() -> None:
+    with pytest.raises(RenderError, match="a value that is too large"):
+        render("{{ list }}", list=[""] * 99_000)
+
+
+def test_the_texts_of_a_mail_have_one_budget() -> None:
+    half = EMPTY_TEXTS + "{% assign x = l | join: '' %}" * 3
+    assert Letter(Script("News", f"<p>{half}a</p>", "a")).fill({})
+
+    with pytest.raises(RenderError, match="it has too much to do"):
+        Letter(Script("News", f"<p>{half}a</p>", half)).fill({})
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from markupsafe import escape
 
 from postledger.content.rendering import liquid
 from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.liquid import Budget, BudgetedContext
 from postledger.lib.errors import RefusedError
 
 type Values = Mapping[str, object]
@@ -76,16 +77,18 @@ class CompiledTemplate:
                 raise _bad("liquid_invalid", source, spans[0].index, remedy)
         self.names = frozenset(analysis.globals)
         self.literals, self.holes = _split(template.nodes, assigned=frozenset(analysis.locals))
-        # A template that only substitutes values needs no Liquid any more.
+        self._length = sum(map(len, self.literals))
+        # About its bytes in memory: a parsed tag takes a hundred for each of its characters.
+        self.memory = 4 * self._length + 100 * (len(source) - self._length)
         self.is_plain = all(isinstance(hole, Variable) for hole in self.holes)
 
-    def fill(self, values: Values) -> list[str]:
+    def fill(self, values: Values, budget: Budget | None = None) -> list[str]:
         """One text for each hole. Whatever goes wrong, it raises RefusedError.
 
         A value can be missing, too large, or of a kind that a filter fails with.
         """
         try:
-            return self._substitute_all(values) if self.is_plain else self._run(values)
+            return self._fill_holes(values, budget or Budget())
         except (RefusedError, MemoryError):
             raise
         except UndefinedError as error:
@@ -96,29 +99,21 @@ class CompiledTemplate:
         except Exception as error:  # noqa: BLE001  filters fail in many ways with values of people
             raise RenderError(f"The template cannot be rendered: {_describe(error)}.") from None
 
-    def text(self, values: Values) -> str:
-        return join(self.literals, self.fill(values))
+    def text(self, values: Values, budget: Budget | None = None) -> str:
+        return join(self.literals, self.fill(values, budget))
 
-    def _substitute_all(self, values: Values) -> list[str]:
-        texts: list[str] = []
-        remaining = liquid.MOST_OUTPUT
-        for hole in self.holes:
-            text = _substitute(hole.path, values, self._write)  # type: ignore[union-attr]  # all are Variable
-            remaining -= len(text)
-            if remaining < 0:
-                raise _too_much_output()
-            texts.append(text)
-        return texts
-
-    def _run(self, values: Values) -> list[str]:
-        context = liquid.BudgetedContext(self._template, values=values)
+    def _fill_holes(self, values: Values, budget: Budget) -> list[str]:
+        budget.charge_text(self._length)
+        context: BudgetedContext | None = None
         remaining = liquid.MOST_OUTPUT
         texts: list[str] = []
         for hole in self.holes:
             if isinstance(hole, Variable):
-                text = _substitute(hole.path, values, self._write)
+                text = self._write(_print(_find_value(hole.path, values), budget))
             else:
-                buffer = liquid.Buffer(context, remaining)
+                # A template that only substitutes values needs none.
+                context = context or BudgetedContext(self._template, values=values, budget=budget)
+                buffer = liquid.Buffer(budget, remaining)
                 hole.render(context, buffer)
                 text = buffer.getvalue()
             remaining -= len(text)
@@ -239,16 +234,22 @@ def _hole(node: Node, assigned: frozenset[str]) -> Hole:
     return node
 
 
-def _substitute(path: tuple[str, ...], values: Values, write: Callable[[str], str]) -> str:
+def _find_value(path: tuple[str, ...], values: Values) -> object:
     value: object = values
     for step in path:
         try:
             value = value[step]  # type: ignore[index]  # a value without items has no such value
         except (KeyError, TypeError, IndexError):
             raise MissingVariableError(".".join(path)) from None
+    return value
+
+
+def _print(value: object, budget: Budget) -> str:
     if type(value) is str:
-        return write(value)
-    return write(to_liquid_string(value, autoescape=False))
+        budget.charge_text(len(value))
+        return value
+    budget.charge_value(value)
+    return to_liquid_string(value, autoescape=False)
 
 
 _MARKUP = re.compile("[<>&\"']")

@@ -7,7 +7,7 @@ them. The time is linear in the text.
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from postledger.content.rendering import html_tokens
@@ -62,8 +62,11 @@ LINK_SCHEMES = frozenset(
     {"http", "https", "mailto", "tel", "sms", "callto", "facetime", "geo", "mid", "skype"}
     | {"tg", "viber", "webcal", "whatsapp"}
 )
-_LINKS = frozenset({"cite", "href", "itemid", "itemtype", "longdesc", "profile", "usemap"})
-_PICTURES = frozenset({"background", "poster", "src"})
+_LINKS = frozenset(
+    {"cite", "href", "itemid", "itemtype", "longdesc", "profile", "usemap"}
+    | {"o:href", "v:href", "w:href"}
+)
+_PICTURES = frozenset({"background", "o:src", "poster", "src", "v:src", "w:src"})
 _PICTURE_URL = re.compile(
     r"(?:https?|cid):|data:image/(?:bmp|gif|jpe?g|png|webp|x-icon|vnd\.microsoft\.icon)[;,]"
 )
@@ -136,6 +139,11 @@ _MOST_REMEMBERED = 20_000
 _fine: set[str] = set()
 
 
+def is_plain(html: str) -> bool:
+    """Whether every program reads its tags in the same way; any other HTML takes long to check."""
+    return all(map(_PLAIN.fullmatch, set(_TAG.findall(html))))
+
+
 def _is_known_to_be_fine(html: str) -> bool:
     unknown = set(_TAG.findall(html)) - _fine
     for text in unknown:
@@ -156,24 +164,30 @@ def _judge_tag(html: str, tag: Token) -> Iterator[Refusal]:
     if name.rpartition(":")[2] == "script":
         return
     attributes = list(html_tokens.attributes(html, tag))
-    values = {attribute.name: attribute.decoded(html).lower() for attribute in attributes}
     if not (name in ELEMENTS or _OFFICE_ELEMENT.fullmatch(name)) or (
-        name == "input" and values.get("type") not in _INPUTS
+        name == "input" and not _INPUTS.issuperset(_values(html, attributes, "type") or [""])
     ):
         reason = _REMEDIES.get(name, _UNKNOWN)
         yield Refusal("element_refused", tag.start, f"Remove the element {name[:40]}: {reason}")
         return
-    yield from _judge_head(tag, values)
+    yield from _judge_head(html, tag, attributes)
     for attribute in attributes:
         yield from _judge_attribute(html, tag, attribute)
 
 
-def _judge_head(tag: Token, values: dict[str, str]) -> Iterator[Refusal]:
+def _values(html: str, attributes: Iterable[Attribute], name: str) -> list[str]:
+    """All values of one attribute: of two, HTML takes the first, and other programs the last."""
+    return [attribute.decoded(html).lower() for attribute in attributes if attribute.name == name]
+
+
+def _judge_head(html: str, tag: Token, attributes: Sequence[Attribute]) -> Iterator[Refusal]:
     """The two elements that mean something else with each value of an attribute."""
-    if tag.name == "meta" and values.get("http-equiv", "content-type").strip() not in _METAS:
+    meanings = _values(html, attributes, "http-equiv") if tag.name == "meta" else ()
+    if not _METAS.issuperset(meaning.strip() for meaning in meanings):
         remedy = "Remove the meta element: a mail cannot lead to another page or set rules."
         yield Refusal("element_refused", tag.start, remedy)
-    if tag.name == "link" and not _RELATIONS.issuperset(values.get("rel", "").split()):
+    relations = " ".join(_values(html, attributes, "rel") if tag.name == "link" else ())
+    if not _RELATIONS.issuperset(relations.split()):
         remedy = "Remove the link element: only style sheets and icons can be linked."
         yield Refusal("element_refused", tag.start, remedy)
 
@@ -214,7 +228,7 @@ def _is_allowed_url(name: str, url: str) -> bool:
 
 
 _STYLE = re.compile(r"<[sS][tT][yY][lL][eE]\b[^>]*+>?")
-_STYLE_END = re.compile(r"</style", re.IGNORECASE)
+_STYLE_END = re.compile(r"</style(?=[\s/>])", re.IGNORECASE)
 _COMMENT = re.compile(r"/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+")
 _ESCAPE = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.DOTALL)
 _ACTIVE = re.compile(
@@ -235,8 +249,13 @@ def _style_sheets(html: str) -> Iterator[tuple[int, int]]:
 def _judge_style(css: str, offset: int) -> Iterator[Refusal]:
     """What a style could run or load."""
     text = css.lower()
-    if "\\" in text or "/*" in text:
-        text = _ESCAPE.sub(_decode_escape, _COMMENT.sub("", text))
+    # What looks like a comment inside a string is none.
+    readings = (text, _COMMENT.sub("", text)) if "/*" in text else (text,)
+    for reading in readings:
+        yield from _judge_reading(_ESCAPE.sub(_decode_escape, reading), offset)
+
+
+def _judge_reading(text: str, offset: int) -> Iterator[Refusal]:
     if match := _ACTIVE.search(text):
         remedy = f"Remove {match[0]} from the style: old programs run what stands there."
         yield Refusal("style_refused", offset, remedy)

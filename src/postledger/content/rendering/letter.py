@@ -22,6 +22,7 @@ from postledger.content.rendering.compiled_template import (
     without_liquid,
 )
 from postledger.content.rendering.footer import Footer
+from postledger.content.rendering.liquid import Budget
 from postledger.providers.mime import Filling
 from postledger.providers.patterns import Pattern
 
@@ -68,7 +69,7 @@ class Letter:
         self.script = script
         self._subject, self._html, self._text = _compile(script)
         urls, unsafe = placeholders.inspect(self._html.literals)
-        findings = [*_static_findings(script), *unsafe, *self._undeclared()]
+        findings = [*_static_findings(script), *unsafe, *self._undeclared(), *self._misused()]
         if findings:
             raise LetterError(findings)
         self.digest = script.digest()
@@ -80,25 +81,43 @@ class Letter:
         self._defaults: dict[str, object] = dict.fromkeys(script.optional)
         self._html_bytes = sum(len(literal.encode()) for literal in self._html.literals)
 
-    def fill(self, values: Values) -> Filling:
-        """Raises RefusedError where a value is missing, or where the mail must not be sent."""
+    def fill(self, values: Values, budget: Budget | None = None) -> Filling:
+        """Raises RefusedError where a value is missing, or where the mail must not be sent.
+
+        The subject, the HTML and the text are charged to one budget.
+        """
+        budget = budget or Budget()
         given = {**self._defaults, **values}
         for name in self.script.required:
             if given.get(name) is None:
                 raise MissingVariableError(name)
-        filled = Filling(self._fill_subject(given), self._text.fill(given), self._html.fill(given))
+        filled = Filling(
+            self._fill_subject(given, budget),
+            self._text.fill(given, budget),
+            self._html.fill(given, budget),
+        )
         self._check(filled)
         return filled
+
+    @property
+    def memory(self) -> int:
+        """About the bytes that it takes in memory."""
+        return self._subject.memory + self._html.memory + self._text.memory
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether values are put in as they are, without tags and filters."""
+        return self._subject.is_plain and self._html.is_plain and self._text.is_plain
 
     def join(self, filled: Filling) -> tuple[str, str]:
         """The HTML and the text in one piece each."""
         return join(self._html.literals, filled.html), join(self._text.literals, filled.text)
 
-    def _fill_subject(self, values: Values) -> str:
+    def _fill_subject(self, values: Values, budget: Budget) -> str:
         if not self._subject.holes:
             return self._subject.literals[0].strip()
         # A value may hold line ends; the subject is one line.
-        return _SPACES.sub(" ", self._subject.text(values)).strip()
+        return _SPACES.sub(" ", self._subject.text(values, budget)).strip()
 
     def _check(self, filled: Filling) -> None:
         for number in self._urls:
@@ -121,6 +140,14 @@ class Letter:
         return [
             Finding("unknown_variable", name, f"Declare the variable {name}, or correct its name.")
             for name in sorted(used - declared)
+        ]
+
+    def _misused(self) -> list[Finding]:
+        """Subjects are shown in lists and logs, where a link that unsubscribes does not belong."""
+        remedy = "Remove {} from the subject: it is for the reader alone. Use it in the body."
+        return [
+            Finding("link_in_subject", "subject", remedy.format(name))
+            for name in sorted(_OUR_LINKS & self._subject.names)
         ]
 
 

@@ -32,11 +32,12 @@ _LARGEST_VALUE = 65_536
 _LARGEST_INT = 512  # bits
 _MOST_NAMESPACE = 262_144
 _MOST_ITERATIONS = 10_000
-# What one rendering may cost: some tenths of a second. A unit is one character or item that a
-# value, a filter or a comparison walks through; the other costs are in units of that.
-_FUEL = 2_000_000
+# What one mail may cost: some tenths of a second. A unit is one character that a value, a filter or
+# a comparison walks through; the other costs are in units of that.
+_MOST_UNITS = 2_000_000
 _NODE_COST = 20
 _OPERATION_COST = 5
+_ITEM_COST = 10  # of a list, an empty text too: each is an object to look at
 _CHARACTERS_PER_UNIT = 8  # of written text
 
 # Without `include` and `render`: there is nothing to include. Without `liquid`: its lines are tags
@@ -69,27 +70,46 @@ class Missing(FalsyStrictUndefined):
     force_liquid_default = True
 
 
+class Budget:
+    """What the texts of one mail may still cost together; knows no clock."""
+
+    __slots__ = ("spent",)
+
+    def __init__(self) -> None:
+        self.spent = 0
+
+    def charge(self, cost: int) -> None:
+        self.spent += cost
+        if self.spent > _MOST_UNITS:
+            raise ResourceLimitError("it has too much to do", token=None)
+
+    def charge_value(self, value: object) -> None:
+        """Charges for a value by its size: whatever reads it may walk through all of it."""
+        self.charge(_OPERATION_COST + _cost_of(value))
+
+    def charge_text(self, length: int) -> None:
+        """Charges for text that is written, and will be checked."""
+        self.charge(length // _CHARACTERS_PER_UNIT)
+
+
 class BudgetedContext(RenderContext):
-    """What one rendering may still cost; knows no clock."""
+    """A rendering that is charged to a budget for whatever it does."""
 
-    __slots__ = ("_fuel", "_iterations")
+    __slots__ = ("_iterations", "budget")
 
-    def __init__(self, template: BoundTemplate, *, values: Mapping[str, object]) -> None:
-        self._fuel = _FUEL
+    def __init__(
+        self, template: BoundTemplate, *, values: Mapping[str, object], budget: Budget
+    ) -> None:
+        self.budget = budget
         self._iterations = _MOST_ITERATIONS
         super().__init__(template, globals=values)
         # Without python-liquid's own names, which are `now` and `today`.
         self.scope = ReadOnlyChainMap(self.locals, self.globals, self.counters)
 
-    def charge(self, cost: int) -> None:
-        self._fuel -= cost
-        if self._fuel < 0:
-            raise ResourceLimitError("it has too much to do", token=None)
-
     @property  # type: ignore[explicit-override]  # a value there, a property here
     def disabled_tags(self) -> list[str]:
         """None. Every node asks before it is rendered, and each time it is charged."""
-        self.charge(_NODE_COST)
+        self.budget.charge(_NODE_COST)
         return []
 
     @disabled_tags.setter
@@ -98,15 +118,14 @@ class BudgetedContext(RenderContext):
 
     @override
     def get(self, path: list[object], *, token: Token | None, default: object = ...) -> object:
-        """A value, charged by its size: whatever reads it may walk through all of it."""
         given = {} if default is ... else {"default": default}
         value = super().get(path, token=token, **given)
-        self.charge(_OPERATION_COST + _size(value))
+        self.budget.charge_value(value)
         return value
 
     @override
     def assign(self, key: str, val: object) -> None:
-        self.charge(len(self.locals))  # the base adds up the sizes of all
+        self.budget.charge(len(self.locals))  # the base adds up the sizes of all
         super().assign(key, val)
 
     @override
@@ -125,19 +144,19 @@ class BudgetedContext(RenderContext):
     @override
     def get_buffer(self, buf: TextIO | None = None) -> StringIO:
         room = buf.limit - buf.size if isinstance(buf, LimitedStringIO) else MOST_OUTPUT
-        return Buffer(self, room)
+        return Buffer(self.budget, room)
 
 
 class Buffer(LimitedStringIO):
     """Text that is charged when it is written, also where it is captured and never printed."""
 
-    def __init__(self, context: BudgetedContext, limit: int) -> None:
+    def __init__(self, budget: Budget, limit: int) -> None:
         super().__init__(limit, newline="")
-        self._context = context
+        self._budget = budget
 
     @override
     def write(self, text: str, /) -> int:
-        self._context.charge(len(text) // _CHARACTERS_PER_UNIT)
+        self._budget.charge_text(len(text))
         return super().write(text)
 
 
@@ -225,7 +244,7 @@ def _parts(nodes: Iterable[Node], context: RenderContext) -> Iterator[Node | Exp
 
 def _charge(context: RenderContext, cost: int) -> None:
     if isinstance(context, BudgetedContext):
-        context.charge(cost)
+        context.budget.charge(cost)
 
 
 class _Environment(Environment):
@@ -254,14 +273,14 @@ def _guarded(name: str, function: Callable[..., object]) -> Callable[..., object
     @wraps(function)
     def guarded(left: object, *args: object, context: BudgetedContext, **kwargs: object) -> object:
         given = (left, *args, *kwargs.values())
-        context.charge(_OPERATION_COST + sum(map(_size, given)))
+        context.budget.charge(_OPERATION_COST + sum(map(_cost_of, given)))
         if name in _GROWING:
             _refuse_size(_GROWING[name](left, *args))
         own: dict[str, object] = {"context": context, "environment": context.env}
         result = function(left, *args, **{key: own[key] for key in named}, **kwargs)
         if isinstance(result, float) and not math.isfinite(result):
             raise LiquidValueError(f"{name} does not give a number", token=None)
-        context.charge(_size(result))
+        context.budget.charge(_cost_of(result))
         return result
 
     # How python-liquid asks what else to pass.
@@ -270,28 +289,33 @@ def _guarded(name: str, function: Callable[..., object]) -> Callable[..., object
     return guarded
 
 
-def _size(value: object) -> int:
-    """How much there is of a value; raises when it is more than anybody needs."""
+def _cost_of(value: object) -> int:
+    """What it costs to walk through a value; raises when it is larger than anybody needs."""
     match value:
         case str() | range():
-            size = len(value)
+            _refuse_size(len(value))
+            return len(value)
         case Missing():
-            size = 0
-        case list() | tuple():
-            size = len(value) + (sum(map(_size, value)) if len(value) <= _LARGEST_VALUE else 0)
-        case dict():
-            size = len(value) + sum(map(_size, value.values()))
+            return 0
+        case list() | tuple() | dict():
+            _refuse_size(len(value))
+            items = value.values() if isinstance(value, dict) else value
+            cost = _ITEM_COST * len(value) + sum(map(_cost_of, items))
+            _refuse_size(cost // _ITEM_COST)
+            return cost
         case int() if value.bit_length() > _LARGEST_INT:
-            size = _LARGEST_VALUE + 1
+            raise _too_large()
         case _:
-            size = 1
-    _refuse_size(size)
-    return size
+            return 1
 
 
 def _refuse_size(size: int) -> None:
     if size > _LARGEST_VALUE:
-        raise ResourceLimitError("it makes a value that is too large", token=None)
+        raise _too_large()
+
+
+def _too_large() -> ResourceLimitError:
+    return ResourceLimitError("it has or makes a value that is too large", token=None)
 
 
 def _replaced_size(left: object, *args: object) -> int:

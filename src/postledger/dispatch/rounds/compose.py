@@ -77,6 +77,13 @@ class Composer:
         self._form = form
         self._shared: dict[int, _Template | RefusedError] = {}
 
+    def has_untried_tags(self, read: RoundInput) -> bool:
+        """Whether a letter with Liquid tags or filters is in the round for the first time."""
+        return any(
+            isinstance(letter, Letter) and not letter.is_plain and position not in self._shared
+            for position, letter in read.letters.items()
+        )
+
     def compose(self, windows: Sequence[Window], read: RoundInput) -> ComposedRound:
         composed = ComposedRound()
         for _ in self.compose_each(windows, read, composed):

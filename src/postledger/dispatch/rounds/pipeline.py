@@ -174,9 +174,14 @@ class Pipeline:
     async def _compose(self, windows: Sequence[Window], read: RoundInput) -> ComposedRound | None:
         """The mails and verdicts; None, with the stream held, when no mail of it can be made."""
         composed = ComposedRound()
+        slow_streams = self._context.slow_streams
+        is_slow = self._stream.id in slow_streams or self._composer.has_untried_tags(read)
         steps = self._composer.compose_each(windows, read, composed)
         try:
-            await self._take_steps(steps)
+            if await _take_steps(steps, is_slow=is_slow):
+                slow_streams.add(self._stream.id)
+            else:
+                slow_streams.discard(self._stream.id)
         except BrokenContentError as broken:
             report.compose_error(self._stream, None, broken)
             await self._context.holds.hold_broken_content(self._stream, str(broken))
@@ -186,21 +191,6 @@ class Pipeline:
             report.compose_error(self._stream, position, error)
         crashpoints.reached(Point.AFTER_COMPOSE)
         return composed
-
-    async def _take_steps(self, steps: Iterator[None]) -> None:
-        """Composes on the event loop, or beside it once that takes long.
-
-        One mail of a costly letter is bounded; a round of them would hold up every other stream.
-        """
-        slow_streams = self._context.slow_streams
-        if self._stream.id not in slow_streams and _finish(steps, within=_LONGEST_ON_LOOP):
-            return
-        began = time.monotonic()
-        await asyncio.to_thread(_finish, steps)
-        if time.monotonic() - began > _LONGEST_ON_LOOP:
-            slow_streams.add(self._stream.id)
-        else:
-            slow_streams.discard(self._stream.id)
 
     async def _arm(self, windows: Sequence[Window], composed: ComposedRound) -> ArmedRound:
         requested_at = boottime()
@@ -245,6 +235,18 @@ class Pipeline:
         leased = await self._context.db.run(queries.read_leased, self._claim)
         refused = [b for b in leased if b.lo == starts.get(b.id) and b.id not in sent]
         return refused, [b for b in leased if b.lo > starts.get(b.id, b.lo)]
+
+
+async def _take_steps(steps: Iterator[None], *, is_slow: bool) -> bool:
+    """Composes on the event loop, or beside it what may be slow; returns whether it was.
+
+    One mail of a costly letter is bounded, and would still hold up every other stream.
+    """
+    if not is_slow and _finish(steps, within=_LONGEST_ON_LOOP):
+        return False
+    began = time.monotonic()
+    await asyncio.to_thread(_finish, steps)
+    return time.monotonic() - began > _LONGEST_ON_LOOP
 
 
 def _finish(steps: Iterator[None], within: float = math.inf) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, JsonValue, ValidationInfo, field_validator
 
+from postledger.content import locales
 from postledger.content.rendering import checks
 from postledger.deliveries.search import MailCursor, MailFilters
 from postledger.deliveries.states import State
@@ -76,7 +77,7 @@ class TemplateIn(RequestSchema):
 
     id: str = Field(examples=["open-seat"], description="The template's key.")
     version: VersionNumber | None = Field(default=None, description="The newest by default.")
-    locale: str = Field(examples=["en", "pt-BR"])
+    locale: str = Field(max_length=locales.LONGEST, examples=["en", "pt-BR"])
     variables: dict[str, JsonValue] = Field(default={}, description="Up to 65,536 bytes of JSON.")
 
     def reference(self) -> TemplateReference:
