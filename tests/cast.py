@@ -28,6 +28,7 @@ def stream(
     *,
     mails: int = 0,
     workspace: str = "acme",
+    is_test: bool = False,
     now: datetime | None = None,
 ) -> int:
     """A stream with some planned mails, positions from 0 (campaigns) or a sequence.
@@ -40,6 +41,7 @@ def stream(
         sender_id=owner.pk,
         kind=kind,
         title="News",
+        is_test=is_test,
         month=None if now is None else ids.month_of(now),
     )
     for first in range(0, mails, 1000):

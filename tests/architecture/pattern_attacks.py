@@ -152,9 +152,7 @@ ATTACKS: Mapping[str, Attack] = {
     "imports.rows: PLAIN": Attack("a.", "a@"),
     "imports.rows: _OCD_SEPARATOR": Attack(" ;", end="a"),
     "imports.sheet_to_csv: _DELIMITERS": Attack(";"),
-    "imports.uploads: pattern": Attack(
-        "r1@example.co", names={"person_addresses": ["r1@example.com", "r10@example.com"]}
-    ),
+    "imports.uploads: _WORD": Attack("a.", end=" "),
     "lib.ids: _TEXT": Attack("0"),
     "lib.references: _FORMAT": Attack("0", f"{_LONG_REFERENCE}_1"),
     "observability.masking: _SECRET_NAME": Attack("passwprivate"),
@@ -163,6 +161,7 @@ ATTACKS: Mapping[str, Attack] = {
     "observability.masking: _ASSIGNMENT": Attack("token='"),
     "observability.masking: _ADDRESS": Attack("a@["),
     "observability.masking: _HARMLESS": Attack("a"),
+    "privacy.export: _TOKEN": Attack("token=", end=" "),
     "providers.addresses: _LOCAL": Attack("a."),
     "providers.addresses: _DOMAIN": Attack("a."),
     "providers.headers: _NAME": Attack("a"),

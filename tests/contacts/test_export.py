@@ -49,6 +49,17 @@ def test_no_cell_begins_like_a_formula(acme: int) -> None:
     assert "'+r1@example.com" in all_cells
 
 
+def test_an_export_has_at_most_a_thousand_attributes(acme: int) -> None:
+    for number in range(10):
+        attributes = {f"a{number}-{key}": "x" for key in range(100)}
+        people.contact(acme, f"r{number}@example.com", Details(attributes=attributes))
+    assert len(cells(export_contacts(acme))) == 11 * (1_000 + len(export.COLUMNS))
+
+    people.contact(acme, "r10@example.com", Details(attributes={"one": "more"}))
+    with pytest.raises(export.ExportTooWideError, match="Export fewer contacts"):
+        export_contacts(acme)
+
+
 PLANTED = [
     'x;=HYPERLINK("http://evil.example";"click")',
     "x\t=1+1",

@@ -1,5 +1,6 @@
 """Pages of contacts and of suppressions: everybody once, of one workspace, served by an index."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from postledger.contacts import audience, queries, suppressions
+from postledger.contacts import audience, export, queries, suppressions
 from postledger.contacts.actions import contacts, suppression
 from postledger.contacts.counts import ContactCount
 from postledger.contacts.filters import parsing
@@ -51,8 +52,9 @@ def plan(workspace_id: int, **question: Any) -> str:
     """How PostgreSQL would execute what a page just executed."""
     with CaptureQueriesContext(connection) as captured:
         queries.list_contacts(workspace_id, limit=25, **question)
+    [page] = [query["sql"] for query in captured if "FROM contacts_contact" in query["sql"]]
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN {captured[-1]['sql']}")
+        cursor.execute(f"EXPLAIN {page}")
         return "\n".join(line for (line,) in cursor.fetchall())
 
 
@@ -90,6 +92,30 @@ def test_what_cannot_be_counted_in_time_is_estimated(acme: int) -> None:
     assert not estimate.is_exact
     # The connection is as good as before.
     assert audience.count(acme, slow) == 0
+
+
+@pytest.mark.parametrize(
+    "find",
+    [
+        audience.sample,
+        lambda workspace_id, slow, patience: queries.list_contacts(
+            workspace_id, audience=slow, limit=9, patience=patience
+        ),
+        export.csv_lines,
+    ],
+    ids=["sample", "page", "export"],
+)
+def test_who_cannot_be_found_in_time_is_no_longer_looked_for(
+    acme: int, find: Callable[..., object]
+) -> None:
+    fill(acme, 5_000)
+    slow = parse({"any": [{"field": "attributes.city", "contains": f"y {n} x"} for n in range(49)]})
+
+    with pytest.raises(audience.FilterTooCostlyError, match="Narrow the filter"):
+        find(acme, slow, patience=timedelta(milliseconds=1))
+
+    # The connection is as good as before.
+    assert audience.sample(acme, slow) == []
 
 
 def test_suppressions_are_those_of_one_workspace(acme: int, globex: int) -> None:

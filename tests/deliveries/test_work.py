@@ -145,6 +145,16 @@ def test_a_turn_can_be_asked_for_some_kinds_and_without_some_streams_and_workspa
     assert ledger.next_streams(limit=9, but_workspaces=[cast.sender().workspace_id]) == [other]
 
 
+def test_a_turn_can_be_asked_for_without_the_test_mail_of_a_workspace() -> None:
+    tests, live = cast.stream(mails=1, is_test=True), cast.stream(mails=1)
+    other = cast.stream(mails=1, is_test=True, workspace="globex")
+
+    chosen = ledger.next_streams(limit=9, but_tests_of=[cast.sender().workspace_id])
+
+    assert sorted(chosen) == sorted([live, other])
+    assert tests in ledger.next_streams(limit=9)
+
+
 def test_an_armed_window_is_not_armed_again() -> None:
     stream_id = cast.stream(mails=10)
     taken, window = cast.armed(stream_id)

@@ -25,6 +25,10 @@ def bulk(stream: int, workspace: int = ACME) -> Slot:
     return Slot(stream, workspace, StreamKind.CAMPAIGN)
 
 
+def mail_of_test(stream: int, workspace: int = ACME) -> Slot:
+    return Slot(stream, workspace, StreamKind.TRANSACTIONAL, is_test=True)
+
+
 def each_its_own(slot: Slot, count: int) -> list[Slot]:
     """As many slots of the same kind, every one of another workspace and stream."""
     return [Slot(1000 + n, 1000 + n, slot.kind) for n in range(count)]
@@ -47,6 +51,12 @@ def each_its_own(slot: Slot, count: int) -> list[Slot]:
         ([bulk(n) for n in range(8)], bulk(9), False),
         ([bulk(n) for n in range(8)], single(9), False),
         ([bulk(n) for n in range(8)], bulk(9, GLOBEX), True),
+        # Test mail may have half of them.
+        ([mail_of_test(1)] * 3, mail_of_test(1), True),
+        ([mail_of_test(1)] * 4, mail_of_test(2), False),
+        ([mail_of_test(1)] * 4, mail_of_test(2, GLOBEX), True),
+        ([mail_of_test(1)] * 4, single(2), True),
+        ([*[single(1)] * 4, *[mail_of_test(2)] * 4], single(1), False),
         # Bulk mail leaves places for urgent mail, and the other way round.
         (each_its_own(bulk(0), 11), bulk(1), True),
         (each_its_own(bulk(0), 12), bulk(1), False),
@@ -92,19 +102,24 @@ def test_free_slots_are_those_of_the_kind(
 
 
 def test_who_is_full_is_named() -> None:
-    taken = [*[single(1)] * 6, bulk(2), bulk(2), bulk(3, GLOBEX), topic(4, GLOBEX)]
+    tests = [mail_of_test(5, GLOBEX)] * 4
+    taken = [*[single(1)] * 6, bulk(2), bulk(2), bulk(3, GLOBEX), topic(4, GLOBEX), *tests]
 
     places = Capacity(taken, LIMITS)
 
     assert sorted(places.full_streams()) == [1, 2]
     assert places.full_workspaces() == [ACME]
+    assert places.full_of_tests() == [GLOBEX]
 
 
 slots = st.builds(
-    lambda workspace, number, kind: Slot(workspace * 10 + number * 3 + kind[0], workspace, kind[1]),
+    lambda workspace, number, kind, is_test: Slot(
+        workspace * 100 + number * 6 + kind[0] * 2 + is_test, workspace, kind[1], is_test
+    ),
     st.integers(1, 4),
     st.integers(0, 2),
     st.sampled_from(list(enumerate(StreamKind))),
+    st.booleans(),
 )
 limits = st.builds(
     Limits,
@@ -113,6 +128,7 @@ limits = st.builds(
     single=st.integers(1, 12),
     bulk=st.integers(1, 12),
     workspace=st.integers(1, 8),
+    tests=st.integers(1, 8),
     single_stream=st.integers(1, 6),
     bulk_stream=st.integers(1, 3),
 )
@@ -134,6 +150,8 @@ def test_who_admits_one_after_the_other_never_exceeds_a_limit(
     assert urgent <= allowed.urgent
     assert singles <= allowed.single
     assert len(taken) - urgent <= allowed.bulk
+    tests = Counter(slot.workspace_id for slot in taken if slot.is_test)
+    assert all(n <= allowed.tests for n in tests.values())
     assert all(n <= allowed.workspace for n in Counter(p.workspace_id for p in taken).values())
     assert all(
         count
@@ -151,6 +169,7 @@ def test_there_is_no_room_where_something_is_named_full(
     is_full = (
         asked.stream_id in places.full_streams()
         or asked.workspace_id in places.full_workspaces()
+        or (asked.is_test and asked.workspace_id in places.full_of_tests())
         or not places.free(asked.kind)
     )
 

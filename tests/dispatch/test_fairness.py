@@ -122,6 +122,30 @@ def test_one_workspace_never_takes_all_places(tmp_path: Path) -> None:
     assert taken == Limits().workspace
 
 
+def test_test_mail_that_hangs_leaves_slots_to_the_live_mail_of_its_workspace(
+    tmp_path: Path,
+) -> None:
+    acme = office.open_office(tmp_path)
+    tests = [
+        office.stream(acme, ["hang@example.com"], kind=StreamKind.TOPIC, is_test=True)
+        for _ in range(9)
+    ]
+    served: list[int] = []  # test streams at the same time
+
+    def are_served() -> bool:
+        served.append(sum(map(office.is_leased, tests)))
+        return served[-1] >= Limits().tests
+
+    with office.dispatching() as dispatcher:
+        office.until(are_served, dispatcher)
+        live = office.stream(acme, office.people(1), kind=StreamKind.TRANSACTIONAL)
+        office.until(lambda: not are_served() or not office.waiting(live), dispatcher)
+        office.until(lambda: not office.waiting(live, *tests), dispatcher)
+
+    assert max(served) == Limits().tests
+    assert office.counts(live) == {State.ACCEPTED: 1}
+
+
 def _stream(message: OutgoingMessage) -> int:
     delivery_id = DeliveryId.parse(message.id)
     assert delivery_id is not None

@@ -135,7 +135,7 @@ def test_a_blocked_sender_is_held_without_an_end_and_nobody_fails(tmp_path: Path
 def test_what_is_never_answered_is_in_doubt_by_its_deadline_and_holds_up_nobody(
     tmp_path: Path,
 ) -> None:
-    acme = office.open_office(tmp_path, settings={"slow": 0.1})
+    acme = office.open_office(tmp_path, settings={"slow": 0.1, "hang": 600})
     stream = office.stream(acme, [*office.people(5), "hang@example.com"])
 
     with office.dispatching(office.with_lease(12)) as dispatcher:

@@ -68,7 +68,7 @@ async def sandbox_stand(lanes: int, patience: float) -> AsyncIterator[Stand]:
         taken.extend(message.recipient for message in messages)
 
     clock = SettableClock()
-    made = sandbox.Sandbox(sandbox.SandboxSettings(slow=SLOW), sink=sink, clock=clock)
+    made = sandbox.Sandbox(sandbox.SandboxSettings(slow=SLOW, hang=600), sink=sink, clock=clock)
     async with opened(made) as provider:
         yield Stand(provider, lambda: taken, clock)
 

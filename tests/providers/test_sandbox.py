@@ -11,6 +11,7 @@ from postledger.providers import registry
 from postledger.providers.base import (
     Accepted,
     EventKind,
+    InDoubt,
     OutgoingMessage,
     ProviderEvent,
     Throttled,
@@ -125,6 +126,25 @@ def test_it_asks_for_the_wait_that_was_set() -> None:
         assert later.retry_after.total_seconds() == 7
 
     asyncio.run(play())
+
+
+def test_what_hangs_is_given_up_long_before_its_deadline_and_is_in_doubt() -> None:
+    taken: list[str] = []
+
+    def sink(messages: Sequence[OutgoingMessage]) -> None:
+        taken.extend(message.recipient for message in messages)
+
+    async def play() -> None:
+        sandbox = Sandbox(SandboxSettings(hang=0.05), sink=sink)
+        [outcome] = await asyncio.wait_for(
+            send(sandbox, a_window("hang+1@example.com"), within=3_600), timeout=600
+        )
+        assert isinstance(outcome, InDoubt)
+
+    asyncio.run(play())
+
+    assert taken == ["hang+1@example.com"]
+    assert SandboxSettings().hang <= 5
 
 
 def parsed(*payloads: object) -> Sequence[ProviderEvent]:

@@ -91,6 +91,11 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"field": "size", "is": 1}, "$.field", "There is no field 'size'. Write one of state,"),
     ({"field": "locale"}, "$", "A condition has one comparison. Write one of is,"),
     ({"a": 10**400}, "$.a", "This is not a value to compare with. Write"),
+    (
+        {"field": "attributes.a", "contains": "x" * 101},
+        "$.contains",
+        "This text is too long. Write at most 100 characters.",
+    ),
     ({"a": "\x00"}, "$.a", "This is not a value to compare with. Write"),
     ({"list": "news", "in": ["gone"]}, "$.in[0]", "No subscription has this state. Write"),
     ({f"a{n}": 1 for n in range(101)}, "$", "There are more than 100 conditions. Put"),

@@ -2,8 +2,11 @@
 
 import csv
 
+from postledger.contacts import export
 from postledger.contacts.details import Details
+from postledger.contacts.filters.expressions import EVERYBODY
 from postledger.contacts.models import Contact
+from postledger.web.api.common.routing import csv_response
 from tests.contacts import people
 from tests.web import uploads
 from tests.web.callers import Caller
@@ -34,6 +37,21 @@ def test_an_export_of_several_pages_has_everybody_once(alice: Caller) -> None:
     )
 
     assert addresses(alice) == [f"r{n}@example.com" for n in range(4_001)]
+
+
+def test_an_export_is_sent_in_small_chunks_however_long_its_lines_are(alice: Caller) -> None:
+    long = {"a": ["x" * 400] * 20}
+    Contact.objects.bulk_create(
+        Contact(workspace_id=alice.workspace_id, address=f"r{n}@example.com", attributes=long)
+        for n in range(500)
+    )
+
+    lines = export.csv_lines(alice.workspace_id, EVERYBODY)
+    response = csv_response(lines, file_name="contacts.csv")
+    sizes = [len(chunk) for chunk in list(response)]
+
+    assert sum(sizes) > 4_000_000
+    assert max(sizes) < 100_000
 
 
 def test_an_export_can_be_brought_back_by_another_workspace(alice: Caller, charlie: Caller) -> None:

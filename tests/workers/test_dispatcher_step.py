@@ -182,7 +182,7 @@ def test_a_worker_whose_dispatcher_breaks_down_ends_with_a_failure() -> None:
 def test_a_worker_that_is_killed_leaves_doubt_for_what_was_handed_over_and_nothing_else(
     tmp_path: Path,
 ) -> None:
-    acme = office.open_office(tmp_path, settings={"slow": 0.1, "window_size": 4})
+    acme = office.open_office(tmp_path, settings={"slow": 0.1, "hang": 600, "window_size": 4})
     stream = office.stream(acme, [*office.people(3), "hang@example.com", *office.people(6)])
 
     with brokers.own_queues() as prefix, worker(tmp_path / "log", prefix=prefix) as process:

@@ -3,7 +3,8 @@
 The walk goes in chunks, by lower-case address in byte order, so that it can be continued.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import LiteralString
@@ -27,8 +28,34 @@ from postledger.contacts.filters.expressions import (
 )
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ContactState, SubscriptionState
+from postledger.lib.errors import RefusedError
 
 PATIENCE = timedelta(seconds=5)
+
+
+class FilterTooCostlyError(RefusedError):
+    code = "filter_too_costly"
+
+
+@contextmanager
+def limited_time(patience: timedelta = PATIENCE) -> Iterator[None]:
+    """Ends each query after `patience`; a query outlives the client that asked for it.
+
+    For those who wait for an answer. Planning is not limited: a launch must be able to finish.
+    """
+    try:
+        with transaction.atomic():
+            timeout = max(1, patience // timedelta(milliseconds=1))
+            set_timeout = "SELECT set_config('statement_timeout', %(timeout)s::text, true)"
+            sql.rows(set_timeout, {"timeout": timeout})
+            yield
+    except OperationalError as error:
+        if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            raise
+        raise FilterTooCostlyError(
+            f"Finding these contacts took longer than {patience.total_seconds():g} seconds. Narrow"
+            " the filter, for instance by a list, or use fewer and simpler conditions."
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +116,24 @@ def count_or_estimate(
 ) -> ContactCount:
     """The count, or an estimate when counting takes longer than `patience`."""
     try:
-        with transaction.atomic():
-            timeout = max(1, patience // timedelta(milliseconds=1))
-            set_timeout = "SELECT set_config('statement_timeout', %(timeout)s::text, true)"
-            sql.rows(set_timeout, {"timeout": timeout})
+        with limited_time(patience):
             return ContactCount(count(workspace_id, audience), is_exact=True)
-    except OperationalError as error:
-        if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
-            raise
-    query = compile_query("SELECT" + _SELECTED, workspace_id, audience)
-    return ContactCount(int(sql.explain(query.sql, query.params)["Plan Rows"]), is_exact=False)
+    except FilterTooCostlyError:
+        query = compile_query("SELECT" + _SELECTED, workspace_id, audience)
+        return ContactCount(int(sql.explain(query.sql, query.params)["Plan Rows"]), is_exact=False)
 
 
-def sample(workspace_id: int, audience: Filter, *, size: int = 10) -> Sequence[Contact]:
+def sample(
+    workspace_id: int, audience: Filter, *, size: int = 10, patience: timedelta = PATIENCE
+) -> Sequence[Contact]:
     """Some contacts that a filter selects, in any state and in no order.
 
     Finding the first ones of an order could mean reading all.
     """
     statement = "SELECT contact.*" + _SELECTED + "LIMIT %(limit)s::bigint"
     query = compile_query(statement, workspace_id, audience, {"limit": size})
-    return list(Contact.objects.raw(query.sql.as_string(), query.params))
+    with limited_time(patience):
+        return list(Contact.objects.raw(query.sql.as_string(), query.params))
 
 
 @dataclass(frozen=True, slots=True)

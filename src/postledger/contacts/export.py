@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import LiteralString, TextIO
 
 from postledger.contacts import audience as audiences
 from postledger.contacts import sql
 from postledger.contacts.csv_columns import ATTRIBUTE, Field, csv_line, usual_target
 from postledger.contacts.filters.expressions import EVERYBODY, Filter, OnList
+from postledger.lib.errors import RefusedError
 
 COLUMNS = (
     Field.EMAIL,
@@ -19,11 +21,20 @@ COLUMNS = (
     Field.EXTERNAL_ID,
 )
 
+# Every line has a cell for each attribute that any of the contacts has.
+MOST_ATTRIBUTES = 1_000
 _AT_ONCE = 2_000
+_LONG = timedelta(hours=1)  # for the command: an operator can end it
+
+
+class ExportTooWideError(RefusedError):
+    code = "export_too_wide"
+
 
 _KEYS: LiteralString = """
 SELECT DISTINCT jsonb_object_keys(contact.attributes) AS key FROM contacts_contact AS contact
 WHERE contact.workspace_id = %(workspace)s::bigint AND contact.deleted_at IS NULL AND {condition}
+LIMIT %(limit)s::bigint
 """
 # Page by page: a slow client would keep a transaction open, and dead rows with it.
 _CONTACTS: LiteralString = """
@@ -43,7 +54,7 @@ def write(
 ) -> int:
     """Writes all contacts, or those who get a list's mail; returns how many."""
     audience = EVERYBODY if list_key is None else list_recipients(list_key)
-    lines = csv_lines(workspace_id, audience, is_raw=is_raw)
+    lines = csv_lines(workspace_id, audience, is_raw=is_raw, patience=_LONG)
     file.write(next(lines))  # the header
     return sum(1 for line in lines if file.write(line))
 
@@ -53,13 +64,26 @@ def list_recipients(list_key: str) -> Filter:
     return audiences.only_active(OnList(list_key))
 
 
-def csv_lines(workspace_id: int, audience: Filter, *, is_raw: bool = False) -> Iterator[str]:
+def csv_lines(
+    workspace_id: int,
+    audience: Filter,
+    *,
+    is_raw: bool = False,
+    patience: timedelta = audiences.PATIENCE,
+) -> Iterator[str]:
     """The lines of the file, read from the database page by page; an unknown list is refused first.
 
     A cell that a spreadsheet would take for a formula gets an apostrophe, unless `is_raw`.
     """
-    query = audiences.compile_query(_KEYS, workspace_id, audience)
-    keys = sorted(key for (key,) in sql.rows(query.sql, query.params))
+    query = audiences.compile_query(_KEYS, workspace_id, audience, {"limit": MOST_ATTRIBUTES + 1})
+    with audiences.limited_time(patience):
+        keys = sorted(key for (key,) in sql.rows(query.sql, query.params))
+    if len(keys) > MOST_ATTRIBUTES:
+        raise ExportTooWideError(
+            f"These contacts have more than {MOST_ATTRIBUTES:,} different attributes, and each is a"
+            " column of the file. Export fewer contacts at once, by a list or a filter, or remove"
+            " attributes that nobody needs."
+        )
     return _lines(workspace_id, audience, keys, is_raw=is_raw)
 
 

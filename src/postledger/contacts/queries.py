@@ -1,7 +1,7 @@
 """Reads contacts, their subscriptions and the history of their consents."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import LiteralString
 
 from django.db.models import QuerySet
@@ -96,6 +96,7 @@ def list_contacts(  # noqa: PLR0913  each condition by its name
     external_id: str | None = None,
     after: str = "",
     limit: int,
+    patience: timedelta = audiences.PATIENCE,
 ) -> tuple[Sequence[Contact], str | None]:
     """A page of the contacts that meet all conditions, and `after` of the next page, if any."""
     statement = _PAGE
@@ -105,7 +106,8 @@ def list_contacts(  # noqa: PLR0913  each condition by its name
         statement += _BY_EXTERNAL_ID
     params = {"address": address, "external_id": external_id, "after": after, "limit": limit + 1}
     query = audiences.compile_query(statement + _LIMITED, workspace_id, audience, params)
-    contacts = list(Contact.objects.raw(query.sql.as_string(), query.params))
+    with audiences.limited_time(patience):
+        contacts = list(Contact.objects.raw(query.sql.as_string(), query.params))
     # PostgreSQL's lower() counts: Python's differs for some letters.
     next_after = vars(contacts[limit - 1])["sort_key"] if len(contacts) > limit else None
     return contacts[:limit], next_after

@@ -17,6 +17,7 @@ class Slot:
     stream_id: int
     workspace_id: int
     kind: StreamKind
+    is_test: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,8 @@ class Limits:
     urgent mail and the other way round, and of the urgent ones single mails leave two to topics.
 
     A stream of single mails gets more slots than a bulk one: each may be held up by one slow
-    answer, and the next mail should not wait for it.
+    answer, and the next mail should not wait for it. Test mail takes half of a workspace's slots at
+    most, so that no test key stops live mail.
     """
 
     slots: int = 16
@@ -33,6 +35,7 @@ class Limits:
     single: int = 10
     bulk: int = 12
     workspace: int = 8
+    tests: int = 4  # of a workspace
     single_stream: int = 6
     bulk_stream: int = 2
 
@@ -52,6 +55,7 @@ class Capacity:
             StreamKind.CAMPAIGN: limits.bulk - kinds[StreamKind.CAMPAIGN],
         }
         self._workspaces = Counter(slot.workspace_id for slot in slots)
+        self._tests = Counter(slot.workspace_id for slot in slots if slot.is_test)
         self._streams = Counter((slot.stream_id, slot.kind) for slot in slots)
 
     def free(self, kind: StreamKind) -> int:
@@ -62,12 +66,17 @@ class Capacity:
         return (
             self.free(slot.kind) > 0
             and self._workspaces[slot.workspace_id] < self._limits.workspace
+            and not (slot.is_test and self._tests[slot.workspace_id] >= self._limits.tests)
             and self._streams[slot.stream_id, slot.kind] < self._most(slot.kind)
         )
 
     def full_workspaces(self) -> list[int]:
         most = self._limits.workspace
         return [id_ for id_, count in self._workspaces.items() if count >= most]
+
+    def full_of_tests(self) -> list[int]:
+        """The workspaces whose test mail must wait."""
+        return [id_ for id_, count in self._tests.items() if count >= self._limits.tests]
 
     def full_streams(self) -> list[int]:
         return [id_ for (id_, kind), count in self._streams.items() if count >= self._most(kind)]

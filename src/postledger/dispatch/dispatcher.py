@@ -175,6 +175,7 @@ class Dispatcher:
             kinds=[kind],
             but_streams=slots.full_streams(),
             but_workspaces=slots.full_workspaces(),
+            but_tests_of=slots.full_of_tests(),
         )
 
     def _capacity(self) -> Capacity:
@@ -283,4 +284,4 @@ class _StreamCache:
 
 
 def _slot(stream: StreamFacts) -> Slot:
-    return Slot(stream.id, stream.workspace_id, stream.kind)
+    return Slot(stream.id, stream.workspace_id, stream.kind, stream.is_test)

@@ -174,26 +174,38 @@ def abandon_uploads_naming(
 
     A running import refuses the rows of an erased person, and its file is deleted when it ends.
     """
-    pattern = re.compile(_match_addresses(person_addresses))
+    by_word = _index_by_word(person_addresses)
     states = [state.value for state in _UNSTARTED]
     count = 0
     for record in Import.objects.filter(workspace_id=workspace_id, state__in=states):
-        if _has_match(record, pattern):
+        if _names_one_of(record, by_word):
             with suppress(ImportNotReadyError):  # it was started or ended since the query
                 _abandon(record, _UNSTARTED, actor=actor)
                 count += 1
     return count
 
 
-def _match_addresses(person_addresses: Collection[str]) -> str:
-    """The pattern of these addresses in lowercase text, and not as a part of a longer one."""
-    spellings = {text for address in person_addresses for text in addresses.spellings(address)}
-    alternatives = "|".join(map(re.escape, spellings))
-    return rf"(?<![\w.+-])(?:{alternatives})(?![\w-]|\.\w)"
+# The letters around an @. What follows it is only looked at, because it may begin the next word.
+_WORD = re.compile(r"(?<![\w.+-])([\w.+-]*+@)(?=([\w-]*+(?:\.\w[\w-]*+)*+))")
 
 
-def _has_match(record: Import, pattern: re.Pattern[str]) -> bool:
-    """Whether the uploaded file has a match, in any capitals; read part by part."""
+def _index_by_word(person_addresses: Collection[str]) -> dict[str, list[str]]:
+    """All spellings of these addresses, by the word around their @.
+
+    An address with other signs than . + - is longer than its word.
+    """
+    by_word: dict[str, list[str]] = {}
+    for spelling in {text for each in person_addresses for text in addresses.spellings(each)}:
+        for word in _WORD.finditer(spelling):
+            by_word.setdefault(word[1] + word[2], []).append(spelling)
+    return by_word
+
+
+def _names_one_of(record: Import, by_word: Mapping[str, list[str]]) -> bool:
+    """Whether the uploaded file has one of the addresses, in any capitals; read part by part.
+
+    The cost of a word does not depend on the number of addresses.
+    """
     if not record.upload:
         return False
     decoder = getincrementaldecoder(record.upload["encoding"])(errors="replace")
@@ -202,8 +214,10 @@ def _has_match(record: Import, pattern: re.Pattern[str]) -> bool:
     for content in parts.values_list("content", flat=True).iterator(chunk_size=1):
         # With the end of the part before: an address may begin there.
         text = text[-_LONGEST_MATCH:] + decoder.decode(bytes(content)).lower()
-        if pattern.search(text):
-            return True
+        for word in _WORD.finditer(text):
+            for spelling in by_word.get(word[1] + word[2], ()):
+                if text.startswith(spelling, max(0, word.end() - 1 - spelling.index("@"))):
+                    return True
     return False
 
 

@@ -24,6 +24,8 @@ DEEPEST = 10
 MOST_CONDITIONS = 100
 MOST_VALUES = 100
 MOST_DAYS = 36_500
+# PostgreSQL compares it with every part of a text.
+LONGEST_FRAGMENT = 100
 
 _ATTRIBUTES = "attributes."
 _ENGAGEMENT = "engagement"
@@ -201,6 +203,13 @@ def _text(value: object, path: str, now: datetime) -> str:
     return _refuse(path, "this is not a text", "Write it in quotation marks.")
 
 
+def _fragment(value: object, path: str, now: datetime) -> str:
+    text = _text(value, path, now)
+    if len(text) <= LONGEST_FRAGMENT:
+        return text
+    return _refuse(path, "this text is too long", f"Write at most {LONGEST_FRAGMENT} characters.")
+
+
 def _number(value: object, path: str, now: datetime) -> Scalar:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _scalar(value, path, now)
@@ -257,7 +266,7 @@ _FOR_ATTRIBUTES: Mapping[Op, _ValueParser] = {
     Op.IS: _scalar,
     Op.IN: _each(_scalar),
     Op.STARTS_WITH: _text,
-    Op.CONTAINS: _text,
+    Op.CONTAINS: _fragment,
     Op.HAS: _scalar,
     Op.HAS_ANY: _each(_scalar),
     Op.EXISTS: _flag,

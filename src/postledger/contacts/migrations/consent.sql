@@ -57,19 +57,16 @@ BEGIN
     RETURN erased;
 END $$;
 
--- A contact keeps the addresses it had, as lines of the ledger are keyed by them: a run that mailed
--- it under one of them does not mail it again. Who is erased keeps none.
+-- A contact keeps the last hundred addresses it had, as lines of the ledger are keyed by them: a run
+-- that mailed it under one of them does not mail it again. Who is erased keeps none.
 CREATE FUNCTION contacts_keep_former_address() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    NEW.former_addresses := nullif(
-        array_remove(
-            array_append(
-                array_remove(OLD.former_addresses, lower(OLD.address)), lower(OLD.address)
-            ),
-            lower(NEW.address)
-        ),
-        '{}'
+DECLARE
+    kept text[] := array_remove(
+        array_append(array_remove(OLD.former_addresses, lower(OLD.address)), lower(OLD.address)),
+        lower(NEW.address)
     );
+BEGIN
+    NEW.former_addresses := nullif(kept[greatest(1, cardinality(kept) - 99):], '{}');
     RETURN NEW;
 END $$;
 

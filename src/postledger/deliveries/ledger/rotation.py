@@ -29,6 +29,7 @@ WITH {sql.EPOCH}, workspace AS (
       AND s.kind = ANY(%(kinds)s::text[])
       AND l.stream_id <> ALL(%(but_streams)s::bigint[])
       AND s.workspace_id <> ALL(%(but_workspaces)s::bigint[])
+      AND NOT (s.is_test AND s.workspace_id = ANY(%(but_tests_of)s::bigint[]))
       AND EXISTS (
         SELECT FROM deliveries_batch b
         WHERE b.stream_id = l.stream_id AND b.due_at <= statement_timestamp() AND b.lease IS NULL
@@ -56,6 +57,7 @@ def next_streams(
     kinds: Collection[StreamKind] = tuple(StreamKind),
     but_streams: Collection[int] = (),
     but_workspaces: Collection[int] = (),
+    but_tests_of: Collection[int] = (),
 ) -> list[int]:
     """The streams to serve next: with due work, not held, by kind and then fairly.
 
@@ -67,6 +69,7 @@ def next_streams(
         "kinds": sql.Texts(kind.value for kind in kinds),
         "but_streams": sql.Bigints(but_streams),
         "but_workspaces": sql.Bigints(but_workspaces),
+        "but_tests_of": sql.Bigints(but_tests_of),
     }
     return [stream_id for (stream_id,) in sql.rows(_NEXT, params)]
 

@@ -21,7 +21,7 @@ class Behaviour(StrEnum):
     BROKEN = "broken"  # the connection breaks before anything is taken
     VANISH = "vanish"  # taken, and then the answer is lost
     SLOW = "slow"  # taken after a while
-    HANG = "hang"  # taken at once, never answered
+    HANG = "hang"  # taken at once, not answered; given up after a while
 
 
 # Accepted, and then reported as this instead of delivered.

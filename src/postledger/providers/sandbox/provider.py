@@ -68,6 +68,7 @@ class SandboxSettings(BaseModel):
     journal: Path | None = None  # where one line for each taken mail is appended
     window_size: int = Field(default=50, gt=0)
     slow: float = Field(default=2.0, ge=0)  # seconds before a slow@ is taken
+    hang: float = Field(default=5.0, ge=0)  # seconds before a hang@ is given up
     retry_after: float = Field(default=30.0, ge=0)  # seconds a later@ or throttle@ asks for
 
 
@@ -189,10 +190,11 @@ class Sandbox:
         if is_hanging and seconds_left > 0:
             self._take([message])
             outcome = _UNANSWERED
-        wait = seconds_left if is_hanging else min(seconds_left, self._settings.slow)
+        longest = self._settings.hang if is_hanging else self._settings.slow
+        wait = min(seconds_left, longest)
         try:
             await asyncio.sleep(wait)
-            if wait < seconds_left and not end.has_passed():
+            if not is_hanging and wait < seconds_left and not end.has_passed():
                 self._take([message])
                 outcome = Accepted(events.message_id(message))
         finally:
