@@ -166,6 +166,7 @@ ATTACKS: Mapping[str, Attack] = {
     "observability.masking: _ASSIGNMENT": Attack("token='"),
     "observability.masking: _ADDRESS": Attack("a@["),
     "observability.masking: _HARMLESS": Attack("a"),
+    "privacy.export: _TOKEN": Attack("token=", end=" "),
     "providers.addresses: _LOCAL": Attack("a."),
     "providers.addresses: _DOMAIN": Attack("a."),
     "providers.headers: _NAME": Attack("a"),

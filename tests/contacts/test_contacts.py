@@ -224,6 +224,19 @@ def test_a_change_leaves_alone_what_it_does_not_name(acme: int) -> None:
     )
 
 
+def test_the_limits_of_attributes_hold_for_those_of_earlier_changes_too(acme: int) -> None:
+    contact_id = people.contact(acme, details=Details(attributes={f"a{n}": 1 for n in range(99)}))
+    change(acme, contact_id, Changes(attributes={"b1": 1}))
+
+    with pytest.raises(InvalidContactError, match="may have 100 attributes; this one has 101"):
+        change(acme, contact_id, Changes(attributes={"b2": 1}))
+    change(acme, contact_id, Changes(attributes={"b1": None, "b2": "x" * 500}))
+    with pytest.raises(InvalidContactError, match="8192 bytes"):
+        change(acme, contact_id, Changes(attributes={f"a{n}": "x" * 500 for n in range(15)}))
+
+    assert len(Contact.objects.get(pk=contact_id).attributes) == 100
+
+
 def test_attributes_are_set_one_by_one_and_taken_away_by_none(acme: int) -> None:
     contact_id = people.contact(acme, details=FULL)
 

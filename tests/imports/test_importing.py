@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from postledger.contacts.actions import contacts, erasing, subscriptions, suppression
-from postledger.contacts.details import Details
+from postledger.contacts.details import Details, Value
 from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import ContactState, SubscriptionState, SuppressionReason
@@ -59,6 +59,27 @@ def test_text_that_the_wire_would_misread_arrives_as_it_is(acme: int, tmp_path: 
     contact = Contact.objects.get()
     assert contact.name == "C:\\new\\."
     assert contact.attributes == {"note": note}
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [{f"a{n}": 1 for n in range(99)}, {f"a{n}": "x" * 500 for n in range(15)}],
+    ids=["number", "bytes"],
+)
+def test_a_row_that_gives_a_contact_too_many_attributes_is_refused(
+    acme: int, tmp_path: Path, kept: dict[str, Value]
+) -> None:
+    contact_id = people.contact(acme, details=Details(attributes=kept))
+    rows = f"{R1},{'y' * 500},{'z' * 500}\nr2@example.com,y,z\n"
+    path = files.write_file(tmp_path, f"email,b,c\n{rows}")
+
+    done = files.import_file(acme, path)
+
+    assert (done.created, done.updated, done.refused) == (1, 0, 1)
+    assert Contact.objects.get(pk=contact_id).attributes == kept
+    [problem] = ImportProblem.objects.all()
+    assert (problem.row_number, problem.value) == (2, "")
+    assert "more than 100 attributes" in problem.problem
 
 
 def test_an_empty_cell_changes_nothing_and_attributes_are_merged(acme: int, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import select
 import socket
 import time
 from collections.abc import Iterator
@@ -55,6 +56,46 @@ def test_slow_clients_keep_nobody_from_being_served(port: int) -> None:
         # Within the time that a body has.
         assert rig.answers(f"http://127.0.0.1:{port}/live")
         assert status_of(port, "/v1/openapi.json", []) == 200
+
+
+def first_line(connection: socket.socket) -> bytes:
+    connection.settimeout(rig.PATIENCE)
+    return connection.makefile("rb").readline()
+
+
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "status"),
+    [
+        (b"X-A: " + b"a" * 100_000 + b"\r\n\r\n", b"431"),
+        (b'Content-Type: a/b; x="' + b";" * 60_000 + b"\r\n\r\n", b"431"),
+        (b"Content-Length: " + b"0" * 5000 + b"3\r\n\r\na=b", b"400"),
+        (CHUNKED + b"zzz\r\na=b\r\n", b"400"),
+        (CHUNKED + b"3\r\na=bXX\r\n0\r\n\r\n", b"400"),
+    ],
+)
+def test_what_breaks_the_rules_of_http_is_refused(port: int, rest: bytes, status: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"POST /v1/campaigns/send HTTP/1.1\r\nHost: 127.0.0.1\r\n" + rest)
+
+        assert first_line(connection).split()[1] == status
+
+
+def test_slow_bodies_of_one_network_beyond_its_share_lose_their_connection(port: int) -> None:
+    head = b"POST /v1/campaigns/send HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10000\r\n\r\n{"
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(65)
+        ]
+        for client in clients:
+            client.sendall(head)
+        [refused, *_], _, _ = select.select(clients, [], [], rig.PATIENCE)
+
+        answer = refused.makefile("rb").read()  # to the end of the connection
+
+    assert answer.startswith(b"HTTP/1.1 429 ")
 
 
 def test_no_alias_of_a_header_gives_a_visitor_another_address(port: int) -> None:

@@ -119,6 +119,8 @@ TIME_ZONE = "UTC"
 # Room for the largest mail: its attachments in base64, its HTML and its text as JSON.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 API_RATE = _env.api_rate
+# Confirmation mails that one network may cause.
+FORM_MAILS_OF_ONE = "60/hour"
 # Of one network, and of all together.
 WRONG_KEYS_OF_ONE = "100/minute"
 WRONG_KEYS_OF_ALL = "6000/minute"

@@ -1,6 +1,7 @@
 """Stores letters: a mail can be made again, and compared, as long as its workspace exists."""
 
 from dataclasses import asdict
+from threading import Lock
 
 from django.conf import settings
 
@@ -9,15 +10,39 @@ from postledger.content import models
 from postledger.content.rendering.footer import Footer
 from postledger.content.rendering.letter import Letter, Script
 
-# More than a newsletter of slices has: one that has more makes its letters again and again.
-_MOST_CACHED = 1_024
-_cache: dict[tuple[int, str], Letter] = {}
+# Hundreds of usual letters, as a newsletter of slices has. Authors decide how large a letter is.
+_MOST_MEMORY = 64 << 20
+
+
+class LetterCache[Key]:
+    """The letters that a process made last, as many as fit into its memory for them."""
+
+    def __init__(self, most_memory: int = _MOST_MEMORY) -> None:
+        self._most_memory = most_memory
+        self._letters: dict[Key, Letter] = {}
+        self._lock = Lock()
+
+    def get(self, key: Key) -> Letter | None:
+        return self._letters.get(key)
+
+    def put(self, key: Key, letter: Letter) -> None:
+        """Gives up the oldest letters to make room; the new one stays, however large."""
+        with self._lock:
+            self._letters[key] = letter
+            memory = sum(kept.memory for kept in self._letters.values())
+            for oldest in list(self._letters)[:-1]:
+                if memory <= self._most_memory:
+                    break
+                memory -= self._letters.pop(oldest).memory
+
+
+_cache = LetterCache[tuple[int, str]]()
 
 
 def keep(workspace_id: int, script: Script) -> str:
     """Stores a letter once, and returns its digest in hex; harmless when repeated."""
     digest = script.digest()
-    if (workspace_id, digest.hex()) not in _cache:
+    if _cache.get((workspace_id, digest.hex())) is None:
         models.Letter.objects.bulk_create(
             [models.Letter(workspace_id=workspace_id, digest=digest, source=asdict(script))],
             ignore_conflicts=True,
@@ -34,9 +59,7 @@ def find(workspace_id: int, *, digest: str) -> Letter | None:
         for stored in source:
             variables = {name: tuple(stored[name]) for name in ("required", "optional")}
             letter = Letter(Script(**{**stored, **variables}))
-            if len(_cache) >= _MOST_CACHED:
-                _cache.clear()
-            _cache[workspace_id, digest] = letter
+            _cache.put((workspace_id, digest), letter)
     return letter
 
 

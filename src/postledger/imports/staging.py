@@ -12,7 +12,7 @@ from typing import LiteralString
 from django.db import connection
 from psycopg import sql as pg
 
-from postledger.contacts import sql, suppressions
+from postledger.contacts import details, sql, suppressions
 from postledger.contacts.csv_columns import Field
 from postledger.imports.columns import Columns
 from postledger.imports.problems import RowProblem
@@ -110,7 +110,8 @@ _CREATE_MATCHED: LiteralString = """
 CREATE TEMPORARY TABLE IF NOT EXISTS contacts_matched (
     row_number bigint, address text, external_id text, name text, from_name text, locale text,
     time_zone text, attributes jsonb, places text, id bigint, is_new boolean, differs boolean,
-    is_erased boolean, state text, subscription text, kept_back text, is_confirmed boolean
+    is_erased boolean, has_too_much boolean, state text, subscription text, kept_back text,
+    is_confirmed boolean
 ) ON COMMIT DELETE ROWS;
 TRUNCATE contacts_matched
 """
@@ -133,6 +134,12 @@ SELECT staged.row_number, staged.address, nullif(staged.external_id, ''), staged
            OR staged.places <> '' AND string_to_array(staged.places, ' ') <> contact.ocd_ids
            OR contact.attributes || staged.attributes <> contact.attributes,
        contact.id IS NULL AND suppression.is_unnamed IS TRUE,
+       contact.id IS NOT NULL AND staged.attributes <> '{{}}' AND (
+           octet_length((contact.attributes || staged.attributes)::text) > %(largest)s
+           OR (
+               SELECT count(*) FROM jsonb_object_keys(contact.attributes || staged.attributes)
+           ) > %(most_keys)s
+       ),
        CASE WHEN suppression.list_id IS NOT NULL THEN 'active' ELSE {implied_state} END,
        subscription.state, kept_back.reason,
        contact.is_unconfirmed IS TRUE AND %(list)s::bigint IS NOT NULL
@@ -170,18 +177,37 @@ CROSS JOIN LATERAL (
 ) AS kept_back
 """).format(implied_state=suppressions.IMPLIED_STATE)
 _REMOVE_ERASED: LiteralString = "DELETE FROM contacts_matched WHERE is_erased RETURNING row_number"
+_REMOVE_TOO_MUCH: LiteralString = """
+DELETE FROM contacts_matched WHERE has_too_much RETURNING row_number
+"""
 
 
 def match_contacts(columns: Columns, params: Mapping[str, object]) -> list[RowProblem]:
-    """Fills contacts_matched with the staged rows; removes those of erased people."""
+    """Fills contacts_matched with the staged rows; removes those of erased people, and those that
+    would give a contact too many attributes.
+    """
     sql.execute(_CREATE_MATCHED, {})
-    sql.execute(_MATCH, params)
+    limits = {"largest": details.LARGEST, "most_keys": details.MOST_KEYS}
+    sql.execute(_MATCH, {**params, **limits})
+    return [*_remove_erased(columns), *_remove_too_much()]
+
+
+def _remove_erased(columns: Columns) -> list[RowProblem]:
     column, value = columns.name_of(Field.EMAIL), ""  # nothing that names an erased person
     problem = "This person asked to be erased, and is not imported."
     remedy = "Remove the row from the file, and from the source of the file."
     return [
         RowProblem(row, column, value, problem, remedy) for (row,) in sql.rows(_REMOVE_ERASED, {})
     ]
+
+
+def _remove_too_much() -> list[RowProblem]:
+    problem = (
+        f"With those that it has, the contact would have more than {details.MOST_KEYS} attributes,"
+        f" or more than {details.LARGEST:,} bytes of them."
+    )
+    remedy = "Remove attributes of the contact first, or leave columns out."
+    return [RowProblem(row, "", "", problem, remedy) for (row,) in sql.rows(_REMOVE_TOO_MUCH, {})]
 
 
 _KEPT_BACK: LiteralString = """

@@ -1,6 +1,7 @@
 """Everything that is stored about one person, as one JSON document for that person."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import datetime
@@ -18,6 +19,9 @@ from postledger.deliveries.search import PersonalMail
 from postledger.dispatch.rounds import compose
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
+
+# Whoever has the token of a link can act for the person, and the file is not read by them alone.
+_TOKEN = re.compile(r"(?:(?<=token=)|(?<=token%3d))[\w.%=-]++", re.IGNORECASE)
 
 
 def export(workspace_id: int, *, address: str, now: datetime) -> str:
@@ -101,14 +105,17 @@ def _mails(
 
 
 def _render(workspace_id: int, mail: PersonalMail, links: UnsubscribeLinks) -> PersonalMail:
-    """Fills in the letter again as for sending; a mail that cannot be filled in stays as it is."""
+    """Fills in the letter again as for sending, but for the tokens of links; a mail that cannot be
+    filled in stays as it is.
+    """
+    mail = replace(mail, text=_TOKEN.sub("", mail.text))
     letter = letters.find(workspace_id, digest=mail.letter) if mail.letter else None
     if letter is None:
         return mail
-    link = links.url(mail.address, list_key=mail.list_key) if links.is_complete else ""
+    link = links.base_url if links.is_complete else ""
     try:
         filled = letter.fill(compose.letter_values(mail.address, mail.variables, link=link))
     except RefusedError:
         return mail
     _, text = letter.join(filled)
-    return replace(mail, subject=filled.subject, text=text)
+    return replace(mail, subject=filled.subject, text=_TOKEN.sub("", text))

@@ -1,12 +1,12 @@
 """Renders the template and the footer that a request only names."""
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from postledger.accounts import queries as accounts
 from postledger.contacts import unsubscribe_links
 from postledger.content import isolation, letters, templates
 from postledger.content.isolation import ContentTooCostlyError
+from postledger.content.letters import LetterCache
 from postledger.content.locales import MissingLocaleError
 from postledger.content.rendering import checks, html_allow_list, text_to_html
 from postledger.content.rendering import footer as footers
@@ -16,6 +16,7 @@ from postledger.content.rendering.letter import Letter
 from postledger.content.rendering.liquid import Budget
 from postledger.content.rendering.source import Source, make_script
 from postledger.content.templates import TemplateUnknownError
+from postledger.content.versions import Version
 from postledger.lib.errors import RefusedError, TooManyRequestsError
 from postledger.transactional.requests import (
     MailIssue,
@@ -106,7 +107,7 @@ def _render_template(
 ) -> MailRequest:
     version = templates.find_version(workspace_id, key=reference.key, number=reference.version)
     source = version.text(reference.locale)
-    letter = _compile(workspace_id, source, version.required, version.optional)
+    letter = _compile(workspace_id, source, version)
     values = {"name": mail.to_name, **reference.variables, "email": mail.to}
     if link is not None:
         values["unsubscribe_url"] = link
@@ -159,15 +160,21 @@ def _render_text(mail: MailRequest) -> MailRequest:
     return replace(mail, html=html)
 
 
-@lru_cache(maxsize=256)
-def _compile(
-    workspace_id: int, source: Source, required: tuple[str, ...], optional: tuple[str, ...]
-) -> Letter:
-    """Cached for the life of the process: a version never changes."""
-    script = isolation.render(
-        workspace_id, make_script, source, required=required, optional=optional
-    )
-    return Letter(script)
+_letters = LetterCache[tuple[int, Source, tuple[str, ...], tuple[str, ...]]]()
+
+
+def _compile(workspace_id: int, source: Source, version: Version) -> Letter:
+    """A letter that was made before is the same: a version never changes."""
+    required, optional = version.required, version.optional
+    key = workspace_id, source, required, optional
+    letter = _letters.get(key)
+    if letter is None:
+        script = isolation.render(
+            workspace_id, make_script, source, required=required, optional=optional
+        )
+        letter = Letter(script)
+        _letters.put(key, letter)
+    return letter
 
 
 def _add_footer(workspace_id: int, mail: MailRequest, link: str) -> MailRequest:

@@ -152,7 +152,7 @@ def test_a_list_with_more_items_than_any_needs_is_refused_where_it_is_only_print
 
 def test_the_texts_of_a_mail_have_one_budget() -> None:
     half = EMPTY_TEXTS + "{% assign x = l | join: '' %}" * 3
-    assert Letter(Script("News", f"<p>{half}a</p>", "a")).fill({})
+    assert Letter(Script("News", f"<p>{half}a</p>", "a")).fill({}).subject == "News"
 
     with pytest.raises(RenderError, match="it has too much to do"):
         Letter(Script("News", f"<p>{half}a</p>", half)).fill({})

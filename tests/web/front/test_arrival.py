@@ -86,3 +86,23 @@ def test_time_is_given_by_what_has_arrived() -> None:
     assert arrival.seconds_allowed(0) == 20
     assert arrival.seconds_allowed(16 * 1024) == 21
     assert arrival.seconds_allowed(16 * 1024 * 1024) < 20 * 60
+
+
+def test_a_body_in_crumbs_is_given_up_and_not_discarded_either() -> None:
+    client = Client([b"a"] * 5000)
+
+    async def read_crumbs() -> None:
+        body = Arrival(client.receive, announced=None)
+        with pytest.raises(TimeoutError):
+            await body.read(100_000)
+        await body.discard()
+
+    asyncio.run(read_crumbs())
+
+    assert client.received == 1002
+
+
+def test_a_body_in_many_blocks_of_some_size_is_read() -> None:
+    client = Client([b"a" * 64] * 5000)
+
+    assert len(asyncio.run(read(client, announced=None, most=1_000_000))) == 320_000

@@ -4,12 +4,12 @@ from io import BytesIO
 
 import pytest
 
-from postledger.web.front.environ import announced_size, build_environ
+from postledger.web.front.environ import read_head
 from tests.web.front import asgi
 
 
 def environ(*headers: tuple[str, str]) -> dict[str, object]:
-    return build_environ(asgi.scope("POST", "/v1/é", *headers), BytesIO(b"abc"), 3)
+    return read_head(asgi.scope("POST", "/v1/é", *headers)).with_body(BytesIO(b"abc"), 3)
 
 
 @pytest.mark.parametrize("alias", ["x_forwarded_for", "x-forwarded_for", "x_forwarded-for"])
@@ -49,4 +49,4 @@ def test_a_header_that_comes_several_times_is_joined_in_order() -> None:
 def test_the_announced_size_is_that_of_the_framing(
     headers: list[tuple[str, str]], size: int | None
 ) -> None:
-    assert announced_size(asgi.scope("POST", "/", *headers)) == size
+    assert read_head(asgi.scope("POST", "/", *headers)).announced == size

@@ -1,11 +1,18 @@
 """The front answers by itself what needs no thread, and reads what Django is allowed to see."""
 
 import asyncio
+from threading import Event
+from typing import override
 
 import pytest
+from django.db import connection, connections
+from pytest_django import Settings
+from structlog.testing import capture_logs
 
+from postledger.web.front.environ import read_head
 from postledger.web.front.front import Front
 from postledger.web.shared import bodies
+from tests.web.callers import caller
 from tests.web.front import asgi
 from tests.web.front.asgi import Client, Reply
 
@@ -106,12 +113,12 @@ def test_every_endpoint_has_its_own_size(path: str, size: int) -> None:
     assert bodies.find_largest(path) == size
 
 
-def test_a_client_that_goes_away_gets_no_answer(front: Front) -> None:
+def test_a_body_that_breaks_off_is_a_bad_request(front: Front) -> None:
     headers = (JSON, ("content-length", "10"))
 
     reply = ask(front, "POST", "/v1/email/send", *headers, client=Client())
 
-    assert reply.messages == []
+    assert reply.status == 400
 
 
 def test_a_request_for_an_unknown_host_reaches_no_view(front: Front) -> None:
@@ -121,3 +128,143 @@ def test_a_request_for_an_unknown_host_reaches_no_view(front: Front) -> None:
     assert (api.status, api.body["code"]) == (400, "host_unknown")
     assert (page.status, page.headers["content-type"]) == (400, "text/plain; charset=utf-8")
     assert b"evil" not in api.content + page.content
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("content-type", 'a/b; x="' + ";" * 1024)],
+        [("accept", 'a/b; x="' + ";" * 1024)],
+        [("accept", "a/b;" * 200), ("accept", "a/b;" * 200)],
+        [("x-a", "a" * 40_000), ("x_b", "b" * 40_000)],
+    ],
+)
+def test_headers_that_cost_too_much_take_no_thread(headers: list[tuple[str, str]]) -> None:
+    reply = ask(Front(thread_count=0), "GET", "/nothing", *headers)
+
+    assert reply.status == 431
+    assert reply.headers["connection"] == "close"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        ("content-type", "a/b; x*=nope''secret"),
+        ("content-type", "a/b; charset=zlib; x=secret"),
+        ("content-type", "a/b; charset=idna; x=secret"),
+        ("content-type", "a/b; charset=\0; x=secret"),
+        ("accept", "a/b; x*=nope''secret"),
+        ("accept", "a/b; x*=secret; x*0=secret"),
+        ("content-length", "0" * 5000 + "3"),
+    ],
+)
+def test_headers_that_cannot_be_read_are_a_bad_request(
+    front: Front, header: tuple[str, str]
+) -> None:
+    with capture_logs() as lines:
+        reply = ask(front, "POST", "/unsubscribe", header)
+
+    assert reply.status == 400
+    assert reply.headers["content-type"] == "text/plain; charset=utf-8"
+    assert [line["event"] for line in lines] == ["request_refused"]
+    assert "secret" not in str(lines) + reply.content.decode()
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "UTF8", "us-ascii", "latin1", "no-such"])
+def test_usual_encodings_and_unknown_ones_are_taken(front: Front, charset: str) -> None:
+    header = ("content-type", f"application/json; charset={charset}")
+
+    assert ask(front, "GET", "/v1/openapi.json", header).status == 200
+
+
+def test_one_network_cannot_take_every_connection(front: Front, settings: Settings) -> None:
+    settings.PROXY_COUNT = 1
+
+    async def send_body(network: str, client: Client) -> Reply:
+        headers = (("content-length", "10000"), ("x-forwarded-for", network))
+        return await asgi.ask(front, "POST", "/v1/campaigns/send", *headers, client=client)
+
+    async def ask_meanwhile() -> tuple[Reply, Reply]:
+        slow = [
+            asyncio.create_task(send_body(f"2001:db8::{number}", Client([b"{"], stalls=True)))
+            for number in range(64)
+        ]
+        await asyncio.sleep(0)
+        refused = await send_body("2001:db8::99", Client([b"{"], stalls=True))
+        other = await send_body("2001:db8:0:1::1", Client())
+        for task in slow:
+            task.cancel()
+        await asyncio.gather(*slow, return_exceptions=True)
+        return refused, other
+
+    refused, other = asyncio.run(ask_meanwhile())
+
+    assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+    assert refused.headers["connection"] == "close"
+    assert other.status == 400
+    assert asyncio.run(send_body("2001:db8::99", Client())).status == 400
+
+
+def test_one_key_leaves_a_thread_for_the_others() -> None:
+    front, may_end = Front(thread_count=2), Event()
+    one, other = ("authorization", "Bearer one"), ("authorization", "Bearer other")
+    busy = read_head(asgi.scope("GET", "/", one)).caller
+
+    async def ask_meanwhile() -> int:
+        held = [asyncio.create_task(front._threads.run(busy, may_end.wait)) for _ in range(3)]
+        await asyncio.sleep(0)
+        answered = await asgi.ask(front, "GET", "/v1/openapi.json", other)
+        may_end.set()
+        await asyncio.gather(*held)
+        return answered.status
+
+    assert asyncio.run(ask_meanwhile()) == 200
+
+
+def test_strangers_are_told_apart_by_their_network_and_keys_by_their_value() -> None:
+    def who(*headers: tuple[str, str]) -> object:
+        return read_head(asgi.scope("GET", "/", *headers)).caller
+
+    key = ("authorization", "Bearer secret")
+    assert who() == "192.0.2.1"
+    assert who(key) == who(key, ("x-a", "a"))
+    assert who(key) != who(("authorization", "Bearer other"))
+    assert "secret" not in str(who(key))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_thread_keeps_no_connection_while_a_body_or_a_stream_is_on_its_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(connections.settings["default"], "CONN_MAX_AGE", 0)  # as with a pool
+    front, key = Front(thread_count=1), ("authorization", f"Bearer {caller('acme').token}")
+    is_connected = list[bool]()
+
+    async def look() -> None:
+        is_connected.append(await front._threads.run("", lambda: connection.connection is not None))
+
+    class Looking(Client):
+        @override
+        async def receive(self) -> asgi.Message:
+            await look()
+            return await super().receive()
+
+    class LookingReply(Reply):
+        @override
+        async def send(self, message: asgi.Message) -> None:
+            await look()
+            await super().send(message)
+
+    async def ask_both() -> tuple[Reply, Reply]:
+        large = (JSON, key, ("content-length", "100000"))
+        body = Looking([b"x" * 100_000])
+        stream, export = LookingReply(), asgi.scope("GET", "/v1/exports/contacts.csv", key)
+        sent = await asgi.ask(front, "POST", "/v1/email/send", *large, client=body)
+        await front(export, Client([b""]).receive, stream.send)
+        return sent, stream
+
+    sent, stream = asyncio.run(ask_both())
+
+    assert (sent.status, stream.status) == (400, 200)
+    assert len(is_connected) > 2
+    assert not any(is_connected)

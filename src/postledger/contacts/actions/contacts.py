@@ -12,7 +12,7 @@ from postledger.accounts import constraints, trail
 from postledger.contacts import queries, sql, states, suppressions
 from postledger.contacts.actions import contact_state
 from postledger.contacts.consent import ConsentChange, Origin
-from postledger.contacts.details import Changes, Details, check_details
+from postledger.contacts.details import Changes, Details, check_attributes, check_details
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ConsentAction
 from postledger.lib.errors import ConflictError
@@ -78,6 +78,8 @@ def update_contact(
         # By the database's clock, as the moment at which an audience is frozen.
         if not contacts.update(**columns, updated_at=Now()):
             raise queries.contact_not_found(contact_id)
+        if changes.attributes is not None:  # with those that it had before
+            check_attributes(contacts.values_list("attributes", flat=True).get())
         if changes.address is not None:
             address = addresses.canonical(changes.address)
             _apply_suppression(workspace_id, address=address, actor=actor, now=now)

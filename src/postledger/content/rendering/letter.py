@@ -102,6 +102,11 @@ class Letter:
         return self._add_prefix(filled)
 
     @property
+    def memory(self) -> int:
+        """About the bytes that it takes in memory."""
+        return self._subject.memory + self._html.memory + self._text.memory
+
+    @property
     def is_plain(self) -> bool:
         """Whether values are put in as they are, without tags and filters."""
         return self._subject.is_plain and self._html.is_plain and self._text.is_plain

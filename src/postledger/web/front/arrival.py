@@ -1,12 +1,14 @@
 """Reads a body while it arrives: in time, and into a file unless it is small."""
 
 from asyncio import get_running_loop, timeout_at, to_thread
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
+from postledger.web.front.refusals import TooManyError, UnreadableError
 from postledger.web.shared.bodies import KIB, MIB
 
 type Message = dict[str, Any]
@@ -17,10 +19,18 @@ _GRACE = 20.0  # seconds
 _LOWEST_RATE = 16 * KIB  # bytes per second, on average
 _WRITTEN_AT_ONCE = 256 * KIB
 _MOST_DISCARDED = 64 * MIB
+# Each message of the server has its price, however little is in it.
+_MESSAGES_OF_ANY_SIZE = 1_000
+_LOWEST_AVERAGE = 64  # bytes in a message, from then on
+# Of 2,048 connections that the server has for everybody.
+_MOST_OF_ONE_NETWORK = 64
 
 
-class BrokenOffError(Exception):
-    """The client closed the connection before its body was complete."""
+class BrokenOffError(UnreadableError):
+    """The client closed the connection before its body was complete, or framed it wrongly."""
+
+    def __init__(self) -> None:
+        super().__init__("body_broken_off")
 
 
 class TooLargeError(Exception):
@@ -40,6 +50,7 @@ class Arrival:
         self.announced = announced
         self._started = get_running_loop().time()
         self._blocks: list[bytes] = []
+        self._message_count = 0
         self.size = 0  # of what has arrived
         self.is_complete = announced == 0
 
@@ -65,6 +76,7 @@ class Arrival:
             raise BrokenOffError
         block: bytes = message.get("body", b"")
         self.size += len(block)
+        self._refuse_crumbs()
         # The message with the last byte does not say so: another one would follow it.
         self.is_complete = not message.get("more_body") or self.size == self.announced
         return block
@@ -88,6 +100,34 @@ class Arrival:
         file.seek(0)
         return file
 
+    def _refuse_crumbs(self) -> None:
+        self._message_count += 1
+        if (
+            self._message_count > _MESSAGES_OF_ANY_SIZE
+            and self.size < self._message_count * _LOWEST_AVERAGE
+        ):
+            raise TimeoutError
+
     def _refuse_more_than(self, most: int) -> None:
         if self.size > most:
             raise TooLargeError
+
+
+class Arrivals:
+    """The bodies that are on their way, by the network that sends them."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    @contextmanager
+    def one_of(self, network: str) -> Iterator[None]:
+        """Counts one body, or raises TooManyError."""
+        if self._counts[network] >= _MOST_OF_ONE_NETWORK:
+            raise TooManyError
+        self._counts[network] += 1
+        try:
+            yield
+        finally:
+            self._counts[network] -= 1
+            if not self._counts[network]:
+                del self._counts[network]

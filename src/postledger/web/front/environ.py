@@ -1,17 +1,57 @@
 """Translates a request from ASGI to WSGI, in which Django's synchronous handler reads it."""
 
 import sys
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
-from postledger.web.shared.bodies import Body
+from django.http import HttpRequest
+
+from postledger.web.front.refusals import HeadTooLargeError, UnreadableError
+from postledger.web.shared import throttle
+from postledger.web.shared.bodies import KIB, Body
 
 _UNPREFIXED = {"CONTENT_TYPE", "CONTENT_LENGTH"}
+_LARGEST_HEAD = 64 * KIB
+# Python parses their parameters in quadratic time.
+_LARGEST_WITH_PARAMETERS = KIB
+_WITH_PARAMETERS = (("CONTENT_TYPE", "Content-Type"), ("HTTP_ACCEPT", "Accept"))
+_MOST_DIGITS = 18  # of a size
 
 
-def build_environ(scope: Mapping[str, Any], body: Body, size: int) -> dict[str, Any]:
-    """The environment of a request whose body has `size` bytes."""
+@dataclass(frozen=True)
+class Head:
+    """A request without its body."""
+
+    path: str
+    environ: Mapping[str, Any]
+    announced: int | None  # size of the body; None if it comes in chunks
+
+    def with_body(self, body: Body, size: int) -> dict[str, Any]:
+        """The environment of the request; Django changes it, so each call makes another one."""
+        return {**self.environ, "wsgi.input": body, "CONTENT_LENGTH": str(size)}
+
+    @cached_property
+    def network(self) -> str:
+        request = HttpRequest()
+        request.META = {
+            name: self.environ[name]
+            for name in ("REMOTE_ADDR", "HTTP_X_FORWARDED_FOR")
+            if name in self.environ
+        }
+        return throttle.client_network(request)
+
+    @cached_property
+    def caller(self) -> Hashable:
+        """Who sent it, as far as that is known without asking: a key, or else a network."""
+        key = self.environ.get("HTTP_AUTHORIZATION")
+        # No key stays in memory longer than its request.
+        return hash(key) if key else self.network
+
+
+def read_head(scope: Mapping[str, Any]) -> Head:
+    """Raises HeadTooLargeError or UnreadableError."""
     server = scope.get("server") or ("", 0)
     client = scope.get("client") or ("", 0)
     environ = {
@@ -26,32 +66,40 @@ def build_environ(scope: Mapping[str, Any], body: Body, size: int) -> dict[str, 
         "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": scope["scheme"],
-        "wsgi.input": body,
         "wsgi.errors": sys.stderr,
         "wsgi.multithread": True,
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
     }
-    for name, value in scope["headers"]:
+    _add_headers(environ, scope["headers"])
+    return Head(scope["path"], environ, _announced_size(environ))
+
+
+def _add_headers(environ: dict[str, Any], headers: list[tuple[bytes, bytes]]) -> None:
+    size = 0
+    for name, value in headers:
+        size += len(name) + len(value)
         # WSGI has one name for X-Forwarded-For and X_Forwarded_For: the second could pass for the
         # first, which a proxy has written.
         if b"_" in name:
             continue
         key, text = _environ_key(name), value.decode("latin-1")
         environ[key] = f"{environ[key]},{text}" if key in environ else text
-    environ["CONTENT_LENGTH"] = str(size)
-    return environ
+    if size > _LARGEST_HEAD:
+        raise HeadTooLargeError("All headers together", "64 KiB")
+    for key, known_as in _WITH_PARAMETERS:
+        if len(environ.get(key, "")) > _LARGEST_WITH_PARAMETERS:
+            raise HeadTooLargeError(known_as, "1 KiB")
 
 
-def announced_size(scope: Mapping[str, Any]) -> int | None:
-    """The size that the client announced; None if its body comes in chunks."""
-    size = 0
-    for name, value in scope["headers"]:
-        if name == b"transfer-encoding":
-            return None
-        if name == b"content-length":
-            size = int(value)
-    return size
+def _announced_size(environ: Mapping[str, Any]) -> int | None:
+    if "HTTP_TRANSFER_ENCODING" in environ:
+        return None
+    # The server compared those of a header that came several times.
+    digits = environ.get("CONTENT_LENGTH", "0").rpartition(",")[2]
+    if not digits.isdecimal() or len(digits) > _MOST_DIGITS:
+        raise UnreadableError("content_length")
+    return int(digits)
 
 
 @lru_cache(maxsize=256)

@@ -6,15 +6,21 @@ others from being served, and `/live` answers without a thread.
 
 from asyncio import Semaphore
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from typing import Any
 from weakref import WeakValueDictionary
 
 import structlog
 
-from postledger.web.front.answers import Answer, Django, Send, Sender
-from postledger.web.front.arrival import Arrival, BrokenOffError, Receive, TooLargeError
-from postledger.web.front.environ import announced_size, build_environ
+from postledger.web.front.answers import Answer, Django, Send, Sender, refuse
+from postledger.web.front.arrival import (
+    Arrival,
+    Arrivals,
+    Receive,
+    TooLargeError,
+)
+from postledger.web.front.environ import Head, read_head
+from postledger.web.front.refusals import RequestRefusedError
 from postledger.web.front.threads import Threads
 from postledger.web.shared import bodies
 from postledger.web.shared.bodies import Body, BodyWanted, UnreadBody
@@ -44,65 +50,77 @@ class Front:
 
     def __init__(self, *, thread_count: int) -> None:
         self._django = Django()
-        self._threads = Threads("django", thread_count)
+        self._threads = Threads("django", thread_count, most_of_one=max(1, thread_count - 1))
         self._sender = Sender()
+        self._arrivals = Arrivals()
         self._large = _LargeBodies(parsed_at_once=max(1, thread_count // 2))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            answer = _live(scope) if scope["path"] == "/live" else await self._ask(scope, receive)
-            await self._sender.send(answer, send)
-        except BrokenOffError:
-            _log.info("body_broken_off")
+            if scope["path"] == "/live":
+                await self._sender.send(_live(scope), send)
+            else:
+                await self._serve(read_head(scope), receive, send)
+        except RequestRefusedError as refusal:
+            _log.info("request_refused", status=refusal.status, cause=refusal.cause)
+            await self._sender.send(refuse(refusal), send)
         except TimeoutError:
             _log.info("stream_given_up")
+        except Exception as error:
+            # The server answers with 500, and says nothing.
+            _log.error("request_failed", error=type(error).__name__)
+            raise
 
-    async def _ask(self, scope: Scope, receive: Receive) -> Answer:
-        arrival = Arrival(receive, announced=announced_size(scope))
-        answer = await self._ask_with_body(scope, arrival)
+    async def _serve(self, head: Head, receive: Receive, send: Send) -> None:
+        arrival = Arrival(receive, announced=head.announced)
+        answer = await self._ask(head, arrival)
         # A client that waits for leave to send its body has sent nothing.
-        if not arrival.is_complete and not any(name == b"expect" for name, _ in scope["headers"]):
-            await arrival.discard()
-        return answer
+        if not arrival.is_complete and "HTTP_EXPECT" not in head.environ:
+            with suppress(RequestRefusedError), self._arrivals.one_of(head.network):
+                await arrival.discard()
+        await self._sender.send(answer, send, head.caller)
 
-    async def _ask_with_body(self, scope: Scope, arrival: Arrival) -> Answer:
-        largest, announced = bodies.find_largest(scope["path"]), arrival.announced
-        if announced is None or announced <= min(bodies.SMALL, largest):
+    async def _ask(self, head: Head, arrival: Arrival) -> Answer:
+        largest, announced = bodies.find_largest(head.path), head.announced
+        if announced is None or 0 < announced <= min(bodies.SMALL, largest):
             try:
-                await arrival.read(bodies.SMALL)
+                with self._arrivals.one_of(head.network):
+                    await arrival.read(bodies.SMALL)
             except TimeoutError:
-                return await self._run(scope, bodies.too_late(), arrival.size + 1)
+                return await self._run(head, bodies.too_late(), arrival.size + 1)
         size = max(arrival.size, announced or 0)
         if size > largest:
-            return await self._run(scope, bodies.too_large(), size)
+            return await self._run(head, bodies.too_large(), size)
         if arrival.is_complete:
-            return await self._run(scope, arrival.as_stream(), size)
-        return await self._ask_with_large_body(scope, arrival, size)
+            return await self._run(head, arrival.as_stream(), size)
+        return await self._ask_with_large_body(head, arrival, size)
 
-    async def _ask_with_large_body(self, scope: Scope, arrival: Arrival, size: int) -> Answer:
+    async def _ask_with_large_body(self, head: Head, arrival: Arrival, size: int) -> Answer:
         """Reads the body only once a view asks for it, and then calls the view again."""
-        environ = build_environ(scope, UnreadBody(), size)
+        environ = head.with_body(UnreadBody(), size)
         try:
-            return await self._threads.run(lambda: self._django.answer(environ))
+            return await self._threads.run(head.caller, lambda: self._django.answer(environ))
         except BodyWanted:
             key_id = environ.get(bodies.KEY_ID)
-        async with self._large.arriving(key_id):
-            try:
-                file = await arrival.read_into_file(bodies.find_largest(scope["path"]))
-            except TimeoutError:
-                return await self._run(scope, bodies.too_late(), size, is_counted=True)
-            except TooLargeError:
-                return await self._run(scope, bodies.too_large(), size, is_counted=True)
-            with closing(file):
-                async with self._large.parsing:
-                    return await self._run(scope, file, arrival.size, is_counted=True)
+        with self._arrivals.one_of(head.network):
+            async with self._large.arriving(key_id):
+                return await self._ask_with_file(head, arrival, size)
 
-    async def _run(
-        self, scope: Scope, body: Body, size: int, *, is_counted: bool = False
-    ) -> Answer:
-        environ = build_environ(scope, body, size)
+    async def _ask_with_file(self, head: Head, arrival: Arrival, size: int) -> Answer:
+        try:
+            file = await arrival.read_into_file(bodies.find_largest(head.path))
+        except TimeoutError:
+            return await self._run(head, bodies.too_late(), size, is_counted=True)
+        except TooLargeError:
+            return await self._run(head, bodies.too_large(), size, is_counted=True)
+        with closing(file):
+            async with self._large.parsing:
+                return await self._run(head, file, arrival.size, is_counted=True)
+
+    async def _run(self, head: Head, body: Body, size: int, *, is_counted: bool = False) -> Answer:
+        environ = head.with_body(body, size)
         environ[bodies.IS_COUNTED] = is_counted
-        return await self._threads.run(lambda: self._django.answer(environ))
+        return await self._threads.run(head.caller, lambda: self._django.answer(environ))
 
 
 def _live(scope: Scope) -> Answer:

@@ -26,7 +26,6 @@ from postledger.web.shared.throttle import RateExceededError
 
 _MAILS_PER_MAILBOX = "3/day"
 _MAILS_OF_ALL_WORKSPACES = "10/day"
-_MAILS_BY_NETWORK = "60/hour"
 _LONGEST_NAME = 100
 _LONGEST_ID = 18
 _LONGEST_IN_SUBJECT = 100
@@ -95,7 +94,7 @@ def _request_confirmation(visit: Visit, offer: _Offer, address: str, name: str) 
     except RateExceededError:
         return
     # Last: whoever sends the same address again and again uses up nothing of others.
-    throttle.count_visit(_MAILS_BY_NETWORK, "forms by", throttle.network_of(visit.ip))
+    throttle.count_visit(settings.FORM_MAILS_OF_ONE, "forms", throttle.network_of(visit.ip))
     throttle.count_visit(settings.SUBSCRIBE_RATE, "forms", str(offer.workspace_id))
     confirmation = Confirmation(
         workspace_id=offer.workspace_id,
