@@ -117,6 +117,7 @@ def test_the_record_of_a_mail_agrees_with_itself(alice: Caller) -> None:
         "outcome": "try_later",
         "is_counted": True,
         "error_code": "451",
+        "error_category": "TRANSIENT_ERROR",
         "error_reason": "Later.",
         "will_retry": True,
         "next_try": 3,

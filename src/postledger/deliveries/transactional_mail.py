@@ -119,6 +119,8 @@ ORDER BY 2
 _WORDS = {
     "attempt": "try",
     "errorCode": "error_code",
+    "errorCategory": "error_category",
+    "backoffDelay": "backoff_ms",
     "errorMessage": "error_reason",
     "sesMessageId": "message_id",
     "durationMs": "duration_ms",

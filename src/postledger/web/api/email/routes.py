@@ -25,18 +25,16 @@ from postledger.web.api.common import schema_errors
 from postledger.web.api.common.fields import Matching
 from postledger.web.api.common.pagination import encode_mail_cursor
 from postledger.web.api.common.routing import Call, Routes
-from postledger.web.api.email.schemas import (
+from postledger.web.api.email.answers import (
     AcceptedBatch,
     AcceptedMail,
     AcceptedRequest,
-    BatchIn,
-    MailIn,
     MailOut,
     MailPage,
-    MailsQuery,
     accepted_fields,
     id_fields,
 )
+from postledger.web.api.email.schemas import BatchIn, MailIn, MailsQuery
 from postledger.web.shared import requests as request_ids
 from postledger.web.shared.problems import MOST_ISSUES
 
