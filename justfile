@@ -7,10 +7,13 @@ export PYTHONDONTWRITEBYTECODE := ""
 _default:
     @just --list
 
-# All of them at once: the drill mostly waits, and so do the slow tests that come first.
 # Everything that must hold before a change goes in; continuous integration runs exactly this.
+check: _before-tests (test "--durations=25")
+
+# The drill mostly waits; the other checks use the processor meanwhile. Not the tests: beside them a
+# mail server of the drill may answer too late, and a doubt has a cause that nobody recorded.
 [parallel]
-check: lint types imports django containers audit drill-quick (test "--durations=25")
+_before-tests: lint types imports django containers audit drill-quick
 
 # Style, and the tests that need no server: a first answer in less than a minute.
 quick: lint
