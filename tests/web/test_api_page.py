@@ -20,7 +20,9 @@ from postledger.campaigns import drafts, launching, planning, run_control, test_
 from postledger.campaigns.notion import mailouts
 from postledger.contacts import lists
 from postledger.contacts.actions import contacts, desired_state, restoration, subscriptions
+from postledger.contacts.audience import FilterTooCostlyError
 from postledger.contacts.details import InvalidContactError
+from postledger.contacts.export import ExportTooWideError
 from postledger.contacts.filters.parsing import InvalidFilterError
 from postledger.content import isolation, notion_pages, slices
 from postledger.content.articles import ArticleExistsError, InvalidSliceError
@@ -143,6 +145,8 @@ OF_CONTACTS = (
     InvalidAddressError,
     InvalidContactError,
     InvalidFilterError,
+    FilterTooCostlyError,
+    ExportTooWideError,
     FileRefusedError,
     InvalidMappingError,
 )
