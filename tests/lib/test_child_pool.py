@@ -2,7 +2,6 @@
 
 import operator
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -182,30 +181,6 @@ def test_one_owner_leaves_a_child_for_the_others() -> None:
         assert answer == 3
         with made.share("acme"):
             assert made.call(len, b"abc") == 3
-
-
-def test_of_one_owner_one_thread_waits_and_the_others_are_refused_at_once() -> None:
-    made = ChildPool(2, modules=(), cpu_seconds=1, memory=1 << 30, patience=0.0, wait=PATIENCE)
-    results: queue.SimpleQueue[str] = queue.SimpleQueue()
-
-    def take_share() -> None:
-        try:
-            with made.share("acme"):
-                results.put("taken")
-        except AllBusyError:
-            results.put("refused")
-
-    threads = [threading.Thread(target=take_share) for _ in range(3)]
-    with made.share("acme"):
-        for thread in threads:
-            thread.start()
-        refused = [results.get(timeout=PATIENCE / 2) for _ in range(2)]
-        assert results.empty()
-    for thread in threads:
-        thread.join()
-
-    assert refused == ["refused", "refused"]
-    assert results.get_nowait() == "taken"
 
 
 def test_many_threads_share_the_children() -> None:

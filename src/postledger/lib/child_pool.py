@@ -53,7 +53,9 @@ class ChildPool:
     _idle: "queue.LifoQueue[_Child]" = field(default_factory=queue.LifoQueue)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Only of owners that call at this moment.
-    _shares: "WeakValueDictionary[object, _Share]" = field(default_factory=WeakValueDictionary)
+    _shares: WeakValueDictionary[object, threading.Semaphore] = field(
+        default_factory=WeakValueDictionary
+    )
     _pid: int = 0  # of the process that started the children: a fork must not share them
 
     def start(self) -> None:
@@ -75,14 +77,14 @@ class ChildPool:
     def share(self, owner: object) -> Iterator[None]:
         """Leaves one child free for the others while this owner calls; raises AllBusyError."""
         with self._lock:
-            others_keep_one = _Share(max(1, self.size - 1))
+            others_keep_one = threading.Semaphore(max(1, self.size - 1))
             share = self._shares.setdefault(owner, others_keep_one)
-        if not share.take(self.wait):
+        if not share.acquire(timeout=self.wait):
             raise AllBusyError
         try:
             yield
         finally:
-            share.children.release()
+            share.release()
 
     def call[**P, T](self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What the function returns, or the RefusedError that it raises.
@@ -110,25 +112,6 @@ class ChildPool:
     def _add_child(self) -> None:
         limits = (str(self.cpu_seconds), str(self.memory))
         self._idle.put(_Child([sys.executable, "-I", "-m", _PROGRAM, *limits, *self.modules]))
-
-
-class _Share:
-    """The children that one owner may have at once."""
-
-    def __init__(self, size: int) -> None:
-        self.children = threading.Semaphore(size)
-        self._queue = threading.Lock()
-
-    def take(self, wait: float) -> bool:
-        """One thread of an owner waits and the others do not: others need these threads."""
-        if self.children.acquire(blocking=False):
-            return True
-        if not self._queue.acquire(blocking=False):
-            return False
-        try:
-            return self.children.acquire(timeout=wait)
-        finally:
-            self._queue.release()
 
 
 class _Child:
