@@ -255,8 +255,11 @@ def test_a_text_is_split_at_its_liquid(text: str, expected: list[str]) -> None:
 def test_liquid_that_never_ends_takes_linear_time(opening: str) -> None:
     short, long = (opening * count for count in (50_000, 100_000))
 
-    assert _processor_time(lambda: without_liquid(long)) < 3 * max(
-        _processor_time(lambda: without_liquid(short)), 0.01
+    # A busy machine disturbs some measurements, and not all of them.
+    assert any(
+        _processor_time(lambda: without_liquid(long))
+        < 3 * max(_processor_time(lambda: without_liquid(short)), 0.01)
+        for _ in range(5)
     )
 
 
