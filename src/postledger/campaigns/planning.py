@@ -4,7 +4,7 @@ The cursor is committed with the deliveries of its chunk: all contacts before it
 none after it.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection
 from uuid import UUID
 
@@ -38,9 +38,19 @@ _log = structlog.get_logger(__name__)
 
 
 def plan_all() -> None:
-    """Plans every unplanned run, the oldest first."""
-    for run_id in list(_unplanned().order_by("stream_id").values_list("pk", flat=True)):
-        plan_run(run_id)
+    """Plans every unplanned run. Workspaces take turns: each has one chunk of its oldest run."""
+    runs = defaultdict[int, deque[UUID]](deque)
+    for workspace_id, run_id in (
+        _unplanned().order_by("stream_id").values_list("workspace_id", "pk")
+    ):
+        runs[workspace_id].append(run_id)
+    turns = deque(runs.values())
+    while turns:
+        of_one = turns.popleft()
+        if not _plan_part(of_one[0]):
+            of_one.popleft()
+        if of_one:
+            turns.append(of_one)
 
 
 def count_unplanned(sender_ids: Collection[int]) -> int:
@@ -57,15 +67,21 @@ def _unplanned() -> QuerySet[Run]:
 
 
 def plan_run(run_id: UUID) -> None:
-    """Plans the remaining audience, unless another process is planning it.
+    """Plans the remaining audience, unless another process is planning it."""
+    while _plan_part(run_id):
+        pass
+
+
+def _plan_part(run_id: UUID) -> bool:
+    """Plans one chunk, and wakes a worker for it; False if there is nothing more to plan now.
 
     An unreachable database fails every run and is raised. Any other error is this run's trouble,
     also an error of the database: a row that is too large, a full disk, a cancelled statement.
     """
-    stream_id = Run.objects.values_list("stream_id", flat=True).get(pk=run_id)
     try:
-        while plan_next_chunk(run_id):
-            wake.notify(stream_id)
+        if plan_next_chunk(run_id):
+            wake.notify(Run.objects.values_list("stream_id", flat=True).get(pk=run_id))
+            return True
     except RefusedError as error:
         _store_trouble(run_id, f"{error.code}: {error}")
     except Exception as error:  # a broken run must not stop the others
@@ -73,6 +89,7 @@ def plan_run(run_id: UUID) -> None:
             raise
         _log.exception("run_not_planned", run_id=str(run_id))
         _store_trouble(run_id, _BROKEN)
+    return False
 
 
 def plan_next_chunk(run_id: UUID, *, size: int = CHUNK) -> bool:
