@@ -162,7 +162,7 @@ def test_a_missing_secret_key_is_reported_among_the_rest(settings: Settings) -> 
     report = doctor()
 
     assert report.level("settings") == "problem"
-    assert "Set SECRET_KEY" in report.text("settings")
+    assert "set SECRET_KEY" in report.text("settings")
     assert report.level("redis") == "ok"
 
 

@@ -138,11 +138,11 @@ def test_a_file_without_a_secret_key_is_named_and_left_alone(folder: NewFolder) 
         ),
         (
             {"REDIS_URL": f"redis://{DEAD}/0"},
-            "does not answer (ConnectionError). Start Redis, or correct REDIS_URL.",
+            "alone. Start Redis, or correct REDIS_URL.",
         ),
         (
             {"BROKER_URL": f"amqp://guest:guest@{DEAD}//"},
-            "does not answer (ConnectionRefusedError). Start RabbitMQ, or correct BROKER_URL.",
+            "later. Start RabbitMQ, or correct BROKER_URL.",
         ),
     ],
     ids=["PostgreSQL", "Redis", "RabbitMQ"],

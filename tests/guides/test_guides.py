@@ -10,6 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 
 from postledger.accounts import keys
 from postledger.accounts.keys import Scope
@@ -23,6 +24,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDES = sorted(path.stem for path in (DOCS / "guides").glob("*.md") if path.stem != "README")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What a reader copies from the mail: the links, by their variables.
+LINKS = {"CONFIRM_LINK": "/confirm", "NEVER_AGAIN_LINK": "/never-again"}
 FIELD = re.compile(r"<input [^>]*\bname=\"(\w+)\"")
 
 
@@ -56,6 +59,8 @@ def test_every_command_of_a_guide_does_what_it_says(guide: str, tmp_path: Path) 
             match kind:
                 case "sh":
                     assert not is_problem, output
+                    if any(name in text for name in LINKS):
+                        environment |= _read_links(environment["EMAIL"])
                     output = _run(text, environment, tmp_path)
                     is_problem = "urn:postledger:problem" in output
                 case "json":
@@ -96,6 +101,17 @@ def _prepare_environment(
         "PAGE": page,
         "TEST_PAGE": test_page,
     }
+
+
+def _read_links(address: str) -> dict[str, str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT text FROM deliveries_body"
+            ' JOIN deliveries_delivery USING (stream_id, "position") WHERE address = %s',
+            [address],
+        )
+        [(mail,)] = cursor.fetchall()
+    return {name: re.findall(rf"http\S+{path}\?\S+", mail)[0] for name, path in LINKS.items()}
 
 
 def _run(command: str, environment: Mapping[str, str], folder: Path) -> str:

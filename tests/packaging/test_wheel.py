@@ -73,7 +73,7 @@ def test_a_fresh_environment_with_the_wheel_runs_init(wheel: Path, tmp_path: Pat
 
     assert printed == f"postledger {version('postledger')}\n"
     assert 'Created sender hello@example.com in workspace "default".' in done
-    assert listed == "hello@example.com  through sandbox\n"
+    assert listed == "hello@example.com  through sandbox  default\n"
 
 
 def postledger(environment: Path, folder: Path, *arguments: str, **variables: str) -> str:

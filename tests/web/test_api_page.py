@@ -88,7 +88,8 @@ PACKAGES = re.compile(
 )
 # Refusals that no answer of the API has.
 OF_COMMANDS = {
-    *("account_changed", "account_exists", "invalid_settings"),
+    *("account_archived", "account_changed", "account_exists", "account_in_use"),
+    *("invalid_settings", "sender_is_default"),
     *("first_workspace_only", "integration_changed", "provider_unknown", "sender_exists"),
     *("invalid_organisation", "invalid_time_zone", "member_exists", "workspace_exists"),
     *(

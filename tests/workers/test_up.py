@@ -138,6 +138,14 @@ def test_ctrl_c_lets_calls_finish_and_leaves_nothing_in_doubt(tmp_path: Path) ->
     assert not office.is_leased(bulk)
 
 
+def test_ctrl_c_while_the_server_starts_ends_it(tmp_path: Path) -> None:
+    with up(tmp_path) as running:
+        # A process of the server needs seconds for its imports.
+        rig.until(lambda: any(children.pids(running.child("web"))), seconds=PATIENCE)
+        os.write(running.keyboard, b"\x03")
+        running.process.wait(PATIENCE)
+
+
 def test_a_terminal_gets_readable_lines(tmp_path: Path) -> None:
     with up(tmp_path) as running:
         running.wait_until_it_works()

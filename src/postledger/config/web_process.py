@@ -7,6 +7,7 @@ import asyncio
 import errno
 import os
 import resource
+import signal
 import socket
 import sys
 import time
@@ -29,6 +30,7 @@ _log = structlog.get_logger("postledger.config.web_process")  # also where it is
 _MOST_CONNECTIONS = 2_048
 _BUFFER_SIZE = 65_536  # bytes; also the most that the headers of a request may have
 _HEADER_TIMEOUT = 15_000  # milliseconds
+_ENDING = (signal.SIGTERM, signal.SIGINT)
 _PORT_FREE_WITHIN = 5.0  # seconds; a server that was killed takes a moment to disappear
 
 
@@ -60,7 +62,22 @@ def serve(*, host: str, port: int, processes: int, threads: int) -> None:
         log_enabled=False,
     )
     _log.info("serving", url=f"http://{host}:{port}")
+    os.register_at_fork(
+        before=partial(signal.pthread_sigmask, signal.SIG_BLOCK, _ENDING),
+        after_in_child=_end_by_signals,
+        after_in_parent=partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, _ENDING),
+    )
     server.serve(target_loader=partial(_load, threads, os.getpid()), wrap_loader=False)
+
+
+def _end_by_signals() -> None:
+    """Until its event loop handles them, signals end a process of the server.
+
+    By the handlers that it inherits they would be lost, and the server would wait for it for ever.
+    """
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 def _load(threads: int, parent: int) -> Front:

@@ -14,7 +14,14 @@ from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 from redis.retry import Retry
 
-from postledger.cli.doctor.check_results import CheckResult, Level, ok, problem, warning
+from postledger.cli.doctor.check_results import (
+    CheckResult,
+    Level,
+    ok,
+    out_of_reach,
+    problem,
+    warning,
+)
 from postledger.lib import queues
 
 CONNECT_SECONDS = 3.0
@@ -37,15 +44,15 @@ def _check_rabbitmq(url: str) -> Iterator[CheckResult]:
             connection.connect()
         except AccessRefused:
             message = f"RabbitMQ refuses the login: {_WITHOUT_BROKER}."
-            yield warning("broker", message, "Correct user and password in BROKER_URL.")
+            yield out_of_reach("broker", message, "Correct user and password in BROKER_URL.")
         except NotAllowed:
             host = connection.virtual_host
             message = f"RabbitMQ has no virtual host {host} for this user: {_WITHOUT_BROKER}."
             remedy = f"Run rabbitmqctl add_vhost {host} and rabbitmqctl set_permissions -p {host}."
-            yield warning("broker", message, remedy)
+            yield out_of_reach("broker", message, remedy)
         except (AMQPError, OSError) as error:
             message = f"RabbitMQ does not answer ({type(error).__name__}): {_WITHOUT_BROKER}."
-            yield warning("broker", message, "Start RabbitMQ, or correct BROKER_URL.")
+            yield out_of_reach("broker", message, "Start RabbitMQ, or correct BROKER_URL.")
         else:
             yield from _check_queues(connection)
 
@@ -102,11 +109,11 @@ def _check_redis_server(subject: str, url: str, *, variable: str, effect: str) -
         return judge_eviction(subject, str(memory["maxmemory_policy"]), int(memory["maxmemory"]))
     except (AuthenticationError, NoPermissionError):
         remedy = f"Correct user and password in {variable}."
-        return warning(subject, f"Redis refuses the login: {effect}.", remedy)
+        return out_of_reach(subject, f"Redis refuses the login: {effect}.", remedy)
     except RedisError as error:
         remedy = f"Start Redis, or correct {variable}."
         message = f"Redis does not answer ({type(error).__name__}): {effect}."
-        return warning(subject, message, remedy)
+        return out_of_reach(subject, message, remedy)
 
 
 def judge_eviction(subject: str, policy: str, maxmemory: int) -> CheckResult:

@@ -18,6 +18,7 @@ class CheckResult:
     level: Level
     message: str  # one sentence
     remedy: str = ""  # one sentence; empty only when the level is ok
+    is_out_of_reach: bool = False  # a server does not answer, or refuses the login
 
 
 def ok(subject: str, message: str) -> CheckResult:
@@ -26,6 +27,11 @@ def ok(subject: str, message: str) -> CheckResult:
 
 def warning(subject: str, message: str, remedy: str) -> CheckResult:
     return CheckResult(subject, Level.WARNING, message, remedy)
+
+
+def out_of_reach(subject: str, message: str, remedy: str) -> CheckResult:
+    """A warning, about a server that mail is also sent without."""
+    return CheckResult(subject, Level.WARNING, message, remedy, is_out_of_reach=True)
 
 
 def problem(subject: str, message: str, remedy: str) -> CheckResult:

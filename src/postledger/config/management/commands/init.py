@@ -65,7 +65,7 @@ class Command(BaseCommand):
 
     def _report(self, findings: Iterable[CheckResult]) -> None:
         for finding in findings:
-            if finding.level is Level.PROBLEM:
+            if finding.level is Level.PROBLEM or finding.is_out_of_reach:
                 raise CommandError(
                     f"{finding.message} {finding.remedy} Then run postledger init again."
                 )
