@@ -13,7 +13,7 @@ check: _before-tests (test "--durations=25")
 # The drill mostly waits; the other checks use the processor meanwhile. Not the tests: beside them a
 # mail server of the drill may answer too late, and a doubt has a cause that nobody recorded.
 [parallel]
-_before-tests: lint types imports django audit drill-quick
+_before-tests: lint types imports django containers audit drill-quick
 
 # Style, and the tests that need no server: a first answer in less than a minute.
 quick: lint
@@ -37,6 +37,11 @@ imports:
 django:
     DEBUG=true postledger check --fail-level WARNING --database default
     DEBUG=true postledger makemigrations --check --dry-run
+
+# The Dockerfile and the compose file follow the rules of their formats.
+containers:
+    hadolint Dockerfile
+    check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
 
 # Known vulnerabilities of the dependencies, or that nobody could be asked about them.
 audit:

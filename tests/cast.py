@@ -19,7 +19,12 @@ LEASE = timedelta(seconds=120)
 
 def sender(workspace: str = "acme") -> Sender:
     tenant, _ = Workspace.objects.get_or_create(name=workspace)
-    row, _ = Sender.objects.get_or_create(workspace=tenant, address=f"news@{workspace}.example")
+    has_default = Sender.objects.filter(workspace=tenant, is_default=True).exists()
+    row, _ = Sender.objects.get_or_create(
+        workspace=tenant,
+        address=f"news@{workspace}.example",
+        defaults={"is_default": not has_default},
+    )
     return row
 
 

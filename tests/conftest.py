@@ -1,4 +1,4 @@
-"""What every test stands on: a made-up secret key, and a database without a connection pool."""
+"""What every test stands on: a made-up secret key, RabbitMQ, and a database without a pool."""
 
 import os
 import re
@@ -19,10 +19,15 @@ hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
 
 _NONE_IS_QUICK = re.compile(r"^pytestmark = .*mark\.(?:django_db|race|server|slow)\b", re.MULTILINE)
+# The default broker is Redis; the tests use what larger installations use.
+_RABBITMQ = "amqp://guest:guest@127.0.0.1:5672//"
 
 
 def pytest_configure() -> None:
     settings.SECRET_KEY = "only-for-tests-" + "x" * 50
+    settings.CELERY_BROKER_URL = os.environ.setdefault("BROKER_URL", _RABBITMQ)
+    # No command that a test starts reads a file that happens to lie here.
+    os.environ["POSTLEDGER_ENV"] = ""
     # Redis counts for all tests.
     settings.FORM_MAILS_OF_ONE = "1000000/minute"
     for kind in ("KEYS_OF_ONE", "KEYS_OF_ALL", "PASSWORDS_OF_ONE", "PASSWORDS_OF_ALL"):

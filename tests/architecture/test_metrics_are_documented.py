@@ -41,6 +41,7 @@ def test_no_documented_metric_is_unknown() -> None:
         ("state", metrics.STATES),
         ("code", metrics.VALIDATION_CODES),
         ("reason", metrics.REASONS),
+        ("category", metrics.CATEGORIES),
     ],
 )
 def test_every_value_of_a_label_is_documented(label: str, values: tuple[str, ...]) -> None:

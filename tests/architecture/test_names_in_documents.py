@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "postledger"
-FOLDERS = ("docs", "src", "tests", "tools")
+FOLDERS = ("docs", "examples", "src", "tests", "tools")
 # A page of evidence records one run: later changes of the code do not change it.
 RECORDS = ROOT / "docs" / "evidence"
 PAGES = [
@@ -23,9 +23,13 @@ PAGES = [
 FOR_USERS = {"guides", "reference", "runbook"}
 ABOUT_CODE = [page for page in PAGES if page.parent.name not in FOR_USERS]
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
+# They look like names in a module.
+FILES_OF_READERS = {"postledger.env"}
 
 CODE = re.compile(r"`([^`\n]+)`")
-FILE = re.compile(r"[\w.-]+(?:/[\w.-]+)*\.(?:py|sql|toml)|(?:docs|src|tests|tools)/[\w./-]+")
+FILE = re.compile(
+    r"[\w.-]+(?:/[\w.-]+)*\.(?:py|sql|toml|yaml)|(?:docs|examples|src|tests|tools)/[\w./-]+"
+)
 FOLDER = re.compile(r"[a-z_]+(?:/[a-z_]+)*/")
 NAME = re.compile(r"([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:\(\))?")
 # A step on the page about the architecture: a file, and functions that are defined in it.
@@ -93,7 +97,8 @@ def missing_names(text: str) -> Iterator[str]:
     """Names as `module.function` and `Class.field` whose owner is ours and does not have them."""
     for code in CODE.findall(text):
         match = NAME.fullmatch(code)
-        if match and not FILE.fullmatch(code) and not _is_defined(match[1], match[2]):
+        is_file = code in FILES_OF_READERS or FILE.fullmatch(code)
+        if match and not is_file and not _is_defined(match[1], match[2]):
             yield code
 
 

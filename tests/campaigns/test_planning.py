@@ -215,3 +215,18 @@ def test_who_leaves_during_a_launch_by_local_time_is_counted_once(acme: int) -> 
 
     assert press.addresses(run) == ["a@example.com"]
     assert run.excluded == {"unsubscribed": 1}
+
+
+def test_many_launches_of_one_workspace_do_not_delay_those_of_another(settings: Settings) -> None:
+    acme = press.set_up_workspace(settings)
+    globex = press.set_up_workspace(settings, "globex")
+    for workspace_id in (acme, globex):
+        press.people(workspace_id, 3)
+    for workspace_id, tag in ((acme, "first"), (acme, "second"), (globex, "only")):
+        campaign_id = press.campaign(workspace_id, tag=tag)
+        launching.launch_campaign(workspace_id, campaign_id, actor="alice", now=press.NOW)
+
+    planning.plan_all()
+
+    in_order = Run.objects.exclude(planned_at=None).order_by("planned_at")
+    assert list(in_order.values_list("campaign__tag", flat=True)) == ["first", "only", "second"]

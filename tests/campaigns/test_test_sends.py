@@ -8,10 +8,14 @@ from postledger.campaigns import launching, test_sends
 from postledger.campaigns.models import Run
 from postledger.campaigns.test_sends import NoTestAddressError, NoTestLetterError
 from postledger.contacts.details import Details
-from postledger.content import articles
-from postledger.content.rendering.source import Format
+from postledger.contacts.models import Subscription
+from postledger.content import articles, templates
+from postledger.content.rendering.source import Format, Source
 from postledger.content.slices import SliceFields as Slice
-from postledger.mailing.content_source import ArticleSource, InlineSource
+from postledger.content.versions import Version
+from postledger.deliveries import ledger, queries
+from postledger.deliveries.entries import Body
+from postledger.mailing.content_source import ArticleSource, InlineSource, TemplateSource
 from tests.campaigns import press
 from tests.contacts import people
 
@@ -89,6 +93,64 @@ def test_who_is_no_contact_sees_the_names_of_values_and_a_contact_its_own(acme: 
 
     values = [line[2] for line in press.lines(Run.objects.get(pk=run_id))]
     assert values == [{"name": "Ann", "plan": "pro"}, {"name": "[name]", "plan": "[plan]"}]
+
+
+@pytest.mark.django_db
+def test_a_test_as_a_contact_has_its_values_and_its_language_for_every_address(acme: int) -> None:
+    details = Details(name="Ann", from_name="Ann's club", locale="en", attributes={"plan": "pro"})
+    people.news(acme)
+    ann = people.contact(acme, "ann@example.com", details)
+    people.contact(acme, "bob@example.com", Details(name="Bob", attributes={"plan": "free"}))
+    people.subscribe(acme, ann)
+    Subscription.objects.update(locale="pt")
+    templates.create(acme, key="news", name="News", actor="alice")
+    texts = tuple(
+        Source(subject, "{{ plan }}", Format.MARKDOWN, locale=locale)
+        for locale, subject in (("en", "News"), ("pt", "Novidades"))
+    )
+    version = Version(("plan",), (), "en", texts)
+    templates.add_version(acme, key="news", version=version, actor="alice")
+    campaign_id = press.campaign(acme, content=TemplateSource("news"), list_key="news")
+
+    run_id = launching.send_test(
+        acme,
+        campaign_id,
+        addresses="bob@example.com c@example.com",
+        contact_id=ann,
+        actor="alice",
+        now=press.NOW,
+    )
+
+    run = Run.objects.get(pk=run_id)
+    values = {"name": "Ann", "from_name": "Ann's club", "plan": "pro"}
+    assert [line[:3] for line in press.lines(run)] == [
+        ("bob@example.com", None, values),
+        ("c@example.com", None, values),
+    ]
+    [letter] = {line[3] for line in press.lines(run)}
+    assert read_body(run, letter).subject == "[Test] Novidades"
+
+
+def read_body(run: Run, letter: int) -> Body:
+    position = ledger.shared_position(letter)
+    return queries.read_bodies(run.stream_id, [position])[position]
+
+
+@pytest.mark.django_db
+def test_a_test_is_marked_in_its_subject_and_in_a_header_and_a_launch_is_not(acme: int) -> None:
+    people.contact(acme, "reader@example.com")
+    campaign_id = press.campaign(acme)
+    test_id = launching.send_test(
+        acme, campaign_id, addresses="a@example.com", actor="alice", now=press.NOW
+    )
+
+    bodies = [
+        read_body(run, 0)
+        for run in (Run.objects.get(pk=test_id), press.launched(acme, campaign_id))
+    ]
+
+    assert [body.subject for body in bodies] == ["[Test] News", "News"]
+    assert [body.headers for body in bodies] == [{"X-Postledger-Test": "yes"}, None]
 
 
 def article_of_ohio(acme: int) -> int:

@@ -193,7 +193,9 @@ def test_a_sender_is_made_together_with_its_server(acme: int) -> None:
     )
 
     assert output == ['Created sender news@acme.example in workspace "acme".']
-    assert run("sender", "list", "acme") == ["news@acme.example  “Acme”  through 127.0.0.1:2525"]
+    assert run("sender", "list", "acme") == [
+        "news@acme.example  “Acme”  through 127.0.0.1:2525  default"
+    ]
     (sender,) = queries.senders(acme)
     outgoing = queries.outgoing(sender.id)
     assert outgoing
@@ -215,12 +217,14 @@ def test_a_sender_without_an_account_waits_until_one_is_attached(acme: int) -> N
         "Its mail waits until it has an account:"
         " postledger sender attach acme news@acme.example --account NAME."
     )
-    assert run("sender", "list", "acme") == ["news@acme.example  no account: its mail waits"]
+    assert run("sender", "list", "acme") == [
+        "news@acme.example  no account: its mail waits  default"
+    ]
     run("account", "create", "acme", "box", "--kind", "sandbox")
     assert run("sender", "attach", "acme", "NEWS@acme.example", "--account", "box") == [
         'Mail of news@acme.example is now sent through account "box".'
     ]
-    assert run("sender", "list", "acme") == ["news@acme.example  through box"]
+    assert run("sender", "list", "acme") == ["news@acme.example  through box  default"]
 
 
 def test_a_refused_sender_leaves_no_account_behind(acme: int) -> None:
@@ -369,7 +373,7 @@ def test_setup_of_an_installation_that_is_set_up_says_so(settings: Settings) -> 
         "A workspace already exists; FROM_EMAIL, ORG_NAME and similar are ignored."
     )
     assert run("sender", "list", "default") == [
-        "hello@acme.example  “Acme”  no account: its mail waits"
+        "hello@acme.example  “Acme”  no account: its mail waits  default"
     ]
 
 

@@ -1,9 +1,11 @@
 """The doctor and mail that cannot go: who sends, who works, and what waits."""
 
+from datetime import UTC, datetime
+
 import pytest
 from pytest_django import Settings
 
-from postledger.accounts import workspaces
+from postledger.accounts import provider_accounts, senders, workspaces
 from postledger.accounts.models import Sender, Workspace
 from postledger.cli.doctor import work
 from postledger.cli.doctor.check_results import Level
@@ -44,6 +46,39 @@ def test_a_sender_without_an_account_is_to_be_attached() -> None:
     assert "Run postledger sender attach acme ADDRESS --account NAME." in report.text("senders")
     assert "n***@acme.example" in report.text("senders")
     assert "news@acme.example" not in report.output
+
+
+@pytest.mark.django_db
+def test_what_is_archived_is_not_examined_and_its_hold_is_not_told() -> None:
+    workspace_id = cast.sender().workspace_id
+    installations.attach_account(port=1)
+    broken = doctor()
+    sandbox = provider_accounts.create_account(
+        workspace_id, name="box", kind="sandbox", settings={}, actor="test"
+    )
+    other = senders.create_sender(
+        workspace_id, address="help@acme.example", account_id=sandbox, actor="test"
+    )
+    senders.archive_sender(workspace_id, sender_id=cast.sender().pk, default_id=other, actor="test")
+    ledger.hold_sender(cast.sender().pk, reason=Reason.SENDER_BLOCKED, actor="dispatcher")
+
+    report = doctor()
+
+    assert (broken.level("senders"), report.level("senders")) == ("problem", "ok")
+    assert "relay" not in report.text("senders")
+    assert report.level("holds") == "ok"
+
+
+@pytest.mark.django_db
+def test_the_hold_of_an_archived_sender_is_told_while_mail_waits_for_it() -> None:
+    cast.stream(mails=1)
+    Sender.objects.update(is_default=False, archived_at=datetime.now(UTC))
+    ledger.hold_sender(cast.sender().pk, reason=Reason.SENDER_BLOCKED, actor="dispatcher")
+
+    report = doctor()
+
+    assert report.level("holds") == "warning"
+    assert "postledger sender list" in report.text("holds")
 
 
 @pytest.mark.django_db
@@ -127,7 +162,7 @@ def test_a_missing_secret_key_is_reported_among_the_rest(settings: Settings) -> 
     report = doctor()
 
     assert report.level("settings") == "problem"
-    assert "Set SECRET_KEY" in report.text("settings")
+    assert "set SECRET_KEY" in report.text("settings")
     assert report.level("redis") == "ok"
 
 

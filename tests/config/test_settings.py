@@ -27,7 +27,7 @@ def read(**variables: str) -> dict[str, Any]:
 
 
 def run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": os.environ["PATH"], **variables}
+    environment = {"PATH": os.environ["PATH"], "POSTLEDGER_ENV": "", **variables}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -80,6 +80,14 @@ def test_every_connection_asks_for_commits_that_last(query: str, options: str) -
     database = read(DATABASE_URL=f"postgresql://alice@db/books{query}")["DATABASES"]["default"]
 
     assert database["OPTIONS"]["options"] == options
+
+
+def test_without_a_broker_the_redis_server_is_the_broker() -> None:
+    alone = read(REDIS_URL="redis://cache:6379/3")
+    beside = read(REDIS_URL="redis://cache:6379/3", BROKER_URL="amqp://rabbit")
+
+    assert alone["CELERY_BROKER_URL"] == "redis://cache:6379/3"
+    assert beside["CELERY_BROKER_URL"] == "amqp://rabbit"
 
 
 def test_only_development_has_a_built_in_secret_key() -> None:

@@ -19,7 +19,10 @@ from tests.deliveries.rules_to_break import BREAKS
 
 ROOT = Path(__file__).parents[2]
 LEDGER = Path("src/postledger/deliveries")
-TESTS = [f"tests/deliveries/test_{name}.py" for name in ("work", "after_work", "fence", "machine")]
+TESTS = [
+    f"tests/deliveries/test_{name}.py"
+    for name in ("work", "after_work", "cancelling", "fence", "machine")
+]
 
 
 def misfits() -> Iterator[str]:

@@ -123,6 +123,34 @@ WORK = [
         ("ledger/decisions.py", '{sql.covered("seen.position")}', "false"),
     ),
     Break(
+        "15 a cancelled mail is not armed",
+        ("ledger/cancelling.py", " AND b.armed_to IS NULL\n", "\n"),
+    ),
+    Break(
+        "15 a cancelled mail is not in doubt",
+        ("ledger/cancelling.py", " AND NOT delivery.is_doubtful AND", " AND"),
+    ),
+    Break(
+        "15 a cancelled mail was judged",
+        ("ledger/cancelling.py", "is_doubtful AND delivery.is_judged", "is_doubtful"),
+    ),
+    Break(
+        "16 what was handed over keeps its values",
+        ("ledger/decisions.py", "IS NOT NULL AND {sql.NEVER_ARMED} THEN", "IS NOT NULL THEN"),
+    ),
+    Break(
+        "17 a superseded failure was never armed",
+        ("ledger/cancelling.py", "\n      AND {never_armed}\n", "\n"),
+    ),
+    Break(
+        "17 a superseded failure is of this epoch",
+        ("ledger/sql.py", "AND e.began_at > d.planned_at", "AND false"),
+    ),
+    Break(
+        "17 a superseded failure ends",
+        ("ledger/cancelling.py", "state = 'cancelled', settled_at", "settled_at"),
+    ),
+    Break(
         "12 the parent shrinks",
         ("ledger/upkeep.py", "SET hi = b.lo + (b.hi - b.lo) / 2,", "SET"),
     ),

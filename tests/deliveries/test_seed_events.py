@@ -69,6 +69,27 @@ def test_a_mail_that_waits_has_no_events_yet() -> None:
     assert views.events(cast.stream(mails=1)) == []
 
 
+def test_a_mail_that_is_with_the_provider_has_no_events_yet() -> None:
+    stream_id = cast.stream(mails=1)
+
+    cast.armed(stream_id)
+
+    assert views.events(stream_id) == []
+
+
+def test_the_steps_before_a_result_are_dated_by_its_duration() -> None:
+    stream_id = cast.stream(mails=1)
+    taken = entries.accepted(0, message_id="m0", duration_ms=1500)
+    cast.book(stream_id, lambda _: taken)
+
+    *steps, sent = views.read("email_events", stream_id, order='"createdAt"')
+
+    handed_over_at = sent["createdAt"] - timedelta(milliseconds=1500)
+    assert [row["createdAt"] for row in steps] == [
+        handed_over_at - timedelta(microseconds=before) for before in (3, 2, 1)
+    ]
+
+
 def test_a_retry_starts_again_at_received() -> None:
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, views.busy)
@@ -151,6 +172,7 @@ def test_an_events_metadata_says_what_is_known() -> None:
         "attempt": 1,
         "outcome": "try_later",
         "errorCode": "BUSY",
+        "errorCategory": "TRANSIENT_ERROR",
         "errorMessage": "Later.",
         "willRetry": True,
         "nextAttemptNumber": 2,
@@ -170,8 +192,84 @@ def test_a_failed_validation_says_which_and_that_it_is_final() -> None:
 
     _, validation, failure = views.read("email_events", stream_id, order='"createdAt"')
 
-    assert validation["metadata"]["errorCode"] == "INVALID_TEMPLATE"
+    assert validation["metadata"] == {
+        "attempt": 1,
+        "validation": "TEMPLATE",
+        "errorCode": "INVALID_TEMPLATE",
+        "errorCategory": "PERMANENT_ERROR",
+        "errorMessage": "No body.",
+        "willRetry": False,
+    }
     assert failure["metadata"]["willRetry"] is False
+
+
+def test_a_passed_validation_lists_the_four_validations() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, views.sent)
+
+    _, validated, *_ = views.read("email_events", stream_id, order='"createdAt"')
+
+    assert validated["type"] == "VALIDATED"
+    assert validated["metadata"]["validations"] == [
+        *("INTEGRITY", "OUTBOX", "RECIPIENT", "TEMPLATE")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "validation"),
+    [
+        ("INVALID_PAYLOAD", "INTEGRITY"),
+        ("OUTBOX_NOT_FOUND", "OUTBOX"),
+        ("RECIPIENT_NOT_FOUND", "RECIPIENT"),
+        ("INVALID_EMAIL", "RECIPIENT"),
+        ("template_missing_variable", "TEMPLATE"),
+    ],
+)
+def test_a_failed_validation_is_named_by_its_code(code: str, validation: str) -> None:
+    stream_id = cast.stream(mails=1)
+    cast.judge(stream_id, lambda at: entries.invalid(at, code=code))
+
+    _, failed, _ = views.read("email_events", stream_id, order='"createdAt"')
+
+    assert failed["metadata"]["validation"] == validation
+
+
+@pytest.mark.parametrize(
+    ("result", "code", "category"),
+    [
+        (views.refused, "NO", "PERMANENT_ERROR"),
+        (views.exhausted, "BUSY", "TRANSIENT_ERROR"),
+        (views.busy, "BUSY", "TRANSIENT_ERROR"),
+        (views.timed_out, "timeout", "TIMEOUT_ERROR"),
+        (views.throttled, "THROTTLED", "QUOTA_ERROR"),
+        (views.blocked, "KEY", "CONFIGURATION_ERROR"),
+        (entries.not_sent, "NOT_SENT", None),
+        (entries.in_doubt, "IN_DOUBT", None),
+    ],
+)
+def test_a_failure_is_told_with_its_code_and_its_category(
+    result: Callable[[int], Entry], code: str, category: str | None
+) -> None:
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, result)
+
+    *_, last = views.read("email_events", stream_id, order='"createdAt"')
+
+    assert last["metadata"]["errorCode"] == code
+    assert last["metadata"].get("errorCategory") == category
+
+
+def test_a_retry_that_waits_says_how_many_milliseconds_it_was_put_off() -> None:
+    stream_id = cast.stream(mails=3)
+    later = timedelta(seconds=5, milliseconds=250)
+    cast.book(stream_id, views.sent, size=1)
+    cast.book(stream_id, lambda at: entries.try_later(at, delay=later, code="BUSY"), size=2)
+
+    rows = views.read("email_events", stream_id, order='"createdAt"')
+
+    delays = [row["metadata"].get("backoffDelay") for row in rows]
+    assert [delay for delay in delays if delay is not None] == [5250, 5250]
+    assert {row["type"] for row in rows if "backoffDelay" in row["metadata"]} == {"RETRY_SCHEDULED"}
 
 
 def test_provider_events_are_told_one_by_one() -> None:

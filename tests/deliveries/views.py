@@ -59,6 +59,10 @@ def busy(position: int) -> Entry:
     return entries.try_later(position, delay=timedelta(), code="BUSY", detail="Later.")
 
 
+def timed_out(position: int) -> Entry:
+    return entries.try_later(position, delay=timedelta(), code="timeout", detail="Too late.")
+
+
 def blocked(position: int) -> Entry:
     return entries.sender_blocked(position, code="KEY", detail="Bad key.")
 

@@ -10,9 +10,12 @@ from typing import override
 
 import pytest
 from django.conf import LazySettings
+from pytest_django import Settings
 
 from postledger.accounts import queries, workspaces
 from postledger.accounts.queries import Organisation
+from postledger.campaigns import launching
+from postledger.campaigns.models import Run
 from postledger.contacts import unsubscribe_links
 from postledger.contacts.standings import Standings
 from postledger.contacts.unsubscribe_links import UnsubscribeLinks, UnsubscribeRequest
@@ -33,6 +36,7 @@ from postledger.deliveries.entries import (
 from postledger.deliveries.ledger import shared_position
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
+from postledger.dispatch.rounds import round_input
 from postledger.dispatch.rounds.compose import (
     BrokenContentError,
     ComposedMail,
@@ -42,6 +46,8 @@ from postledger.dispatch.rounds.compose import (
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib.errors import RefusedError
 from postledger.providers.base import Form, Mailbox, Parts
+from tests import cast
+from tests.campaigns import press
 from tests.dispatch import office
 from tests.dispatch.test_compose import STREAM, facts
 from tests.providers.messages import NOON
@@ -104,6 +110,25 @@ def test_each_recipient_gets_a_mail_of_their_own() -> None:
     assert "<p>Hello Алиса. <b>Thank you.</b></p>" in parts(for_alice)[0]
     assert parts(for_bob)[1].startswith("Hello Bob.\n--\nAcme Ltd — 1 Main Street\nUnsubscribe: ")
     assert "Алиса" not in str(for_bob)
+
+
+@pytest.mark.django_db
+def test_a_test_says_so_on_the_wire(settings: Settings) -> None:
+    acme = press.set_up_workspace(settings)
+    run_id = launching.send_test(
+        acme, press.campaign(acme), addresses="a@example.com", actor="alice", now=press.NOW
+    )
+    stream = deliveries.find_stream(Run.objects.get(pk=run_id).stream_id)
+    assert stream
+    claimed = cast.claim(stream.id)
+    windows = [Window(batch, batch.hi) for batch in claimed.batches]
+
+    page = round_input.read(stream, windows, {})
+    composer = Composer(stream, Mailbox("news@acme.example", "Acme"), NOON, sign=str)
+    [message] = map(read, composer.compose(windows, page).mails)
+
+    assert message["Subject"] == "[Test] News"
+    assert message["X-Postledger-Test"] == "yes"
 
 
 def test_headers_and_footer_say_how_to_leave_with_the_same_link() -> None:

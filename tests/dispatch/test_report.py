@@ -1,17 +1,24 @@
-"""What the log line of an answer says."""
+"""What the log line of a mail says."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from structlog.testing import capture_logs
 
-from postledger.deliveries.entries import StreamKind
+from postledger.contacts.standings import Standings
+from postledger.contacts.states import Purpose
+from postledger.deliveries import entries, ledger
+from postledger.deliveries.entries import Body, Recipient, StreamKind
 from postledger.deliveries.queries import StreamFacts
 from postledger.dispatch import answers
 from postledger.dispatch.answers import Answer
 from postledger.dispatch.retry import Policy
 from postledger.dispatch.rounds import report
-from postledger.dispatch.rounds.compose import ComposedMail
+from postledger.dispatch.rounds.compose import ComposedMail, ComposedRound
+from postledger.dispatch.rounds.round_input import RoundInput
+from postledger.lib.ids import DeliveryId
 from postledger.providers.base import (
     Accepted,
     InDoubt,
@@ -41,6 +48,11 @@ STREAM = StreamFacts(
 MAIL = ComposedMail(
     0, 1, 0, "r-1", OutgoingMessage("id", "reference", "a@x.example", "b@x.example", b"")
 )
+RECIPIENT = Recipient(0, "b@x.example", None, None, attempts=2)
+READ = RoundInput(
+    [RECIPIENT], {0: Body(request_id="r-1")}, Standings({}, {}, purpose=Purpose.SERVICE)
+)
+FIELDS = {"request_id": "r-1", "outbox_id": DeliveryId(1, 0).text(), "workspace_id": 7}
 
 
 @pytest.mark.parametrize(
@@ -74,6 +86,45 @@ def test_an_acceptance_has_neither_code_nor_category() -> None:
     line = log_answer(Accepted("m1"))
 
     assert (line["event"], line["code"], line["category"]) == ("mail handed over", None, None)
+
+
+def test_a_mail_that_could_not_be_composed_is_logged_with_the_fields_of_every_mail() -> None:
+    entry = replace(entries.invalid(0, code="INVALID_TEMPLATE"), duration_ms=40)
+
+    with capture_logs() as lines:
+        report.compose_error(STREAM, READ, entry, ZeroDivisionError())
+    [line] = lines
+
+    assert (line["event"], line["log_level"]) == ("composing a mail failed", "error")
+    assert fields_of(line) == FIELDS | {"attempt": 3, "state": "failed", "duration_ms": 40}
+
+
+def test_a_verdict_on_a_mail_of_a_letter_is_logged_with_the_fields_of_every_mail() -> None:
+    shared = {ledger.shared_position(0): Body(request_id="r-1")}
+    read = RoundInput([RECIPIENT], shared, Standings({}, {}, purpose=Purpose.NEWS))
+    entry = replace(entries.suppressed(0, code="bounced"), duration_ms=40)
+
+    with capture_logs() as lines:
+        report.composed_round(STREAM, read, ComposedRound(verdicts=[entry]))
+    [line] = lines
+
+    assert (line["event"], line["code"]) == ("mail not sent", "bounced")
+    assert fields_of(line) == FIELDS | {"attempt": 3, "state": "suppressed", "duration_ms": 40}
+
+
+def test_a_mail_that_was_not_handed_over_is_logged_with_the_fields_of_every_mail() -> None:
+    entry = replace(entries.not_sent(0, detail="Too late."), duration_ms=40)
+
+    with capture_logs() as lines:
+        report.not_handed_over(STREAM, MAIL, entry)
+    [line] = lines
+
+    assert (line["event"], line["detail"]) == ("mail not handed over", "Too late.")
+    assert fields_of(line) == FIELDS | {"attempt": 1, "state": "waiting", "duration_ms": 40}
+
+
+def fields_of(line: Mapping[str, object]) -> dict[str, object]:
+    return {name: line[name] for name in (*FIELDS, "attempt", "state", "duration_ms")}
 
 
 def log_answer(outcome: Outcome) -> dict[str, object]:

@@ -10,6 +10,7 @@ from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.states import ContactState, SubscriptionState, SuppressionReason
 from postledger.imports import queries, running
+from postledger.imports.columns import map_columns
 from postledger.imports.models import Import, ImportProblem, ImportState
 from postledger.imports.refusals import FileChangedError, ImportUnknownError, InvalidMappingError
 from tests.contacts import people
@@ -33,10 +34,19 @@ def test_every_column_arrives_where_it_belongs(acme: int, tmp_path: Path) -> Non
     assert (ann.address, ann.name, ann.from_name) == (R1, "Ann Lee", "The Herald")
     assert (ann.locale, ann.time_zone, ann.external_id) == ("en-GB", "Europe/London", "a-1")
     assert ann.ocd_ids == ["ocd-division/country:us", "ocd-division/country:us/state:oh"]
-    assert ann.attributes == {"City": "Ohio"}
+    assert ann.attributes == {"City": "Ohio", "first_name": "Ann", "last_name": "Lee"}
     assert (other.address, other.name, other.from_name) == ("R2@example.com", "Müller", None)
-    assert (other.attributes, other.ocd_ids, other.external_id) == ({}, [], None)
+    assert other.attributes == {"last_name": "Müller"}
+    assert (other.ocd_ids, other.external_id) == ([], None)
     assert (done.state, done.created, done.done) == (ImportState.FINISHED, 2, 2)
+
+
+def test_a_mapping_that_is_kept_with_an_import_names_the_parts_of_a_name_as_fields() -> None:
+    columns = map_columns(("Mail", "Given", "surname"), {"Mail": "email", "Given": "first_name"})
+
+    assert columns.targets() == {"Mail": "email", "Given": "first_name", "surname": "last_name"}
+    assert columns.attributes == (("first_name", 1), ("last_name", 2))
+    assert map_columns(columns.header, columns.targets()) == columns
 
 
 def test_text_that_the_wire_would_misread_arrives_as_it_is(acme: int, tmp_path: Path) -> None:
@@ -362,6 +372,7 @@ def test_a_mapping_is_kept_for_whoever_resumes(acme: int, tmp_path: Path) -> Non
         ("name,city", {}),
         ("email,mail", {}),
         ("email,city,city", {}),
+        ("email,first name,attributes.first_name", {}),
         ("email,city", {"town": "-"}),
         ("email,city", {"city": "place"}),
         ("email," + "x" * 65, {}),

@@ -27,7 +27,10 @@ def sender(workspace: str, kind: str = "sandbox", **settings: object) -> Sender:
         tenant.pk, name=kind, kind=kind, settings=settings, actor="test"
     )
     return Sender.objects.create(
-        workspace=tenant, account_id=account, address=f"news@{workspace}.example"
+        workspace=tenant,
+        account_id=account,
+        address=f"news@{workspace}.example",
+        is_default=True,
     )
 
 

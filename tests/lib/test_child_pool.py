@@ -2,6 +2,7 @@
 
 import operator
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -33,6 +34,7 @@ def pool(
     memory: int = 1 << 30,
     patience: float = PATIENCE,
     wait: float = PATIENCE,
+    most_waiting: int = 8,
 ) -> Iterator[ChildPool]:
     made = ChildPool(
         size=size,
@@ -41,6 +43,7 @@ def pool(
         memory=memory,
         patience=patience,
         wait=wait,
+        most_waiting=most_waiting,
     )
     try:
         yield made
@@ -183,6 +186,30 @@ def test_one_owner_leaves_a_child_for_the_others() -> None:
             assert made.call(len, b"abc") == 3
 
 
+def test_one_owner_leaves_threads_for_the_others() -> None:
+    results: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def take_share() -> None:
+        try:
+            with made.share("acme"):
+                results.put("taken")
+        except AllBusyError:
+            results.put("refused")
+
+    with pool(2, most_waiting=2) as made:
+        threads = [threading.Thread(target=take_share) for _ in range(5)]
+        with made.share("acme"):
+            for thread in threads:
+                thread.start()
+            refused = [results.get(timeout=PATIENCE / 2) for _ in range(3)]
+            assert results.empty()
+        for thread in threads:
+            thread.join()
+
+    assert refused == ["refused"] * 3
+    assert [results.get_nowait() for _ in range(2)] == ["taken"] * 2
+
+
 def test_many_threads_share_the_children() -> None:
     with pool(2) as made, ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda number: made.call(abs, -number), range(200)))
@@ -205,7 +232,8 @@ def test_a_child_has_no_setting_and_no_open_file_of_its_parent() -> None:
 _PARENT = """
 import operator, os, sys, threading, time
 from postledger.lib.child_pool import ChildPool
-pool = ChildPool(size=1, modules=(), cpu_seconds=2, memory=1 << 30, patience=60.0, wait=60.0)
+limits = {"cpu_seconds": 2, "memory": 1 << 30, "patience": 60.0, "wait": 60.0}
+pool = ChildPool(size=1, modules=(), most_waiting=8, **limits)
 print(pool.call(os.getpid), flush=True)
 if sys.argv[1] == "hanging":
     pool.call(operator.contains, range(10**18), "x")

@@ -28,6 +28,11 @@ HARM = {
     Rule.CLICKS: (10, "acceptance was heard, yet it is failed"),
     Rule.COVERED: (6, "waits in two batches"),
     Rule.SPLIT: (1, "waits in two batches"),
+    Rule.CANCEL_UNARMED: (6, "cancelled, yet the provider took it"),
+    Rule.CANCEL_DOUBT: (11, "cancelled, yet the provider took it"),
+    Rule.VALUES_UNARMED: (8, "handed over with other values"),
+    Rule.SUPERSEDE_UNARMED: (15, "took it twice and nobody asked"),
+    Rule.SUPERSEDE_ENDS: (17, "took it twice and nobody asked"),
     Rule.SWEEP: (9, "cancelled, yet the provider took it"),
     Rule.ALONE: (0, "the machine cannot finish what waits"),
     Rule.COMPOSE_ALONE: (17, "failed as poison that had not killed often alone"),
@@ -53,6 +58,8 @@ HARM = {
     Rule.EPOCH_DENIED: (22, "took it twice and nobody asked"),
     Rule.EPOCH_GRACE: (17, "took it twice and nobody asked"),
     Rule.PLANNED_AFTER: (17, "took it twice and nobody asked"),
+    Rule.EPOCH_CANCEL: (9, "cancelled, yet the provider took it"),
+    Rule.EPOCH_SUPERSEDE: (23, "took it twice and nobody asked"),
 }
 
 # How many worlds there are; pinned, so that a move nobody makes any more is noticed.
@@ -89,6 +96,12 @@ SIZES = {
     "two mails, restored": 2_674,
     "a run of one, restored, clicked": 4_334,
     "two requests, restored twice": 13_174,
+    "one mail cancelled, killed, paused, clicked": 11_091,
+    "one of two mails cancelled, killed": 2_035,
+    "one mail cancelled, restored": 300,
+    "one mail, barred, clicked with new values": 2_944,
+    "one mail, barred, clicked, superseded": 3_332,
+    "restored, barred, clicked, superseded": 2_127,
 }
 
 

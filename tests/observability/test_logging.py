@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from postledger.observability import context
-from postledger.observability.logging import formatter
+from postledger.observability.logging import make_formatter
 
 
 class Lines(io.StringIO):
@@ -23,7 +23,7 @@ class Lines(io.StringIO):
 def lines() -> Iterator[Lines]:
     written = Lines()
     handler = logging.StreamHandler(written)
-    handler.setFormatter(formatter())
+    handler.setFormatter(make_formatter(is_terminal=False))
     logger = logging.getLogger("postledger.example")
     logger.addHandler(handler)
     context.clear()
@@ -112,3 +112,41 @@ def test_django_writes_through_the_same_formatter() -> None:
     assert not logging.getLogger("django.server").handlers
     formatters = [type(handler.formatter) for handler in logging.getLogger().handlers]
     assert structlog.stdlib.ProcessorFormatter in formatters
+
+
+@pytest.fixture
+def screen() -> Iterator[io.StringIO]:
+    """What a person sees at a terminal."""
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(make_formatter(is_terminal=True))
+    logger = logging.getLogger("postledger.example")
+    logger.addHandler(handler)
+    yield written
+    logger.removeHandler(handler)
+
+
+@pytest.mark.parametrize("logger", [ours, foreign])
+def test_a_terminal_gets_text_that_is_masked_too(logger: Any, screen: io.StringIO) -> None:
+    try:
+        raise ValueError("no such mailbox: alice@example.com")  # noqa: TRY301 - the point here
+    except ValueError:
+        logger.exception("refused %s", "bob@example.com")
+
+    text = screen.getvalue()
+    assert "refused b***@example.com" in text
+    assert "a***@example.com" in text
+    assert not text.startswith("{")
+    assert "bob@" not in text
+    assert "mailbox: alice@" not in text
+
+
+def test_no_text_can_change_what_a_terminal_shows(screen: io.StringIO) -> None:
+    ours.info("opened \x1b[2J", path="/\x1b]0;title\x07", length="5\x9b1A")
+
+    text = screen.getvalue()
+    assert r"opened \x1b[2J" in text
+    assert "\x1b[2J" not in text
+    assert "\x1b]0" not in text
+    assert "\x07" not in text
+    assert "\x9b" not in text

@@ -9,6 +9,7 @@ import pytest
 from postledger.deliveries.reasons import Reason
 from postledger.observability import metrics
 from postledger.observability.metrics import PENDING, Counter, Gauge, Histogram
+from postledger.providers.base import Category
 
 STATE = "pipeline_state_transitions_total"
 DURATION = "pipeline_processing_duration_seconds"
@@ -17,13 +18,13 @@ FORKED = """
 import os
 from postledger.observability import metrics
 
-metrics.RETRIES.add(3, reason="retry")
+metrics.RETRIES.add(3, category="TRANSIENT_ERROR")
 metrics.PENDING._lock.acquire()
 if child := os.fork():
     metrics.PENDING._lock.release()
     os.waitpid(child, 0)
 else:
-    metrics.RETRIES.add(1, reason="throttled")
+    metrics.RETRIES.add(1, category="QUOTA_ERROR")
 print(sorted(metrics.PENDING.take().items()), flush=True)
 """
 
@@ -75,7 +76,7 @@ def test_a_duration_falls_into_the_smallest_bucket_that_holds_it(
 def test_threads_lose_no_increment() -> None:
     def count() -> None:
         for _ in range(5000):
-            metrics.RETRIES.add(1, reason="retry")
+            metrics.RETRIES.add(1, category="TRANSIENT_ERROR")
 
     threads = [Thread(target=count) for _ in range(8)]
     for thread in threads:
@@ -83,7 +84,7 @@ def test_threads_lose_no_increment() -> None:
     for thread in threads:
         thread.join()
 
-    assert PENDING.take() == {("pipeline_retry_count_total", ("retry",)): 40_000}
+    assert PENDING.take() == {("pipeline_retry_count_total", ("TRANSIENT_ERROR",)): 40_000}
 
 
 def test_a_forked_process_counts_only_its_own_and_waits_for_no_lock_of_its_parent() -> None:
@@ -92,12 +93,16 @@ def test_a_forked_process_counts_only_its_own_and_waits_for_no_lock_of_its_paren
     )
 
     child, parent = done.stdout.splitlines()
-    assert child == "[(('pipeline_retry_count_total', ('throttled',)), 1.0)]"
-    assert parent == "[(('pipeline_retry_count_total', ('retry',)), 3.0)]"
+    assert child == "[(('pipeline_retry_count_total', ('QUOTA_ERROR',)), 1.0)]"
+    assert parent == "[(('pipeline_retry_count_total', ('TRANSIENT_ERROR',)), 3.0)]"
 
 
 def test_every_reason_work_can_wait_for_is_a_label_value() -> None:
     assert set(metrics.REASONS) == {reason.value for reason in Reason}
+
+
+def test_every_category_of_a_failure_is_a_label_value() -> None:
+    assert set(metrics.CATEGORIES) == {category.value for category in Category}
 
 
 def test_names_follow_prometheus_and_are_unique() -> None:

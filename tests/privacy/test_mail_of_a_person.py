@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from postledger.campaigns import launching
+from postledger.campaigns.models import Run
 from postledger.contacts import unsubscribe_links
 from postledger.contacts.actions import contacts as contact_actions
 from postledger.contacts.details import Changes
 from postledger.content.rendering.source import Format
 from postledger.deliveries import entries, ledger
 from postledger.deliveries.entries import Body, NewDelivery, StreamKind
+from postledger.deliveries.states import State
 from postledger.mailing.content_source import InlineSource
 from postledger.privacy import erasure, export
 from postledger.transactional import actions as transactional
@@ -84,6 +87,31 @@ def test_an_address_that_a_contact_had_before_is_exported_and_erased_by_itself()
 
     assert former() == [None]
     assert OLD not in everything()
+
+
+def test_the_values_of_a_person_are_erased_from_tests_that_went_to_others(
+    settings: Settings,
+) -> None:
+    acme = press.set_up_workspace(settings)
+    alice = contact(acme)
+    campaign_id = press.campaign(acme)
+    runs = [
+        launching.send_test(
+            acme, campaign_id, addresses="bob@acme.example", contact_id=alice, actor="bob", now=NOW
+        )
+        for _ in range(2)
+    ]
+    sent, waiting = (Run.objects.get(pk=run_id).stream_id for run_id in runs)
+    cast.book(sent, taken)
+    before = everything()
+
+    erasure.erase(acme, address=ALICE, actor="bob", now=NOW)
+    ledger.drain(waiting)
+
+    assert before.count("Alice Liddell") > 1
+    assert "Alice Liddell" not in everything()
+    assert list(cast.states(sent).values()) == [State.ACCEPTED]
+    assert list(cast.states(waiting).values()) == [State.CANCELLED]
 
 
 def test_an_export_holds_mail_to_an_earlier_address() -> None:

@@ -3,6 +3,7 @@
 import pytest
 from pytest_django import Settings
 
+from postledger.campaigns import launching
 from postledger.supabase import syncing
 from tests.campaigns import press
 from tests.contacts import people
@@ -24,9 +25,10 @@ def test_a_campaign_goes_to_exactly_the_active_subscribers_under_their_from_name
     fake.add("left-there@example.com", "unsubscribed")
     fake.add("dead@example.com", "bounced", bounce_type="Permanent")
     fake.add("odd@example.com", "maybe")
+    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
     syncing.sync_all()
 
-    run = press.launched(acme, press.campaign(acme))
+    run = press.planned(run_id)
 
     planned = [(address, values.get("from_name")) for address, _, values, _ in press.lines(run)]
     assert planned == [("A@example.com", None), ("b@example.com", "Bea of Acme")]

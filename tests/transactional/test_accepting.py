@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
+from postledger.accounts import senders
 from postledger.accounts.models import Sender
 from postledger.contacts.models import Contact
 from postledger.deliveries import ledger, partitions, queries
@@ -355,13 +356,39 @@ def test_a_sender_is_found_in_any_case() -> None:
     assert accept(mail(sender="NEWS@Acme.Example")).ids
 
 
-def test_a_sender_must_be_named_where_there_are_two() -> None:
-    Sender.objects.create(workspace=cast.sender("initech").workspace, address="x@initech.example")
+def sender_of(receipt: Receipt) -> int:
+    stream = queries.find_stream(parse_id(receipt.ids[0]).stream_id)
+    assert stream
+    return stream.sender_id
 
+
+def test_a_second_sender_changes_nothing_for_mail_that_names_none() -> None:
+    first = cast.sender()
+    help_ = senders.create_sender(first.workspace_id, address="help@acme.example", actor="alice")
+
+    receipts = [accept(now=NOW + sender_streams.CACHED_FOR * n) for n in range(2)]
+    senders.set_default(first.workspace_id, sender_id=help_, actor="alice")
+    later = [accept(now=NOW + sender_streams.CACHED_FOR * n) for n in (1.9, 2)]
+
+    assert [sender_of(receipt) for receipt in receipts] == [first.pk, first.pk]
+    # A process relies for five seconds on what it has read.
+    assert [sender_of(receipt) for receipt in later] == [first.pk, help_]
+
+
+def test_an_archived_sender_takes_no_mail_once_the_process_has_noticed() -> None:
+    workspace_id = cast.sender().workspace_id
+    help_ = senders.create_sender(workspace_id, address="help@acme.example", actor="alice")
+    named = mail(sender="help@acme.example")
+    accept(named)
+    senders.archive_sender(workspace_id, sender_id=help_, actor="alice")
+
+    unnoticed = accept(named, now=NOW + sender_streams.CACHED_FOR * 0.9)
     with refused(Validation.INVALID_PAYLOAD) as refusal:
-        accept(workspace="initech")
+        accept(named, now=NOW + sender_streams.CACHED_FOR)
 
-    assert "several senders" in str(refusal.value)
+    assert sender_of(unnoticed) == help_
+    assert [issue.field for issue in refusal.value.issues] == ["sender"]
+    assert "is archived and takes no new mail. Choose another sender" in str(refusal.value)
 
 
 def test_a_senders_stream_is_cached_for_some_seconds() -> None:

@@ -12,7 +12,7 @@ from tests.web.callers import Caller, caller
 @pytest.fixture(scope="session", autouse=True)
 def renderers() -> Iterator[None]:
     """Content is rendered in child processes, as in a real web process."""
-    pool = isolation.make_pool()
+    pool = isolation.make_pool(thread_count=16)
     # Longer than usual: the machine may have too much to do.
     pool.wait = pool.patience = 120.0
     isolation.install(pool)

@@ -64,6 +64,8 @@ def operations() -> list[Operation]:
         )
         for path, methods in DOCUMENT["paths"].items()
         for method, described in methods.items()
+        # A mailout needs a Notion, and has tests of its own.
+        if described["operationId"] != "sendMailout"
     ]
 
 

@@ -44,6 +44,7 @@ RUNS: dict[str, Attempt] = {
     "getRun": lambda who, id_: who.get(f"/v1/runs/{id_}"),
     "getRunReport": lambda who, id_: who.get(f"/v1/runs/{id_}/report.csv"),
     "listRunFailures": lambda who, id_: who.get(f"/v1/runs/{id_}/failures"),
+    "listRunExclusions": lambda who, id_: who.get(f"/v1/runs/{id_}/exclusions"),
     "pauseRun": lambda who, id_: who.post(f"/v1/runs/{id_}/pause", None),
     "resumeRun": lambda who, id_: who.post(f"/v1/runs/{id_}/resume", None),
     "cancelRun": lambda who, id_: who.post(f"/v1/runs/{id_}/cancel", None),

@@ -10,6 +10,7 @@ from django.db import connection
 
 from postledger.accounts import senders, workspaces
 from postledger.accounts.keys import Scope
+from postledger.campaigns import drafts, preview
 from postledger.campaigns.models import Run
 from postledger.deliveries import ledger, queries
 from tests.campaigns import press
@@ -156,12 +157,61 @@ def test_wrong_input_is_refused_and_says_how(
     assert (changed.status, changed.body["code"]) == (422, code)
 
 
-def test_where_there_are_several_senders_one_is_named(alice: Caller) -> None:
+def test_of_several_senders_the_default_is_used_where_none_is_named(alice: Caller) -> None:
     senders.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
 
-    refused = alice.post("/v1/campaigns", newsroom.NEW)
+    created = alice.post("/v1/campaigns", newsroom.NEW)
 
-    assert (refused.status, refused.body["code"]) == (422, "sender_required")
+    assert (created.status, created.body["sender"]) == (201, "news@acme.example")
+
+
+def test_a_campaign_whose_sender_is_archived_is_refused_and_previewed_with_the_reason(
+    alice: Caller,
+) -> None:
+    sender_id = senders.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
+    id_ = newsroom.make_campaign(alice, sender="b@acme.example")
+    senders.archive_sender(alice.workspace_id, sender_id=sender_id, actor="test")
+
+    created = alice.post("/v1/campaigns", {**newsroom.NEW, "tag": "x", "sender": "b@acme.example"})
+    launched = alice.post(f"/v1/campaigns/{id_}/launch", None)
+    tested = alice.post(f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]})
+    previewed = alice.post(f"/v1/campaigns/{id_}/preview", {})
+    changed = alice.ask("PATCH", f"/v1/campaigns/{id_}", {"sender": None})
+
+    for refused in (created, launched, tested):
+        assert (refused.status, refused.body["code"]) == (422, "sender_archived")
+        assert "Choose another sender, or restore this one" in refused.body["detail"]
+    assert [finding["code"] for finding in previewed.body["findings"]] == ["sender_archived"]
+    assert (changed.status, changed.body["sender"]) == (200, "news@acme.example")
+    assert alice.post(f"/v1/campaigns/{id_}/launch", None).status == 202
+
+
+def test_a_test_as_a_contact_takes_the_scope_to_read_contacts_and_a_live_key(
+    alice: Caller,
+) -> None:
+    [contact_id] = newsroom.people(alice, 1, name="Ann")
+    id_ = newsroom.make_campaign(alice)
+    asked = {"addresses": ["a@example.com"], "contact_id": contact_id}
+    write_only = caller("acme", scopes=[Scope.CAMPAIGNS_WRITE])
+    test_key = caller("acme", is_test=True)
+
+    sent = alice.post(f"/v1/campaigns/{id_}/test", asked)
+    blind, tested = (who.post(f"/v1/campaigns/{id_}/test", asked) for who in (write_only, test_key))
+
+    assert sent.status == 202
+    assert (blind.status, blind.body["code"]) == (403, "scope_missing")
+    assert (tested.status, tested.body["code"]) == (403, "live_key_required")
+
+
+def test_no_test_is_filled_with_the_values_of_another_workspaces_contact(alice: Caller) -> None:
+    [contact_id] = newsroom.people(caller("globex"), 1, name="Ann")
+    id_ = newsroom.make_campaign(alice)
+    asked = {"addresses": ["a@example.com"], "contact_id": contact_id}
+
+    refused = alice.post(f"/v1/campaigns/{id_}/test", asked)
+
+    assert (refused.status, refused.body["code"]) == (404, "not_found")
+    assert not Run.objects.exists()
 
 
 def test_a_contact_sees_its_own_values_and_nothing_is_stored(alice: Caller) -> None:
@@ -385,7 +435,7 @@ def test_the_rest_of_a_run_is_those_whom_it_did_not_try(alice: Caller) -> None:
 
 
 READS = {"getCampaign", "previewCampaign", "listRuns", "getRun", "listRunFailures"}
-READS_ADDRESSES = {"getRunReport"}
+READS_ADDRESSES = {"getRunReport", "listRunExclusions"}
 
 
 @pytest.mark.parametrize("operation", [*newsroom.CAMPAIGNS, *newsroom.RUNS])
@@ -406,3 +456,65 @@ def test_each_operation_asks_for_its_scopes(operation: str, alice: Caller) -> No
         assert (refused.status, refused.body["code"]) == (403, "scope_missing")
         assert scope.value in refused.body["detail"]
     assert attempt(caller("acme", scopes=scopes), id_).status != 403
+
+
+NEEDS_PLAN = {**newsroom.NEW["content"], "body": "{{ plan }}, {{ city }}"}
+NEEDS_PLAN["required"] = ["name", "plan", "city"]
+
+
+def test_a_preview_counts_and_lists_the_contacts_that_lack_a_value(alice: Caller) -> None:
+    full, *_ = newsroom.people(alice, 3, attributes={"plan": "pro", "city": "Porto"})
+    for number, attributes in enumerate([{"plan": "pro"}, {}], start=3):
+        details = {"address": f"r{number}@example.com", "attributes": attributes}
+        alice.post("/v1/contacts", details)
+    left = alice.post("/v1/contacts", {"address": "r5@example.com"}).body["id"]
+    alice.post(f"/v1/contacts/{left}/unsubscribe", {})
+    path = f"/v1/campaigns/{newsroom.make_campaign(alice, content=NEEDS_PLAN)}/preview"
+
+    checked = alice.post(path, {"check_audience": True}).body["audience"]
+
+    assert checked["is_complete"] is True
+    found = {
+        each["variable"]: (each["count"], [contact["email"] for contact in each["contacts"]])
+        for each in checked["missing_values"]
+    }
+    assert found == {
+        "city": (2, ["r3@example.com", "r4@example.com"]),
+        "plan": (1, ["r4@example.com"]),
+    }
+    assert alice.post(path, {"contact_id": full}).body["audience"] is None
+
+
+def test_a_preview_lists_the_first_hundred_and_counts_all(alice: Caller) -> None:
+    press.people(alice.workspace_id, 130)
+    id_ = newsroom.make_campaign(alice, content={**NEEDS_PLAN, "body": "{{ plan }}"})
+
+    checked = alice.post(f"/v1/campaigns/{id_}/preview", {"check_audience": True}).body["audience"]
+
+    assert [(each["count"], len(each["contacts"])) for each in checked["missing_values"]] == [
+        (130, 100),
+        (130, 100),
+    ]
+
+
+def test_of_an_audience_that_takes_too_long_the_first_contacts_are_checked(alice: Caller) -> None:
+    """Nobody reads 20,000 contacts in a millisecond."""
+    press.people(alice.workspace_id, 20_000)
+    id_ = newsroom.make_campaign(alice, content={**NEEDS_PLAN, "required": ["plan", "city"]})
+    campaign = drafts.find_campaign(alice.workspace_id, id_)
+
+    checked = preview.check_audience(
+        alice.workspace_id, campaign, now=datetime.now(UTC), patience=timedelta(milliseconds=1)
+    )
+
+    assert checked.is_complete is False
+    assert [each.count for each in checked.missing_values] == [preview.CHECKED] * 2
+
+
+def test_the_audience_is_checked_only_for_live_keys_that_may_read_contacts(alice: Caller) -> None:
+    path = f"/v1/campaigns/{newsroom.make_campaign(alice)}/preview"
+    wish = {"check_audience": True}
+
+    assert caller("acme", scopes=[Scope.CAMPAIGNS_READ]).post(path, wish).status == 403
+    assert caller("acme", is_test=True).post(path, wish).status == 403
+    assert alice.post(path, wish).body["audience"] == {"is_complete": True, "missing_values": []}

@@ -15,6 +15,7 @@ from postledger.campaigns.models import Campaign, Run
 from postledger.content import letters
 from postledger.deliveries import ledger, queries
 from tests.campaigns import press
+from tests.deliveries import views
 from tests.web import newsroom
 from tests.web.callers import Caller, Reply, caller, forget_visits, reply
 
@@ -94,13 +95,17 @@ def words(run: Run, address: str) -> str:
 def test_replaying_a_send_batch_id_leaves_the_delivery_history_as_it_is(alice: Caller) -> None:
     newsroom.people(alice, 3)
     run = planned(send(alice))
-    before = press.lines(run)
+    newsroom.book(str(run.pk), newsroom.taken)
+    before = views.read("delivery_history", run.stream_id)
 
     again = planned(send(alice))
 
     assert again.pk == run.pk
-    assert press.lines(run) == before
-    assert (len(before), Run.objects.count()) == (3, 1)
+    assert views.read("delivery_history", run.stream_id) == before
+    assert {(row["campaign_tag"], row["send_batch_id"]) for row in before} == {
+        (SEND["campaign_tag"], SEND["send_batch_id"])
+    }
+    assert (len(before), len(press.lines(run)), Run.objects.count()) == (3, 3, 1)
 
 
 def test_a_reader_in_upper_arlington_gets_one_letter_of_headline_country_state_county_and_city(
@@ -335,11 +340,15 @@ def test_a_batch_is_repeated_whatever_became_of_its_list_and_of_the_senders(alic
     assert (new.status, new.body["code"]) == (422, "list_unknown")
 
 
-def test_of_several_senders_it_comes_from_the_campaigns_own_or_from_the_oldest(
+def test_of_several_senders_it_comes_from_the_campaigns_own_or_from_the_default(
     alice: Caller,
 ) -> None:
-    """The first of them has an address that is not the first in the alphabet."""
-    senders.create_sender(alice.workspace_id, address="b@acme.example", actor="test")
+    """The default is neither the oldest nor the first in the alphabet."""
+    _, default = (
+        senders.create_sender(alice.workspace_id, address=address, actor="test")
+        for address in ("b@acme.example", "c@acme.example")
+    )
+    senders.set_default(alice.workspace_id, sender_id=default, actor="test")
     newsroom.make_campaign(alice, tag="known", sender="b@acme.example")
 
     new = planned(send(alice))
@@ -348,7 +357,7 @@ def test_of_several_senders_it_comes_from_the_campaigns_own_or_from_the_oldest(
     def sender(run: Run) -> str:
         return str(Campaign.objects.get(pk=run.campaign_id).sender.address)
 
-    assert (sender(new), sender(existing)) == ("news@acme.example", "b@acme.example")
+    assert (sender(new), sender(existing)) == ("c@acme.example", "b@acme.example")
     assert planned(send(alice)).pk == new.pk
 
 

@@ -130,7 +130,7 @@ def test_only_reading_is_allowed(path: str, client: Client) -> None:
 def test_metrics_are_valid_prometheus_text_with_all_of_the_catalogue(client: Client) -> None:
     metrics.STATE_TRANSITIONS.add(7, state="SENT")
     metrics.VALIDATION_FAILURES.add(2, code="INVALID_EMAIL")
-    metrics.RETRIES.add(3, reason="retry")
+    metrics.RETRIES.add(3, category="QUOTA_ERROR")
     metrics.FINAL_STATES.add(5, state="no such state")
     metrics_store.flush()
 
@@ -141,7 +141,7 @@ def test_metrics_are_valid_prometheus_text_with_all_of_the_catalogue(client: Cli
     }
     assert values(exposed["pipeline_state_transitions"]) == {("SENT",): 7}
     assert values(exposed["pipeline_validation_failures"]) == {("INVALID_EMAIL",): 2}
-    assert values(exposed["pipeline_retry_count"]) == {("retry",): 3}
+    assert values(exposed["pipeline_retry_count"]) == {("QUOTA_ERROR",): 3}
     assert values(exposed["pipeline_final_state"]) == {("other",): 5}
 
 

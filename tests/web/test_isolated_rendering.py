@@ -70,7 +70,7 @@ def test_costly_content_is_refused_and_costs_the_web_process_nothing(
 @pytest.fixture
 def impatient(renderers: None) -> Iterator[ChildPool]:
     """A web process that ends every rendering at once."""
-    usual, pool = isolation._pool, isolation.make_pool()
+    usual, pool = isolation._pool, isolation.make_pool(thread_count=16)
     pool.patience = 0.0
     isolation.install(pool)
     yield pool

@@ -1,10 +1,14 @@
-"""The description in OpenAPI is complete, and its examples are accepted."""
+"""The description in OpenAPI is valid and complete, and its examples are accepted."""
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from postledger.web.api import openapi
 from postledger.web.shared import problems
@@ -17,6 +21,12 @@ def test_the_description_is_served() -> None:
     assert response.status_code == 200
     assert json.loads(response.content) == openapi.build_document()
     assert openapi.build_document()["openapi"].startswith("3.1")
+
+
+def test_the_description_is_valid() -> None:
+    errors = OpenAPIV31SpecValidator(openapi.build_document()).iter_errors()
+
+    assert [(list(error.absolute_path), error.message) for error in errors] == []
 
 
 def operations() -> list[tuple[str, dict[str, Any]]]:
@@ -38,6 +48,58 @@ def test_every_operation_declares_every_problem_and_its_key(
     assert all(set(responses[str(s)]["content"]) == {problems.MEDIA_TYPE} for s in declared)
     assert operation["security"] == [{"ApiKeyAuth": []}]
     assert operation["operationId"]
+
+
+@pytest.mark.parametrize(("name", "operation"), operations())
+def test_every_operation_and_every_parameter_is_described(
+    name: str, operation: dict[str, Any]
+) -> None:
+    assert operation["description"]
+    assert [item["name"] for item in operation["parameters"] if not item.get("description")] == []
+
+
+@pytest.mark.parametrize(
+    ("public_url", "server"),
+    [
+        ("", "/"),
+        ("https://mail.acme.example", "https://mail.acme.example"),
+        ("https://acme.example/mail/", "https://acme.example/mail"),
+    ],
+)
+def test_the_server_is_the_public_url_or_the_one_that_was_asked(
+    public_url: str, server: str, settings: LazySettings
+) -> None:
+    settings.PUBLIC_URL = public_url
+
+    assert Client().get("/v1/openapi.json").json()["servers"] == [{"url": server}]
+
+
+def test_a_mailout_is_described_at_its_own_url() -> None:
+    operation = openapi.build_document()["paths"]["/send-mailout"]["post"]
+
+    assert operation["operationId"] == "sendMailout"
+    assert "page_id" in openapi.build_document()["components"]["schemas"]["MailoutIn"]["properties"]
+
+
+def names(part: Any) -> Iterator[str]:
+    match part:
+        case {"properties": properties}:
+            yield from properties
+        case {"in": "path" | "query", "name": name}:
+            yield name
+        case _:
+            pass
+    for inner in (
+        part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    ):
+        yield from names(inner)
+
+
+def test_every_field_and_every_parameter_is_spelt_in_snake_case() -> None:
+    every = set(names(openapi.build_document()))
+
+    assert len(every) > 100
+    assert [name for name in every if not re.fullmatch("[a-z]+(_[a-z]+)*", name)] == []
 
 
 def test_the_example_of_a_mail_is_taken(alice: Caller) -> None:

@@ -40,7 +40,7 @@ MARKS = {
 FILE = b"Mail,name,=city\nsecret-person@example.com,Ann,Porto\n"
 # What a test key is for; everything else is refused to it.
 FOR_TEST_KEYS = {
-    *("sendMail", "sendMails", "searchMails", "getMail"),
+    *("sendMail", "sendMails", "searchMails", "getMail", "cancelMail"),
     *("listTemplates", "getTemplate", "listTemplateVersions", "getTemplateVersion"),
     *("checkContent", "previewContent", "previewTemplate", "previewArticle", "previewCampaign"),
     *("testCampaign", "launchCampaign", "listRuns", "getRun", "listRunFailures"),

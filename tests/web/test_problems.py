@@ -117,7 +117,7 @@ def test_an_unknown_address_is_not_found(path: str, alice: Caller) -> None:
         ("GET", "/v1/email/send", "POST"),
         ("DELETE", "/v1/email", "GET"),
         ("POST", "/v1/email", "GET"),
-        ("TRACE", "/v1/email/x", "GET"),
+        ("TRACE", "/v1/email/x", "DELETE, GET"),
         ("POST", "/v1/openapi.json", "GET, HEAD"),
     ],
 )

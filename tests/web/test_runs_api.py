@@ -8,6 +8,7 @@ import pytest
 from django.conf import LazySettings
 from django.db import connection
 
+from postledger.accounts.keys import Scope
 from postledger.campaigns import planning, run_control
 from postledger.campaigns.models import Run
 from postledger.deliveries import ledger, reporting
@@ -16,7 +17,7 @@ from postledger.deliveries.reporting import LatestResults
 from tests import cast
 from tests.campaigns import press
 from tests.web import newsroom
-from tests.web.callers import Caller
+from tests.web.callers import Caller, caller
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -269,3 +270,35 @@ def test_a_run_that_is_not_there_is_not_found(alice: Caller, run_id: str) -> Non
     for attempt in newsroom.RUNS.values():
         assert attempt(alice, run_id).status == 404
     assert not Run.objects.exists()
+
+
+def test_whom_a_run_leaves_out_is_listed_page_by_page(alice: Caller) -> None:
+    ids = newsroom.people(alice, 4)
+    for id_ in ids[:2]:
+        alice.post(f"/v1/contacts/{id_}/unsubscribe", {})
+    alice.post("/v1/suppressions", {"address": "r2@example.com"})
+    path = f"/v1/runs/{newsroom.launched(alice, newsroom.make_campaign(alice))}/exclusions"
+
+    first = alice.get(path, limit="2").body
+    second = alice.get(path, limit="2", cursor=first["next"]).body
+
+    listed = [*first["exclusions"], *second["exclusions"]]
+    assert [(each["contact_id"], each["email"]) for each in listed] == [
+        (id_, f"r{number}@example.com") for number, id_ in enumerate(ids[:3])
+    ]
+    assert (len(first["exclusions"]), second["next"]) == (2, None)
+    one = alice.get(path, reason=listed[2]["reason"]).body["exclusions"]
+    assert listed[2] in one
+    assert alice.get(path, reasons="x").status == 422
+
+
+def test_whom_a_run_leaves_out_is_shown_only_to_keys_that_may_read_contacts(
+    alice: Caller,
+) -> None:
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
+    path = f"/v1/runs/{run_id}/exclusions"
+
+    assert caller("acme", scopes=[Scope.CAMPAIGNS_READ]).get(path).status == 403
+    both = caller("acme", scopes=[Scope.CAMPAIGNS_READ, Scope.CONTACTS_READ])
+    assert both.get(path).status == 200
+    assert caller("acme", is_test=True).get(path).status == 403

@@ -1,11 +1,14 @@
 """Journeys of mails that are asked for over HTTP."""
 
 import base64
+import json
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from postledger.accounts import keys
 from postledger.accounts.keys import Scope
@@ -37,6 +40,7 @@ def test_a_mail_is_taken_and_told_by_the_ids_of_its_request(alice: Caller) -> No
         "request_id": "order-5.try-1",
         "state": "waiting",
         "status": "RECEIVED",
+        "warnings": [],
         "links": {"self": f"/v1/email/{id_}"},
     }
 
@@ -87,6 +91,106 @@ def test_the_timeline_speaks_of_tries_and_their_ends(alice: Caller) -> None:
     ]
 
 
+def test_the_record_of_a_mail_agrees_with_itself(alice: Caller) -> None:
+    id_ = alice.send().body["id"]
+    stream_id = stream_of(id_)
+    before = alice.get(f"/v1/email/{id_}").body
+    for result in (
+        lambda at: entries.throttled(at, delay=timedelta()),
+        lambda at: entries.try_later(at, delay=timedelta(), code="451", detail="Later."),
+        lambda at: entries.accepted(at, message_id="m-1", duration_ms=60_000),
+    ):
+        cast.book(stream_id, result)
+
+    seen = alice.get(f"/v1/email/{id_}").body
+    timeline = seen["timeline"]
+    results = [step["metadata"] for step in timeline if "outcome" in step["metadata"]]
+
+    assert before["timeline"] == timeline[:1]
+    assert timeline[0] == {"type": "RECEIVED", "at": seen["created_at"], "metadata": {}}
+    assert [step["at"] for step in timeline] == sorted(step["at"] for step in timeline)
+    assert [result["try"] for result in results] == [1, 2, 3]
+    assert [result["is_counted"] for result in results] == [False, True, True]
+    assert (seen["attempts"], seen["last_try"]) == (2, 3)
+    assert results[1] == {
+        "try": 2,
+        "outcome": "try_later",
+        "is_counted": True,
+        "error_code": "451",
+        "error_category": "TRANSIENT_ERROR",
+        "error_reason": "Later.",
+        "will_retry": True,
+        "next_try": 3,
+    }
+    assert results[2]["message_id"] == seen["message_id"] == "m-1"
+    assert timeline[-1]["at"] <= seen["sent_at"] == seen["settled_at"]
+
+
+def test_a_record_has_no_word_of_the_views(alice: Caller) -> None:
+    id_ = alice.send().body["id"]
+    cast.book(stream_of(id_), lambda at: entries.accepted(at, message_id="m-1", duration_ms=1))
+
+    written = json.dumps(alice.get(f"/v1/email/{id_}").body)
+
+    assert "sesMessageId" not in written
+    assert re.findall(r'"([a-z]+[A-Z]\w*)":', written) == []
+
+
+def test_a_mail_that_was_cancelled_before_any_try_was_received(alice: Caller) -> None:
+    id_ = alice.send().body["id"]
+    ledger.cancel(stream_of(id_), actor="bob")
+    ledger.drain(stream_of(id_))
+
+    seen = alice.get(f"/v1/email/{id_}").body
+
+    assert [step["type"] for step in seen["timeline"]] == ["RECEIVED", "CANCELLED"]
+    assert seen["timeline"][0]["at"] == seen["created_at"]
+
+
+def test_a_scheduled_mail_keeps_the_time_at_which_it_was_received(alice: Caller) -> None:
+    id_ = alice.send().body["id"]
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE deliveries_delivery SET planned_at = planned_at - interval '2 days'")
+    cast.book(stream_of(id_), lambda at: entries.accepted(at, message_id="m-1"))
+
+    received, validated, *_ = alice.get(f"/v1/email/{id_}").body["timeline"]
+
+    waited = datetime.fromisoformat(validated["at"]) - datetime.fromisoformat(received["at"])
+    assert waited > timedelta(days=1)
+
+
+@pytest.mark.parametrize("state", ["accepted", "failed"])
+def test_a_list_of_mails_says_the_same_as_their_records(state: str, alice: Caller) -> None:
+    id_ = alice.send().body["id"]
+    results = {
+        "accepted": lambda at: entries.accepted(at, message_id="m"),
+        "failed": lambda at: entries.refused(at, code="550 5.1.1", detail="Unknown."),
+    }
+    cast.book(stream_of(id_), results[state])
+
+    [listed] = alice.get("/v1/email").body["mails"]
+    record = alice.get(f"/v1/email/{id_}").body
+
+    assert listed == {name: record[name] for name in listed}
+
+
+def test_a_text_alone_is_a_mail_with_html_made_from_it(alice: Caller) -> None:
+    text = "Hello <Alice>,\nsee https://example.com/a?b=1&c=2.\n\nBye"
+
+    taken = alice.send(html=None, text=text)
+
+    assert taken.status == 202, taken.body
+    id_ = DeliveryId.parse(taken.body["id"])
+    assert id_
+    body = queries.read_bodies(id_.stream_id, [id_.position])[id_.position]
+    url = "https://example.com/a?b=1&amp;c=2"
+    assert body.text == text
+    assert body.html == (
+        f'<p dir="auto">Hello &lt;Alice&gt;,<br>\nsee <a href="{url}">{url}</a>.</p>\n'
+        '<p dir="auto">Bye</p>'
+    )
+
+
 def test_a_failure_says_what_the_provider_said(alice: Caller) -> None:
     id_ = alice.send().body["id"]
     cast.book(
@@ -134,11 +238,11 @@ def test_everything_a_mail_may_have_is_taken(alice: Caller) -> None:
 # code, what is changed, place
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("INVALID_PAYLOAD", {"subject": None}, "subject"),
-    ("INVALID_PAYLOAD", {"html": None}, "html"),
+    ("INVALID_PAYLOAD", {"html": None}, "text"),
     ("INVALID_PAYLOAD", {"to": None}, "to"),
     ("INVALID_PAYLOAD", {"subject": 5}, "subject"),
     ("INVALID_PAYLOAD", {"surprise": 1}, "surprise"),
-    ("INVALID_PAYLOAD", {"to": {"email": "a@example.com", "surprise": 1}}, "to.MailboxIn.surprise"),
+    ("INVALID_PAYLOAD", {"to": {"email": "a@example.com", "surprise": 1}}, "to.surprise"),
     ("INVALID_PAYLOAD", {"tags": ["a b"]}, "tags"),
     ("INVALID_PAYLOAD", {"tags": "a"}, "tags"),
     ("INVALID_PAYLOAD", {"headers": {"Bcc": "x@example.com"}}, "headers"),
@@ -168,6 +272,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("INVALID_TEMPLATE", {"subject": ""}, "subject"),
     ("INVALID_TEMPLATE", {"subject": "x" * 151}, "subject"),
     ("INVALID_TEMPLATE", {"html": " "}, "html"),
+    ("INVALID_TEMPLATE", {"html": None, "text": " "}, "html"),
+    ("INVALID_TEMPLATE", {"html": None, "text": "\n" * 2 + "a\n" * 100_000}, "text"),
     ("INVALID_TEMPLATE", {"html": "<script>1</script>"}, "html, line 1"),
 ]
 
@@ -204,6 +310,43 @@ def test_a_batch_with_wrong_mails_names_each_and_stores_none(alice: Caller) -> N
     assert alice.get("/v1/email").body["mails"] == []
 
 
+def test_a_batch_names_mails_of_the_wrong_form_beside_mails_that_cannot_be_sent(
+    alice: Caller,
+) -> None:
+    refused = alice.batch({}, {"subject": 5, "from": "a"}, {"to": "x"}, {"to": []}, {"subject": ""})
+
+    assert refused.status == 422
+    assert [
+        (issue["index"], issue["code"], issue["place"]) for issue in refused.body["errors"]
+    ] == [
+        (1, "INVALID_PAYLOAD", "subject"),
+        (1, "INVALID_PAYLOAD", "from"),
+        (2, "INVALID_EMAIL", "to"),
+        (3, "INVALID_PAYLOAD", "to"),
+        (4, "INVALID_TEMPLATE", "subject"),
+    ]
+    assert alice.get("/v1/email").body["mails"] == []
+
+
+def test_a_batch_lists_100_issues_of_all_kinds_and_counts_the_others(alice: Caller) -> None:
+    wrong: list[dict[str, Any]] = [{"to": "x"}, {"surprise": 1, "other": 2}] * 60
+
+    refused = alice.batch(*wrong)
+
+    assert (len(refused.body["errors"]), refused.body["more_errors"]) == (100, 80)
+
+
+def test_a_mail_of_a_batch_with_very_many_errors_is_named_once(alice: Caller) -> None:
+    refused = alice.batch({}, {f"field{number}": 0 for number in range(11_000)}, {"to": "x"})
+
+    assert [(issue["index"], issue["code"]) for issue in refused.body["errors"]] == [
+        (1, "INVALID_PAYLOAD"),
+        (2, "INVALID_EMAIL"),
+    ]
+    assert "11,000 errors" in refused.body["errors"][0]["detail"]
+    assert refused.body["more_errors"] == 10_999
+
+
 def test_a_batch_names_the_index_of_a_mail_without_the_right_form(alice: Caller) -> None:
     refused = alice.batch({}, {"subject": 5})
 
@@ -221,6 +364,8 @@ def test_a_repeat_under_its_key_gets_the_same_answer(alice: Caller) -> None:
     again = alice.send("order-5")
 
     assert (again.status, again.body) == (202, first.body)
+    assert "Idempotency-Replayed" not in first.headers
+    assert again.headers["Idempotency-Replayed"] == "true"
     assert again.headers["X-Request-Id"] != first.headers["X-Request-Id"]
     assert len(alice.get("/v1/email").body["mails"]) == 1
 

@@ -105,8 +105,60 @@ def test_a_number_without_end_is_refused(alice: Caller) -> None:
     assert (refused.status, refused.body["code"]) == (422, "INVALID_PAYLOAD")
 
 
-def test_extra_variables_are_allowed(alice: Caller) -> None:
-    assert by_template(alice, variables=VARIABLES | {"other": [1, {"a": None}]}).status == 202
+def test_extra_variables_are_allowed_and_named_in_a_warning(alice: Caller) -> None:
+    taken = by_template(alice, variables=VARIABLES | {"other": [1, {"a": None}], "name": "Al"})
+
+    assert taken.status == 202
+    [warning] = taken.body["warnings"]
+    assert (warning["code"], warning["place"]) == ("unknown_variable", "template.variables.other")
+    assert "does not know this variable" in warning["detail"]
+
+
+def test_each_mail_of_a_batch_has_its_own_warnings(alice: Caller) -> None:
+    mails = [
+        {"to": "alice@example.com", "template": {**TEMPLATE, "variables": VARIABLES | extra}}
+        for extra in ({}, {"nmae": "Alice"})
+    ]
+
+    taken = alice.post("/v1/email/batch", {"mails": mails}).body["mails"]
+
+    assert [[warning["place"] for warning in mail["warnings"]] for mail in taken] == [
+        [],
+        ["template.variables.nmae"],
+    ]
+
+
+def test_a_hostile_number_of_unknown_variables_is_20_warnings(alice: Caller) -> None:
+    taken = by_template(alice, variables=VARIABLES | {"x" * 1_000 + str(n): n for n in range(50)})
+
+    assert taken.status == 202
+    assert len(taken.body["warnings"]) == 20
+    assert all(len(warning["place"]) < 100 for warning in taken.body["warnings"])
+
+
+def test_a_repeat_gets_the_warnings_of_the_first_answer_whatever_became_of_the_template(
+    alice: Caller,
+) -> None:
+    def add_version(*optional: str) -> None:
+        text = Source("Hello", "Hello **{{ name }}**.", Format.MARKDOWN)
+        version = Version((), optional, "en", (text,))
+        templates.add_version(alice.workspace_id, key="hello", version=version, actor="alice")
+
+    def send() -> Reply:
+        template = {"id": "hello", "locale": "en", "variables": {"nmae": "Alice"}}
+        return alice.send("key", subject=None, html=None, template=template)
+
+    templates.create(alice.workspace_id, key="hello", name="Hello", actor="alice")
+    add_version()
+    first = send()
+    add_version("nmae")
+    declared = send()
+    templates.archive(alice.workspace_id, key="hello", actor="alice")
+    archived = send()
+
+    assert [warning["place"] for warning in first.body["warnings"]] == ["template.variables.nmae"]
+    assert first.body == declared.body == archived.body
+    assert archived.headers["Idempotency-Replayed"] == "true"
 
 
 def test_a_template_and_own_words_are_one_too_many(alice: Caller) -> None:
@@ -225,6 +277,14 @@ def test_a_mail_that_names_a_list_gets_its_footer_and_its_headers(
         "List-Unsubscribe": f"<{footer}>",
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     }
+
+
+def test_a_text_alone_gets_the_footer_in_both_parts(alice: Caller, footer: str) -> None:
+    mail = read_stored_body(alice.send(list_key="news", html=None, text="Thank you."))
+
+    assert mail.html.startswith('<p dir="auto">Thank you.</p><hr>')
+    assert footer in mail.html
+    assert mail.text.endswith(f"Unsubscribe: {footer}")
 
 
 def test_a_mail_that_names_no_list_is_sent_as_given(alice: Caller, footer: str) -> None:

@@ -56,7 +56,9 @@ def prepare(contacts: int) -> int:
         )
         cursor.execute("VACUUM ANALYZE bench_contact")
     workspace = Workspace.objects.create(name="bench")
-    return Sender.objects.create(workspace=workspace, address="bench@example.com").pk
+    return Sender.objects.create(
+        workspace=workspace, address="bench@example.com", is_default=True
+    ).pk
 
 
 def open_stream(sender_id: int, *, is_single: bool = False) -> int:

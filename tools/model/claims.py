@@ -56,6 +56,8 @@ def _wrong_delivery(delivery: Delivery, truth: Truth) -> str:
     excused = truth.early if truth.is_excused else NONE
     if delivery.state in UNSENT and not truth.taken <= truth.disowned | excused:
         return f"it is {delivery.state}, yet the provider took it"
+    if not truth.early and truth.values - {delivery.values}:
+        return "it was handed over with other values than the books have"
     return _miscounted(delivery, truth)
 
 

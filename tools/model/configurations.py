@@ -226,7 +226,52 @@ RESTORED = (
     ),
 )
 
-EVERY = SMALL + SEVERAL + POISONED + RESTORED
+# Single mails that are cancelled, retries with new values, and failures that are superseded.
+ENDED = (
+    Configuration(
+        "one mail cancelled, killed, paused, clicked",
+        1,
+        Budget(kills=1, pauses=1, clicks=1, mail_cancels=1, answers=FEW),
+        shows=(Rule.CANCEL_UNARMED, Rule.CANCEL_DOUBT),
+    ),
+    Configuration(
+        "one of two mails cancelled, killed",
+        2,
+        Budget(kills=1, mail_cancels=1, answers=TWO, batches=2),
+        sizes=(1, 1),
+    ),
+    Configuration(
+        "one mail cancelled, restored",
+        1,
+        Budget(mail_cancels=1, answers=TWO, backups=1, restores=1),
+        shows=(Rule.EPOCH_CANCEL,),
+    ),
+    Configuration(
+        "one mail, barred, clicked with new values",
+        1,
+        Budget(pauses=1, clicks=2, verdicts=1, fixes=1, answers=REFUSED),
+        shows=(Rule.VALUES_UNARMED,),
+    ),
+    Configuration(
+        "one mail, barred, clicked, superseded",
+        1,
+        Budget(pauses=1, clicks=1, verdicts=1, supersedes=1, answers=TWO),
+        plan=Plan(next_position=1),
+        room=1,
+        shows=(Rule.SUPERSEDE_UNARMED, Rule.SUPERSEDE_ENDS),
+    ),
+    Configuration(
+        "restored, barred, clicked, superseded",
+        1,
+        Budget(clicks=1, verdicts=1, supersedes=1, answers=ONE, backups=1, restores=1),
+        plan=Plan(next_position=1),
+        room=4,
+        processes=(0,),
+        shows=(Rule.EPOCH_SUPERSEDE,),
+    ),
+)
+
+EVERY = SMALL + SEVERAL + POISONED + RESTORED + ENDED
 
 
 def about(rule: Rule) -> tuple[Configuration, ...]:

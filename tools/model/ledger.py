@@ -84,6 +84,26 @@ def drain(rules: Rules, world: World, batch: Batch) -> World:
     return with_batch(world, batch, None)
 
 
+def cancel_mail(world: World, batch: Batch) -> World:
+    """End one mail that waits in a batch of its own."""
+    ended = world.deliveries[batch.lo]._replace(state=State.CANCELLED)
+    return with_batch(with_delivery(world, batch.lo, ended, world.truths[batch.lo]), batch, None)
+
+
+def supersede(rules: Rules, world: World, position: int) -> World:
+    """Plan the recipient of a failure again; that is the end of the failure."""
+    old, plan = world.deliveries[position], world.plan
+    if Rule.SUPERSEDE_ENDS in rules:
+        ended = old._replace(state=State.CANCELLED)
+        world = with_delivery(world, position, ended, world.truths[position])
+    new = plan.next_position
+    delivery = Delivery(recipient=old.recipient, epoch=world.era.epoch)
+    truth = world.truths[new]._replace(recipient=old.recipient)
+    world = with_delivery(world, new, delivery, truth)
+    world = world._replace(plan=plan._replace(next_position=new + 1))
+    return with_new_batch(world, new, new + 1, 1)
+
+
 def bar(rules: Rules, world: World, try_no: int, verdicts: tuple[tuple[int, State], ...]) -> World:
     """Write what the gates decided about deliveries that are still waiting; a verdict counts."""
     for position, verdict in verdicts:
@@ -106,7 +126,7 @@ def doubt(world: World, position: int, try_no: int) -> World:
     """Put a delivery in doubt about one try; that counts as an attempt."""
     delivery, truth = _counted(world.deliveries[position], world.truths[position], try_no)
     delivery = delivery._replace(
-        state=State.IN_DOUBT, doubts=delivery.doubts | {try_no}, in_grace=True
+        state=State.IN_DOUBT, doubts=delivery.doubts | {try_no}, in_grace=True, was_armed=True
     )
     return with_delivery(world, position, delivery, truth)
 
@@ -145,6 +165,7 @@ def _settle_one(
     is_open = delivery.state is State.WAITING and delivery.last_try < try_no
     if not is_open and Rule.SETTLE_WAITING in rules:
         return world, False
+    delivery = delivery._replace(was_armed=True)
     match answer:
         case Answer.ACCEPTED:
             return _accepted(world, position, try_no, truth, counts=True), False
@@ -209,7 +230,7 @@ def _accepted(world: World, position: int, try_no: int, truth: Truth, *, counts:
     delivery = world.deliveries[position]
     if counts:
         delivery, truth = _counted(delivery, truth, try_no)
-    delivery = delivery._replace(state=State.ACCEPTED, doubts=NONE, in_grace=False)
+    delivery = delivery._replace(state=State.ACCEPTED, doubts=NONE, in_grace=False, was_armed=True)
     return with_delivery(world, position, delivery, truth._replace(by_word=False))
 
 

@@ -164,7 +164,8 @@ def _send(rules: ledger.Rules, world: World, worker: Worker, part: Part) -> Iter
         if answer is not Answer.NOT_SENT:
             if try_no in truth.handed:
                 after = after._replace(wrong="an outside id was used for two sends")
-            truth = truth._replace(handed=truth.handed | {try_no})
+            values = truth.values | {world.deliveries[position].values}
+            truth = truth._replace(handed=truth.handed | {try_no}, values=values)
             if worker.epoch != world.era.epoch or world.era.fence is Fence.UNSEEN:
                 truth = truth._replace(early=truth.early | {try_no})
         if answer is Answer.ACCEPTED:

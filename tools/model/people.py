@@ -1,4 +1,6 @@
-"""What people do: hold, release, cancel, halve a batch, and click on pages that may be old."""
+"""What people do: hold, release, cancel, halve a batch, plan failures again, and click on pages
+that may be old.
+"""
 
 from collections.abc import Iterator
 
@@ -10,6 +12,7 @@ from tools.model.world import (
     ALWAYS,
     NONE,
     Delivery,
+    Fence,
     Page,
     State,
     Truth,
@@ -25,6 +28,8 @@ def people(rules: ledger.Rules, world: World) -> Iterator[Step]:
         return
     yield from _stream(world)
     yield from _split(rules, world)
+    yield from _cancel_mails(rules, world)
+    yield from _supersede(rules, world)
     if world.era is not ALWAYS or world.budget.releases:
         yield from epochs.people(world)
     if world.budget.clicks:
@@ -59,6 +64,36 @@ def _split(rules: ledger.Rules, world: World) -> Iterator[Step]:
         yield f"{name(batch)} is halved", with_new_batch(after, middle, batch.hi, batch.key.try_no)
 
 
+def _cancel_mails(rules: ledger.Rules, world: World) -> Iterator[Step]:
+    """Cancel a single mail that waits; the worker that has claimed it will find it gone."""
+    if not world.budget.mail_cancels:
+        return
+    if world.era.fence in (Fence.FALLEN, Fence.UNSEEN) and Rule.EPOCH_CANCEL in rules:
+        return
+    budget = world.budget._replace(mail_cancels=world.budget.mail_cancels - 1)
+    for batch in world.batches:
+        delivery = world.deliveries[batch.lo]
+        is_armed = batch.armed_to is not None and Rule.CANCEL_UNARMED in rules
+        is_doubtful = bool(delivery.doubts) and Rule.CANCEL_DOUBT in rules
+        is_single = batch.hi - batch.lo == 1 and delivery.state is State.WAITING
+        if is_single and not is_armed and not is_doubtful:
+            after = ledger.cancel_mail(world, batch)._replace(budget=budget)
+            yield f"someone cancels {batch.lo}", after
+
+
+def _supersede(rules: ledger.Rules, world: World) -> Iterator[Step]:
+    """Let a later run plan the recipients of failures again."""
+    if not world.budget.supersedes:
+        return
+    budget = world.budget._replace(supersedes=world.budget.supersedes - 1)
+    for position, delivery in enumerate(world.deliveries):
+        is_armed = delivery.was_armed and Rule.SUPERSEDE_UNARMED in rules
+        is_early = delivery.epoch < world.era.epoch and Rule.EPOCH_SUPERSEDE in rules
+        if delivery.state is State.FAILED and not is_armed and not is_early:
+            after = ledger.supersede(rules, world, position)._replace(budget=budget)
+            yield f"a later run plans the recipient of {position} again", after
+
+
 def _draw(world: World) -> Iterator[Step]:
     for position, delivery in enumerate(world.deliveries):
         if delivery.state in (State.IN_DOUBT, State.FAILED):
@@ -76,7 +111,8 @@ def _click(rules: ledger.Rules, world: World, page: Page) -> Iterator[Step]:
     budget = world.budget._replace(clicks=world.budget.clicks - 1)
     is_covered = Rule.COVERED in rules and ledger.is_covered(world, page.position)
     is_too_soon = Rule.EPOCH_GRACE in rules and world.era.in_grace
-    for button, delivery_after, truth_after in _buttons(rules, page, delivery, truth):
+    buttons = _buttons(rules, world, page, delivery, truth)
+    for button, delivery_after, truth_after in buttons:
         if delivery_after.state is State.WAITING and (is_covered or is_too_soon):
             continue
         after = with_delivery(world, page.position, delivery_after, truth_after)
@@ -97,13 +133,18 @@ def _inform(world: World, recipient: int) -> World:
 
 
 def _buttons(
-    rules: ledger.Rules, page: Page, delivery: Delivery, truth: Truth
+    rules: ledger.Rules, world: World, page: Page, delivery: Delivery, truth: Truth
 ) -> Iterator[tuple[str, Delivery, Truth]]:
     again = delivery._replace(state=State.WAITING, in_grace=False)
     if page.state is State.FAILED:
         if not delivery.in_grace or Rule.ORPHANS_NOT_SENT not in rules:
             reset = truth._replace(ended=NONE, by_word=False)
             yield "requeue", again._replace(attempts=0), reset
+            is_fixed = world.budget.fixes and not (
+                delivery.was_armed and Rule.VALUES_UNARMED in rules
+            )
+            if is_fixed:
+                yield "requeue with new values", again._replace(attempts=0, values=1), reset
         return
     sent = delivery._replace(state=State.ACCEPTED, doubts=NONE, in_grace=False)
     yield "count as sent", sent, truth._replace(by_word=True)

@@ -28,6 +28,11 @@ class Rule(StrEnum):
     COVERED = "covered"  # 11: no click makes a delivery wait that a live batch still covers
     COVERED_DENIED = "covered-denied"  # 6: nor does a late denial
     SPLIT = "split"  # 12: the parent shrinks before the child exists
+    CANCEL_UNARMED = "cancel-unarmed"  # 15: no mail is cancelled that is armed
+    CANCEL_DOUBT = "cancel-doubt"  # 15: nor one with a doubtful try
+    VALUES_UNARMED = "values-unarmed"  # 16: only a mail that was never armed gets new values
+    SUPERSEDE_UNARMED = "supersede-unarmed"  # 17: only a failure that was never armed is superseded
+    SUPERSEDE_ENDS = "supersede-ends"  # 17: it ends before its recipient is planned again
     TOKEN = "token"  # fencing tokens come from a sequence, so no two leases are alike
     SWEEP = "sweep"  # an armed window without an answer is in doubt, never waiting
 
@@ -58,6 +63,8 @@ class Rule(StrEnum):
     EPOCH_DENIED = "epoch-denied"  # 14: an earlier denial ends no doubt
     EPOCH_GRACE = "epoch-grace"  # 14: send again and requeue wait for the earlier epoch's bytes
     PLANNED_AFTER = "planned-after"  # 14: whom a restored run plans then starts in doubt
+    EPOCH_CANCEL = "epoch-cancel"  # 14: no mail is cancelled that the lost time may have sent
+    EPOCH_SUPERSEDE = "epoch-supersede"  # 14: no failure of before the restore is superseded
 
 
 ALL = frozenset(Rule)
@@ -72,7 +79,7 @@ ALL = frozenset(Rule)
 # - A late denial finds no such delivery under a live batch: only send again makes one wait with a
 #   doubt, in a batch of its own, and a verdict leaves nothing of that window, so it is passed over.
 # - A window that is armed with nothing left to send does no harm while denials spare its mails.
-# The token is in none of the fourteen rules: two leases with one token are told apart by what the
+# The token is in none of the numbered rules: two leases with one token are told apart by what the
 # sweep has changed, as arm asks for the lo it composed from, settle for the lo and armed_to that
 # it armed.
 # Three stand behind the fence:

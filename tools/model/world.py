@@ -72,6 +72,8 @@ class Delivery(NamedTuple):
     in_grace: bool = False  # resend_after lies ahead: bytes of a doubtful try may still leave
     recipient: int = 0
     epoch: int = 1  # in which it was planned
+    was_armed: bool = False  # an attempt of it was stored that the gates did not end
+    values: int = 0  # that it is filled in with: those of planning, or newer ones
 
 
 class Key(NamedTuple):
@@ -136,6 +138,7 @@ class Truth(NamedTuple):
     recipient: int = 0  # whom the first mail of this position went to, or is to go to
     is_excused: bool = False  # nobody can know whether a try of an earlier epoch was sent
     lone_deaths: int = 0  # processes that died while they composed this mail and nothing else
+    values: frozenset[int] = NONE  # that were handed over
 
 
 class Page(NamedTuple):
@@ -163,6 +166,9 @@ class Budget(NamedTuple):
     releases: int = 0  # throttled batches that are brought forward
     backups: int = 0
     restores: int = 0
+    mail_cancels: int = 0  # single mails that are cancelled
+    fixes: int = 0  # of a contact whose mail failed: its retry has new values
+    supersedes: int = 0  # failures whose recipients a later run plans again
 
 
 class Poison(NamedTuple):

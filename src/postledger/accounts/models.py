@@ -66,6 +66,7 @@ class ProviderAccount(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     # An open provider is reopened when this changes.
     updated_at = models.DateTimeField(db_default=Now())
+    archived_at = models.DateTimeField(null=True)  # from then on no sender can be attached to it
 
     class Meta:
         constraints = (
@@ -85,10 +86,23 @@ class Sender(models.Model):
     address = models.TextField()
     name = models.TextField(default="")
     created_at = models.DateTimeField(db_default=Now())
+    # The sender of mail for which the caller names none.
+    is_default = models.BooleanField(db_default=False)
+    # From then on it takes no new mail; mail that waits is still sent.
+    archived_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = (
             models.UniqueConstraint("workspace", Lower("address"), name="accounts_sender_once"),
+            models.UniqueConstraint(
+                fields=["workspace"],
+                condition=models.Q(is_default=True),
+                name="accounts_sender_default_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(is_default=False) | models.Q(archived_at=None),
+                name="accounts_sender_default_in_use",
+            ),
         )
 
 

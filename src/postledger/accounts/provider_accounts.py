@@ -1,4 +1,4 @@
-"""Creates and changes accounts at providers; their settings are validated, then sealed."""
+"""Accounts at providers: created, changed, archived; their settings are validated, then sealed."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from pydantic import ValidationError
 
 from postledger.accounts import constraints, sealing, trail
-from postledger.accounts.models import ProviderAccount
+from postledger.accounts.models import ProviderAccount, Sender
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 from postledger.providers import registry
 
@@ -26,6 +26,14 @@ class AccountChangedError(ConflictError):
     code = "account_changed"
 
 
+class AccountArchivedError(ConflictError):
+    code = "account_archived"
+
+
+class AccountInUseError(ConflictError):
+    code = "account_in_use"
+
+
 class InvalidSettingsError(RefusedError):
     code = "invalid_settings"
 
@@ -36,7 +44,8 @@ def create_account(
     constraints.check_name("an account", name)
     check_settings(kind, settings)
     taken = AccountExistsError(
-        f"This workspace already has an account “{name}”: update it, or choose another name."
+        f"This workspace already has an account “{name}”: update it, restore it if it is archived,"
+        " or choose another name."
     )
     with constraints.refusing(accounts_account_once=taken):
         account = ProviderAccount.objects.create(
@@ -45,13 +54,7 @@ def create_account(
             kind=kind,
             sealed_settings=sealing.seal(workspace_id, settings),
         )
-        trail.note(
-            workspace_id,
-            actor=actor,
-            action="account.created",
-            subject=f"account {account.pk}",
-            data={"name": name, "kind": kind, "settings": sorted(settings)},
-        )
+        _note(account, "created", actor, name=name, kind=kind, settings=sorted(settings))
     return account.pk
 
 
@@ -69,9 +72,7 @@ def update_account(
     """
     account = ProviderAccount.objects.filter(pk=account_id, workspace_id=workspace_id).first()
     if account is None:
-        raise AccountUnknownError(
-            f"This workspace has no account {account_id}: use one of its accounts."
-        )
+        raise _unknown(account_id)
     stored = {} if is_anew else sealing.unseal_settings(account)
     settings = merge_settings(stored, changes)
     check_settings(account.kind, settings)
@@ -84,13 +85,76 @@ def update_account(
                 f"The account “{account.name}” was changed at the same time:"
                 " check it and try again."
             )
-        trail.note(
-            workspace_id,
-            actor=actor,
-            action="account.updated",
-            subject=f"account {account.pk}",
-            data={"settings": sorted(changes), "anew": is_anew},
+        _note(account, "updated", actor, settings=sorted(changes), anew=is_anew)
+
+
+def lock_for_sender(workspace_id: int, *, account_id: int | None) -> None:
+    """Refuses an archived account; until the caller commits, the account cannot be archived."""
+    if account_id is None:
+        return
+    own = ProviderAccount.objects.select_for_update(no_key=True).filter(workspace_id=workspace_id)
+    account = own.filter(pk=account_id).first()
+    if account is not None and account.archived_at is not None:
+        raise AccountArchivedError(
+            f"The account “{account.name}” is archived, and no sender can use it. Attach the sender"
+            " to another account, or restore this one: postledger account restore."
         )
+
+
+def archive_account(workspace_id: int, *, account_id: int, actor: str) -> bool:
+    """Lets no sender be attached to an account; False if it was archived before.
+
+    Refused while a sender that takes mail uses it. Mail that waits is still sent.
+    """
+    with transaction.atomic():
+        account = _lock(workspace_id, account_id)
+        if account.archived_at is not None:
+            return False
+        senders = Sender.objects.filter(account_id=account_id, archived_at=None)
+        in_use_by = sorted(senders.values_list("address", flat=True))
+        if in_use_by:
+            raise AccountInUseError(
+                f"The account “{account.name}” sends for {', '.join(in_use_by)}. Attach these"
+                " senders to another account, or archive them first."
+            )
+        ProviderAccount.objects.filter(pk=account_id).update(archived_at=Now())
+        _note(account, "archived", actor)
+    return True
+
+
+def restore_account(workspace_id: int, *, account_id: int, actor: str) -> bool:
+    """Lets senders be attached to an archived account again; False if it was not archived."""
+    with transaction.atomic():
+        account = _lock(workspace_id, account_id)
+        if account.archived_at is None:
+            return False
+        ProviderAccount.objects.filter(pk=account_id).update(archived_at=None)
+        _note(account, "restored", actor)
+    return True
+
+
+def _lock(workspace_id: int, account_id: int) -> ProviderAccount:
+    own = ProviderAccount.objects.select_for_update(no_key=True).filter(workspace_id=workspace_id)
+    account = own.filter(pk=account_id).first()
+    if account is None:
+        raise _unknown(account_id)
+    return account
+
+
+def _note(account: ProviderAccount, action: str, actor: str, **data: trail.Fact) -> None:
+    trail.note(
+        account.workspace_id,
+        actor=actor,
+        action=f"account.{action}",
+        subject=f"account {account.pk}",
+        data=data,
+    )
+
+
+def _unknown(account_id: int) -> AccountUnknownError:
+    return AccountUnknownError(
+        f"This workspace has no account {account_id}: use one of its accounts."
+    )
 
 
 def merge_settings(stored: Settings, changes: Settings) -> dict[str, object]:

@@ -18,8 +18,8 @@ class SenderUnknownError(RefusedError):
     code = "sender_unknown"
 
 
-class SenderRequiredError(RefusedError):
-    code = "sender_required"
+class SenderArchivedError(RefusedError):
+    code = "sender_archived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +127,36 @@ def sender_by_address(workspace_id: int, *, address: str) -> Sender | None:
     return own.filter(Exact(Lower("address"), Lower(Value(address)))).first()
 
 
+def default_sender(workspace_id: int) -> Sender | None:
+    """Served by the constraint accounts_sender_default_once; None without any sender."""
+    return Sender.objects.filter(workspace_id=workspace_id, is_default=True).first()
+
+
 def select_sender(workspace_id: int, *, address: str | None) -> Sender:
-    """The sender with this address; for None, the only sender of the workspace."""
-    if address is None:
-        match senders(workspace_id):
-            case [only_sender]:
-                return only_sender
-            case []:
-                raise SenderUnknownError("This workspace has no sender. Add one, then try again.")
-            case _:
-                raise SenderRequiredError(
-                    "This workspace has several senders. Name one of them in sender."
-                )
+    """The sender of new mail: the one with this address, or the default for None.
+
+    Refuses an archived sender; a default is never archived.
+    """
+    if address is not None:
+        sender = find_sender(workspace_id, address=address)
+        refuse_archived(sender)
+        return sender
+    default = default_sender(workspace_id)
+    if default is None:
+        raise SenderUnknownError("This workspace has no sender. Add one, then try again.")
+    return default
+
+
+def refuse_archived(sender: Sender) -> None:
+    if sender.archived_at is not None:
+        raise SenderArchivedError(
+            f"The sender {sender.address} is archived and takes no new mail. Choose another sender,"
+            " or restore this one: postledger sender restore."
+        )
+
+
+def find_sender(workspace_id: int, *, address: str) -> Sender:
+    """The sender with this address, archived or not."""
     try:
         sender = sender_by_address(workspace_id, address=addresses.canonical(address))
     except addresses.InvalidAddressError:

@@ -1,15 +1,22 @@
-"""Creates senders, and attaches them to provider accounts."""
+"""Creates senders, attaches them to provider accounts, chooses the default, and archives them."""
 
-from postledger.accounts import constraints, trail
-from postledger.accounts.models import Sender
+from django.db import transaction
+from django.db.models.functions import Now
+
+from postledger.accounts import constraints, provider_accounts, trail
+from postledger.accounts.models import Sender, Workspace
 from postledger.accounts.provider_accounts import AccountUnknownError
-from postledger.accounts.queries import SenderUnknownError
+from postledger.accounts.queries import SenderUnknownError, refuse_archived
 from postledger.lib.errors import ConflictError
 from postledger.providers import addresses, headers
 
 
 class SenderExistsError(ConflictError):
     code = "sender_exists"
+
+
+class DefaultSenderError(ConflictError):
+    code = "sender_is_default"
 
 
 def create_sender(
@@ -20,25 +27,37 @@ def create_sender(
     account_id: int | None = None,
     actor: str,
 ) -> int:
-    """Creates a From identity; without an account its mail waits until one is attached."""
+    """Creates a From identity; without an account its mail waits until one is attached.
+
+    The first sender of a workspace becomes its default.
+    """
     address = addresses.canonical(address)
     headers.check("The sender's name", name)
     taken = SenderExistsError(
         f"{address} is already a sender of this workspace: attach another account to it,"
-        " or choose another address."
+        " restore it if it is archived, or choose another address."
     )
     with constraints.refusing(
         accounts_sender_once=taken, accounts_sender_own_account=_not_its_account()
     ):
+        _lock_default(workspace_id)
+        provider_accounts.lock_for_sender(workspace_id, account_id=account_id)
+        has_default = Sender.objects.filter(workspace_id=workspace_id, is_default=True).exists()
         sender = Sender.objects.create(
-            workspace_id=workspace_id, address=address, name=name, account_id=account_id
+            workspace_id=workspace_id,
+            address=address,
+            name=name,
+            account_id=account_id,
+            is_default=not has_default,
         )
-        trail.note(
+        _note(
             workspace_id,
-            actor=actor,
-            action="sender.created",
-            subject=f"sender {sender.pk}",
-            data={"address": address, "name": name, "account": account_id},
+            sender.pk,
+            "created",
+            actor,
+            address=address,
+            name=name,
+            account=account_id,
         )
     return sender.pk
 
@@ -47,17 +66,89 @@ def attach_sender(workspace_id: int, *, sender_id: int, account_id: int | None, 
     """Sends the mail of a sender through another account; with None its mail waits."""
     own = Sender.objects.filter(pk=sender_id, workspace_id=workspace_id)
     with constraints.refusing(accounts_sender_own_account=_not_its_account()):
+        provider_accounts.lock_for_sender(workspace_id, account_id=account_id)
         if not own.update(account_id=account_id):
-            raise SenderUnknownError(
-                f"This workspace has no sender {sender_id}: use one of its senders."
+            raise _unknown(sender_id)
+        _note(workspace_id, sender_id, "attached", actor, account=account_id)
+
+
+def set_default(workspace_id: int, *, sender_id: int, actor: str) -> bool:
+    """Makes a sender the default of its workspace, in place of another; False if it was already."""
+    with transaction.atomic():
+        _lock_default(workspace_id)
+        sender = _lock(workspace_id, sender_id)
+        refuse_archived(sender)
+        if sender.is_default:
+            return False
+        Sender.objects.filter(workspace_id=workspace_id, is_default=True).update(is_default=False)
+        Sender.objects.filter(pk=sender_id).update(is_default=True)
+        _note(workspace_id, sender_id, "made_default", actor)
+    return True
+
+
+def archive_sender(
+    workspace_id: int, *, sender_id: int, default_id: int | None = None, actor: str
+) -> bool:
+    """Lets a sender take no new mail; False if it was archived before.
+
+    Mail that waits is still sent. The default is archived only if another takes its place, which
+    `default_id` names.
+    """
+    with transaction.atomic():
+        if default_id is not None and default_id != sender_id:
+            set_default(workspace_id, sender_id=default_id, actor=actor)
+        sender = _lock(workspace_id, sender_id)
+        if sender.archived_at is not None:
+            return False
+        if sender.is_default:
+            raise DefaultSenderError(
+                f"{sender.address} is the default sender of this workspace, for mail that names"
+                " none. Name another with --default ADDRESS; if there is no other, create one"
+                " first."
             )
-        trail.note(
-            workspace_id,
-            actor=actor,
-            action="sender.attached",
-            subject=f"sender {sender_id}",
-            data={"account": account_id},
-        )
+        Sender.objects.filter(pk=sender_id).update(archived_at=Now())
+        _note(workspace_id, sender_id, "archived", actor)
+    return True
+
+
+def restore_sender(workspace_id: int, *, sender_id: int, actor: str) -> bool:
+    """Lets an archived sender take mail again; False if it was not archived."""
+    with transaction.atomic():
+        sender = _lock(workspace_id, sender_id)
+        if sender.archived_at is None:
+            return False
+        provider_accounts.lock_for_sender(workspace_id, account_id=sender.account_id)
+        Sender.objects.filter(pk=sender_id).update(archived_at=None)
+        _note(workspace_id, sender_id, "restored", actor)
+    return True
+
+
+def _lock_default(workspace_id: int) -> None:
+    """Of two callers that decide which sender is the default, one waits here."""
+    Workspace.objects.select_for_update(no_key=True).get(pk=workspace_id)
+
+
+def _lock(workspace_id: int, sender_id: int) -> Sender:
+    """The sender's row; a launch that has locked it is over, and a later one sees the change."""
+    own = Sender.objects.select_for_update(no_key=True).filter(workspace_id=workspace_id)
+    sender = own.filter(pk=sender_id).first()
+    if sender is None:
+        raise _unknown(sender_id)
+    return sender
+
+
+def _note(workspace_id: int, sender_id: int, action: str, actor: str, **data: trail.Fact) -> None:
+    trail.note(
+        workspace_id,
+        actor=actor,
+        action=f"sender.{action}",
+        subject=f"sender {sender_id}",
+        data=data,
+    )
+
+
+def _unknown(sender_id: int) -> SenderUnknownError:
+    return SenderUnknownError(f"This workspace has no sender {sender_id}: use one of its senders.")
 
 
 def _not_its_account() -> AccountUnknownError:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -49,7 +48,7 @@ class Draft:
     tag: str
     name: str
     content: ContentSource
-    sender: str | None = None  # None: the workspace's only one
+    sender: str | None = None  # None: the workspace's default
     list_key: str | None = None  # None: all that the workspace sends
     audience: Mapping[str, Any] | None = None  # None: everybody
     timing: SendTime = SendTime()  # noqa: RUF009  a frozen value
@@ -119,7 +118,7 @@ def put_campaign(
 ) -> Campaign:
     """Creates or changes the campaign with the draft's tag, for the run with this batch id.
 
-    Without a sender in the draft, the campaign keeps its own; a new one gets the oldest.
+    Without a sender in the draft, the campaign keeps its own; a new one gets the default.
 
     If the run exists, the row stays as it is, and the draft itself is returned as a campaign: a
     later run may have changed the row, and what the draft names may be gone.
@@ -128,7 +127,7 @@ def put_campaign(
     repeated = _find_repeated(workspace_id, draft, launch_id)
     if repeated is not None:
         return repeated
-    columns = _columns(workspace_id, _with_oldest_sender(workspace_id, draft), now)
+    columns = _columns(workspace_id, draft, now)
     with transaction.atomic():
         campaign = _lock_or_insert(workspace_id, columns, actor)
         # A concurrent request with this batch id may have been quicker.
@@ -157,13 +156,6 @@ def _find_repeated(workspace_id: int, draft: Draft, launch_id: UUID) -> Campaign
         campaign.sender_id = accounts.select_sender(workspace_id, address=draft.sender).id
     launching.find_launch(campaign, launch_id)
     return campaign
-
-
-def _with_oldest_sender(workspace_id: int, draft: Draft) -> Draft:
-    senders = accounts.senders(workspace_id)
-    if draft.sender is not None or not senders:
-        return draft
-    return replace(draft, sender=min(senders, key=attrgetter("id")).address)
 
 
 def _lock_or_insert(workspace_id: int, columns: Mapping[str, Any], actor: str) -> Campaign:

@@ -17,17 +17,21 @@ from django.utils.module_loading import import_string
 
 from postledger.accounts import queries as accounts
 from postledger.accounts import trail
-from postledger.campaigns import previous_runs, test_sends
+from postledger.accounts.models import Sender
+from postledger.campaigns import previous_runs, run_log, test_sends
 from postledger.campaigns.models import Campaign, Run
 from postledger.contacts import audience, lists
+from postledger.contacts import queries as contacts
 from postledger.contacts.filters import parsing
 from postledger.contacts.filters.expressions import Op
+from postledger.contacts.models import Contact
 from postledger.content.notion.pages import Page
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import StreamKind
 from postledger.lib.errors import ConflictError, NotFoundError
 from postledger.mailing import content_source, send_times, snapshot, stream_letters
 from postledger.mailing.snapshot import Snapshot
+from postledger.supabase import passes
 
 
 class CampaignUnknownError(NotFoundError):
@@ -71,6 +75,7 @@ class Launch:
     launch_id: UUID
     is_first: bool = False  # refused if the campaign was launched before
     test_addresses: tuple[str, ...] | None = None  # None: to the audience
+    test_contact: Contact | None = None  # whose values fill every mail of a test
     is_sandboxed: bool = False  # asked for with a test key: nobody gets it
     root_id: UUID | None = None  # the first of the runs whose recipients are left out
     as_of: datetime | None = None  # refused if the campaign changed after this moment
@@ -124,19 +129,35 @@ def send_test(  # noqa: PLR0913  the parts of a test, each by its name
     campaign_id: int,
     *,
     addresses: str | None,
+    contact_id: int | None = None,
     actor: str,
     now: datetime,
     is_sandboxed: bool = False,
 ) -> UUID:
-    """Sends a campaign to some addresses, or to the workspace's test addresses; repeatable."""
+    """Sends a campaign to some addresses, or to the workspace's test addresses; repeatable.
+
+    With a contact, every mail has the content that this contact would get.
+    """
     text = accounts.test_emails(workspace_id) if addresses is None else addresses
-    named = test_sends.parse_addresses(text)
-    launch = Launch(actor, now, uuid4(), test_addresses=named, is_sandboxed=is_sandboxed)
+    launch = Launch(
+        actor,
+        now,
+        uuid4(),
+        test_addresses=test_sends.parse_addresses(text),
+        test_contact=(
+            None
+            if contact_id is None
+            else contacts.get_contact(workspace_id, contact_id=contact_id)
+        ),
+        is_sandboxed=is_sandboxed,
+    )
     return start_run(workspace_id, campaign_id, launch)
 
 
 def launch_remaining(workspace_id: int, run_id: UUID, *, actor: str, now: datetime) -> UUID:
-    """Sends the campaign's current content to the recipients that no run has tried to reach."""
+    """Sends the campaign's current content to the recipients for whom no run has handed over a
+    mail, or tried to.
+    """
     run = find_run(workspace_id, run_id)
     if run.is_test:
         raise CampaignUnknownError("Run not found.")
@@ -165,6 +186,7 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
         run_id = find_launch(campaign, launch.launch_id)
         if run_id is not None:
             return run_id
+        _lock_sender(locked)
         if launch.is_first and Run.objects.filter(campaign=campaign, is_test=False).exists():
             raise AlreadyLaunchedError(
                 "This campaign was launched before, and is never sent to everybody twice."
@@ -174,6 +196,12 @@ def start_run(workspace_id: int, campaign_id: int, launch: Launch) -> UUID:
             is_remaining = launch.root_id is not None
             _load_page_rules().check(workspace_id, content.page, is_remaining=is_remaining)
         return _create_run(campaign, launch, content)
+
+
+def _lock_sender(campaign: Campaign) -> None:
+    """Refuses an archived sender; a person who archives it now waits, and then sees the run."""
+    sender = Sender.objects.select_for_update(no_key=True).get(pk=campaign.sender_id)
+    accounts.refuse_archived(sender)
 
 
 def find_launch(campaign: Campaign, launch_id: UUID) -> UUID | None:
@@ -210,11 +238,13 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
         stream_id=stream_id,
         is_test=launch.is_test,
         is_sandboxed=launch.is_sandboxed,
+        test_contact_id=launch.test_contact.pk if launch.test_contact else None,
         actor=launch.actor,
         launched_at=launch.now,
         article_key=campaign.content["key"] if is_article else "",
         letter_choice=snapshot.to_json(content.choice),
         waves=_split_waves(campaign, launch),
+        awaited_pass=_request_pass(workspace_id, launch),
         **recipients,
     )
     for number, script in enumerate(content.scripts):
@@ -222,7 +252,8 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
     if content.page is not None and not launch.is_sandboxed:
         _load_page_rules().record(run, content.page)
     if launch.test_addresses is not None:
-        test_sends.plan_test(run, content.choice, launch.test_addresses)
+        test_sends.plan_test(run, content.choice, launch.test_addresses, launch.test_contact)
+    run_log.log("campaign tested" if run.is_test else "campaign launched", run)
     trail.note(
         workspace_id,
         actor=launch.actor,
@@ -233,20 +264,25 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
     return run.pk
 
 
+def _request_pass(workspace_id: int, launch: Launch) -> int | None:
+    """The pass over the subscribers of Supabase that the run waits for, if it is for contacts."""
+    return passes.request_pass(workspace_id) if launch.test_addresses is None else None
+
+
 def _copy_audience(campaign: Campaign, launch: Launch) -> dict[str, Any]:
     """The columns of a run that say whom it is for; refuses a filter that cannot be read.
 
-    It is a rule, not a list of contacts: contacts created after the run's `frozen_at` (now, by the
-    database's clock) are excluded, and everything else about a contact is read at planning.
+    It is a rule, not a list of contacts: contacts that are created later (`read_cutoff`) are
+    excluded, and everything else about a contact is read at planning.
 
-    The remaining recipients are those of the first run, whatever the campaign says now: contacts
-    that came later are not among them, and relative days are counted from its launch.
+    The remaining recipients are those of the first run, whatever the campaign says now: relative
+    days are counted from its launch.
     """
     columns: dict[str, Any] = {"list_key": campaign.list_key, "audience": campaign.audience}
     if launch.root_id is not None:
         root = Run.objects.get(pk=launch.root_id)
         fixed_filter = _fix_days(root.audience, now=root.launched_at)
-        columns = {"list_key": root.list_key, "audience": fixed_filter, "frozen_at": root.frozen_at}
+        columns = {"list_key": root.list_key, "audience": fixed_filter}
     parsing.parse(columns["audience"], now=launch.now)
     if columns["list_key"]:
         lists.get_active_id(campaign.workspace_id, columns["list_key"])

@@ -51,12 +51,18 @@ class Run(models.Model):
     stream_id = models.BigIntegerField()
     is_test = models.BooleanField()
     is_sandboxed = models.BooleanField()  # of a test key: nobody gets it
+    # Whose values fill the mails of a test; no foreign key, because the person may be erased.
+    test_contact_id = models.BigIntegerField(null=True)
     actor = models.TextField()
     article_key = models.TextField(db_default="")  # empty: its content is no article
     mailout = models.ForeignKey("Mailout", on_delete=models.PROTECT, null=True, db_index=False)
     launched_at = models.DateTimeField()
     # By the database's clock, as a contact's created_at: later contacts get no mail.
     frozen_at = models.DateTimeField(db_default=Now())
+    # The pass over the subscribers of Supabase that must end before planning; None: no pass.
+    awaited_pass = models.BigIntegerField(null=True)
+    # When that pass had ended, by the database's clock; then this decides in place of frozen_at.
+    synced_at = models.DateTimeField(null=True)
     list_key = models.TextField()
     audience = models.JSONField()
     letter_choice = models.JSONField()  # how a recipient's letter is chosen: mailing.snapshot
@@ -68,6 +74,7 @@ class Run(models.Model):
     trouble = models.TextField(db_default="")  # why planning stopped
     trouble_since = models.DateTimeField(null=True)
     planned_at = models.DateTimeField(null=True)
+    first_mail_at = models.DateTimeField(null=True)  # when its first acceptance was noticed
     ended_at = models.DateTimeField(null=True)
     ended_as = models.TextField(null=True)
     ended_by = models.TextField(db_default="")
@@ -112,7 +119,25 @@ class Run(models.Model):
     @property
     def letter_stream(self) -> LetterStream:
         """Where its letters go, with what each of them says of the run."""
-        return LetterStream(self.stream_id, self.workspace_id, self.list_key, str(self.pk))
+        return LetterStream(
+            self.stream_id, self.workspace_id, self.list_key, str(self.pk), is_test=self.is_test
+        )
+
+
+class ExcludedContact(models.Model):
+    """A contact of a run's audience that got no mail of it, and why."""
+
+    pk = models.CompositePrimaryKey("run_id", "contact_id")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, db_index=False)
+    # No foreign key: contacts are deleted by statements that know nothing of runs.
+    contact_id = models.BigIntegerField()
+    reason = models.TextField()
+
+    class Meta:
+        indexes = (
+            # Serves the erasure of a person.
+            models.Index(fields=["contact_id"], name="campaigns_excluded_contact"),
+        )
 
 
 class Mailout(models.Model):

@@ -4,14 +4,16 @@ The cursor is committed with the deliveries of its chunk: all contacts before it
 none after it.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection
 from uuid import UUID
 
 import structlog
 from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from postledger.campaigns import previous_runs
+from postledger.campaigns import exclusions, previous_runs, run_log
 from postledger.campaigns.models import Run
 from postledger.contacts import audience
 from postledger.contacts.audience import FrozenAudience
@@ -24,6 +26,7 @@ from postledger.mailing import chunks, send_times, snapshot, stream_letters
 from postledger.mailing.chunks import Chunk
 from postledger.mailing.send_times import Wave
 from postledger.mailing.snapshot import ByPlaces
+from postledger.supabase import passes
 
 CHUNK = 10_000
 
@@ -35,22 +38,50 @@ _log = structlog.get_logger(__name__)
 
 
 def plan_all() -> None:
-    """Plans every unplanned run, the oldest first."""
-    unplanned = Run.objects.filter(ended_at=None, planned_at=None).order_by("stream_id")
-    for run_id in list(unplanned.values_list("pk", flat=True)):
-        plan_run(run_id)
+    """Plans every unplanned run. Workspaces take turns: each has one chunk of its oldest run."""
+    runs = defaultdict[int, deque[UUID]](deque)
+    for workspace_id, run_id in (
+        _unplanned().order_by("stream_id").values_list("workspace_id", "pk")
+    ):
+        runs[workspace_id].append(run_id)
+    turns = deque(runs.values())
+    while turns:
+        of_one = turns.popleft()
+        if not _plan_part(of_one[0]):
+            of_one.popleft()
+        if of_one:
+            turns.append(of_one)
+
+
+def count_unplanned(sender_ids: Collection[int]) -> int:
+    """How many runs of some senders have recipients who are not planned yet."""
+    streams = queries.find_streams(list(_unplanned().values_list("stream_id", flat=True)))
+    return sum(
+        stream.sender_id in sender_ids and not queries.is_cancelled(stream)
+        for stream in streams.values()
+    )
+
+
+def _unplanned() -> QuerySet[Run]:
+    return Run.objects.filter(ended_at=None, planned_at=None)
 
 
 def plan_run(run_id: UUID) -> None:
-    """Plans the remaining audience, unless another process is planning it.
+    """Plans the remaining audience, unless another process is planning it."""
+    while _plan_part(run_id):
+        pass
+
+
+def _plan_part(run_id: UUID) -> bool:
+    """Plans one chunk, and wakes a worker for it; False if there is nothing more to plan now.
 
     An unreachable database fails every run and is raised. Any other error is this run's trouble,
     also an error of the database: a row that is too large, a full disk, a cancelled statement.
     """
-    stream_id = Run.objects.values_list("stream_id", flat=True).get(pk=run_id)
     try:
-        while plan_next_chunk(run_id):
-            wake.notify(stream_id)
+        if plan_next_chunk(run_id):
+            wake.notify(Run.objects.values_list("stream_id", flat=True).get(pk=run_id))
+            return True
     except RefusedError as error:
         _store_trouble(run_id, f"{error.code}: {error}")
     except Exception as error:  # a broken run must not stop the others
@@ -58,6 +89,7 @@ def plan_run(run_id: UUID) -> None:
             raise
         _log.exception("run_not_planned", run_id=str(run_id))
         _store_trouble(run_id, _BROKEN)
+    return False
 
 
 def plan_next_chunk(run_id: UUID, *, size: int = CHUNK) -> bool:
@@ -75,6 +107,8 @@ def plan_next_chunk(run_id: UUID, *, size: int = CHUNK) -> bool:
             _finish(run)
             return False
         previous_runs.check_lineage(run)
+        if not _fix_recipients(run):
+            return False
         try:
             with transaction.atomic():
                 _plan_chunk(run, size)
@@ -84,6 +118,19 @@ def plan_next_chunk(run_id: UUID, *, size: int = CHUNK) -> bool:
             # Cancelled meanwhile: planned mail is booked as cancelled, and none is added.
             _finish(run)
             return False
+    return True
+
+
+def _fix_recipients(run: Run) -> bool:
+    """Ends the wait for Supabase when the pass has ended; False while the run must wait."""
+    if run.awaited_pass is None:
+        return True
+    runs = Run.objects.filter(pk=run.pk)
+    if not passes.is_complete(run.workspace_id, run.awaited_pass):
+        runs.exclude(trouble="").update(trouble="", trouble_since=None)
+        return False
+    runs.update(awaited_pass=None, synced_at=Now())
+    run.refresh_from_db(fields=["awaited_pass", "synced_at"])
     return True
 
 
@@ -104,6 +151,11 @@ def _plan_chunk(run: Run, size: int) -> None:
             chunks.list_variants(chunk),
             launched_at=run.launched_at,
         )
+    if chunk.lineage:
+        recipients = chunks.build_recipients(chunk)
+        ledger.supersede(
+            chunk.lineage, source=recipients.sql, params=recipients.params, actor=run.actor
+        )
     lines = chunks.build_lines(chunk)
     planned = ledger.plan(
         run.stream_id,
@@ -117,11 +169,13 @@ def _plan_chunk(run: Run, size: int) -> None:
         raise _VariantAppearedError
     # An earlier wave has counted nearly all contacts of the last look.
     excluded = {} if wave.is_last_look else planned.kept_back
+    exclusions.store(run.pk, excluded)
+    counts = Counter({reason: len(contacts) for reason, contacts in excluded.items()})
     is_wave_over = planned.given < size
     Run.objects.filter(pk=run.pk).update(
         cursor_wave=run.cursor_wave + is_wave_over,
         cursor_address="" if is_wave_over else planned.last_key,
-        excluded=dict(Counter(run.excluded) + Counter(excluded)),
+        excluded=dict(Counter(run.excluded) + counts),
         trouble="",
         trouble_since=None,
     )
@@ -132,7 +186,7 @@ def _select_chunk(run: Run, wave: Wave, size: int) -> Chunk:
     frozen = FrozenAudience(
         parsing.parse(run.audience, now=run.launched_at),
         run.list_key or None,
-        frozen_at=run.frozen_at,
+        frozen_at=previous_runs.read_cutoff(run),
         mailed_at=wave.due_at or run.launched_at,
         zones=wave.zones,
         default_zone=wave.default_zone,
@@ -151,6 +205,7 @@ def _select_chunk(run: Run, wave: Wave, size: int) -> Chunk:
 
 
 def _finish(run: Run) -> None:
+    run_log.log("campaign planned", run)
     Run.objects.filter(pk=run.pk).update(planned_at=Now(), trouble="", trouble_since=None)
 
 

@@ -1,13 +1,19 @@
-"""Renders a campaign for one recipient, without sending or storing anything."""
+"""Previews a campaign without sending or storing anything: the mail of one recipient, and the
+contacts that lack a value.
+"""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from postledger.accounts import queries as accounts
+from postledger.accounts.queries import SenderArchivedError
 from postledger.campaigns.drafts import CampaignFacts
-from postledger.contacts import queries
+from postledger.contacts import audience, queries
+from postledger.contacts.audience import AudienceQuery, FrozenAudience
+from postledger.contacts.filters import parsing
 from postledger.content import notion_pages, previews, slices
 from postledger.content.locales import MissingLocaleError
 from postledger.content.rendering.checks import Finding
@@ -15,13 +21,17 @@ from postledger.content.rendering.mail_preview import MailPreview
 from postledger.content.rendering.source import SourceError
 from postledger.content.slices import SubjectRequiredError
 from postledger.lib.errors import RefusedError, TooManyRequestsError
-from postledger.mailing import content_source, snapshot
+from postledger.mailing import content_source, missing_values, snapshot
 from postledger.mailing.content_source import (
     ArticleSource,
     InlineSource,
     PageSource,
     TemplateSource,
 )
+from postledger.mailing.missing_values import MissingValue
+
+CHECKED = 10_000  # contacts of an audience that takes too long to check as a whole
+_ALL = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +57,12 @@ class Preview:
 def find_recipient(workspace_id: int, contact_id: int, *, list_key: str | None) -> PreviewRecipient:
     """A contact as a recipient, in the language of its subscription to this list."""
     contact = queries.get_contact(workspace_id, contact_id=contact_id)
-    subscriptions = queries.list_subscriptions(workspace_id, contact_id=contact_id)
-    locales = subscriptions.filter(list__key=list_key).values_list("locale", flat=True)
+    locales = queries.list_locales(workspace_id, contact_ids=[contact_id], list_key=list_key)
     return PreviewRecipient(
         contact.name,
         contact.address,
         contact.from_name or "",
-        next(filter(None, locales), None) or contact.locale or "",
+        locales.get(contact_id, ""),
         contact.ocd_ids,
         contact.attributes,
     )
@@ -63,9 +72,64 @@ def render_preview(
     workspace_id: int, campaign: CampaignFacts, recipient: PreviewRecipient, *, now: datetime
 ) -> Preview:
     """The findings say what would keep the mail from being sent to this recipient."""
-    sender = accounts.select_sender(workspace_id, address=campaign.sender)
+    sender = accounts.find_sender(workspace_id, address=campaign.sender)
     mail = _preview_content(workspace_id, campaign, recipient, now)
+    try:
+        accounts.refuse_archived(sender)
+    except SenderArchivedError as error:
+        finding = Finding(error.code, "sender", str(error))
+        mail = replace(mail, findings=(*mail.findings, finding))
     return Preview(mail, recipient.from_name or sender.name)
+
+
+@dataclass(frozen=True, slots=True)
+class AudienceCheck:
+    """The required values that contacts lack, by variable: their mail would fail."""
+
+    is_complete: bool  # False: only the first contacts were checked
+    missing_values: Sequence[MissingValue]
+
+
+def check_audience(
+    workspace_id: int,
+    campaign: CampaignFacts,
+    *,
+    now: datetime,
+    patience: timedelta = audience.PATIENCE,
+) -> AudienceCheck:
+    """Reads every contact that a launch would send to now, or the first ones if that takes long."""
+    required = _find_required(workspace_id, campaign)
+    if not required:
+        return AudienceCheck(is_complete=True, missing_values=())
+    with suppress(audience.FilterTooCostlyError), audience.limited_time(patience):
+        people = _select_people(workspace_id, campaign, now=now, limit=_ALL)
+        missing = missing_values.list_missing(people, required)
+        return AudienceCheck(is_complete=True, missing_values=missing)
+    people = _select_people(workspace_id, campaign, now=now, limit=CHECKED)
+    return AudienceCheck(
+        is_complete=False, missing_values=missing_values.list_missing(people, required)
+    )
+
+
+def _find_required(workspace_id: int, campaign: CampaignFacts) -> Sequence[str]:
+    match campaign.content:
+        case InlineSource(required=required):
+            return required
+        case TemplateSource() as content:
+            return content_source.find_template(workspace_id, content).required
+        case ArticleSource() | PageSource():
+            return ()
+        case _:
+            assert_never(campaign.content)
+
+
+def _select_people(
+    workspace_id: int, campaign: CampaignFacts, *, now: datetime, limit: int
+) -> AudienceQuery:
+    frozen = FrozenAudience(
+        parsing.parse(dict(campaign.audience), now=now), campaign.list_key, frozen_at=now
+    )
+    return audience.compile_chunk(workspace_id, frozen, after="", limit=limit)
 
 
 def _preview_content(

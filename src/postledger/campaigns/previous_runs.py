@@ -1,5 +1,6 @@
 """The previous runs whose recipients are left out, and whether those recipients are certain."""
 
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
@@ -37,6 +38,19 @@ def check_lineage(run: Run) -> None:
             "Cancelled mail of a previous run is still being booked."
             " This run continues automatically afterwards."
         )
+
+
+def read_cutoff(run: Run) -> datetime:
+    """Contacts that were created later get no mail of the run.
+
+    The remaining recipients are those of the first run of the lineage that fixed its recipients: a
+    run that was cancelled while it waited for Supabase did not.
+    """
+    first = run
+    if run.root_id is not None:
+        fixed = _list_lineage(run.root_id).filter(awaited_pass=None)
+        first = fixed.annotate(number=ORDER).order_by("number")[0]
+    return first.synced_at or first.frozen_at
 
 
 def is_interrupted(run: Run) -> bool:

@@ -11,9 +11,12 @@ from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.states import Ending, RunFacts, RunState
 from postledger.deliveries import queries, reporting
 from postledger.deliveries.entries import Hold
+from postledger.deliveries.explain import format_time
 from postledger.deliveries.queries import Books, StreamFacts, WaitSummary
 from postledger.deliveries.reasons import EXPLANATIONS, Reason
 from postledger.deliveries.states import State
+from postledger.supabase import passes
+from postledger.supabase.passes import PassFailure
 
 PAGE = 25
 
@@ -58,6 +61,17 @@ class PlanningIssue:
 
 
 @dataclass(frozen=True, slots=True)
+class AudienceWait:
+    """Why planning has not begun: the contacts of the audience are not up to date."""
+
+    reason: Reason
+    why: str
+    moved_by: str
+    since: datetime
+    detail: str  # what goes wrong meanwhile; empty: nothing
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """One run at one moment."""
 
@@ -76,6 +90,7 @@ class Progress:
     excluded: Mapping[str, int]  # contacts of the audience without mail, by cause
     trouble: str  # why planning stopped
     trouble_since: datetime | None
+    audience_wait: AudienceWait | None
     hold: RunHold | None  # the widest hold in force: the sender's, or the run's own
     waits: Sequence[WaitingMails]  # waiting mail by reason
     pace: Pace | None  # of a run that sends, if it can be measured
@@ -137,10 +152,45 @@ def _read_progress(run: Run, now: datetime) -> Progress:
         excluded=run.excluded,
         trouble=run.trouble,
         trouble_since=run.trouble_since,
+        audience_wait=None if is_cancelled else _audience_wait(run),
         hold=_run_hold(hold) if hold else None,
         waits=[_waiting_mails(wait, hold, books.waiting) for wait in waits],
         pace=_pace(run, books.waiting, waits, now) if is_sending else None,
     )
+
+
+def explain_planning(stream_id: int) -> list[str]:
+    """Why the audience of a run is not in the ledger yet; empty if it is, or if there is no run."""
+    run = Run.objects.filter(stream_id=stream_id, planned_at=None).first()
+    if run is None:
+        return []
+    if run.trouble and run.trouble_since:
+        return [f"Planning stopped at {format_time(run.trouble_since)}: {run.trouble}"]
+    wait = _audience_wait(run)
+    if wait is None:
+        return ["Its audience is being planned."]
+    sentence = f"It has waited since {format_time(wait.since)} because {wait.why}; {wait.moved_by}."
+    return [sentence, wait.detail] if wait.detail else [sentence]
+
+
+def _audience_wait(run: Run) -> AudienceWait | None:
+    if run.awaited_pass is None or run.planned_at is not None:
+        return None
+    explanation = EXPLANATIONS[Reason.AUDIENCE_SYNCING]
+    return AudienceWait(
+        Reason.AUDIENCE_SYNCING,
+        explanation.why,
+        explanation.moved_by,
+        run.launched_at,
+        _describe_failure(passes.find_failure(run.workspace_id)),
+    )
+
+
+def _describe_failure(failure: PassFailure | None) -> str:
+    if failure is None:
+        return ""
+    since = f" since {format_time(failure.since)}" if failure.since else ""
+    return f"Reading the subscribers has failed{since}: {failure.detail}"
 
 
 def facts(run: Run, books: Books, *, is_cancelled: bool, is_held: bool) -> RunFacts:

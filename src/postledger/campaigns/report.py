@@ -77,8 +77,8 @@ _NOT_SENT = "These were in doubt and were counted as not sent. Retry this cause 
 _REMEDIES = {
     AttemptOutcome.TRY_LATER: "The provider deferred these until no attempts were left."
     " When it accepts mail again, retry this cause.",
-    AttemptOutcome.INVALID: "These mails could not be composed. Fix the contacts or the content"
-    " that the example names, then retry this cause.",
+    AttemptOutcome.INVALID: "These mails could not be composed. Fix the contacts that the example"
+    " names, then retry this cause; or fix the content, and send to the remaining recipients.",
     AttemptOutcome.IN_DOUBT: _NOT_SENT,
     AttemptOutcome.LEASE_LOST: _NOT_SENT,
     AttemptOutcome.LOST_TIME: _NOT_SENT,

@@ -9,20 +9,27 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from postledger.accounts import trail
-from postledger.campaigns import progress, states
+from postledger.campaigns import progress, run_log, states
 from postledger.campaigns.launching import find_run
 from postledger.campaigns.models import Run
 from postledger.campaigns.states import Ending, RunState
 from postledger.deliveries import ledger, queries, undecided
 from postledger.deliveries.entries import SeenDelivery
+from postledger.deliveries.queries import Books
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
+from postledger.deliveries.undecided import UndecidedDelivery
 from postledger.lib import wake
 from postledger.lib.errors import ConflictError
+from postledger.mailing import chunks, snapshot
 
 SYSTEM = "postledger"
 ENDED_AT_ONCE = 1_000
 _RETRIED_AT_ONCE = 500
+_SLIM = (
+    *("workspace_id", "campaign_id", "stream_id", "is_test"),
+    *("planned_at", "first_mail_at", "ended_as"),
+)
 
 
 class RunOverError(ConflictError):
@@ -65,6 +72,7 @@ def cancel_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:
 def retry_failed(workspace_id: int, run_id: UUID, *, code: str | None = None, actor: str) -> int:
     """Requeues the failures of one code, or all of them; returns how many.
 
+    A mail of which nothing was handed over is filled in with the values that its contact has now.
     Concurrent calls requeue each failure once: a mail that changed since it was read is skipped.
     After a crash in between, a repeated call requeues the remaining failures.
     """
@@ -80,7 +88,9 @@ def retry_failed(workspace_id: int, run_id: UUID, *, code: str | None = None, ac
         with transaction.atomic():
             # Locked, so that nobody closes the run because nothing waits.
             _lock(run)
-            count = len(ledger.requeue(run.stream_id, seen, actor=actor))
+            variables = _read_new_variables(run, failed)
+            done = ledger.requeue(run.stream_id, seen, actor=actor, variables=variables)
+            count = len(done)
             if count:
                 _reopen(run)
             requeued += count
@@ -88,6 +98,17 @@ def retry_failed(workspace_id: int, run_id: UUID, *, code: str | None = None, ac
         _log(run, "campaign.retried", actor, requeued=requeued)
         wake.notify(run.stream_id)
     return requeued
+
+
+def _read_new_variables(run: Run, failed: Sequence[UndecidedDelivery]) -> dict[int, str]:
+    contacts = {mail.position: mail.contact_id for mail in failed if mail.contact_id is not None}
+    choice = snapshot.from_json(run.letter_choice)
+    variables = chunks.read_variables(choice, list(contacts.values()))
+    return {
+        position: variables[contact_id]
+        for position, contact_id in contacts.items()
+        if contact_id in variables
+    }
 
 
 def close_run(workspace_id: int, run_id: UUID, *, actor: str, now: datetime) -> None:
@@ -109,13 +130,31 @@ def close_run(workspace_id: int, run_id: UUID, *, actor: str, now: datetime) -> 
         _end(run, Ending.CLOSED, actor)
 
 
+def note_first_mails() -> None:
+    """Logs each live run of which a provider has accepted a mail, once."""
+    fresh = Run.objects.filter(ended_at=None, first_mail_at=None).only(*_SLIM)
+    for runs in batched(fresh.iterator(chunk_size=ENDED_AT_ONCE), ENDED_AT_ONCE):
+        books = queries.read_books([run.stream_id for run in runs])
+        for run in runs:
+            _note_first_mail(run, books[run.stream_id])
+
+
+def _note_first_mail(run: Run, books: Books) -> None:
+    if run.first_mail_at is not None or not books.counts[State.ACCEPTED]:
+        return
+    with transaction.atomic():
+        fresh = Run.objects.filter(pk=run.pk, first_mail_at=None)
+        if fresh.update(first_mail_at=Now()):
+            run_log.log("campaign sent its first mail", run)
+
+
 def end_finished_runs() -> int:
     """Ends every run whose books balance without an open decision; returns how many."""
     live = Run.objects.filter(ended_at=None, planned_at__isnull=False).order_by("launched_at")
     # Without the snapshot, which may be large.
-    slim = live.only("workspace_id", "stream_id", "planned_at", "ended_as")
-    chunks = batched(slim.iterator(chunk_size=ENDED_AT_ONCE), ENDED_AT_ONCE)
-    return sum(map(_end_finished, chunks))
+    slim = live.only(*_SLIM)
+    parts = batched(slim.iterator(chunk_size=ENDED_AT_ONCE), ENDED_AT_ONCE)
+    return sum(map(_end_finished, parts))
 
 
 def _end_finished(runs: Sequence[Run]) -> int:
@@ -125,6 +164,7 @@ def _end_finished(runs: Sequence[Run]) -> int:
     ended = 0
     for run in runs:
         is_cancelled = queries.is_cancelled(streams.get(run.stream_id))
+        _note_first_mail(run, books[run.stream_id])
         ending = states.ending_of(
             progress.facts(run, books[run.stream_id], is_cancelled=is_cancelled, is_held=False)
         )
@@ -138,7 +178,8 @@ def _end(run: Run, ending: Ending, actor: str) -> bool:
     live = Run.objects.filter(pk=run.pk, ended_at=None)
     if not live.update(ended_at=Now(), ended_as=ending.value, ended_by=actor):
         return False
-    _log(run, f"campaign.{ending.value}", actor)
+    _note_in_trail(run, f"campaign.{ending.value}", actor)
+    run_log.log("campaign ended", run, ended_as=ending.value)
     return True
 
 
@@ -172,6 +213,11 @@ def _run_over(run: Run) -> RunOverError:
 
 
 def _log(run: Run, action: str, actor: str, **data: int) -> None:
+    run_log.log(action.replace(".", " "), run, **data)
+    _note_in_trail(run, action, actor, **data)
+
+
+def _note_in_trail(run: Run, action: str, actor: str, **data: int) -> None:
     trail.note(
         run.workspace_id, actor=actor, action=action, subject=f"run {run.pk}", data=dict(data)
     )

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 import structlog
 
@@ -53,15 +54,27 @@ def parse_addresses(text: str) -> tuple[str, ...]:
     return tuple(parsed.values())[:MAX_ADDRESSES]
 
 
-def plan_test(run: Run, choice: LetterChoice, test_addresses: tuple[str, ...]) -> None:
+def plan_test(
+    run: Run,
+    choice: LetterChoice,
+    test_addresses: tuple[str, ...],
+    test_contact: Contact | None = None,
+) -> None:
     """Writes the mails of a test in the caller's transaction.
 
-    A contact gets its own values; other recipients, and all in the sandbox, get each variable's
-    name. Addresses without a letter are counted as excluded.
+    All recipients get the values of `test_contact`. Without one, a contact gets its own values;
+    other recipients, and all in the sandbox, get each variable's name. Addresses without a letter
+    are counted as excluded.
     """
-    contacts = {} if run.is_sandboxed else queries.find_contacts(run.workspace_id, test_addresses)
+    contacts = _find_contacts(run, test_addresses, test_contact)
+    locales = queries.list_locales(
+        run.workspace_id,
+        contact_ids=[contact.pk for contact in contacts.values()],
+        list_key=run.list_key or None,
+    )
     variants = {
-        address: _variant(run, choice, contacts.get(address.lower())) for address in test_addresses
+        address: _variant(run, choice, contacts.get(address.lower()), locales)
+        for address in test_addresses
     }
     letters = stream_letters.resolve_letters(
         run.letter_stream, choice, set(variants.values()), launched_at=run.launched_at
@@ -89,9 +102,22 @@ def plan_test(run: Run, choice: LetterChoice, test_addresses: tuple[str, ...]) -
     ledger.enqueue(run.stream_id, lines)
 
 
-def _variant(run: Run, choice: LetterChoice, contact: Contact | None) -> str:
+def _find_contacts(
+    run: Run, test_addresses: tuple[str, ...], test_contact: Contact | None
+) -> Mapping[str, Contact]:
+    """Whose values each address gets, by lower-case address."""
+    if test_contact is not None:
+        return {address.lower(): test_contact for address in test_addresses}
+    return {} if run.is_sandboxed else queries.find_contacts(run.workspace_id, test_addresses)
+
+
+def _variant(
+    run: Run, choice: LetterChoice, contact: Contact | None, locales: Mapping[int, str]
+) -> str:
     if isinstance(choice, ByLocale):
-        return (contact.locale or "") if contact else choice.fallback or next(iter(choice.numbers))
+        if contact is None:
+            return choice.fallback or next(iter(choice.numbers))
+        return locales.get(contact.pk, "")
     places = set(snapshot.list_places(choice, now=run.launched_at))
     return " ".join(sorted(places.intersection(contact.ocd_ids))) if contact else ""
 

@@ -13,8 +13,8 @@ class ConfigApp(AppConfig):
 
     @override
     def ready(self) -> None:
-        register(checks.secret_key, Tags.security)
-        register(checks.addresses)
+        register(checks.secret_key, Tags.security, checks.SETTINGS)
+        register(checks.addresses, checks.SETTINGS)
         register(checks.database_server, Tags.database)
         _check_connections()
 

@@ -22,7 +22,7 @@ def load(thread_count: int) -> Front:
     import postledger.config.celery  # noqa: F401
 
     metrics_store.flush_in_background()
-    renderers = isolation.make_pool()
+    renderers = isolation.make_pool(thread_count)
     renderers.start()
     isolation.install(renderers)
     return Front(thread_count=thread_count)

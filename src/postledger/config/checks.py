@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+SETTINGS = "postledger"  # the tag of the checks that need no server
 SECRET_KEY_LENGTH = 50
 OLDEST_POSTGRESQL = 15
 EXTENSIONS = ("btree_gist",)
@@ -18,7 +19,10 @@ REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 
 def secret_key(**_options: Any) -> list[CheckMessage]:
-    hint = "Set SECRET_KEY, or SECRET_KEY_FILE to a file, with 50 or more random characters."
+    hint = (
+        "Run postledger init in an empty folder, or set SECRET_KEY, or SECRET_KEY_FILE to a file,"
+        " with 50 or more random characters."
+    )
     if settings.DEBUG:
         return []
     try:

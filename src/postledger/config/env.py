@@ -51,8 +51,8 @@ class Env(BaseSettings):
     """Connections that one process may keep open; 0 keeps one for each thread."""
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     """The Redis server that holds the rate counters and the witness of the fence."""
-    broker_url: SecretStr = SecretStr("amqp://guest:guest@127.0.0.1:5672//")
-    """The broker that wakes workers: RabbitMQ, or Redis on a small installation."""
+    broker_url: SecretStr = SecretStr("")
+    """The broker that wakes workers, RabbitMQ or Redis; without it, the Redis of `REDIS_URL`."""
     api_rate: str = "100/second"
     """How many requests one API key may make, per second, minute, hour or day."""
     sending: Literal["on", "off"] = "on"

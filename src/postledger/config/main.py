@@ -1,16 +1,59 @@
-"""The `postledger` command: Django's command line, with the settings already named."""
+"""The `postledger` command: Django's command line with our settings, help and error messages."""
 
 import os
 import sys
+from importlib.metadata import version
+from typing import override
 
-from django.core.management import execute_from_command_line
+from django.core.management import ManagementUtility, get_commands, load_command_class
+from django.db import DatabaseError, InterfaceError
 
-from postledger.config import env
+from postledger.config import env, env_file
+from postledger.observability import metrics_store
+
+
+class CommandLine(ManagementUtility):
+    @override
+    def main_help_text(self, commands_only: bool = False) -> str:
+        """Our commands with one line each; Django's own by name only."""
+        if commands_only:
+            return super().main_help_text(commands_only)
+        apps = get_commands()
+        ours = sorted(name for name, app in apps.items() if app.startswith("postledger."))
+        return "\n".join(
+            [
+                f"Usage: {self.prog_name} COMMAND [OPTIONS]",
+                f"       {self.prog_name} COMMAND --help",
+                "",
+                "Commands:",
+                *(f"  {name:<13}{load_command_class(apps[name], name).help}" for name in ours),
+                "",
+                f"Django's own commands: {', '.join(sorted(set(apps) - set(ours)))}.",
+            ]
+        )
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "postledger.config.settings")
+    arguments = sys.argv[1:]
+    if arguments in (["--version"], ["version"]):
+        sys.stdout.write(f"postledger {version('postledger')}\n")
+        return
     try:
-        execute_from_command_line(sys.argv)
+        env_file.load(may_be_missing=arguments[:1] == ["init"])
+        CommandLine(sys.argv).execute()
     except env.BadEnvironmentError as error:
         sys.exit(str(error))
+    except (DatabaseError, InterfaceError) as error:
+        message = _explain(error)
+        if message is None:
+            raise
+        sys.exit(message)
+    finally:
+        metrics_store.flush()  # what a command decided is counted too
+
+
+def _explain(error: DatabaseError | InterfaceError) -> str | None:
+    from postledger.cli import database_errors  # after the settings, which it needs
+
+    return database_errors.explain(error)

@@ -64,10 +64,11 @@ MIDDLEWARE = [
     "postledger.web.shared.problems.middleware",
 ]
 ROOT_URLCONF = "postledger.config.urls"
+_WEB = Path(__file__).parents[1] / "web"
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [Path(__file__).parents[1] / "web" / "public" / "templates"],
+        "DIRS": [_WEB / "public" / "templates", _WEB / "api" / "docs" / "templates"],
     }
 ]
 
@@ -127,7 +128,7 @@ WRONG_PASSWORDS_OF_ONE = "10/hour"
 WRONG_PASSWORDS_OF_ALL = "100/hour"
 
 REDIS_URL = _env.redis_url.get_secret_value()
-CELERY_BROKER_URL = _env.broker_url.get_secret_value()
+CELERY_BROKER_URL = _env.broker_url.get_secret_value() or REDIS_URL
 QUEUE_PREFIX = _env.queue_prefix
 
 DISPATCH_OPTIONS = Options(

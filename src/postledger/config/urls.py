@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, path
 from postledger.web import health
 from postledger.web.api import openapi
 from postledger.web.api.api import api, mailout_api
+from postledger.web.api.docs.views import docs_page, home_page
 from postledger.web.public.confirm import confirm_page, never_page
 from postledger.web.public.pages import serve_picture
 from postledger.web.public.preferences import preferences_page
@@ -12,6 +13,8 @@ from postledger.web.public.subscribe import subscribe_page
 from postledger.web.public.unsubscribe import undo_page, unsubscribe_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("", home_page),
+    path("docs", docs_page),
     path("ready", health.ready),
     path("metrics", health.metrics),
     path("pictures/<str:name>", serve_picture),

@@ -15,6 +15,7 @@ from celery.concurrency import get_implementation
 from celery.worker import WorkController
 
 from postledger.config.celery import app
+from postledger.workers import readiness, supervisor
 
 
 class _Worker(Worker):
@@ -28,12 +29,19 @@ class _Worker(Worker):
 def main() -> None:
     parser = ArgumentParser()
     parser.add_argument("--beat", action="store_true")
+    options = parser.parse_args()
+    if not sys.stdout.isatty():
+        sys.__stdout__ = None  # type: ignore[misc]  # Celery writes there past the log
+    # Until Celery handles them: nothing is under way yet.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(0))
+    readiness.wait_for_tables(supervisor.heartbeat())
     worker = _Worker(
         app=app,
         # A name of its own: several run on one machine.
         hostname=f"worker-{os.getpid()}@{socket.gethostname()}",
         pool_cls=get_implementation(app.conf.worker_pool),
-        with_beat=parser.parse_args().beat,
+        with_beat=options.beat,
         # Workers never talk to one another: what they share is in the database.
         without_mingle=True,
         without_gossip=True,

@@ -14,7 +14,8 @@ class Field(StrEnum):
 
     EMAIL = "email"
     NAME = "name"
-    FIRST_NAME = "first_name"  # first and last name are joined
+    # First and last name are joined to the name, and are attributes as well.
+    FIRST_NAME = "first_name"
     LAST_NAME = "last_name"
     FROM_NAME = "from_name"
     LOCALE = "locale"
@@ -22,6 +23,8 @@ class Field(StrEnum):
     OCD_IDS = "ocd_ids"  # several, with spaces or semicolons between them
     EXTERNAL_ID = "external_id"
 
+
+PARTS_OF_NAME = (Field.FIRST_NAME, Field.LAST_NAME)
 
 # Names of columns in lowercase, without the signs between the words.
 _USUAL = {field.value.replace("_", ""): field for field in Field} | {

@@ -1,6 +1,6 @@
 """Reads contacts, their subscriptions and the history of their consents."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import LiteralString
 
@@ -119,6 +119,22 @@ def list_subscriptions(workspace_id: int, *, contact_id: int) -> QuerySet[Subscr
         contact_id=contact_id, contact__workspace_id=workspace_id
     )
     return subscriptions.select_related("list").order_by("list__key")
+
+
+def list_locales(
+    workspace_id: int, *, contact_ids: Collection[int], list_key: str | None
+) -> dict[int, str]:
+    """The languages of some contacts: of the subscription to this list, else of the contact.
+
+    Empty for a contact without any.
+    """
+    contacts = Contact.objects.filter(pk__in=contact_ids, workspace_id=workspace_id)
+    locales = {pk: locale or "" for pk, locale in contacts.values_list("pk", "locale")}
+    subscriptions = Subscription.objects.filter(
+        contact__in=contacts, list__key=list_key, list__workspace_id=workspace_id
+    )
+    own = subscriptions.exclude(locale=None).values_list("contact_id", "locale")
+    return locales | {contact_id: locale for contact_id, locale in own if locale}
 
 
 # Served by contacts_consent_newest and contacts_consent_of_address: events of an address before it

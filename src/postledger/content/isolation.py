@@ -23,10 +23,19 @@ class RenderersBusyError(TooManyRequestsError):
 _pool: ChildPool | None = None
 
 
-def make_pool() -> ChildPool:
-    """For a web process: two children, and a few seconds for a call."""
+def make_pool(thread_count: int) -> ChildPool:
+    """For a web process of so many threads: two children, and a few seconds for a call.
+
+    One workspace has one of the children, and leaves one of the threads to the others.
+    """
     return ChildPool(
-        size=2, modules=_MODULES, cpu_seconds=5, memory=1 << 30, patience=30.0, wait=2.0
+        size=2,
+        modules=_MODULES,
+        cpu_seconds=5,
+        memory=1 << 30,
+        patience=30.0,
+        wait=2.0,
+        most_waiting=max(0, thread_count - 2),
     )
 
 

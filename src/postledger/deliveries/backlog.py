@@ -12,7 +12,7 @@ from postledger.deliveries.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class HoldCounts:
-    """Streams with work, and senders, that may not send now."""
+    """Streams with work, and senders in use, that may not send now."""
 
     stream_count: int
     sender_count: int
@@ -59,7 +59,13 @@ SELECT (
       AND EXISTS (SELECT FROM deliveries_batch b WHERE b.stream_id = l.stream_id)
 ), (
     SELECT count(*) FROM deliveries_senderhold h
-    WHERE h.until IS NULL OR h.until > statement_timestamp()
+    JOIN accounts_sender sender ON sender.id = h.sender_id
+    WHERE (h.until IS NULL OR h.until > statement_timestamp())
+      AND (sender.archived_at IS NULL OR EXISTS (
+          SELECT FROM deliveries_lane l JOIN deliveries_stream s ON s.id = l.stream_id
+          JOIN deliveries_batch b ON b.stream_id = l.stream_id
+          WHERE s.sender_id = sender.id AND s.cancelled_at IS NULL
+      ))
 )
 """
 

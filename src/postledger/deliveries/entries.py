@@ -1,13 +1,13 @@
 """The values that go into the books and come out of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.providers.base import Attachment
+from postledger.providers.base import Attachment, Category
 
 
 class StreamKind(StrEnum):
@@ -39,6 +39,15 @@ class AttemptOutcome(StrEnum):
 
 # Outcomes that are themselves about doubt.
 DOUBTFUL = frozenset({AttemptOutcome.IN_DOUBT, AttemptOutcome.LEASE_LOST, AttemptOutcome.LOST_TIME})
+# Outcomes that the retry policy does not count as an attempt.
+UNCOUNTED = frozenset(
+    {
+        AttemptOutcome.THROTTLED,
+        AttemptOutcome.SENDER_BLOCKED,
+        AttemptOutcome.NOT_SENT,
+        AttemptOutcome.POISON,
+    }
+)
 # The outcomes of which a failed delivery had at least one: a failure may have been a doubt that a
 # person or evidence ended.
 LEADS_TO_FAILURE = DOUBTFUL | {
@@ -55,6 +64,16 @@ class Decision(StrEnum):
     COUNT_AS_SENT = "count_as_sent"
     COUNT_AS_NOT_SENT = "count_as_not_sent"
     SEND_AGAIN = "send_again"
+
+
+class Cancellation(StrEnum):
+    """What became of the wish to cancel one mail."""
+
+    CANCELLED = "cancelled"  # now, or before
+    ARMED = "armed"  # it is with the provider
+    IN_DOUBT = "in_doubt"  # the provider may have it
+    ENDED = "ended"  # it has another result
+    FENCED = "fenced"  # a time that a restore has lost may have sent it
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +154,8 @@ class Entry:
     duration_ms: int | None = None
     delay: timedelta | None = None
     reason: Reason | None = None
+    # Of the provider's failure; it is counted and logged, and not stored.
+    category: Category | None = field(default=None, compare=False)
 
 
 def accepted(position: int, *, message_id: str | None, duration_ms: int | None = None) -> Entry:
@@ -207,7 +228,7 @@ def _again(  # noqa: PLR0913, PLR0917  private, called above only
         position,
         outcome,
         State.WAITING,
-        counts=outcome is AttemptOutcome.TRY_LATER,
+        counts=outcome not in UNCOUNTED,
         code=code,
         detail=detail,
         delay=delay,

@@ -42,6 +42,8 @@ _EVENTS: dict[str, str] = {
     "count_as_not_sent": "{actor} counted it as not sent",
     "send_again": "{actor} chose to send it again",
     "requeued": "{actor} requeued it",
+    "cancelled": "{actor} cancelled it",
+    "superseded": "{actor} launched a later run that sends to this recipient again",
 }
 
 _STATES: dict[State, str] = {
@@ -66,8 +68,14 @@ def explain_delivery(facts: DeliveryFacts, stream: StreamFacts, *, now: datetime
 
 
 def explain_stream(
-    facts: StreamFacts, books: Books, waits: Sequence[WaitSummary], *, now: datetime
+    facts: StreamFacts,
+    books: Books,
+    waits: Sequence[WaitSummary],
+    *,
+    planning: Sequence[str] = (),
+    now: datetime,
 ) -> list[str]:
+    """`planning` says why more mail is to come, if it is."""
     states = {state: state.value.replace("_", " ") for state in books.counts}
     parts = [f"{count} {states[state]}" for state, count in books.counts.items() if count]
     parts.append(f"{books.waiting} waiting")
@@ -76,7 +84,8 @@ def explain_stream(
         f"Planned {books.planned} = {' + '.join(parts)}.",
         *_stops(facts, now),
         *(_waits(wait, facts, now) for wait in waits),
-        *([] if waits else ["No work is left."]),
+        *planning,
+        *([] if waits or planning else ["No work is left."]),
         *_doubts(books.counts.get(State.IN_DOUBT, 0)),
     ]
 

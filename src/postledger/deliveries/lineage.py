@@ -8,13 +8,15 @@ from postledger.deliveries.ledger import sql
 from postledger.lib import ids
 
 # A delivery that was cancelled before its first try never was with a provider, and no late answer
-# can say that it was; every other one has been tried, or is about to be. Served by the unique key
-# (stream, dedupe_key), which is the lowercase address where a run planned the delivery.
+# can say that it was; nor was a failure that was superseded. Every other one has been tried, or is
+# about to be. Served by the unique key (stream, dedupe_key), which is the lowercase address where a
+# run planned the delivery.
 TRIED: LiteralString = """
 EXISTS (
     SELECT FROM unnest(%(lineage)s::bigint[]) AS earlier (stream_id)
     JOIN deliveries_delivery AS d USING (stream_id)
-    WHERE d.dedupe_key = {address} AND NOT (d.state = 'cancelled' AND d.last_try = 0)
+    WHERE d.dedupe_key = {address}
+      AND (d.state <> 'cancelled' OR (d.last_try > 0 AND d.code IS DISTINCT FROM 'superseded'))
 )
 """
 
@@ -51,7 +53,8 @@ def is_draining(stream_ids: list[int]) -> bool:
 _LEFT_OUT: LiteralString = """
 SELECT EXISTS (
     SELECT FROM deliveries_attempt JOIN deliveries_delivery AS d USING (stream_id, position)
-    WHERE stream_id = ANY(%(streams)s::bigint[]) AND d.state = 'cancelled' AND d.last_try > 0
+    WHERE stream_id = ANY(%(streams)s::bigint[])
+      AND d.state = 'cancelled' AND d.last_try > 0 AND d.code IS DISTINCT FROM 'superseded'
 )
 """
 

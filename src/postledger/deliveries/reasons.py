@@ -28,6 +28,7 @@ class Reason(StrEnum):
     PROVIDER_BROKEN = "provider_broken"  # the provider raises, or takes mail and never answers
     PAUSED = "paused"  # a person paused it
     SENDER_BLOCKED = "sender_blocked"  # the provider refuses this sender: key, domain, account
+    AUDIENCE_SYNCING = "audience_syncing"  # a run is planned after the next pass over Supabase
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,5 +77,9 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.SENDER_BLOCKED: Explanation(
         "the provider refuses this sender",
         "the sender is mended and released (postledger sender release)",
+    ),
+    Reason.AUDIENCE_SYNCING: Explanation(
+        "the subscribers in Supabase are being read",
+        "it is planned when a pass that began after the launch has ended",
     ),
 }

@@ -13,7 +13,7 @@ class State(StrEnum):
     SKIPPED = "skipped"  # must not go, by the recipient's own settings
     SUPPRESSED = "suppressed"  # must not go: the address bounced, complained or unsubscribed
     EXPIRED = "expired"  # its time to live ended before it could go
-    CANCELLED = "cancelled"  # a person cancelled the stream before it went
+    CANCELLED = "cancelled"  # it, or its stream, was cancelled before it went
     IN_DOUBT = "in_doubt"  # armed, and the result is unknown
 
 
@@ -24,10 +24,12 @@ class Verb(StrEnum):
     SETTLE = "settle"  # the provider's answers, written by the holder of the lease
     SWEEP = "sweep"  # a lost lease: armed windows become doubt, poison fails
     DRAIN = "drain"  # the rest of a cancelled stream
+    CANCEL_DELIVERY = "cancel_delivery"  # a caller cancels a single mail that waits
     ERASE = "erase"  # a person asked for it: mail that waits for them ends
     RECORD = "record"  # evidence from outside the lease: events and late answers
     RESOLVE = "resolve"  # a person's word on a doubt
     REQUEUE = "requeue"  # a person's second chance for a failure
+    SUPERSEDE = "supersede"  # a later run plans the recipient of a failure again
     FENCE = "fence"  # a restored database: what the lost time may have sent is in doubt
 
 
@@ -42,7 +44,7 @@ TRANSITIONS: Mapping[tuple[State, State], frozenset[Verb]] = {
     (State.WAITING, State.SKIPPED): frozenset({Verb.ARM}),
     (State.WAITING, State.SUPPRESSED): frozenset({Verb.ARM, Verb.ERASE}),
     (State.WAITING, State.EXPIRED): frozenset({Verb.ARM}),
-    (State.WAITING, State.CANCELLED): frozenset({Verb.DRAIN}),
+    (State.WAITING, State.CANCELLED): frozenset({Verb.DRAIN, Verb.CANCEL_DELIVERY}),
     (State.WAITING, State.IN_DOUBT): frozenset(
         {Verb.SETTLE, Verb.SWEEP, Verb.ARM, Verb.DRAIN, Verb.ERASE, Verb.FENCE}
     ),
@@ -50,6 +52,7 @@ TRANSITIONS: Mapping[tuple[State, State], frozenset[Verb]] = {
     (State.IN_DOUBT, State.FAILED): frozenset({Verb.RECORD, Verb.RESOLVE}),
     (State.IN_DOUBT, State.WAITING): frozenset({Verb.RECORD, Verb.RESOLVE}),
     (State.FAILED, State.WAITING): frozenset({Verb.REQUEUE}),
+    (State.FAILED, State.CANCELLED): frozenset({Verb.SUPERSEDE}),
     (State.FAILED, State.ACCEPTED): frozenset({Verb.RECORD}),
     (State.SKIPPED, State.ACCEPTED): frozenset({Verb.RECORD}),
     (State.SUPPRESSED, State.ACCEPTED): frozenset({Verb.RECORD}),

@@ -6,16 +6,19 @@ from datetime import datetime
 from typing import LiteralString
 
 from postledger.deliveries import queries
+from postledger.deliveries.entries import UNCOUNTED
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.queries import StreamFacts, WorkFacts
 from postledger.deliveries.reasons import EXPLANATIONS, Reason
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 
+_RECEIVED = "RECEIVED"
+
 
 @dataclass(frozen=True, slots=True)
 class MailFacts:
-    """A mail as the view email_logs shows it, with the request's other fields."""
+    """What is known of a mail as a whole."""
 
     to: str
     recipient_id: int | None
@@ -26,9 +29,11 @@ class MailFacts:
     error_code: str | None
     error_reason: str | None
     attempts: int
+    last_try: int
     duration_ms: int | None
     request_id: str
     created_at: datetime
+    settled_at: datetime | None
     sent_at: datetime | None
     failed_at: datetime | None
     tags: Sequence[str]
@@ -63,17 +68,29 @@ class MailDetails:
     waiting: MailWait | None
 
 
+# Of what went wrong, the last that still counts: an acceptance ends it, and so does a requeue.
 _FACTS: LiteralString = """
-SELECT l."to", l."recipientId", l.subject, d.state, l.status, l."sesMessageId", l."errorCode",
-       l."errorReason", l.attempts, l."durationMs", coalesce(l."requestId", ''), l."createdAt",
-       l."sentAt", l."failedAt", coalesce(b.tags, '[]'::jsonb), sender.address, s.is_test
+SELECT d.address, d.contact_id, coalesce(b.subject, s.title), d.state,
+       delivery_status(d.state, d.last_try), d.message_id,
+       d.code, NULLIF(note.detail, ''), d.attempts, d.last_try,
+       d.duration_ms, coalesce(b.request_id, ''), d.planned_at, d.settled_at,
+       CASE d.state WHEN 'accepted' THEN d.settled_at END,
+       CASE d.state WHEN 'failed' THEN d.settled_at END,
+       coalesce(b.tags, '[]'::jsonb), sender.address, s.is_test
 FROM deliveries_stream s
 JOIN accounts_sender sender ON sender.id = s.sender_id
-JOIN email_logs l ON l.stream_id = s.id
-JOIN deliveries_delivery d ON d.stream_id = l.stream_id AND d.position = l.position
-LEFT JOIN deliveries_body b ON b.stream_id = l.stream_id AND b.position = l.position
+JOIN deliveries_delivery d ON d.stream_id = %(stream)s AND d.position = %(position)s
+LEFT JOIN deliveries_body b ON b.stream_id = %(stream)s AND b.position = %(position)s
+LEFT JOIN LATERAL (
+    SELECT a.id, a.detail FROM deliveries_attempt a
+    WHERE a.stream_id = %(stream)s AND a.position = %(position)s
+    UNION ALL
+    SELECT e.id, e.data ->> 'detail' FROM deliveries_deliveryevent e
+    WHERE e.stream_id = %(stream)s AND e.position = %(position)s
+      AND e.kind IN ('requeued', 'proved_not_accepted')
+    ORDER BY id DESC LIMIT 1
+) AS note ON d.state NOT IN ('accepted', 'cancelled')
 WHERE s.id = %(stream)s AND s.workspace_id = %(workspace)s AND s.kind = 'transactional'
-  AND l.stream_id = %(stream)s AND l.position = %(position)s
 """
 
 
@@ -84,11 +101,9 @@ def find_mail(workspace_id: int, id_: DeliveryId, *, now: datetime) -> MailDetai
     if row is None:
         return None
     facts = MailFacts(*sql.convert(row, {3: State}))
-    # The views have no event of a mail before its first result.
-    timeline = [TimelineEvent(*event) for event in sql.rows(_EVENTS, params)]
-    timeline = timeline or [TimelineEvent("RECEIVED", facts.created_at, {})]
+    events = [TimelineEvent(*event) for event in sql.rows(_EVENTS, params)]
     waiting = _find_wait(id_, now) if facts.state is State.WAITING else None
-    return MailDetails(facts, timeline, waiting)
+    return MailDetails(facts, make_timeline(facts.created_at, events), waiting)
 
 
 _EVENTS: LiteralString = """
@@ -99,6 +114,42 @@ SELECT upper(event_type), event_at, '{}'::jsonb FROM delivery_events
 WHERE stream_id = %(stream)s AND position = %(position)s
 ORDER BY 2
 """
+
+# The words of the view email_events in ours.
+_WORDS = {
+    "attempt": "try",
+    "errorCode": "error_code",
+    "errorCategory": "error_category",
+    "backoffDelay": "backoff_ms",
+    "errorMessage": "error_reason",
+    "sesMessageId": "message_id",
+    "durationMs": "duration_ms",
+    "willRetry": "will_retry",
+    "nextAttemptNumber": "next_try",
+}
+
+
+def make_timeline(created_at: datetime, events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
+    """The steps of a mail from the moment it was stored; a retry is received again.
+
+    The view has no step before the first result, and dates the steps of a try by its duration.
+    """
+    received = next((event for event in events if event.type == _RECEIVED), None)
+    return [
+        TimelineEvent(_RECEIVED, created_at, {}),
+        *(
+            TimelineEvent(event.type, max(event.at, created_at), _translate(event.metadata))
+            for event in events
+            if event is not received
+        ),
+    ]
+
+
+def _translate(metadata: Mapping[str, object]) -> dict[str, object]:
+    translated = {_WORDS.get(word, word): value for word, value in metadata.items()}
+    if "outcome" in metadata:
+        translated["is_counted"] = metadata["outcome"] not in UNCOUNTED
+    return translated
 
 
 def _find_wait(id_: DeliveryId, now: datetime) -> MailWait | None:

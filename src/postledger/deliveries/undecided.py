@@ -49,11 +49,12 @@ class UndecidedDelivery:
     code: str | None
     outcome: AttemptOutcome
     detail: str
+    contact_id: int | None
 
 
 _UNDECIDED: LiteralString = """
 SELECT d.position, d.address, d.last_try, d.settled_at, d.resend_after, d.code,
-       last.outcome, coalesce(last.detail, '')
+       last.outcome, coalesce(last.detail, ''), d.contact_id
 FROM (
     SELECT DISTINCT position FROM deliveries_attempt
     WHERE stream_id = %(stream)s AND position > %(after)s AND outcome = ANY(%(outcomes)s::text[])

@@ -73,11 +73,11 @@ class Answer:
 
 
 def book_answer(answer: Answer, *, policy: Policy, chance: float) -> Entry:
-    """The entry of an answer, with the duration of its call."""
+    """The entry of an answer, with the duration of its call and the category of its failure."""
     entry = _entry(answer, policy, chance)
-    return (
-        entry if entry.duration_ms is not None else replace(entry, duration_ms=answer.duration_ms)
-    )
+    if isinstance(answer.outcome, Accepted):
+        return entry
+    return replace(entry, duration_ms=answer.duration_ms, category=answer.outcome.category)
 
 
 def _entry(answer: Answer, policy: Policy, chance: float) -> Entry:  # noqa: C901, PLR0911  one for each

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from postledger.contacts import details
-from postledger.contacts.csv_columns import ATTRIBUTE, Field, usual_target
+from postledger.contacts.csv_columns import ATTRIBUTE, PARTS_OF_NAME, Field, usual_target
 from postledger.imports.refusals import InvalidMappingError
 
 IGNORED = "-"
@@ -22,8 +22,11 @@ class Columns:
 
     def targets(self) -> dict[str, str]:
         """The complete mapping, as it is kept with an import."""
-        fields = {self.header[index]: field.value for field, index in self.fields.items()}
-        return fields | {self.header[index]: ATTRIBUTE + key for key, index in self.attributes}
+        attributes = {self.header[index]: ATTRIBUTE + key for key, index in self.attributes}
+        # The parts of a name are both, and the field says more.
+        return attributes | {
+            self.header[index]: field.value for field, index in self.fields.items()
+        }
 
     def name_of(self, field: Field) -> str:
         """What the file calls the column of a field; empty without such a column."""
@@ -49,8 +52,19 @@ def map_columns(header: Sequence[str], mapping: Mapping[str, str]) -> Columns:
             "No column holds the address. The first row must be the names of the columns; map the"
             ' right one to email (on a command line: --map "COLUMN=email").'
         )
+    for part in PARTS_OF_NAME:
+        if part.value in targets:
+            _add_attribute(targets, part, header)
     fields = {Field(target): index for target, index in targets.items() if target in _FIELDS}
     return Columns(tuple(header), fields, tuple(_attributes(targets)))
+
+
+def _add_attribute(targets: dict[str, int], part: Field, header: Sequence[str]) -> None:
+    """Lets the column of a first or last name fill the attribute of the same name, too."""
+    attribute, index = ATTRIBUTE + part.value, targets[part.value]
+    if attribute in targets:
+        raise _mapped_twice(attribute, header[targets[attribute]], header[index])
+    targets[attribute] = index
 
 
 def exact_mapping(header: Sequence[str], targets: Mapping[str, str]) -> dict[str, str]:

@@ -50,12 +50,11 @@ class ChildPool:
     memory: int  # bytes of address space
     patience: float  # seconds by the clock, for a child that is stopped or starved
     wait: float  # seconds by the clock, for a child that is free
+    most_waiting: int  # threads of one owner that wait at once
     _idle: "queue.LifoQueue[_Child]" = field(default_factory=queue.LifoQueue)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Only of owners that call at this moment.
-    _shares: WeakValueDictionary[object, threading.Semaphore] = field(
-        default_factory=WeakValueDictionary
-    )
+    _shares: "WeakValueDictionary[object, _Share]" = field(default_factory=WeakValueDictionary)
     _pid: int = 0  # of the process that started the children: a fork must not share them
 
     def start(self) -> None:
@@ -75,16 +74,16 @@ class ChildPool:
 
     @contextmanager
     def share(self, owner: object) -> Iterator[None]:
-        """Leaves one child free for the others while this owner calls; raises AllBusyError."""
+        """Leaves one child free for the others while this owner calls; raises AllBusyError.
+
+        At once where too many threads of this owner wait already: the others need these threads.
+        """
+        others_keep_one = max(1, self.size - 1)
         with self._lock:
-            others_keep_one = threading.Semaphore(max(1, self.size - 1))
-            share = self._shares.setdefault(owner, others_keep_one)
-        if not share.acquire(timeout=self.wait):
-            raise AllBusyError
-        try:
+            new = _Share(others_keep_one, threads=others_keep_one + self.most_waiting)
+            share = self._shares.setdefault(owner, new)
+        with _hold(share.threads, 0.0), _hold(share.children, self.wait):
             yield
-        finally:
-            share.release()
 
     def call[**P, T](self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What the function returns, or the RefusedError that it raises.
@@ -112,6 +111,24 @@ class ChildPool:
     def _add_child(self) -> None:
         limits = (str(self.cpu_seconds), str(self.memory))
         self._idle.put(_Child([sys.executable, "-I", "-m", _PROGRAM, *limits, *self.modules]))
+
+
+class _Share:
+    """What one owner may have at once."""
+
+    def __init__(self, children: int, *, threads: int) -> None:
+        self.children = threading.Semaphore(children)
+        self.threads = threading.Semaphore(threads)  # those that have a child or wait for one
+
+
+@contextmanager
+def _hold(semaphore: threading.Semaphore, wait: float) -> Iterator[None]:
+    if not semaphore.acquire(timeout=wait):
+        raise AllBusyError
+    try:
+        yield
+    finally:
+        semaphore.release()
 
 
 class _Child:

@@ -88,6 +88,18 @@ def build_lines(chunk: Chunk) -> AudienceQuery:
     return AudienceQuery(statement, {**_params(chunk), "stream": chunk.stream_id})
 
 
+# Those that this chunk is about to plan again.
+_RECIPIENTS = pg.SQL(
+    "SELECT recipient.address_key AS dedupe_key FROM ({people}) AS recipient"
+    " WHERE recipient.kept_back IS NULL"
+)
+
+
+def build_recipients(chunk: Chunk) -> AudienceQuery:
+    """The query for the keys of the contacts that the audience does not keep back."""
+    return AudienceQuery(_RECIPIENTS.format(people=chunk.people.sql), _params(chunk))
+
+
 def _params(chunk: Chunk) -> dict[str, Any]:
     return {
         **chunk.people.params,
@@ -110,6 +122,20 @@ def _variables_sql(choice: LetterChoice) -> Composed:
         if name not in {"name", "from_name"}
     ]
     return pg.SQL(_VARIABLES).format(pg.SQL("").join(pairs))
+
+
+_READ_VARIABLES = pg.SQL("""
+SELECT recipient.id, ({variables})::text FROM contacts_contact AS recipient
+WHERE recipient.id = ANY(%(contacts)s::bigint[]) AND recipient.deleted_at IS NULL
+""")
+
+
+def read_variables(choice: LetterChoice, contact_ids: Sequence[int]) -> dict[int, str]:
+    """The variables that these contacts have now, as JSON; deleted contacts are left out."""
+    statement = _READ_VARIABLES.format(variables=_variables_sql(choice))
+    with connection.cursor() as cursor:
+        cursor.execute(statement.as_string(), {"contacts": list(contact_ids)})
+        return dict(cursor.fetchall())
 
 
 _PLACES: LiteralString = """

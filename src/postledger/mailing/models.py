@@ -13,6 +13,7 @@ class LetterStream:
     workspace_id: int
     list_key: str  # empty: all that the workspace sends
     request_id: str
+    is_test: bool = False  # its mails say so, in the subject and in a header
 
 
 class Variant(models.Model):

@@ -5,6 +5,7 @@ the slices distinguish. The letter of a variant is made once.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 
@@ -27,6 +28,11 @@ from postledger.mailing.snapshot import ByLocale, ByPlaces, LetterChoice
 MAX_LETTERS = 32_767  # the range of a delivery's letter number
 
 
+# What a test says of itself: to people, and to programs such as filters of a mailbox.
+TEST_PREFIX = "[Test] "
+TEST_HEADERS: Mapping[str, str] = {"X-Postledger-Test": "yes"}
+
+
 class TooManyLettersError(RefusedError):
     code = "too_many_letters"
 
@@ -36,11 +42,14 @@ def add_letter(stream: LetterStream, number: int, script: Script) -> None:
 
     Without a list, its recipients unsubscribe from everything that the workspace sends.
     """
+    if stream.is_test:
+        script = replace(script, subject_prefix=TEST_PREFIX)
     body = Body(
-        subject=script.subject,
+        subject=script.subject_prefix + script.subject,
         letter=letters.keep(stream.workspace_id, script),
         list_key=stream.list_key or GENERAL,
         request_id=stream.request_id,
+        headers=TEST_HEADERS if stream.is_test else None,
     )
     ledger.add_letters(stream.id, {number: body})
 

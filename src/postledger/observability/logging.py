@@ -1,6 +1,10 @@
-"""Logs one JSON object per line, from our own code and from all libraries."""
+"""Logs one JSON object per line, from our own code and from all libraries.
+
+A person at a terminal gets the same lines in a readable form.
+"""
 
 import logging.config
+import re
 import sys
 from typing import Any, TextIO, override
 
@@ -8,6 +12,9 @@ import structlog
 from structlog.types import EventDict, Processor, WrappedLogger
 
 from postledger.observability import masking
+
+# Those of C0 and C1, without tabs and line breaks, of which a traceback is full.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class StderrHandler(logging.StreamHandler[TextIO]):
@@ -22,6 +29,7 @@ class StderrHandler(logging.StreamHandler[TextIO]):
 def configure(config: dict[str, Any]) -> None:
     """Configures logging and structlog; Django calls it at its start."""
     logging.config.dictConfig(config)
+    logging.captureWarnings(capture=True)
     # None of this is written, and it costs a tenth of the time of a line.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging.logAsyncioTasks = False  # type: ignore[attr-defined]  # since Python 3.12
@@ -45,8 +53,8 @@ def dict_config(*, level: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"json": {"()": formatter}},
-        "handlers": {"stderr": {"()": StderrHandler, "formatter": "json"}},
+        "formatters": {"line": {"()": formatter}},
+        "handlers": {"stderr": {"()": StderrHandler, "formatter": "line"}},
         "root": {"level": level, "handlers": ["stderr"]},
         "loggers": {
             # Django's own handlers would mail errors.
@@ -65,6 +73,15 @@ def _at_least_warning(level: str) -> str:
 
 
 def formatter() -> logging.Formatter:
+    return make_formatter(is_terminal=sys.stderr.isatty())
+
+
+def make_formatter(*, is_terminal: bool) -> logging.Formatter:
+    renderers: list[Processor] = (
+        [_escape, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+        if is_terminal
+        else [structlog.processors.JSONRenderer()]
+    )
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[*_shared_processors(), structlog.stdlib.ExtraAdder()],
         processors=[
@@ -72,7 +89,7 @@ def formatter() -> logging.Formatter:
             structlog.processors.StackInfoRenderer(),
             structlog.processors.format_exc_info,
             _mask,
-            structlog.processors.JSONRenderer(),
+            *renderers,
         ],
     )
 
@@ -87,5 +104,17 @@ def _shared_processors() -> list[Processor]:
 
 
 def _mask(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Must be last before rendering, so that no later field can contain an address."""
+    """Nothing that adds a field may follow it: the field could contain an address."""
     return masking.mask_mapping(event)
+
+
+def _escape(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Shows control characters, with which a text could change what a terminal shows."""
+    return {
+        name: _CONTROLS.sub(_show_control, value) if isinstance(value, str) else value
+        for name, value in event.items()
+    }
+
+
+def _show_control(match: re.Match[str]) -> str:
+    return ascii(match[0])[1:-1]

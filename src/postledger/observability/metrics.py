@@ -27,7 +27,12 @@ REASONS = (
     *("requeued", "sent_again", "disproved", "rate_per_hour", "daily_limit", "quota_exhausted"),
     *("outside_hours", "provider_down", "provider_broken", "no_memory", "work_failed"),
     *("content_broken",),
-    *("paused", "sender_blocked"),
+    *("paused", "sender_blocked", "audience_syncing"),
+)
+# Of what a provider failed with; a mail that was not handed over has none.
+CATEGORIES = (
+    *("PERMANENT_ERROR", "CONFIGURATION_ERROR", "QUOTA_ERROR"),
+    *("TRANSIENT_ERROR", "TIMEOUT_ERROR"),
 )
 DOUBT_CAUSES = ("no_answer", "worker_lost", "lost_time")
 # An SMTP server may take ten minutes for its answer; nothing that is handed over takes longer.
@@ -147,13 +152,13 @@ VALIDATION_FAILURES = Counter(
 )
 PROCESSING_DURATION = Histogram(
     "pipeline_processing_duration_seconds",
-    "Seconds from taking a mail up to the step it came to.",
+    "Seconds of the hand-over or, without one, since a worker read the mail; by its state then.",
     state=STATES,
 )
 RETRIES = Counter(
     "pipeline_retry_count_total",
-    "Mails put back to be tried again, by the reason they wait.",
-    reason=REASONS,
+    "Mails put back to be tried again, by the category of the provider's failure.",
+    category=CATEGORIES,
 )
 FINAL_STATES = Counter(
     "pipeline_final_state_total", "Mails that reached a final state, by state.", state=STATES
@@ -170,7 +175,9 @@ WAITING_BATCHES = Gauge(
     "postledger_waiting_batches", "Batches that nobody has taken, by reason.", reason=REASONS
 )
 HELD_STREAMS = Gauge("postledger_held_streams", "Streams with work that are held.")
-HELD_SENDERS = Gauge("postledger_held_senders", "Senders that are held.")
+HELD_SENDERS = Gauge(
+    "postledger_held_senders", "Senders that are held; not archived ones without work."
+)
 WORKERS_ALIVE = Gauge(
     "postledger_workers_alive", "Worker processes that were seen in the last 30 seconds."
 )

@@ -12,6 +12,8 @@ from typing import LiteralString
 
 from django.db import transaction
 
+from postledger.campaigns import exclusions
+from postledger.campaigns.models import Run
 from postledger.contacts import queries, sql
 from postledger.contacts.actions import erasing
 from postledger.contacts.models import Contact
@@ -68,6 +70,7 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
         contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
         contact = erasing.erase(workspace_id, address=canonical, actor=actor, now=now)
         removals.erase_origins(contact_ids)
+        exclusions.forget_contacts(contact_ids)
         params = {
             "workspace": workspace_id,
             "address": canonical,
@@ -75,6 +78,7 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
             "retry_after": RETRY_AFTER,
         }
         sql.execute(_STORE_PENDING, params)
+    _end_tests(contact_ids)
     mails = ledger.erase(workspace_id, address=canonical, contact_ids=contact_ids)
     return Erasure(contact.contacts, contact.consents, mails.emptied, mails.waiting, abandoned)
 
@@ -84,6 +88,18 @@ def _list_addresses(canonical: str, contact_ids: Sequence[int]) -> set[str]:
     contacts = Contact.objects.filter(pk__in=contact_ids).exclude(former_addresses=None)
     former = contacts.values_list("former_addresses", flat=True)
     return {canonical, *(address for each in former for address in each or ())}
+
+
+def _end_tests(contact_ids: Sequence[int]) -> None:
+    """Cancels the tests that were filled with the values of these contacts, and empties them.
+
+    They went to other people, so the mail of the person does not include them.
+    """
+    tests = Run.objects.filter(test_contact_id__in=contact_ids)
+    stream_ids = list(tests.values_list("stream_id", flat=True))
+    for stream_id in stream_ids:
+        ledger.cancel(stream_id, actor="erasure")
+    ledger.forget_values(stream_ids)
 
 
 def _clear_import_problems(workspace_id: int, contact_ids: Sequence[int]) -> None:
@@ -120,6 +136,7 @@ def _retry(pending: Pending, now: datetime) -> bool:
     """Whether the erasure is complete; the interval between two retries doubles."""
     pending.look_at = max(now + RETRY_AFTER, now + (now - pending.erased_at))
     pending.save(update_fields=["look_at"])
+    _end_tests(pending.contact_ids)
     mails = ledger.erase_again(
         pending.workspace_id,
         fingerprint=bytes(pending.address_hash),

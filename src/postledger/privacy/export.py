@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.forms.models import model_to_dict
 
+from postledger.campaigns import exclusions
 from postledger.contacts import form_blocks, queries, suppressions, unsubscribe_links
 from postledger.contacts.consent import Preferences
 from postledger.contacts.models import ConsentEvent, Contact
@@ -26,7 +27,8 @@ _TOKEN = re.compile(r"(?:(?<=token=)|(?<=token%3d))[\w.%=-]++", re.IGNORECASE)
 def export(workspace_id: int, *, address: str, now: datetime) -> str:
     """JSON with every contact of the address, deleted ones too, with subscriptions and consents;
     events of the address without a contact, its suppressions, since when its owner wants no mail of
-    subscribe forms, and every mail to it or to another address that its contacts had.
+    subscribe forms, the runs that left its contacts out, and every mail to it or to another address
+    that its contacts had.
     """
     canonical = addresses.canonical(address)
     contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
@@ -40,6 +42,7 @@ def export(workspace_id: int, *, address: str, now: datetime) -> str:
         "history": list(map(_event, queries.list_address_history(workspace_id, address=canonical))),
         "suppressions": list(_suppressions(workspace_id, canonical)),
         "no_forms_since": form_blocks.find_start(workspace_id, address=canonical),
+        "exclusions": exclusions.list_of_contacts(contact_ids),
         "mails": list(_mails(workspace_id, canonical, contact_ids)),
     }
     return json.dumps(document, default=str, ensure_ascii=False, indent=2)

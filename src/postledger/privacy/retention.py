@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from postledger.campaigns import exclusions
 from postledger.deliveries import ledger, partitions
 from postledger.lib import ids
 from postledger.lib.errors import RefusedError
@@ -37,6 +38,7 @@ def drop_due(*, months: int) -> Iterator[DueMonth]:
     for due in list_due(months=months):
         try:
             ledger.drop_month(due.month)
+            exclusions.forget_month(due.month)
         except RefusedError as error:
             yield replace(due, obstacle=str(error))
         else:

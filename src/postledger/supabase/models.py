@@ -25,8 +25,10 @@ class Sync(models.Model):
     workspace = models.OneToOneField(Workspace, on_delete=models.PROTECT, primary_key=True)
     cursor = models.TextField(db_default="")
     pass_count = models.BigIntegerField(db_default=0)  # how many started: this one's number
+    requested_pass = models.BigIntegerField(db_default=0)  # by the last launch that waits for one
+    complete_pass = models.BigIntegerField(db_default=0)  # the last that ended without a failure
     started_at = models.DateTimeField(null=True)  # None: no pass is running
-    finished_at = models.DateTimeField(null=True)  # of the last complete pass
+    finished_at = models.DateTimeField(null=True)  # of the last pass that read every row
     # Of this pass, or of the last one when none is running.
     read_count = models.BigIntegerField(db_default=0)
     created_count = models.BigIntegerField(db_default=0)
@@ -38,6 +40,7 @@ class Sync(models.Model):
     # Why the pass does not continue, or failed at its end, and since when.
     trouble = models.TextField(null=True)
     troubled_at = models.DateTimeField(null=True)
+    retry_at = models.DateTimeField(null=True)  # after a failure: not before
 
 
 class Subscriber(models.Model):

@@ -16,17 +16,17 @@ import structlog
 from django.db.models import F
 
 from postledger.accounts import integrations, queries
-from postledger.accounts.integrations import IntegrationKind
 from postledger.lib import work_leases
 from postledger.lib.errors import RefusedError
 from postledger.lib.work_leases import Work
-from postledger.supabase import apply_page, classify, client, errors, removals, rows
+from postledger.supabase import apply_page, classify, client, errors, passes, removals, rows
 from postledger.supabase.client import SubscribersTable
 from postledger.supabase.models import RowFailure, Sync, SyncProblem
 from postledger.supabase.page import RowIssue
 
 EVERY = timedelta(minutes=5)  # from the end of a pass to the start of the next
 _SHIFT = timedelta(seconds=45)  # the most that a scheduled call takes
+_RETRY_AFTER = timedelta(minutes=1)  # a pass that failed is continued no earlier
 
 _COUNTS = (
     "read_count",
@@ -43,8 +43,9 @@ _log = structlog.get_logger(__name__)
 
 def sync_due(now: datetime) -> None:
     """Continues the pass, or starts one that is due; the next call does the remaining pages."""
-    workspace_id = _connected_workspace()
-    if workspace_id is None:
+    workspace_id = passes.find_connected_workspace()
+    # Asked twice: the lease is a row to write, and another process may have done it meanwhile.
+    if workspace_id is None or not _is_due(_get_or_create(workspace_id), now):
         return
     with work_leases.alone(Work.SYNC) as is_ours:
         if is_ours and _is_due(_get_or_create(workspace_id), now):
@@ -59,7 +60,7 @@ def sync_all(*, accepts_missing: bool = False) -> Sync:
 
     `accepts_missing` deletes the contacts of all missing rows, however many they are.
     """
-    workspace_id = _connected_workspace()
+    workspace_id = passes.find_connected_workspace()
     if workspace_id is None:
         raise errors.not_set_up()
     with work_leases.alone(Work.SYNC) as is_ours:
@@ -78,13 +79,7 @@ def sync_all(*, accepts_missing: bool = False) -> Sync:
 
 
 def is_set_up() -> bool:
-    return _connected_workspace() is not None
-
-
-def _connected_workspace() -> int | None:
-    """The first workspace, if it has a project."""
-    first = queries.first_workspace_id()
-    return first if first in integrations.workspaces(IntegrationKind.SUPABASE) else None
+    return passes.find_connected_workspace() is not None
 
 
 def _get_or_create(workspace_id: int) -> Sync:
@@ -92,8 +87,12 @@ def _get_or_create(workspace_id: int) -> Sync:
 
 
 def _is_due(sync: Sync, now: datetime) -> bool:
+    if sync.retry_at is not None and now < sync.retry_at:
+        return False
     is_under_way = sync.started_at is not None
-    return is_under_way or sync.finished_at is None or now >= sync.finished_at + EVERY
+    is_requested = sync.requested_pass > sync.pass_count
+    is_old = sync.finished_at is None or now >= sync.finished_at + EVERY
+    return is_under_way or is_requested or is_old
 
 
 def _pass(
@@ -118,7 +117,7 @@ def _pass(
         _finish(workspace_id, now, accepts_missing=accepts_missing)
     except RefusedError as refused:
         syncs.filter(trouble=None).update(troubled_at=now)
-        syncs.update(trouble=str(refused))
+        syncs.update(trouble=str(refused), retry_at=clock() + _RETRY_AFTER)
         raise
 
 
@@ -149,16 +148,16 @@ def _finish(workspace_id: int, now: datetime, *, accepts_missing: bool) -> None:
     known, missing = removals.count_missing(workspace_id)
     if accepts_missing or rows.is_plausible(known=known, missing=missing):
         removals.delete_missing(workspace_id, actor=apply_page.ORIGIN.actor, now=now)
-        _end(workspace_id, now)
+        _end(workspace_id, now, is_complete=True)
         return
     refused = errors.rows_missing(missing, of=known)
     issue = RowIssue("subscribers", RowFailure.NOT_FOUND, str(refused))
     apply_page.record_issues(workspace_id, [issue], now=now)
-    _end(workspace_id, now)
+    _end(workspace_id, now, is_complete=False)
     raise refused
 
 
-def _end(workspace_id: int, now: datetime) -> None:
+def _end(workspace_id: int, now: datetime, *, is_complete: bool) -> None:
     """Deletes the problems that the pass did not meet again, and logs the counts."""
     sync = _get_or_create(workspace_id)
     over = SyncProblem.objects.filter(workspace_id=workspace_id, seen_at__lt=sync.started_at or now)
@@ -166,7 +165,9 @@ def _end(workspace_id: int, now: datetime) -> None:
     this = Sync.objects.filter(
         workspace_id=workspace_id, pass_count=sync.pass_count, started_at__isnull=False
     )
-    ended = {"started_at": None, "finished_at": now, "cursor": ""}
+    ended: dict[str, object] = {"started_at": None, "finished_at": now, "cursor": ""}
+    if is_complete:
+        ended["complete_pass"] = sync.pass_count
     if not this.update(**ended, trouble=None, troubled_at=None):
         raise errors.overtaken()
     counts = {name.removesuffix("_count"): getattr(sync, name) for name in _COUNTS}

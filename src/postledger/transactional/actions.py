@@ -9,9 +9,10 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
-from postledger.accounts.queries import SenderRequiredError, SenderUnknownError
+from postledger.accounts.queries import SenderArchivedError, SenderUnknownError
 from postledger.contacts.models import Contact
-from postledger.deliveries import ledger
+from postledger.content import letters
+from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Body, NewDelivery
 from postledger.deliveries.reasons import Reason
 from postledger.lib import crashpoints, wake
@@ -28,6 +29,7 @@ from postledger.transactional.requests import (
     InvalidMailError,
     MailIssue,
     MailRequest,
+    MailWarning,
     Receipt,
     Validation,
 )
@@ -51,6 +53,7 @@ class _PreparedMail:
     stream: SenderStream
     line: NewDelivery
     due_at: datetime | None  # None: at once, by the database's clock
+    warnings: Sequence[MailWarning] = ()
 
     @property
     def reason(self) -> Reason:
@@ -82,11 +85,34 @@ def accept(  # noqa: PLR0913  the parts of a request, each by its name
         receipt = idempotency.find_receipt(workspace_id, key=key)
         if receipt is None:
             raise
-        return receipt
+        return _warn_again(workspace_id, mails, receipt)
+
+
+def _warn_again(workspace_id: int, mails: Sequence[MailRequest], receipt: Receipt) -> Receipt:
+    """The receipt with the warnings that the first request got: letters never change."""
+    warnings: dict[int, Sequence[MailWarning]] = {}
+    for index, mail in enumerate(mails):
+        id_ = DeliveryId.parse(receipt.ids[index]) if mail.template else None
+        bodies = queries.read_bodies(id_.stream_id, [id_.position]) if id_ else {}
+        digest = next((body.letter for body in bodies.values()), "")
+        letter = letters.find(workspace_id, digest=digest) if digest else None
+        if letter and mail.template:
+            warnings[index] = rendering.warn_of_variables(letter, mail.template)
+    return replace(receipt, warnings=warnings)
+
+
+def find_issues(
+    workspace_id: int, mails: Mapping[int, MailRequest], *, is_test: bool, now: datetime
+) -> list[MailIssue]:
+    """What is wrong with some mails of a request that is refused anyway, by their indexes."""
+    _, issues = _prepare_all(_Request(workspace_id, is_test, "", now), mails)
+    return issues
 
 
 def _accept(request: _Request, mails: Sequence[MailRequest], key: Key | None) -> Receipt:
-    prepared = _prepare_all(request, mails)
+    prepared, issues = _prepare_all(request, dict(enumerate(mails)))
+    if issues:
+        raise InvalidMailError(issues)
     try:
         receipt = _write(request, prepared, key)
     except ledger.StreamClosedError:
@@ -112,26 +138,30 @@ def _wake_after_commit(stream_id: int) -> None:
     transaction.on_commit(wake_stream, robust=True)
 
 
-def _prepare_all(request: _Request, mails: Sequence[MailRequest]) -> list[_PreparedMail]:
-    """Raises InvalidMailError with the issues of every invalid mail, or RequestTooCostlyError."""
+def _prepare_all(
+    request: _Request, mails: Mapping[int, MailRequest]
+) -> tuple[list[_PreparedMail], list[MailIssue]]:
+    """The valid mails, and the issues of every invalid one; raises RequestTooCostlyError."""
     budget = RequestBudget()
-    rendered = [_render(request, mail, budget) for mail in mails]
+    rendered = {index: _render(request, mail, budget) for index, mail in mails.items()}
     contacts = _find_contacts(
         request.workspace_id,
-        [mail.recipient for mail in rendered if isinstance(mail, MailRequest) and mail.recipient],
+        [
+            mail.recipient
+            for mail in rendered.values()
+            if isinstance(mail, MailRequest) and mail.recipient
+        ],
     )
     prepared: list[_PreparedMail] = []
     issues: list[MailIssue] = []
-    for index, mail in enumerate(rendered):
+    for index, mail in rendered.items():
         result = _prepare(request, mail, contacts) if isinstance(mail, MailRequest) else mail
         if isinstance(result, _PreparedMail):
             prepared.append(result)
         else:
             metrics.VALIDATION_FAILURES.add(code=result[0].code)
             issues += [replace(issue, index=index) for issue in result]
-    if issues:
-        raise InvalidMailError(issues)
-    return prepared
+    return prepared, issues
 
 
 def _render(
@@ -182,7 +212,7 @@ def _prepare(
         stream = sender_streams.find_stream(
             request.workspace_id, sender=mail.sender, is_test=request.is_test, now=request.now
         )
-    except (SenderUnknownError, SenderRequiredError) as error:
+    except (SenderUnknownError, SenderArchivedError) as error:
         return [MailIssue(Validation.INVALID_PAYLOAD, "sender", str(error))]
     issues = validation.check_recipient(mail, contact_address=contact.address if contact else None)
     issues = issues or validation.check_content(mail)
@@ -195,7 +225,8 @@ def _prepare(
         variables=mail.template.variables if mail.template else None,
         body=_body(mail, request.request_id),
     )
-    return _PreparedMail(stream, line, due_at=mail.send_at if is_later else None)
+    due_at = mail.send_at if is_later else None
+    return _PreparedMail(stream, line, due_at, mail.warnings)
 
 
 def _body(mail: MailRequest, request_id: str) -> Body:
@@ -225,7 +256,11 @@ def _write(request: _Request, prepared: Sequence[_PreparedMail], key: Key | None
             positions = ledger.enqueue(stream_id, lines, due_at=due_at, reason=reason)
             for index, position in zip(indexes, positions, strict=True):
                 ids[index] = DeliveryId(stream_id, position).text()
-        receipt = Receipt(request.request_id, tuple(ids[index] for index in range(len(prepared))))
+        receipt = Receipt(
+            request.request_id,
+            tuple(ids[index] for index in range(len(prepared))),
+            {index: mail.warnings for index, mail in enumerate(prepared) if mail.warnings},
+        )
         if key is not None:
             idempotency.store_receipt(request.workspace_id, key=key, receipt=receipt)
     return receipt

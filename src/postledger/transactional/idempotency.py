@@ -105,7 +105,8 @@ def find_receipt(workspace_id: int, *, key: Key) -> Receipt | None:
             f"The idempotency key {key.text!r} was used before for another request."
             " Nothing was stored. Send the same body, or use a new key."
         )
-    return Receipt(_find_request_id(row.mail_ids[0]), tuple(row.mail_ids))
+    request_id = _find_request_id(row.mail_ids[0])
+    return Receipt(request_id, tuple(row.mail_ids), is_repeat=True)
 
 
 def _find_request_id(mail_id: str) -> str:

@@ -8,8 +8,8 @@ from postledger.content import isolation, letters, templates
 from postledger.content.isolation import ContentTooCostlyError
 from postledger.content.letters import LetterCache
 from postledger.content.locales import MissingLocaleError
+from postledger.content.rendering import checks, html_allow_list, text_to_html
 from postledger.content.rendering import footer as footers
-from postledger.content.rendering import html_allow_list
 from postledger.content.rendering.compiled_template import MissingVariableError
 from postledger.content.rendering.footer import FooterEnvMissingError
 from postledger.content.rendering.letter import Letter
@@ -18,7 +18,15 @@ from postledger.content.rendering.source import Source, make_script
 from postledger.content.templates import TemplateUnknownError
 from postledger.content.versions import Version
 from postledger.lib.errors import RefusedError, TooManyRequestsError
-from postledger.transactional.requests import MailIssue, MailRequest, TemplateReference, Validation
+from postledger.transactional.requests import (
+    MailIssue,
+    MailRequest,
+    MailWarning,
+    TemplateReference,
+    Validation,
+)
+
+_LONGEST_NAME = 64  # of a variable that a template can declare
 
 _MOST_UNITS = 10_000_000  # for all mails of a request: a few seconds
 _SEARCHED_TAG_COST = 50
@@ -59,6 +67,8 @@ def render(
             link = _unsubscribe_link(workspace_id, mail.to, mail.list_key, is_test=is_test)
         if mail.template is not None:
             mail = _render_template(workspace_id, mail, mail.template, link, budget)
+        elif not mail.html:
+            mail = _render_text(mail)
         return mail if link is None else _add_footer(workspace_id, mail, link)
     except (TooManyRequestsError, RequestTooCostlyError):
         raise  # says nothing about the mail
@@ -68,6 +78,8 @@ def render(
 
 def _locate(error: RefusedError) -> tuple[Validation, str]:
     match error:
+        case TextTooLargeError():
+            return Validation.INVALID_TEMPLATE, "text"
         case FooterEnvMissingError():
             return Validation.INVALID_PAYLOAD, "list_key"
         case TemplateUnknownError():
@@ -108,7 +120,44 @@ def _render_template(
     if not html_allow_list.is_plain(html):
         budget.charge(_SEARCHED_TAG_COST * html.count("<"))
     digest = letters.keep(workspace_id, letter.script)
-    return replace(mail, subject=filled.subject, html=html, text=text, letter=digest)
+    return replace(
+        mail,
+        subject=filled.subject,
+        html=html,
+        text=text,
+        letter=digest,
+        warnings=warn_of_variables(letter, reference),
+    )
+
+
+def warn_of_variables(letter: Letter, reference: TemplateReference) -> tuple[MailWarning, ...]:
+    """A warning for each variable that the template does not know; 20 at most."""
+    unknown = letter.find_unknown(reference.variables)
+    return tuple(
+        MailWarning(
+            "unknown_variable",
+            f"template.variables.{name[:_LONGEST_NAME]}",
+            "The template does not know this variable, so the mail does not show it. Correct its"
+            " name, or declare it in a new version of the template.",
+        )
+        for name in unknown[: checks.MOST_FINDINGS]
+    )
+
+
+class TextTooLargeError(RefusedError):
+    code = "html_too_large"
+
+
+def _render_text(mail: MailRequest) -> MailRequest:
+    """A mail without HTML gets HTML that reads as its text does."""
+    html = text_to_html.from_text(mail.text)
+    size = len(html.encode(errors="surrogatepass"))
+    if size > checks.MAX_HTML_BYTES:
+        raise TextTooLargeError(
+            f"html_too_large: As HTML the text has {size} bytes, and a mail may have at most"
+            f" {checks.MAX_HTML_BYTES}. Shorten it."
+        )
+    return replace(mail, html=html)
 
 
 _letters = LetterCache[tuple[int, Source, tuple[str, ...], tuple[str, ...]]]()

@@ -13,6 +13,18 @@ _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
+class MailWarning:
+    """Something about a mail that is probably a mistake, and does not keep it from being sent."""
+
+    code: str
+    field: str
+    detail: str
+
+
+_NO_WARNINGS: Mapping[int, Sequence[MailWarning]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
 class ContactReference:
     """A contact, named by our id, by the workspace's own id, or by both."""
 
@@ -41,10 +53,11 @@ class MailRequest:
     text: str = ""
     template: TemplateReference | None = None
     letter: str = ""  # digest of the letter that the content was rendered from
+    warnings: tuple[MailWarning, ...] = ()  # found while it was rendered
     list_key: str | None = None  # the list that the footer's link unsubscribes from
     to_name: str = ""
     recipient: ContactReference | None = None
-    sender: str | None = None  # None: the workspace's only sender
+    sender: str | None = None  # None: the workspace's default
     reply_to: str | None = None
     attachments: tuple[Attachment, ...] = ()
     headers: Mapping[str, str] = field(default=_NO_HEADERS)
@@ -76,9 +89,10 @@ class MailIssue:
 class InvalidMailError(RefusedError):
     """Refuses a request under the code of its first issue; nothing of it was stored."""
 
-    def __init__(self, issues: Sequence[MailIssue]) -> None:
+    def __init__(self, issues: Sequence[MailIssue], *, unlisted: int = 0) -> None:
         super().__init__(issues[0].detail)
         self.issues = tuple(issues)
+        self.unlisted = unlisted  # how many more there are
         self.code = issues[0].code.value  # type: ignore[misc]  # each instance has its own
 
 
@@ -88,3 +102,6 @@ class Receipt:
 
     request_id: str
     ids: tuple[str, ...]
+    # By the index of the mail.
+    warnings: Mapping[int, Sequence[MailWarning]] = field(default=_NO_WARNINGS)
+    is_repeat: bool = field(default=False, compare=False)

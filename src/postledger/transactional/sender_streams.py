@@ -13,8 +13,8 @@ from postledger.transactional.models import Flow
 
 # Nothing can go wrong while a process relies on this cache: a cancelled stream refuses the mail
 # and is looked up again, the first seconds of a month may use the stream of the last one, and a
-# sender that has a stream cannot be removed. When a workspace gets a second sender, requests
-# without a sender still use the first one for up to five seconds.
+# sender is never removed. For up to five seconds after another sender became the default, or a
+# sender was archived, requests still use the former one: it sends what it was given.
 CACHED_FOR = timedelta(seconds=5)
 _MAX_CACHED = 10_000
 
@@ -33,7 +33,7 @@ _cache: dict[_CacheKey, tuple[datetime, SenderStream]] = {}
 def find_stream(
     workspace_id: int, *, sender: str | None, is_test: bool, now: datetime
 ) -> SenderStream:
-    """The open stream for a mail of now; `sender` may be None in a workspace with one sender.
+    """The open stream for a mail of now; `sender` is None for the default sender.
 
     Three statements at most, except for the first mail of a month, which opens the stream.
     """

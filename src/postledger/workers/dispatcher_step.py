@@ -5,7 +5,6 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
 from typing import Any, override
 
 import structlog
@@ -15,7 +14,6 @@ from django.conf import settings
 
 from postledger.deliveries.ledger import Swept
 from postledger.dispatch.dispatcher import Dispatcher
-from postledger.observability import metrics
 from postledger.workers import supervisor
 from postledger.workers.celery_parts import WorkerStep
 
@@ -42,7 +40,7 @@ def seconds_since_tick() -> float:
 
 
 def report_sweep(swept: Swept) -> None:
-    """Records what a sweep did, and lets the dispatcher poll for the returned work."""
+    """Logs what a sweep did, and lets the dispatcher poll for the returned work."""
     _log.warning(
         "lost leases were taken away",
         batches=swept.given_back,
@@ -50,7 +48,6 @@ def report_sweep(swept: Swept) -> None:
         halved=swept.halved,
         poisoned=swept.poisoned,
     )
-    metrics.NEW_DOUBTS.add(swept.in_doubt, cause="worker_lost")
     if _dispatcher is not None:
         _dispatcher.poll()
 
@@ -86,19 +83,13 @@ class DispatchStep(WorkerStep):
 
 def _run(dispatcher: Dispatcher) -> None:
     try:
-        uvloop.run(_run_beating(dispatcher, supervisor.heartbeat()))
+        uvloop.run(_run_beating(dispatcher))
     except Exception:  # noqa: BLE001  the thread's edge: a worker without a dispatcher must end
         _log.exception("the dispatcher broke down; the worker ends, for its supervisor to restart")
         os._exit(1)  # not through Celery: its end would count as a success
 
 
-async def _run_beating(dispatcher: Dispatcher, beat: Callable[[], None]) -> None:
+async def _run_beating(dispatcher: Dispatcher) -> None:
     """Sends heartbeats from the dispatcher's loop, also while it waits for the database."""
-    loop = asyncio.get_running_loop()
-
-    def beat_again() -> None:
-        beat()
-        loop.call_later(supervisor.BEAT_EVERY, beat_again)
-
-    beat_again()
+    supervisor.beat_from(asyncio.get_running_loop())
     await dispatcher.run()

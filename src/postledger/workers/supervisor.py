@@ -5,6 +5,7 @@ loop that waits for a database goes on beating, one that a long call blocks does
 Children die with their parent, even if it is killed. Linux only.
 """
 
+import asyncio
 import ctypes
 import os
 import signal
@@ -13,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import structlog
 
@@ -44,6 +45,7 @@ class Program:
     most_silence: float = MOST_SILENCE
 
 
+@cache
 def heartbeat() -> Callable[[], None]:
     """For the child: returns a function that writes one beat; a no-op without a supervisor."""
     number = os.environ.pop(_HEARTBEAT_FD, None)
@@ -56,6 +58,26 @@ def _beat(fd: int) -> None:
     # The pipe is full if the parent is stopped, and broken if it just died.
     with suppress(BlockingIOError, BrokenPipeError):
         os.write(fd, b".")
+
+
+def beat_from(loop: asyncio.AbstractEventLoop) -> None:
+    """For the child: beats from an event loop, for as long as it runs."""
+    beat = heartbeat()
+
+    def beat_again() -> None:
+        beat()
+        loop.call_later(BEAT_EVERY, beat_again)
+
+    loop.call_soon(beat_again)
+
+
+def die_with_parent(parent: int) -> None:
+    """Has the kernel kill this process when its parent, which has this pid, ends."""
+    # Not SIGTERM: a child that hangs would outlive its parent.
+    if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):
+        raise OSError(ctypes.get_errno(), "prctl")
+    if os.getppid() != parent:  # it died before prctl
+        os._exit(1)
 
 
 def counted_silence(elapsed: float) -> float:
@@ -217,11 +239,7 @@ class Supervisor:
 
 def _become_child(parent: int) -> None:
     """Runs in the child between fork and exec; the settings survive exec."""
-    # Not SIGTERM: a child that hangs would outlive its parent.
-    if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):
-        raise OSError(ctypes.get_errno(), "prctl")
-    if os.getppid() != parent:  # it died before prctl
-        os._exit(1)
+    die_with_parent(parent)
     # The parent handles a closed terminal.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)

@@ -34,7 +34,7 @@ INTERVALS = {
     "drain": 5.0,
     "fold": 10.0,
     "notion": 10.0,
-    "supabase": 60.0,
+    "supabase": 5.0,
     "tidy": 600.0,
 }
 SCHEDULE = {
@@ -97,8 +97,11 @@ def fold() -> None:
 
 @shared_task(name="postledger.plan")
 def plan() -> None:
-    """Writes the audiences of launched campaigns into the ledger, and ends runs that are over."""
+    """Writes the audiences of launched campaigns into the ledger, notes first mails, and ends runs
+    that are over.
+    """
     call_on_thread(planning.plan_all)
+    call_on_thread(run_control.note_first_mails)
     call_on_thread(run_control.end_finished_runs)
 
 

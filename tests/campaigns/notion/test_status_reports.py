@@ -390,6 +390,32 @@ def test_a_block_that_mails_cannot_show_is_a_row(fake: FakeNotion, alice: Caller
     assert "(poll)" in title
 
 
+def test_blocks_beyond_the_rows_that_are_written_are_told_by_one_last_row(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    polls = [pages.bare("poll") for _ in range(error_rows.MAX_FINDINGS + 3)]
+    mailouts.send_and_plan(alice, mailouts.page(fake, pages.paragraph("Hello."), *polls))
+
+    *rows, last = ErrorRow.objects.order_by("pk")
+
+    assert len(rows) == error_rows.MAX_FINDINGS
+    assert {row.code for row in rows} == {"content_block_unsupported"}
+    assert last.code == error_rows.MORE_FINDINGS
+    assert last.detail.startswith("3 more parts of the page ")
+    assert "3 content_block_unsupported" in last.detail
+
+
+def test_blocks_that_fill_the_rows_exactly_need_no_last_row(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    polls = [pages.bare("poll") for _ in range(error_rows.MAX_FINDINGS)]
+    mailouts.send_and_plan(alice, mailouts.page(fake, pages.paragraph("Hello."), *polls))
+
+    codes = set(ErrorRow.objects.values_list("code", flat=True))
+
+    assert codes == {"content_block_unsupported"}
+
+
 def test_of_very_many_failures_the_first_are_rows_and_one_says_that_there_are_more(
     fake: FakeNotion, alice: Caller
 ) -> None:

@@ -35,12 +35,31 @@ def test_the_footer_stands_where_the_layout_wants_it(html: str, before: str) -> 
     assert fill_with_footer(html)[0].startswith(f"{before}<hr>")
 
 
-@pytest.mark.parametrize("end", ["</body></html>", "</BODY></HTML>"])
-def test_a_document_of_its_own_gets_the_footer_at_its_end(end: str) -> None:
-    html = fill_with_footer(f"<html><body><p>a</p>{end}")[0]
+WORDS = (
+    f'<hr><p>Acme &amp; Sons — 1 Main St, Springfield</p><p><a href="{LINK}">Unsubscribe</a></p>'
+)
 
-    assert html.startswith("<html><body><p>a</p><div style=")
-    assert html.endswith(f"Unsubscribe</a></p></div>{end}")
+
+@pytest.mark.parametrize("end", ["</body></html>", "</BODY></HTML>", "</body ></html>"])
+def test_a_document_of_its_own_gets_the_footer_in_a_column_of_ours_at_its_end(end: str) -> None:
+    html = fill_with_footer(f"<html><body><p>İİİ</p>{end}")[0]
+
+    before, column, after = html.partition(WORDS)
+    assert column
+    assert before.startswith("<html><body><p>İİİ</p><!--[if mso]><table ")
+    assert before.endswith('word-break:break-word">')
+    assert "background-color:#ffffff" in before
+    assert after == f"</td></tr></tbody></table><!--[if mso]></td></tr></table><![endif]-->{end}"
+
+
+def test_the_rules_for_the_footer_stand_in_the_head_of_a_document_that_has_one() -> None:
+    html = fill_with_footer("<html><head><title>a</title></head><body>a</body></html>")[0]
+
+    head, _, body = html.partition("</head>")
+    assert head.startswith("<html><head><title>a</title><style>\n@media screen {\n")
+    assert ".postledger-footer hr {" in head
+    assert 'class="postledger-footer"' in body
+    assert WORDS in body
 
 
 def test_braces_in_a_name_are_no_liquid() -> None:

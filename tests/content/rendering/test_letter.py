@@ -48,10 +48,23 @@ def test_the_digest_names_everything_that_a_mail_is_made_from() -> None:
         replace(SCRIPT, text="a"),
         replace(SCRIPT, required=()),
         replace(SCRIPT, optional=()),
+        replace(SCRIPT, subject_prefix="a"),
     ]
 
     assert Letter(SCRIPT).digest == SCRIPT.digest()
-    assert len({script.digest() for script in [SCRIPT, *others]}) == 6
+    assert len({script.digest() for script in [SCRIPT, *others]}) == 7
+
+
+def test_a_prefix_stands_before_the_subject_which_is_cut_at_the_limit() -> None:
+    script = replace(SCRIPT, subject_prefix="[Test] {{ name }} ")
+
+    assert fill_letter(script)[0] == "[Test] {{ name }} For Alice"
+    longest = fill_letter(script, name="x" * 146)[0]
+    assert longest == f"[Test] {{{{ name }}}} For {'x' * 128}"
+    assert len(longest) == 150
+    # It hides no subject that could not be sent without it.
+    with pytest.raises(LetterError):
+        fill_letter(script, name="x" * 147)
 
 
 @pytest.mark.parametrize("link", [None, ...])

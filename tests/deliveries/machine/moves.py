@@ -49,6 +49,8 @@ def _people(world: World) -> list[Choice]:
         (8 if inside.held else 1, people.hold_or_release, True),
         (8 if inside.is_sender_held else 1, people.hold_or_release_the_sender, True),
         (0.3, people.cancel, True),
+        (2, people.cancel_a_mail, any(place[0] == world.transactional for place in inside.facts)),
+        (0.5, people.plan_failures_elsewhere, True),
         (4 if world.fence.closed else 1, people.erase_somebody, True),
         (2, people.open_the_page, people.open_cases(world)),
         (6, people.decide, people.cases(world)),

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from psycopg import sql as pg
+
 from postledger.deliveries import ledger
-from postledger.deliveries.entries import Decision, SeenDelivery
+from postledger.deliveries.entries import Cancellation, Decision, SeenDelivery
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State, Verb
@@ -62,6 +64,27 @@ def cancel(world: World) -> None:
     with world.step():
         ledger.cancel(stream_id, actor="bob")
     world.inside.cancelled.add(stream_id)
+
+
+def cancel_a_mail(world: World) -> None:
+    """A caller cancels one mail, whatever state it is in; repeating it changes nothing."""
+    stream_id = world.transactional
+    place = world.random.choice(
+        [each for each in sorted(world.inside.facts) if each[0] == stream_id]
+    )
+    with world.step(Verb.CANCEL_DELIVERY):
+        done = ledger.cancel_delivery(*place, actor="bob")
+        assert ledger.cancel_delivery(*place, actor="bob") is done
+    is_cancelled = world.inside.facts[place].state is State.CANCELLED
+    assert is_cancelled == (done is Cancellation.CANCELLED)
+
+
+def plan_failures_elsewhere(world: World) -> None:
+    """A later run takes over the recipients of failures that were never armed."""
+    keys = [f"r{number}" for number in range(world.outside.keys)]
+    source = pg.SQL("SELECT key AS dedupe_key FROM unnest(%(keys)s::text[]) AS key")
+    with world.step(Verb.SUPERSEDE):
+        ledger.supersede([world.campaign], source=source, params={"keys": keys}, actor="bob")
 
 
 def erase_somebody(world: World) -> None:

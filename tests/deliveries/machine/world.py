@@ -17,7 +17,9 @@ from tests.deliveries.machine.rows import Fact, Place
 from tests.epochs import Backup
 
 # What the ledger does by itself, and workers do: none of it happens to a stream that is fenced.
-FENCED_OFF = frozenset({Verb.ARM, Verb.SETTLE, Verb.SWEEP, Verb.DRAIN, Verb.ERASE})
+FENCED_OFF = frozenset(
+    {Verb.ARM, Verb.SETTLE, Verb.SWEEP, Verb.DRAIN, Verb.CANCEL_DELIVERY, Verb.ERASE}
+)
 
 
 @dataclass

@@ -13,6 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from postledger.accounts import sealing, senders
+from postledger.accounts.models import Workspace
+from postledger.accounts.queries import Organisation
 from postledger.contacts import audience, form_blocks, lists, sql
 from postledger.contacts.actions import restoration, suppression
 from postledger.contacts.audience import FrozenAudience
@@ -33,6 +35,7 @@ from postledger.web.public import links
 from postledger.web.public.links import Confirmation
 from tests import cast
 from tests.contacts import people
+from tests.content.golden import markup
 from tests.web.public import visiting
 from tests.web.public.visiting import get, post, text
 
@@ -414,14 +417,39 @@ def test_without_a_public_address_there_is_no_form(news: int, settings: LazySett
     assert get(FORM).status_code == 404
 
 
-def test_of_several_senders_the_first_one_confirms(news: int) -> None:
-    address = visiting.somebody()
-    senders.create_sender(news, address="a@acme.example", actor="alice")
+def test_of_several_senders_the_default_confirms(news: int) -> None:
+    first, second = visiting.somebody(), visiting.somebody()
+    sender_id = senders.create_sender(news, address="a@acme.example", actor="alice")
 
-    post(FORM, {"email": address})
+    post(FORM, {"email": first})
+    senders.set_default(news, sender_id=sender_id, actor="alice")
+    post(FORM, {"email": second})
+
+    used = [visiting.mails(address)[0].sender for address in (first, second)]
+    assert used == ["news@acme.example", "a@acme.example"]
+
+
+@pytest.mark.parametrize("language", ["en", "ru", "pt"])
+def test_the_mail_has_the_layout_of_all_our_mail_and_says_who_sends_it(
+    news: int, language: str
+) -> None:
+    organisation = Organisation("Acme & Sons {{ x }}", "1 Main St")
+    Workspace.objects.filter(pk=news).update(
+        org_name=organisation.name, org_address=organisation.address
+    )
+    address = visiting.somebody()
+
+    post(f"{FORM}?lang={language}", {"email": address})
 
     [mail] = visiting.mails(address)
-    assert mail.sender == "news@acme.example"
+    document = markup.read(mail.html)
+    assert document.faults == []
+    assert document.root()["lang"] == language
+    assert 'class="column"' in mail.html
+    assert "prefers-color-scheme: dark" in mail.html
+    assert mail.html.count('<td class="footer"') == 1
+    assert "<hr><p>Acme &amp; Sons {{ x }} — 1 Main St</p><p><a href=" in mail.html
+    assert mail.text.rstrip().endswith("\n--\nAcme & Sons {{ x }} — 1 Main St")
 
 
 def test_a_confirmation_works_twice_and_changes_once(news: int) -> None:

@@ -75,6 +75,7 @@ class Migration(migrations.Migration):
                     "updated_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
+                ("archived_at", models.DateTimeField(null=True)),
                 (
                     "workspace",
                     models.ForeignKey(
@@ -201,6 +202,8 @@ class Migration(migrations.Migration):
                     "created_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
+                ("is_default", models.BooleanField(db_default=False)),
+                ("archived_at", models.DateTimeField(null=True)),
                 (
                     "account",
                     models.ForeignKey(
@@ -222,7 +225,18 @@ class Migration(migrations.Migration):
                         models.F("workspace"),
                         django.db.models.functions.text.Lower("address"),
                         name="accounts_sender_once",
-                    )
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_default", True)),
+                        fields=("workspace",),
+                        name="accounts_sender_default_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("is_default", False), ("archived_at", None), _connector="OR"
+                        ),
+                        name="accounts_sender_default_in_use",
+                    ),
                 ],
             },
         ),

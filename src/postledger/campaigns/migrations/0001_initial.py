@@ -130,6 +130,7 @@ class Migration(migrations.Migration):
                 ("stream_id", models.BigIntegerField()),
                 ("is_test", models.BooleanField()),
                 ("is_sandboxed", models.BooleanField()),
+                ("test_contact_id", models.BigIntegerField(null=True)),
                 ("actor", models.TextField()),
                 ("article_key", models.TextField(db_default="")),
                 ("launched_at", models.DateTimeField()),
@@ -137,6 +138,8 @@ class Migration(migrations.Migration):
                     "frozen_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
+                ("awaited_pass", models.BigIntegerField(null=True)),
+                ("synced_at", models.DateTimeField(null=True)),
                 ("list_key", models.TextField()),
                 ("audience", models.JSONField()),
                 ("letter_choice", models.JSONField()),
@@ -147,6 +150,7 @@ class Migration(migrations.Migration):
                 ("trouble", models.TextField(db_default="")),
                 ("trouble_since", models.DateTimeField(null=True)),
                 ("planned_at", models.DateTimeField(null=True)),
+                ("first_mail_at", models.DateTimeField(null=True)),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("ended_as", models.TextField(null=True)),
                 ("ended_by", models.TextField(db_default="")),
@@ -182,6 +186,32 @@ class Migration(migrations.Migration):
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         to="accounts.workspace",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="ExcludedContact",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id",
+                        "contact_id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("contact_id", models.BigIntegerField()),
+                ("reason", models.TextField()),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="campaigns.run",
                     ),
                 ),
             ],
@@ -276,6 +306,10 @@ class Migration(migrations.Migration):
                 ),
                 name="campaigns_run_ended",
             ),
+        ),
+        migrations.AddIndex(
+            model_name="excludedcontact",
+            index=models.Index(fields=["contact_id"], name="campaigns_excluded_contact"),
         ),
         migrations.RunSQL((_HERE / "0001_initial.sql").read_text()),
     ]

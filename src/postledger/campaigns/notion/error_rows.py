@@ -4,6 +4,7 @@ A row is begun in the database, added in Notion, and ended in the database: one 
 not ended is looked for in Notion before it is added again.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
@@ -30,6 +31,7 @@ from postledger.lib.ids import DeliveryId
 MAX_FAILURES = 1_000
 MAX_FINDINGS = 100
 MORE_FAILURES = "more_failures"
+MORE_FINDINGS = "more_findings"
 
 _BATCH = 25  # about ten seconds
 _MAX_REFUSALS = 5
@@ -49,18 +51,27 @@ def store_refusal(mailout: Mailout, error: RefusedError, *, now: datetime) -> No
 
 
 def store_findings(mailout: Mailout, run_id: UUID, findings: Sequence[Finding]) -> None:
-    """One row for each part of the page that a mail cannot show."""
-    _store(
-        [
-            ErrorRow(
-                mailout=mailout,
-                reference=f"{finding.place}, run {run_id}",
-                code=finding.code,
-                detail=finding.remedy,
-            )
-            for finding in findings[:MAX_FINDINGS]
-        ]
-    )
+    """One row for each part of the page that a mail cannot show; the last row counts the others."""
+    rows = [
+        ErrorRow(
+            mailout=mailout,
+            reference=f"{finding.place}, run {run_id}",
+            code=finding.code,
+            detail=finding.remedy,
+        )
+        for finding in findings[:MAX_FINDINGS]
+    ]
+    if others := findings[MAX_FINDINGS:]:
+        more = ErrorRow(mailout=mailout, reference=f"run {run_id}", code=MORE_FINDINGS)
+        more.detail = _summarise(others)
+        rows.append(more)
+    _store(rows)
+
+
+def _summarise(findings: Sequence[Finding]) -> str:
+    counts = Counter(finding.code for finding in findings)
+    codes = ", ".join(f"{count:,} {code}" for code, count in sorted(counts.items()))
+    return f"{len(findings):,} more parts of the page are left out or shown otherwise: {codes}."
 
 
 def store_failures(mailout: Mailout, run: Run) -> None:

@@ -1,6 +1,10 @@
-"""Checks RabbitMQ and Redis: login, queues and eviction."""
+"""Checks RabbitMQ and Redis: login, queues and eviction.
+
+Workers poll the database, so mail is sent without both: their absence is a warning.
+"""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from amqp.exceptions import AccessRefused, AMQPError, NotAllowed, NotFound, PreconditionFailed
 from django.conf import settings
@@ -10,16 +14,26 @@ from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 from redis.retry import Retry
 
-from postledger.cli.doctor.check_results import CheckResult, ok, problem, warning
+from postledger.cli.doctor.check_results import (
+    CheckResult,
+    Level,
+    ok,
+    out_of_reach,
+    problem,
+    warning,
+)
 from postledger.lib import queues
 
 CONNECT_SECONDS = 3.0
+# What follows where a server cannot be used.
+_WITHOUT_BROKER = "mail is sent some seconds later"
+_WITHOUT_REDIS = "mail is sent, but each process counts its limits alone"
 
 
 def check_broker() -> Iterator[CheckResult]:
     url = settings.CELERY_BROKER_URL
     if url.startswith("redis"):
-        yield from _check_redis_server("broker", url, variable="BROKER_URL")
+        yield from _check_redis_broker(url)
     else:
         yield from _check_rabbitmq(url)
 
@@ -29,16 +43,16 @@ def _check_rabbitmq(url: str) -> Iterator[CheckResult]:
         try:
             connection.connect()
         except AccessRefused:
-            message = "RabbitMQ refuses the login."
-            yield problem("broker", message, "Correct user and password in BROKER_URL.")
+            message = f"RabbitMQ refuses the login: {_WITHOUT_BROKER}."
+            yield out_of_reach("broker", message, "Correct user and password in BROKER_URL.")
         except NotAllowed:
             host = connection.virtual_host
-            message = f"RabbitMQ has no virtual host {host} for this user."
+            message = f"RabbitMQ has no virtual host {host} for this user: {_WITHOUT_BROKER}."
             remedy = f"Run rabbitmqctl add_vhost {host} and rabbitmqctl set_permissions -p {host}."
-            yield problem("broker", message, remedy)
+            yield out_of_reach("broker", message, remedy)
         except (AMQPError, OSError) as error:
-            message = f"RabbitMQ does not answer ({type(error).__name__})."
-            yield problem("broker", message, "Start RabbitMQ, or correct BROKER_URL.")
+            message = f"RabbitMQ does not answer ({type(error).__name__}): {_WITHOUT_BROKER}."
+            yield out_of_reach("broker", message, "Start RabbitMQ, or correct BROKER_URL.")
         else:
             yield from _check_queues(connection)
 
@@ -69,11 +83,19 @@ def _check_queue(connection: Connection, queue: Queue) -> Iterator[CheckResult]:
 
 
 def check_redis() -> Iterator[CheckResult]:
-    yield from _check_redis_server("redis", settings.REDIS_URL, variable="REDIS_URL")
+    url = settings.REDIS_URL
+    yield _check_redis_server("redis", url, variable="REDIS_URL", effect=_WITHOUT_REDIS)
 
 
-def _check_redis_server(subject: str, url: str, *, variable: str) -> Iterator[CheckResult]:
-    """`variable` is the environment variable that holds the address."""
+def _check_redis_broker(url: str) -> Iterator[CheckResult]:
+    """An evicted wake-up delays its mail, and that is all."""
+    variable = "REDIS_URL" if url == settings.REDIS_URL else "BROKER_URL"
+    result = _check_redis_server("broker", url, variable=variable, effect=_WITHOUT_BROKER)
+    yield replace(result, level=Level.WARNING) if result.level is Level.PROBLEM else result
+
+
+def _check_redis_server(subject: str, url: str, *, variable: str, effect: str) -> CheckResult:
+    """`variable` is the environment variable with the URL, `effect` what follows without Redis."""
     client = Redis.from_url(
         url,
         socket_connect_timeout=CONNECT_SECONDS,
@@ -84,17 +106,20 @@ def _check_redis_server(subject: str, url: str, *, variable: str) -> Iterator[Ch
         with client:
             client.ping()
             memory = client.info("memory")
-        yield judge_eviction(subject, str(memory["maxmemory_policy"]), int(memory["maxmemory"]))
+        return judge_eviction(subject, str(memory["maxmemory_policy"]), int(memory["maxmemory"]))
     except (AuthenticationError, NoPermissionError):
         remedy = f"Correct user and password in {variable}."
-        yield problem(subject, "Redis refuses the login.", remedy)
+        return out_of_reach(subject, f"Redis refuses the login: {effect}.", remedy)
     except RedisError as error:
         remedy = f"Start Redis, or correct {variable}."
-        yield problem(subject, f"Redis does not answer ({type(error).__name__}).", remedy)
+        message = f"Redis does not answer ({type(error).__name__}): {effect}."
+        return out_of_reach(subject, message, remedy)
 
 
 def judge_eviction(subject: str, policy: str, maxmemory: int) -> CheckResult:
-    """A limit starts again from zero when Redis evicts its counter."""
+    """When Redis evicts a key, a limit starts again from zero, or the witness of the database is
+    gone: after a restore, mail could then be sent twice.
+    """
     if policy == "noeviction":
         return ok(subject, "Redis answers and evicts nothing.")
     remedy = "Run redis-cli config set maxmemory-policy noeviction, and set it in redis.conf too."

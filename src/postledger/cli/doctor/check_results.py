@@ -8,7 +8,7 @@ from django.core.checks import ERROR, CheckMessage
 
 class Level(StrEnum):
     OK = "ok"
-    WARNING = "warning"  # mail is sent, but an operator should look
+    WARNING = "warning"  # mail is sent, perhaps later, but an operator should look
     PROBLEM = "problem"  # mail is not sent, or could be lost or sent twice
 
 
@@ -18,6 +18,7 @@ class CheckResult:
     level: Level
     message: str  # one sentence
     remedy: str = ""  # one sentence; empty only when the level is ok
+    is_out_of_reach: bool = False  # a server does not answer, or refuses the login
 
 
 def ok(subject: str, message: str) -> CheckResult:
@@ -26,6 +27,11 @@ def ok(subject: str, message: str) -> CheckResult:
 
 def warning(subject: str, message: str, remedy: str) -> CheckResult:
     return CheckResult(subject, Level.WARNING, message, remedy)
+
+
+def out_of_reach(subject: str, message: str, remedy: str) -> CheckResult:
+    """A warning, about a server that mail is also sent without."""
+    return CheckResult(subject, Level.WARNING, message, remedy, is_out_of_reach=True)
 
 
 def problem(subject: str, message: str, remedy: str) -> CheckResult:

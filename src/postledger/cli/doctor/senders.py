@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models import QuerySet
 from pydantic import ValidationError
 
 from postledger.accounts import queries
@@ -41,7 +42,7 @@ class Account:
 def check_senders() -> Iterator[CheckResult]:
     if not Workspace.objects.exists():
         yield problem("senders", "There is no workspace.", "Run postledger setup.")
-    elif not Sender.objects.exists():
+    elif not _in_use().exists():
         remedy = "Run postledger sender create WORKSPACE ADDRESS --smtp HOST:PORT."
         yield problem("senders", "There is no sender.", remedy)
     else:
@@ -49,8 +50,13 @@ def check_senders() -> Iterator[CheckResult]:
         yield from _check_accounts(_accounts_in_use())
 
 
+def _in_use() -> QuerySet[Sender]:
+    """An archived sender takes no mail, so nothing depends on it."""
+    return Sender.objects.filter(archived_at=None)
+
+
 def _check_unattached() -> Iterator[CheckResult]:
-    waiting = Sender.objects.filter(account=None).order_by("pk")
+    waiting = _in_use().filter(account=None).order_by("pk")
     for workspace, address in waiting.values_list("workspace__name", "address")[:MOST_ACCOUNTS]:
         command = _command("sender", "attach", workspace)
         yield problem(
@@ -61,7 +67,7 @@ def _check_unattached() -> Iterator[CheckResult]:
 
 
 def _accounts_in_use() -> list[Account]:
-    one_each = Sender.objects.exclude(account=None).order_by("account_id", "pk")
+    one_each = _in_use().exclude(account=None).order_by("account_id", "pk")
     rows = one_each.distinct("account_id").values_list(
         "workspace__name", "account__name", "account__kind", "pk"
     )

@@ -62,8 +62,9 @@ def check_holds() -> Iterator[CheckResult]:
     if held.stream_count or held.sender_count:
         message = f"Held: {held.stream_count} streams with work, {held.sender_count} senders."
         remedy = (
-            "postledger stream list shows what is held, and postledger why NUMBER who held it and"
-            " why; postledger stream release NUMBER or postledger sender release ends a hold."
+            "postledger stream list and postledger sender list show what is held, and postledger"
+            " why NUMBER who held a stream and why; postledger stream release NUMBER or postledger"
+            " sender release ends a hold."
         )
         yield warning("holds", message, remedy)
     else:

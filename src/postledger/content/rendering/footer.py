@@ -1,5 +1,6 @@
 """The footer of mail that people can unsubscribe from: the sender, its address, and the link."""
 
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import Self
@@ -8,12 +9,30 @@ from postledger.lib.errors import RefusedError
 
 # Marks the place for the footer in our layout.
 PLACE = "<!--footer-->"
-# In a document with a layout of its own, the footer brings its own style.
+# A document with a layout of its own gets the column of our layout for the footer, with its
+# colours: on those of the document the text could be invisible. Its margins are those of MJML.
 _COLUMN = (
-    '<div style="max-width:600px;margin:0 auto;padding:16px 24px;'
-    'font:13px/20px Arial,sans-serif;color:#6b7280">'
+    '<!--[if mso]><table role="presentation" width="600" cellpadding="0" cellspacing="0"'
+    ' border="0" align="center"><tr><td><![endif]-->'
+    '<table role="presentation" class="postledger-footer" align="center" width="100%"'
+    ' bgcolor="#ffffff" cellpadding="0" cellspacing="0" border="0"'
+    ' style="max-width:600px;margin:0 auto;background-color:#ffffff;border-collapse:collapse">'
+    '<tbody><tr><td style="padding:16px 25px 24px;color:#6b7280;font-size:13px;line-height:20px;'
+    "font-family:-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;"
+    'word-wrap:break-word;word-break:break-word">'
 )
-_END = "</body>"
+_COLUMN_END = "</td></tr></tbody></table><!--[if mso]></td></tr></table><![endif]-->"
+# As in our layout: the footer itself has no style, so that its markup is the same everywhere.
+_RULES = """<style>
+@media screen {
+.postledger-footer hr { margin: 0 0 12px; border: 0; border-top: 1px solid #d1d5db; }
+.postledger-footer p { margin: 0 0 4px; }
+.postledger-footer a { color: #4b5563; }
+}
+</style>
+"""
+_HEAD_END = re.compile(r"</head\s*+>", re.IGNORECASE)
+_BODY_END = re.compile(r"</body\s*+>", re.IGNORECASE)
 
 
 class FooterEnvMissingError(RefusedError):
@@ -61,15 +80,18 @@ class Footer:
 
 
 def insert(html: str, footer: str) -> str:
-    """The HTML with the footer at its place in our layout, or else at the end."""
+    """The HTML with the footer at its place in our layout, or else in a column at the end."""
     # The last place: an author may have written the same comment further up, to hide it there.
     before, place, after = html.rpartition(PLACE)
     if place:
         return before + footer + after
-    at = html.lower().rfind(_END)
-    if at < 0:
+    ends = [match.start() for match in _BODY_END.finditer(html)]
+    if not ends:
         return html + footer
-    return f"{html[:at]}{_COLUMN}{footer}</div>{html[at:]}"
+    end = ends[-1]
+    framed = f"{html[:end]}{_COLUMN}{footer}{_COLUMN_END}{html[end:]}"
+    head = _HEAD_END.search(html, 0, end)
+    return f"{framed[: head.start()]}{_RULES}{framed[head.start() :]}" if head else framed
 
 
 def _literal(text: str) -> str:

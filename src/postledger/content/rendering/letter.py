@@ -6,6 +6,7 @@ texts, at any time and in any process.
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 
@@ -44,6 +45,7 @@ class Script:
     text: str
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+    subject_prefix: str = ""  # not Liquid; put before the subject, which is cut if it gets too long
 
     def digest(self) -> bytes:
         """Equal only for letters that give everybody the same mail."""
@@ -97,7 +99,7 @@ class Letter:
             self._html.fill(given, budget),
         )
         self._check(filled)
-        return filled
+        return self._add_prefix(filled)
 
     @property
     def memory(self) -> int:
@@ -113,11 +115,24 @@ class Letter:
         """The HTML and the text in one piece each."""
         return join(self._html.literals, filled.html), join(self._text.literals, filled.text)
 
+    def find_unknown(self, names: Iterable[str]) -> list[str]:
+        """Those of the variables that the letter neither declares nor has for everybody."""
+        declared = GIVEN.union(self.script.required, self.script.optional)
+        return sorted(set(names) - declared)
+
     def _fill_subject(self, values: Values, budget: Budget) -> str:
         if not self._subject.holes:
             return self._subject.literals[0].strip()
         # A value may hold line ends; the subject is one line.
         return _SPACES.sub(" ", self._subject.text(values, budget)).strip()
+
+    def _add_prefix(self, filled: Filling) -> Filling:
+        """After the check, which is about the author's own subject."""
+        prefix = self.script.subject_prefix
+        if not prefix:
+            return filled
+        subject = f"{prefix}{filled.subject}"[: checks.MAX_SUBJECT].rstrip()
+        return replace(filled, subject=subject)
 
     def _check(self, filled: Filling) -> None:
         for number in self._urls:
@@ -135,11 +150,10 @@ class Letter:
             raise LetterError(findings)
 
     def _undeclared(self) -> list[Finding]:
-        declared = GIVEN.union(self.script.required, self.script.optional)
         used = self._subject.names | self._html.names | self._text.names
         return [
             Finding("unknown_variable", name, f"Declare the variable {name}, or correct its name.")
-            for name in sorted(used - declared)
+            for name in self.find_unknown(used)
         ]
 
     def _misused(self) -> list[Finding]:

@@ -4,6 +4,7 @@
 
 from postledger.deliveries.ledger.arming import Armed, arm
 from postledger.deliveries.ledger.bodies import add_letters, shared_position
+from postledger.deliveries.ledger.cancelling import cancel_delivery, supersede
 from postledger.deliveries.ledger.claiming import (
     claim,
     claim_suspect,
@@ -13,7 +14,13 @@ from postledger.deliveries.ledger.claiming import (
 )
 from postledger.deliveries.ledger.decisions import requeue, resolve
 from postledger.deliveries.ledger.enqueueing import enqueue
-from postledger.deliveries.ledger.erasing import ERASED, ErasedMail, erase, erase_again
+from postledger.deliveries.ledger.erasing import (
+    ERASED,
+    ErasedMail,
+    erase,
+    erase_again,
+    forget_values,
+)
 from postledger.deliveries.ledger.evidence import record, record_log
 from postledger.deliveries.ledger.fence import (
     Epoch,

@@ -6,7 +6,7 @@ from typing import LiteralString
 
 from postledger.deliveries import states
 from postledger.deliveries.entries import Claim, Entry, Window
-from postledger.deliveries.ledger import books, sql
+from postledger.deliveries.ledger import books, counting, sql
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
 
@@ -57,7 +57,8 @@ _ARM: LiteralString = f"""{_WINDOWS}, armed AS (
     FROM taken WHERE b.id = taken.id
     RETURNING b.id
 ), {_MARK}
-SELECT id, (SELECT token FROM mark) FROM armed
+SELECT (SELECT coalesce(array_agg(id), '{{}}') FROM armed), (SELECT token FROM mark),
+       '{{}}'::text[]
 """
 
 # A window in which every waiting mail got a verdict has nothing to send: it is passed over.
@@ -81,7 +82,9 @@ _COUNTERS: LiteralString = books.counters(
 _ARM_WITH_VERDICTS: LiteralString = f"""
 {_WINDOWS}, entry AS MATERIALIZED ({books.GIVEN_ENTRIES}), {books.SPAN}, {_NOTHING_LEFT},
 {books.BOOKED}, {books.ATTEMPTS}, {_COUNTERS}, {_MARK}
-SELECT id, (SELECT token FROM mark) FROM win WHERE sends AND (SELECT {books.FOUND_ALL})
+SELECT (SELECT coalesce(array_agg(id), '{{}}') FROM win WHERE sends), (SELECT token FROM mark),
+       {counting.RESULTS}
+WHERE (SELECT {books.FOUND_ALL})
 """
 
 
@@ -130,9 +133,9 @@ def arm(
         statement = _ARM_WITH_VERDICTS
         params |= {**books.entry_columns(verdicts), "grace": ORPHAN_GRACE}
     crashpoints.reached(Point.BEFORE_ARM)
-    rows = sql.rows_after_races(statement, params)
-    ids = {id_ for id_, _ in rows}
-    armed = Armed(window for window in windows if window.batch.id in ids)
-    if rows:
-        armed.token = rows[0][1]
+    [(ids, token, verdicts_stored)] = sql.rows_after_races(statement, params)
+    counting.count_results(verdicts_stored)
+    armed = Armed(window for window in windows if window.batch.id in set(ids))
+    if armed:
+        armed.token = token
     return armed

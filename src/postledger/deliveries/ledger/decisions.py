@@ -6,7 +6,7 @@ from typing import LiteralString, assert_never
 from django.db import transaction
 
 from postledger.deliveries.entries import Decision, SeenDelivery
-from postledger.deliveries.ledger import rotation, sql
+from postledger.deliveries.ledger import counting, rotation, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 
@@ -15,7 +15,8 @@ from postledger.deliveries.states import State
 # still covers (its window is armed, the verdict just fell) is left alone: click again later.
 _DECIDE: LiteralString = f"""
 WITH seen AS (
-    SELECT * FROM unnest(%(positions)s::bigint[], %(tries)s::integer[]) AS s (position, last_try)
+    SELECT * FROM unnest(%(positions)s::bigint[], %(tries)s::integer[], %(variables)s::text[])
+      AS s (position, last_try, variables)
 ), locked AS MATERIALIZED (
     -- In one order, whatever order was clicked in.
     SELECT d.position, d.settled_at FROM deliveries_delivery d JOIN seen USING (position)
@@ -27,6 +28,11 @@ WITH seen AS (
         state = %(after)s,
         attempts = CASE WHEN %(resets)s THEN 0 ELSE d.attempts END,
         code = %(code)s,
+        -- What was handed over keeps the values that it was made from.
+        variables = CASE
+            WHEN seen.variables IS NOT NULL AND {sql.NEVER_ARMED} THEN seen.variables::jsonb
+            ELSE d.variables
+        END,
         settled_at = CASE WHEN %(after)s <> 'waiting' THEN clock_timestamp() END,
         doubts = CASE WHEN %(after)s = 'waiting' THEN d.doubts END,
         -- Counted as not sent, its bytes may still leave: a requeue has to wait for them too.
@@ -102,11 +108,18 @@ def resolve(
     return _decide(stream_id, seen, actor, params)
 
 
-def requeue(stream_id: int, seen: Sequence[SeenDelivery], *, actor: str) -> list[int]:
+def requeue(
+    stream_id: int,
+    seen: Sequence[SeenDelivery],
+    *,
+    actor: str,
+    variables: Mapping[int, str] | None = None,
+) -> list[int]:
     """Gives failed deliveries another chance; returns the positions it applied to.
 
     From failed only, each once: state, attempts and error are reset, the try goes on counting.
     What was counted as not sent waits until its bytes can no longer leave, as for "send again".
+    `variables`, as JSON by position, replace those of a delivery that was never armed.
     """
     params = {
         "before": State.FAILED.value,
@@ -116,11 +129,15 @@ def requeue(stream_id: int, seen: Sequence[SeenDelivery], *, actor: str) -> list
         "reason": Reason.REQUEUED.value,
         "resets": True,
     }
-    return _decide(stream_id, seen, actor, params)
+    return _decide(stream_id, seen, actor, params, variables)
 
 
 def _decide(
-    stream_id: int, seen: Sequence[SeenDelivery], actor: str, params: Mapping[str, object]
+    stream_id: int,
+    seen: Sequence[SeenDelivery],
+    actor: str,
+    params: Mapping[str, object],
+    variables: Mapping[int, str] | None = None,
 ) -> list[int]:
     all_params = {
         **params,
@@ -128,7 +145,10 @@ def _decide(
         "actor": actor,
         "positions": sql.Bigints(delivery.position for delivery in seen),
         "tries": sql.Bigints(delivery.last_try for delivery in seen),
+        "variables": sql.Texts((variables or {}).get(delivery.position) for delivery in seen),
     }
     with transaction.atomic():
         rotation.keep_stream(stream_id)
-        return [position for (position,) in sql.rows(_DECIDE, all_params)]
+        positions = [position for (position,) in sql.rows(_DECIDE, all_params)]
+        counting.count_results([str(params["after"])] * len(positions))
+    return positions

@@ -12,7 +12,7 @@ from typing import LiteralString
 from django.db import transaction
 
 from postledger.accounts import hash_key
-from postledger.deliveries.ledger import books, sql
+from postledger.deliveries.ledger import books, counting, sql
 
 # Stands where an address stood; no mail can be sent to it. Also why a mail that waited has ended.
 ERASED = "erased"
@@ -109,11 +109,13 @@ WITH free AS MATERIALIZED (
       AND d.state = 'waiting' AND d.last_try < free.try_number
     RETURNING d.stream_id, d.position, free.try_number, d.state, 'suppressed' AS outcome, d.code,
         NULL AS detail, NULL AS message_id, NULL::integer AS duration_ms
-), {books.ATTEMPTS}
-INSERT INTO deliveries_streamdelta (stream_id, suppressed, in_doubt)
-SELECT stream_id, count(*) FILTER (WHERE state = 'suppressed'),
-       count(*) FILTER (WHERE state = 'in_doubt')
-FROM booked GROUP BY stream_id
+), {books.ATTEMPTS}, delta AS (
+    INSERT INTO deliveries_streamdelta (stream_id, suppressed, in_doubt)
+    SELECT stream_id, count(*) FILTER (WHERE state = 'suppressed'),
+           count(*) FILTER (WHERE state = 'in_doubt')
+    FROM booked GROUP BY stream_id
+)
+SELECT {counting.RESULTS}
 """
 
 
@@ -123,7 +125,9 @@ def _stop(keys: Sequence[DeliveryKey]) -> None:
         return
     free = [id_ for (id_,) in sql.rows(_LOCK, _key_params(keys))]
     if free:
-        sql.rows(_STOP, {**_key_params(keys), "batches": sql.Bigints(free), "code": ERASED})
+        params = {**_key_params(keys), "batches": sql.Bigints(free), "code": ERASED}
+        [(results,)] = sql.rows(_STOP, params)
+        counting.count_results(results)
 
 
 _CHOSEN: LiteralString = _GIVEN + " WHERE t.stream_id = c.stream_id AND t.position = c.position"
@@ -154,6 +158,19 @@ def _empty(keys: Sequence[DeliveryKey]) -> int:
     for statement in (_BODIES, _ATTEMPTS, _EVENTS, _WORDS):
         sql.rows(statement, _key_params(ended))
     return len(ended)
+
+
+_FORGET_VALUES: LiteralString = """
+UPDATE deliveries_delivery SET variables = NULL
+WHERE stream_id = ANY(%(streams)s::bigint[]) AND variables IS NOT NULL
+"""
+
+
+def forget_values(stream_ids: Sequence[int]) -> None:
+    """Empties the values of all mails of cancelled streams: they may be another person's than the
+    recipient's.
+    """
+    sql.rows(_FORGET_VALUES, {"streams": sql.Bigints(stream_ids)})
 
 
 def _key_params(keys: Sequence[DeliveryKey]) -> dict[str, object]:

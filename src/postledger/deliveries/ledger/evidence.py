@@ -6,7 +6,7 @@ from typing import LiteralString
 from django.db import transaction
 
 from postledger.deliveries.entries import Evidence
-from postledger.deliveries.ledger import books, fence, rotation, sql
+from postledger.deliveries.ledger import books, counting, fence, rotation, sql
 from postledger.deliveries.ledger.erasing import ERASED
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -189,6 +189,7 @@ def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
         [(changed, waited)] = sql.rows(_ACCEPT, _params(stream_id, evidence))
         if locked.issuperset(_covering(stream_id, waited)):
             transaction.savepoint_commit(before)
+            counting.count_results([State.ACCEPTED.value] * changed)
             return int(changed)
         transaction.savepoint_rollback(before)
 
@@ -294,10 +295,12 @@ WITH item AS MATERIALIZED (
     FROM disproved JOIN deliveries_stream s ON s.id = %(stream)s
     WHERE disproved.state = 'waiting'
 )
-SELECT count(*) FROM disproved
+SELECT count(*), count(*) FILTER (WHERE state = 'failed') FROM disproved
 """
 
 
 def _disprove(stream_id: int, evidence: Sequence[Evidence]) -> int:
     rotation.keep_stream(stream_id)
-    return sql.count(_DISPROVE, _params(stream_id, evidence))
+    [(changed, failed)] = sql.rows(_DISPROVE, _params(stream_id, evidence))
+    counting.count_results([State.FAILED.value] * failed)
+    return int(changed)

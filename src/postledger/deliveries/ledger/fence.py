@@ -3,6 +3,7 @@
 check_epoch ─▶ fall ─▶ put_in_doubt, stream by stream ─▶ (evidence) ─▶ lift
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString, NamedTuple
@@ -10,7 +11,8 @@ from typing import LiteralString, NamedTuple
 from django.db import transaction
 
 from postledger.deliveries.entries import AttemptOutcome, StreamKind
-from postledger.deliveries.ledger import books, sql
+from postledger.deliveries.ledger import books, counting, sql
+from postledger.deliveries.states import State
 from postledger.lib.errors import ConflictError
 
 # How far numbers advance when the fence falls, so that none is given out twice: more than any
@@ -233,7 +235,7 @@ WITH {lost}, win AS (
         'It was due in a time that a restore has lost.' AS detail, NULL AS message_id,
         NULL::integer AS duration_ms
 ), {books.ATTEMPTS}, {books.counters(moved="armed_to = NULL")}
-SELECT count(*) FROM win
+SELECT (SELECT count(*) FROM win), (SELECT count(*) FROM booked)
 """
 
 
@@ -249,7 +251,7 @@ def put_in_doubt(stream_id: int) -> int:
     stream.
     """
     params = {**_DOUBT_PARAMS, "stream": stream_id, "limit": BATCHES_AT_ONCE}
-    return sql.count(_DOUBT_LOST, params)
+    return _run_doubt(_DOUBT_LOST, params)
 
 
 def put_all_in_doubt(stream_id: int) -> None:
@@ -272,7 +274,14 @@ def doubt_planned_again(
         "due_at": due_at,
         "is_interrupted": is_interrupted,
     }
-    sql.rows(_DOUBT_PLANNED, params)
+    _run_doubt(_DOUBT_PLANNED, params)
+
+
+def _run_doubt(statement: LiteralString, params: Mapping[str, object]) -> int:
+    """Returns the number of batches."""
+    [(batches, in_doubt)] = sql.rows(statement, params)
+    counting.count_results([State.IN_DOUBT.value] * in_doubt, doubt_cause="lost_time")
+    return int(batches)
 
 
 _FENCED: LiteralString = """

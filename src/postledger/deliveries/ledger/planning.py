@@ -1,7 +1,7 @@
 """Plans deliveries from a query inside the database, and the batches that will carry them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,12 +23,12 @@ class Planned:
 
     added: int
     repeated: int  # their keys were in the stream already
-    kept_back: Mapping[str, int]  # by reason
+    kept_back: Mapping[str, Sequence[int | None]]  # their contacts, by reason
     last_key: str | None  # of the whole chunk
 
     @property
     def given(self) -> int:
-        return self.added + self.repeated + sum(self.kept_back.values())
+        return self.added + self.repeated + sum(map(len, self.kept_back.values()))
 
 
 # A chunk takes its positions from the stream's row, which also makes two planners of one stream
@@ -70,9 +70,10 @@ WITH given AS MATERIALIZED (
 )
 SELECT (SELECT lo FROM base), size.meant, (SELECT count(*) FROM added), size.last_key,
        CASE WHEN size.given > size.meant THEN (
-           SELECT json_object_agg(kept_back, count)::text
+           SELECT json_object_agg(kept_back, contacts)::text
            FROM (
-               SELECT kept_back, count(*) FROM given WHERE kept_back IS NOT NULL GROUP BY 1
+               SELECT kept_back, array_agg(contact_id) AS contacts
+               FROM given WHERE kept_back IS NOT NULL GROUP BY 1
            ) AS by_reason
        ) END
 FROM size
@@ -94,7 +95,7 @@ def plan(  # noqa: PLR0913  what a chunk is, each part by its name
     """Plans one chunk from a query inside the database, up to 10,000 rows at a time.
 
     `source` yields address, dedupe_key, contact_id, variables (as text), letter and kept_back, in
-    the order of sending; a row with kept_back is counted by it, and gets no delivery.
+    the order of sending; a row with kept_back is returned by it, and gets no delivery.
     `is_interrupted` says that it takes up planning that a restore interrupted elsewhere.
     Idempotent by (stream, dedupe_key): a repeated chunk adds nothing. Commits with the caller's
     transaction, so a cursor stored there moves together with the rows.

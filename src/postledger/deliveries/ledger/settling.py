@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import LiteralString
 
 from postledger.deliveries.entries import AttemptOutcome, Claim, Entry, Evidence, Settled, Window
-from postledger.deliveries.ledger import books, evidence, sql
+from postledger.deliveries.ledger import books, counting, evidence, sql
 from postledger.deliveries.ledger.arming import ORPHAN_GRACE
 from postledger.deliveries.states import State
 
@@ -154,6 +154,7 @@ def settle(
     }
     statement, columns = _statement_for(windows, results, tos)
     [(matched, booked, _)] = sql.rows_after_races(statement, {**params, **columns})
+    counting.count_results(booked, doubt_cause="no_answer")
     lost = [window for window in windows if window.batch.id not in set(matched)]
     for window in lost:
         _record_late(window, results, claim.epoch)

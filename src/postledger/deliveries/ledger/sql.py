@@ -212,6 +212,16 @@ def next_try(last_try: LiteralString, settled_at: LiteralString) -> LiteralStrin
     return f"{last_try} + 1 + {leap} * (SELECT max(number) - {then} FROM deliveries_epoch)"
 
 
+# Whether the delivery `d`, which failed or was cancelled, was never armed: every try of it ended at
+# the gates, or before. What was planned before a restore may have been armed in the lost time.
+NEVER_ARMED: LiteralString = """NOT EXISTS (
+    SELECT FROM deliveries_attempt a
+    WHERE a.stream_id = d.stream_id AND a.position = d.position
+      AND a.outcome NOT IN ('invalid', 'skipped', 'suppressed', 'expired', 'poison')
+) AND NOT EXISTS (
+    SELECT FROM deliveries_epoch e WHERE e.cause <> 'setup' AND e.began_at > d.planned_at
+)"""
+
 BYTES_OF_LOST_TIME: LiteralString = f"""EXISTS (
     SELECT FROM deliveries_epoch
     WHERE cause <> 'setup' AND began_at > locked.settled_at

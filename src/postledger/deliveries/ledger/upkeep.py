@@ -5,9 +5,10 @@ from typing import LiteralString
 
 from django.db import transaction
 
-from postledger.deliveries.ledger import books, sql
+from postledger.deliveries.ledger import books, counting, sql
 from postledger.deliveries.ledger.arming import ORPHAN_GRACE
 from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
 
@@ -139,6 +140,7 @@ def sweep(*, limit: int = 100) -> Swept:
         [(given_back, in_doubt)] = sql.rows(_SWEEP, params)
         if given_back:
             crashpoints.reached(Point.IN_SWEEP)
+        counting.count_results([State.IN_DOUBT.value] * in_doubt, doubt_cause="worker_lost")
         limits = {"halve_after": HALVE_AFTER, "fail_after": FAIL_AFTER}
         sick = sql.rows(_SICK, limits)
         large = [id_ for id_, is_one in sick if not is_one]
@@ -167,7 +169,7 @@ WITH win AS MATERIALIZED (
         %(outcome)s::text AS outcome, d.code, NULL AS detail, NULL AS message_id,
         NULL::integer AS duration_ms
 ), {books.ATTEMPTS}, {books.counters(moved="armed_to = NULL")}
-SELECT count(*) FROM booked
+SELECT {counting.RESULTS}
 """
 
 
@@ -175,7 +177,9 @@ def _close(ids: list[int], *, state: str, outcome: str | None, code: str | None)
     if not ids:
         return 0
     params = {"ids": sql.Bigints(ids), "state": state, "outcome": outcome, "code": code}
-    return sql.count(_CLOSE, params)
+    [(results,)] = sql.rows(_CLOSE, params)
+    counting.count_results(results)
+    return len(results)
 
 
 _TO_DRAIN: LiteralString = """

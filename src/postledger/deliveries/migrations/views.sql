@@ -103,9 +103,47 @@ LEFT JOIN LATERAL (
     ORDER BY "position" LIMIT 1
 ) AS b ON true;
 
+-- The category of what a result failed with, where outcome and code tell it: a call that was not
+-- made and a doubt have none.
+CREATE FUNCTION delivery_error_category(outcome text, code text)
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE
+        WHEN outcome IN ('refused', 'invalid', 'poison') THEN 'PERMANENT_ERROR'
+        WHEN outcome = 'sender_blocked' THEN 'CONFIGURATION_ERROR'
+        WHEN outcome = 'throttled' THEN 'QUOTA_ERROR'
+        WHEN outcome = 'try_later' AND code = 'timeout' THEN 'TIMEOUT_ERROR'
+        WHEN outcome = 'try_later' THEN 'TRANSIENT_ERROR'
+    END
+$$;
+
+-- The validation that a code belongs to.
+CREATE FUNCTION delivery_validation(code text)
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE
+        WHEN code = 'INVALID_PAYLOAD' THEN 'INTEGRITY'
+        WHEN code = 'OUTBOX_NOT_FOUND' THEN 'OUTBOX'
+        WHEN code IN ('RECIPIENT_NOT_FOUND', 'INVALID_EMAIL') THEN 'RECIPIENT'
+        ELSE 'TEMPLATE'
+    END
+$$;
+
+-- Milliseconds from a result to the retry that follows it, while that retry waits: the batch which
+-- covers the mail has them, and is deleted with the retry's own result.
+CREATE FUNCTION delivery_backoff(stream_id bigint, "position" bigint, try_number integer)
+RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT CASE
+        WHEN b.hi > $2 AND b.try_number = $3 + 1
+         AND b.reason IN ('retry', 'throttled', 'sender_blocked', 'not_sent')
+        THEN greatest(0, round(extract(epoch FROM b.due_at - b.since) * 1000))::bigint
+    END
+    FROM deliveries_batch b
+    WHERE b.stream_id = $1 AND b.lo <= $2
+    ORDER BY b.lo DESC LIMIT 1
+$$;
+
 -- Each result is stored as one row and told here as the steps that led to it. The steps before it
 -- are dated by its duration, each a microsecond after the one before: in the order of time they
--- are in the order of the pipeline.
+-- are in the order of the pipeline. A mail that is with a worker has no result yet, and no step.
 CREATE VIEW email_events WITH (security_invoker = true) AS
 WITH result AS NOT MATERIALIZED (
     SELECT a.stream_id, a."position", a.try_number, a.at, a.outcome, a.state, a.code, a.detail,
@@ -141,8 +179,14 @@ CROSS JOIN LATERAL (
          r.outcome NOT IN ('skipped', 'suppressed', 'expired', 'poison'),
          CASE r.outcome
              WHEN 'invalid'
-             THEN jsonb_build_object('errorCode', r.code, 'errorMessage', NULLIF(r.detail, ''))
-             ELSE '{}'
+             THEN jsonb_build_object(
+                'validation', delivery_validation(r.code),
+                'errorCode', r.code,
+                'errorCategory', delivery_error_category(r.outcome, r.code),
+                'errorMessage', NULLIF(r.detail, ''),
+                'willRetry', false
+             )
+             ELSE jsonb '{"validations": ["INTEGRITY", "OUTBOX", "RECIPIENT", "TEMPLATE"]}'
          END),
         (3, 'SENT_ATTEMPT', r.outcome IN (
             'accepted', 'refused', 'try_later', 'throttled', 'sender_blocked', 'in_doubt',
@@ -152,12 +196,16 @@ CROSS JOIN LATERAL (
                          ELSE delivery_status(r.state, r.try_number) END, true,
          jsonb_build_object(
             'outcome', r.outcome,
-            'errorCode', r.code,
+            'errorCode', CASE WHEN r.outcome <> 'accepted' THEN coalesce(r.code, upper(r.outcome)) END,
+            'errorCategory', delivery_error_category(r.outcome, r.code),
             'errorMessage', NULLIF(r.detail, ''),
             'sesMessageId', r.message_id,
             'durationMs', r.duration_ms,
             'willRetry', CASE WHEN r.state <> 'accepted' THEN r.state = 'waiting' END,
-            'nextAttemptNumber', CASE r.state WHEN 'waiting' THEN r.try_number + 1 END
+            'nextAttemptNumber', CASE r.state WHEN 'waiting' THEN r.try_number + 1 END,
+            'backoffDelay', CASE r.state
+                WHEN 'waiting' THEN delivery_backoff(r.stream_id, r."position", r.try_number)
+            END
          ))
 ) AS step (n, type, happened, metadata)
 WHERE step.happened
@@ -165,7 +213,10 @@ UNION ALL
 SELECT delivery_uuid(d.stream_id, d."position", 0), 'CANCELLED', jsonb '{}', d.settled_at,
        d.stream_id, d."position"
 FROM deliveries_delivery d
-WHERE d.state = 'cancelled'
+WHERE d.state = 'cancelled' AND NOT EXISTS (  -- one that was cancelled by itself has its event
+    SELECT FROM deliveries_deliveryevent e
+    WHERE e.stream_id = d.stream_id AND e."position" = d."position" AND e.kind = 'cancelled'
+)
 UNION ALL
 -- What people and evidence decided; what providers report of mail on its way is delivery_events.
 SELECT delivery_uuid(e.stream_id, e."position", 0), upper(e.kind),

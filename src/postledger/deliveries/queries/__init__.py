@@ -18,6 +18,8 @@ from postledger.deliveries.queries.streams import (
     WaitSummary,
     cancelled_with_work,
     count_unmatched,
+    count_waiting,
+    find_sender_holds,
     find_stream,
     find_streams,
     is_cancelled,

@@ -1,6 +1,6 @@
 """The facts about streams: their books, holds and waits, and the fence."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
@@ -102,6 +102,20 @@ def cancelled_with_work() -> list[int]:
     return [id_ for (id_,) in sql.rows(_CANCELLED, {})]
 
 
+_SENDER_HOLDS: LiteralString = """
+SELECT sender_id, reason, since, until, actor, detail, is_account FROM deliveries_senderhold
+WHERE sender_id = ANY(%(senders)s::bigint[])
+  AND (until IS NULL OR until > statement_timestamp())
+"""
+
+
+def find_sender_holds(sender_ids: Collection[int]) -> dict[int, Hold]:
+    """The holds in force of some senders, by the senders' ids."""
+    rows = sql.rows(_SENDER_HOLDS, {"senders": sql.Bigints(sender_ids)})
+    holds = {sender_id: _hold(tuple(columns)) for sender_id, *columns in rows}
+    return {sender_id: hold for sender_id, hold in holds.items() if hold is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class WaitSummary:
     """Batches of a stream that wait, or are worked on, for one reason."""
@@ -173,6 +187,19 @@ def read_books(stream_ids: Sequence[int]) -> dict[int, Books]:
         stream_id: Books(int(planned), dict(zip(states, map(int, counts), strict=True)))
         for stream_id, planned, *counts in rows
     }
+
+
+# Every stream with work is in the rotation.
+_OF_SENDERS: LiteralString = """
+SELECT s.id FROM deliveries_lane l JOIN deliveries_stream s ON s.id = l.stream_id
+WHERE s.sender_id = ANY(%(senders)s::bigint[]) AND s.cancelled_at IS NULL
+"""
+
+
+def count_waiting(sender_ids: Collection[int]) -> int:
+    """How many mails of some senders will still be sent; those of cancelled streams will not."""
+    rows = sql.rows(_OF_SENDERS, {"senders": sql.Bigints(sender_ids)})
+    return sum(stream.waiting for stream in read_books([id_ for (id_,) in rows]).values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,16 @@ class ComposedRound:
     verdicts: list[Entry] = field(default_factory=list)
     errors: list[tuple[int, Exception]] = field(default_factory=list)  # unforeseen, by position
 
+    def date_verdicts(self, seconds: float) -> None:
+        """Gives the verdicts the time that the round took to come to them."""
+        duration_ms = int(seconds * 1000)
+        self.verdicts[:] = [replace(entry, duration_ms=duration_ms) for entry in self.verdicts]
+
+    def list_errors(self) -> Iterator[tuple[Entry, Exception]]:
+        """The unforeseen errors, each with the verdict that it led to."""
+        verdicts = {entry.position: entry for entry in self.verdicts}
+        return ((verdicts[position], error) for position, error in self.errors)
+
 
 @dataclass(frozen=True, slots=True)
 class _Template:

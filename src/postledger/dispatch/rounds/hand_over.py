@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from postledger.deliveries import entries, ledger, queries
@@ -55,17 +55,18 @@ class HandOver:
                 self.context.db.run(self._check_lease_and_consent, windows, read),
             )
         except BaseException:
-            await self.settle_unsent(windows, mails, _CONSENT_UNKNOWN)
+            await self.settle_unsent(windows, mails, _CONSENT_UNKNOWN, requested_at)
             raise
         if not (is_witnessed and has_time):
-            await self.settle_unsent(windows, mails, _NO_TIME if is_witnessed else _ELSEWHERE)
+            detail = _NO_TIME if is_witnessed else _ELSEWHERE
+            await self.settle_unsent(windows, mails, detail, requested_at)
             await self.context.db.run(self.context.fence.check)
             return
         going = [mail for mail in mails if mail.position not in withdrawn]
         in_flight = InFlight(windows, (mail.position for mail in going))
         for mail in mails:
             if mail.position in withdrawn:
-                in_flight.answer(entries.not_sent(mail.position, detail=_WITHDRAWN))
+                in_flight.answer(self._book_unsent(mail, _WITHDRAWN, requested_at))
         deadline = requested_at + options.time_for_calls(self.opened.lease)
         outcomes: list[Outcome] = []
         call = asyncio.create_task(self._send(going, deadline, in_flight, outcomes))
@@ -119,10 +120,21 @@ class HandOver:
         return has_time, gates.withdrawn_since(read.recipients, read.standings, now)
 
     async def settle_unsent(
-        self, windows: Sequence[Window], mails: Sequence[ComposedMail], detail: str
+        self,
+        windows: Sequence[Window],
+        mails: Sequence[ComposedMail],
+        detail: str,
+        requested_at: float,
     ) -> None:
-        unsent = [entries.not_sent(mail.position, detail=detail) for mail in mails]
+        unsent = [self._book_unsent(mail, detail, requested_at) for mail in mails]
         await self.settle(SettleRequest(list(windows), {}, unsent))
+
+    def _book_unsent(self, mail: ComposedMail, detail: str, requested_at: float) -> Entry:
+        """The entry of a mail that no provider was called for."""
+        duration_ms = int((boottime() - requested_at) * 1000)
+        entry = replace(entries.not_sent(mail.position, detail=detail), duration_ms=duration_ms)
+        report.not_handed_over(self.stream, mail, entry)
+        return entry
 
     async def _send(
         self,

@@ -106,9 +106,11 @@ class Pipeline:
         self, batches: Sequence[Batch], composing: AbstractAsyncContextManager[object]
     ) -> Sequence[Batch]:
         windows = [Window(b, min(b.lo + self._window_size, b.hi)) for b in batches]
+        began = boottime()
         async with composing:
             read = await self._read(windows)
-            composed = await self._compose(windows, read) if await self._permit(read) else None
+            is_permitted = await self._permit(read)
+            composed = await self._compose(windows, read, began) if is_permitted else None
             if composed is None:
                 return batches
             armed = await self._arm(windows, composed)
@@ -117,7 +119,7 @@ class Pipeline:
 
     async def _send(self, armed: ArmedRound, read: RoundInput) -> Sequence[Batch]:
         try:
-            return await self._sort_out_refused(armed)
+            return await self._sort_out_refused(armed, read)
         finally:
             # Armed windows are sent even after an error above: nobody else may touch them.
             if armed.windows:
@@ -171,7 +173,9 @@ class Pipeline:
             self.is_blocked = True
         return not self.is_blocked
 
-    async def _compose(self, windows: Sequence[Window], read: RoundInput) -> ComposedRound | None:
+    async def _compose(
+        self, windows: Sequence[Window], read: RoundInput, began: float
+    ) -> ComposedRound | None:
         """The mails and verdicts; None, with the stream held, when no mail of it can be made."""
         composed = ComposedRound()
         slow_streams = self._context.slow_streams
@@ -183,12 +187,13 @@ class Pipeline:
             else:
                 slow_streams.discard(self._stream.id)
         except BrokenContentError as broken:
-            report.compose_error(self._stream, None, broken)
+            report.broken_content(self._stream, broken)
             await self._context.holds.hold_broken_content(self._stream, str(broken))
             self.is_blocked = True
             return None
-        for position, error in composed.errors:
-            report.compose_error(self._stream, position, error)
+        composed.date_verdicts(boottime() - began)
+        for entry, error in composed.list_errors():
+            report.compose_error(self._stream, read, entry, error)
         crashpoints.reached(Point.AFTER_COMPOSE)
         return composed
 
@@ -207,13 +212,15 @@ class Pipeline:
                 # Perhaps it was committed, or still will be unless the lease is given back first.
                 # Nothing was sent, and only this process knows that.
                 await self.give_back([window.batch for window in windows])
-                await self._hand_over.settle_unsent(windows, composed.mails, _NOT_ARMED)
+                await self._hand_over.settle_unsent(
+                    windows, composed.mails, _NOT_ARMED, requested_at
+                )
                 raise
             if self._claim.is_alone and armed:
                 await self._context.persist(self._stream, ledger.end_alone, self._claim)
         return ArmedRound(armed, windows, composed, requested_at)
 
-    async def _sort_out_refused(self, armed: ArmedRound) -> Sequence[Batch]:
+    async def _sort_out_refused(self, armed: ArmedRound, read: RoundInput) -> Sequence[Batch]:
         """Gives back the batches whose arm was refused; returns those with positions left."""
         remaining = [
             replace(window.batch, lo=window.to)
@@ -225,7 +232,7 @@ class Pipeline:
             refused, passed_over = await self._find_not_armed(armed)
             await self.give_back(refused)
             remaining += passed_over
-        report.composed_round(self._stream, _booked(armed, refused))
+        report.composed_round(self._stream, read, _booked(armed, refused))
         return remaining
 
     async def _find_not_armed(self, armed: ArmedRound) -> tuple[list[Batch], list[Batch]]:

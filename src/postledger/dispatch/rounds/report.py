@@ -1,14 +1,22 @@
-"""The log lines and metrics of the dispatcher, from values that the rounds have."""
+"""The log lines and metrics of the dispatcher, from values that the rounds have.
+
+Every line about one mail has the same fields: the ids of its request, its workspace and itself, the
+attempt, the state it came to, and the milliseconds that took.
+The ledger itself counts the results that it stores.
+"""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import structlog
 
+from postledger.deliveries import ledger
 from postledger.deliveries.entries import AttemptOutcome, Entry, Settled, StreamKind
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.states import State
 from postledger.dispatch.rounds.compose import ComposedMail, ComposedRound
 from postledger.dispatch.rounds.in_flight import SettleRequest
+from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib.ids import DeliveryId
 from postledger.observability import metrics
 from postledger.providers import base
@@ -26,28 +34,24 @@ def received(count: int) -> None:
     metrics.STATE_TRANSITIONS.add(count, state="RECEIVED")
 
 
-def composed_round(stream: StreamFacts, composed: ComposedRound) -> None:
+def composed_round(stream: StreamFacts, read: RoundInput, composed: ComposedRound) -> None:
     if composed.mails:
         metrics.STATE_TRANSITIONS.add(len(composed.mails), state="VALIDATED")
         metrics.STATE_TRANSITIONS.add(len(composed.mails), state="SENT_ATTEMPT")
+    _observe_durations(composed.verdicts)
     for entry in composed.verdicts:
-        name = _name(entry)
-        metrics.STATE_TRANSITIONS.add(1, state=name)
-        metrics.FINAL_STATES.add(1, state=name)
         if entry.outcome is AttemptOutcome.INVALID:
             metrics.VALIDATION_FAILURES.add(1, code=entry.code or "")
-        _log.info(
-            "mail not sent",
-            outbox_id=DeliveryId(stream.id, entry.position).text(),
-            workspace_id=stream.workspace_id,
-            state=entry.state,
-            code=entry.code,
-        )
+        _log.info("mail not sent", **_verdict_fields(stream, read, entry))
 
 
-def compose_error(stream: StreamFacts, position: int | None, error: Exception) -> None:
-    outbox_id = None if position is None else DeliveryId(stream.id, position).text()
-    _log.error("composing a mail failed", exc_info=error, outbox_id=outbox_id, **_ids(stream))
+def compose_error(stream: StreamFacts, read: RoundInput, entry: Entry, error: Exception) -> None:
+    fields = _verdict_fields(stream, read, entry)
+    _log.error("composing a mail failed", exc_info=error, stream_id=stream.id, **fields)
+
+
+def broken_content(stream: StreamFacts, error: Exception) -> None:
+    _log.error("no mail of the stream can be composed", exc_info=error, **_ids(stream))
 
 
 def answer(stream: StreamFacts, mail: ComposedMail, entry: Entry, outcome: base.Outcome) -> None:
@@ -58,38 +62,26 @@ def answer(stream: StreamFacts, mail: ComposedMail, entry: Entry, outcome: base.
     level = _log.info if is_accepted else _log.warning
     level(
         "mail handed over" if is_accepted else "mail not taken",
-        request_id=mail.request_id,
-        outbox_id=DeliveryId(stream.id, mail.position).text(),
-        workspace_id=stream.workspace_id,
-        recipient=mail.message.recipient,
-        attempt=mail.attempts + 1,
-        state=entry.state,
-        outcome=entry.outcome,
+        **_composed_fields(stream, mail, entry),
         code=None if isinstance(outcome, base.Accepted) else outcome.code,
-        category=None if isinstance(outcome, base.Accepted) else outcome.category,
+        category=entry.category,
         original_code=outcome.original_code or None,
-        detail=entry.detail,
-        duration_ms=entry.duration_ms,
         provider_message_id=entry.message_id,
     )
 
 
+def not_handed_over(stream: StreamFacts, mail: ComposedMail, entry: Entry) -> None:
+    _log.warning("mail not handed over", **_composed_fields(stream, mail, entry))
+
+
 def settled(stream: StreamFacts, request: SettleRequest, result: Settled) -> None:
     results = request.results
-    durations = Counter(
-        (entry.duration_ms, _name(entry)) for entry in results if entry.duration_ms is not None
-    )
-    for (duration_ms, name), count in durations.items():
-        metrics.PROCESSING_DURATION.observe(duration_ms / 1000, count=count, state=name)
-    metrics.NEW_DOUBTS.add(result.counts.get(State.IN_DOUBT, 0), cause="no_answer")
-    for state, count in result.counts.items():
-        name = _NAMES.get(state, state.value.upper())
-        metrics.STATE_TRANSITIONS.add(count, state=name)
-        metrics.FINAL_STATES.add(count, state=name)
+    _observe_durations(results)
     if result.retried:
         metrics.STATE_TRANSITIONS.add(result.retried, state="RETRY_SCHEDULED")
-        for reason, count in Counter(entry.reason for entry in results if entry.reason).items():
-            metrics.RETRIES.add(count, reason=reason.value)
+        retries = Counter(entry.category or metrics.OTHER for entry in results if entry.reason)
+        for category, count in retries.items():
+            metrics.RETRIES.add(count, category=category)
     _log.debug("window settled", stream_id=stream.id, mails=len(results))
     if result.lost:
         text = "lease lost before settling; its answers were recorded as evidence"
@@ -117,6 +109,42 @@ def overdue_call(stream: StreamFacts) -> None:
 
 def _ids(stream: StreamFacts) -> dict[str, int]:
     return {"stream_id": stream.id, "workspace_id": stream.workspace_id}
+
+
+def _verdict_fields(stream: StreamFacts, read: RoundInput, entry: Entry) -> dict[str, object]:
+    [recipient] = [item for item in read.recipients if item.position == entry.position]
+    body = read.bodies.get(entry.position)
+    body = body or read.bodies.get(ledger.shared_position(recipient.letter))
+    request_id = body.request_id if body else ""
+    fields = _mail_fields(stream, entry, request_id=request_id, attempts=recipient.attempts)
+    return {**fields, "code": entry.code}
+
+
+def _composed_fields(stream: StreamFacts, mail: ComposedMail, entry: Entry) -> dict[str, object]:
+    fields = _mail_fields(stream, entry, request_id=mail.request_id, attempts=mail.attempts)
+    return {**fields, "recipient": mail.message.recipient, "detail": entry.detail}
+
+
+def _mail_fields(
+    stream: StreamFacts, entry: Entry, *, request_id: str, attempts: int
+) -> dict[str, object]:
+    return {
+        "request_id": request_id,
+        "outbox_id": DeliveryId(stream.id, entry.position).text(),
+        "workspace_id": stream.workspace_id,
+        "attempt": attempts + 1,
+        "state": entry.state,
+        "outcome": entry.outcome,
+        "duration_ms": entry.duration_ms,
+    }
+
+
+def _observe_durations(results: Sequence[Entry]) -> None:
+    durations = Counter(
+        (entry.duration_ms, _name(entry)) for entry in results if entry.duration_ms is not None
+    )
+    for (duration_ms, name), count in durations.items():
+        metrics.PROCESSING_DURATION.observe(duration_ms / 1000, count=count, state=name)
 
 
 def _name(entry: Entry) -> str:

@@ -27,6 +27,8 @@ class Migration(migrations.Migration):
                 ),
                 ("cursor", models.TextField(db_default="")),
                 ("pass_count", models.BigIntegerField(db_default=0)),
+                ("requested_pass", models.BigIntegerField(db_default=0)),
+                ("complete_pass", models.BigIntegerField(db_default=0)),
                 ("started_at", models.DateTimeField(null=True)),
                 ("finished_at", models.DateTimeField(null=True)),
                 ("read_count", models.BigIntegerField(db_default=0)),
@@ -38,6 +40,7 @@ class Migration(migrations.Migration):
                 ("returned_count", models.BigIntegerField(db_default=0)),
                 ("trouble", models.TextField(null=True)),
                 ("troubled_at", models.DateTimeField(null=True)),
+                ("retry_at", models.DateTimeField(null=True)),
             ],
         ),
         migrations.CreateModel(

@@ -3,15 +3,18 @@
 import json
 from typing import Any, override
 
+import pydantic
 from django.http import Http404, HttpRequest
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError, ValidationErrorContext
+from ninja.params.models import ParamModel
 from ninja.parser import Parser
+from pydantic import BaseModel
 
 from postledger.web.api.articles.routes import routes as articles
 from postledger.web.api.audiences.routes import routes as audiences
 from postledger.web.api.campaigns.routes import routes as campaigns
-from postledger.web.api.common import json_size
+from postledger.web.api.common import json_size, schema_errors
 from postledger.web.api.common.routing import Routes
 from postledger.web.api.contacts.routes import export_routes as exports
 from postledger.web.api.contacts.routes import routes as contacts
@@ -24,10 +27,12 @@ from postledger.web.api.runs.routes import routes as runs
 from postledger.web.api.suppressions.routes import routes as suppressions
 from postledger.web.api.templates.routes import routes as templates
 from postledger.web.shared import problems
-from postledger.web.shared.problems import UnsupportedMediaTypeError
-
-# Pydantic describes all errors or none.
-_MOST_DESCRIBED = 10_000
+from postledger.web.shared.problems import (
+    InvalidJsonError,
+    InvalidRequestError,
+    Issue,
+    UnsupportedMediaTypeError,
+)
 
 
 class JsonParser(Parser):
@@ -39,7 +44,10 @@ class JsonParser(Parser):
                 " Send JSON with Content-Type: application/json."
             )
         json_size.refuse_many_values(request.body)
-        return json.loads(request.body)
+        try:
+            return json.loads(request.body)
+        except json.JSONDecodeError as error:
+            raise InvalidJsonError(error.lineno, error.colno) from None
 
 
 class Api(NinjaAPI):
@@ -47,16 +55,31 @@ class Api(NinjaAPI):
     def validation_error_from_error_contexts(
         self, error_contexts: list[ValidationErrorContext[Any]]
     ) -> ValidationError:
-        """Describes no more errors than an answer lists: each takes a kilobyte."""
-        count = sum(error.pydantic_validation_error.error_count() for error in error_contexts)
-        errors = []
-        if count <= _MOST_DESCRIBED:
-            described = super().validation_error_from_error_contexts(error_contexts)
-            errors = described.errors[: problems.MOST_ISSUES]
+        """Describes no more errors than an answer lists."""
+        issues: list[Issue] = []
+        count = 0
+        is_path = False
+        for context in error_contexts:
+            is_path = is_path or context.model.__ninja_param_source__ == "path"
+            error = context.pydantic_validation_error
+            count += error.error_count()
+            issues += _list_issues(error, context.model)
         # Ninja's frame holds these errors, and their traceback holds the frame: the parsed body
         # would stay in memory until the garbage collector comes by.
         error_contexts.clear()
-        return problems.ManyErrorsError(errors, count)
+        return InvalidRequestError(issues[: problems.MOST_ISSUES], count, is_path=is_path)
+
+
+def _list_issues(error: pydantic.ValidationError, parameters: type[ParamModel]) -> list[Issue]:
+    """Ninja puts a body, and all parameters of a query, below the name of a handler's parameter."""
+    [(name, field), *_] = parameters.model_fields.items()
+    schema = field.annotation
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        described = schema_errors.describe_errors(error, schema, below=name)
+    else:
+        described = schema_errors.describe_errors(error, parameters)
+    source = str(parameters.__ninja_param_source__)
+    return [problems.payload_issue(place or source, detail) for place, detail in described]
 
 
 def _build(namespace: str, resources: dict[str, Routes]) -> NinjaAPI:

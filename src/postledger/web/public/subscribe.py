@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from django.conf import settings
 from django.db import transaction
 from django.http import Http404, HttpResponse
-from django.template.loader import render_to_string
 from django.urls import reverse
 
 from postledger.accounts import queries as accounts
@@ -19,7 +18,7 @@ from postledger.contacts import form_blocks, lists
 from postledger.providers import addresses
 from postledger.transactional import actions as transactional
 from postledger.transactional.requests import MailRequest
-from postledger.web.public import links, pages, recipients
+from postledger.web.public import confirmation_mail, links, pages, recipients
 from postledger.web.public.links import Confirmation
 from postledger.web.public.pages import Texts, Visit
 from postledger.web.shared import requests, throttle
@@ -73,12 +72,11 @@ def _find_offer(workspace: str, list_key: str) -> _Offer:
     if workspace_id is None or not settings.PUBLIC_URL:
         raise Http404
     public = {item.key: item.name for item in lists.list_public(workspace_id)}
-    senders = accounts.senders(workspace_id)
-    if list_key not in public or not senders:
+    sender = accounts.default_sender(workspace_id)
+    if list_key not in public or sender is None:
         raise Http404
-    first = min(senders, key=lambda sender: sender.id)
     organisation = recipients.find_organisation(workspace_id)
-    return _Offer(workspace_id, list_key, public[list_key], organisation, first.address)
+    return _Offer(workspace_id, list_key, public[list_key], organisation, sender.address)
 
 
 def _find_workspace(name_or_id: str) -> int | None:
@@ -139,22 +137,20 @@ def _count_mail(offer: _Offer, address: str) -> None:
 def _confirmation_mail(visit: Visit, offer: _Offer, confirmation: Confirmation) -> MailRequest:
     """Contains only the address of the form: strangers cannot send their texts through it."""
     token, base_url = links.seal_confirmation(confirmation), settings.PUBLIC_URL.rstrip("/")
-    texts = _offer_texts(visit, offer)
-    values = {
-        "language": visit.language,
-        "texts": texts["mail"],
-        "url": base_url + visit.url(reverse("confirm"), token=token),
-        "never_url": base_url + visit.url(reverse("never"), token=token),
-        "never_title": texts["never"]["title"],
-        "org": offer.organisation.name,
-        "org_address": offer.organisation.address,
-    }
     short = visit.texts(list=offer.list_name[:_LONGEST_IN_SUBJECT])
+    mail = confirmation_mail.render(
+        visit.language,
+        _offer_texts(visit, offer),
+        subject=short["mail"]["subject"],
+        organisation=offer.organisation,
+        url=base_url + visit.url(reverse("confirm"), token=token),
+        never_url=base_url + visit.url(reverse("never"), token=token),
+    )
     return MailRequest(
         to=confirmation.address,
-        subject=short["mail"]["subject"],
-        html=render_to_string("mail.html", values),
-        text=render_to_string("mail.txt", values),
+        subject=mail.subject,
+        html=mail.html,
+        text=mail.text,
         sender=offer.sender,
         tags=("confirmation",),
     )

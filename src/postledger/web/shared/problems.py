@@ -4,7 +4,7 @@ import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from django.core.exceptions import RequestDataTooBig
@@ -34,8 +34,17 @@ MEDIA_TYPE: Final = "application/problem+json"
 MOST_ISSUES: Final = 100  # in one answer
 
 _RETRY_AFTER = 5  # seconds, while the database is away
-_LONGEST_NAME = 100
 _log = structlog.get_logger(__name__)
+
+
+class InvalidJsonError(BadRequestError):
+    code = "bad_request"
+
+    def __init__(self, line: int, column: int) -> None:
+        super().__init__(
+            f"The body is not JSON: something is missing or wrong at line {line}, column {column}."
+            " Send one JSON object in UTF-8."
+        )
 
 
 class UnsupportedMediaTypeError(RefusedError):
@@ -103,14 +112,6 @@ _STATUSES: Mapping[type[Exception], int] = {
 _BODY_STATUSES = {errno.EFBIG: 413, errno.ETIMEDOUT: 408}
 
 
-class ManyErrorsError(ValidationError):
-    """The first errors of a request, and how many there are in all."""
-
-    def __init__(self, errors: list[dict[str, Any]], total: int) -> None:
-        super().__init__(errors)
-        self.total = total
-
-
 class Issue(BaseModel):
     """One thing that is wrong with the request."""
 
@@ -135,6 +136,20 @@ class Problem(BaseModel):
     more_errors: int = Field(default=0, description="How many issues are not listed.")
 
 
+class InvalidRequestError(ValidationError):
+    """A request does not match its schema: the first issues, and how many there are in all."""
+
+    def __init__(self, issues: Sequence[Issue], total: int, *, is_path: bool = False) -> None:
+        super().__init__([])
+        self.issues = issues
+        self.total = total
+        self.is_path = is_path
+
+
+def payload_issue(place: str, detail: str) -> Issue:
+    return Issue(place=place, code=Validation.INVALID_PAYLOAD, detail=detail)
+
+
 def status_of(error: type[Exception]) -> int:
     return next(status for base, status in _STATUSES.items() if issubclass(error, base))
 
@@ -144,7 +159,7 @@ def handle_exception(request: HttpRequest, error: Exception) -> HttpResponse:
     cause = error.__cause__ if isinstance(error, HttpError) else error
     if isinstance(cause, RefusedError):
         return _refusal_response(request, cause)
-    if isinstance(error, ValidationError):
+    if isinstance(error, InvalidRequestError):
         return _validation_response(request, error)
     status = error.status_code if isinstance(error, HttpError) else status_of(type(error))
     if isinstance(error, UnreadablePostError):
@@ -179,13 +194,14 @@ def _refusal_response(request: HttpRequest, error: RefusedError) -> HttpResponse
         # The same for all: nobody learns what another workspace has.
         return _response(request, status)
     issues = _issues_of(error)
+    unlisted = error.unlisted if isinstance(error, InvalidMailError) else 0
     response = _response(
         request,
         status,
         code=error.code,
         detail=str(error),
         issues=issues[:MOST_ISSUES],
-        more_issues=max(0, len(issues) - MOST_ISSUES),
+        more_issues=max(0, len(issues) - MOST_ISSUES) + unlisted,
     )
     if isinstance(error, RateExceededError):
         response["Retry-After"] = str(error.retry_after)
@@ -205,44 +221,26 @@ def _issues_of(error: RefusedError) -> list[Issue]:
             return []
 
 
-def _validation_response(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    """For a request that does not match its schema."""
+def _validation_response(request: HttpRequest, error: InvalidRequestError) -> HttpResponse:
     # Ninja's frame holds the error, and the error by its traceback the frame: the request and its
     # body would stay in memory until the garbage collector comes by.
     error.__traceback__ = None
-    if any(item["loc"][0] == "path" for item in error.errors):
+    if error.is_path:
         return _response(request, HTTPStatus.NOT_FOUND)
-    code = Validation.INVALID_PAYLOAD
-    total = error.total if isinstance(error, ManyErrorsError) else len(error.errors)
-    issues = []
-    for item in error.errors[:MOST_ISSUES]:
-        index, place = _locate(item["loc"])
-        issues.append(Issue(index=index, place=place, code=code, detail=f"{item['msg']}."))
+    issues, total = error.issues, error.total
     detail = (
         f"{issues[0].place}: {issues[0].detail}"
         if issues
-        else f"The request has {total:,} errors, too many to list. Compare it with the API's page."
+        else f"The request has {total:,} errors, too many to list. Compare it with /docs."
     )
     return _response(
         request,
         HTTPStatus.UNPROCESSABLE_ENTITY,
-        code=code,
+        code=Validation.INVALID_PAYLOAD,
         detail=detail,
         issues=issues,
         more_issues=total - len(issues),
     )
-
-
-def _locate(location: Sequence[str | int]) -> tuple[int | None, str]:
-    """The index of the mail in a batch, if it is a batch, and the field."""
-    index = None
-    source, *names = location
-    if source == "body":
-        names = names[1:]  # the name of the handler's parameter
-    if len(names) > 1 and names[0] == "mails" and isinstance(names[1], int):
-        index = names[1]
-        names = names[2:]
-    return index, ".".join(str(name)[:_LONGEST_NAME] for name in names) or str(source)
 
 
 def _response(  # noqa: PLR0913  the parts of a problem, each by its name

@@ -1,26 +1,34 @@
-"""`postledger sender`: From identities, and the provider accounts that send for them."""
+"""`postledger sender`: From identities, their default, and the accounts that send for them."""
 
 from argparse import ArgumentTypeError
+from collections.abc import Iterator
 from typing import override
 
 from django.core.management.base import CommandError
 from django.db import transaction
 
 from postledger.accounts import provider_accounts, queries, senders, trail
-from postledger.accounts.models import Workspace
-from postledger.cli import base_command
+from postledger.accounts.models import Sender, Workspace
+from postledger.cli import archiving, base_command
 from postledger.deliveries import ledger
+from postledger.deliveries import queries as mail_queries
+from postledger.deliveries.entries import Hold
+from postledger.deliveries.explain import format_time
+from postledger.deliveries.reasons import EXPLANATIONS
 
 
 class Command(base_command.NounCommand):
-    help = "Creates and lists senders, and attaches them to accounts."
+    help = "Creates, lists and archives senders, and attaches them to accounts."
 
     @override
     def add_verbs(self, verb: base_command.Verb) -> None:
         create = verb("create", self._create, "Creates a sender, with its account if you name one.")
         attach = verb("attach", self._attach, "Sends the sender's mail through another account.")
         release = verb("release", self._release, "Ends the hold of a sender.")
-        for parser in (create, attach, release):
+        default = verb("default", self._set_default, "Sends mail that names no sender from it.")
+        archive = verb("archive", self._archive, "Takes no new mail for it; deletes nothing.")
+        restore = verb("restore", self._restore, "Takes mail for an archived sender again.")
+        for parser in (create, attach, release, default, archive, restore):
             base_command.add_workspace(parser)
             parser.add_argument("address")
         create.add_argument("--name", default="", help="shown beside the address")
@@ -39,6 +47,12 @@ class Command(base_command.NounCommand):
         )
         create.add_argument("--tls", choices=["none", "starttls", "implicit"], help="with --smtp")
         attach.add_argument("--account", required=True, metavar="NAME")
+        archive.add_argument(
+            "--default", dest="new_default", metavar="ADDRESS", help="the new default sender"
+        )
+        archive.add_argument(
+            "--yes", action="store_true", help="although mail waits for it, which is still sent"
+        )
         base_command.add_workspace(verb("list", self._list, "Lists the senders of a workspace."))
 
     def _create(  # noqa: PLR0913  one parameter for each option
@@ -98,15 +112,70 @@ class Command(base_command.NounCommand):
             )
         self.stdout.write(f"Released {sender.address}: its mail is sent again.")
 
+    def _set_default(self, *, workspace: Workspace, address: str, actor: str) -> None:
+        sender = base_command.sender(workspace, address)
+        if not senders.set_default(workspace.id, sender_id=sender.id, actor=actor):
+            self.stdout.write(f"{sender.address} is already the default sender.")
+            return
+        self.stdout.write(
+            f"{sender.address} is now the default sender; running web processes notice it within 5"
+            " seconds."
+        )
+
+    def _archive(
+        self,
+        *,
+        workspace: Workspace,
+        address: str,
+        new_default: str | None,
+        yes: bool,
+        actor: str,
+    ) -> None:
+        sender = base_command.sender(workspace, address)
+        default_id = base_command.sender(workspace, new_default).id if new_default else None
+        with transaction.atomic():
+            is_changed = senders.archive_sender(
+                workspace.id, sender_id=sender.id, default_id=default_id, actor=actor
+            )
+            if is_changed:
+                archiving.refuse_waiting([sender.id], is_agreed=yes)
+        if not is_changed:
+            self.stdout.write(f"{sender.address} was already archived.")
+            return
+        self.stdout.write(
+            f"Archived {sender.address}: it takes no new mail, after up to 5 seconds in which"
+            " running web processes notice it. To take it back: postledger sender restore"
+            f" {workspace.name} {sender.address}."
+        )
+
+    def _restore(self, *, workspace: Workspace, address: str, actor: str) -> None:
+        sender = base_command.sender(workspace, address)
+        is_changed = senders.restore_sender(workspace.id, sender_id=sender.id, actor=actor)
+        result = "takes mail again" if is_changed else "was not archived"
+        self.stdout.write(f"{sender.address} {result}.")
+
     def _list(self, *, workspace: Workspace) -> None:
         rows = queries.senders(workspace.id)
         if not rows:
             self.stdout.write(f"{workspace.name} has no sender; see postledger sender create.")
+        holds = mail_queries.find_sender_holds([sender.id for sender in rows])
         for sender in rows:
-            name = f"  “{sender.name}”" if sender.name else ""
-            account = sender.account
-            through = f"through {account.name}" if account else "no account: its mail waits"
-            self.stdout.write(f"{sender.address}{name}  {through}")
+            self.stdout.write("  ".join(_describe(sender, holds.get(sender.id))))
+
+
+def _describe(sender: Sender, hold: Hold | None) -> Iterator[str]:
+    yield sender.address
+    if sender.name:
+        yield f"“{sender.name}”"
+    yield f"through {sender.account.name}" if sender.account else "no account: its mail waits"
+    if sender.is_default:
+        yield "default"
+    if sender.archived_at is not None:
+        yield f"archived {format_time(sender.archived_at)}"
+    if hold is not None:
+        end = f"until {format_time(hold.until)}" if hold.until else "until it is released"
+        why = EXPLANATIONS[hold.reason].why
+        yield f"held since {format_time(hold.since)} {end}, because {why} ({hold.reason.value})"
 
 
 def parse_server(text: str) -> dict[str, object]:

@@ -6,6 +6,7 @@ from typing import override
 
 from django.core.management.base import BaseCommand, CommandError
 
+from postledger.campaigns import progress
 from postledger.cli import bulk_decisions
 from postledger.deliveries import explain, queries
 
@@ -37,7 +38,9 @@ def _explain_stream(stream_id: int, now: datetime) -> list[str] | None:
     if stream is None:
         return None
     books = queries.read_books([stream_id])[stream_id]
-    return explain.explain_stream(stream, books, queries.summarise_waits(stream_id), now=now)
+    waits = queries.summarise_waits(stream_id)
+    planning = [] if stream.cancelled_at else progress.explain_planning(stream_id)
+    return explain.explain_stream(stream, books, waits, planning=planning, now=now)
 
 
 def _explain_delivery(id_: str, now: datetime) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from datetime import datetime
+from typing import Annotated
 
 from ninja import Path
 
@@ -22,13 +23,14 @@ from postledger.web.api.articles.schemas import (
     SliceList,
     SliceOut,
 )
-from postledger.web.api.common.fields import ArticleKey, IdInPath
+from postledger.web.api.common.fields import ArticleKey, path_id
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import preview_fields
 
 routes = Routes("articles", read=Scope.CONTENT_READ, write=Scope.CONTENT_WRITE)
 
-Key = Path[ArticleKey]
+Key = Annotated[ArticleKey, Path(description="The key of the article.")]
+SliceId = Annotated[int, path_id("The id of the slice.")]
 
 
 @routes.get("", ArticleList)
@@ -80,7 +82,7 @@ def add_slice(call: Call, key: Key, payload: SliceIn) -> dict[str, object]:
 
 
 @routes.put("/{key}/slices/{int:slice_id}", SliceOut, shown_with=None)
-def change_slice(call: Call, key: Key, slice_id: IdInPath, payload: SliceIn) -> dict[str, object]:
+def change_slice(call: Call, key: Key, slice_id: SliceId, payload: SliceIn) -> dict[str, object]:
     """Replaces a slice. Absent fields get their defaults."""
     fields = payload.slice_fields()
     articles.change_slice(
@@ -90,7 +92,7 @@ def change_slice(call: Call, key: Key, slice_id: IdInPath, payload: SliceIn) -> 
 
 
 @routes.delete("/{key}/slices/{int:slice_id}")
-def delete_slice(call: Call, key: Key, slice_id: IdInPath) -> None:
+def delete_slice(call: Call, key: Key, slice_id: SliceId) -> None:
     """Deletes the slice for good."""
     articles.delete_slice(call.workspace_id, article_key=key, slice_id=slice_id, actor=call.actor)
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Annotated
 
 import structlog
 from django.conf import settings
@@ -15,6 +16,7 @@ from postledger.accounts.integrations import AdminSettings
 from postledger.accounts.keys import Scope
 from postledger.campaigns import drafts, launching, preview, progress
 from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns.preview import AudienceCheck
 from postledger.lib.secrets import UnsealableError
 from postledger.mailing.content_source import ArticleSource, TemplateSource
 from postledger.observability import context
@@ -28,7 +30,7 @@ from postledger.web.api.campaigns.schemas import (
     NewCampaignIn,
     SendIn,
 )
-from postledger.web.api.common.fields import IdInPath
+from postledger.web.api.common.fields import path_id
 from postledger.web.api.common.pagination import NewestFirstQuery, cut_page
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import preview_fields
@@ -37,6 +39,8 @@ from postledger.web.api.runs.schemas import Launched, RunPage
 from postledger.web.shared import guesses, throttle
 
 routes = Routes("campaigns", read=Scope.CAMPAIGNS_READ, write=Scope.CAMPAIGNS_WRITE)
+
+CampaignId = Annotated[int, path_id("The id of the campaign.")]
 
 _HEADER = "X-Admin-Password"
 _log = structlog.get_logger(__name__)
@@ -59,13 +63,15 @@ def create_campaign(call: Call, payload: NewCampaignIn) -> CampaignFacts:
 
 
 @routes.get("/{int:campaign_id}", CampaignOut)
-def get_campaign(call: Call, campaign_id: IdInPath) -> CampaignFacts:
+def get_campaign(call: Call, campaign_id: CampaignId) -> CampaignFacts:
     """The content, the audience and the timing. Its runs have the results."""
     return drafts.find_campaign(call.workspace_id, campaign_id)
 
 
 @routes.patch("/{int:campaign_id}", CampaignOut)
-def change_campaign(call: Call, campaign_id: IdInPath, payload: CampaignChangeIn) -> CampaignFacts:
+def change_campaign(
+    call: Call, campaign_id: CampaignId, payload: CampaignChangeIn
+) -> CampaignFacts:
     """Changes the fields that are sent. Launched runs do not change."""
     drafts.change_campaign(
         call.workspace_id, campaign_id, payload.changes(), actor=call.actor, now=call.now
@@ -75,11 +81,12 @@ def change_campaign(call: Call, campaign_id: IdInPath, payload: CampaignChangeIn
 
 @routes.post("/{int:campaign_id}/preview", CampaignPreview, scopes=[Scope.CAMPAIGNS_READ])
 def preview_campaign(
-    call: Call, campaign_id: IdInPath, payload: CampaignPreviewIn
+    call: Call, campaign_id: CampaignId, payload: CampaignPreviewIn
 ) -> dict[str, object]:
     """Renders the campaign for a contact, for a made-up recipient, or with variable names.
 
-    Templates and articles take the scope content:read, too, and a contact takes contacts:read.
+    Templates and articles take the scope content:read, too; a contact and `check_audience` take
+    contacts:read.
     """
     campaign = drafts.find_campaign(call.workspace_id, campaign_id)
     if isinstance(campaign.content, TemplateSource | ArticleSource):
@@ -92,16 +99,37 @@ def preview_campaign(
             call.workspace_id, payload.contact_id, list_key=campaign.list_key
         )
     rendered = preview.render_preview(call.workspace_id, campaign, recipient, now=call.now)
-    return preview_fields(rendered.mail, sender=campaign.sender, from_name=rendered.from_name)
+    return preview_fields(
+        rendered.mail,
+        sender=campaign.sender,
+        from_name=rendered.from_name,
+        audience=_check_audience(call, campaign) if payload.check_audience else None,
+    )
+
+
+def _check_audience(call: Call, campaign: CampaignFacts) -> AudienceCheck:
+    call.require_live_key()
+    call.require(Scope.CONTACTS_READ)
+    return preview.check_audience(call.workspace_id, campaign, now=call.now)
 
 
 @routes.post("/{int:campaign_id}/test", Launched, status=202, shown_with=None)
-def test_campaign(call: Call, campaign_id: IdInPath, payload: CampaignTestIn) -> dict[str, object]:
-    """Sends the campaign to the addresses, or to the workspace's test addresses, only."""
+def test_campaign(
+    call: Call, campaign_id: CampaignId, payload: CampaignTestIn
+) -> dict[str, object]:
+    """Sends the campaign to the addresses, or to the workspace's test addresses, only.
+
+    Every mail is marked as a test, in its subject and in a header. With a contact_id, which takes
+    the scope contacts:read, it has the content that this contact would get.
+    """
+    if payload.contact_id is not None:
+        call.require_live_key()
+        call.require(Scope.CONTACTS_READ)
     run_id = launching.send_test(
         call.workspace_id,
         campaign_id,
         addresses=None if payload.addresses is None else " ".join(payload.addresses),
+        contact_id=payload.contact_id,
         actor=call.actor,
         now=call.now,
         is_sandboxed=call.is_test,
@@ -110,7 +138,7 @@ def test_campaign(call: Call, campaign_id: IdInPath, payload: CampaignTestIn) ->
 
 
 @routes.post("/{int:campaign_id}/launch", Launched, status=202, shown_with=None)
-def launch_campaign(call: Call, campaign_id: IdInPath) -> dict[str, object]:
+def launch_campaign(call: Call, campaign_id: CampaignId) -> dict[str, object]:
     """Launches a campaign: freezes its content and sends it to its audience.
 
     A second launch is refused.
@@ -127,7 +155,7 @@ def launch_campaign(call: Call, campaign_id: IdInPath) -> dict[str, object]:
 
 @routes.get("/{int:campaign_id}/runs", RunPage)
 def list_runs(
-    call: Call, campaign_id: IdInPath, query: Query[NewestFirstQuery]
+    call: Call, campaign_id: CampaignId, query: Query[NewestFirstQuery]
 ) -> dict[str, object]:
     """Launches and tests of the campaign, the newest first; a test key gets those of test keys."""
     runs = progress.list_progress(

@@ -9,6 +9,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     JsonValue,
+    PlainValidator,
     WithJsonSchema,
     computed_field,
     model_validator,
@@ -33,6 +34,7 @@ from postledger.web.api.common.fields import (
     CanonicalAddress,
     ListKey,
     Locale,
+    Matching,
     Moment,
     Name,
     OcdId,
@@ -57,11 +59,22 @@ def _local_time(value: object) -> datetime:
     return time
 
 
-Tag = Annotated[str, Field(pattern=f"^{drafts.TAG}$", examples=["may-news"])]
+Tag = Annotated[
+    str,
+    Matching(f"^{drafts.TAG}$", "use up to 200 lowercase letters, digits and hyphens"),
+    Field(examples=["may-news"]),
+]
+NotionPageId = Annotated[
+    str,
+    Matching(
+        "^[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}$",
+        "write the 32 hexadecimal digits of the page, with or without hyphens",
+    ),
+]
 Filter = Annotated[dict[str, JsonValue], Field(examples=[{"state": "OH"}])]
 LocalTime = Annotated[
     datetime,
-    BeforeValidator(_local_time),
+    PlainValidator(_local_time),
     WithJsonSchema({"type": "string", "pattern": _LOCAL, "examples": ["2026-01-31T09:00"]}),
 ]
 
@@ -113,7 +126,7 @@ class NotionContent(RequestSchema):
     """A Notion page, as it is at launch."""
 
     kind: Literal["page"]
-    page_id: str = Field(pattern="^[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}$")
+    page_id: NotionPageId
 
     def content_source(self) -> ContentSource:
         return PageSource(self.page_id)
@@ -165,7 +178,7 @@ class NewCampaignIn(RequestSchema):
     name: Name
     content: Content
     sender: CanonicalAddress | None = Field(
-        default=None, description="A sender of the workspace; required if it has several."
+        default=None, description="A sender of the workspace; its default by default."
     )
     list: ListKey | None = Field(
         default=None, description="The list whose subscribers get it; all contacts by default."
@@ -235,6 +248,9 @@ class CampaignPreviewIn(RequestSchema):
 
     contact_id: int | None = Field(default=None, ge=1, le=LAST_ID)
     reader: ReaderIn | None = None
+    check_audience: bool = Field(
+        default=False, description="Whether to list the contacts that lack a required value."
+    )
 
     @model_validator(mode="after")
     def _refuse_both(self) -> Self:
@@ -249,6 +265,12 @@ class CampaignTestIn(RequestSchema):
         min_length=1,
         max_length=test_sends.MAX_ADDRESSES,
         description="The workspace's test addresses by default.",
+    )
+    contact_id: int | None = Field(
+        default=None,
+        ge=1,
+        le=LAST_ID,
+        description="The contact whose values and language all of them get.",
     )
 
 
@@ -310,8 +332,31 @@ class CampaignPage(ResponseSchema):
     next: NextCursor
 
 
+class LackingContactOut(ResponseSchema):
+    id: int
+    email: str = Field(validation_alias="address")
+
+
+class MissingValueOut(ResponseSchema):
+    """A required variable that contacts of the audience lack."""
+
+    variable: str = Field(examples=["city"])
+    count: int
+    contacts: list[LackingContactOut] = Field(description="The first 100 of them, by address.")
+
+
+class AudienceCheckOut(ResponseSchema):
+    """The contacts whose mail would fail, by the variable that they lack."""
+
+    is_complete: bool = Field(
+        description="False if the audience is too large: then its first 10,000 contacts count."
+    )
+    missing_values: list[MissingValueOut] = Field(description="The most frequent first.")
+
+
 class CampaignPreview(PreviewOut):
     """What one recipient would get."""
 
     sender: str = Field(description="The sender's address.")
     from_name: str = Field(description="The sender's name: the contact's own, if it has one.")
+    audience: AudienceCheckOut | None = Field(description="Null unless `check_audience` is true.")

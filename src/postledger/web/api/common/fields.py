@@ -3,12 +3,24 @@
 import binascii
 import re
 from base64 import b64decode
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, Any
 
-from ninja import Path
-from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJsonSchema
+from ninja.params.functions import Path
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    JsonValue,
+    PlainValidator,
+    WithJsonSchema,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from postledger.accounts import constraints
 from postledger.contacts import details
@@ -16,6 +28,7 @@ from postledger.content import locales
 from postledger.content.rendering import checks
 from postledger.lib import values
 from postledger.providers import addresses
+from postledger.web.api.common.schema_errors import WRONG_FORM
 
 MOST_VARIABLES = 100
 MOST_OCD_IDS = 1_000
@@ -24,6 +37,34 @@ LAST_ID = 2**63 - 1
 
 _LARGEST_VALUES = 65_536
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """A text of one form; what to write is said in words, where Pydantic would show the pattern."""
+
+    pattern: str
+    remedy: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        form = core_schema.custom_error_schema(
+            core_schema.str_schema(pattern=self.pattern),
+            custom_error_type=WRONG_FORM,
+            custom_error_message=self.remedy,
+        )
+        return core_schema.chain_schema([handler(source), form])
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(schema), "pattern": self.pattern}
+
+
+def path_id(description: str) -> Any:
+    """A number in the path that names an object."""
+    return Path(ge=1, le=LAST_ID, description=description)
 
 
 def _moment(value: object) -> datetime:
@@ -66,40 +107,57 @@ def _storable_values(given: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 Moment = Annotated[
     datetime,
-    BeforeValidator(_moment),
+    PlainValidator(_moment),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 Base64 = Annotated[
     bytes,
-    BeforeValidator(_base64),
+    PlainValidator(_base64),
     WithJsonSchema({"type": "string", "contentEncoding": "base64"}),
 ]
 # Checked by the application, which has an error code for it; the schema only tells the limits.
 Address = Annotated[str, Field(json_schema_extra={"format": "email", "maxLength": 254})]
 CanonicalAddress = Annotated[Address, AfterValidator(_canonical_address)]
 
-IdInPath = Annotated[int, Path(ge=1, le=LAST_ID)]
 VersionNumber = Annotated[int, Field(ge=1, le=LAST_NUMBER)]
 Name = Annotated[
     str, Field(min_length=1, max_length=constraints.LONGEST_NAME, examples=["Welcome"])
 ]
 Line = Annotated[str, AfterValidator(_one_line), Field(max_length=details.LONGEST_TEXT)]
-ListKey = Annotated[str, Field(pattern=values.KEY_PATTERN, examples=["news"])]
-TemplateKey = Annotated[str, Field(pattern=values.KEY_PATTERN, examples=["welcome"])]
-ArticleKey = Annotated[str, Field(pattern="^[a-z0-9-]{1,200}$", examples=["may-news"])]
+_KEY = Matching(
+    values.KEY_PATTERN,
+    "use up to 64 lowercase letters, digits and hyphens; the first is no hyphen",
+)
+ListKey = Annotated[str, _KEY, Field(examples=["news"])]
+TemplateKey = Annotated[str, _KEY, Field(examples=["welcome"])]
+ArticleKey = Annotated[
+    str,
+    Matching("^[a-z0-9-]{1,200}$", "use up to 200 lowercase letters, digits and hyphens"),
+    Field(examples=["may-news"]),
+]
 OcdId = Annotated[
-    str, Field(pattern=r"^\S+$", max_length=500, examples=["ocd-division/country:us/state:oh"])
+    str,
+    Field(max_length=500, examples=["ocd-division/country:us/state:oh"]),
+    Matching(r"^\S+$", "write an OCD id, without spaces"),
 ]
 Locale = Annotated[
     str,
-    Field(
-        pattern="^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$",
-        max_length=locales.LONGEST,
-        examples=["en", "pt-BR"],
+    Field(max_length=locales.LONGEST, examples=["en", "pt-BR"]),
+    Matching(
+        "^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$",
+        "write a language, with or without a region, such as en or pt-BR",
     ),
 ]
+_VariableName = Annotated[
+    str,
+    Matching(
+        "^[A-Za-z_][A-Za-z0-9_]{0,63}$",
+        "use up to 64 letters, digits and _; the first is no digit",
+    ),
+    Field(examples=["name"]),
+]
 Variables = Annotated[
-    list[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]{0,63}$", examples=["name"])]],
+    list[_VariableName],
     Field(max_length=MOST_VARIABLES),
 ]
 Values = Annotated[

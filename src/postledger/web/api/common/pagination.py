@@ -8,11 +8,19 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, Field
 
 from postledger.deliveries.search import MailCursor
+from postledger.web.api.common.fields import Matching
 
-MAIL_CURSOR = "[0-9a-f]{1,6}-[0-9a-f]{1,16}"
 LAST = 2**63 - 1
 
 _LAST_POSITION = 1 << 62
+_REMEDY = "give `next` of the previous page"
+
+
+def cursor_like(pattern: str) -> Matching:
+    return Matching(pattern, _REMEDY)
+
+
+MailCursorText = Annotated[str, cursor_like("^[0-9a-f]{1,6}-[0-9a-f]{1,16}$")]
 
 NextCursor = Annotated[
     str | None, Field(description="The `cursor` of the next page; null on the last page.")
@@ -26,8 +34,8 @@ class PageQuery(BaseModel):
 class NewestFirstQuery(PageQuery):
     """For results that are ordered by a number, the newest first."""
 
-    cursor: str | None = Field(
-        default=None, pattern="^[0-9]{1,18}$", description="`next` of the previous page."
+    cursor: Annotated[str, cursor_like("^[0-9]{1,18}$")] | None = Field(
+        default=None, description="`next` of the previous page."
     )
 
     @property
@@ -48,7 +56,7 @@ def encode_mail_cursor(cursor: MailCursor) -> str:
 
 
 def decode_mail_cursor(text: str) -> MailCursor:
-    """For a text that matches `MAIL_CURSOR`."""
+    """For a text that matches `MailCursorText`."""
     month, position = (int(part, 16) for part in text.split("-"))
     return MailCursor(month, min(position, _LAST_POSITION))
 
@@ -64,10 +72,10 @@ def decode_text_cursor(text: str) -> str:
     except (binascii.Error, ValueError):
         key = ""
     if not key or "\0" in key:
-        raise ValueError("give `next` of the previous page")
+        raise ValueError(_REMEDY)
     return key
 
 
 TextCursor = Annotated[
-    str, Field(pattern="^[A-Za-z0-9_-]{1,500}$"), AfterValidator(decode_text_cursor)
+    str, cursor_like("^[A-Za-z0-9_-]{1,500}$"), AfterValidator(decode_text_cursor)
 ]

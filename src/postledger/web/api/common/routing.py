@@ -11,12 +11,13 @@ from typing import Any, Self, TypedDict, Unpack, get_args
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Router
-from ninja.errors import ValidationError
 from ninja.responses import Status
 from pydantic import BaseModel
 
 from postledger.accounts.keys import Scope
+from postledger.web.api.common import schema_errors
 from postledger.web.shared.auth import ApiKeyAuth, live_key_required, require_scopes
+from postledger.web.shared.problems import MOST_ISSUES, InvalidRequestError, payload_issue
 
 # Ninja describes JSON only.
 _CSV: dict[str, Any] = {
@@ -29,7 +30,7 @@ _CHUNK_SIZE = 64 * 1024  # bytes
 # what a template says, and reads no contact for it.
 _OPEN_TO_TEST_KEYS = frozenset(
     {
-        *("sendMail", "sendMails", "searchMails", "getMail"),
+        *("sendMail", "sendMails", "searchMails", "getMail", "cancelMail"),
         *("listTemplates", "getTemplate", "listTemplateVersions", "getTemplateVersion"),
         *("checkContent", "previewContent", "previewTemplate", "previewArticle"),
         *("previewCampaign", "testCampaign", "launchCampaign"),
@@ -105,8 +106,10 @@ class Routes:
         self._read = read
         self._write = write
 
-    def get(self, path: str, schema: type[BaseModel]) -> Decorator:
-        return self._register("GET", path, {200: schema}, {"scopes": [self._read]})
+    def get(
+        self, path: str, schema: type[BaseModel], *, scopes: Collection[Scope] = ()
+    ) -> Decorator:
+        return self._register("GET", path, {200: schema}, {"scopes": scopes or [self._read]})
 
     def get_csv(self, path: str, *, scopes: Collection[Scope] = ()) -> Decorator:
         options: RouteOptions = {"scopes": scopes or [self._read], "openapi_extra": _CSV}
@@ -192,9 +195,15 @@ def _refuse_unknown_parameters(request: HttpRequest, query: Parameter) -> None:
     schema, *_ = get_args(query.annotation)
     unknown = sorted(set(request.GET) - set(schema.model_fields))
     if unknown:
-        raise ValidationError(
-            [{"loc": ("query", name), "msg": "Unknown query parameter"} for name in unknown]
-        )
+        known = list(schema.model_fields)
+        issues = [
+            payload_issue(
+                name[:100],
+                f"Unknown query parameter. {schema_errors.describe_unknown(name, known)}",
+            )
+            for name in unknown[:MOST_ISSUES]
+        ]
+        raise InvalidRequestError(issues, len(unknown))
 
 
 def _camel_case(name: str) -> str:

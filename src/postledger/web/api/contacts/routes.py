@@ -1,5 +1,7 @@
 """Routes for contacts, their subscriptions, their consent history, and requests for their data."""
 
+from typing import Annotated
+
 from django.db import transaction
 from django.http import HttpResponse, StreamingHttpResponse
 from ninja import Query
@@ -12,7 +14,7 @@ from postledger.contacts.unsubscribe_links import UnsubscribeRequest
 from postledger.privacy import erasure
 from postledger.privacy import export as person_export
 from postledger.privacy.erasure import Erasure
-from postledger.web.api.common.fields import IdInPath
+from postledger.web.api.common.fields import path_id
 from postledger.web.api.common.pagination import NewestFirstQuery, cut_page, encode_text_cursor
 from postledger.web.api.common.routing import Call, Routes, csv_response
 from postledger.web.api.contacts.schemas import (
@@ -39,6 +41,8 @@ from postledger.web.api.suppressions.schemas import RestoreIn
 
 routes = Routes("contacts", read=Scope.CONTACTS_READ, write=Scope.CONTACTS_WRITE)
 export_routes = Routes("exports", read=Scope.CONTACTS_READ, write=Scope.CONTACTS_WRITE)
+
+ContactId = Annotated[int, path_id("The id of the contact.")]
 
 
 @routes.get("", ContactPage)
@@ -80,13 +84,15 @@ def create_contact(call: Call, payload: NewContactIn) -> dict[str, object]:
 
 
 @routes.get("/{int:contact_id}", ContactWithConsent)
-def get_contact(call: Call, contact_id: IdInPath) -> dict[str, object]:
+def get_contact(call: Call, contact_id: ContactId) -> dict[str, object]:
     """The contact with its subscriptions."""
     return _show_contact(call, contact_id)
 
 
 @routes.patch("/{int:contact_id}", ContactWithConsent)
-def change_contact(call: Call, contact_id: IdInPath, payload: ContactChangeIn) -> dict[str, object]:
+def change_contact(
+    call: Call, contact_id: ContactId, payload: ContactChangeIn
+) -> dict[str, object]:
     """Changes the fields that are sent. Suppressions follow to a new address."""
     contacts.update_contact(
         call.workspace_id,
@@ -99,7 +105,7 @@ def change_contact(call: Call, contact_id: IdInPath, payload: ContactChangeIn) -
 
 
 @routes.delete("/{int:contact_id}")
-def delete_contact(call: Call, contact_id: IdInPath) -> None:
+def delete_contact(call: Call, contact_id: ContactId) -> None:
     """Deletes the contact; it gets no more mail. To erase a person's data, erase the contact."""
     contacts.delete_contact(
         call.workspace_id, contact_id=contact_id, actor=call.actor, now=call.now
@@ -108,7 +114,7 @@ def delete_contact(call: Call, contact_id: IdInPath) -> None:
 
 @routes.get("/{int:contact_id}/history", HistoryPage)
 def list_consents(
-    call: Call, contact_id: IdInPath, query: Query[NewestFirstQuery]
+    call: Call, contact_id: ContactId, query: Query[NewestFirstQuery]
 ) -> dict[str, object]:
     """Every change of the contact's consent: who, when and from where."""
     _get_contact(call, contact_id)
@@ -120,7 +126,7 @@ def list_consents(
 
 @routes.put("/{int:contact_id}/subscriptions/{list_key}", SubscriptionOut)
 def put_subscription(
-    call: Call, contact_id: IdInPath, list_key: KeyInPath, payload: SubscriptionIn
+    call: Call, contact_id: ContactId, list_key: KeyInPath, payload: SubscriptionIn
 ) -> Subscription:
     """Subscribes a contact, or changes the subscription.
 
@@ -141,7 +147,7 @@ def put_subscription(
 
 
 @routes.delete("/{int:contact_id}/subscriptions/{list_key}")
-def delete_subscription(call: Call, contact_id: IdInPath, list_key: KeyInPath) -> None:
+def delete_subscription(call: Call, contact_id: ContactId, list_key: KeyInPath) -> None:
     """Suppresses the contact's address for the list, even if it was never subscribed."""
     address = _get_contact(call, contact_id).address
     find_list(call, list_key)
@@ -150,7 +156,7 @@ def delete_subscription(call: Call, contact_id: IdInPath, list_key: KeyInPath) -
 
 @routes.post("/{int:contact_id}/subscriptions/{list_key}/confirm", SubscriptionOut)
 def confirm_subscription(
-    call: Call, contact_id: IdInPath, list_key: KeyInPath, payload: ConsentIn
+    call: Call, contact_id: ContactId, list_key: KeyInPath, payload: ConsentIn
 ) -> Subscription:
     """Activates a pending subscription, even after the contact unsubscribed.
 
@@ -168,21 +174,21 @@ def confirm_subscription(
 
 
 @routes.post("/{int:contact_id}/unsubscribe", ContactWithConsent)
-def unsubscribe_contact(call: Call, contact_id: IdInPath, payload: ConsentIn) -> dict[str, object]:
+def unsubscribe_contact(call: Call, contact_id: ContactId, payload: ConsentIn) -> dict[str, object]:
     """Ends all campaigns and notifications to it. Mail such as a receipt is still sent."""
     _unsubscribe(call, UnsubscribeRequest(_get_contact(call, contact_id).address), payload)
     return _show_contact(call, contact_id)
 
 
 @routes.post("/{int:contact_id}/restore", ContactWithConsent)
-def restore_contact(call: Call, contact_id: IdInPath, payload: RestoreIn) -> dict[str, object]:
+def restore_contact(call: Call, contact_id: ContactId, payload: RestoreIn) -> dict[str, object]:
     """Lifts the suppression. If the contact had unsubscribed too, that takes a second call."""
     lift_suppression(call, _get_contact(call, contact_id).address, payload)
     return _show_contact(call, contact_id)
 
 
 @routes.get("/{int:contact_id}/export", PersonExport)
-def export_contact(call: Call, contact_id: IdInPath) -> HttpResponse:
+def export_contact(call: Call, contact_id: ContactId) -> HttpResponse:
     """A file for the person: all data, every consent, and every mail to the address."""
     address = _get_contact(call, contact_id).address
     document = person_export.export(call.workspace_id, address=address, now=call.now)
@@ -192,7 +198,7 @@ def export_contact(call: Call, contact_id: IdInPath) -> HttpResponse:
 
 
 @routes.post("/{int:contact_id}/erase", Erased)
-def erase_contact(call: Call, contact_id: IdInPath) -> Erasure:
+def erase_contact(call: Call, contact_id: ContactId) -> Erasure:
     """Erases the person for good, also from sent mail. The address stays suppressed."""
     return _erase(call, _get_contact(call, contact_id).address)
 

@@ -1,23 +1,37 @@
-"""Mails as callers send, search and get them.
+"""Mails as callers send and search them.
 
 The limits in `json_schema_extra` are documentation: the application checks them, each with its
 error code.
 """
 
-from datetime import datetime
-from typing import Annotated, Any
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
-from pydantic import ConfigDict, Field, JsonValue, ValidationInfo, field_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+)
 
 from postledger.content import locales
 from postledger.content.rendering import checks
 from postledger.deliveries.search import MailCursor, MailFilters
 from postledger.deliveries.states import State
-from postledger.lib import ids
-from postledger.lib.ids import DeliveryId
 from postledger.providers.base import Attachment
 from postledger.transactional import validation
-from postledger.transactional.requests import ContactReference, MailRequest, TemplateReference
+from postledger.transactional.requests import (
+    ContactReference,
+    MailRequest,
+    TemplateReference,
+)
 from postledger.web.api.common import pagination
 from postledger.web.api.common.fields import (
     LAST_ID,
@@ -25,11 +39,12 @@ from postledger.web.api.common.fields import (
     Base64,
     CanonicalAddress,
     ListKey,
+    Matching,
     Moment,
     VersionNumber,
 )
-from postledger.web.api.common.pagination import PageQuery
-from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
+from postledger.web.api.common.pagination import MailCursorText, PageQuery
+from postledger.web.api.common.schemas import RequestSchema
 
 MOST_MAILS = 500
 
@@ -40,8 +55,8 @@ _EXAMPLE: dict[str, JsonValue] = {
     "text": "Thank you, Alice.",
     "tags": ["receipt"],
 }
-_ID = DeliveryId(ids.first_stream_of(322) + 7, 42).text()
-_LINKS = {"self": f"/v1/email/{_ID}"}
+_LONGEST_SHOWN = 254
+_ONE_RECIPIENT = "One recipient per mail; use /v1/email/batch."
 
 PersonName = Annotated[str | None, Field(json_schema_extra={"maxLength": 255})]
 
@@ -49,6 +64,28 @@ PersonName = Annotated[str | None, Field(json_schema_extra={"maxLength": 255})]
 class MailboxIn(RequestSchema):
     email: Address
     name: PersonName = None
+
+
+def _read_mailbox(value: object) -> object:
+    """Takes an address, or an object with the name beside it."""
+    if isinstance(value, list):
+        raise ValueError(_ONE_RECIPIENT)  # noqa: TRY004  pydantic collects ValueErrors only
+    if not isinstance(value, str):
+        return value
+    name, bracket, rest = value.partition("<")
+    if bracket and rest.rstrip().endswith(">"):
+        mailbox = {
+            "email": rest.rstrip()[:-1][:_LONGEST_SHOWN],
+            "name": name.strip(' "')[:_LONGEST_SHOWN],
+        }
+        shown = json.dumps(mailbox, ensure_ascii=False)
+        raise ValueError(f"write the name beside the address: {shown}")
+    return {"email": value}
+
+
+Mailbox = Annotated[
+    MailboxIn, BeforeValidator(_read_mailbox, json_schema_input_type=Address | MailboxIn)
+]
 
 
 class RecipientIn(RequestSchema):
@@ -88,11 +125,21 @@ class MailIn(RequestSchema):
     """One mail."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+    names_of_others: ClassVar[Mapping[str, str]] = {
+        "bcc": _ONE_RECIPIENT,
+        "body": "Use `html`, `text` or both.",
+        "cc": _ONE_RECIPIENT,
+        "content": "Use `html`, `text` or both.",
+        "from": "Use `sender`.",
+        "scheduled_at": "Use `send_at`.",
+        "template_id": "Use `template`, an object with `id`, `locale` and `variables`.",
+        "variables": "Put it into `template`.",
+    }
 
-    to: Address | MailboxIn
+    to: Mailbox = Field(description="An address, or an object with the name of its owner.")
     recipient: RecipientIn | None = None
     sender: Address | None = Field(
-        default=None, description="A sender of the workspace; required if it has several."
+        default=None, description="A sender of the workspace; its default sender by default."
     )
     reply_to: Address | None = None
     template: TemplateIn | None = Field(
@@ -106,11 +153,14 @@ class MailIn(RequestSchema):
     )
     html: str | None = Field(
         default=None,
-        validate_default=True,
-        description="Required without a template."
+        description="Made from `text` by default."
         " Up to 524,288 bytes; elements, attributes and URLs of the documented list only.",
     )
-    text: str | None = Field(default=None, description="Plain-text version.")
+    text: str | None = Field(
+        default=None,
+        validate_default=True,
+        description="Plain-text version. Without a template, a mail has `html`, `text` or both.",
+    )
     list_key: ListKey | None = Field(
         default=None,
         description="Adds the workspace's footer with an unsubscribe link for this list.",
@@ -135,16 +185,23 @@ class MailIn(RequestSchema):
         default=None, description="Earliest time to send, up to 30 days ahead. The past means now."
     )
 
-    @field_validator("subject", "html")
+    @field_validator("subject")
     @classmethod
-    def _require_content(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _require_subject(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is None and info.data.get("template", ...) is None:
-            raise ValueError("required without a template")
+            raise ValueError("is required without a template")
+        return value
+
+    @field_validator("text")
+    @classmethod
+    def _require_body(cls, value: str | None, info: ValidationInfo) -> str | None:
+        # What is invalid is not in the data, and has an error of its own.
+        if value is None and all(info.data.get(name, ...) is None for name in ("template", "html")):
+            raise ValueError("give `html`, `text` or both, or a `template`")
         return value
 
     def request(self) -> MailRequest:
-        to = MailboxIn(email=self.to) if isinstance(self.to, str) else self.to
-        recipient = self.recipient
+        to, recipient = self.to, self.recipient
         return MailRequest(
             to=to.email,
             to_name=to.name or (recipient.name if recipient else None) or "",
@@ -163,26 +220,61 @@ class MailIn(RequestSchema):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class InvalidMail:
+    """A mail of a batch that does not match its schema."""
+
+    error: ValidationError
+
+
+def _keep_invalid(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+    """So that the other mails of a batch can be checked, too, and one answer names all issues."""
+    try:
+        return validate(value)
+    except ValidationError as error:
+        return InvalidMail(error.with_traceback(None))
+
+
 class BatchIn(RequestSchema):
     """Up to 500 mails; all are stored or none."""
 
-    mails: list[MailIn] = Field(min_length=1, max_length=MOST_MAILS)
+    mails: list[Annotated[MailIn, WrapValidator(_keep_invalid)]] = Field(
+        min_length=1, max_length=MOST_MAILS
+    )
 
-    def requests(self) -> list[MailRequest]:
-        return [mail.request() for mail in self.mails]
+    def split(self) -> tuple[dict[int, MailRequest], dict[int, ValidationError]]:
+        """The mails, and the errors of those that do not match the schema, by their indexes."""
+        return _split(self.mails)
+
+
+def _split(
+    mails: Sequence[MailIn | InvalidMail],
+) -> tuple[dict[int, MailRequest], dict[int, ValidationError]]:
+    requests: dict[int, MailRequest] = {}
+    errors: dict[int, ValidationError] = {}
+    for index, mail in enumerate(mails):
+        match mail:
+            case MailIn():
+                requests[index] = mail.request()
+            case InvalidMail(error):
+                errors[index] = error
+    return requests, errors
+
+
+Tag = Annotated[
+    str,
+    Matching(f"^{validation.TAG}$", "use 1 to 64 letters, digits, hyphens and _"),
+]
 
 
 class MailsQuery(PageQuery):
     to: CanonicalAddress | None = Field(default=None, description="Only mails to this address.")
     state: State | None = Field(default=None, description="Only mails in this state.")
-    tag: str | None = Field(
-        default=None, pattern=f"^{validation.TAG}$", description="Only mails with this tag."
-    )
+    tag: Tag | None = Field(default=None, description="Only mails with this tag.")
     since: Moment | None = Field(default=None, description="Only mails stored since then.")
     until: Moment | None = Field(default=None, description="Only mails stored before then.")
-    cursor: str | None = Field(
+    cursor: MailCursorText | None = Field(
         default=None,
-        pattern=f"^{pagination.MAIL_CURSOR}$",
         description="`next` of the previous page; the other parameters stay the same.",
     )
 
@@ -192,98 +284,3 @@ class MailsQuery(PageQuery):
     @property
     def after(self) -> MailCursor | None:
         return pagination.decode_mail_cursor(self.cursor) if self.cursor else None
-
-
-class AcceptedMail(ResponseSchema):
-    """A mail that is stored and will be sent."""
-
-    id: str = Field(examples=[_ID])
-    outbox_id: str = Field(description="The same as id.", examples=[_ID])
-    job_id: str = Field(description="The same as id.", examples=[_ID])
-    state: State = State.WAITING
-    status: str = Field(default="RECEIVED", examples=["RECEIVED"])
-    links: dict[str, str] = Field(examples=[_LINKS])
-
-
-class AcceptedRequest(AcceptedMail):
-    request_id: str = Field(description="Of the request that first sent the mail.")
-
-
-class AcceptedBatch(ResponseSchema):
-    """The mails of a batch, in the order of the request."""
-
-    request_id: str
-    mails: list[AcceptedMail]
-
-
-def id_fields(mail_id: str) -> dict[str, Any]:
-    links = {"self": f"/v1/email/{mail_id}"}
-    return {"id": mail_id, "outbox_id": mail_id, "job_id": mail_id, "links": links}
-
-
-class FoundMail(ResponseSchema):
-    """A mail in a list."""
-
-    id: str = Field(examples=[_ID])
-    to: str = Field(validation_alias="address")
-    subject: str
-    state: State
-    status: str
-    code: str | None
-    attempts: int
-    tags: list[str]
-    request_id: str
-    created_at: datetime = Field(validation_alias="planned_at")
-    settled_at: datetime | None
-    links: dict[str, str] = Field(examples=[_LINKS])
-
-
-class MailPage(ResponseSchema):
-    """Mails, the newest first. An empty page may have a `next`."""
-
-    mails: list[FoundMail]
-    next: str | None = Field(description="The `cursor` of the next page; null at the end.")
-
-
-class TimelineEvent(ResponseSchema):
-    type: str = Field(examples=["SENT_ATTEMPT"])
-    at: datetime
-    metadata: dict[str, object]
-
-
-class WaitingMail(ResponseSchema):
-    """Why a mail has no result yet."""
-
-    reason: str = Field(examples=["scheduled"])
-    why: str = Field(examples=["it is scheduled for later"])
-    since: datetime
-    until: datetime | None = Field(description="When it will move, if that is known.")
-    moved_by: str = Field(description="What will move it.", examples=["it is sent at that time"])
-
-
-class MailOut(ResponseSchema):
-    """One mail with its history."""
-
-    id: str = Field(examples=[_ID])
-    outbox_id: str
-    job_id: str
-    request_id: str
-    sender: str
-    to: str
-    recipient_id: int | None
-    subject: str
-    tags: list[str]
-    is_test: bool
-    state: State
-    status: str
-    message_id: str | None = Field(description="The provider's id of the mail.")
-    error_code: str | None
-    error_reason: str | None
-    attempts: int
-    duration_ms: int | None
-    created_at: datetime
-    sent_at: datetime | None
-    failed_at: datetime | None
-    waiting: WaitingMail | None
-    timeline: list[TimelineEvent]
-    links: dict[str, str] = Field(examples=[_LINKS])

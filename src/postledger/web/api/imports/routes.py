@@ -1,6 +1,6 @@
 """Routes for imports: upload a file, preview the import, start it, and watch it."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import StreamingHttpResponse
 from ninja import Query
@@ -8,7 +8,7 @@ from ninja import Query
 from postledger.accounts.keys import Scope
 from postledger.imports import overview, problems, queries, uploads, workbooks
 from postledger.imports.overview import ImportOverview
-from postledger.web.api.common.fields import IdInPath
+from postledger.web.api.common.fields import path_id
 from postledger.web.api.common.pagination import NewestFirstQuery, cut_page
 from postledger.web.api.common.routing import Call, Routes, csv_response
 from postledger.web.api.imports import received_file
@@ -20,6 +20,8 @@ from postledger.web.api.imports.schemas import (
 )
 
 routes = Routes("imports", read=Scope.CONTACTS_READ, write=Scope.CONTACTS_WRITE)
+
+ImportId = Annotated[int, path_id("The id of the import.")]
 
 _FILE: dict[str, Any] = {
     "requestBody": {
@@ -56,13 +58,13 @@ def list_imports(call: Call, query: Query[NewestFirstQuery]) -> dict[str, object
 
 
 @routes.get("/{int:import_id}", ImportDetails)
-def get_import(call: Call, import_id: IdInPath) -> ImportOverview:
+def get_import(call: Call, import_id: ImportId) -> ImportOverview:
     """Its progress, the counts of its rows, and what it waits for."""
     return overview.find_overview(call.workspace_id, import_id)
 
 
 @routes.post("/{int:import_id}/preview", ImportDetails, status=202)
-def preview_import(call: Call, import_id: IdInPath, payload: ImportSettings) -> ImportOverview:
+def preview_import(call: Call, import_id: ImportId, payload: ImportSettings) -> ImportOverview:
     """Lets a worker make a dry run; its result will be in `preview` of the import."""
     uploads.request_preview(
         call.workspace_id, import_id, mapping=payload.mapping, list_key=payload.list
@@ -71,7 +73,7 @@ def preview_import(call: Call, import_id: IdInPath, payload: ImportSettings) -> 
 
 
 @routes.post("/{int:import_id}/start", ImportDetails, status=202)
-def start_import(call: Call, import_id: IdInPath, payload: ImportSettings) -> ImportOverview:
+def start_import(call: Call, import_id: ImportId, payload: ImportSettings) -> ImportOverview:
     """Lets a worker import the file.
 
     An import never raises consent: contacts that left, bounced or are suppressed stay so.
@@ -87,14 +89,14 @@ def start_import(call: Call, import_id: IdInPath, payload: ImportSettings) -> Im
 
 
 @routes.post("/{int:import_id}/abandon", ImportDetails)
-def abandon_import(call: Call, import_id: IdInPath) -> ImportOverview:
+def abandon_import(call: Call, import_id: ImportId) -> ImportOverview:
     """Ends an import, a running one before its next chunk. Imported rows stay, and are counted."""
     uploads.abandon_import(call.workspace_id, import_id, actor=call.actor)
     return overview.find_overview(call.workspace_id, import_id)
 
 
 @routes.get_csv("/{int:import_id}/problems.csv")
-def get_import_problems(call: Call, import_id: IdInPath) -> StreamingHttpResponse:
+def get_import_problems(call: Call, import_id: ImportId) -> StreamingHttpResponse:
     """Row, column, value, problem and remedy, without addresses; safe for spreadsheets."""
     rows = queries.read_problems(call.workspace_id, import_id)
     lines = problems.csv_lines(rows)

@@ -35,7 +35,9 @@ class ImportSettings(RequestSchema):
 class UploadQuery(BaseModel):
     """What describes an uploaded file, beside its bytes."""
 
-    file_name: str | None = Field(default=None, max_length=255)
+    file_name: str | None = Field(
+        default=None, max_length=255, description="What people call the file."
+    )
     sheet: str | None = Field(
         default=None,
         max_length=255,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Annotated
 
 from django.http import Http404
 from ninja import Path
@@ -23,7 +24,7 @@ from postledger.web.api.lists.schemas import (
 
 routes = Routes("lists", read=Scope.CONTACTS_READ, write=Scope.CONTACTS_WRITE)
 
-KeyInPath = Path[ListKey]
+KeyInPath = Annotated[ListKey, Path(description="The key of the list or topic.")]
 
 
 @routes.get("", ListList)

@@ -1,50 +1,66 @@
 """Routes for runs of campaigns: progress, steering and reports."""
 
 from dataclasses import replace
+from typing import Annotated
 from uuid import UUID
 
 from django.http import StreamingHttpResponse
+from ninja import Path, Query
 
 from postledger.accounts.keys import Scope
-from postledger.campaigns import launching, progress, report, run_control
+from postledger.campaigns import exclusions, launching, progress, report, run_control
 from postledger.campaigns.progress import Progress
 from postledger.observability import masking
+from postledger.web.api.common.pagination import cut_page
 from postledger.web.api.common.routing import Call, Routes, csv_response
-from postledger.web.api.runs.schemas import Failures, Launched, RetriedRun, RetryIn, RunOut
+from postledger.web.api.runs.schemas import (
+    ExclusionPage,
+    ExclusionsQuery,
+    Failures,
+    Launched,
+    RetriedRun,
+    RetryIn,
+    RunOut,
+)
 
 routes = Routes("runs", read=Scope.CAMPAIGNS_READ, write=Scope.CAMPAIGNS_WRITE)
 
+RunId = Annotated[UUID, Path(description="The id of the run.")]
+
 
 @routes.get("/{uuid:run_id}", RunOut)
-def get_run(call: Call, run_id: UUID) -> Progress:
+def get_run(call: Call, run_id: RunId) -> Progress:
     """The books of the run, why the remaining mails wait, and what will move them."""
     return _find_progress(call, run_id)
 
 
 @routes.post("/{uuid:run_id}/pause", RunOut)
-def pause_run(call: Call, run_id: UUID) -> Progress:
+def pause_run(call: Call, run_id: RunId) -> Progress:
     """Pauses the run. Mails that a provider is receiving at this moment are still sent."""
     run_control.pause_run(call.workspace_id, run_id, actor=call.actor)
     return _find_progress(call, run_id)
 
 
 @routes.post("/{uuid:run_id}/resume", RunOut)
-def resume_run(call: Call, run_id: UUID) -> Progress:
+def resume_run(call: Call, run_id: RunId) -> Progress:
     """Ends a pause. A hold of the whole sender stays."""
     run_control.resume_run(call.workspace_id, run_id, actor=call.actor)
     return _find_progress(call, run_id)
 
 
 @routes.post("/{uuid:run_id}/cancel", RunOut)
-def cancel_run(call: Call, run_id: UUID) -> Progress:
+def cancel_run(call: Call, run_id: RunId) -> Progress:
     """Cancels the run for good. Mails that were not sent become cancelled."""
     run_control.cancel_run(call.workspace_id, run_id, actor=call.actor)
     return _find_progress(call, run_id)
 
 
 @routes.post("/{uuid:run_id}/retry", RetriedRun)
-def retry_run(call: Call, run_id: UUID, payload: RetryIn) -> dict[str, object]:
-    """Sends failed mails again, those of one code or all. Reopens a closed run."""
+def retry_run(call: Call, run_id: RunId, payload: RetryIn) -> dict[str, object]:
+    """Sends failed mails again, those of one code or all. Reopens a closed run.
+
+    A mail of which nothing was handed over is made with the contact's current values.
+    """
     requeued = run_control.retry_failed(
         call.workspace_id, run_id, code=payload.code, actor=call.actor
     )
@@ -53,21 +69,21 @@ def retry_run(call: Call, run_id: UUID, payload: RetryIn) -> dict[str, object]:
 
 
 @routes.post("/{uuid:run_id}/remaining", Launched, status=202, shown_with=None)
-def send_remaining(call: Call, run_id: UUID) -> dict[str, object]:
-    """Sends the campaign's current content to the recipients whom this run never tried."""
+def send_remaining(call: Call, run_id: RunId) -> dict[str, object]:
+    """Sends the campaign's current content to the recipients whose mail was never handed over."""
     launched = launching.launch_remaining(call.workspace_id, run_id, actor=call.actor, now=call.now)
     return {"run_id": launched}
 
 
 @routes.post("/{uuid:run_id}/close", RunOut)
-def close_run(call: Call, run_id: UUID) -> Progress:
+def close_run(call: Call, run_id: RunId) -> Progress:
     """Closes the run with its failures. Every mail must have a result."""
     run_control.close_run(call.workspace_id, run_id, actor=call.actor, now=call.now)
     return _find_progress(call, run_id)
 
 
 @routes.get_csv("/{uuid:run_id}/report.csv", scopes=[Scope.CAMPAIGNS_READ, Scope.CONTACTS_READ])
-def get_run_report(call: Call, run_id: UUID) -> StreamingHttpResponse:
+def get_run_report(call: Call, run_id: RunId) -> StreamingHttpResponse:
     """One line for each mail: email, status, error_message, message_id, sent_at.
 
     Safe for spreadsheets: cells that they would execute begin with an apostrophe.
@@ -77,7 +93,7 @@ def get_run_report(call: Call, run_id: UUID) -> StreamingHttpResponse:
 
 
 @routes.get("/{uuid:run_id}/failures", Failures)
-def list_run_failures(call: Call, run_id: UUID) -> dict[str, object]:
+def list_run_failures(call: Call, run_id: RunId) -> dict[str, object]:
     """Mails of the run that failed or are in doubt, by cause, with what to do.
 
     Without the scope contacts:read, addresses in the examples are masked.
@@ -90,6 +106,25 @@ def list_run_failures(call: Call, run_id: UUID) -> dict[str, object]:
     return {"failures": failures}
 
 
+@routes.get(
+    "/{uuid:run_id}/exclusions",
+    ExclusionPage,
+    scopes=[Scope.CAMPAIGNS_READ, Scope.CONTACTS_READ],
+)
+def list_run_exclusions(
+    call: Call, run_id: RunId, query: Query[ExclusionsQuery]
+) -> dict[str, object]:
+    """Contacts of the audience that get no mail of the run, each with its reason."""
+    listed = exclusions.list_exclusions(
+        call.workspace_id,
+        run_id,
+        reason=query.reason,
+        after=query.after,
+        limit=query.limit + 1,
+    )
+    return cut_page("exclusions", listed, query.limit, lambda exclusion: exclusion.contact_id)
+
+
 def hide_addresses(call: Call, run: Progress) -> Progress:
     """The run as this caller may see it: a provider's answer may quote a recipient."""
     if call.may_read_contacts or run.hold is None:
@@ -97,7 +132,7 @@ def hide_addresses(call: Call, run: Progress) -> Progress:
     return replace(run, hold=replace(run.hold, detail=masking.mask_text(run.hold.detail)))
 
 
-def _find_progress(call: Call, run_id: UUID) -> Progress:
+def _find_progress(call: Call, run_id: RunId) -> Progress:
     run = progress.find_progress(
         call.workspace_id, run_id, only_sandboxed=call.is_test, now=call.now
     )

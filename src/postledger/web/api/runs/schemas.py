@@ -1,6 +1,7 @@
 """Runs of campaigns as callers get them."""
 
 from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field, computed_field
@@ -8,15 +9,20 @@ from pydantic import Field, computed_field
 from postledger.campaigns.states import RunState
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.web.api.common.fields import TextOrNull
-from postledger.web.api.common.pagination import NextCursor
+from postledger.web.api.common.fields import Matching, TextOrNull
+from postledger.web.api.common.pagination import NextCursor, PageQuery
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
+
+FailureCode = Annotated[
+    str,
+    Matching(r"^[\x20-\x7e]{1,200}$", "use a code of the failures of this run"),
+]
 
 
 class RetryIn(RequestSchema):
     """The failures of one code, or all."""
 
-    code: str | None = Field(default=None, pattern=r"^[\x20-\x7e]{1,200}$")
+    code: FailureCode | None = None
 
 
 class Launched(ResponseSchema):
@@ -71,6 +77,16 @@ class PlanningIssueOut(ResponseSchema):
     since: datetime | None
 
 
+class AudienceWaitOut(ResponseSchema):
+    """Why planning has not begun: the contacts of the audience are not up to date."""
+
+    reason: Reason
+    why: str
+    moved_by: str = Field(description="What will end it.")
+    since: datetime
+    detail: str = Field(description="What goes wrong meanwhile; may be empty.")
+
+
 class PaceOut(ResponseSchema):
     mails_per_second: float
     ends_at: datetime | None = Field(description="At this pace; null if that is not known.")
@@ -93,6 +109,7 @@ class RunOut(Launched):
     waits: list[WaitOut]
     hold: HoldOut | None
     trouble: PlanningIssueOut | None = Field(validation_alias="planning_issue")
+    audience_wait: AudienceWaitOut | None
     pace: PaceOut | None = Field(description="Null while there are too few results.")
 
 
@@ -120,3 +137,33 @@ class FailureOut(ResponseSchema):
 
 class Failures(ResponseSchema):
     failures: list[FailureOut] = Field(description="The most frequent cause first.")
+
+
+class ExclusionsQuery(PageQuery):
+    reason: str | None = Field(
+        default=None, pattern=r"^\w{1,64}$", description="Only contacts with this reason."
+    )
+    cursor: str | None = Field(
+        default=None, pattern="^[0-9]{1,18}$", description="`next` of the previous page."
+    )
+
+    @property
+    def after(self) -> int:
+        return 0 if self.cursor is None else int(self.cursor)
+
+
+class ExclusionOut(ResponseSchema):
+    """A contact that gets no mail of the run."""
+
+    contact_id: int
+    email: str | None = Field(
+        validation_alias="address", description="Null after the contact was deleted."
+    )
+    reason: str = Field(examples=["list_unsubscribed"])
+
+
+class ExclusionPage(ResponseSchema):
+    """In the order of contact ids."""
+
+    exclusions: list[ExclusionOut]
+    next: NextCursor

@@ -1,6 +1,7 @@
 """Suppressed addresses as callers send and get them."""
 
 from datetime import datetime
+from typing import Annotated
 
 from pydantic import Field
 
@@ -14,7 +15,7 @@ from postledger.web.api.common.fields import (
     Line,
     ListKey,
 )
-from postledger.web.api.common.pagination import NextCursor, PageQuery
+from postledger.web.api.common.pagination import NextCursor, PageQuery, cursor_like
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
 
 
@@ -29,10 +30,8 @@ class SuppressionsQuery(PageQuery):
     address: CanonicalAddress | None = Field(
         default=None, description="Only the suppressions of this address."
     )
-    cursor: str | None = Field(
-        default=None,
-        pattern="^[0-9a-f]{32}-[0-7][0-9a-f]{15}$",
-        description="`next` of the previous page.",
+    cursor: Annotated[str, cursor_like("^[0-9a-f]{32}-[0-7][0-9a-f]{15}$")] | None = Field(
+        default=None, description="`next` of the previous page."
     )
 
     @property

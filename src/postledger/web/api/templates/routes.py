@@ -28,8 +28,8 @@ from postledger.web.api.templates.schemas import (
 
 routes = Routes("templates", read=Scope.CONTENT_READ, write=Scope.CONTENT_WRITE)
 
-TemplateId = Path[TemplateKey]
-Number = Annotated[int, Path(ge=1, le=LAST_NUMBER)]
+TemplateId = Annotated[TemplateKey, Path(description="The id of the template.")]
+Number = Annotated[int, Path(ge=1, le=LAST_NUMBER, description="The number of the version.")]
 
 
 @routes.get("", TemplateList)

@@ -1,0 +1,34 @@
+"""`postledger up`: everything that one machine needs, under one supervisor."""
+
+import sys
+from argparse import ArgumentParser
+from typing import override
+
+from django.core.management.base import BaseCommand
+
+from postledger.config import checks
+from postledger.workers.supervisor import Program, Supervisor
+
+# -P: nothing is imported from the current folder.
+_PYTHON = (sys.executable, "-P", "-m")
+
+
+class Command(BaseCommand):
+    help = "Runs the web server, a worker and beat until it is stopped; replaces what dies."
+    # Not those of the URLs: they would load the whole application into the supervisor.
+    requires_system_checks = (checks.SETTINGS,)
+
+    @override
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--port", type=int, default=8000)
+
+    @override
+    def handle(self, *args: object, host: str = "", port: int = 0, **options: object) -> None:
+        address = ["--host", host, "--port", str(port)]
+        programs = [
+            Program("web", [*_PYTHON, "postledger.config.web_process", *address]),
+            # Beat is a thread of the worker.
+            Program("worker", [*_PYTHON, "postledger.config.worker_process", "--beat"]),
+        ]
+        sys.exit(Supervisor(programs).run())

@@ -1,0 +1,116 @@
+"""Whom a run leaves out is listed, as it was when the run was planned."""
+
+import json
+from collections import Counter
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from postledger.campaigns import exclusions, launching, planning
+from postledger.campaigns.launching import CampaignUnknownError
+from postledger.campaigns.models import ExcludedContact, Run
+from postledger.contacts.actions import contacts
+from postledger.lib import ids
+from postledger.privacy import erasure, export
+from tests.campaigns import press
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def acme(settings: Settings) -> int:
+    return press.set_up_workspace(settings)
+
+
+def set_state(state: str, *numbers: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE contacts_contact SET state = %s WHERE lower(address) = ANY(%s)",
+            [state, [f"r{number}@example.com" for number in numbers]],
+        )
+
+
+def run_without(acme: int, count: int, **states: tuple[int, ...]) -> Run:
+    """A run to some readers, of whom those with these numbers must not be mailed."""
+    press.people(acme, count)
+    for state, numbers in states.items():
+        set_state(state, *numbers)
+    return press.launched(acme, press.campaign(acme))
+
+
+def listed(acme: int, run: Run, **query: object) -> list[tuple[str | None, str]]:
+    page = exclusions.list_exclusions(acme, run.pk, **query)  # type: ignore[arg-type]
+    return [(each.address, each.reason) for each in page]
+
+
+def test_each_contact_that_a_run_leaves_out_is_listed_with_its_reason(acme: int) -> None:
+    run = run_without(acme, 4, unsubscribed=(1,), bounced=(2,))
+
+    assert sorted(listed(acme, run)) == [
+        ("r1@example.com", "unsubscribed"),
+        ("r2@example.com", "bounced"),
+    ]
+    assert listed(acme, run, reason="bounced") == [("r2@example.com", "bounced")]
+    assert run.excluded == {"unsubscribed": 1, "bounced": 1}
+
+
+def test_the_list_has_as_many_as_are_counted_however_the_run_is_planned(acme: int) -> None:
+    press.people(acme, 30)
+    set_state("unsubscribed", *range(0, 30, 2))
+    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    while planning.plan_next_chunk(run_id, size=7):
+        pass
+    run = Run.objects.get(pk=run_id)
+
+    pages, after = [], 0
+    while page := exclusions.list_exclusions(acme, run_id, after=after, limit=4):
+        pages += page
+        after = page[-1].contact_id
+
+    assert Counter(each.reason for each in pages) == run.excluded == {"unsubscribed": 15}
+    assert len({each.contact_id for each in pages}) == 15
+
+
+def test_a_reason_stays_as_it_was_when_the_contact_comes_back(acme: int) -> None:
+    run = run_without(acme, 2, unsubscribed=(1,))
+    set_state("active", 1)
+
+    assert listed(acme, run) == [("r1@example.com", "unsubscribed")]
+
+
+def test_a_deleted_contact_is_listed_without_its_address(acme: int) -> None:
+    run = run_without(acme, 2, unsubscribed=(1,))
+    [excluded] = ExcludedContact.objects.all()
+    contacts.delete_contact(acme, contact_id=excluded.contact_id, actor="alice", now=press.NOW)
+
+    assert listed(acme, run) == [(None, "unsubscribed")]
+
+
+def test_an_erased_person_is_exported_before_and_listed_no_more(acme: int) -> None:
+    run = run_without(acme, 2, unsubscribed=(1,))
+    before = json.loads(export.export(acme, address="r1@example.com", now=press.NOW))
+
+    erasure.erase(acme, address="r1@example.com", actor="alice", now=press.NOW)
+
+    assert before["exclusions"] == [{"run_id": str(run.pk), "reason": "unsubscribed"}]
+    assert listed(acme, run) == []
+    assert Run.objects.get(pk=run.pk).excluded == {"unsubscribed": 1}
+
+
+def test_the_list_goes_with_the_month_of_its_run(acme: int) -> None:
+    run = run_without(acme, 2, unsubscribed=(1,))
+    month = ids.month_of_stream(run.stream_id)
+
+    exclusions.forget_month(month - 1)
+    assert len(listed(acme, run)) == 1
+    exclusions.forget_month(month)
+    assert listed(acme, run) == []
+
+
+def test_another_workspace_is_told_of_no_run(acme: int, settings: Settings) -> None:
+    run = run_without(acme, 2, unsubscribed=(1,))
+    globex = press.set_up_workspace(settings, "globex")
+
+    with pytest.raises(CampaignUnknownError):
+        exclusions.list_exclusions(globex, run.pk)

@@ -1,0 +1,220 @@
+"""Who failed before anything was handed over gets mail after a fix, and nobody gets it twice."""
+
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from postledger.campaigns import launching, planning, run_control
+from postledger.campaigns.models import Run
+from postledger.deliveries import audit, entries, ledger, queries
+from postledger.deliveries.entries import Entry, SeenDelivery
+from postledger.deliveries.states import State
+from tests import cast
+from tests.campaigns import press
+from tests.dispatch import office
+from tests.races import collide
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORDS = replace(press.WORDS, body="Hello, {{ name }} of {{ city }}.", required=("city",))
+
+
+@pytest.fixture
+def acme(settings: Settings) -> int:
+    return press.set_up_workspace(settings)
+
+
+def missing(position: int) -> Entry:
+    return entries.invalid(position, code="template_missing_variable")
+
+
+def refused(position: int) -> Entry:
+    return entries.refused(position, code="550")
+
+
+def move_to(city: str, *numbers: int) -> None:
+    """Gives readers the value that their letter requires."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE contacts_contact SET attributes = jsonb_build_object('city', %s::text)"
+            " WHERE lower(address) = ANY(%s)",
+            [city, [f"r{number}@example.com" for number in numbers]],
+        )
+
+
+def failed_run(acme: int, count: int) -> Run:
+    """A run of which nobody has the value that the letter requires."""
+    press.people(acme, count)
+    run = press.launched(acme, press.campaign(acme, content=WORDS))
+    cast.judge(run.stream_id, missing)
+    return run
+
+
+def cities(run: Run) -> list[object]:
+    return [values.get("city") for _, _, values, _ in press.lines(run)]
+
+
+def launch_remaining(acme: int, run: Run) -> Run:
+    return press.planned(launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW))
+
+
+def counts(run: Run) -> dict[State, int]:
+    books = queries.read_books([run.stream_id])[run.stream_id]
+    return {state: count for state, count in books.counts.items() if count}
+
+
+def findings(*runs: Run) -> list[str]:
+    return [str(it) for run in runs for it in audit.audit(run.stream_id).discrepancies]
+
+
+def test_a_retry_fills_a_mail_that_was_not_handed_over_with_the_contacts_new_values(
+    acme: int,
+) -> None:
+    run = failed_run(acme, 2)
+    move_to("Porto", 0)
+
+    assert run_control.retry_failed(acme, run.pk, actor="alice") == 2
+
+    assert cities(run) == ["Porto", None]
+    assert findings(run) == []
+
+
+def test_a_retry_leaves_a_mail_that_was_handed_over_as_it_was(acme: int) -> None:
+    press.people(acme, 1)
+    move_to("Lisbon", 0)
+    run = press.launched(acme, press.campaign(acme, content=WORDS))
+    cast.book(run.stream_id, refused)
+    move_to("Porto", 0)
+
+    assert run_control.retry_failed(acme, run.pk, actor="alice") == 1
+    assert cities(run) == ["Lisbon"]
+
+
+def test_a_reader_whose_city_was_missing_gets_the_mail_once_it_is_there(acme: int) -> None:
+    press.people(acme, 3)
+    move_to("Porto", 1, 2)
+    run = press.launched(acme, press.campaign(acme, content=WORDS))
+    office.send_all(run.stream_id)
+    assert counts(run) == {State.ACCEPTED: 2, State.FAILED: 1}
+
+    move_to("Lisbon", 0)
+    assert run_control.retry_failed(acme, run.pk, actor="alice") == 1
+    office.send_all(run.stream_id)
+
+    assert counts(run) == {State.ACCEPTED: 3}
+    assert cities(run) == ["Lisbon", "Porto", "Porto"]
+
+
+def test_the_rest_of_a_run_has_whoever_failed_before_anything_was_handed_over(acme: int) -> None:
+    run = failed_run(acme, 3)
+    move_to("Porto", 0, 1)
+
+    rest = launch_remaining(acme, run)
+
+    assert press.addresses(rest) == press.addresses(run)
+    assert cities(rest) == ["Porto", "Porto", None]
+    assert counts(run) == {State.CANCELLED: 3}
+    assert run_control.end_finished_runs() == 1
+    assert findings(run, rest) == []
+
+
+def test_the_rest_has_nobody_who_was_handed_over_or_may_have_been(acme: int) -> None:
+    press.people(acme, 5)
+    run = press.launched(acme, press.campaign(acme, content=WORDS))
+    cast.judge(run.stream_id, missing, size=1)
+    cast.book(run.stream_id, lambda at: entries.accepted(at, message_id="m"), size=1)
+    cast.book(run.stream_id, refused, size=1)
+    cast.lose(run.stream_id, size=1)
+
+    rest = launch_remaining(acme, run)
+
+    assert press.addresses(rest) == press.addresses(run)[:1]
+    assert rest.excluded == {"already_mailed": 4}
+
+
+def test_who_was_handed_over_and_then_cancelled_is_not_in_the_rest(acme: int) -> None:
+    press.people(acme, 3)
+    run = press.launched(acme, press.campaign(acme, content=WORDS))
+    cast.book(
+        run.stream_id,
+        lambda at: entries.try_later(at, delay=timedelta(hours=1), code="450"),
+        size=1,
+    )
+    run_control.cancel_run(acme, run.pk, actor="alice")
+    while ledger.drain(run.stream_id):
+        pass
+
+    rest = launch_remaining(acme, run)
+
+    assert press.addresses(rest) == press.addresses(run)[1:]
+
+
+def test_whom_the_rest_has_is_not_retried_in_the_earlier_run(acme: int) -> None:
+    run = failed_run(acme, 3)
+    rest = launch_remaining(acme, run)
+
+    assert run_control.retry_failed(acme, run.pk, actor="alice") == 0
+    seen = [SeenDelivery(position, 1) for position in range(3)]
+    assert ledger.requeue(run.stream_id, seen, actor="bob") == []
+    assert len(press.addresses(rest)) == 3
+
+
+def test_whom_a_retry_has_taken_is_not_in_the_rest(acme: int) -> None:
+    run = failed_run(acme, 3)
+    assert run_control.retry_failed(acme, run.pk, actor="alice") == 3
+
+    rest = launch_remaining(acme, run)
+
+    assert press.addresses(rest) == []
+    assert rest.excluded == {"already_mailed": 3}
+
+
+def test_who_is_kept_back_from_the_rest_stays_a_failure_of_the_run(acme: int) -> None:
+    run = failed_run(acme, 2)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE contacts_contact SET state = 'unsubscribed' WHERE address = 'r1@example.com'"
+        )
+
+    rest = launch_remaining(acme, run)
+
+    assert press.addresses(rest) == ["R0@example.com"]
+    assert counts(run) == {State.CANCELLED: 1, State.FAILED: 1}
+
+
+def test_a_rest_that_fails_leads_to_another_rest_and_each_reader_waits_once(acme: int) -> None:
+    run = failed_run(acme, 3)
+    second = launch_remaining(acme, run)
+    cast.judge(second.stream_id, missing)
+
+    third = launch_remaining(acme, run)
+
+    assert [counts(each) for each in (run, second, third)] == [
+        {State.CANCELLED: 3},
+        {State.CANCELLED: 3},
+        {},
+    ]
+    assert len(press.addresses(third)) == 3
+
+
+def test_of_a_retry_and_a_rest_at_once_each_reader_is_in_one(acme: int) -> None:
+    run = failed_run(acme, 10)
+    rest_id = launching.launch_remaining(acme, run.pk, actor="alice", now=press.NOW)
+
+    retried, _ = collide.together(
+        [
+            lambda: run_control.retry_failed(acme, run.pk, actor="bob"),
+            lambda: len(press.addresses(press.planned(rest_id))),
+        ]
+    )
+    planning.plan_run(rest_id)
+
+    rest = Run.objects.get(pk=rest_id)
+    states = Counter(cast.states(run.stream_id).values())
+    assert states[State.WAITING] == retried
+    assert states[State.CANCELLED] == len(press.addresses(rest)) == 10 - retried
+    assert findings(run, rest) == []

@@ -1,0 +1,104 @@
+"""The log tells the life of a campaign, and names nobody."""
+
+from collections.abc import Callable
+
+import pytest
+from pytest_django import Settings
+from structlog.testing import capture_logs
+
+from postledger.campaigns import launching, planning, run_control
+from postledger.campaigns.models import Run
+from postledger.deliveries import entries, ledger
+from tests import cast
+from tests.campaigns import press
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def acme(settings: Settings) -> int:
+    return press.set_up_workspace(settings)
+
+
+def taken(position: int) -> entries.Entry:
+    return entries.accepted(position, message_id="m")
+
+
+def logged(act: Callable[[], object]) -> list[dict[str, object]]:
+    with capture_logs() as lines:
+        act()
+    return [dict(line) for line in lines if str(line["event"]).startswith("campaign")]
+
+
+def test_launch_first_mail_pauses_and_end_are_logged_once_each(acme: int) -> None:
+    press.people(acme, 3)
+    campaign_id = press.campaign(acme)
+
+    def live() -> None:
+        run_id = launching.launch_campaign(acme, campaign_id, actor="alice", now=press.NOW)
+        planning.plan_run(run_id)
+        stream_id = Run.objects.get(pk=run_id).stream_id
+        run_control.note_first_mails()
+        cast.book(stream_id, taken, size=1)
+        for _ in range(2):
+            run_control.note_first_mails()
+            run_control.pause_run(acme, run_id, actor="alice")
+        run_control.resume_run(acme, run_id, actor="alice")
+        cast.book(stream_id, taken)
+        for _ in range(2):
+            run_control.end_finished_runs()
+
+    lines = logged(live)
+
+    assert [line["event"] for line in lines] == [
+        "campaign launched",
+        "campaign planned",
+        "campaign sent its first mail",
+        "campaign paused",
+        "campaign resumed",
+        "campaign ended",
+    ]
+    run = Run.objects.get()
+    for line in lines:
+        assert (line["workspace_id"], line["run_id"]) == (acme, str(run.pk))
+        assert (line["campaign_id"], line["log_level"]) == (campaign_id, "info")
+        assert "@" not in str(line)
+    assert lines[-1]["ended_as"] == "sent"
+
+
+def test_a_run_that_ends_at_once_has_its_first_mail_in_the_log(acme: int) -> None:
+    press.people(acme, 1)
+    run = press.launched(acme, press.campaign(acme))
+    cast.book(run.stream_id, taken)
+
+    events = [line["event"] for line in logged(run_control.end_finished_runs)]
+
+    assert events == ["campaign sent its first mail", "campaign ended"]
+
+
+def test_a_cancelled_run_is_logged_when_it_is_cancelled_and_when_it_ends(acme: int) -> None:
+    press.people(acme, 1)
+    run = press.launched(acme, press.campaign(acme))
+
+    def cancel() -> None:
+        run_control.cancel_run(acme, run.pk, actor="alice")
+        ledger.drain(run.stream_id)
+        run_control.end_finished_runs()
+
+    lines = logged(cancel)
+
+    assert [line["event"] for line in lines] == ["campaign cancelled", "campaign ended"]
+    assert lines[-1]["ended_as"] == "cancelled"
+
+
+def test_a_test_is_logged_as_one(acme: int) -> None:
+    campaign_id = press.campaign(acme)
+
+    def test() -> None:
+        launching.send_test(
+            acme, campaign_id, addresses="bob@example.com", actor="alice", now=press.NOW
+        )
+
+    [line] = logged(test)
+
+    assert (line["event"], line["is_test"]) == ("campaign tested", True)

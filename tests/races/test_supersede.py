@@ -1,0 +1,57 @@
+"""A failure is requeued or superseded, whoever comes first, and never both."""
+
+from functools import partial
+
+import pytest
+from psycopg import sql as pg
+
+from postledger.deliveries import entries, ledger
+from postledger.deliveries.entries import SeenDelivery
+from postledger.deliveries.states import State
+from tests import cast
+from tests.races import collide
+
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
+
+KEYS = pg.SQL("SELECT 'r0' AS dedupe_key")
+
+
+def _failed() -> int:
+    """A stream whose one mail failed before it was armed."""
+    stream = cast.stream(mails=1)
+    cast.judge(stream, lambda at: entries.invalid(at, code="template_missing_variable"))
+    return stream
+
+
+def _supersede(stream: int) -> int:
+    return ledger.supersede([stream], source=KEYS, params={}, actor="alice")
+
+
+def _requeue(stream: int) -> list[int]:
+    return ledger.requeue(stream, [SeenDelivery(0, 1)], actor="bob")
+
+
+def test_a_requeue_waits_for_the_planner_that_supersedes_and_does_nothing() -> None:
+    stream = _failed()
+
+    with collide.uncommitted(partial(_supersede, stream)) as planner:
+        requeue = collide.start(partial(_requeue, stream))
+        requeue.must_wait()
+        assert planner.answer() == 1
+
+    assert requeue.answer() == []
+    assert cast.states(stream) == {0: State.CANCELLED}
+    assert collide.findings(stream) == []
+
+
+def test_a_planner_waits_for_the_requeue_under_way_and_leaves_the_mail_to_its_run() -> None:
+    stream = _failed()
+
+    with collide.uncommitted(partial(_requeue, stream)) as requeue:
+        planner = collide.start(partial(_supersede, stream))
+        planner.must_wait()
+        assert requeue.answer() == [0]
+
+    assert planner.answer() == 0
+    assert cast.states(stream) == {0: State.WAITING}
+    assert collide.findings(stream) == []
