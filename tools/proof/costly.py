@@ -6,6 +6,7 @@ another tenant sends a mail every second and looks when it was handed over. On l
 """
 
 import argparse
+import subprocess
 import sys
 import tempfile
 import time
@@ -41,6 +42,7 @@ class Seen:
     launches: int = 0
     live: list[float] = field(default_factory=list)
     hand_over: list[float] = field(default_factory=list)
+    naps: list[float] = field(default_factory=list)  # how much too long, of an idle process
     lock: Lock = field(default_factory=Lock)
 
     def is_within_limits(self) -> bool:
@@ -127,6 +129,26 @@ def launch_campaigns(client: httpx.Client, seen: Seen, ended: Event) -> None:
             seen.launches += 1
 
 
+# An idle process: how late it wakes is the machine's own delay.
+_NAP = """
+import time
+while True:
+    began = time.monotonic()
+    time.sleep(0.05)
+    print(time.monotonic() - began - 0.05, flush=True)
+"""
+
+
+def watch_machine(seen: Seen, ended: Event) -> None:
+    command = [sys.executable, "-c", _NAP]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sleeper:
+        for line in sleeper.stdout or ():
+            seen.naps.append(float(line))
+            if ended.is_set():
+                sleeper.kill()
+                return
+
+
 def watch_live(client: httpx.Client, seen: Seen, ended: Event) -> None:
     while not ended.wait(0.2):
         began = time.monotonic()
@@ -179,6 +201,7 @@ def prove(installed: "Installation", seconds: int) -> bool:
     jobs: list[Callable[[], None]] = [
         *([lambda: attack(hostile, requests, seen, ended)] * _AT_ONCE),
         lambda: launch_campaigns(hostile, seen, ended),
+        lambda: watch_machine(seen, ended),
         lambda: watch_live(innocent, seen, ended),
         lambda: send_mails(innocent, seen, ended),
     ]
@@ -206,7 +229,8 @@ def _describe(seen: Seen, seconds: int) -> str:
         f" {seen.launches} campaigns;"
         f" /live asked {len(seen.live)} times, slowest {max(seen.live):.3f} s;"
         f" {len(waits)} mails of another tenant, hand-over within {waits[-1]:.2f} s, median"
-        f" {waits[len(waits) // 2]:.2f} s"
+        f" {waits[len(waits) // 2]:.2f} s, the longest {[round(wait, 2) for wait in waits[-3:]]};"
+        f" an idle process woke up to {max(seen.naps):.3f} s late"
     )
 
 
