@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=4, help="of each process")
+    parser.add_argument("--threads", type=int, default=4, help="of one caller in each process")
 
 
 def serve(*, host: str, port: int, processes: int, threads: int) -> None:
@@ -84,7 +84,7 @@ def _load(threads: int, parent: int) -> Front:
     """Runs in each process of the server, before its event loop does."""
     # One that outlives the server would go on answering at the port of its successor.
     supervisor.die_with_parent(parent)
-    front = asgi.load(threads)
+    front = asgi.load(threads + 1)  # what one caller leaves to the others
     supervisor.beat_from(asyncio.get_event_loop())
     return front
 
