@@ -4,8 +4,8 @@ from postledger.lib import crashpoints
 from postledger.lib.clock import Deadline
 from postledger.lib.crashpoints import Point
 from postledger.providers.base import InDoubt, NotSent, Outcome
+from postledger.providers.connection import ConnectionBrokenError
 from postledger.providers.smtp import connection, framing, outcomes
-from postledger.providers.smtp.connection import ConnectionBrokenError
 from postledger.providers.smtp.framing import Frame
 from postledger.providers.smtp.outcomes import Stage
 from postledger.providers.smtp.replies import Reply
