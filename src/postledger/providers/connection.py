@@ -13,7 +13,7 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import cast, override
+from typing import NoReturn, cast, override
 
 _POLL_SECONDS = 0.01
 GRACE = 0.1  # seconds for the loop to read what arrived meanwhile
@@ -43,6 +43,7 @@ class ConnectionBrokenError(Exception):
     TIMEOUT = "timeout"  # nothing came in time
     GARBLED = "garbled"  # the bytes are no answer to the command
     STUCK = "stuck"  # the kernel did not take the end of a message at once
+    CANCELLED = "cancelled"  # this side was told to stop
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -73,7 +74,7 @@ class Connection(asyncio.Protocol):
         """Whether the service has said something that nobody has taken yet."""
         raise NotImplementedError
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         if self._broken is not None or self.transport is None:
             raise self._broken or ConnectionBrokenError(
                 ConnectionBrokenError.CLOSED, "not connected"
@@ -94,6 +95,21 @@ class Connection(asyncio.Protocol):
         await self.drained(until)
         while not (self.has_input or (self.has_written_all() and self._has_room())):
             await self._wait_a_little(until)
+
+    def write_at_once(self, data: bytes) -> None:
+        """Gives the kernel all of it in one call, or raises and aborts: then its last byte, at
+        least, has not left this process and never will.
+        """
+        self.write(data)
+        if not self.has_written_all():
+            self._refuse(ConnectionBrokenError.STUCK, "the kernel did not take the end at once")
+        if self._socket_transport is None or self._socket_transport.is_closing():
+            # The transport forgets bytes that the kernel refused, and tells it a moment later.
+            self._refuse(ConnectionBrokenError.RESET, "the connection was gone before the end")
+
+    def _refuse(self, code: str, detail: str) -> NoReturn:
+        self.abort()
+        raise ConnectionBrokenError(code, detail)
 
     def has_written_all(self) -> bool:
         """Whether the kernel has taken every byte: none waits in this process, encrypted or not."""
@@ -137,13 +153,20 @@ class Connection(asyncio.Protocol):
             self._sure_size = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 4
 
     def _has_room(self) -> bool:
+        # An error of the socket comes beside POLLOUT: the loop is about to read and tell it.
+        return self._poll(select.POLLOUT) == select.POLLOUT
+
+    def _has_unread_bytes(self) -> bool:
+        """Whether the kernel has bytes, an end or an error that the loop has not read yet."""
+        return self._poll(select.POLLIN | select.POLLRDHUP) != 0
+
+    def _poll(self, events: int) -> int:
         transport = self._socket_transport
         if transport is None or transport.is_closing():
-            return False
+            return select.POLLERR
         poll = select.poll()
-        poll.register(transport.get_extra_info("socket").fileno(), select.POLLOUT)
-        # An error of the socket comes beside POLLOUT: the loop is about to read and tell it.
-        return [event for _, event in poll.poll(0)] == [select.POLLOUT]
+        poll.register(transport.get_extra_info("socket").fileno(), events)
+        return sum(event for _, event in poll.poll(0))
 
     async def encrypt(self, context: ssl.SSLContext, host: str) -> None:
         """Not left to create_connection, which would hide the socket's own buffer from us."""
