@@ -1,0 +1,18 @@
+"""The operations of SES v2 that the fake has."""
+
+from collections.abc import Mapping
+
+from postledger.fakes.ses.http import Request
+from postledger.fakes.ses.routing import Route
+
+SEND_EMAIL = Route("SendEmail", "POST", "outbound-emails")
+ROUTES: tuple[Route, ...] = (SEND_EMAIL,)
+
+
+def find(request: Request) -> tuple[Route, Mapping[str, str]] | None:
+    """The operation of a request, with the parameters in its path."""
+    for route in ROUTES:
+        parameters = route.match(request)
+        if parameters is not None:
+            return route, parameters
+    return None
