@@ -52,16 +52,15 @@ class AnswerParser:
         return self._head is not None
 
     @property
-    def is_quiet(self) -> bool:
-        """Whether no byte is here that belongs to the next answer, or to nothing."""
-        is_between = self._head is None or self.answer is not None
-        return is_between and not self._h11.trailing_data[0]
+    def can_follow(self) -> bool:
+        """Whether request and answer are over, and another request may follow."""
+        is_over = self._h11.our_state is h11.DONE and self._h11.their_state is h11.DONE
+        return is_over and not self._h11.trailing_data[0]
 
     @property
-    def can_follow(self) -> bool:
-        """Whether another request may follow on this connection."""
-        is_over = self._h11.our_state is h11.DONE and self._h11.their_state is h11.DONE
-        return is_over and self.is_quiet
+    def is_quiet(self) -> bool:
+        """Whether no byte is here of an answer to the present or the next request."""
+        return self.can_follow or (self._head is None and not self._h11.trailing_data[0])
 
     def begin_request(self, request: Request) -> bytes:
         """The head of the request, after the previous one is over."""
