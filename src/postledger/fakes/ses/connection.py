@@ -52,6 +52,7 @@ class Connection(asyncio.Protocol):
         self._connections = connections
         self._parser = h11.Connection(h11.SERVER)
         self._has_data = asyncio.Event()
+        self.is_lost = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     @override
@@ -77,11 +78,12 @@ class Connection(asyncio.Protocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.discard(self)
+        self.is_lost.set()
         if self._task is not None:
             self._task.cancel()
 
     def end(self, end: End) -> None:
-        if end is End.RESET:
+        if end == End.RESET:
             sock: socket.socket = self._transport.get_extra_info("socket")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self._transport.abort()
@@ -123,7 +125,7 @@ class Connection(asyncio.Protocol):
         headers = {name.decode(): value.decode("latin-1") for name, value in head.headers}
         request = Request(head.method.decode(), head.target.decode(), headers)
         cut = self._service.choose_cut(request)
-        if cut is not None and cut.at is Moment.HEAD:
+        if cut is not None and cut.at == Moment.HEAD:
             self._cut(cut.end)
         body = bytearray()
         while isinstance(event := await self._next_event(), h11.Data):
@@ -155,7 +157,7 @@ class Connection(asyncio.Protocol):
             return Handled(control.answer(self._service, request))
         return self._service.handle(request)
 
-    async def _answer(self, handled: Handled, *, is_last: bool) -> None:
+    async def _answer(self, handled: Handled, *, is_last: bool) -> None:  # noqa: C901  one for each
         answer = handled.answer or Answer(200, b"")
         match handled.fault:
             case None | AnswerError() | ResetAtConnect():
