@@ -6,6 +6,7 @@ The answers are written without h11, because most faults are answers that it wou
 import asyncio
 import socket
 import struct
+import sys
 from typing import Never, assert_never, cast, override
 
 import h11
@@ -104,6 +105,8 @@ class Connection(asyncio.Protocol):
             pass
         except h11.RemoteProtocolError as error:
             self._transport.write(Answer(400, str(error).encode(), "text/plain").to_bytes())
+        except OSError as error:
+            sys.stderr.write(f"A mail was not answered, because it cannot be stored: {error}\n")
         finally:
             self._transport.close()
 
@@ -124,6 +127,8 @@ class Connection(asyncio.Protocol):
             raise _EndedError
         headers = {name.decode(): value.decode("latin-1") for name, value in head.headers}
         request = Request(head.method.decode(), head.target.decode(), headers)
+        if int(headers.get("content-length", 0)) > MAX_BODY:
+            self._refuse_large()
         cut = self._service.choose_cut(request)
         if cut is not None and cut.at == Moment.HEAD:
             self._cut(cut.end)
@@ -132,8 +137,6 @@ class Connection(asyncio.Protocol):
             body += event.data
             if cut is not None:
                 self._cut(cut.end)
-            if len(body) > MAX_BODY:
-                self._refuse_large()
         return Request(request.method, request.target, headers, bytes(body))
 
     async def _next_event(self) -> object:

@@ -115,10 +115,10 @@ class Service:
     def _accept(
         self, mail: Mail, request_id: str, access_key_id: str, now: datetime, fault: Fault | None
     ) -> Handled:
-        self.account.accept(mail, now)
+        configuration_set = self.account.accept(mail, now)
         message_id = f"0100{int(now.timestamp() * 1000):012x}-{uuid.uuid4()}-000000"
         suppressed = [name for name in mail.recipients if self.account.is_suppressed(name)]
-        accepted = Accepted(message_id, mail, now, access_key_id, suppressed)
+        accepted = Accepted(message_id, mail, now, access_key_id, configuration_set, suppressed)
         return Handled(answer_document({"MessageId": message_id}, request_id), fault, accepted)
 
 
