@@ -50,7 +50,7 @@ class ConfigurationSet:
     name: str
     options: dict[str, Any] = field(default_factory=dict)  # as CreateConfigurationSet got them
     # By name, as SES shows them. Nothing is published yet: what SES reports of accepted mail
-    # will start at `Server.accept`, which knows the set of each mail.
+    # will start at `Service.record`, which knows the set of each mail.
     event_destinations: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -98,17 +98,22 @@ class Account:
         suppression = self.suppressions.get(address.lower())
         return suppression is not None and suppression.reason in self.suppressed_reasons
 
-    def accept(self, mail: Mail, now: datetime) -> None:
-        """Counts a mail that may be sent; any other is a SesError, and is not counted."""
+    def accept(self, mail: Mail, now: datetime) -> str:
+        """Counts a mail that may be sent, and names the configuration set that it is sent with.
+
+        Any other mail is a SesError, and is not counted.
+        """
         self._check_state()
         identity = self._check_identities(mail)
-        self._check_configuration_set(mail.configuration_set or identity.configuration_set)
+        configuration_set = mail.configuration_set or identity.configuration_set
+        self._check_configuration_set(configuration_set)
         if identity.rejects_on_mail_from_failure and identity.mail_from is not Status.SUCCESS:
             raise SesError(
                 "MailFromDomainNotVerifiedException",
                 f"MAIL FROM domain {identity.mail_from_domain} is not verified.",
             )
         self.quota.count(len(mail.recipients), now)
+        return configuration_set
 
     def _check_state(self) -> None:
         if self.enforcement_status == "SHUTDOWN":

@@ -30,7 +30,7 @@ def read_header(value: str) -> tuple[str, ...]:
 
 
 def _check_characters(part: str, what: str) -> None:
-    if any(character <= " " or character == "\x7f" for character in part):
-        raise bad_request(f"{what} contains control or whitespace")
     if not part.isascii():
         raise bad_request(f"{what} contains illegal character")
+    if " " in part or not part.isprintable():
+        raise bad_request(f"{what} contains control or whitespace")

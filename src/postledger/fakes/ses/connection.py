@@ -6,6 +6,7 @@ The answers are written without h11, because most faults are answers that it wou
 import asyncio
 import socket
 import struct
+import sys
 from typing import Never, assert_never, cast, override
 
 import h11
@@ -52,6 +53,7 @@ class Connection(asyncio.Protocol):
         self._connections = connections
         self._parser = h11.Connection(h11.SERVER)
         self._has_data = asyncio.Event()
+        self.is_lost = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     @override
@@ -77,11 +79,12 @@ class Connection(asyncio.Protocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.discard(self)
+        self.is_lost.set()
         if self._task is not None:
             self._task.cancel()
 
     def end(self, end: End) -> None:
-        if end is End.RESET:
+        if end == End.RESET:
             sock: socket.socket = self._transport.get_extra_info("socket")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self._transport.abort()
@@ -102,6 +105,8 @@ class Connection(asyncio.Protocol):
             pass
         except h11.RemoteProtocolError as error:
             self._transport.write(Answer(400, str(error).encode(), "text/plain").to_bytes())
+        except OSError as error:
+            sys.stderr.write(f"A mail was not answered, because it cannot be stored: {error}\n")
         finally:
             self._transport.close()
 
@@ -122,16 +127,16 @@ class Connection(asyncio.Protocol):
             raise _EndedError
         headers = {name.decode(): value.decode("latin-1") for name, value in head.headers}
         request = Request(head.method.decode(), head.target.decode(), headers)
+        if int(headers.get("content-length", 0)) > MAX_BODY:
+            self._refuse_large()
         cut = self._service.choose_cut(request)
-        if cut is not None and cut.at is Moment.HEAD:
+        if cut is not None and cut.at == Moment.HEAD:
             self._cut(cut.end)
         body = bytearray()
         while isinstance(event := await self._next_event(), h11.Data):
             body += event.data
             if cut is not None:
                 self._cut(cut.end)
-            if len(body) > MAX_BODY:
-                self._refuse_large()
         return Request(request.method, request.target, headers, bytes(body))
 
     async def _next_event(self) -> object:
@@ -155,7 +160,7 @@ class Connection(asyncio.Protocol):
             return Handled(control.answer(self._service, request))
         return self._service.handle(request)
 
-    async def _answer(self, handled: Handled, *, is_last: bool) -> None:
+    async def _answer(self, handled: Handled, *, is_last: bool) -> None:  # noqa: C901  one for each
         answer = handled.answer or Answer(200, b"")
         match handled.fault:
             case None | AnswerError() | ResetAtConnect():

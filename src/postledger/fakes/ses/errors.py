@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-_INVALID_TOKEN = "The security token included in the request is invalid."
+_UNKNOWN_CLIENT = "The security token included in the request is invalid."
 _WRONG_SIGNATURE = (
     "The request signature we calculated does not match the signature you provided. Check your AWS"
     " Secret Access Key and signing method. Consult the service documentation for details."
@@ -29,7 +29,7 @@ _KNOWN: Mapping[str, tuple[int, str]] = MappingProxyType(
         "AccessDeniedException": (403, "The user is not authorized to perform this operation."),
         "ExpiredTokenException": (403, "The security token included in the request is expired"),
         "IncompleteSignatureException": (403, "The Authorization header is incomplete."),
-        "InvalidClientTokenId": (403, _INVALID_TOKEN),
+        "InvalidClientTokenId": (403, _UNKNOWN_CLIENT),
         "InvalidSignatureException": (403, _WRONG_SIGNATURE),
         "MissingAuthenticationTokenException": (403, "Missing Authentication Token"),
         "RequestEntityTooLarge": (413, "The request is too large."),
@@ -38,7 +38,7 @@ _KNOWN: Mapping[str, tuple[int, str]] = MappingProxyType(
         "SignatureDoesNotMatch": (403, _WRONG_SIGNATURE),
         "ThrottlingException": (400, "Rate exceeded"),
         "UnknownOperationException": (404, "There is no such operation."),
-        "UnrecognizedClientException": (403, _INVALID_TOKEN),
+        "UnrecognizedClientException": (403, _UNKNOWN_CLIENT),
     }
 )
 NAMES = frozenset(_KNOWN)

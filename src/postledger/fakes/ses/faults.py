@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from hashlib import blake2b
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from postledger.fakes.ses.errors import NAMES
 
@@ -208,9 +208,6 @@ class Rule:
         return self.probability >= 1 or _draw(self.seed, number) < self.probability
 
 
-RULES: TypeAdapter[list[Rule]] = TypeAdapter(list[Rule])
-
-
 @dataclass(slots=True)
 class Script:
     """Rules with their counts; of the rules that match, the first that strikes wins."""
@@ -221,6 +218,11 @@ class Script:
 
     def __post_init__(self) -> None:
         self.strikes = [0] * len(self.rules)
+
+    def add(self, *rules: Rule) -> None:
+        """Adds rules after the others, which keep their counts."""
+        self.strikes += [0] * len(rules)
+        self.rules += rules
 
     def choose(
         self, stage: Stage, operation: str = "", recipients: Sequence[str] = ()

@@ -24,6 +24,7 @@ class Accepted:
     mail: Mail
     at: datetime
     access_key_id: str
+    configuration_set: str = ""  # its own, or that of its identity
     suppressed: Sequence[str] = ()  # taken, and never sent to these
 
     def to_entry(self) -> Mapping[str, object]:
@@ -33,7 +34,7 @@ class Accepted:
             "from": self.mail.senders[0],
             "destination": self.mail.recipients,
             "tags": dict(self.mail.tags),
-            "configuration_set": self.mail.configuration_set,
+            "configuration_set": self.configuration_set,
             "message_id_header": self.mail.message_id_header,
             "sha256": hashlib.sha256(self.mail.raw).hexdigest(),
             "size": len(self.mail.raw),

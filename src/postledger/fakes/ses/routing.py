@@ -16,9 +16,13 @@ class Call:
     """What an operation is called with."""
 
     parameters: Mapping[str, str]  # from the path
-    query: Mapping[str, str]
+    query: Mapping[str, list[str]]
     document: Document
     now: datetime
+
+    def first(self, name: str) -> str:
+        """A value of the query, empty where it is missing."""
+        return self.query.get(name, [""])[0]
 
 
 type Operation = Callable[[Account, Call], object]

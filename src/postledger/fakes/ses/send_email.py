@@ -88,7 +88,8 @@ def _read_headers(message: bytes) -> dict[str, str]:
 
     The message's own parser would take most of the time of a request.
     """
-    head = message.replace(b"\r\n", b"\n").partition(b"\n\n")[0].decode("utf-8", "replace")
+    separator = b"\r\n\r\n" if b"\r\n" in message[:1000] else b"\n\n"
+    head = message.partition(separator)[0].decode("utf-8", "replace").replace("\r\n", "\n")
     headers: dict[str, str] = {}
     for line in head.replace("\n ", " ").replace("\n\t", " ").split("\n"):
         name, _, value = line.partition(":")

@@ -3,9 +3,11 @@
 import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+
+import uvloop
 
 from postledger.fakes.ses.connection import Connection
 from postledger.fakes.ses.faults import End, IdleLimit, Rule, Script
@@ -13,6 +15,7 @@ from postledger.fakes.ses.service import Service
 
 # Small, so that a client notices when nobody reads its large request.
 _RECEIVE_BUFFER = 64 * 1024
+_BACKLOG = 1024
 
 
 @dataclass(slots=True)
@@ -23,6 +26,7 @@ class FakeSes:
     host: str = "127.0.0.1"
     port: int = 0  # any free one
     connections: set[Connection] = field(default_factory=set)
+    _loop: asyncio.AbstractEventLoop | None = None
     _listener: asyncio.Server | None = None
 
     @property
@@ -38,12 +42,12 @@ class FakeSes:
         self.service.idle_limit = limit
 
     async def listen(self) -> None:
-        sock = socket.create_server((self.host, self.port), backlog=1024)
+        sock = socket.create_server((self.host, self.port), backlog=_BACKLOG)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
         self.port = sock.getsockname()[1]
-        loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(
-            lambda: Connection(self.service, self.connections), sock=sock, backlog=1024
+        self._loop = asyncio.get_running_loop()
+        self._listener = await self._loop.create_server(
+            lambda: Connection(self.service, self.connections), sock=sock, backlog=_BACKLOG
         )
 
     async def refuse_connections(self) -> None:
@@ -51,21 +55,26 @@ class FakeSes:
         if self._listener is not None:
             self._listener.close()
             self._listener = None
-        for connection in list(self.connections):
+        connections = list(self.connections)
+        for connection in connections:
             connection.end(End.CLOSE)
-        while self.connections:
-            await asyncio.sleep(0.001)
+        await asyncio.gather(*(connection.is_lost.wait() for connection in connections))
 
     async def stop(self) -> None:
         await self.refuse_connections()
         if self.service.journal is not None:
             await self.service.journal.close()
 
+    def run[T](self, coroutine: Coroutine[object, object, T]) -> T:
+        """Runs a coroutine in the fake's event loop and waits for it, from another thread."""
+        if self._loop is None:
+            raise RuntimeError("The fake does not listen yet.")
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
 
 @asynccontextmanager
-async def serving(service: Service | None = None, *, port: int = 0) -> AsyncIterator[FakeSes]:
-    """A fake in the running event loop."""
-    fake = FakeSes(service or Service(), port=port)
+async def serving(fake: FakeSes) -> AsyncIterator[FakeSes]:
+    """The fake in the running event loop."""
     await fake.listen()
     try:
         yield fake
@@ -74,25 +83,18 @@ async def serving(service: Service | None = None, *, port: int = 0) -> AsyncIter
 
 
 @contextmanager
-def serving_in_thread(service: Service | None = None, *, port: int = 0) -> Iterator[FakeSes]:
+def serving_in_thread(service: Service | None = None) -> Iterator[FakeSes]:
     """A fake in a thread with an event loop of its own."""
-    started: list[tuple[FakeSes, asyncio.AbstractEventLoop, asyncio.Event]] = []
-    is_started = threading.Event()
-
-    async def run() -> None:
-        stop = asyncio.Event()
-        async with serving(service, port=port) as fake:
-            started.append((fake, asyncio.get_running_loop(), stop))
-            is_started.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=asyncio.run, args=(run(),), daemon=True)
+    fake = FakeSes(service or Service())
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    loop = runner.get_loop()
+    thread = threading.Thread(target=loop.run_forever, name="fake-ses", daemon=True)
     thread.start()
-    is_started.wait(30)
-    fake, loop, stop = started[0]
     try:
+        asyncio.run_coroutine_threadsafe(fake.listen(), loop).result()
         yield fake
+        fake.run(fake.stop())
     finally:
-        with suppress(RuntimeError):  # it may have ended by an error, which the thread has printed
-            loop.call_soon_threadsafe(stop.set)
-        thread.join(30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        runner.close()

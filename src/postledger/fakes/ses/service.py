@@ -2,12 +2,12 @@
 
 import uuid
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from urllib.parse import parse_qsl
+from pathlib import Path
+from urllib.parse import parse_qs
 
-from postledger.fakes.ses import documents, operations, send_email, sigv4
+from postledger.fakes.ses import documents, send_email, sigv4
 from postledger.fakes.ses.account import Account
 from postledger.fakes.ses.errors import SesError
 from postledger.fakes.ses.faults import (
@@ -23,11 +23,15 @@ from postledger.fakes.ses.faults import (
 from postledger.fakes.ses.http import Answer, Request, answer_document, answer_error
 from postledger.fakes.ses.journal import Journal
 from postledger.fakes.ses.mail import Accepted, Mail
+from postledger.fakes.ses.operations import table
 from postledger.fakes.ses.routing import Call, Route
+from postledger.fakes.ses.sigv4 import Credential
 
-DEFAULT_CREDENTIALS: Mapping[str, sigv4.Credential] = {
-    "AKIAFAKEFAKEFAKEFAKE": sigv4.Credential("fake-secret-key-that-opens-nothing-at-all")
-}
+ACCESS_KEY_ID = "AKIAFAKEFAKEFAKEFAKE"
+SECRET_ACCESS_KEY = "made-up-secret-access-key-for-the-fake"  # noqa: S105  it opens nothing
+# Those of a session, with its token.
+SESSION_KEY_ID = "ASIAFAKEFAKEFAKEFAKE"
+SESSION_TOKEN = "made-up-session-token"  # noqa: S105  it opens nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +46,14 @@ class Handled:
 @dataclass(slots=True)
 class Service:
     account: Account = field(default_factory=Account)
-    credentials: Mapping[str, sigv4.Credential] = field(
-        default_factory=lambda: dict(DEFAULT_CREDENTIALS)
+    credentials: dict[str, Credential] = field(
+        default_factory=lambda: {
+            ACCESS_KEY_ID: Credential(SECRET_ACCESS_KEY),
+            SESSION_KEY_ID: Credential(SECRET_ACCESS_KEY, SESSION_TOKEN),
+        }
     )
     journal: Journal | None = None
+    eml_folder: Path | None = None
     script: Script = field(default_factory=Script)
     idle_limit: IdleLimit | None = None
     kept: deque[Accepted] = field(default_factory=lambda: deque(maxlen=100))  # the last mails
@@ -58,7 +66,7 @@ class Service:
 
     def choose_cut(self, request: Request) -> CutRequest | None:
         """The fault that a request meets before its body is read."""
-        found = operations.find(request)
+        found = table.find(request) if self.script.rules else None
         fault = self.script.choose(Stage.HEAD, found[0].name) if found else None
         return fault if isinstance(fault, CutRequest) else None
 
@@ -77,16 +85,18 @@ class Service:
         begin after this.
         """
         self.kept.append(accepted)
+        if self.eml_folder is not None:
+            (self.eml_folder / f"{accepted.message_id}.eml").write_bytes(accepted.mail.raw)
         if self.journal is not None:
             await self.journal.append(accepted.to_entry())
 
     def _run(self, request: Request, request_id: str, access_key_id: str, now: datetime) -> Handled:
-        found = operations.find(request)
+        found = table.find(request)
         if found is None:
             raise SesError("UnknownOperationException")
         route, parameters = found
         document = documents.parse(request.body)
-        mail = send_email.read_mail(document) if route is operations.SEND_EMAIL else None
+        mail = send_email.read_mail(document) if route is table.SEND_EMAIL else None
         fault = self.script.choose(Stage.REQUEST, route.name, mail.recipients if mail else ())
         if isinstance(fault, AnswerError):
             raise SesError(fault.name, fault.message, fault.status)
@@ -95,7 +105,7 @@ class Service:
         try:
             if mail is not None:
                 return self._accept(mail, request_id, access_key_id, now, fault)
-            call = Call(parameters, dict(parse_qsl(request.raw_query)), document, now)
+            call = Call(parameters, parse_qs(request.raw_query), document, now)
             return Handled(
                 answer_document(_run_operation(route, self.account, call), request_id), fault
             )
@@ -105,10 +115,10 @@ class Service:
     def _accept(
         self, mail: Mail, request_id: str, access_key_id: str, now: datetime, fault: Fault | None
     ) -> Handled:
-        self.account.accept(mail, now)
+        configuration_set = self.account.accept(mail, now)
         message_id = f"0100{int(now.timestamp() * 1000):012x}-{uuid.uuid4()}-000000"
         suppressed = [name for name in mail.recipients if self.account.is_suppressed(name)]
-        accepted = Accepted(message_id, mail, now, access_key_id, suppressed)
+        accepted = Accepted(message_id, mail, now, access_key_id, configuration_set, suppressed)
         return Handled(answer_document({"MessageId": message_id}, request_id), fault, accepted)
 
 

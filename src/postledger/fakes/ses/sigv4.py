@@ -68,10 +68,10 @@ def _parse(headers: Mapping[str, str]) -> _Authorization:
     if not given:
         raise SesError("MissingAuthenticationTokenException")
     algorithm, _, remainder = given.partition(" ")
-    parts = dict(
-        (name.strip(), value)
+    parts = {
+        name.strip(): value
         for name, _, value in (part.partition("=") for part in remainder.split(","))
-    )
+    }
     key, _, scope = parts.get("Credential", "").partition("/")
     names = tuple(parts.get("SignedHeaders", "").split(";"))
     if algorithm != ALGORITHM or not key or not names[0] or "Signature" not in parts:
