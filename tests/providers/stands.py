@@ -14,7 +14,7 @@ from postledger.fakes.ses.faults import (
 )
 from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.server import serving as serving_ses
-from postledger.fakes.ses.service import DEFAULT_CREDENTIALS
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.lib.clock import boottime
 from postledger.providers.base import InDoubt, NotSent, Outcome, OutgoingMessage, Provider
 from postledger.providers.sandbox import provider as sandbox
@@ -99,7 +99,6 @@ async def smtp_stand(lanes: int, patience: float) -> AsyncIterator[Stand]:
             yield Stand(provider, lambda: server.recipients, clock)
 
 
-[(ACCESS_KEY_ID, _CREDENTIAL)] = DEFAULT_CREDENTIALS.items()
 SES_BY_ADDRESS: dict[str, Fault] = {
     "refuse": AnswerError("MessageRejected"),
     "later": AnswerError("InternalServiceErrorException"),
@@ -118,7 +117,7 @@ def ses_settings(endpoint: str, *, patience: float = 5.0, **more: object) -> Ses
         {
             "region": "us-east-1",
             "access_key_id": ACCESS_KEY_ID,
-            "secret_access_key": _CREDENTIAL.secret_key,
+            "secret_access_key": SECRET_ACCESS_KEY,
             "endpoint": endpoint,
             "timeouts": {"connect": patience, "request": patience, "call": 2 * patience},
             **more,
@@ -132,7 +131,10 @@ def ses_recipients(fake: FakeSes) -> list[str]:
 
 @asynccontextmanager
 async def ses_stand(lanes: int, patience: float) -> AsyncIterator[Stand]:
-    async with serving_ses() as fake, CuttingRelay(fake.port, b'"broken').running() as relay:
+    async with (
+        serving_ses(FakeSes()) as fake,
+        CuttingRelay(fake.port, b'"broken').running() as relay,
+    ):
         fake.service.account.add_identities(SENDER)
         fake.set_faults(
             *(Rule(fault, recipient=f"{word}[+@]*") for word, fault in SES_BY_ADDRESS.items())

@@ -28,7 +28,7 @@ from postledger.fakes.ses.faults import (
     TrickleAnswer,
 )
 from postledger.fakes.ses.server import FakeSes, serving
-from postledger.fakes.ses.service import Service
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Service
 from postledger.fakes.ses.sigv4 import Credential
 from postledger.lib import references
 from postledger.providers import registry
@@ -49,7 +49,7 @@ from postledger.providers.ses.settings import SesSettings
 from postledger.providers.ses.signing import Signer
 from tests.providers.messages import KEY, LARGE, SENDER, WIRE, a_letter, a_message, a_window, send
 from tests.providers.raw_server import Peer, RawServer
-from tests.providers.stands import ACCESS_KEY_ID, opened, ses_recipients, ses_settings
+from tests.providers.stands import opened, ses_recipients, ses_settings
 
 
 def at(
@@ -60,7 +60,7 @@ def at(
     **more: object,
 ) -> None:
     async def run() -> None:
-        async with serving(service) as fake:
+        async with serving(FakeSes(service or Service())) as fake:
             fake.service.account.add_identities("acme.example")
             fake.service.account.add_configuration_sets("main")
             settings = ses_settings(fake.endpoint, patience=patience, **more)
@@ -441,7 +441,7 @@ def test_credentials_from_the_network_are_fetched_beside_the_event_loop(
 
     async def run() -> None:
         service = Service(credentials={"ASIACONTAINER": Credential("secret", "the-token")})
-        async with serving(service) as fake, RawServer((give,)).running() as server:
+        async with serving(FakeSes(service)) as fake, RawServer((give,)).running() as server:
             service.account.add_identities(SENDER)
             uri = f"http://127.0.0.1:{server.port}/credentials"
             machine.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri)
@@ -638,11 +638,11 @@ def test_a_check_sends_nothing_and_names_the_settings_to_change(
     change: dict[str, object], settings: tuple[str, ...] | None, secrets: tuple[str, ...] | None
 ) -> None:
     async def run() -> FailedCheck | None:
-        async with serving() as fake:
+        async with serving(FakeSes()) as fake:
             account = {
                 "region": "us-east-1",
                 "access_key_id": ACCESS_KEY_ID,
-                "secret_access_key": fake.service.credentials[ACCESS_KEY_ID].secret_key,
+                "secret_access_key": SECRET_ACCESS_KEY,
                 "endpoint": fake.endpoint,
                 **change,
             }
