@@ -60,12 +60,10 @@ class _Side(asyncio.Protocol):
             self._connecting = asyncio.get_running_loop().create_task(self._connect())
 
     async def _connect(self) -> None:
-        self._partner = _Side(self._relay, self)
+        partner = self._partner = _Side(self._relay, self)
         loop = asyncio.get_running_loop()
         try:
-            await loop.create_connection(
-                lambda: cast("_Side", self._partner), "127.0.0.1", self._relay.server_port
-            )
+            await loop.create_connection(lambda: partner, "127.0.0.1", self._relay.server_port)
         except OSError:
             self.cut()
         else:

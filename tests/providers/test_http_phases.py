@@ -64,6 +64,14 @@ def a_request(body: bytes = SMALL) -> Request:
     return Request("POST", "/send", (("Host", "service.example"),), body)
 
 
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """The contexts of both sides; a server without one does not speak TLS."""
+
+    server: ssl.SSLContext | None
+    client: ssl.SSLContext
+
+
 @dataclass
 class Client:
     """Sends mails as a provider does, to one raw server."""
@@ -95,14 +103,14 @@ def play(
     call: float = 10.0,
     request: float = 5.0,
     idle_limit: float = 30.0,
-    server_context: ssl.SSLContext | None = None,
-    context: ssl.SSLContext | None = None,
+    tls: Tls | None = None,
 ) -> None:
     async def run() -> None:
-        async with RawServer(script, server_context).running() as server:
+        theirs, ours = (tls.server, tls.client) if tls else (None, None)
+        async with RawServer(script, theirs).running() as server:
             clock = SettableClock()
             pool = Pool(
-                Origin("127.0.0.1", server.port, context),
+                Origin("127.0.0.1", server.port, ours),
                 size=1,
                 idle_limit=idle_limit,
                 timeouts=Timeouts(connect=request, request=request, call=call),
@@ -123,14 +131,10 @@ def loop(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(params=["open", "tls"])
-def tls(request: pytest.FixtureRequest, authority: Authority) -> dict[str, ssl.SSLContext]:
-    """The contexts of both sides, or none."""
+def tls(request: pytest.FixtureRequest, authority: Authority) -> Tls | None:
     if request.param == "open":
-        return {}
-    return {
-        "server_context": authority.context,
-        "context": ssl.create_default_context(cafile=authority.ca_file),
-    }
+        return None
+    return Tls(authority.context, ssl.create_default_context(cafile=authority.ca_file))
 
 
 async def take(peer: Peer, answer: bytes = TAKEN) -> None:
@@ -173,7 +177,7 @@ def test_a_complete_answer_is_read_in_pieces_of_any_size(answer: bytes, size: in
 
 
 def test_the_end_of_the_connection_ends_an_answer_without_a_length(
-    tls: dict[str, ssl.SSLContext], loop: str
+    tls: Tls | None, loop: str
 ) -> None:
     async def answer(peer: Peer) -> None:
         await peer.read_request()
@@ -186,7 +190,7 @@ def test_the_end_of_the_connection_ends_an_answer_without_a_length(
         assert await client.send_one() == Accepted("taken")
         assert client.pool.take_idle() is None
 
-    play(story, answer, loop=loop, **tls)
+    play(story, answer, loop=loop, tls=tls)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +251,7 @@ def test_an_answer_that_never_ends_is_given_up_in_time() -> None:
 @pytest.mark.parametrize("end", ["close", "reset"])
 @pytest.mark.parametrize("answer", [b"", TAKEN[:20], TAKEN[:-1]], ids=["none", "head", "body"])
 def test_a_break_after_the_last_byte_leaves_a_doubt(
-    tls: dict[str, ssl.SSLContext], loop: str, answer: bytes, end: str
+    tls: Tls | None, loop: str, answer: bytes, end: str
 ) -> None:
     async def cut(peer: Peer) -> None:
         await peer.read_request()
@@ -261,13 +265,13 @@ def test_a_break_after_the_last_byte_leaves_a_doubt(
         assert (outcome.code, outcome.category) == ("NETWORK_ERROR", "TRANSIENT_ERROR")
         assert outcome.original_code == "NetworkingError"
 
-    play(story, cut, loop=loop, **tls)
+    play(story, cut, loop=loop, tls=tls)
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])
 @pytest.mark.parametrize("size", [0, 100_000])
 def test_a_break_before_the_last_byte_is_tried_again(
-    tls: dict[str, ssl.SSLContext], loop: str, size: int, end: str
+    tls: Tls | None, loop: str, size: int, end: str
 ) -> None:
     async def cut(peer: Peer) -> None:
         await peer.read_head()
@@ -281,7 +285,7 @@ def test_a_break_before_the_last_byte_is_tried_again(
         assert isinstance(outcome, TryLater)
         assert (outcome.code, outcome.is_outage) == ("NETWORK_ERROR", False)
 
-    play(story, cut, loop=loop, **tls)
+    play(story, cut, loop=loop, tls=tls)
 
 
 def test_a_service_that_nobody_can_reach_is_an_outage() -> None:
@@ -325,7 +329,7 @@ def test_a_service_that_cannot_prove_its_name_gets_nothing(
         cafile=None if fault == "unknown authority" else authority.ca_file
     )
     part = Peer.read_to_the_end if fault == "silence" else partial(say, data=b"HTTP/1.1 400 \r\n")
-    play(story, part, server_context=contexts.get(fault), context=ours, request=0.5)
+    play(story, part, tls=Tls(contexts.get(fault), ours), request=0.5)
 
 
 async def say(peer: Peer, data: bytes) -> None:
@@ -337,7 +341,7 @@ async def say(peer: Peer, data: bytes) -> None:
 
 
 def test_the_end_of_a_large_mail_stays_here_until_all_else_has_left(
-    tls: dict[str, ssl.SSLContext], loop: str
+    tls: Tls | None, loop: str
 ) -> None:
     """Its time ends while it waits for the service to read the beginning."""
     may_read = asyncio.Event()
@@ -358,7 +362,7 @@ def test_the_end_of_a_large_mail_stays_here_until_all_else_has_left(
         await until(lambda: peer.has_ended)
         assert body_of(peer) == LARGE[:-2]
 
-    play(story, read_late, loop=loop, request=20, call=30, **tls)
+    play(story, read_late, loop=loop, request=20, call=30, tls=tls)
 
 
 def body_of(peer: Peer) -> bytes:
@@ -367,7 +371,7 @@ def body_of(peer: Peer) -> bytes:
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
 def test_a_mail_whose_time_is_over_is_not_handed_over(
-    tls: dict[str, ssl.SSLContext], loop: str, body: bytes
+    tls: Tls | None, loop: str, body: bytes
 ) -> None:
     """The machine slept while the connection was made: no timer ran, only the clock tells."""
 
@@ -386,13 +390,11 @@ def test_a_mail_whose_time_is_over_is_not_handed_over(
         await until(lambda: all(peer.has_ended for peer in peers))
         assert {body_of(peer) for peer in peers} <= {b"", LARGE[:-2]}
 
-    play(story, Peer.read_to_the_end, loop=loop, **tls)
+    play(story, Peer.read_to_the_end, loop=loop, tls=tls)
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_the_service_gets_every_byte_once(
-    tls: dict[str, ssl.SSLContext], loop: str, body: bytes
-) -> None:
+def test_the_service_gets_every_byte_once(tls: Tls | None, loop: str, body: bytes) -> None:
     async def story(client: Client) -> None:
         assert await client.send(body, body) == [Accepted("taken")] * 2
 
@@ -401,12 +403,10 @@ def test_the_service_gets_every_byte_once(
         assert head.startswith(b"POST /send HTTP/1.1\r\n")
         assert rest == body + head + b"\r\n\r\n" + body
 
-    play(story, take, loop=loop, **tls)
+    play(story, take, loop=loop, tls=tls)
 
 
-def test_a_service_that_stops_reading_has_not_got_the_mail(
-    tls: dict[str, ssl.SSLContext], loop: str
-) -> None:
+def test_a_service_that_stops_reading_has_not_got_the_mail(tls: Tls | None, loop: str) -> None:
     async def stall(peer: Peer) -> None:
         await peer.read_head()
         await asyncio.Event().wait()
@@ -418,7 +418,7 @@ def test_a_service_that_stops_reading_has_not_got_the_mail(
         assert (outcome.code, outcome.category) == ("SLOW", "TIMEOUT_ERROR")
         assert (outcome.original_code, outcome.is_outage) == ("RequestTimeout", False)
 
-    play(story, stall, loop=loop, request=0.5, **tls)
+    play(story, stall, loop=loop, request=0.5, tls=tls)
 
 
 # Early answers.
@@ -426,7 +426,7 @@ def test_a_service_that_stops_reading_has_not_got_the_mail(
 
 @pytest.mark.parametrize("size", [1, 10_000])
 def test_an_answer_before_the_last_byte_is_read_and_the_rest_is_not_sent(
-    tls: dict[str, ssl.SSLContext], loop: str, size: int
+    tls: Tls | None, loop: str, size: int
 ) -> None:
     async def refuse(peer: Peer) -> None:
         await peer.read_head()
@@ -444,7 +444,7 @@ def test_an_answer_before_the_last_byte_is_read_and_the_rest_is_not_sent(
         await until(lambda: peer.has_ended)
         assert len(body_of(peer)) < len(LARGE)
 
-    play(story, refuse, loop=loop, **tls)
+    play(story, refuse, loop=loop, tls=tls)
 
 
 @pytest.mark.parametrize("answer", [TAKEN, TAKEN[:20]], ids=["complete", "half"])
@@ -478,7 +478,7 @@ def test_an_interim_answer_does_not_stop_a_large_mail() -> None:
     play(story, go_on)
 
 
-def test_an_answer_before_the_request_is_nobodys(tls: dict[str, ssl.SSLContext], loop: str) -> None:
+def test_an_answer_before_the_request_is_nobodys(tls: Tls | None, loop: str) -> None:
     async def story(client: Client) -> None:
         now = asyncio.get_running_loop().time()
         connection = await client.pool.connect(now + 60)
@@ -495,19 +495,19 @@ def test_an_answer_before_the_request_is_nobodys(tls: dict[str, ssl.SSLContext],
         assert isinstance(result, Break)
         assert (result.stage, result.code) == (Stage.REQUEST, "garbled")
 
-    play(story, partial(say, data=TAKEN), loop=loop, **tls)
+    play(story, partial(say, data=TAKEN), loop=loop, tls=tls)
 
 
 # Kept connections.
 
 
-def test_a_connection_is_kept_for_the_next_mail(tls: dict[str, ssl.SSLContext], loop: str) -> None:
+def test_a_connection_is_kept_for_the_next_mail(tls: Tls | None, loop: str) -> None:
     async def story(client: Client) -> None:
         assert await client.send(*[SMALL] * 5) == [Accepted("taken")] * 5
         assert await client.send_one() == Accepted("taken")
         assert len(client.server.peers) == 1
 
-    play(story, take, loop=loop, **tls)
+    play(story, take, loop=loop, tls=tls)
 
 
 @pytest.mark.parametrize(
@@ -531,7 +531,7 @@ def test_a_connection_with_anything_left_on_it_is_not_kept(answer: bytes) -> Non
 
 @pytest.mark.parametrize("more", [TAKEN, b"\0", b""], ids=["answer", "byte", "end"])
 def test_a_service_that_speaks_or_leaves_in_between_gets_the_next_mail_on_another_connection(
-    tls: dict[str, ssl.SSLContext], loop: str, more: bytes
+    tls: Tls | None, loop: str, more: bytes
 ) -> None:
     async def speak(peer: Peer) -> None:
         await peer.read_request()
@@ -550,7 +550,7 @@ def test_a_service_that_speaks_or_leaves_in_between_gets_the_next_mail_on_anothe
         assert len(client.server.peers) == 2
         assert client.server.peers[0].received.count(b"POST") == 1
 
-    play(story, speak, take, loop=loop, **tls)
+    play(story, speak, take, loop=loop, tls=tls)
 
 
 def test_an_end_that_only_the_kernel_knows_is_seen_before_the_next_mail(loop: str) -> None:
@@ -602,16 +602,14 @@ def test_a_large_mail_on_a_connection_that_ends_under_it_goes_over_another_one()
     play(story, leave, take)
 
 
-def test_a_connection_that_was_idle_too_long_is_closed_by_us(
-    tls: dict[str, ssl.SSLContext], loop: str
-) -> None:
+def test_a_connection_that_was_idle_too_long_is_closed_by_us(tls: Tls | None, loop: str) -> None:
     async def story(client: Client) -> None:
         assert await client.send_one() == Accepted("taken")
         [peer] = client.server.peers
 
         await until(lambda: peer.has_ended)
 
-    play(story, take, loop=loop, idle_limit=0.05, **tls)
+    play(story, take, loop=loop, idle_limit=0.05, tls=tls)
 
 
 def test_a_connection_that_was_idle_while_the_machine_slept_is_not_used() -> None:
@@ -656,7 +654,7 @@ def test_a_mail_waits_for_a_free_connection_only_while_it_has_time() -> None:
     ids=["waiting", "writing"],
 )
 def test_a_cancelled_call_tells_what_is_known(
-    tls: dict[str, ssl.SSLContext],
+    tls: Tls | None,
     loop: str,
     part: Callable[[Peer], Coroutine[None, None, None]],
     body: bytes,
@@ -683,7 +681,7 @@ def test_a_cancelled_call_tells_what_is_known(
 
         assert [type(outcome) for outcome in told] == [expected]
 
-    play(story, stay, loop=loop, **tls)
+    play(story, stay, loop=loop, tls=tls)
 
 
 def test_an_answer_that_came_with_the_cancellation_counts() -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from botocore.auth import SigV4Auth
@@ -346,7 +347,7 @@ def test_a_signature_is_that_of_botocore(
     while True:
         before = datetime.now(UTC).replace(microsecond=0)
         request = AWSRequest(method, url, {"Host": host, "Content-Type": "application/json"}, body)
-        SigV4Auth(Credentials(*credentials[:3]), "ses", "eu-west-1").add_auth(request)
+        SigV4Auth(credentials, "ses", "eu-west-1").add_auth(request)
         if datetime.now(UTC).replace(microsecond=0) == before:
             break  # both are of one second
 
@@ -368,8 +369,13 @@ def test_credentials_of_a_session_are_used_with_their_token() -> None:
         assert isinstance(await send_one(provider), Accepted)
 
     service = Service(credentials={"ASIASESSION": Credential("secret", "the-token")})
-    keys = {"access_key_id": "ASIASESSION", "secret_access_key": "secret"}
-    at(story, service=service, session_token="the-token", **keys)
+    at(
+        story,
+        service=service,
+        access_key_id="ASIASESSION",
+        secret_access_key="secret",
+        session_token="the-token",
+    )
 
 
 @pytest.fixture
@@ -383,7 +389,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     return monkeypatch
 
 
-NO_KEYS = {"access_key_id": "", "secret_access_key": ""}
+NO_KEYS: dict[str, Any] = {"access_key_id": "", "secret_access_key": ""}
 
 
 def test_an_account_without_keys_uses_those_of_the_machine(machine: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,6 @@ _MAX_TEXT = 400
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,99}")
 _MESSAGE_ID = re.compile(r"[!-~]{1,200}")
 _SECONDS = re.compile(r"[0-9]{1,6}")
-_ADDRESS_OR_DOMAIN = re.compile(r"[^\s,;:<>\"']+\.[^\s,;:<>\"']+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +208,7 @@ def _explain(error: _Error, sender: str) -> Failure:
     as long as the account has no production access.
     """
     _, _, named = error.text.lower().partition("region")
-    unverified = {word.strip(".") for word in _ADDRESS_OR_DOMAIN.findall(named)}
+    unverified = {word.strip(" .") for word in named.partition(":")[2].split(",")} - {""}
     address = sender.lower()
     if not unverified or unverified & {address, address.partition("@")[2]}:
         advice = "Verify the address or the domain of this sender in SES."
