@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import boto3
+import boto3  # type: ignore[import-untyped]  # it has no stubs
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
@@ -53,8 +53,8 @@ def connect(
     )
 
 
-def mail(*recipients: str, raw: bytes = RAW, **more: object) -> dict[str, Any]:
-    """The parameters of SendEmail for boto3."""
+def mail(*recipients: str, raw: bytes | str = RAW, **more: object) -> dict[str, Any]:
+    """The parameters of SendEmail for boto3; in base64, its JSON."""
     return {
         "FromEmailAddress": SENDER,
         "Destination": {"ToAddresses": list(recipients or (RECIPIENT,))},
@@ -70,9 +70,7 @@ def simple(**more: object) -> dict[str, Any]:
 
 def document(*recipients: str, raw: bytes = RAW) -> bytes:
     """The JSON of SendEmail."""
-    return json.dumps(
-        {**mail(*recipients), "Content": {"Raw": {"Data": b64encode(raw).decode()}}}
-    ).encode()
+    return json.dumps(mail(*recipients, raw=b64encode(raw).decode())).encode()
 
 
 def sign(

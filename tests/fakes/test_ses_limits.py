@@ -1,12 +1,12 @@
 """The limits of SES are refused with its own errors, and nothing beyond them is accepted."""
 
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from postledger.fakes.ses import documents
 from postledger.fakes.ses.account import Account, Identity, Status
 from postledger.fakes.ses.connection import MAX_BODY
 from postledger.fakes.ses.errors import SesError
@@ -101,13 +101,15 @@ def test_a_simple_mail_without_a_sender_is_refused_without_a_word(client: Any) -
 
 
 def test_a_message_may_have_forty_megabytes() -> None:
-    longest = ses.RAW.ljust(MAX_MESSAGE_SIZE, b".")
-    body = ses.document(raw=longest)
+    longest = b64encode(ses.RAW.ljust(MAX_MESSAGE_SIZE, b"."))
+    too_long = b64encode(ses.RAW.ljust(MAX_MESSAGE_SIZE + 1, b"."))
 
-    assert len(read_mail(documents.parse(body)).raw) == MAX_MESSAGE_SIZE
-    assert len(body) < MAX_BODY
+    mail = read_mail(ses.mail(raw=longest.decode()))
+
+    assert len(mail.raw) == MAX_MESSAGE_SIZE
+    assert len(longest) + 1_000_000 < MAX_BODY
     with pytest.raises(SesError) as raised:
-        read_mail(documents.parse(ses.document(raw=longest + b".")))
+        read_mail(ses.mail(raw=too_long.decode()))
     assert raised.value.message == "Message length is more than 41943040 bytes long: '41943041'."
 
 
