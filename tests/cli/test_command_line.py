@@ -70,10 +70,10 @@ def test_the_help_has_a_line_for_each_command_and_djangos_own_apart() -> None:
     done = installations.run("--help", DATABASE_URL=DEAD_DATABASE)
 
     ours, _, django = done.stdout.partition("Django's own commands:")
-    lines = dict(re.findall(r"^  (\w+) +(\S.*\.)$", ours, re.MULTILINE))
+    lines = dict(re.findall(r"^  ([\w-]+) +(\S.*\.)$", ours, re.MULTILINE))
     folder = Path(__file__).parents[2] / "src/postledger"
-    commands = {path.stem for path in folder.glob("*/management/commands/[a-z]*.py")}
-    assert set(lines) == commands
+    modules = {path.stem for path in folder.glob("*/management/commands/[a-z]*.py")}
+    assert set(lines) == {module.replace("_", "-") for module in modules}
     assert lines["why"].startswith("Explains what happened to a delivery or stream")
     assert "migrate" in django
     assert "\n" not in django.strip()

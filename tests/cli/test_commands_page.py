@@ -24,7 +24,7 @@ EXAMPLES = [line for block in BLOCKS for line in block.splitlines()]
 # Looks at servers that tests of commands do not need; its own tests run it.
 ELSEWHERE = {"contacts", "doctor", "drill", "notion", "supabase"}
 # They run until they are stopped.
-ENDLESS = {"serve", "up", "worker"}
+ENDLESS = {"fake_ses", "serve", "up", "worker"}
 
 
 def run(line: str) -> str:

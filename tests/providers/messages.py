@@ -12,7 +12,10 @@ from postledger.providers.base import Mailbox, Outcome, OutgoingMessage, Parts, 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 SENDER = "news@acme.example"
 [KEY] = references.derive_keys(["a secret of the tests, long enough"])
+# More than the kernel takes: a connection can break before its end has left.
+LARGE_SIZE = 8_000_000
 WIRE = b"From: news@acme.example\r\nSubject: Hello\r\n\r\nGood morning.\r\n"
+LARGE = WIRE + b"Good morning.\r\n" * (LARGE_SIZE // 15)
 
 
 def an_id(position: int, try_number: int = 1) -> str:
@@ -33,7 +36,11 @@ def a_message(
 
 
 def a_window(*recipients: str) -> list[OutgoingMessage]:
-    return [a_message(recipient, position) for position, recipient in enumerate(recipients)]
+    """Mails to broken@ are large."""
+    return [
+        a_message(recipient, position, LARGE if recipient.startswith("broken") else WIRE)
+        for position, recipient in enumerate(recipients)
+    ]
 
 
 def a_letter(to: str = "alice@example.com") -> Parts:

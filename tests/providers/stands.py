@@ -4,12 +4,27 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
+from postledger.fakes.ses.faults import (
+    AnswerError,
+    AnswerGarbage,
+    DelayAnswer,
+    DropAnswer,
+    Fault,
+    Rule,
+)
+from postledger.fakes.ses.server import FakeSes
+from postledger.fakes.ses.server import serving as serving_ses
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.lib.clock import boottime
-from postledger.providers.base import OutgoingMessage, Provider
+from postledger.providers.base import InDoubt, NotSent, Outcome, OutgoingMessage, Provider
 from postledger.providers.sandbox import provider as sandbox
+from postledger.providers.ses.provider import Ses
+from postledger.providers.ses.settings import SesSettings
 from postledger.providers.smtp.provider import Smtp
 from postledger.providers.smtp.settings import SmtpSettings, Timeouts, Tls
+from tests.providers.cutting_relay import CuttingRelay
 from tests.providers.fake_smtp import FakeSmtp, serving
+from tests.providers.messages import SENDER
 
 SLOW = 0.8
 
@@ -32,6 +47,8 @@ class Stand:
     provider: Provider
     taken: Callable[[], list[str]]  # recipients in the order in which they were taken
     clock: SettableClock
+    # A request of HTTP is handed over before the service can be slow.
+    interrupted_while_slow: type[Outcome] = NotSent
 
 
 def smtp_settings(server: FakeSmtp, *, patience: float = 5.0, **more: object) -> SmtpSettings:
@@ -82,6 +99,52 @@ async def smtp_stand(lanes: int, patience: float) -> AsyncIterator[Stand]:
             yield Stand(provider, lambda: server.recipients, clock)
 
 
+SES_BY_ADDRESS: dict[str, Fault] = {
+    "refuse": AnswerError("MessageRejected"),
+    "later": AnswerError("InternalServiceErrorException"),
+    "throttle": AnswerError("TooManyRequestsException"),
+    "block": AnswerError("SendingPausedException"),
+    "vanish": DropAnswer(),
+    "slow": DelayAnswer(SLOW),
+    "hang": DelayAnswer(600),
+    "garbage": AnswerGarbage(),
+    "nul": AnswerError("MessageRejected", "no \0 such \ud800 user \x7f"),
+}
+
+
+def ses_settings(endpoint: str, *, patience: float = 5.0, **more: object) -> SesSettings:
+    return SesSettings.model_validate(
+        {
+            "region": "us-east-1",
+            "access_key_id": ACCESS_KEY_ID,
+            "secret_access_key": SECRET_ACCESS_KEY,
+            "endpoint": endpoint,
+            "timeouts": {"connect": patience, "request": patience, "call": 2 * patience},
+            **more,
+        }
+    )
+
+
+def ses_recipients(fake: FakeSes) -> list[str]:
+    return [address for accepted in fake.service.kept for address in accepted.mail.recipients]
+
+
+@asynccontextmanager
+async def ses_stand(lanes: int, patience: float) -> AsyncIterator[Stand]:
+    async with (
+        serving_ses(FakeSes()) as fake,
+        CuttingRelay(fake.port, b'"broken').running() as relay,
+    ):
+        fake.service.account.add_identities(SENDER)
+        fake.set_faults(
+            *(Rule(fault, recipient=f"{word}[+@]*") for word, fault in SES_BY_ADDRESS.items())
+        )
+        settings = ses_settings(relay.endpoint, patience=patience, connections=lanes)
+        clock = SettableClock()
+        async with opened(Ses(settings, clock=clock)) as provider:
+            yield Stand(provider, lambda: ses_recipients(fake), clock, InDoubt)
+
+
 type Stands = Callable[[int, float], AbstractAsyncContextManager[Stand]]
 
-STANDS: dict[str, Stands] = {"sandbox": sandbox_stand, "smtp": smtp_stand}
+STANDS: dict[str, Stands] = {"sandbox": sandbox_stand, "ses": ses_stand, "smtp": smtp_stand}

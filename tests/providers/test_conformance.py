@@ -1,6 +1,7 @@
 """What every provider promises, whatever it speaks to."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -32,6 +33,8 @@ OUTCOMES: dict[str, type[Outcome]] = {
     "vanish": InDoubt,
     "slow": Accepted,
 }
+# Servers of the stands, and connections that a server has not accepted yet.
+SERVERS_OWN = re.compile(r"FakeSmtp|fakes\.ses|cutting_relay|_Side|_accept_connection")
 MAYBE_TAKEN = (Accepted, InDoubt)
 
 
@@ -51,7 +54,7 @@ def at(
         async with stands(lanes, patience) as stand:
             await story(stand)
         left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not [task for task in left if "FakeSmtp" not in str(task.get_coro())]
+        assert not [task for task in left if not SERVERS_OWN.search(str(task.get_coro()))]
 
     asyncio.run(play())
 
@@ -207,6 +210,8 @@ def test_the_deadline_ends_a_window(stands: Stands) -> None:
 def test_a_machine_that_slept_through_the_deadline_takes_up_nothing_more(stands: Stands) -> None:
     """Its timers did not run: only the clock, read directly before each hand-over, tells."""
 
+    lanes = 2
+
     async def story(stand: Stand) -> None:
         window = a_window("alice@example.com", *(f"slow+{n}@example.com" for n in range(5)))
         sending = asyncio.ensure_future(send(stand.provider, window, within=600))
@@ -215,10 +220,14 @@ def test_a_machine_that_slept_through_the_deadline_takes_up_nothing_more(stands:
 
         outcomes = await sending
 
-        assert [type(outcome) for outcome in outcomes] == [Accepted, *[NotSent] * 5]
-        assert stand.taken() == ["alice@example.com"]
+        types = [type(outcome) for outcome in outcomes]
+        in_flight = lanes if stand.interrupted_while_slow is InDoubt else 0
+        assert types[0] is Accepted
+        assert set(types[1 : 1 + in_flight]) <= {Accepted, NotSent}  # their answers are still read
+        assert set(types[1 + in_flight :]) == {NotSent}
+        assert len(stand.taken()) == types.count(Accepted)
 
-    at(stands, story, lanes=2)
+    at(stands, story, lanes=lanes)
 
 
 class Collector:
@@ -253,11 +262,14 @@ async def until(condition: Callable[[], bool]) -> None:
 def test_a_cancelled_window_still_tells_every_outcome(stands: Stands, times: int) -> None:
     async def story(stand: Stand) -> None:
         collector = Collector(stand, "alice@example.com", "hang@example.com", "slow@example.com")
-        await until(lambda: len(stand.taken()) == 2 and 0 in collector.outcomes)
+        slow = stand.interrupted_while_slow
+        taken = ["alice@example.com", "hang@example.com", "slow@example.com"]
+        taken = taken if slow is InDoubt else taken[:2]
+        await until(lambda: sorted(stand.taken()) == taken and 0 in collector.outcomes)
 
-        assert await collector.cancelled(times) == [Accepted, InDoubt, NotSent]
+        assert await collector.cancelled(times) == [Accepted, InDoubt, slow]
         await asyncio.sleep(2 * SLOW)
-        assert sorted(stand.taken()) == ["alice@example.com", "hang@example.com"]
+        assert sorted(stand.taken()) == taken
 
     at(stands, story)
 

@@ -14,7 +14,11 @@ from tests.providers.fake_smtp import FEATURES, FakeSmtp, Phase, serving
 
 @pytest.mark.parametrize(
     ("kind", "settings"),
-    [("sandbox", {}), ("smtp", {"host": "mail.acme.example", "username": "a", "password": "b"})],
+    [
+        ("sandbox", {}),
+        ("ses", {"region": "eu-west-1"}),
+        ("smtp", {"host": "mail.acme.example", "username": "a", "password": "b"}),
+    ],
 )
 def test_a_provider_is_built_by_its_name(kind: str, settings: dict[str, object]) -> None:
     provider: Provider = registry.build(kind, settings)
@@ -25,7 +29,7 @@ def test_a_provider_is_built_by_its_name(kind: str, settings: dict[str, object])
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(registry.UnknownKindError, match="sandbox, smtp"):
+    with pytest.raises(registry.UnknownKindError, match="sandbox, ses, smtp"):
         registry.build("pigeon", {})
 
 
@@ -78,7 +82,9 @@ def test_a_vendor_is_imported_on_first_use() -> None:
         "assert not any(kind in sys.modules for kind in registry.KINDS.values()); "
         "registry.build('sandbox', {}); "
         "assert registry.KINDS['sandbox'] in sys.modules; "
-        "assert registry.KINDS['smtp'] not in sys.modules"
+        "assert registry.KINDS['smtp'] not in sys.modules; "
+        "registry.build('ses', {'region': 'eu-west-1'}); "
+        "assert 'botocore' not in sys.modules"
     )
 
     subprocess.run([sys.executable, "-c", program], check=True)
@@ -120,7 +126,12 @@ def test_the_time_of_a_call_is_eleven_minutes_where_nothing_else_is_set() -> Non
 
 def test_closing_twice_does_no_harm() -> None:
     async def play() -> None:
-        for kind, settings in (("sandbox", {}), ("smtp", {"host": "mail.example"})):
+        keys = {"access_key_id": "a", "secret_access_key": "b"}
+        for kind, settings in (
+            ("sandbox", {}),
+            ("ses", {"region": "eu-west-1", **keys}),
+            ("smtp", {"host": "mail.example"}),
+        ):
             provider = registry.build(kind, settings)
             await provider.open()
             await provider.close()

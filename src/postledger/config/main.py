@@ -5,7 +5,7 @@ import sys
 from importlib.metadata import version
 from typing import override
 
-from django.core.management import ManagementUtility, get_commands, load_command_class
+from django.core.management import BaseCommand, ManagementUtility, get_commands, load_command_class
 from django.db import DatabaseError, InterfaceError
 
 from postledger.config import env, env_file
@@ -13,6 +13,12 @@ from postledger.observability import metrics_store
 
 
 class CommandLine(ManagementUtility):
+    """Names of commands may have hyphens, where their modules have underscores."""
+
+    @override
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        return super().fetch_command(subcommand.replace("-", "_"))
+
     @override
     def main_help_text(self, commands_only: bool = False) -> str:
         """Our commands with one line each; Django's own by name only."""
@@ -20,13 +26,14 @@ class CommandLine(ManagementUtility):
             return super().main_help_text(commands_only)
         apps = get_commands()
         ours = sorted(name for name, app in apps.items() if app.startswith("postledger."))
+        lines = {name.replace("_", "-"): load_command_class(apps[name], name).help for name in ours}
         return "\n".join(
             [
                 f"Usage: {self.prog_name} COMMAND [OPTIONS]",
                 f"       {self.prog_name} COMMAND --help",
                 "",
                 "Commands:",
-                *(f"  {name:<13}{load_command_class(apps[name], name).help}" for name in ours),
+                *(f"  {name:<13}{help_}" for name, help_ in lines.items()),
                 "",
                 f"Django's own commands: {', '.join(sorted(set(apps) - set(ours)))}.",
             ]
@@ -40,7 +47,7 @@ def main() -> None:
         sys.stdout.write(f"postledger {version('postledger')}\n")
         return
     try:
-        env_file.load(may_be_missing=arguments[:1] == ["init"])
+        env_file.load(may_be_missing=arguments[:1] in (["init"], ["fake-ses"]))
         CommandLine(sys.argv).execute()
     except env.BadEnvironmentError as error:
         sys.exit(str(error))

@@ -9,6 +9,7 @@ from postledger.providers.base import FailedCheck, Provider, ProviderEvent
 
 KINDS: Mapping[str, str] = {
     "sandbox": "postledger.providers.sandbox.provider",
+    "ses": "postledger.providers.ses.provider",
     "smtp": "postledger.providers.smtp.provider",
 }
 

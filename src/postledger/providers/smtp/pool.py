@@ -4,7 +4,7 @@ import asyncio
 import ssl
 from contextlib import suppress
 
-from postledger.providers.smtp.connection import ConnectionBrokenError
+from postledger.providers.connection import ConnectionBrokenError
 from postledger.providers.smtp.session import Session
 from postledger.providers.smtp.settings import SmtpSettings, Tls
 

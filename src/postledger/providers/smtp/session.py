@@ -9,8 +9,9 @@ from typing import NoReturn
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
 from postledger.providers.base import Failure, NotSent, SenderBlocked, TryLater
+from postledger.providers.connection import ConnectionBrokenError, timeout_at
 from postledger.providers.smtp import connection, outcomes
-from postledger.providers.smtp.connection import Connection, ConnectionBrokenError, timeout_at
+from postledger.providers.smtp.connection import Connection
 from postledger.providers.smtp.outcomes import Stage
 from postledger.providers.smtp.replies import Features, Reply
 from postledger.providers.smtp.settings import SmtpSettings, Tls
@@ -97,12 +98,11 @@ class Session:
     async def _connect(self) -> None:
         crashpoints.reached(Point.BEFORE_CONNECT)
         host, port = self._settings.host, self._settings.actual_port
-        transport, _ = await self.loop.create_connection(lambda: self.connection, host, port)
+        await self.loop.create_connection(lambda: self.connection, host, port)
         self.connection.limit_unacknowledged(self._settings.timeouts.answer)
         self.connection.measure_buffer()
         if self._settings.tls is Tls.IMPLICIT:
-            # Not left to create_connection, which would hide the socket's own buffer from us.
-            await self._encrypt(transport)
+            await self._encrypt()
         crashpoints.reached(Point.AFTER_CONNECT)
 
     async def _greet(self, until: float) -> None:
@@ -124,24 +124,16 @@ class Session:
         if not self.features.starttls:
             self._block("tls_missing", "the server does not offer STARTTLS")
         self._need(await self.command(b"STARTTLS", until))
-        transport = self.connection.transport
-        if not self.connection.is_quiet or transport is None:
+        if not self.connection.is_quiet:
             # Sent in the clear, it would be read as if it had come encrypted.
             self._block("tls_injection", "the server sent data between its consent and TLS")
         async with timeout_at(min(until, self.limit(self._settings.timeouts.connect))):
-            await self._encrypt(transport)
+            await self._encrypt()
 
-    async def _encrypt(self, transport: asyncio.Transport) -> None:
+    async def _encrypt(self) -> None:
         if self._context is None:
             raise RuntimeError("the settings ask for no TLS")
-        encrypted = await self.loop.start_tls(
-            transport, self.connection, self._context, server_hostname=self._settings.host
-        )
-        if encrypted is None:
-            raise ConnectionBrokenError(
-                ConnectionBrokenError.CLOSED, "closed during the TLS handshake"
-            )
-        self.connection.attach(encrypted)
+        await self.connection.encrypt(self._context, self._settings.host)
 
     async def _authenticate(self, until: float) -> None:
         self.stage = Stage.AUTH

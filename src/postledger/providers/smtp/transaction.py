@@ -4,8 +4,8 @@ from postledger.lib import crashpoints
 from postledger.lib.clock import Deadline
 from postledger.lib.crashpoints import Point
 from postledger.providers.base import InDoubt, NotSent, Outcome
+from postledger.providers.connection import ConnectionBrokenError
 from postledger.providers.smtp import connection, framing, outcomes
-from postledger.providers.smtp.connection import ConnectionBrokenError
 from postledger.providers.smtp.framing import Frame
 from postledger.providers.smtp.outcomes import Stage
 from postledger.providers.smtp.replies import Reply
@@ -189,12 +189,11 @@ class Transaction:
             raise ConnectionBrokenError(ConnectionBrokenError.TIMEOUT, "too late for the final dot")
         # From here on the message may be the server's: the mark comes before the write.
         session.stage = Stage.ANSWER
-        session.connection.write(self._end)
-        if not session.connection.has_written_all():
+        try:
+            session.connection.write_at_once(self._end)
+        except ConnectionBrokenError:
             session.stage = Stage.BODY  # its last bytes are still here, and will go nowhere
-            raise ConnectionBrokenError(
-                ConnectionBrokenError.STUCK, "the kernel did not take the final dot"
-            )
+            raise
 
     def _settled(self, reply: Reply) -> Outcome:
         outcome = outcomes.answer(reply, self._delivery_id)

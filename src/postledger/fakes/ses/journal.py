@@ -1,0 +1,85 @@
+"""The journal of accepted mail: one JSON line each, on disk before the mail is answered."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+
+class Journal:
+    """Lines that arrive while the disk is busy go to it together: one fsync for all of them."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = _open(path)
+        # One thread: two groups at once could be written in each other's middle.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
+        self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
+        self._sync: asyncio.Task[None] | None = None
+        self._error: OSError | None = None
+
+    async def append(self, entry: Mapping[str, object]) -> None:
+        """Returns when the entry has reached the disk.
+
+        After an error of the disk every call raises: a later line could follow half a line.
+        """
+        line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+        loop = asyncio.get_running_loop()
+        is_on_disk: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((line, is_on_disk))
+        if self._sync is None or self._sync.done():
+            self._sync = loop.create_task(self._write_groups())
+        await is_on_disk
+        if self._error is not None:
+            raise self._error
+
+    async def close(self) -> None:
+        if self._sync is not None:
+            await self._sync
+        self._thread.shutdown()
+        os.close(self._file)
+
+    async def _write_groups(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            group, self._waiting = self._waiting, []
+            lines = b"".join(line for line, _ in group)
+            try:
+                if self._error is None:
+                    await loop.run_in_executor(self._thread, self._write, lines)
+            except OSError as error:
+                self._error = error
+            for _, is_on_disk in group:
+                if not is_on_disk.done():  # the client may have left
+                    is_on_disk.set_result(None)
+
+    def _write(self, lines: bytes) -> None:
+        remaining = memoryview(lines)
+        while remaining:
+            remaining = remaining[os.write(self._file, remaining) :]
+        os.fsync(self._file)
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    """Every entry; half a line at the end, of a mail that nobody was told about, is left out."""
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield json.loads(line)
+
+
+def _open(path: Path) -> int:
+    """Opens the journal at its end; half a line of a killed process is removed."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    with path.open("rb") as file:
+        end = 0
+        for line in file:
+            end += len(line) if line.endswith(b"\n") else 0
+    os.ftruncate(descriptor, end)
+    os.fsync(descriptor)
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)  # the name of a new file, too
+    os.close(folder)
+    return descriptor

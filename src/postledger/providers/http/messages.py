@@ -1,0 +1,125 @@
+"""A request, its answer, and the parser between bytes and answers; it reads no socket."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import h11
+
+MAX_HEAD = 64 * 1024
+MAX_BODY = 256 * 1024
+MAX_INTERIM = 16  # answers of 1xx before the answer itself
+_MAX_DETAIL = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Its headers are complete except for Content-Length."""
+
+    method: str
+    target: str
+    headers: Sequence[tuple[str, str]]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A complete answer; header names are in lowercase, and the first of equal ones counts."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    is_early: bool = False  # it came before the request had ended: the service lacks its last byte
+
+
+class GarbledError(Exception):
+    """The bytes are no answer, or no end of one is in sight."""
+
+
+class AnswerParser:
+    """Turns the bytes that come after a request into its answer."""
+
+    def __init__(self) -> None:
+        self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
+        self._has_request = False
+        self._head: h11.Response | None = None
+        self._body: list[bytes] = []
+        self._body_size = 0
+        self._interim_count = 0
+        self.answer: Answer | None = None
+
+    @property
+    def has_head(self) -> bool:
+        return self._head is not None
+
+    @property
+    def can_follow(self) -> bool:
+        """Whether request and answer are over, and another request may follow."""
+        is_over = self._h11.our_state is h11.DONE and self._h11.their_state is h11.DONE
+        return is_over and not self._h11.trailing_data[0]
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no byte is here of an answer to the present or the next request."""
+        return self.can_follow or (self._head is None and not self._h11.trailing_data[0])
+
+    def begin_request(self, request: Request) -> bytes:
+        """The head of the request, after the previous one is over."""
+        if self._has_request:
+            self._h11.start_next_cycle()
+            self._head, self.answer = None, None
+            self._body, self._body_size, self._interim_count = [], 0, 0
+        self._has_request = True
+        length = ("Content-Length", str(len(request.body)))
+        head = h11.Request(
+            method=request.method, target=request.target, headers=[*request.headers, length]
+        )
+        return self._h11.send(head) or b""
+
+    def end_request(self, request: Request) -> None:
+        if request.body:
+            self._h11.send(h11.Data(request.body))
+        self._h11.send(h11.EndOfMessage())
+
+    def feed(self, data: bytes) -> None:
+        """Reads on; no bytes mean that the service has closed its side."""
+        if not self._has_request or self.answer is not None:
+            raise GarbledError("the service spoke before it was asked")
+        try:
+            self._h11.receive_data(data)
+            while self.answer is None and self._take(self._h11.next_event()):
+                pass
+        except h11.RemoteProtocolError as error:
+            raise GarbledError(str(error)[:_MAX_DETAIL]) from None
+
+    def _take(self, event: object) -> bool:
+        """Whether more may follow from the bytes that are here."""
+        match event:
+            case h11.InformationalResponse():
+                self._interim_count += 1
+                if self._interim_count > MAX_INTERIM:
+                    raise GarbledError("interim answers, and none of them the answer")
+            case h11.Response():
+                self._head = event
+            case h11.Data(data=data):
+                self._body.append(bytes(data))
+                self._body_size += len(data)
+                if self._body_size > MAX_BODY:
+                    raise GarbledError(f"the answer is longer than {MAX_BODY} bytes")
+            case h11.EndOfMessage():
+                self._complete()
+                return False
+            case _:
+                return False
+        return True
+
+    def _complete(self) -> None:
+        if self._head is None:
+            raise GarbledError("the answer has no head")
+        headers = self._head.headers
+        pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+        self.answer = Answer(
+            self._head.status_code,
+            dict(reversed(pairs)),
+            b"".join(self._body),
+            is_early=self._h11.our_state is h11.SEND_BODY,
+        )

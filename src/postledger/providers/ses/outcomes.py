@@ -1,0 +1,257 @@
+"""The outcomes of SES's answers to SendEmail, and of their absence; pure."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from postledger.providers.base import (
+    Accepted,
+    Category,
+    Failure,
+    InDoubt,
+    Outcome,
+    Refused,
+    SenderBlocked,
+    Throttled,
+    TryLater,
+)
+from postledger.providers.http import outcomes as http_outcomes
+from postledger.providers.http.exchange import Break
+from postledger.providers.http.messages import Answer
+
+CREDENTIALS = "SES_CREDENTIALS"
+_TIMEOUT = "SES_TIMEOUT"
+_GATEWAY = "SES_GATEWAY"
+_DAILY_QUOTA = "SES_DAILY_QUOTA_EXCEEDED"
+_OK = 200
+_REQUEST_TIMEOUT = 408
+_TOO_MANY = 429
+_SERVER_ERROR = 500
+_SERVICE_UNAVAILABLE = 503
+_MAX_TEXT = 400
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,99}")
+_MESSAGE_ID = re.compile(r"[!-~]{1,200}")
+_SECONDS = re.compile(r"[0-9]{1,6}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Error:
+    """What an answer says that is no acceptance; the name is empty if SES did not write it."""
+
+    status: int
+    name: str
+    text: str
+    retry_after: timedelta | None
+
+    @property
+    def original_code(self) -> str:
+        return self.name or f"HTTP {self.status}"
+
+    @property
+    def detail(self) -> str:
+        return f"{self.original_code}: {self.text}" if self.text else self.original_code
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of the table of errors; they all are certain refusals."""
+
+    outcome: type[Refused | SenderBlocked | Throttled | TryLater]
+    code: str
+    category: Category
+    is_account: bool = False  # of a blocked sender: whether others of the account are blocked, too
+
+
+_MESSAGE_REJECTED = _Row(Refused, "SES_MESSAGE_REJECTED", Category.PERMANENT)
+_BAD_REQUEST = _Row(Refused, "SES_BAD_REQUEST", Category.PERMANENT)
+_IDENTITY = _Row(SenderBlocked, "SES_IDENTITY_NOT_VERIFIED", Category.CONFIGURATION)
+_MAIL_FROM = _Row(SenderBlocked, "SES_MAIL_FROM_DOMAIN_NOT_VERIFIED", Category.CONFIGURATION)
+_CONFIGURATION_SET = _Row(
+    SenderBlocked,
+    "SES_CONFIGURATION_SET_DOES_NOT_EXIST",
+    Category.CONFIGURATION,
+    is_account=True,
+)
+_PAUSED = _Row(SenderBlocked, "SES_ACCOUNT_SENDING_PAUSED", Category.PERMANENT, is_account=True)
+_CREDENTIALS = _Row(SenderBlocked, CREDENTIALS, Category.CONFIGURATION, is_account=True)
+_THROTTLING = _Row(Throttled, "SES_THROTTLING", Category.QUOTA)
+_RATE = _Row(Throttled, "SES_MAX_SEND_RATE_EXCEEDED", Category.QUOTA)
+_QUOTA = _Row(Throttled, _DAILY_QUOTA, Category.QUOTA)
+_UNAVAILABLE = _Row(TryLater, "SES_SERVICE_UNAVAILABLE", Category.TRANSIENT)
+_SLOW = _Row(TryLater, _TIMEOUT, Category.TIMEOUT)
+_REFUSED_BY_GATEWAY = _Row(TryLater, _GATEWAY, Category.TRANSIENT)
+
+# The names of SES v2, those of its first version, and those that every service of AWS has.
+_BY_NAME: Mapping[str, _Row] = {
+    "MessageRejected": _MESSAGE_REJECTED,
+    "BadRequestException": _BAD_REQUEST,
+    "MailFromDomainNotVerifiedException": _MAIL_FROM,
+    "MailFromDomainNotVerified": _MAIL_FROM,
+    "NotFoundException": _CONFIGURATION_SET,
+    "ConfigurationSetDoesNotExist": _CONFIGURATION_SET,
+    "SendingPausedException": _PAUSED,
+    "AccountSuspendedException": _PAUSED,
+    "AccountSendingPausedException": _PAUSED,
+    "ConfigurationSetSendingPausedException": _PAUSED,
+    "TooManyRequestsException": _THROTTLING,
+    "ThrottlingException": _THROTTLING,
+    "Throttling": _THROTTLING,
+    "LimitExceededException": _QUOTA,
+    "RequestTimeout": _SLOW,
+    "RequestTimeoutException": _SLOW,
+    "AccessDeniedException": _CREDENTIALS,
+    "ExpiredToken": _CREDENTIALS,
+    "ExpiredTokenException": _CREDENTIALS,
+    "IncompleteSignature": _CREDENTIALS,
+    "IncompleteSignatureException": _CREDENTIALS,
+    "InvalidClientTokenId": _CREDENTIALS,
+    "InvalidSignatureException": _CREDENTIALS,
+    "MissingAuthenticationToken": _CREDENTIALS,
+    "MissingAuthenticationTokenException": _CREDENTIALS,
+    "NotAuthorized": _CREDENTIALS,
+    "OptInRequired": _CREDENTIALS,
+    "RequestExpired": _CREDENTIALS,
+    "SignatureDoesNotMatch": _CREDENTIALS,
+    "UnrecognizedClientException": _CREDENTIALS,
+}
+# Of an error that SES named and that is not above.
+_BY_STATUS: Mapping[int, _Row] = {
+    401: _CREDENTIALS,
+    403: _CREDENTIALS,
+    404: _CONFIGURATION_SET,
+    _REQUEST_TIMEOUT: _SLOW,
+    409: _UNAVAILABLE,
+    _TOO_MANY: _THROTTLING,
+}
+# Of an answer without a name: something in front of SES refused the request, and not the mail.
+_BY_STATUS_OF_GATEWAY: Mapping[int, _Row] = {
+    401: _CREDENTIALS,
+    403: _CREDENTIALS,
+    _REQUEST_TIMEOUT: _SLOW,
+    _TOO_MANY: _THROTTLING,
+    _SERVICE_UNAVAILABLE: _UNAVAILABLE,
+}
+
+
+def judge_answer(answer: Answer, *, sender: str) -> Outcome:
+    """The outcome of a complete answer; `sender` is the From address of the mail."""
+    if answer.status == _OK and not answer.is_early:
+        message_id = _read_object(answer.body).get("MessageId")
+        if isinstance(message_id, str) and _MESSAGE_ID.fullmatch(message_id):
+            return Accepted(message_id)
+    return judge_refusal(answer, sender=sender)
+
+
+def judge_refusal(answer: Answer, *, sender: str = "") -> Failure:
+    """The outcome of an answer that is no acceptance."""
+    error = _read_error(answer)
+    row = _find_row(error)
+    if row is not None:
+        return _explain(error, sender) if row is _IDENTITY else _make(row, error)
+    if answer.is_early:
+        # SES lacks the end of the mail, whatever was said about its beginning.
+        return _make(_REFUSED_BY_GATEWAY, error)
+    return InDoubt(error.detail, code=_GATEWAY, original_code=error.original_code)
+
+
+def judge_break(broken: Break) -> Failure:
+    return http_outcomes.judge_break(broken, timeout_code=_TIMEOUT)
+
+
+def without_credentials(detail: str) -> Failure:
+    """None could be had on this machine: an outage, which may end without a person."""
+    return TryLater(CREDENTIALS, detail, is_outage=True, category=Category.CONFIGURATION)
+
+
+def _find_row(error: _Error) -> _Row | None:
+    """None if the mail may have been taken in spite of this answer."""
+    if not error.name:
+        row = _BY_STATUS_OF_GATEWAY.get(error.status)
+        is_refusal = _OK + 200 <= error.status < _SERVER_ERROR
+        row = row or (_REFUSED_BY_GATEWAY if is_refusal else None)
+    elif error.status >= _SERVER_ERROR:
+        row = _BY_NAME.get(error.name, _UNAVAILABLE)
+    else:
+        row = _BY_NAME.get(error.name) or _BY_STATUS.get(error.status, _BAD_REQUEST)
+    return _refine(row, error.text.lower()) if row else None
+
+
+def _refine(row: _Row, text: str) -> _Row:
+    """SES tells some errors apart by their text alone."""
+    if row is _MESSAGE_REJECTED and "email address is not verified" in text:
+        return _IDENTITY
+    if row is _THROTTLING and "daily message quota exceeded" in text:
+        return _QUOTA
+    if row is _THROTTLING and "maximum sending rate exceeded" in text:
+        return _RATE
+    return row
+
+
+def _make(row: _Row, error: _Error) -> Failure:
+    if row.outcome is Throttled:
+        # SES does not know when a quota is free again.
+        retry_after = None if row is _QUOTA else error.retry_after
+        made: Failure = Throttled(error.detail, retry_after, code=row.code)
+    elif row.outcome is TryLater:
+        made = TryLater(row.code, error.detail, error.retry_after)
+    elif row.outcome is SenderBlocked:
+        made = SenderBlocked(row.code, error.detail, is_account=row.is_account)
+    else:
+        made = Refused(row.code, error.detail)
+    return replace(made, category=row.category, original_code=error.original_code)
+
+
+def _explain(error: _Error, sender: str) -> Failure:
+    """SES names the addresses that are not verified: ours, or the recipient's, which only matters
+    as long as the account has no production access.
+    """
+    _, _, named = error.text.lower().partition("region")
+    unverified = {word.strip(" .") for word in named.partition(":")[2].split(",")} - {""}
+    address = sender.lower()
+    if not unverified or unverified & {address, address.partition("@")[2]}:
+        advice = "Verify the address or the domain of this sender in SES."
+        is_account = False
+    else:
+        advice = (
+            "The account has no production access, so SES sends to verified addresses only:"
+            " request production access."
+        )
+        is_account = True
+    row = replace(_IDENTITY, is_account=is_account)
+    return _make(row, replace(error, text=f"{error.text} {advice}"))
+
+
+def _read_error(answer: Answer) -> _Error:
+    document = _read_object(answer.body)
+    name = answer.headers.get("x-amzn-errortype") or document.get("__type") or document.get("code")
+    text = document.get("message") or document.get("Message") or ""
+    seconds = answer.headers.get("retry-after", "")
+    return _Error(
+        answer.status,
+        _read_name(name),
+        _printable(text) if isinstance(text, str) else "",
+        timedelta(seconds=int(seconds)) if _SECONDS.fullmatch(seconds) else None,
+    )
+
+
+def _read_name(value: object) -> str:
+    """The bare name: it may stand behind a namespace and before a URL."""
+    if not isinstance(value, str):
+        return ""
+    name = value.partition(":")[0].rpartition("#")[2].strip()
+    return name if _NAME.fullmatch(name) else ""
+
+
+def _read_object(body: bytes) -> Mapping[str, object]:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _printable(text: str) -> str:
+    text = " ".join(text[:_MAX_TEXT].split())
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -1,0 +1,143 @@
+"""Hands messages to Amazon SES: one SendEmail for each, over kept connections."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from postledger.lib.clock import Clock, Deadline, boottime
+from postledger.providers import windows
+from postledger.providers.base import FailedCheck, Form, Outcome, OutgoingMessage, ProviderEvent
+from postledger.providers.http.exchange import Break, Exchange
+from postledger.providers.http.messages import Answer
+from postledger.providers.http.pool import NoConnectionError, Origin, Pool, Timeouts
+from postledger.providers.http.window_sender import WindowSender
+from postledger.providers.ses import outcomes
+from postledger.providers.ses.settings import SesSettings
+from postledger.providers.windows import WindowQueue
+
+if TYPE_CHECKING:
+    from postledger.providers.ses.api import SesApi
+
+CHECK_SECONDS = 5.0
+# SES closes idle connections, too, and a mail that meets such an end is in doubt.
+IDLE_SECONDS = 1.0
+_OK = 200
+_ENDPOINT = ("region", "endpoint")
+_KEYS = ("access_key_id",)
+_SECRET_KEYS = ("secret_access_key",)
+
+
+def build(settings: Mapping[str, object]) -> "Ses":
+    return Ses(SesSettings.model_validate(settings))
+
+
+async def check(settings: Mapping[str, object]) -> FailedCheck | None:
+    """Asks SES about the account; sends nothing."""
+    ses = Ses(SesSettings.model_validate(settings))
+    try:
+        async with asyncio.timeout(2 * CHECK_SECONDS):
+            await ses.open()
+            result = await ses.ask_account()
+    except TimeoutError:
+        return FailedCheck("no answer in time", _ENDPOINT)
+    except OSError as error:
+        return FailedCheck(error.strerror or str(error), _KEYS, _SECRET_KEYS)
+    finally:
+        await ses.close()
+    if isinstance(result, Break):
+        return FailedCheck(outcomes.judge_break(result).detail, _ENDPOINT)
+    if result.status == _OK:
+        return None
+    failure = outcomes.judge_refusal(result)
+    if failure.code == outcomes.CREDENTIALS:
+        return FailedCheck(failure.detail, _KEYS, _SECRET_KEYS)
+    return FailedCheck(failure.detail, _ENDPOINT)
+
+
+def parse_events(_headers: Mapping[str, str], _body: bytes) -> Sequence[ProviderEvent]:
+    """SES reports to SNS; reading that is to come."""
+    return ()
+
+
+class Ses:
+    """One recipient for each call, and no retries: these are the caller's."""
+
+    form = Form.MIME
+
+    def __init__(self, settings: SesSettings, *, clock: Clock = boottime) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._pool: Pool | None = None
+        self._api: SesApi | None = None
+
+    @property
+    def window_size(self) -> int:
+        return self._settings.connections
+
+    @property
+    def call_time(self) -> float:
+        return self._settings.timeouts.call
+
+    async def open(self) -> None:
+        """Raises OSError if the machine has to have credentials, and has none."""
+        endpoint = self._settings.actual_endpoint
+        api, context = await asyncio.to_thread(_load, self._settings)
+        limits = self._settings.timeouts
+        self._pool = Pool(
+            Origin(endpoint.host, endpoint.port, context),
+            size=self._settings.connections,
+            idle_limit=IDLE_SECONDS,
+            timeouts=Timeouts(limits.connect, limits.request, limits.call),
+            clock=self._clock,
+        )
+        self._api = api
+        await api.load_credentials()
+
+    async def close(self) -> None:
+        pool, self._pool = self._pool, None
+        api, self._api = self._api, None
+        if pool is not None:
+            pool.close()
+        if api is not None:
+            api.close()
+
+    async def send(
+        self, window: Sequence[OutgoingMessage], deadline: float
+    ) -> AsyncGenerator[tuple[int, Outcome]]:
+        if self._pool is None or self._api is None:
+            raise RuntimeError("the provider is not open")
+        sender = WindowSender(self._api, self._pool, window, deadline, self._clock)
+        count = min(len(window), self._settings.connections)
+        queue = WindowQueue(len(window))
+        async with aclosing(windows.run_workers(queue, sender.run_worker, count)) as reports:
+            async for report in reports:
+                yield report
+
+    async def ask_account(self) -> Answer | Break:
+        """The answer to GetAccount, on a connection of its own."""
+        if self._pool is None or self._api is None:
+            raise RuntimeError("the provider is not open")
+        request = await self._api.write_account_request()
+        end_by = Deadline(self._clock() + CHECK_SECONDS, self._clock)
+        try:
+            connection = await self._pool.connect(end_by.loop_time())
+        except NoConnectionError as error:
+            return error.broken
+        until = end_by.loop_time()
+        try:
+            return await Exchange(connection, request, end_by=end_by, answer_until=until).run()
+        finally:
+            connection.close()
+
+
+def _load(settings: SesSettings) -> "tuple[SesApi, ssl.SSLContext | None]":
+    """In a thread: botocore and the trusted authorities take long to load."""
+    from postledger.providers.ses.api import SesApi
+
+    if not settings.actual_endpoint.is_encrypted:
+        return SesApi(settings), None
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return SesApi(settings), context

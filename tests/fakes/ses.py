@@ -1,0 +1,193 @@
+"""Clients of the fake SES: boto3, and bytes on a socket; and the fake as a process of its own."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import boto3  # type: ignore[import-untyped]  # it has no stubs
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.config import Config
+from botocore.credentials import Credentials
+
+from postledger.fakes.ses.server import FakeSes
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+
+DOMAIN = "acme.example"
+SENDER = f"news@{DOMAIN}"
+RECIPIENT = "ann@example.com"
+RAW = (
+    b"From: News <news@acme.example>\r\nMessage-ID: <1@acme.example>\r\nSubject: Hi\r\n\r\nHi!\r\n"
+)
+PATIENCE = 30.0  # of a client that waits for what must come
+CREDENTIALS = Credentials(ACCESS_KEY_ID, SECRET_ACCESS_KEY)
+_SESSION = boto3.Session()
+
+
+def connect(
+    endpoint: str, credentials: Credentials = CREDENTIALS, region: str = "us-east-1"
+) -> Any:
+    """The real client; it tries once, and waits no longer than a test may."""
+    config = Config(
+        retries={"total_max_attempts": 1},
+        connect_timeout=PATIENCE,
+        read_timeout=PATIENCE,
+        proxies={},
+    )
+    return _SESSION.client(
+        "sesv2",
+        endpoint_url=endpoint,
+        region_name=region,
+        aws_access_key_id=credentials.access_key,
+        aws_secret_access_key=credentials.secret_key,
+        aws_session_token=credentials.token,
+        config=config,
+    )
+
+
+def mail(*recipients: str, raw: bytes | str = RAW, **more: object) -> dict[str, Any]:
+    """The parameters of SendEmail for boto3; in base64, its JSON."""
+    return {
+        "FromEmailAddress": SENDER,
+        "Destination": {"ToAddresses": list(recipients or (RECIPIENT,))},
+        "Content": {"Raw": {"Data": raw}},
+        **more,
+    }
+
+
+def simple(**more: object) -> dict[str, Any]:
+    """Simple content for boto3."""
+    return {"Simple": {"Subject": {"Data": "Hi"}, "Body": {"Text": {"Data": "Hi!"}}, **more}}
+
+
+def document(*recipients: str, raw: bytes = RAW) -> bytes:
+    """The JSON of SendEmail."""
+    return json.dumps(mail(*recipients, raw=b64encode(raw).decode())).encode()
+
+
+def sign(
+    port: int,
+    body: bytes,
+    *,
+    credentials: Credentials = CREDENTIALS,
+    region: str = "us-east-1",
+    service: str = "ses",
+    headers: Mapping[str, str] | None = None,
+) -> bytes:
+    """A SendEmail request, signed by botocore."""
+    url = f"http://127.0.0.1:{port}/v2/email/outbound-emails"
+    request = AWSRequest("POST", url, data=body, headers={"Content-Type": "application/json"})
+    SigV4Auth(credentials, service, region).add_auth(request)
+    named = {
+        "Host": f"127.0.0.1:{port}",
+        "Content-Length": str(len(body)),
+        **dict(request.headers.items()),
+        **(headers or {}),
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in named.items())
+    return f"POST /v2/email/outbound-emails HTTP/1.1\r\n{lines}\r\n".encode() + body
+
+
+@dataclass(frozen=True, slots=True)
+class WireAnswer:
+    status: int
+    headers: Mapping[str, str]  # names in lowercase
+    body: bytes
+
+    @property
+    def error_type(self) -> str:
+        return self.headers["x-amzn-errortype"]
+
+
+class Wire:
+    """A socket to the fake."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
+
+    def send(self, *recipients: str, raw: bytes = RAW) -> None:
+        self.socket.sendall(sign(self.port, document(*recipients, raw=raw)))
+
+    def read_answer(self, data: bytes = b"") -> WireAnswer:
+        """One complete answer, whose first bytes may be read already."""
+        while b"\r\n\r\n" not in data:
+            data += self._receive()
+        head, _, body = data.partition(b"\r\n\r\n")
+        status, *lines = head.decode().split("\r\n")
+        pairs = (line.partition(": ") for line in lines)
+        headers = {name.lower(): value for name, _, value in pairs}
+        while len(body) < int(headers["content-length"]):
+            body += self._receive()
+        assert len(body) == int(headers["content-length"])
+        return WireAnswer(int(status.split()[1]), headers, body)
+
+    def read_to_end(self) -> bytes:
+        """All until the fake closes; a reset raises ConnectionResetError."""
+        data = b""
+        while part := self.socket.recv(65536):
+            data += part
+        return data
+
+    def _receive(self) -> bytes:
+        part = self.socket.recv(65536)
+        assert part, "the connection ended in the middle of an answer"
+        return part
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.socket.close()
+
+
+def recipients(fake: FakeSes) -> list[str]:
+    """Of all mail that the fake has accepted."""
+    return [name for accepted in list(fake.service.kept) for name in accepted.mail.recipients]
+
+
+@dataclass(frozen=True, slots=True)
+class FakeProcess:
+    process: subprocess.Popen[str]
+    port: int
+    introduction: str
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@contextmanager
+def running(
+    *arguments: str, journal: Path | None = None, most_kilobytes: int | None = None
+) -> Iterator[FakeProcess]:
+    """The fake in a process of its own, at a free port; its files can be limited in size."""
+    command = [sys.executable, "-P", "-m", "postledger.fakes.ses.process", "--port", "0"]
+    named = ["--identity", DOMAIN, *(["--journal", str(journal)] if journal else []), *arguments]
+    limit = ["bash", "-c", f'ulimit -f {most_kilobytes}; exec "$@"', "limit"]
+    with start([*(limit if most_kilobytes else []), *command, *named]) as process:
+        yield process
+
+
+@contextmanager
+def start(command: list[str], **environment: str) -> Iterator[FakeProcess]:
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    )
+    assert process.stdout is not None
+    try:
+        introduction = process.stdout.readline()
+        port = int(introduction.partition("http://127.0.0.1:")[2].partition(";")[0])
+        yield FakeProcess(process, port, introduction)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()

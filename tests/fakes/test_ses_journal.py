@@ -1,0 +1,127 @@
+"""The journal is the truth: each answered mail is in it, whatever happens to the process."""
+
+import asyncio
+import json
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from postledger.fakes.ses import faults, journal
+from postledger.fakes.ses.faults import Rule
+from postledger.fakes.ses.journal import Journal
+from postledger.fakes.ses.server import FakeSes, serving_in_thread
+from postledger.fakes.ses.service import Service
+from tests.fakes import ses
+
+CLIENTS = 8
+ANSWERS_BEFORE_KILL = 400
+
+
+def send_until_it_ends(
+    port: int, number: int, answered: list[str], enough: threading.Event
+) -> None:
+    try:
+        with ses.Wire(port) as wire:
+            while True:
+                wire.send(f"{number}-{len(answered)}@example.com")
+                answered.append(json.loads(wire.read_answer().body)["MessageId"])
+                if len(answered) >= ANSWERS_BEFORE_KILL:
+                    enough.set()
+    except (OSError, AssertionError):
+        pass  # nobody answers any more
+
+
+@pytest.mark.slow
+def test_every_answered_mail_is_in_the_journal_after_a_kill(tmp_path: Path) -> None:
+    answered: list[str] = []
+    enough = threading.Event()
+    path = tmp_path / "journal"
+    with ses.running(journal=path) as fake:
+        threads = [
+            threading.Thread(target=send_until_it_ends, args=(fake.port, i, answered, enough))
+            for i in range(CLIENTS)
+        ]
+        for thread in threads:
+            thread.start()
+        assert enough.wait(120)
+        fake.process.send_signal(signal.SIGKILL)
+        for thread in threads:
+            thread.join()
+
+    written = [entry["message_id"] for entry in journal.read(path)]
+
+    assert len(answered) >= ANSWERS_BEFORE_KILL
+    assert set(answered) <= set(written)
+    assert len(set(written)) == len(written) <= len(answered) + CLIENTS
+
+
+@pytest.mark.slow
+def test_a_mail_that_cannot_be_stored_is_not_answered(tmp_path: Path) -> None:
+    """The limit of the process's files stands for a full disk."""
+    path = tmp_path / "journal"
+    answered: list[str] = []
+    with ses.running(journal=path, most_kilobytes=4) as fake:
+        send_until_it_ends(fake.port, 0, answered, threading.Event())
+        with ses.Wire(fake.port) as wire:
+            wire.send()
+            assert wire.read_to_end() == b""
+
+    assert [entry["message_id"] for entry in journal.read(path)] == answered != []
+
+
+def test_half_a_line_is_not_read_and_does_not_spoil_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(b'{"message_id":"1"}\n{"message_id":"2')
+    assert [entry["message_id"] for entry in journal.read(path)] == ["1"]
+
+    async def append() -> None:
+        opened = Journal(path)
+        await opened.append({"message_id": "3"})
+        await opened.close()
+
+    asyncio.run(append())
+
+    assert [entry["message_id"] for entry in journal.read(path)] == ["1", "3"]
+
+
+def test_simultaneous_entries_are_all_written_in_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+
+    async def append() -> None:
+        opened = Journal(path)
+        await asyncio.gather(*(opened.append({"number": number}) for number in range(1000)))
+        await opened.close()
+
+    asyncio.run(append())
+
+    assert [entry["number"] for entry in journal.read(path)] == list(range(1000))
+
+
+def test_only_accepted_mail_is_in_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    service = Service(journal=Journal(path))
+    service.account.add_identities(ses.DOMAIN)
+    with serving_in_thread(service) as fake:
+        send_one_of_each(fake)
+
+    assert [entry["destination"] for entry in journal.read(path)] == [
+        ["taken@example.com"],
+        ["dropped@example.com"],
+    ]
+
+
+def send_one_of_each(fake: FakeSes) -> None:
+    fake.set_faults(
+        Rule(faults.AnswerError("MessageRejected"), recipient="refused@*"),
+        Rule(faults.CutRequest(), recipient="cut@*"),
+        Rule(faults.DropAnswer(), recipient="dropped@*"),
+    )
+    for name in ("taken", "refused", "cut", "dropped"):
+        with ses.Wire(fake.port) as wire:
+            wire.send(f"{name}@example.com")
+            if name in {"taken", "refused"}:
+                wire.read_answer()
+            else:
+                assert wire.read_to_end() == b""

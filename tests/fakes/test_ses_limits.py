@@ -1,0 +1,292 @@
+"""The limits of SES are refused with its own errors, and nothing beyond them is accepted."""
+
+from base64 import b64encode
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from postledger.fakes.ses.account import Account, Identity, Status
+from postledger.fakes.ses.connection import MAX_BODY
+from postledger.fakes.ses.errors import SesError
+from postledger.fakes.ses.quota import UNLIMITED, Quota
+from postledger.fakes.ses.send_email import MAX_MESSAGE_SIZE, read_mail
+from postledger.fakes.ses.server import FakeSes
+from tests.fakes import ses
+
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+NOT_VERIFIED = (
+    "Email address is not verified. The following identities failed the check in region US-EAST-1:"
+)
+
+
+def refuse(client: Any, **parameters: Any) -> tuple[str, str]:
+    """Name and message of the error that SendEmail ends with."""
+    with pytest.raises(ClientError) as raised:
+        client.send_email(**parameters)
+    error = raised.value.response["Error"]
+    return error["Code"], error["Message"]
+
+
+def tag(name: str = "a", value: str = "b") -> dict[str, Any]:
+    return {"EmailTags": [{"Name": name, "Value": value}]}
+
+
+def headers(*pairs: tuple[str, str]) -> dict[str, Any]:
+    given = [{"Name": name, "Value": value} for name, value in pairs]
+    return {"Content": ses.simple(Headers=given)}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"Destination": {"ToAddresses": ["ann"]}}, "Missing final '@domain'"),
+        ({"Destination": {"CcAddresses": ["ann@"]}}, "Missing domain"),
+        ({"Destination": {"ToAddresses": ["Ann <@example.com>"]}}, "Missing local part"),
+        ({"Destination": {"ToAddresses": ["a nn@example.com"]}}, "control or whitespace"),
+        ({"Destination": {"ToAddresses": ["änn@example.com"]}}, "Local address contains illegal"),
+        ({"Destination": {"BccAddresses": ["ann@exämple.com"]}}, "Domain contains illegal"),
+        ({"Destination": {}}, "At least one recipient"),
+        (
+            {"Destination": {"ToAddresses": [f"{i}@example.com" for i in range(51)]}},
+            "Recipient count exceeds 50.",
+        ),
+        (tag(name="a b"), "Invalid tag name"),
+        (tag(name="a" * 257), "Tag name is longer"),
+        (tag(value="ü"), "Invalid tag value"),
+        (tag(value="a" * 257), "Tag value is longer"),
+        ({"EmailTags": tag()["EmailTags"] * 2}, "Duplicate tag"),
+        ({"ConfigurationSetName": "a" * 65}, "Invalid configuration set name"),
+        ({"ConfigurationSetName": "a.b"}, "Invalid configuration set name"),
+        (headers(*[("X-A", "b")] * 16), "at most 15 headers"),
+        (headers(("X A", "b")), "Invalid header name"),
+        (headers(("X:A", "b")), "Invalid header name"),
+        (headers(("X-A", "b\r\nBcc: c")), "Invalid value of header"),
+        (headers(("X-A", "ü")), "Invalid value of header"),
+        (headers(("X" * 100, "a" * 897)), "longer than 996"),
+        ({"Content": {"Simple": {"Subject": {"Data": "Hi"}, "Body": {}}}}, "Text or Html"),
+        ({"Content": {"Raw": {"Data": b"Subject: Hi\n\nHi"}}, "FromEmailAddress": ""}, "'From'"),
+        ({"Content": {}}, "Content must have"),
+    ],
+)
+def test_a_request_beyond_a_limit_is_a_bad_request(
+    fake: FakeSes, client: Any, more: dict[str, Any], message: str
+) -> None:
+    name, text = refuse(client, **{**ses.mail(), **more})
+
+    assert name == "BadRequestException"
+    assert message in text
+    assert ses.recipients(fake) == []
+
+
+def test_what_just_fits_is_accepted(fake: FakeSes, client: Any) -> None:
+    fake.service.account.add_configuration_sets("a" * 64)
+    everybody = [f"{i}@example.com" for i in range(50)]
+    names = [{"Name": f"{i}".zfill(256), "Value": "b" * 256} for i in range(2)]
+
+    client.send_email(**ses.mail(*everybody, ConfigurationSetName="a" * 64, EmailTags=names))
+    client.send_email(
+        **{**ses.mail(), **headers(*[(f"X-{i}".ljust(100, "x"), "a" * 896) for i in range(15)])}
+    )
+
+    assert len(fake.service.kept) == 2
+
+
+def test_a_simple_mail_without_a_sender_is_refused_without_a_word(client: Any) -> None:
+    mail = ses.mail(Content=ses.simple())
+    del mail["FromEmailAddress"]
+
+    assert refuse(client, **mail)[0] == "BadRequestException"
+
+
+def test_a_message_may_have_forty_megabytes() -> None:
+    longest = b64encode(ses.RAW.ljust(MAX_MESSAGE_SIZE, b"."))
+    too_long = b64encode(ses.RAW.ljust(MAX_MESSAGE_SIZE + 1, b"."))
+
+    mail = read_mail(ses.mail(raw=longest.decode()))
+
+    assert len(mail.raw) == MAX_MESSAGE_SIZE
+    assert len(longest) + 1_000_000 < MAX_BODY
+    with pytest.raises(SesError) as raised:
+        read_mail(ses.mail(raw=too_long.decode()))
+    assert raised.value.message == "Message length is more than 41943040 bytes long: '41943041'."
+
+
+def test_a_larger_request_is_refused_before_it_is_read(fake: FakeSes) -> None:
+    head = f"POST /v2/email/outbound-emails HTTP/1.1\r\nHost: a\r\nContent-Length: {MAX_BODY + 1}"
+    with ses.Wire(fake.port) as wire:
+        wire.socket.sendall(f"{head}\r\n\r\n".encode())
+        answer = wire.read_answer()
+        assert wire.read_to_end() == b""
+
+    assert (answer.status, answer.error_type) == (413, "RequestEntityTooLarge")
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"[]", b'{"Content": 1}', b'{"Content": {"Raw": {"Data": "!"}}}']
+)
+def test_what_is_no_json_of_the_api_is_a_serialization_error(fake: FakeSes, body: bytes) -> None:
+    with ses.Wire(fake.port) as wire:
+        wire.socket.sendall(ses.sign(fake.port, body))
+        answer = wire.read_answer()
+
+    assert (answer.status, answer.error_type) == (400, "SerializationException")
+
+
+@pytest.mark.parametrize(
+    ("sender", "is_verified"),
+    [
+        ("news@acme.example", True),
+        ("Acme <NEWS@Acme.Example>", True),
+        ("news@mail.acme.example", True),
+        ("news@xacme.example", False),
+        ("news@example", False),
+        ("ann@globex.example", True),
+        ("bob@globex.example", False),
+        ("news@pending.example", False),
+    ],
+)
+def test_mail_comes_from_verified_identities_only(
+    fake: FakeSes, client: Any, *, sender: str, is_verified: bool
+) -> None:
+    account = fake.service.account
+    account.add_identities("ann@globex.example")
+    account.identities["pending.example"] = Identity("pending.example", Status.PENDING)
+    mail = ses.mail(raw=b"Subject: Hi\r\n\r\nHi", FromEmailAddress=sender)
+
+    if is_verified:
+        client.send_email(**mail)
+    else:
+        assert refuse(client, **mail) == ("MessageRejected", f"{NOT_VERIFIED} {sender}")
+    assert len(fake.service.kept) == is_verified
+
+
+def test_the_from_header_must_be_verified_too(client: Any) -> None:
+    raw = ses.RAW.replace(b"news@acme.example>", b"ceo@other.example>", 1)
+
+    assert refuse(client, **ses.mail(raw=raw)) == (
+        "MessageRejected",
+        f"{NOT_VERIFIED} ceo@other.example",
+    )
+
+
+def test_without_production_access_recipients_must_be_verified_too(
+    fake: FakeSes, client: Any
+) -> None:
+    fake.service.account.has_production_access = False
+
+    client.send_email(**ses.mail("ann@acme.example", "bounce@simulator.amazonses.com"))
+    name, text = refuse(client, **ses.mail(*(f"{i}@example.com" for i in range(6))))
+
+    shown = ", ".join(f"{i}@example.com" for i in range(5))
+    assert (name, text) == ("MessageRejected", f"{NOT_VERIFIED} {shown}, ...")
+    assert len(fake.service.kept) == 1
+
+
+def test_a_missing_and_a_paused_configuration_set_are_told_apart(client: Any) -> None:
+    client.create_configuration_set(
+        ConfigurationSetName="paused", SendingOptions={"SendingEnabled": False}
+    )
+
+    assert refuse(client, **ses.mail(ConfigurationSetName="gone")) == (
+        "NotFoundException",
+        "Configuration set <gone> does not exist.",
+    )
+    assert refuse(client, **ses.mail(ConfigurationSetName="paused"))[0] == "SendingPausedException"
+
+
+def test_the_configuration_set_of_an_identity_counts_for_its_mail(
+    fake: FakeSes, client: Any
+) -> None:
+    client.create_configuration_set(ConfigurationSetName="main")
+    fake.service.account.identities[ses.DOMAIN].configuration_set = "main"
+    client.send_email(**ses.mail())
+
+    client.delete_configuration_set(ConfigurationSetName="main")
+
+    assert refuse(client, **ses.mail())[0] == "NotFoundException"
+    assert [accepted.configuration_set for accepted in fake.service.kept] == ["main"]
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"enforcement_status": "SHUTDOWN"}, "AccountSuspendedException"),
+        ({"is_sending_enabled": False}, "SendingPausedException"),
+    ],
+)
+def test_an_account_that_may_not_send_says_why(
+    fake: FakeSes, client: Any, change: dict[str, Any], name: str
+) -> None:
+    for attribute, value in change.items():
+        setattr(fake.service.account, attribute, value)
+
+    assert refuse(client, **ses.mail())[0] == name
+    assert client.get_account()["SendingEnabled"] is ("is_sending_enabled" not in change)
+
+
+def test_a_failed_mail_from_domain_rejects_only_where_the_identity_says_so(
+    fake: FakeSes, client: Any
+) -> None:
+    identity = fake.service.account.identities[ses.DOMAIN]
+    identity.mail_from_domain, identity.mail_from = "bounce.acme.example", Status.FAILED
+    client.send_email(**ses.mail())
+
+    identity.rejects_on_mail_from_failure = True
+
+    assert refuse(client, **ses.mail())[0] == "MailFromDomainNotVerifiedException"
+
+
+def test_the_rate_and_the_quota_are_told_apart_by_their_message(fake: FakeSes, client: Any) -> None:
+    fake.service.account.quota = Quota(UNLIMITED, max_send_rate=0.001)
+    client.send_email(**ses.mail())
+    assert refuse(client, **ses.mail()) == (
+        "TooManyRequestsException",
+        "Maximum sending rate exceeded.",
+    )
+
+    fake.service.account.quota = Quota(max_24_hour_send=1, max_send_rate=UNLIMITED)
+    client.send_email(**ses.mail())
+    assert refuse(client, **ses.mail()) == (
+        "TooManyRequestsException",
+        "Daily message quota exceeded.",
+    )
+    assert len(fake.service.kept) == 2
+
+
+def count(quota: Quota, recipients: int, after: timedelta) -> bool:
+    try:
+        quota.count(recipients, NOW + after)
+    except SesError:
+        return False
+    return True
+
+
+def test_a_rate_allows_one_second_at_once_and_then_its_share() -> None:
+    quota = Quota(UNLIMITED, max_send_rate=2)
+    moments = [0.0, 0.0, 0.0, 0.4, 0.5, 0.9, 1.0, 60.0, 60.0, 60.0]
+
+    taken = [count(quota, 1, timedelta(seconds=moment)) for moment in moments]
+
+    assert taken == [True, True, False, False, True, False, True, True, True, False]
+
+
+def test_a_quota_counts_recipients_of_the_last_24_hours() -> None:
+    quota = Quota(max_24_hour_send=10, max_send_rate=UNLIMITED)
+
+    assert count(quota, 6, timedelta())
+    assert not count(quota, 5, timedelta(hours=1))
+    assert count(quota, 4, timedelta(hours=12))
+    assert not count(quota, 1, timedelta(hours=23))
+    assert count(quota, 6, timedelta(hours=24))
+    assert quota.sent_last_24_hours(NOW + timedelta(hours=24)) == 10
+
+
+def test_a_domain_covers_its_subdomains_and_nothing_beside_them() -> None:
+    account = Account()
+    account.add_identities("acme.example")
+
+    assert account.find_identity("a@b.c.acme.example")
+    assert account.find_identity("a@notacme.example") is None
+    assert account.find_identity("acme.example@other.example") is None

@@ -1,0 +1,57 @@
+"""The page about the fake names what it has, and its examples work."""
+
+import re
+from argparse import ArgumentParser
+from dataclasses import fields
+from pathlib import Path
+from typing import get_args
+
+from pydantic import TypeAdapter
+
+from postledger.fakes.ses import faults, process
+from postledger.fakes.ses.control import AccountChanges, IdentityState
+from postledger.fakes.ses.faults import Rule
+from postledger.fakes.ses.server import FakeSes
+from postledger.fakes.ses.service import SESSION_KEY_ID, SESSION_TOKEN
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/fake-ses.md").read_text()
+NAMED = set(re.findall(r"`(/?[\w-]+)`", PAGE))
+
+
+def test_every_option_is_on_the_page() -> None:
+    parser = ArgumentParser(add_help=False)
+    process.add_arguments(parser)
+
+    assert {option for action in parser._actions for option in action.option_strings} <= NAMED
+
+
+def test_every_fault_and_field_is_on_the_page() -> None:
+    kinds = get_args(get_args(faults.Fault.__value__)[0])
+    classes = [*kinds, Rule, AccountChanges, IdentityState]
+
+    assert {field.name for kind in classes for field in fields(kind)} - {"fault"} <= NAMED
+    assert {kind.kind for kind in (fault(*_required(fault)) for fault in kinds)} <= NAMED
+
+
+def _required(fault: type) -> list[str]:
+    return ["MessageRejected"] if fault is faults.AnswerError else []
+
+
+def test_the_rules_of_the_example_are_valid() -> None:
+    [example] = re.findall(r"/_fake/faults -d '(.*?)'\n", PAGE, re.DOTALL)
+
+    assert len(TypeAdapter(list[Rule]).validate_json(example)) == 3
+
+
+def test_the_command_begins_as_the_page_shows() -> None:
+    [arguments, shown] = re.findall(
+        r"^\$ postledger fake-ses (.*)\n((?:[A-Z].*\n)+)", PAGE, re.MULTILINE
+    )[0]
+    parser = ArgumentParser()
+    process.add_arguments(parser)
+    options = parser.parse_args(arguments.replace(" --journal mails.jsonl", "").split())
+
+    fake = FakeSes(process.build_service(options), options.host, options.port)
+
+    assert process._introduce(fake) == shown
+    assert {SESSION_KEY_ID, SESSION_TOKEN} <= NAMED

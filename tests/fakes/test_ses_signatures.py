@@ -1,0 +1,155 @@
+"""Only requests that the right key signed, for this service, here and now, are taken."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.credentials import Credentials
+from botocore.exceptions import ClientError
+
+from postledger.fakes.ses import sigv4
+from postledger.fakes.ses.errors import SesError
+from postledger.fakes.ses.http import Request
+from postledger.fakes.ses.server import FakeSes
+from postledger.fakes.ses.service import (
+    ACCESS_KEY_ID,
+    SECRET_ACCESS_KEY,
+    SESSION_KEY_ID,
+    SESSION_TOKEN,
+)
+from postledger.fakes.ses.sigv4 import Credential
+from tests.fakes import ses
+
+SESSION = Credentials(SESSION_KEY_ID, SECRET_ACCESS_KEY, SESSION_TOKEN)
+BODY = ses.document()
+
+
+def send(fake: FakeSes, request: bytes) -> ses.WireAnswer:
+    with ses.Wire(fake.port) as wire:
+        wire.socket.sendall(request)
+        return wire.read_answer()
+
+
+@pytest.mark.parametrize(
+    ("key", "secret", "token", "region", "name"),
+    [
+        ("AKIAUNKNOWN", SECRET_ACCESS_KEY, None, "us-east-1", "UnrecognizedClientException"),
+        (ACCESS_KEY_ID, "wrong", None, "us-east-1", "InvalidSignatureException"),
+        (ACCESS_KEY_ID, SECRET_ACCESS_KEY, None, "eu-west-1", "InvalidSignatureException"),
+        (SESSION_KEY_ID, SECRET_ACCESS_KEY, None, "us-east-1", "UnrecognizedClientException"),
+        (SESSION_KEY_ID, SECRET_ACCESS_KEY, "wrong", "us-east-1", "UnrecognizedClientException"),
+        (ACCESS_KEY_ID, SECRET_ACCESS_KEY, "any", "us-east-1", "UnrecognizedClientException"),
+    ],
+    ids=["unknown key", "wrong secret", "region", "no token", "wrong token", "needless token"],
+)
+def test_wrong_credentials_are_refused_as_403(
+    fake: FakeSes, key: str, secret: str, token: str | None, region: str, name: str
+) -> None:
+    client = ses.connect(fake.endpoint, Credentials(key, secret, token), region)
+
+    with pytest.raises(ClientError) as raised:
+        client.send_email(**ses.mail())
+
+    assert raised.value.response["Error"]["Code"] == name
+    assert raised.value.response["ResponseMetadata"]["HTTPStatusCode"] == 403
+    assert ses.recipients(fake) == []
+
+
+def test_a_session_is_taken_until_it_ends(fake: FakeSes) -> None:
+    client = ses.connect(fake.endpoint, SESSION)
+    client.send_email(**ses.mail())
+
+    ended = Credential(SECRET_ACCESS_KEY, SESSION_TOKEN, datetime.now(UTC))
+    fake.service.credentials[SESSION_KEY_ID] = ended
+
+    with pytest.raises(ClientError, match="ExpiredTokenException"):
+        client.send_email(**ses.mail())
+    assert len(fake.service.kept) == 1
+
+
+def test_paths_and_queries_are_part_of_the_signature(client: Any) -> None:
+    """boto3 encodes them; the fake must come to the same text."""
+    address = "a b+c/ü~'@example.com"
+    with pytest.raises(client.exceptions.NotFoundException):
+        client.get_suppressed_destination(EmailAddress=address)
+    with pytest.raises(client.exceptions.InvalidNextTokenException):
+        client.list_suppressed_destinations(
+            NextToken="a b+c/ü~&=", PageSize=3, Reasons=["COMPLAINT", "BOUNCE"]
+        )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        (b"news@acme", b"boss@acme", "InvalidSignatureException"),
+        (b"ann@example.com", b"eve@example.com", "InvalidSignatureException"),
+        (b"application/json", b"application/xml", "InvalidSignatureException"),
+        (b"content-type;host;", b"content-type;", "InvalidSignatureException"),
+        (b"Content-Type:", b"X-Amz-Other: 1\r\nContent-Type:", "InvalidSignatureException"),
+        (b"SignedHeaders=", b"SignedHeaders=x-missing;", "InvalidSignatureException"),
+        (b"aws4_request", b"aws5_request", "InvalidSignatureException"),
+        (b"Authorization:", b"X-Authorization:", "MissingAuthenticationTokenException"),
+        (b"AWS4-HMAC-SHA256", b"AWS3-HMAC-SHA256", "IncompleteSignatureException"),
+        (b"Signature=", b"Sig=", "IncompleteSignatureException"),
+        (b"X-Amz-Date:", b"X-Date:", "IncompleteSignatureException"),
+    ],
+)
+def test_a_request_that_was_changed_on_its_way_is_refused(
+    fake: FakeSes, old: bytes, new: bytes, name: str
+) -> None:
+    signed = ses.sign(fake.port, BODY)
+    changed = signed.replace(old, new)
+    assert changed != signed
+
+    answer = send(fake, changed)
+
+    assert (answer.status, answer.error_type) == (403, name)
+    assert ses.recipients(fake) == []
+
+
+def test_the_unchanged_request_is_taken(fake: FakeSes) -> None:
+    assert send(fake, ses.sign(fake.port, BODY)).status == 200
+
+
+def test_another_service_is_refused(fake: FakeSes) -> None:
+    answer = send(fake, ses.sign(fake.port, BODY, service="sns"))
+
+    assert (answer.status, answer.error_type) == (403, "InvalidSignatureException")
+    assert b"correct service: 'ses'" in answer.body
+
+
+@pytest.mark.parametrize(
+    ("age", "message"),
+    [
+        (timedelta(minutes=15), None),
+        (timedelta(minutes=-15), None),
+        (timedelta(minutes=15, seconds=1), "Signature expired"),
+        (timedelta(minutes=-15, seconds=-1), "Signature not yet current"),
+    ],
+    ids=str,
+)
+def test_a_signature_is_good_for_fifteen_minutes(age: timedelta, message: str | None) -> None:
+    signed_at = datetime(2026, 1, 31, 23, 50, tzinfo=UTC)
+    stamp = signed_at.strftime("%Y%m%dT%H%M%SZ")
+    scope = f"{stamp[:8]}/us-east-1/ses/aws4_request"
+    request = Request("GET", "/v2/email/account", {"host": "here", "x-amz-date": stamp})
+    names = ("host", "x-amz-date")
+    signature = sigv4.sign(request, names, Credential("secret"), scope)
+    authorization = (
+        f"{sigv4.ALGORITHM} Credential=key/{scope}, SignedHeaders={';'.join(names)},"
+        f" Signature={signature}"
+    )
+    signed = Request(
+        request.method, request.target, {**request.headers, "authorization": authorization}
+    )
+
+    def verify() -> str:
+        return sigv4.verify(signed, {"key": Credential("secret")}, "us-east-1", signed_at + age)
+
+    if message is None:
+        assert verify() == "key"
+    else:
+        with pytest.raises(SesError) as raised:
+            verify()
+        assert raised.value.name == "InvalidSignatureException"
+        assert message in (raised.value.message or "")

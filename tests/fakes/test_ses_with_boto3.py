@@ -1,0 +1,286 @@
+"""The fake as the real client sees it: its operations and its errors are those of the API."""
+
+import email
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, ConnectionClosedError
+from botocore.loaders import Loader
+
+from postledger.fakes.ses import faults
+from postledger.fakes.ses.account import Identity, Status
+from postledger.fakes.ses.errors import NAMES, SesError
+from postledger.fakes.ses.faults import Rule
+from postledger.fakes.ses.operations import table
+from postledger.fakes.ses.quota import Quota
+from postledger.fakes.ses.server import FakeSes
+from tests.fakes import ses
+
+MODEL: dict[str, Any] = Loader().load_service_model("sesv2", "service-2")
+ERRORS = {
+    name: shape["error"]["httpStatusCode"]
+    for name, shape in MODEL["shapes"].items()
+    if shape.get("exception")
+}
+TOPIC = "arn:aws:sns:us-east-1:123456789012:events"
+DESTINATION = {
+    "Enabled": True,
+    "MatchingEventTypes": ["SEND", "BOUNCE"],
+    "SnsDestination": {"TopicArn": TOPIC},
+}
+
+
+def test_every_operation_has_the_method_and_the_path_of_the_api() -> None:
+    for route in table.ROUTES:
+        http = MODEL["operations"][route.name]["http"]
+        assert (http["method"], http["requestUri"]) == (route.method, f"/v2/email/{route.path}")
+
+
+def test_every_error_of_the_api_is_known_with_its_status() -> None:
+    assert {name: SesError(name).status for name in ERRORS} == ERRORS
+    assert set(ERRORS) <= NAMES
+
+
+@pytest.mark.parametrize(
+    "name", [error["shape"] for error in MODEL["operations"]["SendEmail"]["errors"]]
+)
+def test_every_scripted_error_of_send_email_is_the_exception_of_that_name(
+    name: str, fake: FakeSes, client: Any
+) -> None:
+    fake.set_faults(Rule(faults.AnswerError(name, "as scripted")))
+
+    with pytest.raises(getattr(client.exceptions, name)) as raised:
+        client.send_email(**ses.mail())
+
+    assert raised.value.response["Error"] == {"Code": name, "Message": "as scripted"}
+    assert ses.recipients(fake) == []
+
+
+def test_a_raw_mail_is_accepted_as_it_came(fake: FakeSes, client: Any) -> None:
+    fake.service.account.add_configuration_sets("main")
+    tags = [{"Name": "reference", "Value": "01-ab_C"}]
+
+    answer = client.send_email(
+        **ses.mail("ann@example.com", ConfigurationSetName="main", EmailTags=tags)
+    )
+
+    [accepted] = fake.service.kept
+    assert answer["MessageId"] == accepted.message_id
+    assert accepted.mail.raw == ses.RAW
+    assert accepted.to_entry() | {"time": "", "sha256": ""} == {
+        "time": "",
+        "message_id": accepted.message_id,
+        "from": "news@acme.example",
+        "destination": ("ann@example.com",),
+        "tags": {"reference": "01-ab_C"},
+        "configuration_set": "main",
+        "message_id_header": "<1@acme.example>",
+        "sha256": "",
+        "size": len(ses.RAW),
+        "suppressed": [],
+        "access_key_id": "AKIAFAKEFAKEFAKEFAKE",
+    }
+
+
+def test_a_raw_mail_may_name_everybody_in_its_headers(fake: FakeSes, client: Any) -> None:
+    raw = (
+        b"from: News <news@acme.example>\n"
+        b"To: Ann <ann@example.com>,\n\tbob@example.com\nBcc: eve@example.com\n\nHi\n"
+    )
+
+    client.send_email(Content={"Raw": {"Data": raw}})
+
+    assert ses.recipients(fake) == ["ann@example.com", "bob@example.com", "eve@example.com"]
+
+
+def test_a_simple_mail_is_accepted_as_a_message(fake: FakeSes, client: Any) -> None:
+    content = ses.simple(
+        Headers=[{"Name": "List-Id", "Value": "news"}],
+        Attachments=[{"FileName": "a.txt", "RawContent": b"attached", "ContentType": "text/plain"}],
+    )
+    content["Simple"]["Body"]["Html"] = {"Data": "<p>Grüße</p>"}
+
+    client.send_email(**ses.mail(Content=content))
+
+    message = email.message_from_bytes(fake.service.kept[0].mail.raw)
+    assert (message["From"], message["To"]) == (ses.SENDER, ses.RECIPIENT)
+    assert message["List-Id"] == "news"
+    parts = [part.get_payload(decode=True) for part in message.walk() if not part.is_multipart()]
+    assert parts == [b"Hi!\r\n", "<p>Grüße</p>\r\n".encode(), b"attached"]
+
+
+def test_templates_are_refused(client: Any) -> None:
+    with pytest.raises(client.exceptions.BadRequestException, match="no templates"):
+        client.send_email(**ses.mail(Content={"Template": {"TemplateName": "a"}}))
+
+
+def test_the_account_shows_its_state_and_its_quota_in_doubles(fake: FakeSes, client: Any) -> None:
+    fake.service.account.quota = Quota(max_24_hour_send=200, max_send_rate=14)
+    client.send_email(**ses.mail("ann@example.com", "bob@example.com"))
+
+    account = client.get_account()
+
+    assert account["SendQuota"] == {
+        "Max24HourSend": 200.0,
+        "MaxSendRate": 14.0,
+        "SentLast24Hours": 2.0,
+    }
+    assert account["EnforcementStatus"] == "HEALTHY"
+    assert (account["ProductionAccessEnabled"], account["SendingEnabled"]) == (True, True)
+    assert account["SuppressionAttributes"] == {"SuppressedReasons": ["BOUNCE", "COMPLAINT"]}
+
+
+def test_suppressions_are_stored_shown_listed_and_deleted(client: Any) -> None:
+    for name, reason in {"Ann": "BOUNCE", "bob": "COMPLAINT", "c+d": "BOUNCE"}.items():
+        client.put_suppressed_destination(EmailAddress=f"{name}@example.com", Reason=reason)
+
+    shown = client.get_suppressed_destination(EmailAddress="ann@example.com")
+    first = client.list_suppressed_destinations(Reasons=["BOUNCE"], PageSize=1)
+    second = client.list_suppressed_destinations(
+        Reasons=["BOUNCE"], PageSize=1, NextToken=first["NextToken"]
+    )
+    later = client.list_suppressed_destinations(StartDate=datetime.now(UTC) + timedelta(hours=1))
+    client.delete_suppressed_destination(EmailAddress="c+d@example.com")
+
+    age = datetime.now(UTC) - shown["SuppressedDestination"]["LastUpdateTime"]
+    assert timedelta() <= age < timedelta(minutes=10)
+    listed = [
+        summary["EmailAddress"]
+        for page in (first, second)
+        for summary in page["SuppressedDestinationSummaries"]
+    ]
+    assert listed == ["ann@example.com", "c+d@example.com"]
+    assert "NextToken" not in second
+    assert later["SuppressedDestinationSummaries"] == []
+    with pytest.raises(client.exceptions.NotFoundException):
+        client.get_suppressed_destination(EmailAddress="c+d@example.com")
+    with pytest.raises(client.exceptions.InvalidNextTokenException):
+        client.list_suppressed_destinations(NextToken="wrong")
+
+
+def test_mail_to_a_suppressed_address_is_accepted_and_marked(fake: FakeSes, client: Any) -> None:
+    client.put_suppressed_destination(EmailAddress="ann@example.com", Reason="BOUNCE")
+    client.send_email(**ses.mail("Ann@example.com", "bob@example.com"))
+    client.put_account_suppression_attributes(SuppressedReasons=["COMPLAINT"])
+    client.send_email(**ses.mail("ann@example.com"))
+
+    assert [accepted.suppressed for accepted in fake.service.kept] == [["Ann@example.com"], []]
+
+
+def test_configuration_sets_are_created_shown_listed_and_deleted(client: Any) -> None:
+    options = {"TlsPolicy": "REQUIRE"}
+    client.create_configuration_set(ConfigurationSetName="main", DeliveryOptions=options)
+    client.create_configuration_set(ConfigurationSetName="other")
+
+    shown = client.get_configuration_set(ConfigurationSetName="main")
+    assert (shown["DeliveryOptions"], shown["SendingOptions"]["SendingEnabled"]) == (options, True)
+    assert client.list_configuration_sets()["ConfigurationSets"] == ["main", "other"]
+    assert client.list_configuration_sets(PageSize=1)["NextToken"] == "1"
+    chosen = {"CONFIGURATION_SET_NAME_CONTAINS": "oth"}
+    assert client.list_configuration_sets(Filter=chosen)["ConfigurationSets"] == ["other"]
+    with pytest.raises(client.exceptions.AlreadyExistsException):
+        client.create_configuration_set(ConfigurationSetName="main")
+    client.delete_configuration_set(ConfigurationSetName="main")
+    for missing in (client.get_configuration_set, client.delete_configuration_set):
+        with pytest.raises(client.exceptions.NotFoundException, match="<main> does not exist"):
+            missing(ConfigurationSetName="main")
+
+
+def test_event_destinations_are_created_shown_changed_and_deleted(client: Any) -> None:
+    named = {"ConfigurationSetName": "main", "EventDestinationName": "sns"}
+    client.create_configuration_set(ConfigurationSetName="main")
+    client.create_configuration_set_event_destination(**named, EventDestination=DESTINATION)
+
+    def show() -> Any:
+        answer = client.get_configuration_set_event_destinations(ConfigurationSetName="main")
+        return answer["EventDestinations"]
+
+    assert show() == [{"Name": "sns", **DESTINATION}]
+    with pytest.raises(client.exceptions.AlreadyExistsException):
+        client.create_configuration_set_event_destination(**named, EventDestination=DESTINATION)
+    with pytest.raises(client.exceptions.BadRequestException):
+        client.update_configuration_set_event_destination(
+            **named, EventDestination={"MatchingEventTypes": ["SEND"]}
+        )
+    changed = {**DESTINATION, "Enabled": False}
+    client.update_configuration_set_event_destination(**named, EventDestination=changed)
+    assert show() == [{"Name": "sns", **changed}]
+    client.delete_configuration_set_event_destination(**named)
+    assert show() == []
+    with pytest.raises(client.exceptions.NotFoundException):
+        client.delete_configuration_set_event_destination(**named)
+
+
+def test_a_set_has_at_most_ten_event_destinations(client: Any) -> None:
+    client.create_configuration_set(ConfigurationSetName="main")
+
+    def create(number: int) -> None:
+        client.create_configuration_set_event_destination(
+            ConfigurationSetName="main",
+            EventDestinationName=f"sns-{number}",
+            EventDestination=DESTINATION,
+        )
+
+    for number in range(10):
+        create(number)
+    with pytest.raises(client.exceptions.LimitExceededException):
+        create(10)
+
+
+def test_a_new_identity_is_pending_with_keys_for_its_dns(fake: FakeSes, client: Any) -> None:
+    created = client.create_email_identity(EmailIdentity="globex.example")
+    fake.service.account.identities["mail.example"] = Identity(
+        "mail.example", mail_from_domain="bounce.mail.example", mail_from=Status.FAILED
+    )
+
+    pending = client.get_email_identity(EmailIdentity="globex.example")
+    other = client.get_email_identity(EmailIdentity="mail.example")
+
+    assert (created["IdentityType"], created["VerifiedForSendingStatus"]) == ("DOMAIN", False)
+    assert len(created["DkimAttributes"]["Tokens"]) == 3
+    assert pending["DkimAttributes"]["Status"] == pending["VerificationStatus"] == "PENDING"
+    assert "MailFromDomain" not in pending["MailFromAttributes"]
+    assert other["VerifiedForSendingStatus"] is True
+    assert other["MailFromAttributes"] == {
+        "MailFromDomain": "bounce.mail.example",
+        "MailFromDomainStatus": "FAILED",
+        "BehaviorOnMxFailure": "USE_DEFAULT_VALUE",
+    }
+    with pytest.raises(client.exceptions.NotFoundException):
+        client.get_email_identity(EmailIdentity="unknown.example")
+    with pytest.raises(client.exceptions.AlreadyExistsException):
+        client.create_email_identity(EmailIdentity="globex.example")
+
+
+def test_identities_are_listed_by_type_and_state(client: Any) -> None:
+    client.create_email_identity(EmailIdentity="ann@globex.example")
+
+    listed = client.list_email_identities(Filter={"VERIFICATION_STATUS": "PENDING"})
+
+    assert listed["EmailIdentities"] == [
+        {
+            "IdentityType": "EMAIL_ADDRESS",
+            "IdentityName": "ann@globex.example",
+            "SendingEnabled": False,
+            "VerificationStatus": "PENDING",
+        }
+    ]
+    domains = client.list_email_identities(Filter={"IDENTITY_TYPE": "DOMAIN"})["EmailIdentities"]
+    assert [identity["IdentityName"] for identity in domains] == [ses.DOMAIN]
+
+
+def test_an_operation_that_the_fake_lacks_is_unknown(client: Any) -> None:
+    with pytest.raises(ClientError, match="UnknownOperationException"):
+        client.list_contact_lists()
+
+
+def test_a_dropped_answer_is_a_closed_connection_and_an_accepted_mail(
+    fake: FakeSes, client: Any
+) -> None:
+    fake.set_faults(Rule(faults.DropAnswer()))
+
+    with pytest.raises(ConnectionClosedError):
+        client.send_email(**ses.mail())
+
+    assert ses.recipients(fake) == [ses.RECIPIENT]

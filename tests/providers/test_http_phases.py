@@ -1,0 +1,703 @@
+"""At every moment of an HTTP call it is known whether the service may have the mail."""
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+import uvloop
+
+from postledger.lib.clock import Deadline, boottime
+from postledger.providers import windows
+from postledger.providers.base import (
+    Accepted,
+    Failure,
+    InDoubt,
+    NotSent,
+    Outcome,
+    OutgoingMessage,
+    Refused,
+    TryLater,
+)
+from postledger.providers.http import messages, outcomes
+from postledger.providers.http.exchange import Break, Exchange, Stage, StaleError
+from postledger.providers.http.messages import Answer, Request
+from postledger.providers.http.pool import Origin, Pool, Timeouts
+from postledger.providers.http.window_sender import WindowSender
+from postledger.providers.windows import WindowQueue
+from tests.providers.conftest import Authority
+from tests.providers.messages import LARGE, a_message
+from tests.providers.raw_server import Part, Peer, RawServer
+from tests.providers.stands import SettableClock
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": asyncio.SelectorEventLoop,
+    "uvloop": uvloop.new_event_loop,
+}
+TAKEN = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntaken"
+REFUSED = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"
+SMALL = b'{"mail": "small"}'
+
+
+class PlainVendor:
+    """Content is the body; a 200 is an acceptance, and anything else a refusal."""
+
+    async def write_request(self, message: OutgoingMessage) -> Request | Failure:
+        assert isinstance(message.content, bytes)
+        return a_request(message.content)
+
+    def judge_answer(self, answer: Answer, message: OutgoingMessage) -> Outcome:
+        if answer.status == 200 and not answer.is_early:
+            return Accepted(answer.body.decode())
+        return Refused(str(answer.status), "early" if answer.is_early else "in turn")
+
+    def judge_break(self, broken: Break) -> Failure:
+        return outcomes.judge_break(broken, timeout_code="SLOW")
+
+
+def a_request(body: bytes = SMALL) -> Request:
+    return Request("POST", "/send", (("Host", "service.example"),), body)
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """The contexts of both sides; a server without one does not speak TLS."""
+
+    server: ssl.SSLContext | None
+    client: ssl.SSLContext
+
+
+@dataclass
+class Client:
+    """Sends mails as a provider does, to one raw server."""
+
+    server: RawServer
+    pool: Pool
+    clock: SettableClock
+
+    async def send(self, *bodies: bytes, within: float = 60.0) -> list[Outcome]:
+        window = [a_message(position=n, content=body) for n, body in enumerate(bodies)]
+        sender = WindowSender(PlainVendor(), self.pool, window, self.clock() + within, self.clock)
+        queue = WindowQueue(len(window))
+        outcomes: dict[int, Outcome] = {}
+        async with aclosing(windows.run_workers(queue, sender.run_worker, 1)) as reports:
+            async for index, outcome in reports:
+                assert index not in outcomes
+                outcomes[index] = outcome
+        return [outcomes[index] for index in range(len(window))]
+
+    async def send_one(self, body: bytes = SMALL, within: float = 60.0) -> Outcome:
+        [outcome] = await self.send(body, within=within)
+        return outcome
+
+
+def play(
+    story: Callable[[Client], Awaitable[None]],
+    *script: Part,
+    loop: str = "asyncio",
+    call: float = 10.0,
+    request: float = 5.0,
+    idle_limit: float = 30.0,
+    tls: Tls | None = None,
+) -> None:
+    async def run() -> None:
+        theirs, ours = (tls.server, tls.client) if tls else (None, None)
+        async with RawServer(script, theirs).running() as server:
+            clock = SettableClock()
+            pool = Pool(
+                Origin("127.0.0.1", server.port, ours),
+                size=1,
+                idle_limit=idle_limit,
+                timeouts=Timeouts(connect=request, request=request, call=call),
+                clock=clock,
+            )
+            try:
+                await story(Client(server, pool, clock))
+            finally:
+                pool.close()
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(run())
+
+
+@pytest.fixture(params=LOOPS)
+def loop(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=["open", "tls"])
+def tls(request: pytest.FixtureRequest, authority: Authority) -> Tls | None:
+    if request.param == "open":
+        return None
+    return Tls(authority.context, ssl.create_default_context(cafile=authority.ca_file))
+
+
+async def take(peer: Peer, answer: bytes = TAKEN) -> None:
+    while True:
+        await peer.read_request()
+        peer.say(answer)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110  sockets have no event to offer
+            await asyncio.sleep(0.002)
+
+
+# What is an answer.
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        TAKEN,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nta\r\n3\r\nken\r\n0\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + TAKEN,
+    ],
+    ids=["length", "chunked", "interim"],
+)
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_a_complete_answer_is_read_in_pieces_of_any_size(answer: bytes, size: int) -> None:
+    async def trickle(peer: Peer) -> None:
+        await peer.read_request()
+        for at in range(0, len(answer), size):
+            peer.say(answer[at : at + size])
+            await asyncio.sleep(0)
+        await peer.read_to_the_end()
+
+    async def story(client: Client) -> None:
+        assert await client.send_one() == Accepted("taken")
+
+    play(story, trickle)
+
+
+def test_the_end_of_the_connection_ends_an_answer_without_a_length(
+    tls: Tls | None, loop: str
+) -> None:
+    async def answer(peer: Peer) -> None:
+        await peer.read_request()
+        peer.say(b"HTTP/1.0 200 OK\r\n\r\ntak")
+        await asyncio.sleep(0.01)
+        peer.say(b"en")
+        await peer.close()
+
+    async def story(client: Client) -> None:
+        assert await client.send_one() == Accepted("taken")
+        assert client.pool.take_idle() is None
+
+    play(story, answer, loop=loop, tls=tls)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"\x00\x15\xff SSH-2.0-nothing like HTTP\n\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\ntaken",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\ntaken",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: smtp\r\n\r\n250 taken",
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * (messages.MAX_HEAD + 1024),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n" + b"x" * (messages.MAX_BODY + 1),
+        b"HTTP/1.1 100 Continue\r\n\r\n" * (messages.MAX_INTERIM + 1) + TAKEN,
+    ],
+    ids=[
+        "garbage",
+        "two-lengths",
+        "bad-chunk",
+        "upgrade",
+        "endless-head",
+        "endless-body",
+        "interim",
+    ],
+)
+def test_bytes_that_are_no_answer_leave_a_doubt(answer: bytes) -> None:
+    async def story(client: Client) -> None:
+        outcome = await client.send_one()
+
+        assert isinstance(outcome, InDoubt)
+        assert outcome.code == "NETWORK_ERROR"
+        assert "garbled" in outcome.detail
+        assert client.pool.take_idle() is None
+
+    play(story, partial(take, answer=answer))
+
+
+def test_an_answer_that_never_ends_is_given_up_in_time() -> None:
+    async def trickle(peer: Peer) -> None:
+        await peer.read_request()
+        peer.say(b"HTTP/1.1 200 OK\r\n")
+        while True:
+            peer.say(b"X: x\r\n")
+            await asyncio.sleep(0.05)
+
+    async def story(client: Client) -> None:
+        outcome = await client.send_one()
+
+        assert isinstance(outcome, InDoubt)
+        assert (outcome.code, outcome.category) == ("SLOW", "TIMEOUT_ERROR")
+        assert outcome.duration is not None
+        assert 0.6 <= outcome.duration.total_seconds() < 30
+
+    play(story, trickle, call=0.6, request=0.5)
+
+
+# Where it breaks.
+
+
+@pytest.mark.parametrize("end", ["close", "reset"])
+@pytest.mark.parametrize("answer", [b"", TAKEN[:20], TAKEN[:-1]], ids=["none", "head", "body"])
+def test_a_break_after_the_last_byte_leaves_a_doubt(
+    tls: Tls | None, loop: str, answer: bytes, end: str
+) -> None:
+    async def cut(peer: Peer) -> None:
+        await peer.read_request()
+        peer.say(answer)
+        await (peer.close() if end == "close" else peer.reset())
+
+    async def story(client: Client) -> None:
+        outcome = await client.send_one()
+
+        assert isinstance(outcome, InDoubt)
+        assert (outcome.code, outcome.category) == ("NETWORK_ERROR", "TRANSIENT_ERROR")
+        assert outcome.original_code == "NetworkingError"
+
+    play(story, cut, loop=loop, tls=tls)
+
+
+@pytest.mark.parametrize("end", ["close", "reset"])
+@pytest.mark.parametrize("size", [0, 100_000])
+def test_a_break_before_the_last_byte_is_tried_again(
+    tls: Tls | None, loop: str, size: int, end: str
+) -> None:
+    async def cut(peer: Peer) -> None:
+        await peer.read_head()
+        while len(peer.received) < size:
+            await peer.read()
+        await (peer.close() if end == "close" else peer.reset())
+
+    async def story(client: Client) -> None:
+        outcome = await client.send_one(LARGE)
+
+        assert isinstance(outcome, TryLater)
+        assert (outcome.code, outcome.is_outage) == ("NETWORK_ERROR", False)
+
+    play(story, cut, loop=loop, tls=tls)
+
+
+def test_a_service_that_nobody_can_reach_is_an_outage() -> None:
+    async def story(client: Client) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        pool = Pool(Origin("127.0.0.1", port), size=1)
+        [outcome, other] = await Client(client.server, pool, client.clock).send(SMALL, SMALL)
+
+        assert isinstance(outcome, TryLater)
+        assert (outcome.code, outcome.is_outage) == ("NETWORK_ERROR", True)
+        assert isinstance(other, NotSent)
+
+    play(story, take)
+
+
+def test_an_unknown_host_is_an_outage() -> None:
+    async def story(client: Client) -> None:
+        pool = Pool(Origin("nobody.invalid", 443), size=1)
+        outcome = await Client(client.server, pool, client.clock).send_one()
+
+        assert isinstance(outcome, TryLater)
+        assert (outcome.code, outcome.is_outage) == ("NETWORK_ERROR", True)
+
+    play(story, take)
+
+
+@pytest.mark.parametrize("fault", ["other name", "unknown authority", "no TLS", "silence"])
+def test_a_service_that_cannot_prove_its_name_gets_nothing(
+    authority: Authority, fault: str
+) -> None:
+    async def story(client: Client) -> None:
+        outcome = await client.send_one()
+
+        assert isinstance(outcome, TryLater)
+        assert (outcome.code, outcome.is_outage) == ("NETWORK_ERROR", True)
+        assert not any(b"POST" in peer.received for peer in client.server.peers)
+
+    contexts = {"other name": authority.other_context, "unknown authority": authority.context}
+    ours = ssl.create_default_context(
+        cafile=None if fault == "unknown authority" else authority.ca_file
+    )
+    part = Peer.read_to_the_end if fault == "silence" else partial(say, data=b"HTTP/1.1 400 \r\n")
+    play(story, part, tls=Tls(contexts.get(fault), ours), request=0.5)
+
+
+async def say(peer: Peer, data: bytes) -> None:
+    peer.say(data)
+    await peer.read_to_the_end()
+
+
+# The last byte.
+
+
+def test_the_end_of_a_large_mail_stays_here_until_all_else_has_left(
+    tls: Tls | None, loop: str
+) -> None:
+    """Its time ends while it waits for the service to read the beginning."""
+    may_read = asyncio.Event()
+
+    async def read_late(peer: Peer) -> None:
+        await peer.read_head()
+        await may_read.wait()
+        await peer.read_to_the_end()
+
+    async def story(client: Client) -> None:
+        sending = asyncio.ensure_future(client.send_one(LARGE))
+        await until(lambda: bool(client.server.peers and client.server.peers[0].received))
+        client.clock.sleep(3600)
+        may_read.set()
+
+        assert isinstance(await sending, NotSent)
+        [peer] = client.server.peers
+        await until(lambda: peer.has_ended)
+        assert body_of(peer) == LARGE[:-2]
+
+    play(story, read_late, loop=loop, request=20, call=30, tls=tls)
+
+
+def body_of(peer: Peer) -> bytes:
+    return bytes(peer.received).partition(b"\r\n\r\n")[2]
+
+
+@pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
+def test_a_mail_whose_time_is_over_is_not_handed_over(
+    tls: Tls | None, loop: str, body: bytes
+) -> None:
+    """The machine slept while the connection was made: no timer ran, only the clock tells."""
+
+    async def story(client: Client) -> None:
+        connection = await client.pool.connect(asyncio.get_running_loop().time() + 5)
+        end_by = Deadline(client.clock() + 60, client.clock)
+        client.clock.sleep(3600)
+        until_then = asyncio.get_running_loop().time() + 60
+        exchange = Exchange(connection, a_request(body), end_by=end_by, answer_until=until_then)
+
+        result = await exchange.run()
+
+        assert isinstance(result, Break)
+        assert (result.stage, result.code) == (Stage.REQUEST, "timeout")
+        peers = client.server.peers  # none, if the end came before it accepted
+        await until(lambda: all(peer.has_ended for peer in peers))
+        assert {body_of(peer) for peer in peers} <= {b"", LARGE[:-2]}
+
+    play(story, Peer.read_to_the_end, loop=loop, tls=tls)
+
+
+@pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
+def test_the_service_gets_every_byte_once(tls: Tls | None, loop: str, body: bytes) -> None:
+    async def story(client: Client) -> None:
+        assert await client.send(body, body) == [Accepted("taken")] * 2
+
+        [peer] = client.server.peers
+        head, _, rest = bytes(peer.received).partition(b"\r\n\r\n")
+        assert head.startswith(b"POST /send HTTP/1.1\r\n")
+        assert rest == body + head + b"\r\n\r\n" + body
+
+    play(story, take, loop=loop, tls=tls)
+
+
+def test_a_service_that_stops_reading_has_not_got_the_mail(tls: Tls | None, loop: str) -> None:
+    async def stall(peer: Peer) -> None:
+        await peer.read_head()
+        await asyncio.Event().wait()
+
+    async def story(client: Client) -> None:
+        outcome = await client.send_one(LARGE)
+
+        assert isinstance(outcome, TryLater)
+        assert (outcome.code, outcome.category) == ("SLOW", "TIMEOUT_ERROR")
+        assert (outcome.original_code, outcome.is_outage) == ("RequestTimeout", False)
+
+    play(story, stall, loop=loop, request=0.5, tls=tls)
+
+
+# Early answers.
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_an_answer_before_the_last_byte_is_read_and_the_rest_is_not_sent(
+    tls: Tls | None, loop: str, size: int
+) -> None:
+    async def refuse(peer: Peer) -> None:
+        await peer.read_head()
+        for at in range(0, len(REFUSED), size):
+            peer.say(REFUSED[at : at + size])
+            await asyncio.sleep(0.001)
+        await peer.read_to_the_end()
+
+    async def story(client: Client) -> None:
+        outcome = await client.send_one(LARGE)
+
+        assert outcome == Refused("413", "early")
+        assert client.pool.take_idle() is None
+        [peer] = client.server.peers
+        await until(lambda: peer.has_ended)
+        assert len(body_of(peer)) < len(LARGE)
+
+    play(story, refuse, loop=loop, tls=tls)
+
+
+@pytest.mark.parametrize("answer", [TAKEN, TAKEN[:20]], ids=["complete", "half"])
+def test_an_early_acceptance_is_none(answer: bytes) -> None:
+    async def accept(peer: Peer) -> None:
+        await peer.read_head()
+        peer.say(answer)
+        await peer.close()
+
+    async def story(client: Client) -> None:
+        outcome = await client.send_one(LARGE)
+
+        assert isinstance(outcome, Refused | TryLater)
+        assert outcome.code in {"200", "NETWORK_ERROR"}
+
+    play(story, accept)
+
+
+def test_an_interim_answer_does_not_stop_a_large_mail() -> None:
+    async def go_on(peer: Peer) -> None:
+        remaining = await peer.read_head()
+        peer.say(b"HTTP/1.1 100 Continue\r\n\r\n")
+        while remaining:
+            remaining -= len(await peer.read(min(remaining, 65536)))
+        peer.say(TAKEN)
+        await peer.read_to_the_end()
+
+    async def story(client: Client) -> None:
+        assert await client.send_one(LARGE) == Accepted("taken")
+
+    play(story, go_on)
+
+
+def test_an_answer_before_the_request_is_nobodys(tls: Tls | None, loop: str) -> None:
+    async def story(client: Client) -> None:
+        now = asyncio.get_running_loop().time()
+        connection = await client.pool.connect(now + 60)
+        await until(lambda: not connection.is_open)
+        exchange = Exchange(
+            connection,
+            a_request(),
+            end_by=Deadline(boottime() + 60),
+            answer_until=now + 60,
+        )
+
+        result = await exchange.run()
+
+        assert isinstance(result, Break)
+        assert (result.stage, result.code) == (Stage.REQUEST, "garbled")
+
+    play(story, partial(say, data=TAKEN), loop=loop, tls=tls)
+
+
+# Kept connections.
+
+
+def test_a_connection_is_kept_for_the_next_mail(tls: Tls | None, loop: str) -> None:
+    async def story(client: Client) -> None:
+        assert await client.send(*[SMALL] * 5) == [Accepted("taken")] * 5
+        assert await client.send_one() == Accepted("taken")
+        assert len(client.server.peers) == 1
+
+    play(story, take, loop=loop, tls=tls)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        TAKEN.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n"),
+        TAKEN.replace(b"HTTP/1.1", b"HTTP/1.0"),
+        TAKEN + TAKEN,
+        TAKEN + b"\0",
+    ],
+    ids=["close", "http-1.0", "twice", "one-byte-more"],
+)
+def test_a_connection_with_anything_left_on_it_is_not_kept(answer: bytes) -> None:
+    async def story(client: Client) -> None:
+        assert await client.send(SMALL, SMALL) == [Accepted("taken")] * 2
+        assert len(client.server.peers) == 2
+        await until(lambda: all(peer.has_ended for peer in client.server.peers))
+
+    play(story, partial(take, answer=answer))
+
+
+@pytest.mark.parametrize("more", [TAKEN, b"\0", b""], ids=["answer", "byte", "end"])
+def test_a_service_that_speaks_or_leaves_in_between_gets_the_next_mail_on_another_connection(
+    tls: Tls | None, loop: str, more: bytes
+) -> None:
+    async def speak(peer: Peer) -> None:
+        await peer.read_request()
+        peer.say(TAKEN)
+        await asyncio.sleep(0.05)
+        peer.say(more)
+        if not more:
+            await peer.close()
+        await peer.read_to_the_end()
+
+    async def story(client: Client) -> None:
+        assert await client.send_one() == Accepted("taken")
+        await asyncio.sleep(0.3)
+
+        assert await client.send_one() == Accepted("taken")
+        assert len(client.server.peers) == 2
+        assert client.server.peers[0].received.count(b"POST") == 1
+
+    play(story, speak, take, loop=loop, tls=tls)
+
+
+def test_an_end_that_only_the_kernel_knows_is_seen_before_the_next_mail(loop: str) -> None:
+    """The event loop has had no time to read it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        may_close, is_closed = threading.Event(), threading.Event()
+
+        def serve() -> None:
+            peer, _ = listener.accept()
+            with peer:
+                peer.recv(65536)
+                peer.sendall(TAKEN)
+                may_close.wait(60)
+            is_closed.set()
+
+        async def story() -> None:
+            pool = Pool(Origin("127.0.0.1", listener.getsockname()[1]), size=1)
+            now = asyncio.get_running_loop().time()
+            ask = partial(Exchange, end_by=Deadline(boottime() + 60), answer_until=now + 60)
+            connection = await pool.connect(now + 60)
+            await ask(connection, a_request()).run()
+            assert connection.is_silent()
+            may_close.set()
+            is_closed.wait(60)
+
+            assert connection.can_follow
+            with pytest.raises(StaleError):
+                await ask(connection, a_request()).run()
+            await asyncio.sleep(0)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+            runner.run(story())
+        thread.join(60)
+
+
+def test_a_large_mail_on_a_connection_that_ends_under_it_goes_over_another_one() -> None:
+    async def leave(peer: Peer) -> None:
+        await peer.read_request()
+        peer.say(TAKEN)
+        await peer.read_head()
+        await peer.close()
+
+    async def story(client: Client) -> None:
+        assert await client.send(SMALL, LARGE) == [Accepted("taken")] * 2
+        assert len(client.server.peers) == 2
+
+    play(story, leave, take)
+
+
+def test_a_connection_that_was_idle_too_long_is_closed_by_us(tls: Tls | None, loop: str) -> None:
+    async def story(client: Client) -> None:
+        assert await client.send_one() == Accepted("taken")
+        [peer] = client.server.peers
+
+        await until(lambda: peer.has_ended)
+
+    play(story, take, loop=loop, idle_limit=0.05, tls=tls)
+
+
+def test_a_connection_that_was_idle_while_the_machine_slept_is_not_used() -> None:
+    async def story(client: Client) -> None:
+        assert await client.send_one() == Accepted("taken")
+        client.clock.sleep(3600)
+
+        assert await client.send_one() == Accepted("taken")
+        assert len(client.server.peers) == 2
+
+    play(story, take)
+
+
+# Deadlines and cancellation.
+
+
+def test_nothing_is_begun_that_could_not_be_finished() -> None:
+    async def story(client: Client) -> None:
+        assert isinstance(await client.send_one(within=9.9), NotSent)
+        assert client.server.peers == []
+
+    play(story, take, call=10)
+
+
+def test_a_mail_waits_for_a_free_connection_only_while_it_has_time() -> None:
+    async def story(client: Client) -> None:
+        assert await client.pool.acquire(0)
+
+        outcome = await client.send_one(within=10.1)
+
+        assert outcome == NotSent("no connection became free in time")
+
+    play(story, take, call=10)
+
+
+@pytest.mark.parametrize(
+    ("part", "body", "expected"),
+    [
+        (Peer.read_to_the_end, SMALL, InDoubt),
+        (Peer.read_head, LARGE, NotSent),
+    ],
+    ids=["waiting", "writing"],
+)
+def test_a_cancelled_call_tells_what_is_known(
+    tls: Tls | None,
+    loop: str,
+    part: Callable[[Peer], Coroutine[None, None, None]],
+    body: bytes,
+    expected: type[Outcome],
+) -> None:
+    async def stay(peer: Peer) -> None:
+        await part(peer)
+        await asyncio.Event().wait()
+
+    async def story(client: Client) -> None:
+        window = [a_message(content=body)]
+        sender = WindowSender(PlainVendor(), client.pool, window, boottime() + 60, boottime)
+        told: list[Outcome] = []
+
+        async def collect() -> None:
+            async for _, outcome in windows.run_workers(WindowQueue(1), sender.run_worker, 1):
+                told.append(outcome)
+
+        task = asyncio.ensure_future(collect())
+        await until(lambda: bool(client.server.peers and client.server.peers[0].received))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+        assert [type(outcome) for outcome in told] == [expected]
+
+    play(story, stay, loop=loop, tls=tls)
+
+
+def test_an_answer_that_came_with_the_cancellation_counts() -> None:
+    async def story(client: Client) -> None:
+        now = asyncio.get_running_loop().time()
+        connection = await client.pool.connect(now + 60)
+        exchange = Exchange(
+            connection, a_request(), end_by=Deadline(boottime() + 60), answer_until=now + 60
+        )
+        task = asyncio.ensure_future(exchange.run())
+        await until(lambda: connection.take_answer() is not None or task.done())
+        task.cancel()
+
+        result = exchange.interrupt()
+
+        assert isinstance(result, Answer)
+        assert result.body == b"taken"
+
+    play(story, take)

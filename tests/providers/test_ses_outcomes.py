@@ -1,0 +1,312 @@
+"""Every answer of SES, and every way to get none, is its row of the table."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from postledger.providers.base import (
+    Accepted,
+    Category,
+    Failure,
+    InDoubt,
+    Outcome,
+    Refused,
+    SenderBlocked,
+    Throttled,
+    TryLater,
+)
+from postledger.providers.http.exchange import Break, Stage
+from postledger.providers.http.messages import Answer
+from postledger.providers.ses import outcomes
+from tests.providers.messages import SENDER
+
+P, C, Q, T, X = (
+    Category.PERMANENT,
+    Category.CONFIGURATION,
+    Category.QUOTA,
+    Category.TRANSIENT,
+    Category.TIMEOUT,
+)
+NOT_VERIFIED = (
+    "Email address is not verified. The following identities failed the check in region EU-WEST-1: "
+)
+
+
+def an_answer(
+    status: int, name: str = "", message: str = "", *, body: bytes | None = None, **headers: str
+) -> Answer:
+    if name:
+        headers["x-amzn-errortype"] = name
+    document = json.dumps({"message": message}).encode()
+    return Answer(status, headers, document if body is None else body)
+
+
+def judge(answer: Answer) -> Outcome:
+    return outcomes.judge_answer(answer, sender=SENDER)
+
+
+def fail(answer: Answer) -> Failure:
+    outcome = judge(answer)
+    assert not isinstance(outcome, Accepted)
+    return outcome
+
+
+TABLE = [
+    (400, "MessageRejected", "Bad content", Refused, "SES_MESSAGE_REJECTED", P),
+    (400, "MessageRejected", NOT_VERIFIED + SENDER, SenderBlocked, "SES_IDENTITY_NOT_VERIFIED", C),
+    (
+        400,
+        "MailFromDomainNotVerifiedException",
+        "",
+        SenderBlocked,
+        "SES_MAIL_FROM_DOMAIN_NOT_VERIFIED",
+        C,
+    ),
+    (
+        404,
+        "NotFoundException",
+        "Configuration set <x> does not exist.",
+        SenderBlocked,
+        "SES_CONFIGURATION_SET_DOES_NOT_EXIST",
+        C,
+    ),
+    (400, "SendingPausedException", "", SenderBlocked, "SES_ACCOUNT_SENDING_PAUSED", P),
+    (400, "AccountSuspendedException", "", SenderBlocked, "SES_ACCOUNT_SENDING_PAUSED", P),
+    (429, "TooManyRequestsException", "", Throttled, "SES_THROTTLING", Q),
+    (400, "ThrottlingException", "Rate exceeded", Throttled, "SES_THROTTLING", Q),
+    (
+        429,
+        "TooManyRequestsException",
+        "Maximum sending rate exceeded.",
+        Throttled,
+        "SES_MAX_SEND_RATE_EXCEEDED",
+        Q,
+    ),
+    (
+        429,
+        "TooManyRequestsException",
+        "Daily message quota exceeded.",
+        Throttled,
+        "SES_DAILY_QUOTA_EXCEEDED",
+        Q,
+    ),
+    (
+        400,
+        "ThrottlingException",
+        "Daily message quota exceeded",
+        Throttled,
+        "SES_DAILY_QUOTA_EXCEEDED",
+        Q,
+    ),
+    (400, "LimitExceededException", "", Throttled, "SES_DAILY_QUOTA_EXCEEDED", Q),
+    (500, "InternalServiceErrorException", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
+    (503, "ServiceUnavailable", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
+    (504, "InternalServiceErrorException", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
+    (503, "", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
+    (500, "", "Internal server error", InDoubt, "SES_GATEWAY", T),
+    (502, "", "", InDoubt, "SES_GATEWAY", T),
+    (504, "", "", InDoubt, "SES_GATEWAY", T),
+    (400, "BadRequestException", "Missing '@domain'", Refused, "SES_BAD_REQUEST", P),
+    (403, "ExpiredTokenException", "", SenderBlocked, "SES_CREDENTIALS", C),
+    (403, "UnrecognizedClientException", "", SenderBlocked, "SES_CREDENTIALS", C),
+    (403, "InvalidClientTokenId", "", SenderBlocked, "SES_CREDENTIALS", C),
+    (403, "InvalidSignatureException", "", SenderBlocked, "SES_CREDENTIALS", C),
+    (403, "SignatureDoesNotMatch", "", SenderBlocked, "SES_CREDENTIALS", C),
+    (403, "AccessDeniedException", "", SenderBlocked, "SES_CREDENTIALS", C),
+    # Names that nobody has seen yet fall into the rows of their status.
+    (400, "NovelException", "", Refused, "SES_BAD_REQUEST", P),
+    (413, "RequestEntityTooLarge", "", Refused, "SES_BAD_REQUEST", P),
+    (403, "NovelException", "", SenderBlocked, "SES_CREDENTIALS", C),
+    (404, "NovelException", "", SenderBlocked, "SES_CONFIGURATION_SET_DOES_NOT_EXIST", C),
+    (408, "NovelException", "", TryLater, "SES_TIMEOUT", X),
+    (409, "NovelException", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
+    (429, "NovelException", "", Throttled, "SES_THROTTLING", Q),
+    (500, "NovelException", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
+    # Without a name something in front of SES spoke; a refusal says nothing about the mail.
+    (400, "", "", TryLater, "SES_GATEWAY", T),
+    (403, "", "", SenderBlocked, "SES_CREDENTIALS", C),
+    (404, "", "", TryLater, "SES_GATEWAY", T),
+    (408, "", "", TryLater, "SES_TIMEOUT", X),
+    (429, "", "Maximum sending rate exceeded.", Throttled, "SES_MAX_SEND_RATE_EXCEEDED", Q),
+    (201, "", "", InDoubt, "SES_GATEWAY", T),
+    (204, "", "", InDoubt, "SES_GATEWAY", T),
+    (303, "", "", InDoubt, "SES_GATEWAY", T),
+]
+
+
+@pytest.mark.parametrize(("status", "name", "message", "outcome", "code", "category"), TABLE)
+def test_an_answer_is_its_row(
+    status: int,
+    name: str,
+    message: str,
+    outcome: type[Outcome],
+    code: str,
+    category: Category,
+) -> None:
+    failure = fail(an_answer(status, name, message))
+
+    assert type(failure) is outcome
+    assert (failure.code, failure.category) == (code, category)
+    assert failure.original_code == (name or f"HTTP {status}")
+    assert failure.original_code in failure.detail
+    assert message in failure.detail
+    assert not getattr(failure, "is_outage", False)
+    assert not getattr(failure, "may_be_quoted", False)
+
+
+def test_an_acceptance_has_the_id_of_ses() -> None:
+    answer = an_answer(200, body=b'{"MessageId": "0100018f-4f2c-000000"}')
+
+    assert judge(answer) == Accepted("0100018f-4f2c-000000")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b'{"MessageId": "0100',
+        b'{"MessageId": ""}',
+        b'{"MessageId": 7}',
+        b'{"MessageId": "a\\u0000b"}',
+        b"<MessageId>0100</MessageId>",
+        b"\xff\xfe",
+        b"[" * 100_000,
+    ],
+)
+def test_a_200_without_an_id_is_a_doubt(body: bytes) -> None:
+    outcome = judge(an_answer(200, body=body))
+
+    assert isinstance(outcome, InDoubt)
+    assert (outcome.code, outcome.original_code) == ("SES_GATEWAY", "HTTP 200")
+
+
+@pytest.mark.parametrize(
+    ("status", "name", "code"),
+    [
+        (200, "", "SES_GATEWAY"),
+        (502, "", "SES_GATEWAY"),
+        (413, "RequestEntityTooLarge", "SES_BAD_REQUEST"),
+        (429, "TooManyRequestsException", "SES_THROTTLING"),
+    ],
+)
+def test_an_answer_before_the_end_of_the_mail_leaves_no_doubt(
+    status: int, name: str, code: str
+) -> None:
+    headers = {"x-amzn-errortype": name} if name else {}
+    early = Answer(status, headers, b'{"MessageId": "0100"}', is_early=True)
+
+    outcome = judge(early)
+
+    assert isinstance(outcome, Refused | Throttled | TryLater)
+    assert outcome.code == code
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"__type": "com.amazonaws.sesv2#SendingPausedException", "Message": "paused"}',
+        b'{"__type": "SendingPausedException", "message": "paused"}',
+        b'{"code": "SendingPausedException:http://internal.amazon.com/", "message": "paused"}',
+    ],
+)
+def test_a_name_may_stand_in_the_document(body: bytes) -> None:
+    failure = fail(an_answer(400, body=body))
+
+    assert failure.code == "SES_ACCOUNT_SENDING_PAUSED"
+    assert failure.original_code == "SendingPausedException"
+    assert failure.detail == "SendingPausedException: paused"
+
+
+@pytest.mark.parametrize(
+    ("named", "is_account", "advice"),
+    [
+        (SENDER, False, "Verify"),
+        (SENDER.upper(), False, "Verify"),
+        ("acme.example", False, "Verify"),
+        (f"{SENDER}, alice@example.com", False, "Verify"),
+        ("", False, "Verify"),
+        ("alice@example.com", True, "production access"),
+        ("bob@acme.example", True, "production access"),
+    ],
+)
+def test_an_unverified_address_is_ours_or_shows_that_production_access_is_missing(
+    named: str, *, is_account: bool, advice: str
+) -> None:
+    failure = fail(an_answer(400, "MessageRejected", NOT_VERIFIED + named))
+
+    assert isinstance(failure, SenderBlocked)
+    assert failure.code == "SES_IDENTITY_NOT_VERIFIED"
+    assert failure.is_account == is_account
+    assert advice in failure.detail
+
+
+@pytest.mark.parametrize(
+    "name", ["SendingPausedException", "NotFoundException", "ExpiredTokenException"]
+)
+def test_what_concerns_the_account_blocks_all_its_senders(name: str) -> None:
+    failure = fail(an_answer(400, name))
+
+    assert isinstance(failure, SenderBlocked)
+    assert failure.is_account
+
+
+@pytest.mark.parametrize(
+    ("seconds", "message", "expected"),
+    [
+        ("30", "", timedelta(seconds=30)),
+        ("soon", "", None),
+        ("30", "Daily message quota exceeded", None),
+    ],
+)
+def test_a_wish_to_wait_is_kept_except_for_the_daily_quota(
+    seconds: str, message: str, expected: timedelta | None
+) -> None:
+    headers = {"x-amzn-errortype": "TooManyRequestsException", "retry-after": seconds}
+    body = json.dumps({"message": message}).encode()
+
+    outcome = judge(Answer(429, headers, body))
+
+    assert isinstance(outcome, Throttled)
+    assert outcome.retry_after == expected
+
+
+def test_a_text_of_any_kind_can_be_stored() -> None:
+    failure = fail(an_answer(400, "MessageRejected", "a\0b\ud800\r\n\tc" + "x" * 10_000))
+
+    assert failure.detail.isprintable()
+    assert failure.detail.encode()
+    assert len(failure.detail) < 500
+
+
+@pytest.mark.parametrize(
+    ("stage", "code", "outcome", "ours", "category", "original", "is_outage"),
+    [
+        (Stage.CONNECT, "connect", TryLater, "NETWORK_ERROR", T, "NetworkingError", True),
+        (Stage.CONNECT, "tls", TryLater, "NETWORK_ERROR", T, "NetworkingError", True),
+        (Stage.CONNECT, "timeout", TryLater, "NETWORK_ERROR", T, "NetworkingError", True),
+        (Stage.REQUEST, "timeout", TryLater, "SES_TIMEOUT", X, "RequestTimeout", False),
+        (Stage.REQUEST, "reset", TryLater, "NETWORK_ERROR", T, "NetworkingError", False),
+        (Stage.ANSWER, "timeout", InDoubt, "SES_TIMEOUT", X, "RequestTimeout", False),
+        (Stage.ANSWER, "closed", InDoubt, "NETWORK_ERROR", T, "NetworkingError", False),
+        (Stage.ANSWER, "garbled", InDoubt, "NETWORK_ERROR", T, "NetworkingError", False),
+    ],
+)
+def test_a_break_is_its_row(
+    stage: Stage,
+    code: str,
+    outcome: type[Outcome],
+    ours: str,
+    category: Category,
+    original: str,
+    *,
+    is_outage: bool,
+) -> None:
+    failure = outcomes.judge_break(Break(stage, code, "it broke"))
+
+    assert type(failure) is outcome
+    assert (failure.code, failure.category, failure.original_code) == (ours, category, original)
+    assert getattr(failure, "is_outage", False) == is_outage
+    assert stage.name in failure.detail

@@ -1,0 +1,666 @@
+"""SES gets our own bytes, signed, once for each mail, and its answers become outcomes."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCredentials
+from botocore.exceptions import MetadataRetrievalError
+from pydantic import ValidationError
+
+from postledger.fakes.ses.faults import (
+    AnswerBadBody,
+    AnswerError,
+    AnswerGarbage,
+    AnswerGateway,
+    CutRequest,
+    DelayAnswer,
+    DropAnswer,
+    Fault,
+    HalveAnswer,
+    Rule,
+    TrickleAnswer,
+)
+from postledger.fakes.ses.server import FakeSes, serving
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Service
+from postledger.fakes.ses.sigv4 import Credential
+from postledger.lib import references
+from postledger.providers import registry
+from postledger.providers.base import (
+    Accepted,
+    FailedCheck,
+    InDoubt,
+    Outcome,
+    OutgoingMessage,
+    Refused,
+    SenderBlocked,
+    Throttled,
+    TryLater,
+)
+from postledger.providers.ses.credentials import MachineCredentials, NoCredentialsError
+from postledger.providers.ses.provider import Ses
+from postledger.providers.ses.settings import SesSettings
+from postledger.providers.ses.signing import Signer
+from tests.providers.messages import KEY, LARGE, SENDER, WIRE, a_letter, a_message, a_window, send
+from tests.providers.raw_server import Peer, RawServer
+from tests.providers.stands import opened, ses_recipients, ses_settings
+
+
+def at(
+    story: Callable[[FakeSes, Ses], Awaitable[None]],
+    *,
+    service: Service | None = None,
+    patience: float = 5.0,
+    **more: object,
+) -> None:
+    async def run() -> None:
+        async with serving(FakeSes(service or Service())) as fake:
+            fake.service.account.add_identities("acme.example")
+            fake.service.account.add_configuration_sets("main")
+            settings = ses_settings(fake.endpoint, patience=patience, **more)
+            async with opened(Ses(settings)) as provider:
+                await story(fake, provider)
+
+    asyncio.run(run())
+
+
+async def send_one(provider: Ses, message: OutgoingMessage | None = None) -> Outcome:
+    [outcome] = await send(provider, [message or a_message()])
+    return outcome
+
+
+# What SES gets.
+
+
+@pytest.mark.parametrize("content", [WIRE, LARGE], ids=["small", "large"])
+def test_ses_gets_our_bytes_and_the_reference(content: bytes) -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        message = a_message(content=content)
+        outcome = await send_one(provider, message)
+
+        [accepted] = fake.service.kept
+        assert outcome == Accepted(accepted.message_id)
+        assert accepted.mail.raw == content
+        assert accepted.mail.recipients == ("alice@example.com",)
+        tags = dict(accepted.mail.tags)
+        assert tags == {"postledger-id": message.reference}
+        reference = references.read(tags["postledger-id"], [KEY])
+        assert reference is not None
+        assert reference.delivery_id.text() == message.id
+
+    at(story)
+
+
+def test_the_id_of_the_request_is_a_tag_of_letters_that_ses_allows() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        base = a_message()
+        tags = {"request_id": "a.b:c_d-" + "e" * 300}
+        message = OutgoingMessage(
+            base.id, base.reference, base.sender, base.recipient, base.content, tags
+        )
+        await send_one(provider, message)
+
+        [accepted] = fake.service.kept
+        assert dict(accepted.mail.tags)["request_id"] == "a_b_c_d-" + "e" * 248
+
+    at(story)
+
+
+def test_the_configuration_set_of_the_account_is_used() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        assert isinstance(await send_one(provider), Accepted)
+        [accepted] = fake.service.kept
+        assert accepted.mail.configuration_set == "main"
+
+    at(story, configuration_set="main")
+
+
+def test_a_letter_keeps_the_name_beside_its_from_address() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        await send_one(provider, a_message(content=a_letter()))
+
+        [accepted] = fake.service.kept
+        assert b'From: "Acme News" <news@acme.example>\r\n' in accepted.mail.raw
+        assert accepted.mail.senders == (SENDER,)
+
+    at(story)
+
+
+def test_a_domain_outside_ascii_is_written_in_ascii() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        assert isinstance(await send_one(provider, a_message("anna@bücher.example")), Accepted)
+        assert ses_recipients(fake) == ["anna@xn--bcher-kva.example"]
+
+    at(story)
+
+
+@pytest.mark.parametrize(
+    ("message", "outcome"),
+    [
+        (a_message("björn@example.com"), Refused),
+        (a_message("no address"), Refused),
+        (a_message(sender="nürnberg@acme.example"), SenderBlocked),
+        (
+            a_message(content=b"Reply-To: bj\xc3\xb6rn@example.com\r\n" + WIRE),
+            Refused,
+        ),
+        (a_message(content=WIRE + b"x" * 30_000_001), Refused),
+    ],
+    ids=["recipient", "no-address", "sender", "header", "size"],
+)
+def test_what_ses_cannot_take_is_refused_before_anything_is_sent(
+    message: OutgoingMessage, outcome: type[Outcome]
+) -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        assert type(await send_one(provider, message)) is outcome
+        assert not fake.connections
+
+    at(story)
+
+
+def test_an_address_of_a_reply_cannot_break_out_of_the_document() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        outcome = await send_one(provider, a_message('"},"x@example.com'))
+
+        assert isinstance(outcome, Refused)
+        assert not fake.service.kept
+
+    at(story)
+
+
+def test_a_window_uses_no_more_connections_than_it_may() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        seen: set[int] = set()
+        fake.set_faults(Rule(DelayAnswer(0.02)))
+        sending = asyncio.ensure_future(
+            send(provider, a_window(*(f"r{n}@example.com" for n in range(30))))
+        )
+        while not sending.done():
+            seen.add(len(fake.connections))
+            await asyncio.sleep(0.001)
+
+        assert {type(outcome) for outcome in await sending} == {Accepted}
+        assert len(set(ses_recipients(fake))) == len(ses_recipients(fake)) == 30
+        assert max(seen) == 3
+
+    at(story, connections=3)
+
+
+# The table, at the wire.
+
+ROWS: list[tuple[Fault, type[Outcome], str, str, str]] = [
+    (AnswerError("MessageRejected"), Refused, "SES_MESSAGE_REJECTED", "PERMANENT", ""),
+    (AnswerError("BadRequestException"), Refused, "SES_BAD_REQUEST", "PERMANENT", ""),
+    (
+        AnswerError("MailFromDomainNotVerifiedException"),
+        SenderBlocked,
+        "SES_MAIL_FROM_DOMAIN_NOT_VERIFIED",
+        "CONFIGURATION",
+        "",
+    ),
+    (
+        AnswerError("NotFoundException"),
+        SenderBlocked,
+        "SES_CONFIGURATION_SET_DOES_NOT_EXIST",
+        "CONFIGURATION",
+        "",
+    ),
+    (
+        AnswerError("SendingPausedException"),
+        SenderBlocked,
+        "SES_ACCOUNT_SENDING_PAUSED",
+        "PERMANENT",
+        "",
+    ),
+    (
+        AnswerError("AccountSuspendedException"),
+        SenderBlocked,
+        "SES_ACCOUNT_SENDING_PAUSED",
+        "PERMANENT",
+        "",
+    ),
+    (AnswerError("ThrottlingException"), Throttled, "SES_THROTTLING", "QUOTA", ""),
+    (
+        AnswerError("TooManyRequestsException"),
+        Throttled,
+        "SES_MAX_SEND_RATE_EXCEEDED",
+        "QUOTA",
+        "",
+    ),
+    (
+        AnswerError("TooManyRequestsException", "Daily message quota exceeded."),
+        Throttled,
+        "SES_DAILY_QUOTA_EXCEEDED",
+        "QUOTA",
+        "",
+    ),
+    (AnswerError("LimitExceededException"), Throttled, "SES_DAILY_QUOTA_EXCEEDED", "QUOTA", ""),
+    (
+        AnswerError("InternalServiceErrorException"),
+        TryLater,
+        "SES_SERVICE_UNAVAILABLE",
+        "TRANSIENT",
+        "",
+    ),
+    (AnswerError("ServiceUnavailable"), TryLater, "SES_SERVICE_UNAVAILABLE", "TRANSIENT", ""),
+    (AnswerGateway(503), TryLater, "SES_SERVICE_UNAVAILABLE", "TRANSIENT", "HTTP 503"),
+    (AnswerGateway(500), InDoubt, "SES_GATEWAY", "TRANSIENT", "HTTP 500"),
+    (AnswerGateway(502, is_accepted=True), InDoubt, "SES_GATEWAY", "TRANSIENT", "HTTP 502"),
+    (AnswerGateway(504), InDoubt, "SES_GATEWAY", "TRANSIENT", "HTTP 504"),
+    (AnswerBadBody(), InDoubt, "SES_GATEWAY", "TRANSIENT", "HTTP 200"),
+    (AnswerError("ExpiredTokenException"), SenderBlocked, "SES_CREDENTIALS", "CONFIGURATION", ""),
+    (DelayAnswer(600), InDoubt, "SES_TIMEOUT", "TIMEOUT", "RequestTimeout"),
+    (HalveAnswer(), InDoubt, "SES_TIMEOUT", "TIMEOUT", "RequestTimeout"),
+    (DropAnswer(), InDoubt, "NETWORK_ERROR", "TRANSIENT", "NetworkingError"),
+    (CutRequest(), InDoubt, "NETWORK_ERROR", "TRANSIENT", "NetworkingError"),
+    (AnswerGarbage(), InDoubt, "NETWORK_ERROR", "TRANSIENT", "NetworkingError"),
+]
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome", "code", "category", "original"), ROWS, ids=[str(row[0]) for row in ROWS]
+)
+def test_an_answer_of_the_service_is_its_row(
+    fault: Fault, outcome: type[Outcome], code: str, category: str, original: str
+) -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        fake.set_faults(Rule(fault))
+
+        result = await send_one(provider)
+
+        assert type(result) is outcome
+        assert not isinstance(result, Accepted)
+        assert (result.code, result.category) == (code, f"{category}_ERROR")
+        name = fault.name if isinstance(fault, AnswerError) else original
+        assert result.original_code == name
+        assert result.duration is not None
+        assert result.duration > timedelta()
+
+    at(story, patience=0.5)
+
+
+def test_an_answer_that_trickles_in_is_an_answer() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        fake.set_faults(Rule(TrickleAnswer(0.0001)))
+        assert isinstance(await send_one(provider), Accepted)
+
+    at(story)
+
+
+def test_a_sender_that_nobody_verified_is_blocked_and_others_are_not() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        stranger = "news@stranger.example"
+        content = WIRE.replace(SENDER.encode(), stranger.encode())
+        message = a_message(content=content, sender=stranger)
+
+        blocked, accepted = await send(provider, [message, a_message(position=1)])
+
+        assert isinstance(blocked, SenderBlocked)
+        assert blocked.code == "SES_IDENTITY_NOT_VERIFIED"
+        assert not blocked.is_account
+        assert isinstance(accepted, Accepted)
+
+    at(story)
+
+
+def test_an_account_without_production_access_is_blocked() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        fake.service.account.has_production_access = False
+
+        outcome = await send_one(provider)
+
+        assert isinstance(outcome, SenderBlocked)
+        assert (outcome.code, outcome.is_account) == ("SES_IDENTITY_NOT_VERIFIED", True)
+        assert "production access" in outcome.detail
+
+    at(story)
+
+
+# Signatures and credentials.
+
+
+@pytest.mark.parametrize("token", [None, "FwoGZXIvYXdzE=="])
+@pytest.mark.parametrize(
+    ("method", "url", "host", "body"),
+    [
+        (
+            "POST",
+            "https://email.eu-west-1.amazonaws.com/v2/email/outbound-emails",
+            "email.eu-west-1.amazonaws.com",
+            b'{"Content":{}}',
+        ),
+        ("GET", "http://127.0.0.1:4579/v2/email/account", "127.0.0.1:4579", b""),
+    ],
+)
+def test_a_signature_is_that_of_botocore(
+    method: str, url: str, host: str, body: bytes, token: str | None
+) -> None:
+    credentials = ReadOnlyCredentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG", token)
+    signer = Signer(credentials, region="eu-west-1", method=method, url=url, host=host)
+    while True:
+        before = datetime.now(UTC).replace(microsecond=0)
+        request = AWSRequest(method, url, {"Host": host, "Content-Type": "application/json"}, body)
+        SigV4Auth(credentials, "ses", "eu-west-1").add_auth(request)
+        if datetime.now(UTC).replace(microsecond=0) == before:
+            break  # both are of one second
+
+    assert dict(signer.sign(body, before)) == dict(request.headers.items())
+
+
+def test_a_key_that_ses_does_not_know_blocks_the_account() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        outcome = await send_one(provider)
+
+        assert isinstance(outcome, SenderBlocked)
+        assert (outcome.code, outcome.is_account) == ("SES_CREDENTIALS", True)
+
+    at(story, access_key_id="AKIAUNKNOWN")
+
+
+def test_credentials_of_a_session_are_used_with_their_token() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        assert isinstance(await send_one(provider), Accepted)
+
+    service = Service(credentials={"ASIASESSION": Credential("secret", "the-token")})
+    at(
+        story,
+        service=service,
+        access_key_id="ASIASESSION",
+        secret_access_key="secret",
+        session_token="the-token",
+    )
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """A machine without credentials."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    return monkeypatch
+
+
+NO_KEYS: dict[str, Any] = {"access_key_id": "", "secret_access_key": ""}
+
+
+def test_an_account_without_keys_uses_those_of_the_machine(machine: pytest.MonkeyPatch) -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        assert isinstance(await send_one(provider), Accepted)
+
+    machine.setenv("AWS_ACCESS_KEY_ID", "AKIAMACHINE")
+    machine.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    at(story, service=Service(credentials={"AKIAMACHINE": Credential("secret")}), **NO_KEYS)
+
+
+def test_a_machine_without_credentials_cannot_open_the_account(
+    machine: pytest.MonkeyPatch,
+) -> None:
+    provider = Ses(ses_settings("http://127.0.0.1:9", **NO_KEYS))
+
+    with pytest.raises(OSError, match="no AWS credentials were found"):
+        asyncio.run(provider.open())
+
+
+def test_keys_that_a_person_changes_on_the_machine_are_read_again_after_a_refusal(
+    machine: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def write_keys(secret: str) -> None:
+        (tmp_path / "credentials").write_text(
+            f"[default]\naws_access_key_id = AKIAMACHINE\naws_secret_access_key = {secret}\n"
+        )
+
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        assert isinstance(await send_one(provider), SenderBlocked)
+        write_keys("secret")
+        assert isinstance(await send_one(provider), Accepted)
+
+    write_keys("wrong")
+    at(story, service=Service(credentials={"AKIAMACHINE": Credential("secret")}), **NO_KEYS)
+
+
+def test_credentials_from_the_network_are_fetched_beside_the_event_loop(
+    machine: pytest.MonkeyPatch,
+) -> None:
+    """The server of the credentials runs in the same loop: a blocking call would never end."""
+    expires_at = datetime.now(UTC) + timedelta(hours=6)
+
+    async def give(peer: Peer) -> None:
+        await peer.read()
+        document = {
+            "AccessKeyId": "ASIACONTAINER",
+            "SecretAccessKey": "secret",
+            "Token": "the-token",
+            "Expiration": expires_at.isoformat(),
+        }
+        body = json.dumps(document).encode()
+        peer.say(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body), body)
+        await peer.close()
+
+    async def run() -> None:
+        service = Service(credentials={"ASIACONTAINER": Credential("secret", "the-token")})
+        async with serving(FakeSes(service)) as fake, RawServer((give,)).running() as server:
+            service.account.add_identities(SENDER)
+            uri = f"http://127.0.0.1:{server.port}/credentials"
+            machine.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri)
+            async with opened(Ses(ses_settings(fake.endpoint, **NO_KEYS))) as provider:
+                assert isinstance(await send_one(provider), Accepted)
+
+    asyncio.run(run())
+
+
+class Chain:
+    """Credentials that expire and are renewed, as those of an instance."""
+
+    def __init__(self) -> None:
+        self.now = datetime.now(UTC)
+        self.is_away = False
+        self.count = 0
+        self.threads: set[str] = set()
+
+    def find(self) -> Credentials:
+        first = self.fetch()
+        return RefreshableCredentials(
+            first["access_key"],
+            first["secret_key"],
+            first["token"],
+            self.now + timedelta(hours=1),
+            self.fetch,
+            "instance",
+            time_fetcher=lambda: self.now,
+        )
+
+    def fetch(self) -> dict[str, str]:
+        self.threads.add(threading.current_thread().name)
+        if self.is_away:
+            raise MetadataRetrievalError(error_msg="away")
+        self.count += 1
+        return {
+            "access_key": f"KEY{self.count}",
+            "secret_key": "secret",
+            "token": "token",
+            "expiry_time": (self.now + timedelta(hours=1)).isoformat(),
+        }
+
+
+def test_credentials_are_renewed_beside_the_mail_while_the_old_ones_are_valid() -> None:
+    async def run() -> None:
+        chain = Chain()
+        source = MachineCredentials(chain.find)
+        assert (await source.get()).access_key == "KEY1"
+        chain.now += timedelta(minutes=50)
+
+        assert (await source.get()).access_key == "KEY1"  # without waiting
+        async with asyncio.timeout(60):
+            while (await source.get()).access_key == "KEY1":  # noqa: ASYNC110  nobody tells
+                await asyncio.sleep(0.001)
+        assert chain.count == 2
+        assert threading.main_thread().name not in chain.threads
+
+    asyncio.run(run())
+
+
+def test_expired_credentials_are_renewed_before_the_mail() -> None:
+    async def run() -> None:
+        chain = Chain()
+        source = MachineCredentials(chain.find)
+        await source.get()
+        chain.now += timedelta(hours=2)
+
+        found = await asyncio.gather(*(source.get() for _ in range(5)))
+
+        assert {credentials.access_key for credentials in found} == {"KEY2"}
+
+    asyncio.run(run())
+
+
+def test_expired_credentials_that_cannot_be_renewed_are_not_used() -> None:
+    async def run() -> None:
+        chain = Chain()
+        source = MachineCredentials(chain.find)
+        await source.get()
+        chain.now += timedelta(minutes=59)
+        chain.is_away = True
+        assert (await source.get()).access_key == "KEY1"  # still valid
+        chain.now += timedelta(hours=1)
+
+        with pytest.raises(NoCredentialsError, match="away"):
+            await source.get()
+
+    asyncio.run(run())
+
+
+# Settings and checks.
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({}, "region"),
+        ({"region": "moon"}, "region"),
+        ({"region": "eu-west-1", "unheard_of": 1}, "unheard_of"),
+        ({"region": "eu-west-1", "access_key_id": "a"}, "secret_access_key"),
+        ({"region": "eu-west-1", "secret_access_key": "a"}, "access_key_id"),
+        ({"region": "eu-west-1", "session_token": "a"}, "session_token"),
+        ({"region": "eu-west-1", "access_key_id": "a\r\n", "secret_access_key": "b"}, "breaks"),
+        ({"region": "eu-west-1", "configuration_set": "a b"}, "configuration_set"),
+        ({"region": "eu-west-1", "from_identity_arn": "arn:aws:s3:::x"}, "from_identity_arn"),
+        ({"region": "eu-west-1", "connections": 0}, "connections"),
+        ({"region": "eu-west-1", "timeouts": {"call": 31}}, "call"),
+        ({"region": "eu-west-1", "timeouts": {"request": 30}}, "request"),
+    ],
+)
+def test_wrong_settings_are_refused_by_name(settings: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ValidationError, match=complaint):
+        registry.build("ses", settings)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "https://email.eu-west-1.amazonaws.com",
+        "https://email.eu-west-1.amazonaws.com:443/",
+        "https://email-fips.eu-west-1.amazonaws.com",
+        "https://email.eu-west-1.api.aws",
+        "http://127.0.0.1:4579",
+        "http://[::1]:4579",
+        "https://localhost:4579",
+    ],
+)
+def test_an_endpoint_is_one_of_aws_or_of_this_machine(endpoint: str) -> None:
+    registry.build("ses", {"region": "eu-west-1", "endpoint": endpoint})
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://email.eu-west-1.amazonaws.com",
+        "https://email.eu-west-1.amazonaws.com:8443",
+        "https://email.us-east-1.amazonaws.com",
+        "https://email.eu-west-1.amazonaws.com.evil.example",
+        "https://email.eu-west-1.amazonaws.com@evil.example",
+        "https://s3.eu-west-1.amazonaws.com",
+        "https://evil.example/email.eu-west-1.amazonaws.com",
+        "https://email.eu-west-1.amazonaws.com/path",
+        "https://192.0.2.1",
+        "http://localhost.evil.example",
+        "http://127.0.0.1.evil.example",
+        "ftp://127.0.0.1",
+        "email.eu-west-1.amazonaws.com",
+        "https://email.eu-west-1.amazonaws.com:http",
+    ],
+)
+def test_mail_and_credentials_go_nowhere_else(endpoint: str) -> None:
+    with pytest.raises(ValidationError, match="endpoint"):
+        registry.build("ses", {"region": "eu-west-1", "endpoint": endpoint})
+
+
+@pytest.mark.parametrize(
+    ("region", "host"),
+    [
+        ("eu-west-1", "email.eu-west-1.amazonaws.com"),
+        ("us-gov-west-1", "email.us-gov-west-1.amazonaws.com"),
+        ("cn-north-1", "email.cn-north-1.amazonaws.com.cn"),
+    ],
+)
+def test_the_endpoint_of_a_region_is_known(region: str, host: str) -> None:
+    endpoint = SesSettings.model_validate({"region": region}).actual_endpoint
+
+    assert (endpoint.host, endpoint.port, endpoint.is_encrypted) == (host, 443, True)
+
+
+def test_secrets_are_not_shown() -> None:
+    keys = {"access_key_id": "AKIA", "secret_access_key": "hush", "session_token": "hush"}
+
+    assert "hush" not in repr(SesSettings.model_validate({"region": "eu-west-1", **keys}))
+
+
+def test_a_call_takes_thirty_seconds_at_most() -> None:
+    assert registry.build("ses", {"region": "eu-west-1"}).call_time == 30
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "secrets"),
+    [
+        ({}, None, None),
+        (
+            {"secret_access_key": "wrong"},
+            ("access_key_id",),
+            ("secret_access_key",),
+        ),
+        ({"endpoint": "http://127.0.0.1:9"}, ("region", "endpoint"), ()),
+    ],
+    ids=["works", "key", "endpoint"],
+)
+def test_a_check_sends_nothing_and_names_the_settings_to_change(
+    change: dict[str, object], settings: tuple[str, ...] | None, secrets: tuple[str, ...] | None
+) -> None:
+    async def run() -> FailedCheck | None:
+        async with serving(FakeSes()) as fake:
+            account = {
+                "region": "us-east-1",
+                "access_key_id": ACCESS_KEY_ID,
+                "secret_access_key": SECRET_ACCESS_KEY,
+                "endpoint": fake.endpoint,
+                **change,
+            }
+            failed = await registry.load_module("ses").check(account)
+            assert not fake.service.kept
+            return failed
+
+    failed = asyncio.run(run())
+
+    assert (failed and failed.settings) == settings
+    assert (failed and failed.secrets) == secrets
+
+
+def test_events_of_ses_are_to_come() -> None:
+    assert not registry.load_module("ses").parse_events({}, b"whatever")
