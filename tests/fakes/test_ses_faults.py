@@ -122,6 +122,16 @@ def test_a_large_request_that_is_cut_before_its_end_is_never_written_whole(
     assert ses.recipients(fake) == []
 
 
+@pytest.mark.parametrize("end", End)
+def test_a_request_can_be_cut_when_only_its_head_has_come(fake: FakeSes, end: End) -> None:
+    fake.set_faults(Rule(CutRequest(Moment.HEAD, end)))
+    head, _, _ = ses.sign(fake.port, ses.document()).partition(b"\r\n\r\n")
+
+    with Wire(fake.port) as wire:
+        wire.socket.sendall(head + b"\r\n\r\n")
+        assert read_end(wire) == (b"", end)
+
+
 def test_a_connection_can_be_reset_as_soon_as_it_is_made(fake: FakeSes) -> None:
     fake.set_faults(Rule(ResetAtConnect(), times=1))
 

@@ -44,9 +44,8 @@ def test_the_rules_of_the_example_are_valid() -> None:
 
 
 def test_the_command_begins_as_the_page_shows() -> None:
-    [arguments, shown] = re.findall(
-        r"^\$ postledger fake-ses (.*)\n((?:[A-Z].*\n)+)", PAGE, re.MULTILINE
-    )[0]
+    command = r"^\$ postledger fake-ses (.*)\n((?:[A-Z].*\n)+)"
+    [(arguments, shown)] = re.findall(command, PAGE, re.MULTILINE)
     parser = ArgumentParser()
     process.add_arguments(parser)
     options = parser.parse_args(arguments.replace(" --journal mails.jsonl", "").split())

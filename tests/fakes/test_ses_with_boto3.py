@@ -68,7 +68,7 @@ def test_a_raw_mail_is_accepted_as_it_came(fake: FakeSes, client: Any) -> None:
     [accepted] = fake.service.kept
     assert answer["MessageId"] == accepted.message_id
     assert accepted.mail.raw == ses.RAW
-    assert accepted.to_entry() | {"time": "", "sha256": ""} == {
+    assert {**accepted.to_entry(), "time": "", "sha256": ""} == {
         "time": "",
         "message_id": accepted.message_id,
         "from": "news@acme.example",

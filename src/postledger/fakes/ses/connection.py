@@ -146,7 +146,6 @@ class Connection(asyncio.Protocol):
         return event
 
     def _cut(self, end: End) -> Never:
-        self._transport.pause_reading()
         self.end(end)
         raise _EndedError
 

@@ -84,6 +84,8 @@ def _faults(service: Service, request: Request) -> Answer:
             service.script.add(*_RULES.validate_json(request.body))
         case "DELETE":
             service.script = Script()
+        case _:
+            pass
     script = service.script
     rules = zip(script.rules, script.strikes, strict=True)
     return _answer_json([{**asdict(rule), "strikes": strikes} for rule, strikes in rules])
