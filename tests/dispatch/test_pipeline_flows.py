@@ -249,6 +249,9 @@ def test_the_metrics_count_retries_by_category_and_durations_of_every_state(
         stream = office.stream(acme, [*(f"{name}@example.com" for name in names), "no address"])
         with office.dispatching() as dispatcher:
             office.until(lambda: is_done(stream), dispatcher)
+    unwanted = single_mail(acme, "bob@example.com")
+    ledger.cancel(unwanted, actor="alice")
+    ledger.drain(unwanted)
 
     metrics_store.flush()
     counted = metrics_store.totals()
@@ -266,6 +269,7 @@ def test_the_metrics_count_retries_by_category_and_durations_of_every_state(
         "RETRY_SCHEDULED": 2,
         "SUPPRESSED": 1,
         "VALIDATION_FAILED": 1,
+        "CANCELLED": 1,
     }
 
 

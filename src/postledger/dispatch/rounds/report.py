@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import structlog
 
 from postledger.deliveries import ledger
-from postledger.deliveries.entries import AttemptOutcome, Entry, Settled, StreamKind
+from postledger.deliveries.entries import AttemptOutcome, Entry, Settled, StreamKind, Window
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.states import State
 from postledger.dispatch.rounds.compose import ComposedMail, ComposedRound
@@ -76,13 +76,22 @@ def settled(stream: StreamFacts, request: SettleRequest, result: Settled) -> Non
     _observe_durations(results)
     if result.retried:
         metrics.STATE_TRANSITIONS.add(result.retried, state="RETRY_SCHEDULED")
-        retries = Counter(entry.category or metrics.OTHER for entry in results if entry.reason)
-        for category, count in retries.items():
+        for category, count in _count_retries(results, result.lost).items():
             metrics.RETRIES.add(count, category=category)
     _log.debug("window settled", stream_id=stream.id, mails=len(results))
     if result.lost:
         text = "lease lost before settling; its answers were recorded as evidence"
         _log.warning(text, windows=len(result.lost), **_ids(stream))
+
+
+def _count_retries(results: Sequence[Entry], lost: Sequence[Window]) -> Counter[str]:
+    """The mails that wait again, by category; what is evidence only makes no retry here."""
+    return Counter(
+        entry.category or metrics.OTHER
+        for entry in results
+        if entry.reason
+        and not any(window.batch.lo <= entry.position < window.to for window in lost)
+    )
 
 
 def settle_error(
