@@ -8,11 +8,20 @@ from psycopg import sql as pg
 
 from postledger.accounts.models import Sender, Workspace
 from postledger.deliveries import ledger
-from postledger.deliveries.entries import Batch, Claim, Entry, NewDelivery, StreamKind, Window
+from postledger.deliveries.entries import (
+    Batch,
+    Block,
+    Claim,
+    Entry,
+    NewDelivery,
+    StreamKind,
+    Window,
+)
 from postledger.deliveries.ledger import upkeep
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.lib import ids
+from postledger.providers.base import Category
 
 LEASE = timedelta(seconds=120)
 
@@ -144,6 +153,26 @@ def poison(stream_id: int) -> None:
         bring_forward(stream_id)
         run_out(claim(stream_id).lease)
         ledger.sweep()
+
+
+def block(workspace: str = "acme", *, code: str = "SES_ACCOUNT_SENDING_PAUSED") -> bool:
+    """The provider refuses the sender of a workspace."""
+    return ledger.hold_sender(
+        sender(workspace).pk,
+        reason=Reason.SENDER_BLOCKED,
+        actor="dispatcher",
+        detail=f"{code}: Sending paused.",
+        block=Block(code, Category.PERMANENT, "SendingPausedException"),
+    )
+
+
+def let_block_run_out() -> None:
+    """Lets the time pass in which a person may act on a block."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE deliveries_senderhold SET fails_at = clock_timestamp() - interval '1 second'"
+            " WHERE fails_at IS NOT NULL"
+        )
 
 
 def pass_grace(stream_id: int) -> None:

@@ -8,7 +8,9 @@ from pytest_django import Settings
 from postledger.accounts.models import ProviderAccount, Sender
 from postledger.campaigns import launching
 from postledger.deliveries import entries, ledger
+from postledger.deliveries.entries import Block
 from postledger.deliveries.reasons import Reason
+from postledger.providers.base import Category
 from tests import cast
 from tests.campaigns import press
 from tests.cli.command_line import ME, refusal, run, trail
@@ -59,6 +61,18 @@ def test_a_held_sender_is_listed_with_the_reason_the_beginning_and_the_end(acme:
         ),
     ]
     assert run("sender", "list", "acme")[0] == "help@acme.example  through sandbox"
+
+
+def test_a_blocked_sender_is_listed_with_the_time_from_which_its_mail_fails(acme: None) -> None:
+    news, _ = Sender.objects.order_by("pk")
+    block = Block("SES_CREDENTIALS", Category.CONFIGURATION)
+    ledger.hold_sender(news.pk, reason=Reason.SENDER_BLOCKED, actor="dispatcher", block=block)
+
+    _, shown = run("sender", "list", "acme")
+
+    assert shown.endswith(
+        "(sender_blocked)  mail that is due fails with SES_CREDENTIALS from NOW on"
+    )
 
 
 def test_a_sender_is_archived_and_taken_back(acme: None) -> None:

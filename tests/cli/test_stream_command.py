@@ -137,3 +137,13 @@ def test_a_stream_is_cancelled_only_with_yes_and_once() -> None:
         f"Stream {stream_id}, campaign “News”, was already cancelled."
     ]
     assert trail() == [("acme", ME, "stream.cancelled", f"stream {stream_id}", {"waiting": 2})]
+
+
+def test_a_cancelled_stream_of_a_blocked_sender_says_with_what_its_mail_fails() -> None:
+    stream_id = cast.stream(mails=2)
+    cast.block(code="SES_CREDENTIALS")
+
+    assert run("stream", "cancel", str(stream_id), "--yes")[1] == (
+        "Workers book them as failed (SES_CREDENTIALS): the provider refuses the sender;"
+        " mail with the provider goes on."
+    )

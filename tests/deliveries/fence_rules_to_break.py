@@ -58,7 +58,7 @@ FENCE = [
         "14b what is due later goes on",
         (
             "ledger/fence.py",
-            "AND (b.due_at < e.gap_to OR b.reason = 'throttled')",
+            "AND (b.due_at < e.gap_to OR b.reason IN {sql.BROUGHT_FORWARD})",
             "",
         ),
     ),
@@ -74,7 +74,7 @@ FENCE = [
         "14b what was throttled is in doubt",
         (
             "ledger/fence.py",
-            "(b.due_at < e.gap_to OR b.reason = 'throttled')",
+            "(b.due_at < e.gap_to OR b.reason IN {sql.BROUGHT_FORWARD})",
             "b.due_at < e.gap_to",
         ),
     ),
@@ -89,7 +89,15 @@ FENCE = [
     ),
     Break(
         "14b the drain waits for the judgement",
-        ("ledger/upkeep.py", "AND deliveries_is_judged(%(stream)s)", ""),
+        ("ledger/closing.py", "AND deliveries_is_judged(%(stream)s)", ""),
+    ),
+    Break(
+        "14b giving up waits for the judgement",
+        ("ledger/closing.py", "  AND deliveries_is_judged(s.id)\n", ""),
+    ),
+    Break(
+        "14b a restore gives the mail of blocked senders its time anew",
+        ("ledger/fence.py", "WHERE fails_at IS NOT NULL", "WHERE false"),
     ),
     Break(
         "14b erasing waits for the judgement",

@@ -93,7 +93,7 @@ WORK = [
     ),
     Break(
         "7 doubt is sticky in drain",
-        ("ledger/upkeep.py", "WHEN d.doubts IS NULL THEN", "WHEN true THEN"),
+        ("ledger/closing.py", "WHEN d.doubts IS NULL THEN", "WHEN true THEN"),
     ),
     Break(
         "7 armed becomes doubt",
@@ -103,15 +103,60 @@ WORK = [
     Break(
         "10 drain leaves leases",
         (
-            "ledger/upkeep.py",
+            "ledger/closing.py",
             "WHERE b.stream_id = %(stream)s AND b.lease IS NULL AND",
             "WHERE b.stream_id = %(stream)s AND",
         ),
         (
-            "ledger/upkeep.py",
+            "ledger/closing.py",
             "WHERE id = ANY(%(ids)s::bigint[]) AND lease IS NULL\n    ORDER BY id\n",
             "WHERE id = ANY(%(ids)s::bigint[])\n    ORDER BY id\n",
         ),
+    ),
+    Break(
+        "18 giving up leaves leases",
+        (
+            "ledger/closing.py",
+            "AND due_at <= statement_timestamp() AND lease IS NULL",
+            "AND due_at <= statement_timestamp()",
+        ),
+        (
+            "ledger/closing.py",
+            "WHERE id = ANY(%(ids)s::bigint[]) AND lease IS NULL\n    ORDER BY id\n",
+            "WHERE id = ANY(%(ids)s::bigint[])\n    ORDER BY id\n",
+        ),
+    ),
+    Break(
+        "18 mail that is not due is not given up",
+        (
+            "ledger/closing.py",
+            "AND due_at <= statement_timestamp() AND lease IS NULL",
+            "AND lease IS NULL",
+        ),
+    ),
+    Break(
+        "18 nothing is given up before its time",
+        ("ledger/closing.py", "AND h.fails_at <= clock_timestamp()", "AND h.fails_at IS NOT NULL"),
+    ),
+    Break(
+        "18 a stream that is held is not given up",
+        (
+            "ledger/closing.py",
+            "AND (s.held_reason IS NULL OR s.held_until",
+            "AND (true OR s.held_until",
+        ),
+    ),
+    Break(
+        "18 a person's action gives the mail its time anew",
+        (
+            "ledger/holds.py",
+            "WHERE sender_id = (SELECT sender_id FROM",
+            "WHERE false AND sender_id = (SELECT sender_id FROM",
+        ),
+    ),
+    Break(
+        "18 what was given up was never armed",
+        ("ledger/sql.py", "'expired', 'poison', 'given_up'", "'expired', 'poison'"),
     ),
     Break("10 cancel stops arming", (SQL, "AND s.cancelled_at IS NULL", "")),
     Break("11 a click needs the state", ("ledger/decisions.py", "AND d.state = %(before)s", "")),

@@ -66,6 +66,18 @@ def drain(stream: int) -> Callable[[], object]:
     return lambda: ledger.drain(stream)
 
 
+def drain_blocked(stream: int) -> Callable[[], object]:
+    cast.block()
+    ledger.cancel(stream, actor="alice")
+    return lambda: ledger.drain(stream)
+
+
+def give_up(stream: int) -> Callable[[], object]:
+    cast.block()
+    cast.let_block_run_out()
+    return lambda: ledger.give_up(stream)
+
+
 def cancel_delivery(stream: int) -> Callable[[], object]:
     return lambda: [
         ledger.cancel_delivery(stream, at, actor="alice")
@@ -137,7 +149,8 @@ SCENES: dict[Verb, list[Scene]] = {
     Verb.ARM: [arm],
     Verb.SETTLE: [settle],
     Verb.SWEEP: [sweep, sweep_poison],
-    Verb.DRAIN: [drain],
+    Verb.DRAIN: [drain, drain_blocked],
+    Verb.GIVE_UP: [give_up],
     Verb.CANCEL_DELIVERY: [cancel_delivery],
     Verb.ERASE: [erase],
     Verb.RECORD: [record_acceptances, record_refusals, settle_too_late],
@@ -206,6 +219,22 @@ def test_new_doubts_are_counted_by_their_cause(scene: Scene, cause: str, count: 
     act()
 
     assert PENDING.take()["postledger_new_doubts_total", (cause,)] == count
+
+
+@pytest.mark.parametrize(
+    ("scene", "state"),
+    [(drain, "CANCELLED"), (drain_blocked, "FAILED"), (give_up, "FAILED")],
+)
+def test_mail_that_no_worker_had_counts_with_no_time(scene: Scene, state: str) -> None:
+    stream = cast.stream(mails=5)
+    act = scene(stream)
+    PENDING.take()
+
+    act()
+
+    pending = PENDING.take()
+    assert pending["pipeline_processing_duration_seconds_bucket", (state, "0.01")] == 5
+    assert pending["pipeline_processing_duration_seconds_sum", (state,)] == 0
 
 
 def test_what_is_undone_is_not_counted() -> None:

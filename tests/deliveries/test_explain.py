@@ -61,6 +61,7 @@ DELIVERY = DeliveryFacts(
 )
 PAUSE = Hold(Reason.PAUSED, NOON, None, "bob", "")
 BLOCK = Hold(Reason.SENDER_BLOCKED, NOON, None, "dispatch", "domain not verified.")
+CODED_BLOCK = replace(BLOCK, code="SES_ACCOUNT_SENDING_PAUSED", fails_at=NOON + 60 * MINUTE)
 
 
 def tell(facts: DeliveryFacts, stream: StreamFacts = STREAM) -> list[str]:
@@ -319,6 +320,40 @@ def test_the_widest_hold_is_told_first() -> None:
     assert stream.startswith("The stream has been held")
 
 
+def test_a_block_says_when_mail_fails_and_what_prevents_it() -> None:
+    _, sentence, waiting = tell(DELIVERY, replace(STREAM, sender_hold=CODED_BLOCK))
+
+    assert sentence == (
+        "If nobody releases it, or holds or releases one of its streams, before"
+        " 2026-11-15 13:00:00 UTC, its mail that is due then fails with SES_ACCOUNT_SENDING_PAUSED."
+    )
+    assert waiting.endswith("; it goes on when the hold ends.")
+
+
+def test_a_block_that_nobody_ended_says_what_becomes_of_mail() -> None:
+    over = replace(CODED_BLOCK, fails_at=NOON)
+
+    _, sentence, _ = tell(DELIVERY, replace(STREAM, sender_hold=over))
+
+    assert sentence == (
+        "Nobody acted in time: mail of it fails with SES_ACCOUNT_SENDING_PAUSED when it is due."
+    )
+
+
+def test_a_used_up_quota_says_what_follows_its_hold() -> None:
+    until = NOON + MINUTE
+    hold = Hold(Reason.QUOTA_EXHAUSTED, NOON, until, "dispatcher", "Daily message quota exceeded.")
+
+    sentence, _ = tell(DELIVERY, replace(STREAM, sender_hold=hold))
+
+    assert sentence == (
+        "The sender has been held since 2026-11-15 12:00:00 UTC by dispatcher because the"
+        " provider's quota is used up (Daily message quota exceeded), until"
+        " 2026-11-15 12:01:00 UTC; then it is tried again; while no quota is left, it waits longer"
+        " each time, up to one hour."
+    )
+
+
 def test_held_work_does_not_claim_that_a_worker_takes_it_now() -> None:
     *_, sentence = tell(DELIVERY, replace(STREAM, sender_hold=BLOCK))
 
@@ -344,6 +379,15 @@ def test_a_cancelled_stream_says_what_becomes_of_the_rest() -> None:
 
     assert first == "The stream was cancelled 2026-11-15 12:00:00 UTC by bob."
     assert then.endswith("; it will be booked as cancelled.")
+
+
+def test_a_stream_that_was_cancelled_while_blocked_says_with_what_the_rest_fails() -> None:
+    cancelled = replace(STREAM, cancelled_at=NOON, cancelled_by="bob", block_code="SES_CREDENTIALS")
+
+    first, then = tell(DELIVERY, cancelled)
+
+    assert first.endswith("by bob, while the provider refused its sender.")
+    assert then.endswith("; it will be booked as failed (SES_CREDENTIALS).")
 
 
 def test_a_stream_tells_its_books_as_a_sum() -> None:

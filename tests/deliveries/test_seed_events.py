@@ -1,6 +1,7 @@
 """The views of events and dead letters tell what led to each result, step by step."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -176,6 +177,7 @@ def test_an_events_metadata_says_what_is_known() -> None:
         "errorMessage": "Later.",
         "willRetry": True,
         "nextAttemptNumber": 2,
+        "backoffDelay": 0,
     }
     assert rows[7]["metadata"] == {
         "attempt": 2,
@@ -244,7 +246,7 @@ def test_a_failed_validation_is_named_by_its_code(code: str, validation: str) ->
         (views.throttled, "THROTTLED", "QUOTA_ERROR"),
         (views.blocked, "KEY", "CONFIGURATION_ERROR"),
         (entries.not_sent, "NOT_SENT", None),
-        (entries.in_doubt, "IN_DOUBT", None),
+        (entries.in_doubt, "IN_DOUBT", "TRANSIENT_ERROR"),
     ],
 )
 def test_a_failure_is_told_with_its_code_and_its_category(
@@ -259,11 +261,55 @@ def test_a_failure_is_told_with_its_code_and_its_category(
     assert last["metadata"].get("errorCategory") == category
 
 
-def test_a_retry_that_waits_says_how_many_milliseconds_it_was_put_off() -> None:
+def test_a_mail_without_an_answer_is_told_as_such() -> None:
+    stream_id = cast.stream(mails=1)
+    claim, window = cast.armed(stream_id)
+
+    ledger.settle(claim, [window], results=[])
+
+    *_, last = views.read("email_events", stream_id, order='"createdAt"')
+    assert last["metadata"] == {
+        "attempt": 1,
+        "outcome": "in_doubt",
+        "errorCode": "no_answer",
+        "errorCategory": "TRANSIENT_ERROR",
+        "errorMessage": "No answer was reported.",
+        "willRetry": False,
+    }
+
+
+def test_a_failure_is_told_with_the_providers_own_name_for_it() -> None:
+    stream_id = cast.stream(mails=1)
+    named = replace(views.refused(0), original_code="MessageRejected")
+    cast.book(stream_id, lambda _: named)
+
+    *_, last = views.read("email_events", stream_id, order='"createdAt"')
+
+    assert last["metadata"]["originalCode"] == "MessageRejected"
+
+
+def test_an_answer_that_came_late_is_told_with_its_category_and_the_providers_own_name() -> None:
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+    named = replace(views.refused(0), original_code="MessageRejected")
+
+    ledger.record(stream_id, [Evidence(1, named, "late answer")])
+
+    *_, last = views.read("email_events", stream_id, order='"createdAt"')
+    assert last["type"] == "PROVED_NOT_ACCEPTED"
+    assert (last["metadata"]["errorCode"], last["metadata"]["errorCategory"]) == (
+        *("NO", "PERMANENT_ERROR"),
+    )
+    assert last["metadata"]["originalCode"] == "MessageRejected"
+
+
+def test_a_retry_says_how_many_milliseconds_it_was_put_off_also_when_it_is_over() -> None:
     stream_id = cast.stream(mails=3)
     later = timedelta(seconds=5, milliseconds=250)
     cast.book(stream_id, views.sent, size=1)
     cast.book(stream_id, lambda at: entries.try_later(at, delay=later, code="BUSY"), size=2)
+    cast.bring_forward(stream_id)
+    cast.book(stream_id, views.sent)
 
     rows = views.read("email_events", stream_id, order='"createdAt"')
 

@@ -1,6 +1,7 @@
 """Reads the views as rows with names, and makes the results the tests of the views tell of."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,7 @@ from django.db import connection
 from postledger.deliveries import entries
 from postledger.deliveries.entries import Entry
 from postledger.lib.ids import DeliveryId
+from postledger.providers.base import Category
 
 JSON = {"metadata", "payload"}
 
@@ -60,7 +62,8 @@ def busy(position: int) -> Entry:
 
 
 def timed_out(position: int) -> Entry:
-    return entries.try_later(position, delay=timedelta(), code="timeout", detail="Too late.")
+    entry = entries.try_later(position, delay=timedelta(), code="timeout", detail="Too late.")
+    return replace(entry, category=Category.TIMEOUT)
 
 
 def blocked(position: int) -> Entry:

@@ -15,6 +15,8 @@ from postledger.dispatch.retry import Policy
 from postledger.providers import base
 from postledger.providers.base import (
     Accepted,
+    Category,
+    Failure,
     InDoubt,
     NotSent,
     Outcome,
@@ -29,26 +31,36 @@ AT = 17
 SOON = timedelta(seconds=10)
 LONG = timedelta(minutes=5)
 
+LATE = replace(entries.not_sent(AT, code="not_sent", detail="late"), category=Category.TIMEOUT)
+DOWN_ENTRY = replace(entries.not_sent(AT, code="c", detail="down"), category=Category.TRANSIENT)
+
+
+def throttled(delay: timedelta, *, is_quota: bool = False) -> Entry:
+    return entries.throttled(AT, delay=delay, code="throttled", detail="fast", is_quota=is_quota)
+
+
 # counted attempts before, outcome, entry
 MEANINGS: list[tuple[int, Outcome, Entry]] = [
     (0, Accepted("m1"), entries.accepted(AT, message_id="m1")),
     (2, Accepted("m1"), entries.accepted(AT, message_id="m1")),
     (0, Refused("550", "no"), entries.refused(AT, code="550", detail="no")),
-    (0, NotSent("late"), entries.not_sent(AT, detail="late")),
-    (2, NotSent("late"), entries.not_sent(AT, detail="late")),
-    (0, InDoubt("gone"), entries.in_doubt(AT, detail="gone")),
+    (0, NotSent("late"), LATE),
+    (2, NotSent("late"), LATE),
+    (0, InDoubt("gone"), entries.in_doubt(AT, code="no_answer", detail="gone")),
     (0, SenderBlocked("535", "key"), entries.sender_blocked(AT, code="535", detail="key")),
     (2, SenderBlocked("535", "key"), entries.sender_blocked(AT, code="535", detail="key")),
-    (0, Throttled("fast"), entries.throttled(AT, delay=timedelta(), detail="fast")),
-    (2, Throttled("fast", LONG), entries.throttled(AT, delay=LONG, detail="fast")),
+    (0, Throttled("fast"), throttled(timedelta())),
+    (2, Throttled("fast", LONG), throttled(LONG)),
+    (0, Throttled("fast", is_quota=True), throttled(timedelta(), is_quota=True)),
+    (0, Throttled("fast", LONG, is_quota=True), throttled(LONG, is_quota=True)),
     (0, TryLater("451", "x"), entries.try_later(AT, delay=SOON, code="451", detail="x")),
     (1, TryLater("451", "x"), entries.try_later(AT, delay=2 * SOON, code="451", detail="x")),
     (1, TryLater("451", "x", LONG), entries.try_later(AT, delay=LONG, code="451", detail="x")),
     (2, TryLater("451", "x"), entries.exhausted(AT, code="451", detail="x")),
     (2, TryLater("451", "x", LONG), entries.exhausted(AT, code="451", detail="x")),
     # Nothing reached the provider: that is nobody's attempt, not even the last one's.
-    (0, TryLater("c", "down", is_outage=True), entries.not_sent(AT, detail="down")),
-    (2, TryLater("c", "down", is_outage=True), entries.not_sent(AT, detail="down")),
+    (0, TryLater("c", "down", is_outage=True), DOWN_ENTRY),
+    (2, TryLater("c", "down", is_outage=True), DOWN_ENTRY),
 ]
 
 
@@ -59,6 +71,31 @@ def test_an_answer_becomes_exactly_its_entry(attempts: int, outcome: Outcome, en
     booked = answers.book_answer(answer, policy=POLICY, chance=0.5)
 
     assert booked == replace(entry, duration_ms=33)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Refused("550", "no"),
+        TryLater("451", "x"),
+        TryLater("c", "down", is_outage=True),
+        Throttled("fast", code="454"),
+        SenderBlocked("535", "key"),
+        InDoubt("gone", code="reset"),
+        NotSent("late"),
+    ],
+    ids=lambda outcome: outcome.code,
+)
+def test_every_failure_keeps_its_code_its_category_and_the_providers_own_name(
+    outcome: Failure,
+) -> None:
+    outcome = replace(outcome, original_code="TheirName", category=Category.CONFIGURATION)
+    answer = Answer(AT, 0, outcome, duration_ms=33)
+
+    entry = answers.book_answer(answer, policy=POLICY, chance=0.5)
+
+    assert (entry.code, entry.category) == (outcome.code, Category.CONFIGURATION)
+    assert (entry.original_code, entry.duration_ms) == ("TheirName", 33)
 
 
 def test_every_outcome_has_a_meaning_above() -> None:
@@ -168,9 +205,15 @@ def test_many_refused_recipients_outweigh_the_answers_before_them() -> None:
 
 
 def test_the_wait_of_a_quoted_throttle_is_its_own_mails() -> None:
-    outcome = Throttled("slow", LONG, code="450", may_be_quoted=True)
+    took = timedelta(seconds=2)
+    outcome = Throttled(
+        "slow", LONG, code="450", original_code="Slow", duration=took, may_be_quoted=True
+    )
 
-    assert RecentAnswers().judge("r1@example.com", outcome) == TryLater("450", "slow", LONG)
+    judged = RecentAnswers().judge("r1@example.com", outcome)
+
+    assert judged == TryLater("450", "slow", LONG, original_code="Slow")
+    assert judged.duration == took
 
 
 @pytest.mark.parametrize("outcome", [*FINE, BLOCKED, SLOWER, DOWN])

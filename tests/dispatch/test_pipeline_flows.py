@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,12 +12,16 @@ from postledger.contacts.actions import suppression
 from postledger.contacts.states import SuppressionReason
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import NewDelivery, StreamKind
+from postledger.deliveries.ledger import sql
 from postledger.observability import metrics, metrics_store
 from postledger.providers.base import (
     Accepted,
+    InDoubt,
+    NotSent,
     Outcome,
     OutgoingMessage,
     Refused,
+    SenderBlocked,
     Throttled,
     TryLater,
 )
@@ -65,8 +71,15 @@ def test_a_mail_that_is_taken_later_is_scheduled_and_goes_the_whole_way_again(
     async def busy_once(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
         is_first = len(stage.windows) == 1
         for index, message in enumerate(window):
-            yield index, TryLater("451 4.3.0", "Busy.") if is_first else Accepted(message.id)
+            yield index, busy if is_first else Accepted(message.id)
 
+    busy = TryLater(
+        "SES_SERVICE_UNAVAILABLE",
+        "Busy.",
+        timedelta(milliseconds=250),
+        original_code="ServiceUnavailable",
+        duration=timedelta(milliseconds=40),
+    )
     with vendors.registered(busy_once) as stage:
         acme = office.open_office(tmp_path, kind=vendors.KIND)
         stream = single_mail(acme, "ann@example.com")
@@ -78,10 +91,95 @@ def test_a_mail_that_is_taken_later_is_scheduled_and_goes_the_whole_way_again(
         *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"),
         *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"),
     ]
-    scheduled = events[3]["metadata"]
-    assert (scheduled["errorCode"], scheduled["errorCategory"]) == ("451 4.3.0", "TRANSIENT_ERROR")
-    assert (scheduled["willRetry"], scheduled["nextAttemptNumber"]) == (True, 2)
-    assert (log["status"], log["attempts"]) == ("SENT", 2)
+    assert events[3]["metadata"] == {
+        "attempt": 1,
+        "outcome": "try_later",
+        "errorCode": "SES_SERVICE_UNAVAILABLE",
+        "errorCategory": "TRANSIENT_ERROR",
+        "errorMessage": "Busy.",
+        "originalCode": "ServiceUnavailable",
+        "durationMs": 40,
+        "willRetry": True,
+        "nextAttemptNumber": 2,
+        "backoffDelay": 250,
+    }
+    assert (log["status"], log["attempts"], log["errorCode"]) == ("SENT", 2, None)
+
+
+def test_a_mail_that_the_provider_refuses_is_attempted_once_and_failed_for_good(
+    tmp_path: Path,
+) -> None:
+    async def refuse(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
+        for index, _ in enumerate(window):
+            yield index, refused
+
+    refused = Refused(
+        "SES_MESSAGE_REJECTED",
+        "Contains a virus.",
+        original_code="MessageRejected",
+        duration=timedelta(milliseconds=40),
+    )
+    with vendors.registered(refuse) as stage:
+        acme = office.open_office(tmp_path, kind=vendors.KIND)
+        stream = single_mail(acme, "ann@example.com")
+        office.send_all(stream)
+
+    *steps, failed = read_events(stream)
+    log = views.only("email_logs", stream)
+    assert [row["type"] for row in steps] == ["RECEIVED", "VALIDATED", "SENT_ATTEMPT"]
+    assert (failed["type"], len(stage.windows)) == ("FAILED", 1)
+    assert failed["metadata"] == {
+        "attempt": 1,
+        "outcome": "refused",
+        "errorCode": "SES_MESSAGE_REJECTED",
+        "errorCategory": "PERMANENT_ERROR",
+        "errorMessage": "Contains a virus.",
+        "originalCode": "MessageRejected",
+        "durationMs": 40,
+        "willRetry": False,
+    }
+    assert (log["status"], log["errorCode"]) == ("FAILED", "SES_MESSAGE_REJECTED")
+    assert log["errorReason"] == "Contains a virus."
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "category"),
+    [
+        (Throttled("Slow.", code="OURS", original_code="Theirs"), "waiting", "QUOTA_ERROR"),
+        (SenderBlocked("OURS", "No.", original_code="Theirs"), "waiting", "CONFIGURATION_ERROR"),
+        (NotSent("Late.", code="OURS", original_code="Theirs"), "waiting", "TIMEOUT_ERROR"),
+        (
+            TryLater("OURS", "Away.", is_outage=True, original_code="Theirs"),
+            "waiting",
+            "TRANSIENT_ERROR",
+        ),
+        (InDoubt("Gone.", code="OURS", original_code="Theirs"), "in_doubt", "TRANSIENT_ERROR"),
+    ],
+    ids=["throttled", "blocked", "not sent", "outage", "in doubt"],
+)
+def test_every_failure_reaches_the_books_with_all_its_codes(
+    tmp_path: Path, outcome: Outcome, state: str, category: str
+) -> None:
+    async def fail(window: Sequence[OutgoingMessage], deadline: float) -> Answers:
+        for index, _ in enumerate(window):
+            yield index, replace(outcome, duration=timedelta(milliseconds=40))
+
+    with vendors.registered(fail):
+        acme = office.open_office(tmp_path, kind=vendors.KIND)
+        stream = single_mail(acme, "ann@example.com")
+        with office.dispatching() as dispatcher:
+            office.until(lambda: bool(read_events(stream)), dispatcher)
+
+    rows = sql.rows(
+        "SELECT state, code, category, original_code, duration_ms FROM deliveries_attempt"
+        " WHERE stream_id = %(stream)s ORDER BY id",
+        {"stream": stream},
+    )
+    last = next(row for row in read_events(stream) if "outcome" in row["metadata"])["metadata"]
+    assert rows[0] == (state, "OURS", category, "Theirs", 40)
+    assert (last["errorCode"], last["errorCategory"]) == ("OURS", category)
+    assert (last["originalCode"], last["durationMs"]) == ("Theirs", 40)
+    assert views.only("email_logs", stream)["errorCode"] == "OURS"
 
 
 def test_a_mail_to_a_recipient_who_is_gone_fails_its_validation_for_good(tmp_path: Path) -> None:
@@ -151,6 +249,9 @@ def test_the_metrics_count_retries_by_category_and_durations_of_every_state(
         stream = office.stream(acme, [*(f"{name}@example.com" for name in names), "no address"])
         with office.dispatching() as dispatcher:
             office.until(lambda: is_done(stream), dispatcher)
+    unwanted = single_mail(acme, "bob@example.com")
+    ledger.cancel(unwanted, actor="alice")
+    ledger.drain(unwanted)
 
     metrics_store.flush()
     counted = metrics_store.totals()
@@ -168,6 +269,7 @@ def test_the_metrics_count_retries_by_category_and_durations_of_every_state(
         "RETRY_SCHEDULED": 2,
         "SUPPRESSED": 1,
         "VALIDATION_FAILED": 1,
+        "CANCELLED": 1,
     }
 
 

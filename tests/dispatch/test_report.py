@@ -108,7 +108,7 @@ def test_a_verdict_on_a_mail_of_a_letter_is_logged_with_the_fields_of_every_mail
         report.composed_round(STREAM, read, ComposedRound(verdicts=[entry]))
     [line] = lines
 
-    assert (line["event"], line["code"]) == ("mail not sent", "bounced")
+    assert (line["event"], line["code"], line["category"]) == ("mail not sent", "bounced", None)
     assert fields_of(line) == FIELDS | {"attempt": 3, "state": "suppressed", "duration_ms": 40}
 
 
@@ -131,6 +131,6 @@ def log_answer(outcome: Outcome) -> dict[str, object]:
     policy = Policy(attempts=3, delays=(10, 20))
     entry = answers.book_answer(Answer(0, 0, outcome, 250), policy=policy, chance=0.5)
     with capture_logs() as lines:
-        report.answer(STREAM, MAIL, entry, outcome)
+        report.answer(STREAM, MAIL, entry)
     [line] = lines
     return dict(line)

@@ -160,3 +160,9 @@ def test_a_rest_doubles_from_a_second_to_a_minute() -> None:
     rests = [retry.backoff(times).total_seconds() for times in (1, 2, 3, 4, 5, 6, 7, 8, 10_000)]
 
     assert rests == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+
+
+def test_a_wait_for_a_quota_doubles_from_a_minute_to_an_hour() -> None:
+    waits = [retry.quota_backoff(times).total_seconds() / 60 for times in (1, 2, 3, 6, 7, 10_000)]
+
+    assert waits == [1, 2, 4, 32, 60, 60]

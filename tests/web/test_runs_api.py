@@ -12,8 +12,10 @@ from postledger.accounts.keys import Scope
 from postledger.campaigns import planning, run_control
 from postledger.campaigns.models import Run
 from postledger.deliveries import ledger, reporting
+from postledger.deliveries.entries import Block
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.reporting import LatestResults
+from postledger.providers.base import Category
 from tests import cast
 from tests.campaigns import press
 from tests.web import newsroom
@@ -129,7 +131,11 @@ def test_a_hold_of_the_sender_is_told_and_resuming_the_run_does_not_end_it(alice
     run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
     sender_id = cast.sender().pk
     ledger.hold_sender(
-        sender_id, reason=Reason.SENDER_BLOCKED, actor="postledger", detail="535 wrong password"
+        sender_id,
+        reason=Reason.SENDER_BLOCKED,
+        actor="postledger",
+        detail="535 wrong password",
+        block=Block("535", Category.CONFIGURATION),
     )
 
     seen = steer(alice, run_id, "resume")
@@ -139,6 +145,8 @@ def test_a_hold_of_the_sender_is_told_and_resuming_the_run_does_not_end_it(alice
         "sender_blocked",
         "535 wrong password",
     )
+    left = datetime.fromisoformat(seen["hold"]["fails_at"]) - datetime.now(UTC)
+    assert timedelta(hours=71) < left <= timedelta(hours=72)
 
 
 def test_why_planning_stands_still_is_told_until_it_goes_on(alice: Caller) -> None:

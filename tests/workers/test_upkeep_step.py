@@ -1,4 +1,6 @@
-"""A worker without its broker, and without beat, plans, drains, folds and makes partitions."""
+"""A worker without its broker, and without beat, plans, drains, gives up, folds and makes
+partitions.
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,6 +45,14 @@ def cancel_stream() -> int:
     return stream_id
 
 
+def block_sender() -> int:
+    """A stream whose sender stayed blocked."""
+    stream_id = cast.stream(mails=2, workspace="umbrella")
+    cast.block("umbrella")
+    cast.let_block_run_out()
+    return stream_id
+
+
 def lose_worker() -> int:
     """A stream whose worker died before it armed anything."""
     stream_id = cast.stream(mails=1, workspace="initech")
@@ -65,6 +75,7 @@ def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
     tmp_path: Path, settings: Settings
 ) -> None:
     run, unwanted, swept = launched(settings), cancel_stream(), lose_worker()
+    blocked = block_sender()
     drop_last_month()
 
     with worker(
@@ -75,6 +86,7 @@ def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
         is_over = within(90, lambda: Run.objects.get(pk=run.pk).ended_at is not None)
         is_drained = within(30, lambda: not office.waiting(unwanted))
         is_swept = within(30, lambda: not office.is_leased(swept))
+        is_given_up = within(60, lambda: not office.waiting(blocked))
         is_folded = within(30, lambda: not count_unfolded())
         is_made = within(30, lambda: partitions.exists(LAST_MONTH))
         code = end_process(process)
@@ -83,11 +95,13 @@ def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
     assert is_over, log
     assert is_drained
     assert is_swept
+    assert is_given_up
     assert is_folded
     assert is_made
     assert code == 0
     assert office.counts(run.stream_id) == {State.ACCEPTED: PEOPLE}
     assert office.counts(unwanted) == {State.CANCELLED: 3}
+    assert office.counts(blocked) == {State.FAILED: 2}
     assert "runs the upkeep by itself" in log
 
 

@@ -38,6 +38,7 @@ class RunHold:
     until: datetime | None
     actor: str
     detail: str
+    fails_at: datetime | None  # from when on mail that is due fails, if nobody acts
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +226,7 @@ def _run_hold(hold: Hold) -> RunHold:
         hold.until,
         hold.actor,
         hold.detail,
+        hold.fails_at,
     )
 
 

@@ -84,4 +84,7 @@ _REMEDIES = {
     AttemptOutcome.LOST_TIME: _NOT_SENT,
     AttemptOutcome.POISON: "Workers crashed on these. Find the reason in their logs before"
     " a retry.",
+    AttemptOutcome.GIVEN_UP: "The provider refused the sender, and nobody acted for 72 hours, or"
+    " the run was cancelled meanwhile. Mend the sender and release it; then retry this cause or,"
+    " after a cancel, send to the remaining recipients.",
 }

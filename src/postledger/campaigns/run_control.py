@@ -59,7 +59,9 @@ def resume_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:
 
 
 def cancel_run(workspace_id: int, run_id: UUID, *, actor: str) -> None:
-    """For good: nothing more is handed over, and waiting mail is booked as cancelled."""
+    """For good: nothing more is handed over, and waiting mail is booked as cancelled or, if the
+    provider refuses the sender now, as failed.
+    """
     run = find_run(workspace_id, run_id)
     if _is_cancelled(run):
         return

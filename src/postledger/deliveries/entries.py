@@ -1,7 +1,7 @@
 """The values that go into the books and come out of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -35,6 +35,7 @@ class AttemptOutcome(StrEnum):
     SUPPRESSED = "suppressed"  # the address must not be mailed
     EXPIRED = "expired"  # its time to live ended
     POISON = "poison"  # workers died of it, repeatedly
+    GIVEN_UP = "given_up"  # its sender stayed blocked
 
 
 # Outcomes that are themselves about doubt.
@@ -46,6 +47,7 @@ UNCOUNTED = frozenset(
         AttemptOutcome.SENDER_BLOCKED,
         AttemptOutcome.NOT_SENT,
         AttemptOutcome.POISON,
+        AttemptOutcome.GIVEN_UP,
     }
 )
 # The outcomes of which a failed delivery had at least one: a failure may have been a doubt that a
@@ -55,6 +57,7 @@ LEADS_TO_FAILURE = DOUBTFUL | {
     AttemptOutcome.TRY_LATER,
     AttemptOutcome.INVALID,
     AttemptOutcome.POISON,
+    AttemptOutcome.GIVEN_UP,
 }
 
 
@@ -154,8 +157,8 @@ class Entry:
     duration_ms: int | None = None
     delay: timedelta | None = None
     reason: Reason | None = None
-    # Of the provider's failure; it is counted and logged, and not stored.
-    category: Category | None = field(default=None, compare=False)
+    category: Category | None = None  # of an error; a result that is none has no category
+    original_code: str | None = None  # the provider's own name for it, where `code` is ours
 
 
 def accepted(position: int, *, message_id: str | None, duration_ms: int | None = None) -> Entry:
@@ -169,39 +172,55 @@ def accepted(position: int, *, message_id: str | None, duration_ms: int | None =
 
 
 def refused(position: int, *, code: str, detail: str = "") -> Entry:
-    return Entry(position, AttemptOutcome.REFUSED, State.FAILED, code=code, detail=detail)
+    return _failed(position, AttemptOutcome.REFUSED, Category.PERMANENT, code, detail)
 
 
 def exhausted(position: int, *, code: str, detail: str = "") -> Entry:
     """The last attempt the policy allows asked to try later: given up."""
-    return Entry(position, AttemptOutcome.TRY_LATER, State.FAILED, code=code, detail=detail)
+    return _failed(position, AttemptOutcome.TRY_LATER, Category.TRANSIENT, code, detail)
 
 
 def try_later(position: int, *, delay: timedelta, code: str, detail: str = "") -> Entry:
-    return _again(position, AttemptOutcome.TRY_LATER, Reason.RETRY, delay, code, detail)
+    outcome, category = AttemptOutcome.TRY_LATER, Category.TRANSIENT
+    return _again(position, outcome, Reason.RETRY, delay, code, detail, category)
 
 
-def throttled(position: int, *, delay: timedelta, detail: str = "") -> Entry:
-    return _again(position, AttemptOutcome.THROTTLED, Reason.THROTTLED, delay, None, detail)
+def throttled(
+    position: int,
+    *,
+    delay: timedelta,
+    code: str | None = None,
+    detail: str = "",
+    is_quota: bool = False,
+) -> Entry:
+    reason = Reason.QUOTA_EXHAUSTED if is_quota else Reason.THROTTLED
+    return _again(position, AttemptOutcome.THROTTLED, reason, delay, code, detail, Category.QUOTA)
 
 
 def sender_blocked(position: int, *, code: str, detail: str = "") -> Entry:
     """Goes back to the queue at once; the hold on the sender keeps it there."""
-    return _again(
-        position, AttemptOutcome.SENDER_BLOCKED, Reason.SENDER_BLOCKED, timedelta(), code, detail
+    outcome, category = AttemptOutcome.SENDER_BLOCKED, Category.CONFIGURATION
+    return _again(position, outcome, Reason.SENDER_BLOCKED, timedelta(), code, detail, category)
+
+
+def not_sent(position: int, *, code: str | None = None, detail: str = "") -> Entry:
+    outcome = AttemptOutcome.NOT_SENT
+    return _again(position, outcome, Reason.NOT_SENT, timedelta(), code, detail, None)
+
+
+def in_doubt(position: int, *, code: str | None = None, detail: str = "") -> Entry:
+    return Entry(
+        position,
+        AttemptOutcome.IN_DOUBT,
+        State.IN_DOUBT,
+        code=code,
+        detail=detail,
+        category=Category.TRANSIENT,
     )
 
 
-def not_sent(position: int, *, detail: str = "") -> Entry:
-    return _again(position, AttemptOutcome.NOT_SENT, Reason.NOT_SENT, timedelta(), None, detail)
-
-
-def in_doubt(position: int, *, detail: str = "") -> Entry:
-    return Entry(position, AttemptOutcome.IN_DOUBT, State.IN_DOUBT, detail=detail)
-
-
 def invalid(position: int, *, code: str, detail: str = "") -> Entry:
-    return Entry(position, AttemptOutcome.INVALID, State.FAILED, code=code, detail=detail)
+    return _failed(position, AttemptOutcome.INVALID, Category.PERMANENT, code, detail)
 
 
 def skipped(position: int, *, code: str, detail: str = "") -> Entry:
@@ -216,6 +235,12 @@ def expired(position: int, *, detail: str = "") -> Entry:
     return Entry(position, AttemptOutcome.EXPIRED, State.EXPIRED, code="expired", detail=detail)
 
 
+def _failed(
+    position: int, outcome: AttemptOutcome, category: Category, code: str, detail: str
+) -> Entry:
+    return Entry(position, outcome, State.FAILED, code=code, detail=detail, category=category)
+
+
 def _again(  # noqa: PLR0913, PLR0917  private, called above only
     position: int,
     outcome: AttemptOutcome,
@@ -223,6 +248,7 @@ def _again(  # noqa: PLR0913, PLR0917  private, called above only
     delay: timedelta,
     code: str | None,
     detail: str,
+    category: Category | None,
 ) -> Entry:
     return Entry(
         position,
@@ -233,6 +259,7 @@ def _again(  # noqa: PLR0913, PLR0917  private, called above only
         detail=detail,
         delay=delay,
         reason=reason,
+        category=category,
     )
 
 
@@ -280,6 +307,15 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """What a provider refuses a sender with; mail that waits too long for its end fails with it."""
+
+    code: str
+    category: Category
+    original_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
     """A hold in force, as people are told of it."""
 
@@ -289,3 +325,6 @@ class Hold:
     actor: str
     detail: str
     is_account: bool = False  # every sender of the account is held
+    # Of a block: what waiting mail fails with, and from when on if nobody acts.
+    code: str | None = None
+    fails_at: datetime | None = None

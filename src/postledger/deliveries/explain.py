@@ -33,6 +33,7 @@ _OUTCOMES: dict[AttemptOutcome, str] = {
     AttemptOutcome.SUPPRESSED: "the address must not be mailed",
     AttemptOutcome.EXPIRED: "its time to live had ended",
     AttemptOutcome.POISON: "workers died of it again and again; it was given up",
+    AttemptOutcome.GIVEN_UP: "its sender stayed blocked; it was given up and not handed over",
 }
 
 _EVENTS: dict[str, str] = {
@@ -170,7 +171,8 @@ def _waiting(work: WorkFacts | None, stream: StreamFacts, now: datetime) -> str:
 def _overruled(stream: StreamFacts, now: datetime) -> str:
     """What will move the stream's work while something wide stops it; empty when nothing does."""
     if stream.cancelled_at:
-        return "it will be booked as cancelled"
+        state = f"failed ({stream.block_code})" if stream.block_code else "cancelled"
+        return f"it will be booked as {state}"
     if stream.fenced_since:
         return "it goes on when the fence is lifted"
     return "it goes on when the hold ends" if list(_holds(stream, now)) else ""
@@ -178,7 +180,11 @@ def _overruled(stream: StreamFacts, now: datetime) -> str:
 
 def _stops(facts: StreamFacts, now: datetime) -> Iterator[str]:
     if facts.cancelled_at:
-        yield f"The stream was cancelled {format_time(facts.cancelled_at)} by {facts.cancelled_by}."
+        while_blocked = ", while the provider refused its sender" if facts.block_code else ""
+        yield (
+            f"The stream was cancelled {format_time(facts.cancelled_at)} by"
+            f" {facts.cancelled_by}{while_blocked}."
+        )
         return
     if facts.fenced_since:
         yield (
@@ -195,15 +201,30 @@ def _holds(facts: StreamFacts, now: datetime) -> Iterator[str]:
     for scope, held in ((widest, facts.sender_hold), ("stream", facts.stream_hold)):
         if held and (held.until is None or held.until > now):
             yield _hold(scope, held)
+            if held.fails_at:
+                yield f"{explain_block(held, now=now)}."
+
+
+def explain_block(held: Hold, *, now: datetime) -> str:
+    """What becomes of the mail of a blocked sender if nobody acts; empty without a block."""
+    if held.fails_at is None:
+        return ""
+    if held.fails_at <= now:
+        return f"Nobody acted in time: mail of it fails with {held.code} when it is due"
+    return (
+        f"If nobody releases it, or holds or releases one of its streams, before"
+        f" {format_time(held.fails_at)}, its mail that is due then fails with {held.code}"
+    )
 
 
 def _hold(scope: str, held: Hold) -> str:
     explanation = EXPLANATIONS[held.reason]
-    end = f"until {format_time(held.until)}" if held.until else f"until {explanation.moved_by}"
+    then = f"; then {explanation.then}" if explanation.then else ""
+    end = f"{format_time(held.until)}{then}" if held.until else explanation.moved_by
     detail = f" ({held.detail.rstrip('.')})" if held.detail else ""
     return (
         f"The {scope} has been held since {format_time(held.since)} by {held.actor}"
-        f" because {explanation.why}{detail}, {end}."
+        f" because {explanation.why}{detail}, until {end}."
     )
 
 

@@ -30,6 +30,10 @@ class Stream(models.Model):
     held_detail = models.TextField(null=True)
     cancelled_at = models.DateTimeField(null=True)
     cancelled_by = models.TextField(null=True)
+    block_code = models.TextField(null=True)
+    block_category = models.TextField(null=True)
+    block_original_code = models.TextField(null=True)
+    block_detail = models.TextField(null=True)
     created_at = models.DateTimeField(db_default=Now())
     planned = models.BigIntegerField(db_default=0)
     accepted = models.BigIntegerField(db_default=0)
@@ -52,6 +56,10 @@ class SenderHold(models.Model):
     detail = models.TextField()
     is_account = models.BooleanField()  # every sender of the account is held, each by its own row
     times = models.SmallIntegerField()  # how often in a row the provider was found broken
+    code = models.TextField(null=True)
+    category = models.TextField(null=True)
+    original_code = models.TextField(null=True)
+    fails_at = models.DateTimeField(null=True)  # waiting mail of a blocked sender, from then on
 
 
 class Lane(models.Model):
@@ -190,6 +198,9 @@ class Attempt(models.Model):
     detail = models.TextField(null=True)
     message_id = models.TextField(null=True)
     duration_ms = models.IntegerField(null=True)
+    category = models.TextField(null=True)
+    original_code = models.TextField(null=True)
+    delay_ms = models.BigIntegerField(null=True)
 
 
 class DeliveryEvent(models.Model):

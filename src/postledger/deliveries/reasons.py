@@ -37,6 +37,7 @@ class Explanation:
 
     why: str
     moved_by: str
+    then: str = ""  # what follows a hold that has an end, where that is not plain
 
 
 EXPLANATIONS: dict[Reason, Explanation] = {
@@ -54,7 +55,11 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     ),
     Reason.RATE_PER_HOUR: Explanation("the hourly limit is reached", "the next clock hour starts"),
     Reason.DAILY_LIMIT: Explanation("the daily limit is reached", "the next opening comes"),
-    Reason.QUOTA_EXHAUSTED: Explanation("the provider's quota is used up", "a sync shows more"),
+    Reason.QUOTA_EXHAUSTED: Explanation(
+        "the provider's quota is used up",
+        "it is tried again",
+        then="it is tried again; while no quota is left, it waits longer each time, up to one hour",
+    ),
     Reason.OUTSIDE_HOURS: Explanation("it is outside the working hours", "the next opening comes"),
     Reason.PROVIDER_DOWN: Explanation("the provider does not answer", "the next try reaches it"),
     Reason.NO_MEMORY: Explanation(

@@ -24,6 +24,7 @@ class Verb(StrEnum):
     SETTLE = "settle"  # the provider's answers, written by the holder of the lease
     SWEEP = "sweep"  # a lost lease: armed windows become doubt, poison fails
     DRAIN = "drain"  # the rest of a cancelled stream
+    GIVE_UP = "give_up"  # the waiting mail of a sender that stayed blocked
     CANCEL_DELIVERY = "cancel_delivery"  # a caller cancels a single mail that waits
     ERASE = "erase"  # a person asked for it: mail that waits for them ends
     RECORD = "record"  # evidence from outside the lease: events and late answers
@@ -36,17 +37,19 @@ class Verb(StrEnum):
 _REFUSALS = frozenset({State.FAILED, State.SKIPPED, State.SUPPRESSED, State.EXPIRED})
 
 # A doubt is sticky: a verb that would close a delivery whose earlier try is unresolved puts it
-# back in doubt instead, which is why ARM, DRAIN and ERASE lead there too.
+# back in doubt instead, which is why ARM, DRAIN, GIVE_UP and ERASE lead there too.
 TRANSITIONS: Mapping[tuple[State, State], frozenset[Verb]] = {
     (State.WAITING, State.WAITING): frozenset({Verb.SETTLE}),
     (State.WAITING, State.ACCEPTED): frozenset({Verb.SETTLE, Verb.RECORD}),
-    (State.WAITING, State.FAILED): frozenset({Verb.SETTLE, Verb.ARM, Verb.SWEEP}),
+    (State.WAITING, State.FAILED): frozenset(
+        {Verb.SETTLE, Verb.ARM, Verb.SWEEP, Verb.DRAIN, Verb.GIVE_UP}
+    ),
     (State.WAITING, State.SKIPPED): frozenset({Verb.ARM}),
     (State.WAITING, State.SUPPRESSED): frozenset({Verb.ARM, Verb.ERASE}),
     (State.WAITING, State.EXPIRED): frozenset({Verb.ARM}),
     (State.WAITING, State.CANCELLED): frozenset({Verb.DRAIN, Verb.CANCEL_DELIVERY}),
     (State.WAITING, State.IN_DOUBT): frozenset(
-        {Verb.SETTLE, Verb.SWEEP, Verb.ARM, Verb.DRAIN, Verb.ERASE, Verb.FENCE}
+        {Verb.SETTLE, Verb.SWEEP, Verb.ARM, Verb.DRAIN, Verb.GIVE_UP, Verb.ERASE, Verb.FENCE}
     ),
     (State.IN_DOUBT, State.ACCEPTED): frozenset({Verb.RECORD, Verb.RESOLVE}),
     (State.IN_DOUBT, State.FAILED): frozenset({Verb.RECORD, Verb.RESOLVE}),

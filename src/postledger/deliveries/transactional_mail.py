@@ -1,7 +1,7 @@
 """One transactional mail as its workspace sees it: its facts, its timeline, and why it waits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import LiteralString
 
@@ -59,6 +59,7 @@ class MailWait:
     since: datetime
     until: datetime | None
     moved_by: str
+    fails_at: datetime | None = None  # from when on it fails, if nobody acts
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,7 @@ _WORDS = {
     "errorCategory": "error_category",
     "backoffDelay": "backoff_ms",
     "errorMessage": "error_reason",
+    "originalCode": "original_code",
     "sesMessageId": "message_id",
     "durationMs": "duration_ms",
     "willRetry": "will_retry",
@@ -164,9 +166,11 @@ def _wait_of_stream(stream: StreamFacts, now: datetime) -> MailWait | None:
     """The widest hold in force: it comes before the mail's own reason."""
     for hold in (stream.sender_hold, stream.stream_hold):
         if hold and (hold.until is None or hold.until > now):
-            return _explained(hold.reason, hold.since, hold.until)
+            waiting = _explained(hold.reason, hold.since, hold.until)
+            return replace(waiting, fails_at=hold.fails_at)
     if stream.cancelled_at:
-        why, moved_by = "its stream was cancelled", "it is booked as cancelled"
+        state = "failed" if stream.block_code else "cancelled"
+        why, moved_by = "its stream was cancelled", f"it is booked as {state}"
         return MailWait("cancelled", why, stream.cancelled_at, None, moved_by)
     return None
 

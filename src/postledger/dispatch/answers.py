@@ -73,11 +73,17 @@ class Answer:
 
 
 def book_answer(answer: Answer, *, policy: Policy, chance: float) -> Entry:
-    """The entry of an answer, with the duration of its call and the category of its failure."""
+    """The entry of an answer; a failure keeps its category and the provider's own code."""
     entry = _entry(answer, policy, chance)
-    if isinstance(answer.outcome, Accepted):
+    outcome = answer.outcome
+    if isinstance(outcome, Accepted):
         return entry
-    return replace(entry, duration_ms=answer.duration_ms, category=answer.outcome.category)
+    return replace(
+        entry,
+        duration_ms=answer.duration_ms,
+        category=outcome.category,
+        original_code=outcome.original_code or None,
+    )
 
 
 def _entry(answer: Answer, policy: Policy, chance: float) -> Entry:  # noqa: C901, PLR0911  one for each
@@ -87,9 +93,9 @@ def _entry(answer: Answer, policy: Policy, chance: float) -> Entry:  # noqa: C90
             return entries.accepted(position, message_id=message_id, duration_ms=answer.duration_ms)
         case Refused(code=code, detail=detail):
             return entries.refused(position, code=code, detail=detail)
-        case NotSent(detail=detail) | TryLater(is_outage=True, detail=detail):
+        case NotSent(code=code, detail=detail) | TryLater(is_outage=True, code=code, detail=detail):
             # In an outage the sender is held meanwhile; it uses up nobody's attempts.
-            return entries.not_sent(position, detail=detail)
+            return entries.not_sent(position, code=code, detail=detail)
         case TryLater(code=code, detail=detail, retry_after=retry_after):
             delay = retry.delay(
                 policy, attempts=answer.attempts + 1, retry_after=retry_after, chance=chance
@@ -97,12 +103,15 @@ def _entry(answer: Answer, policy: Policy, chance: float) -> Entry:  # noqa: C90
             if delay is None:
                 return entries.exhausted(position, code=code, detail=detail)
             return entries.try_later(position, delay=delay, code=code, detail=detail)
-        case Throttled(detail=detail, retry_after=retry_after):
-            return entries.throttled(position, delay=retry_after or timedelta(), detail=detail)
+        case Throttled(code=code, detail=detail, retry_after=retry_after, is_quota=is_quota):
+            delay = retry_after or timedelta()
+            return entries.throttled(
+                position, delay=delay, code=code, detail=detail, is_quota=is_quota
+            )
         case SenderBlocked(code=code, detail=detail):
             return entries.sender_blocked(position, code=code, detail=detail)
-        case InDoubt(detail=detail):
-            return entries.in_doubt(position, detail=detail)
+        case InDoubt(code=code, detail=detail):
+            return entries.in_doubt(position, code=code, detail=detail)
         case _:
             assert_never(answer.outcome)
 
@@ -135,8 +144,13 @@ class RecentAnswers:
         witnesses = list(self._answers.values()).count(_same_answer(recipient, outcome))
         if witnesses >= FEWEST_WITNESSES and 2 * witnesses >= len(self._answers):
             return outcome
-        retry_after = outcome.retry_after if isinstance(outcome, Throttled) else None
-        return TryLater(outcome.code, outcome.detail, retry_after)
+        return TryLater(
+            outcome.code,
+            outcome.detail,
+            outcome.retry_after if isinstance(outcome, Throttled) else None,
+            original_code=outcome.original_code,
+            duration=outcome.duration,
+        )
 
     def _remember(self, recipient: str, outcome: Outcome) -> None:
         self._answers[recipient.lower()] = _same_answer(recipient, outcome)

@@ -2,12 +2,14 @@
 
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from datetime import timedelta
 from typing import assert_never
 
 import structlog
 
 from postledger.deliveries import ledger
+from postledger.deliveries.entries import Block
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
 from postledger.dispatch import answers, retry
@@ -119,10 +121,15 @@ class Holds:
             case SenderBlocked(code=code, detail=detail, is_account=is_account):
                 # Without an end: only a person can mend a password or a paused account.
                 reason, detail = Reason.SENDER_BLOCKED, f"{code}: {detail}"
-                await self._hold(stream, reason, None, detail, is_account=is_account)
-            case Throttled(detail=detail, retry_after=retry_after, is_quota=is_quota):
-                longest = None if is_quota else LONGEST_HOLD
-                length = self._next_length(stream, retry_after, longest)
+                block = Block(code, trouble.category, trouble.original_code or None)
+                await self._hold(stream, reason, None, detail, is_account=is_account, block=block)
+            case Throttled(detail=detail, retry_after=retry_after, is_quota=True):
+                # Until nobody knows when, it is tried again after longer and longer waits: what is
+                # left of quotas is not read from the provider yet.
+                length = self._next_length(stream, retry_after, None, retry.quota_backoff)
+                await self._hold(stream, Reason.QUOTA_EXHAUSTED, length, detail)
+            case Throttled(detail=detail, retry_after=retry_after):
+                length = self._next_length(stream, retry_after, LONGEST_HOLD)
                 await self._hold(stream, Reason.THROTTLED, length, detail)
             case TryLater(detail=detail, retry_after=retry_after):
                 length = self._next_length(stream, retry_after, LONGEST_HOLD)
@@ -131,7 +138,11 @@ class Holds:
                 assert_never(trouble)
 
     def _next_length(
-        self, stream: StreamFacts, asked: timedelta | None, longest: timedelta | None
+        self,
+        stream: StreamFacts,
+        asked: timedelta | None,
+        longest: timedelta | None,
+        backoff: Callable[[int], timedelta] = retry.backoff,
     ) -> timedelta:
         """Longer each time. A call that ends during a hold belongs to the trouble that began it:
         several stream workers meet one outage at once, and it counts once.
@@ -139,12 +150,12 @@ class Holds:
         holder, now = _holder(stream), time.monotonic()
         if now >= self._resting.get(holder, 0.0):
             self._troubles[holder] += 1
-        length = asked or retry.backoff(max(self._troubles[holder], 1))
+        length = asked or backoff(max(self._troubles[holder], 1))
         length = length if longest is None else min(length, longest)
         self._resting[holder] = now + length.total_seconds()
         return length
 
-    async def _hold(
+    async def _hold(  # noqa: PLR0913  what a hold is, each part by its name
         self,
         stream: StreamFacts,
         reason: Reason,
@@ -152,6 +163,7 @@ class Holds:
         detail: str,
         *,
         is_account: bool = True,
+        block: Block | None = None,
     ) -> None:
         # It outlives the recipient whom a provider names in it, and who may be erased.
         detail = masking.mask_text(detail)
@@ -169,6 +181,7 @@ class Holds:
             length=length,
             detail=detail,
             is_account=is_account,
+            block=block,
         )
         if held:
             level = _log.error if length is None else _log.warning

@@ -79,3 +79,11 @@ def backoff(times: int) -> timedelta:
     Doubles from one second to one minute: nobody's attempts are used up by an outage.
     """
     return timedelta(seconds=min(60, 2 ** min(times - 1, 6)))
+
+
+def quota_backoff(times: int) -> timedelta:
+    """How long a sender rests whose quota was found used up `times` in a row, without a known end.
+
+    Doubles from one minute to one hour: a quota frees slowly.
+    """
+    return timedelta(minutes=min(60, 2 ** min(times - 1, 6)))

@@ -119,8 +119,9 @@ class TryLater(_Failed):
 class Throttled(_Failed):
     """Certainly not taken, because of the sender's rate or quota.
 
-    `is_quota` says that `retry_after` is the moment, known from the service's own figures, at
-    which a used-up quota is reset: it is believed as it is. Any other wish is bounded.
+    `is_quota` says that a quota is used up. Then `retry_after` is the moment, known from the
+    service's own figures, at which it is reset, and is believed as it is; None where that moment
+    is not known. Any other wish is bounded.
     `may_be_quoted` is explained at `SenderBlocked`.
     """
 

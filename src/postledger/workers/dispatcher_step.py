@@ -52,6 +52,12 @@ def report_sweep(swept: Swept) -> None:
         _dispatcher.poll()
 
 
+def report_given_up(stream_id: int, count: int) -> None:
+    """Logs that mail failed because nobody ended the block of its sender."""
+    text = "the sender stayed blocked; its due mail failed"
+    _log.error(text, stream_id=stream_id, mails=count)
+
+
 class DispatchStep(WorkerStep):
     """Starts the dispatcher before the worker consumes, and stops it with the worker.
 

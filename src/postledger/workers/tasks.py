@@ -32,6 +32,7 @@ INTERVALS = {
     "sweep": 5.0,
     "plan": 2.0,
     "drain": 5.0,
+    "give_up": 30.0,
     "fold": 10.0,
     "notion": 10.0,
     "supabase": 5.0,
@@ -82,11 +83,22 @@ def sweep() -> None:
 
 @shared_task(name="postledger.drain")
 def drain() -> None:
-    """Books the waiting mail of cancelled streams as cancelled."""
+    """Books the waiting mail of cancelled streams."""
     for stream_id in call_on_thread(queries.cancelled_with_work):
         for _ in range(_DRAINED_AT_ONCE):
             if not call_on_thread(ledger.drain, stream_id):
                 break
+
+
+@shared_task(name="postledger.give_up")
+def give_up() -> None:
+    """Fails the due mail of senders that stayed blocked."""
+    for stream_id in call_on_thread(queries.blocked_with_work):
+        for _ in range(_DRAINED_AT_ONCE):
+            count = call_on_thread(ledger.give_up, stream_id)
+            if not count:
+                break
+            dispatcher_step.report_given_up(stream_id, count)
 
 
 @shared_task(name="postledger.fold")

@@ -88,7 +88,7 @@ def _due(world: World, lost_until: datetime) -> set[Place]:
     return {
         place
         for batch in rows.read_batches(world.streams)
-        if batch.due_at < lost_until or batch.reason == Reason.THROTTLED
+        if batch.due_at < lost_until or batch.reason in {Reason.THROTTLED, Reason.QUOTA_EXHAUSTED}
         for place in batch.places()
         if place in world.inside.facts and world.inside.facts[place].state is State.WAITING
     }

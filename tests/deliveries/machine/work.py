@@ -24,6 +24,7 @@ ANSWERS: Mapping[str, Callable[[int], Entry]] = {
     "try_much_later": lambda at: entries.try_later(at, delay=HOUR, code="busy"),
     "throttled": lambda at: entries.throttled(at, delay=NOW),
     "throttled_for_long": lambda at: entries.throttled(at, delay=HOUR),
+    "out_of_quota": lambda at: entries.throttled(at, delay=HOUR, is_quota=True),
     "not_sent": entries.not_sent,
     "lost": lambda at: entries.in_doubt(at, detail="the answer was lost"),
     "broken": lambda at: entries.in_doubt(at, detail="the line broke"),

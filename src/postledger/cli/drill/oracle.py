@@ -223,6 +223,8 @@ def _may_fail(last: Note, booked: Booked, records: Records) -> bool:
             return allowed is not None and _attempts(booked) >= allowed
         case "poison":
             return booked.address in records.poisoned
+        case "given_up":  # no block lasts for days here
+            return booked.is_cancelled
         case "invalid" | "count_as_not_sent":
             return True
         case _:

@@ -12,6 +12,7 @@ from postledger.deliveries.ledger.claiming import (
     has_suspects,
     wait,
 )
+from postledger.deliveries.ledger.closing import drain, give_up
 from postledger.deliveries.ledger.decisions import requeue, resolve
 from postledger.deliveries.ledger.enqueueing import enqueue
 from postledger.deliveries.ledger.erasing import (
@@ -53,4 +54,4 @@ from postledger.deliveries.ledger.opening import StreamClosedError, open_stream
 from postledger.deliveries.ledger.planning import Planned, plan
 from postledger.deliveries.ledger.rotation import next_streams, retire_idle_streams
 from postledger.deliveries.ledger.settling import settle
-from postledger.deliveries.ledger.upkeep import Swept, drain, fold, sweep
+from postledger.deliveries.ledger.upkeep import Swept, fold, sweep

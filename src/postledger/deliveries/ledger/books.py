@@ -28,16 +28,26 @@ total AS (
 )
 """
 
-# Expects `booked` (stream_id, position, try_number, state, outcome, code, detail, message_id,
-# duration_ms). A first attempt that was accepted lives on the delivery alone; without an outcome
-# there was no attempt.
-ATTEMPTS: LiteralString = """
+# What only a provider's answer has, for the `booked` of a verb without one.
+NO_ANSWER: LiteralString = """
+    NULL AS message_id, NULL::integer AS duration_ms, NULL AS original_code, NULL::interval AS delay
+"""
+
+# Expects `booked` (stream_id, position, try_number, state, outcome, code, detail, category, and the
+# columns of NO_ANSWER). A first attempt that was accepted lives on the delivery alone; without an
+# outcome there was no attempt.
+_DELAY_MS: LiteralString = (
+    f"(extract(epoch FROM {sql.retry_delay('try_number', 'delay')}) * 1000)::bigint"
+)
+ATTEMPTS: LiteralString = f"""
 attempt AS (
     INSERT INTO deliveries_attempt (
-        stream_id, position, try_number, at, outcome, state, code, detail, message_id, duration_ms
+        stream_id, position, try_number, at, outcome, state, code, detail, message_id, duration_ms,
+        category, original_code, delay_ms
     )
     SELECT stream_id, position, try_number, statement_timestamp(), outcome, state, code, detail,
-           message_id, duration_ms
+           message_id, duration_ms, category, original_code,
+           CASE state WHEN 'waiting' THEN {_DELAY_MS} END
     FROM booked WHERE outcome IS NOT NULL AND NOT (state = 'accepted' AND try_number = 1)
 )
 """
@@ -121,7 +131,8 @@ booked AS (
       AND d.state = 'waiting'
       AND d.last_try < span.try_number
     RETURNING span.batch_id, d.stream_id, d.position, span.try_number, d.state,
-        e.outcome, e.code, e.detail, e.message_id, e.duration_ms, e.delay, e.reason
+        e.outcome, e.code, e.detail, e.message_id, e.duration_ms, e.delay, e.reason,
+        e.category, e.original_code
 )
 """
 
@@ -137,9 +148,10 @@ GIVEN_ENTRIES: LiteralString = """
         %(positions)s::bigint[], %(outcomes)s::text[], %(states)s::text[],
         %(counts)s::boolean[], %(codes)s::text[], %(details)s::text[],
         %(message_ids)s::text[], %(durations)s::integer[], %(delays)s::interval[],
-        %(reasons)s::text[]
+        %(reasons)s::text[], %(categories)s::text[], %(original_codes)s::text[]
     ) AS e (
-        position, outcome, state, counts, code, detail, message_id, duration_ms, delay, reason
+        position, outcome, state, counts, code, detail, message_id, duration_ms, delay, reason,
+        category, original_code
     )
 """
 
@@ -166,4 +178,6 @@ def entry_columns(entries: Sequence[Entry]) -> dict[str, object]:
         "durations": sql.Bigints(entry.duration_ms for entry in entries),
         "delays": [entry.delay for entry in entries],
         "reasons": sql.Texts(entry.reason and entry.reason.value for entry in entries),
+        "categories": sql.Texts(entry.category and entry.category.value for entry in entries),
+        "original_codes": sql.Texts(entry.original_code for entry in entries),
     }

@@ -63,7 +63,7 @@ def cancel_delivery(stream_id: int, position: int, *, actor: str) -> Cancellatio
             return None
         state, is_doubtful, is_judged, is_cancelled = row
         if is_cancelled:
-            counting.count_results([State.CANCELLED.value])
+            counting.count_results([State.CANCELLED.value], is_untouched=True)
             return Cancellation.CANCELLED
     return _explain(State(state), is_doubtful=is_doubtful, is_judged=is_judged)
 

@@ -108,7 +108,7 @@ WITH free AS MATERIALIZED (
     WHERE d.stream_id = free.stream_id AND d.position = free.position
       AND d.state = 'waiting' AND d.last_try < free.try_number
     RETURNING d.stream_id, d.position, free.try_number, d.state, 'suppressed' AS outcome, d.code,
-        NULL AS detail, NULL AS message_id, NULL::integer AS duration_ms
+        NULL AS detail, NULL AS category, {books.NO_ANSWER}
 ), {books.ATTEMPTS}, delta AS (
     INSERT INTO deliveries_streamdelta (stream_id, suppressed, in_doubt)
     SELECT stream_id, count(*) FILTER (WHERE state = 'suppressed'),

@@ -89,6 +89,8 @@ def _params(stream_id: int, evidence: Sequence[Evidence]) -> dict[str, object]:
         "outcomes": sql.Texts(entry.outcome.value for entry in entries),
         "codes": sql.Texts(entry.code for entry in entries),
         "details": sql.Texts(entry.detail for entry in entries),
+        "categories": sql.Texts(entry.category and entry.category.value for entry in entries),
+        "original_codes": sql.Texts(entry.original_code for entry in entries),
     }
 
 
@@ -240,8 +242,12 @@ WITH item AS MATERIALIZED (
     SELECT * FROM unnest(
         %(positions)s::bigint[], %(tries)s::integer[], %(refusals)s::boolean[],
         %(counts)s::boolean[], %(delays)s::interval[], %(outcomes)s::text[], %(codes)s::text[],
-        %(details)s::text[], %(sources)s::text[]
-    ) AS s (position, try_number, is_refusal, counts, delay, outcome, code, detail, source)
+        %(details)s::text[], %(sources)s::text[], %(categories)s::text[],
+        %(original_codes)s::text[]
+    ) AS s (
+        position, try_number, is_refusal, counts, delay, outcome, code, detail, source, category,
+        original_code
+    )
 ), locked AS MATERIALIZED (
     SELECT d.position, d.settled_at FROM deliveries_delivery d JOIN item USING (position)
     WHERE d.stream_id = %(stream)s
@@ -271,13 +277,14 @@ WITH item AS MATERIALIZED (
       -- A backstop: a doubt is not covered by a live batch today; one that is stays as it is.
       AND NOT {sql.covered("item.position")}
     RETURNING d.position, d.state, d.last_try, item.try_number, item.delay, item.outcome,
-        item.code, item.detail, item.source, locked.settled_at
+        item.code, item.detail, item.category, item.original_code, item.source,
+        locked.settled_at
 ), event AS (
     INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
     SELECT %(stream)s, position, statement_timestamp(), 'proved_not_accepted', source,
            jsonb_build_object(
                'try', try_number, 'after', state, 'outcome', outcome, 'code', code,
-               'detail', detail
+               'detail', detail, 'category', category, 'original_code', original_code
            )
     FROM disproved
 ), delta AS (

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from postledger.deliveries.entries import AttemptOutcome, StreamKind
 from postledger.deliveries.ledger import books, counting, sql
+from postledger.deliveries.ledger.holds import BLOCK_ENDS_AFTER
 from postledger.deliveries.states import State
 from postledger.lib.errors import ConflictError
 
@@ -141,13 +142,20 @@ UPDATE deliveries_stream SET next_position = next_position + %(leap)s
 WHERE cancelled_at IS NULL AND kind <> 'transactional'
 """
 
+# A person may have released the sender in the lost time.
+_RESTART_BLOCKS: LiteralString = """
+UPDATE deliveries_senderhold SET fails_at = statement_timestamp() + %(after)s
+WHERE fails_at IS NOT NULL
+"""
+
 
 def fall(witness: Witness, *, cause: str, seen_epoch: int) -> Epoch:
     """Begins a new epoch, in which nothing is sent; done once, even if several processes notice.
 
     Sequences and positions advance far enough that no number of the lost time comes again. One
     backup may be restored several times: the witness knows the epochs that began meanwhile, and
-    everything advances by as much again for each of them.
+    everything advances by as much again for each of them. The mail of blocked senders gets its
+    time anew.
     """
     number = max(seen_epoch, witness.epoch) + 1
     leap_count = number - seen_epoch
@@ -175,13 +183,14 @@ def fall(witness: Witness, *, cause: str, seen_epoch: int) -> Epoch:
             }
             sql.rows(_LEAP, leaps)
             sql.rows(_LEAP_POSITIONS, {"leap": leap_count * POSITION_LEAP})
+            sql.rows(_RESTART_BLOCKS, {"after": BLOCK_ENDS_AFTER})
         return current_epoch()
 
 
 # What the lost time may have sent: batches of before the fall that were due by its end, and those
 # that a provider had throttled, which a release would have brought forward. Leases do not count:
 # their holders belong to an earlier epoch.
-_LOST: LiteralString = """
+_LOST: LiteralString = f"""
 lost AS MATERIALIZED (
     SELECT b.id, b.stream_id, b.lo, b.hi, b.try_number, b.hi AS moved_to, e.began_at,
            e.number - (
@@ -193,7 +202,7 @@ lost AS MATERIALIZED (
     WHERE e.number = (SELECT max(number) FROM deliveries_epoch)
       AND s.lifted_epoch IS DISTINCT FROM e.number
       AND b.id < e.first_batch_id
-      AND (b.due_at < e.gap_to OR b.reason = 'throttled')
+      AND (b.due_at < e.gap_to OR b.reason IN {sql.BROUGHT_FORWARD})
     ORDER BY b.id
     LIMIT %(limit)s
     FOR NO KEY UPDATE OF b
@@ -232,8 +241,8 @@ WITH {lost}, win AS (
       AND d.state = 'waiting'
     RETURNING win.id AS batch_id, d.stream_id, d.position, win.try_number, d.state,
         %(outcome)s::text AS outcome, d.code,
-        'It was due in a time that a restore has lost.' AS detail, NULL AS message_id,
-        NULL::integer AS duration_ms
+        'It was due in a time that a restore has lost.' AS detail,
+        NULL AS category, {books.NO_ANSWER}
 ), {books.ATTEMPTS}, {books.counters(moved="armed_to = NULL")}
 SELECT (SELECT count(*) FROM win), (SELECT count(*) FROM booked)
 """

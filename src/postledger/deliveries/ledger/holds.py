@@ -6,8 +6,12 @@ from typing import LiteralString
 
 from django.db import transaction
 
+from postledger.deliveries.entries import Block
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
+
+# How long the mail of a blocked sender waits for a person.
+BLOCK_ENDS_AFTER = timedelta(hours=72)
 
 # Taken exclusively by a hold or a cancel, after the row is written and before the commit: it waits
 # for the arms under way, which last milliseconds, and every later arm sees the change. Before the
@@ -46,7 +50,7 @@ def hold(  # noqa: PLR0913  what a hold is, each part by its name
 
     False when it is cancelled, or held already until later or without an end: the longer hold
     stays, and one without an end is ended by release only. A `length`, in place of `until`, runs
-    by the database's clock.
+    by the database's clock. A person's hold gives the mail of a blocked sender its time anew.
     """
     params = {
         "stream": stream_id,
@@ -58,8 +62,22 @@ def hold(  # noqa: PLR0913  what a hold is, each part by its name
     }
     with transaction.atomic():
         held = sql.rows(_HOLD, params)
+        if held and reason is Reason.PAUSED:
+            _restart_block(stream_id)
         _take_gate(sql.GATE_OF_STREAM, stream_id)
     return bool(held)
+
+
+_RESTART_BLOCK: LiteralString = """
+UPDATE deliveries_senderhold SET fails_at = statement_timestamp() + %(after)s
+WHERE sender_id = (SELECT sender_id FROM deliveries_stream WHERE id = %(stream)s)
+  AND fails_at IS NOT NULL
+"""
+
+
+def _restart_block(stream_id: int) -> None:
+    """Gives the mail of a blocked sender its time anew: a person is dealing with it."""
+    sql.rows(_RESTART_BLOCK, {"stream": stream_id, "after": BLOCK_ENDS_AFTER})
 
 
 _RELEASE: LiteralString = """
@@ -70,24 +88,28 @@ RETURNING id
 """
 
 # A person who releases has dealt with the provider: its wishes to wait are void.
-_BRING_FORWARD: LiteralString = """
+_BRING_FORWARD: LiteralString = f"""
 UPDATE deliveries_batch SET due_at = statement_timestamp()
-WHERE stream_id = ANY(%(streams)s::bigint[]) AND reason = %(throttled)s
+WHERE stream_id = ANY(%(streams)s::bigint[]) AND reason IN {sql.BROUGHT_FORWARD}
   AND due_at > statement_timestamp() AND lease IS NULL
 """
 
 
 def release(stream_id: int) -> bool:
-    """Ends a stream's hold and brings its throttled batches forward; False when there was none."""
+    """Ends a stream's hold and brings its throttled batches forward; False when there was none.
+
+    The mail of a blocked sender gets its time anew.
+    """
     with transaction.atomic():
         released = sql.rows(_RELEASE, {"stream": stream_id})
+        if released:
+            _restart_block(stream_id)
         _bring_forward([stream_id])
     return bool(released)
 
 
 def _bring_forward(stream_ids: Sequence[int]) -> None:
-    params = {"streams": sql.Bigints(stream_ids), "throttled": Reason.THROTTLED.value}
-    sql.rows(_BRING_FORWARD, params)
+    sql.rows(_BRING_FORWARD, {"streams": sql.Bigints(stream_ids)})
 
 
 # The sender, and with its account every other sender that uses it.
@@ -101,13 +123,18 @@ ORDER BY id
 
 _HOLD_SENDERS: LiteralString = f"""
 INSERT INTO deliveries_senderhold (
-    sender_id, reason, since, until, actor, detail, is_account, times
+    sender_id, reason, since, until, actor, detail, is_account, times, code, category,
+    original_code, fails_at
 )
-SELECT id, %(reason)s, statement_timestamp(), {_UNTIL}, %(actor)s, %(detail)s, %(is_account)s, 1
+SELECT id, %(reason)s, statement_timestamp(), {_UNTIL}, %(actor)s, %(detail)s, %(is_account)s, 1,
+       %(code)s::text, %(category)s::text, %(original_code)s::text,
+       CASE WHEN %(code)s::text IS NOT NULL THEN statement_timestamp() + %(ends_after)s END
 FROM ({_SENDERS}) AS sender
 ON CONFLICT (sender_id) DO UPDATE SET
     reason = excluded.reason, since = excluded.since, until = excluded.until,
-    actor = excluded.actor, detail = excluded.detail, is_account = excluded.is_account, times = 1
+    actor = excluded.actor, detail = excluded.detail, is_account = excluded.is_account, times = 1,
+    code = excluded.code, category = excluded.category, original_code = excluded.original_code,
+    fails_at = excluded.fails_at
 WHERE deliveries_senderhold.until < excluded.until
    OR (deliveries_senderhold.until IS NOT NULL AND excluded.until IS NULL)
 RETURNING sender_id
@@ -123,10 +150,12 @@ def hold_sender(  # noqa: PLR0913  what a hold is, each part by its name
     length: timedelta | None = None,
     detail: str = "",
     is_account: bool = False,
+    block: Block | None = None,
 ) -> bool:
     """Holds every stream of a sender at once; the same promise and the same answer as `hold`.
 
-    With `is_account` every sender of its account is held with it.
+    With `is_account` every sender of its account is held with it. A `block` has no end: mail that
+    is due fails with it after 72 hours in which nobody acted (`upkeep.give_up`).
     """
     params = {
         "reason": reason.value,
@@ -134,6 +163,10 @@ def hold_sender(  # noqa: PLR0913  what a hold is, each part by its name
         "length": length,
         "actor": actor,
         "detail": detail,
+        "code": block and block.code,
+        "category": block and block.category.value,
+        "original_code": block and block.original_code,
+        "ends_after": BLOCK_ENDS_AFTER,
     }
     return _hold_senders(_HOLD_SENDERS, sender_id, params, is_account=is_account)
 
@@ -234,15 +267,20 @@ def release_sender(sender_id: int) -> bool:
 
 
 _CANCEL: LiteralString = """
-UPDATE deliveries_stream
-SET cancelled_at = statement_timestamp(), cancelled_by = %(actor)s
+UPDATE deliveries_stream s
+SET cancelled_at = statement_timestamp(), cancelled_by = %(actor)s,
+    (block_code, block_category, block_original_code, block_detail) = (
+        SELECT code, category, original_code, detail FROM deliveries_senderhold
+        WHERE sender_id = s.sender_id AND fails_at IS NOT NULL
+    )
 WHERE id = %(stream)s AND cancelled_at IS NULL
 RETURNING id
 """
 
 
 def cancel(stream_id: int, *, actor: str) -> bool:
-    """Cancels a stream for good: nothing more is armed; `drain` books what waits as cancelled.
+    """Cancels a stream for good: nothing more is armed; `drain` books what waits as cancelled or,
+    if the sender is blocked now, as failed with the code of the block.
 
     Armed windows end by their settle or the sweep. False when it was cancelled before.
     """

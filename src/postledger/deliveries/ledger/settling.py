@@ -95,8 +95,8 @@ _ENTRIES: LiteralString = f"""
 answer AS MATERIALIZED ({books.GIVEN_ENTRIES}), {books.SPAN}, entry AS MATERIALIZED (
     SELECT * FROM answer
     UNION ALL
-    SELECT position, 'in_doubt', 'in_doubt', true, NULL, 'No answer was reported.',
-           NULL, NULL, NULL, NULL
+    SELECT position, 'in_doubt', 'in_doubt', true, 'no_answer', 'No answer was reported.',
+           NULL, NULL, NULL, NULL, 'TRANSIENT_ERROR', NULL
     FROM span WHERE NOT EXISTS (SELECT FROM answer WHERE answer.position = span.position)
 )
 """
@@ -113,7 +113,8 @@ answer AS MATERIALIZED (
       AS e (position, message_id, duration_ms)
 ), {books.SPAN}, entry AS MATERIALIZED (
     SELECT position, 'accepted' AS outcome, 'accepted' AS state, true AS counts, NULL AS code,
-           NULL AS detail, message_id, duration_ms, NULL AS delay, NULL AS reason
+           NULL AS detail, message_id, duration_ms, NULL AS delay, NULL AS reason,
+           NULL AS category, NULL AS original_code
     FROM answer
 )
 """

@@ -157,15 +157,23 @@ def covered(position: LiteralString) -> LiteralString:
     )"""
 
 
-def due_after(try_number: LiteralString, delay: LiteralString) -> LiteralString:
-    """When the batch that follows a try is due: after its delay.
+def retry_delay(try_number: LiteralString, delay: LiteralString) -> LiteralString:
+    """How long the batch that follows a try waits.
 
     After a million tries that is an hour at the least. An id has room for 16,777,216 tries, so no
     mail ever runs out of numbers, and none fails for how often it was tried.
     """
     hour = f"CASE WHEN {try_number} >= 1000000 THEN interval '1 hour' END"
-    return f"statement_timestamp() + greatest({delay}, {hour})"
+    return f"greatest({delay}, {hour})"
 
+
+def due_after(try_number: LiteralString, delay: LiteralString) -> LiteralString:
+    """When the batch that follows a try is due."""
+    return f"statement_timestamp() + {retry_delay(try_number, delay)}"
+
+
+# Why a batch waits for a time that a provider named: a release brings it forward.
+BROUGHT_FORWARD: LiteralString = "('throttled', 'quota_exhausted')"
 
 # The current epoch; no row where the database is not the one that its epoch names: there nothing
 # is sent.
@@ -217,7 +225,9 @@ def next_try(last_try: LiteralString, settled_at: LiteralString) -> LiteralStrin
 NEVER_ARMED: LiteralString = """NOT EXISTS (
     SELECT FROM deliveries_attempt a
     WHERE a.stream_id = d.stream_id AND a.position = d.position
-      AND a.outcome NOT IN ('invalid', 'skipped', 'suppressed', 'expired', 'poison')
+      AND a.outcome NOT IN (
+        'invalid', 'skipped', 'suppressed', 'expired', 'poison', 'given_up'
+      )
 ) AND NOT EXISTS (
     SELECT FROM deliveries_epoch e WHERE e.cause <> 'setup' AND e.began_at > d.planned_at
 )"""

@@ -1,11 +1,11 @@
-"""What the ledger does by itself: sweep lost leases, drain cancelled streams, fold counters."""
+"""What the ledger does by itself: sweep lost leases, fold counters; `closing` has the others."""
 
 from dataclasses import dataclass
 from typing import LiteralString
 
 from django.db import transaction
 
-from postledger.deliveries.ledger import books, counting, sql
+from postledger.deliveries.ledger import books, closing, counting, sql
 from postledger.deliveries.ledger.arming import ORPHAN_GRACE
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -70,7 +70,7 @@ WITH stale AS (
     RETURNING win.id AS batch_id, d.stream_id, d.position, win.try_number, d.state,
         'lease_lost' AS outcome, NULL AS code,
         'Its worker was lost while the mail was with the provider.' AS detail,
-        NULL AS message_id, NULL::integer AS duration_ms
+        NULL AS category, {books.NO_ANSWER}
 ), {books.ATTEMPTS}, {books.counters(moved=_SWEPT)}
 SELECT (SELECT count(*) FROM win), (SELECT count(*) FROM booked)
 """
@@ -146,61 +146,9 @@ def sweep(*, limit: int = 100) -> Swept:
         large = [id_ for id_, is_one in sick if not is_one]
         halved = sql.rows(_HALVE, {**limits, "ids": sql.Bigints(large)}) if large else []
         ones = [id_ for id_, is_one in sick if is_one]
-        poisoned = _close(ones, state="failed", outcome="poison", code="poison")
+        poisoned = closing.close(ones, closing.POISONED)
         sql.rows(_TIDY, {})
     return Swept(given_back=given_back, in_doubt=in_doubt, halved=len(halved), poisoned=poisoned)
-
-
-# Ends unleased batches whose mails will not go. Doubt is sticky here too.
-_CLOSE: LiteralString = f"""
-WITH win AS MATERIALIZED (
-    SELECT id, stream_id, lo, hi, try_number, hi AS moved_to FROM deliveries_batch
-    WHERE id = ANY(%(ids)s::bigint[]) AND lease IS NULL
-    ORDER BY id
-    FOR NO KEY UPDATE SKIP LOCKED
-), booked AS (
-    UPDATE deliveries_delivery d SET
-        state = CASE WHEN d.doubts IS NULL THEN %(state)s ELSE 'in_doubt' END,
-        code = %(code)s, settled_at = clock_timestamp()
-    FROM win
-    WHERE d.stream_id = win.stream_id AND d.position >= win.lo AND d.position < win.hi
-      AND d.state = 'waiting'
-    RETURNING win.id AS batch_id, d.stream_id, d.position, win.try_number, d.state,
-        %(outcome)s::text AS outcome, d.code, NULL AS detail, NULL AS message_id,
-        NULL::integer AS duration_ms
-), {books.ATTEMPTS}, {books.counters(moved="armed_to = NULL")}
-SELECT {counting.RESULTS}
-"""
-
-
-def _close(ids: list[int], *, state: str, outcome: str | None, code: str | None) -> int:
-    if not ids:
-        return 0
-    params = {"ids": sql.Bigints(ids), "state": state, "outcome": outcome, "code": code}
-    [(results,)] = sql.rows(_CLOSE, params)
-    counting.count_results(results)
-    return len(results)
-
-
-_TO_DRAIN: LiteralString = """
-SELECT b.id FROM deliveries_batch b
-JOIN deliveries_stream s ON s.id = b.stream_id AND s.cancelled_at IS NOT NULL
-WHERE b.stream_id = %(stream)s AND b.lease IS NULL AND deliveries_is_judged(%(stream)s)
-ORDER BY b.due_at
-LIMIT %(limit)s
-FOR NO KEY UPDATE OF b SKIP LOCKED
-"""
-
-
-def drain(stream_id: int, *, limit: int = 2) -> int:
-    """Books what waits in a cancelled stream as cancelled, a few batches at a time.
-
-    From waiting only, in batches nobody leases; returns how many deliveries ended: 0 when nothing
-    is left, or a worker has everything that is left.
-    """
-    with transaction.atomic():
-        ids = [id_ for (id_,) in sql.rows(_TO_DRAIN, {"stream": stream_id, "limit": limit})]
-        return _close(ids, state="cancelled", outcome=None, code=None)
 
 
 _FOLD: LiteralString = f"""

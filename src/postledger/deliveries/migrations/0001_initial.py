@@ -51,6 +51,9 @@ class Migration(migrations.Migration):
                         ("detail", models.TextField(null=True)),
                         ("message_id", models.TextField(null=True)),
                         ("duration_ms", models.IntegerField(null=True)),
+                        ("category", models.TextField(null=True)),
+                        ("original_code", models.TextField(null=True)),
+                        ("delay_ms", models.BigIntegerField(null=True)),
                     ],
                 ),
                 migrations.CreateModel(
@@ -243,6 +246,10 @@ class Migration(migrations.Migration):
                         ("detail", models.TextField()),
                         ("is_account", models.BooleanField()),
                         ("times", models.SmallIntegerField()),
+                        ("code", models.TextField(null=True)),
+                        ("category", models.TextField(null=True)),
+                        ("original_code", models.TextField(null=True)),
+                        ("fails_at", models.DateTimeField(null=True)),
                     ],
                 ),
                 migrations.CreateModel(
@@ -297,6 +304,10 @@ class Migration(migrations.Migration):
                         ("held_detail", models.TextField(null=True)),
                         ("cancelled_at", models.DateTimeField(null=True)),
                         ("cancelled_by", models.TextField(null=True)),
+                        ("block_code", models.TextField(null=True)),
+                        ("block_category", models.TextField(null=True)),
+                        ("block_original_code", models.TextField(null=True)),
+                        ("block_detail", models.TextField(null=True)),
                         (
                             "created_at",
                             models.DateTimeField(

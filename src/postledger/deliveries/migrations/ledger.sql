@@ -90,6 +90,11 @@ CREATE TABLE deliveries_stream (
     held_detail text,
     cancelled_at timestamptz,
     cancelled_by text,
+    -- Of the block that its sender had when it was cancelled: what its waiting mail fails with.
+    block_code text,
+    block_category text,
+    block_original_code text,
+    block_detail text,
     created_at timestamptz NOT NULL DEFAULT now(),
     planned bigint NOT NULL DEFAULT 0,
     accepted bigint NOT NULL DEFAULT 0,
@@ -117,7 +122,16 @@ CREATE TABLE deliveries_senderhold (
     -- Whether every sender of the account is held, each by a row of its own.
     is_account boolean NOT NULL,
     -- How often in a row the provider was found broken.
-    times smallint NOT NULL
+    times smallint NOT NULL,
+    -- Of a block, which a person ends: what waiting mail fails with, and from when on.
+    code text,
+    category text,
+    original_code text,
+    fails_at timestamptz,
+    CONSTRAINT deliveries_senderhold_block_is_whole CHECK (
+        (code IS NULL) = (fails_at IS NULL) AND (code IS NULL) = (category IS NULL)
+        AND (fails_at IS NULL OR until IS NULL)
+    )
 );
 
 CREATE TABLE deliveries_lane (
@@ -272,6 +286,9 @@ CREATE TABLE deliveries_attempt (
     detail text,
     message_id text,
     duration_ms integer,
+    category text,
+    original_code text,  -- the provider's own name for it, where `code` is ours
+    delay_ms bigint,  -- until the retry that follows
     PRIMARY KEY (stream_id, position, id)
 ) PARTITION BY RANGE (stream_id);
 -- Serves "what failed, grouped by cause".

@@ -103,19 +103,6 @@ LEFT JOIN LATERAL (
     ORDER BY "position" LIMIT 1
 ) AS b ON true;
 
--- The category of what a result failed with, where outcome and code tell it: a call that was not
--- made and a doubt have none.
-CREATE FUNCTION delivery_error_category(outcome text, code text)
-RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT CASE
-        WHEN outcome IN ('refused', 'invalid', 'poison') THEN 'PERMANENT_ERROR'
-        WHEN outcome = 'sender_blocked' THEN 'CONFIGURATION_ERROR'
-        WHEN outcome = 'throttled' THEN 'QUOTA_ERROR'
-        WHEN outcome = 'try_later' AND code = 'timeout' THEN 'TIMEOUT_ERROR'
-        WHEN outcome = 'try_later' THEN 'TRANSIENT_ERROR'
-    END
-$$;
-
 -- The validation that a code belongs to.
 CREATE FUNCTION delivery_validation(code text)
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -127,38 +114,24 @@ RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     END
 $$;
 
--- Milliseconds from a result to the retry that follows it, while that retry waits: the batch which
--- covers the mail has them, and is deleted with the retry's own result.
-CREATE FUNCTION delivery_backoff(stream_id bigint, "position" bigint, try_number integer)
-RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT CASE
-        WHEN b.hi > $2 AND b.try_number = $3 + 1
-         AND b.reason IN ('retry', 'throttled', 'sender_blocked', 'not_sent')
-        THEN greatest(0, round(extract(epoch FROM b.due_at - b.since) * 1000))::bigint
-    END
-    FROM deliveries_batch b
-    WHERE b.stream_id = $1 AND b.lo <= $2
-    ORDER BY b.lo DESC LIMIT 1
-$$;
-
 -- Each result is stored as one row and told here as the steps that led to it. The steps before it
 -- are dated by its duration, each a microsecond after the one before: in the order of time they
 -- are in the order of the pipeline. A mail that is with a worker has no result yet, and no step.
 CREATE VIEW email_events WITH (security_invoker = true) AS
 WITH result AS NOT MATERIALIZED (
     SELECT a.stream_id, a."position", a.try_number, a.at, a.outcome, a.state, a.code, a.detail,
-           a.message_id, a.duration_ms
+           a.category, a.original_code, a.message_id, a.duration_ms, a.delay_ms
     FROM deliveries_attempt a
     UNION ALL
-    -- A try that was accepted and has no row of its own lives on the delivery. Poison is no try:
-    -- nothing was handed over, and the number is used again.
+    -- A try that was accepted and has no row of its own lives on the delivery. What was poison or
+    -- was given up is no try: nothing was handed over, and the number is used again.
     SELECT d.stream_id, d."position", d.last_try, d.settled_at, 'accepted', 'accepted', NULL, NULL,
-           d.message_id, d.duration_ms
+           NULL, NULL, d.message_id, d.duration_ms, NULL
     FROM deliveries_delivery d
     WHERE d.state = 'accepted' AND NOT EXISTS (
         SELECT FROM deliveries_attempt a
         WHERE a.stream_id = d.stream_id AND a."position" = d."position"
-          AND a.try_number = d.last_try AND a.outcome <> 'poison'
+          AND a.try_number = d.last_try AND a.outcome NOT IN ('poison', 'given_up')
     )
 )
 SELECT delivery_uuid(r.stream_id, r."position", 0) AS "emailLogId",
@@ -176,13 +149,13 @@ CROSS JOIN LATERAL (
     VALUES
         (1, 'RECEIVED', true, jsonb '{}'),
         (2, CASE r.outcome WHEN 'invalid' THEN 'VALIDATION_FAILED' ELSE 'VALIDATED' END,
-         r.outcome NOT IN ('skipped', 'suppressed', 'expired', 'poison'),
+         r.outcome NOT IN ('skipped', 'suppressed', 'expired', 'poison', 'given_up'),
          CASE r.outcome
              WHEN 'invalid'
              THEN jsonb_build_object(
                 'validation', delivery_validation(r.code),
                 'errorCode', r.code,
-                'errorCategory', delivery_error_category(r.outcome, r.code),
+                'errorCategory', r.category,
                 'errorMessage', NULLIF(r.detail, ''),
                 'willRetry', false
              )
@@ -197,15 +170,14 @@ CROSS JOIN LATERAL (
          jsonb_build_object(
             'outcome', r.outcome,
             'errorCode', CASE WHEN r.outcome <> 'accepted' THEN coalesce(r.code, upper(r.outcome)) END,
-            'errorCategory', delivery_error_category(r.outcome, r.code),
+            'errorCategory', r.category,
             'errorMessage', NULLIF(r.detail, ''),
+            'originalCode', r.original_code,
             'sesMessageId', r.message_id,
             'durationMs', r.duration_ms,
             'willRetry', CASE WHEN r.state <> 'accepted' THEN r.state = 'waiting' END,
             'nextAttemptNumber', CASE r.state WHEN 'waiting' THEN r.try_number + 1 END,
-            'backoffDelay', CASE r.state
-                WHEN 'waiting' THEN delivery_backoff(r.stream_id, r."position", r.try_number)
-            END
+            'backoffDelay', r.delay_ms
          ))
 ) AS step (n, type, happened, metadata)
 WHERE step.happened
@@ -226,7 +198,9 @@ SELECT delivery_uuid(e.stream_id, e."position", 0), upper(e.kind),
            'before', e.data -> 'before',
            'after', e.data -> 'after',
            'errorCode', e.data -> 'code',
-           'errorMessage', e.data -> 'detail'
+           'errorCategory', e.data -> 'category',
+           'errorMessage', e.data -> 'detail',
+           'originalCode', e.data -> 'original_code'
        )),
        e.at, e.stream_id, e."position"
 FROM deliveries_deliveryevent e
@@ -250,7 +224,8 @@ WHERE e.kind IN ('delivered', 'open', 'click', 'bounce', 'spamreport', 'unsubscr
 
 -- Given up and still failed. A failure that was requeued and failed again is one letter, the last.
 -- A transactional mail that was refused is in the log, where its caller looks; only where the system
--- gave up, out of attempts or because workers died of it, is there a letter too.
+-- gave up, out of attempts, because workers died of it or because its sender stayed blocked, is there
+-- a letter too.
 CREATE VIEW dead_letters WITH (security_invoker = true) AS
 SELECT delivery_uuid(d.stream_id, d."position", 0) AS id,
        s.kind AS topic,
@@ -280,7 +255,7 @@ FROM (
 JOIN deliveries_delivery d ON d.stream_id = note.stream_id AND d."position" = note."position"
 JOIN deliveries_stream s ON s.id = note.stream_id
 WHERE d.state = 'failed'
-  AND (s.kind <> 'transactional' OR note.outcome IN ('try_later', 'poison'))
+  AND (s.kind <> 'transactional' OR note.outcome IN ('try_later', 'poison', 'given_up'))
   AND NOT EXISTS (
     SELECT FROM deliveries_attempt later
     WHERE later.stream_id = note.stream_id AND later."position" = note."position"

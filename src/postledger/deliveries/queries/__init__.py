@@ -16,6 +16,7 @@ from postledger.deliveries.queries.streams import (
     FencedStream,
     StreamFacts,
     WaitSummary,
+    blocked_with_work,
     cancelled_with_work,
     count_unmatched,
     count_waiting,

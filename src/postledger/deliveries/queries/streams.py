@@ -25,17 +25,19 @@ class StreamFacts:
     stream_hold: Hold | None
     sender_hold: Hold | None
     fenced_since: datetime | None = None
+    block_code: str | None = None  # of its sender's block when it was cancelled
 
 
 _FACTS: LiteralString = """
 SELECT s.id, s.workspace_id, s.sender_id, s.kind, s.title, s.is_test, s.created_at,
        s.cancelled_at, s.cancelled_by,
        s.held_reason, s.held_since, s.held_until, s.held_by, s.held_detail,
-       h.reason, h.since, h.until, h.actor, h.detail, h.is_account,
+       h.reason, h.since, h.until, h.actor, h.detail, h.is_account, h.code, h.fails_at,
        CASE WHEN s.lifted_epoch IS DISTINCT FROM e.number
              AND CASE s.kind WHEN 'campaign' THEN e.campaigns_lifted_at ELSE e.lifted_at END
                  IS NULL
-            THEN e.began_at END
+            THEN e.began_at END,
+       s.block_code
 FROM deliveries_stream s
 LEFT JOIN deliveries_epoch e ON e.number = (SELECT max(number) FROM deliveries_epoch)
 LEFT JOIN deliveries_senderhold h
@@ -69,13 +71,13 @@ def list_streams(*, workspace_id: int | None = None, limit: int = 50) -> list[St
 
 
 def _stream(row: sql.Row) -> StreamFacts:
-    columns = (*row[:9], _hold(row[9:14]), _hold(row[14:20]), row[20])
+    columns = (*row[:9], _hold(row[9:14]), _hold(row[14:22]), *row[22:])
     return StreamFacts(*sql.convert(columns, {3: StreamKind}))
 
 
 def _hold(columns: sql.Row) -> Hold | None:
-    reason, since, until, actor, detail, *is_account = columns
-    return Hold(Reason(reason), since, until, actor, detail or "", *is_account) if reason else None
+    reason, since, until, actor, detail, *of_sender = columns
+    return Hold(Reason(reason), since, until, actor, detail or "", *of_sender) if reason else None
 
 
 _STREAM_IDS: LiteralString = """
@@ -102,8 +104,25 @@ def cancelled_with_work() -> list[int]:
     return [id_ for (id_,) in sql.rows(_CANCELLED, {})]
 
 
+_STAYED_BLOCKED: LiteralString = """
+SELECT s.id FROM deliveries_senderhold h
+JOIN deliveries_stream s ON s.sender_id = h.sender_id
+JOIN deliveries_lane l ON l.stream_id = s.id
+WHERE h.fails_at <= statement_timestamp() AND EXISTS (
+    SELECT FROM deliveries_batch b
+    WHERE b.stream_id = s.id AND b.due_at <= statement_timestamp() AND b.lease IS NULL
+)
+"""
+
+
+def blocked_with_work() -> list[int]:
+    """The streams with due work whose senders stayed blocked for so long that it fails."""
+    return [id_ for (id_,) in sql.rows(_STAYED_BLOCKED, {})]
+
+
 _SENDER_HOLDS: LiteralString = """
-SELECT sender_id, reason, since, until, actor, detail, is_account FROM deliveries_senderhold
+SELECT sender_id, reason, since, until, actor, detail, is_account, code, fails_at
+FROM deliveries_senderhold
 WHERE sender_id = ANY(%(senders)s::bigint[])
   AND (until IS NULL OR until > statement_timestamp())
 """

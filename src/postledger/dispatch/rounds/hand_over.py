@@ -159,7 +159,7 @@ class HandOver:
         answer = Answer(mail.position, mail.attempts, outcome, duration_ms)
         policy = self.context.options.policies[self.stream.kind]
         entry = answers.book_answer(answer, policy=policy, chance=random.random())  # noqa: S311  jitter, not a secret
-        report.answer(self.stream, mail, entry, outcome)
+        report.answer(self.stream, mail, entry)
         return entry
 
     async def _settle_while_sending(

@@ -84,4 +84,4 @@ class InFlight:
 
 
 def _bare(entry: Entry) -> Entry:
-    return replace(entry, code=None, detail=None, message_id=None)
+    return replace(entry, code=None, detail=None, message_id=None, original_code=None)

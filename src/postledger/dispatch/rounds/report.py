@@ -1,7 +1,8 @@
 """The log lines and metrics of the dispatcher, from values that the rounds have.
 
 Every line about one mail has the same fields: the ids of its request, its workspace and itself, the
-attempt, the state it came to, and the milliseconds that took.
+attempt, the state it came to, the milliseconds that took, and of an error its code, its category
+and the provider's own code.
 The ledger itself counts the results that it stores.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 import structlog
 
 from postledger.deliveries import ledger
-from postledger.deliveries.entries import AttemptOutcome, Entry, Settled, StreamKind
+from postledger.deliveries.entries import AttemptOutcome, Entry, Settled, StreamKind, Window
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.states import State
 from postledger.dispatch.rounds.compose import ComposedMail, ComposedRound
@@ -19,7 +20,6 @@ from postledger.dispatch.rounds.in_flight import SettleRequest
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib.ids import DeliveryId
 from postledger.observability import metrics
-from postledger.providers import base
 
 _log = structlog.get_logger(__name__)
 
@@ -54,18 +54,15 @@ def broken_content(stream: StreamFacts, error: Exception) -> None:
     _log.error("no mail of the stream can be composed", exc_info=error, **_ids(stream))
 
 
-def answer(stream: StreamFacts, mail: ComposedMail, entry: Entry, outcome: base.Outcome) -> None:
+def answer(stream: StreamFacts, mail: ComposedMail, entry: Entry) -> None:
     """One log line for each single mail, and for each mail that was not accepted."""
-    is_accepted = isinstance(outcome, base.Accepted)
+    is_accepted = entry.outcome is AttemptOutcome.ACCEPTED
     if stream.kind is StreamKind.CAMPAIGN and is_accepted:
         return
     level = _log.info if is_accepted else _log.warning
     level(
         "mail handed over" if is_accepted else "mail not taken",
         **_composed_fields(stream, mail, entry),
-        code=None if isinstance(outcome, base.Accepted) else outcome.code,
-        category=entry.category,
-        original_code=outcome.original_code or None,
         provider_message_id=entry.message_id,
     )
 
@@ -79,13 +76,22 @@ def settled(stream: StreamFacts, request: SettleRequest, result: Settled) -> Non
     _observe_durations(results)
     if result.retried:
         metrics.STATE_TRANSITIONS.add(result.retried, state="RETRY_SCHEDULED")
-        retries = Counter(entry.category or metrics.OTHER for entry in results if entry.reason)
-        for category, count in retries.items():
+        for category, count in _count_retries(results, result.lost).items():
             metrics.RETRIES.add(count, category=category)
     _log.debug("window settled", stream_id=stream.id, mails=len(results))
     if result.lost:
         text = "lease lost before settling; its answers were recorded as evidence"
         _log.warning(text, windows=len(result.lost), **_ids(stream))
+
+
+def _count_retries(results: Sequence[Entry], lost: Sequence[Window]) -> Counter[str]:
+    """The mails that wait again, by category; what is evidence only makes no retry here."""
+    return Counter(
+        entry.category or metrics.OTHER
+        for entry in results
+        if entry.reason
+        and not any(window.batch.lo <= entry.position < window.to for window in lost)
+    )
 
 
 def settle_error(
@@ -116,8 +122,7 @@ def _verdict_fields(stream: StreamFacts, read: RoundInput, entry: Entry) -> dict
     body = read.bodies.get(entry.position)
     body = body or read.bodies.get(ledger.shared_position(recipient.letter))
     request_id = body.request_id if body else ""
-    fields = _mail_fields(stream, entry, request_id=request_id, attempts=recipient.attempts)
-    return {**fields, "code": entry.code}
+    return _mail_fields(stream, entry, request_id=request_id, attempts=recipient.attempts)
 
 
 def _composed_fields(stream: StreamFacts, mail: ComposedMail, entry: Entry) -> dict[str, object]:
@@ -135,6 +140,9 @@ def _mail_fields(
         "attempt": attempts + 1,
         "state": entry.state,
         "outcome": entry.outcome,
+        "code": entry.code,
+        "category": entry.category,
+        "original_code": entry.original_code,
         "duration_ms": entry.duration_ms,
     }
 

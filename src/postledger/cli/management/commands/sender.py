@@ -176,6 +176,8 @@ def _describe(sender: Sender, hold: Hold | None) -> Iterator[str]:
         end = f"until {format_time(hold.until)}" if hold.until else "until it is released"
         why = EXPLANATIONS[hold.reason].why
         yield f"held since {format_time(hold.since)} {end}, because {why} ({hold.reason.value})"
+        if hold.fails_at is not None:
+            yield f"mail that is due fails with {hold.code} from {format_time(hold.fails_at)} on"
 
 
 def parse_server(text: str) -> dict[str, object]:

@@ -112,7 +112,9 @@ class Command(base_command.NounCommand):
             self.stdout.write(f"{_name(stream)} was already cancelled.")
             return
         self.stdout.write(f"{_name(stream)} is cancelled; {waiting} mails were waiting.")
-        self.stdout.write("Workers book them as cancelled; mail with the provider goes on.")
+        code = base_command.stream(number, workspace).block_code
+        state = f"failed ({code}): the provider refuses the sender" if code else "cancelled"
+        self.stdout.write(f"Workers book them as {state}; mail with the provider goes on.")
 
 
 def _note(stream: StreamFacts, actor: str, action: str, data: Mapping[str, trail.Fact]) -> None:

@@ -93,8 +93,9 @@ class TimelineEvent(ResponseSchema):
     at: datetime
     metadata: dict[str, object] = Field(
         description="What is known of the step: the number of its `try`, and of a result `outcome`,"
-        " `is_counted`, `error_code`, `error_reason`, `message_id`, `duration_ms`, `will_retry`,"
-        " `next_try`.",
+        " `is_counted`, `error_code`, `error_category`, `error_reason`, `original_code` (the"
+        " provider's own name for the error), `message_id`, `duration_ms`, `will_retry`,"
+        " `next_try`, `backoff_ms`.",
         examples=[{"try": 1}],
     )
 
@@ -107,6 +108,9 @@ class WaitingMail(ResponseSchema):
     since: datetime
     until: datetime | None = Field(description="When it will move, if that is known.")
     moved_by: str = Field(description="What will move it.", examples=["it is sent at that time"])
+    fails_at: datetime | None = Field(
+        description="The provider refuses the sender: if nobody acts, the mail fails from then on."
+    )
 
 
 class MailOut(ResponseSchema):

@@ -55,6 +55,10 @@ class HoldOut(ResponseSchema):
     until: datetime | None = Field(description="When it ends by itself.")
     actor: str
     detail: str
+    fails_at: datetime | None = Field(
+        description="The provider refuses the sender: if nobody acts, mail that is due fails from"
+        " then on, with the code of the refusal."
+    )
 
 
 class WaitOut(ResponseSchema):
