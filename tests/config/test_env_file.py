@@ -62,6 +62,40 @@ def test_a_variable_that_is_set_wins_over_a_file_that_the_file_names() -> None:
     assert load("SECRET_KEY_FILE=/nowhere\n").secret_key.get_secret_value() == "given"
 
 
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [("UNSUB_SECRET", "UNSUBSCRIBE_SECRET"), ("UNSUBSCRIBE_SECRET", "UNSUB_SECRET")],
+)
+def test_the_environment_wins_by_either_name_of_a_secret(given: str, written: str) -> None:
+    os.environ[given] = "given"
+    Path(env_file.NAME).write_text(f"{written}=of the folder\n")
+
+    env_file.load(may_be_missing=False)
+
+    assert (os.environ[given], os.environ.get(written)) == ("given", None)
+
+
+def test_a_file_that_every_user_may_change_is_not_read() -> None:
+    Path(env_file.NAME).write_text("BATCH_SIZE=7\n")
+    Path(env_file.NAME).chmod(0o666)
+
+    with pytest.raises(env.BadEnvironmentError, match="every user may change it"):
+        env_file.load(may_be_missing=False)
+    assert "BATCH_SIZE" not in os.environ
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_is_not_read_unless_it_is_named() -> None:
+    Path(env_file.NAME).write_text("BATCH_SIZE=7\n")
+    os.chown(env_file.NAME, 65534, -1)
+
+    with pytest.raises(env.BadEnvironmentError, match="belongs to another user"):
+        env_file.load(may_be_missing=False)
+    os.environ[env_file.VARIABLE] = env_file.NAME
+    env_file.load(may_be_missing=False)
+    assert env.load().batch_size == 7
+
+
 def test_nothing_in_a_value_is_expanded() -> None:
     assert load("FROM_NAME=${HOME}$HOME\n").from_name == "${HOME}$HOME"
 

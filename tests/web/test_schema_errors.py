@@ -47,6 +47,11 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "to",
         'Write the name beside the address: {"email": "a@example.com", "name": "Åsa"}.',
     ),
+    (
+        {"to": "A\ud800 <a@example.com>"},
+        "to",
+        'Write the name beside the address: {"email": "a@example.com", "name": "A?"}.',
+    ),
     ({"to": 5}, "to", "Must be an object, not a number."),
     ({"to": {"name": "Alice"}}, "to.email", "Is required."),
     ({"to": {"email": 5}}, "to.email", "Must be a text, not a number."),

@@ -97,18 +97,19 @@ def check_audience(
     now: datetime,
     patience: timedelta = audience.PATIENCE,
 ) -> AudienceCheck:
-    """Reads every contact that a launch would send to now, or the first ones if that takes long."""
+    """Reads every contact that a launch would send to now, or the first ones if that takes long.
+
+    If that takes long, too, none.
+    """
     required = _find_required(workspace_id, campaign)
     if not required:
         return AudienceCheck(is_complete=True, missing_values=())
-    with suppress(audience.FilterTooCostlyError), audience.limited_time(patience):
-        people = _select_people(workspace_id, campaign, now=now, limit=_ALL)
-        missing = missing_values.list_missing(people, required)
-        return AudienceCheck(is_complete=True, missing_values=missing)
-    people = _select_people(workspace_id, campaign, now=now, limit=CHECKED)
-    return AudienceCheck(
-        is_complete=False, missing_values=missing_values.list_missing(people, required)
-    )
+    for limit, time_limit in ((_ALL, patience), (CHECKED, audience.PATIENCE)):
+        with suppress(audience.FilterTooCostlyError), audience.limited_time(time_limit):
+            people = _select_people(workspace_id, campaign, now=now, limit=limit)
+            missing = missing_values.list_missing(people, required)
+            return AudienceCheck(is_complete=limit == _ALL, missing_values=missing)
+    return AudienceCheck(is_complete=False, missing_values=())
 
 
 def _find_required(workspace_id: int, campaign: CampaignFacts) -> Sequence[str]:

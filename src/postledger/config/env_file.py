@@ -2,9 +2,11 @@
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from dotenv.parser import Binding, parse_stream
 
@@ -42,17 +44,28 @@ def load(*, may_be_missing: bool) -> None:
                 " Correct it, or let postledger init create the file."
             )
         return
-    given = set(os.environ)
+    given = {_plain_name(name) for name in os.environ}
     for name, value in _parse(text, path):
-        if not {name, f"{name}_FILE", name.removesuffix("_FILE")} & given:
+        if _plain_name(name) not in given:
             os.environ[name] = value
 
 
+def _plain_name(name: str) -> str:
+    """The same for all names of one setting."""
+    name = name.removesuffix("_FILE")
+    return "UNSUBSCRIBE_SECRET" if name == "UNSUB_SECRET" else name
+
+
 def create(path: Path, values: Mapping[str, str]) -> None:
-    """Writes a new file that only its owner can read; an existing one is a FileExistsError."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+    """Writes a new file that only its owner can read; an existing one is a FileExistsError.
+
+    It appears as a whole: nobody reads half of it, also after a crash.
+    """
+    with NamedTemporaryFile("w", dir=path.parent, prefix=f".{NAME}-", encoding="utf-8") as file:
         file.write(render(values))
+        file.flush()
+        os.fsync(file.fileno())
+        os.link(file.name, path)
 
 
 def render(values: Mapping[str, str]) -> str:
@@ -68,7 +81,10 @@ def render(values: Mapping[str, str]) -> str:
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            if VARIABLE not in os.environ:
+                _refuse_foreign(path, os.fstat(file.fileno()))
+            return file.read()
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
@@ -76,6 +92,15 @@ def _read(path: Path) -> str | None:
             f"{path} cannot be read ({type(error).__name__})."
             " Make it a text file that this user may read."
         ) from None
+
+
+def _refuse_foreign(path: Path, status: os.stat_result) -> None:
+    """The folder may be anybody's, and the variables decide which code is run."""
+    if status.st_uid not in {0, os.geteuid()} or status.st_mode & stat.S_IWOTH:
+        raise BadEnvironmentError(
+            f"{path} in this folder belongs to another user, or every user may change it, so it is"
+            f" not read. Change its owner or mode, or name it by {VARIABLE} if you trust it."
+        )
 
 
 def _parse(text: str, path: Path) -> Iterator[tuple[str, str]]:

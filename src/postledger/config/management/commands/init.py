@@ -90,6 +90,10 @@ def _ensure_file() -> str:
     values = _choose_values()
     try:
         env_file.create(path, values)
+    except FileExistsError:
+        raise CommandError(
+            f"Another postledger init wrote {path} at the same time. Run postledger init again."
+        ) from None
     except OSError as error:
         raise CommandError(
             f"{path} cannot be written ({type(error).__name__})."

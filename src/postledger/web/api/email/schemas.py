@@ -78,7 +78,8 @@ def _read_mailbox(value: object) -> object:
             "email": rest.rstrip()[:-1][:_LONGEST_SHOWN],
             "name": name.strip(' "')[:_LONGEST_SHOWN],
         }
-        shown = json.dumps(mailbox, ensure_ascii=False)
+        # An unpaired surrogate would break the answer.
+        shown = json.dumps(mailbox, ensure_ascii=False).encode(errors="replace").decode()
         raise ValueError(f"write the name beside the address: {shown}")
     return {"email": value}
 
