@@ -140,7 +140,7 @@ WORK = [
     ),
     Break(
         "17 a superseded failure was never armed",
-        ("ledger/cancelling.py", "\n      AND {never_armed}\n", "\n"),
+        ("ledger/cancelling.py", "\n      AND {sql.NEVER_ARMED}\n", "\n"),
     ),
     Break(
         "17 a superseded failure is of this epoch",
