@@ -1,8 +1,10 @@
 """Who failed before anything was handed over gets mail after a fix, and nobody gets it twice."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -13,6 +15,7 @@ from postledger.campaigns.models import Run
 from postledger.deliveries import audit, entries, ledger, queries
 from postledger.deliveries.entries import Entry, SeenDelivery
 from postledger.deliveries.states import State
+from postledger.privacy import erasure
 from tests import cast
 from tests.campaigns import press
 from tests.dispatch import office
@@ -92,6 +95,32 @@ def test_a_retry_leaves_a_mail_that_was_handed_over_as_it_was(acme: int) -> None
 
     assert run_control.retry_failed(acme, run.pk, actor="alice") == 1
     assert cities(run) == ["Lisbon"]
+
+
+def test_a_retry_brings_no_value_back_of_a_reader_who_is_erased_meanwhile(acme: int) -> None:
+    run = failed_run(acme, 2)
+    move_to("Porto", 0, 1)
+
+    with collide.uncommitted(partial(requeue_first, run)):
+        retry = collide.start(lambda: run_control.retry_failed(acme, run.pk, actor="alice"))
+        retry.must_wait()
+        erasure.erase(acme, address="r1@example.com", actor="dpo", now=press.NOW)
+
+    assert retry.answer() == 1
+    assert values(run) == [{"name": "Reader 0"}, None]
+
+
+def requeue_first(run: Run) -> list[int]:
+    return ledger.requeue(run.stream_id, [SeenDelivery(0, 1)], actor="bob")
+
+
+def values(run: Run) -> list[object]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT variables::text FROM deliveries_delivery WHERE stream_id = %s ORDER BY position",
+            [run.stream_id],
+        )
+        return [None if each is None else json.loads(each) for (each,) in cursor.fetchall()]
 
 
 def test_a_reader_whose_city_was_missing_gets_the_mail_once_it_is_there(acme: int) -> None:
