@@ -117,7 +117,8 @@ def requeue_first(run: Run) -> list[int]:
 def values(run: Run) -> list[object]:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT variables::text FROM deliveries_delivery WHERE stream_id = %s ORDER BY position",
+            "SELECT variables::text FROM deliveries_delivery WHERE stream_id = %s"
+            " ORDER BY position",
             [run.stream_id],
         )
         return [None if each is None else json.loads(each) for (each,) in cursor.fetchall()]

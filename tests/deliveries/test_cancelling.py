@@ -178,6 +178,17 @@ def test_a_mail_that_the_lost_time_may_have_sent_is_not_cancelled() -> None:
     assert cast.states(stream) == {position: State.WAITING}
 
 
+@pytest.mark.usefixtures("_own_epoch")
+def test_a_mail_is_not_cancelled_in_a_restored_database_that_nobody_has_fenced_yet() -> None:
+    stream, position = single()
+    epochs.pretend_restored()
+
+    assert cancel(stream, position) is Cancellation.FENCED
+    ledger.check_epoch(ledger.Witness())
+    epochs.lift()
+    assert cast.states(stream) == {position: State.IN_DOUBT}
+
+
 # Failures that are superseded ---------------------------------------------------------------------
 
 KEYS = pg.SQL("SELECT key AS dedupe_key FROM unnest(%(keys)s::text[]) AS key")
