@@ -12,12 +12,18 @@ from pytest_django import Settings
 
 from postledger.campaigns import launching, planning, run_control
 from postledger.campaigns.models import Run
+from postledger.contacts.details import Details
+from postledger.content import templates
+from postledger.content.rendering.source import Format, Source
+from postledger.content.versions import Version
 from postledger.deliveries import audit, entries, ledger, queries
 from postledger.deliveries.entries import Entry, SeenDelivery
 from postledger.deliveries.states import State
+from postledger.mailing.content_source import TemplateSource
 from postledger.privacy import erasure
 from tests import cast
 from tests.campaigns import press
+from tests.contacts import people
 from tests.dispatch import office
 from tests.races import collide
 
@@ -214,6 +220,50 @@ def test_who_is_kept_back_from_the_rest_stays_a_failure_of_the_run(acme: int) ->
 
     assert press.addresses(rest) == ["R0@example.com"]
     assert counts(run) == {State.CANCELLED: 1, State.FAILED: 1}
+
+
+def test_whose_language_the_rest_does_not_speak_stays_a_failure_of_the_run(acme: int) -> None:
+    templates.create(acme, key="hello", name="Hello", actor="alice")
+    add_version(acme, "en", "pt")
+    people.contact(acme, "a@example.com", Details(locale="en"))
+    people.contact(acme, "b@example.com", Details(locale="pt"))
+    run = press.launched(acme, press.campaign(acme, content=TemplateSource("hello")))
+    cast.judge(run.stream_id, missing)
+    add_version(acme, "en")
+
+    rest = launch_remaining(acme, run)
+
+    assert press.addresses(rest) == ["a@example.com"]
+    assert rest.excluded == {"template_missing_locale": 1}
+    assert cast.states(run.stream_id) == {0: State.CANCELLED, 1: State.FAILED}
+
+
+def add_version(acme: int, *locales: str) -> None:
+    texts = [
+        Source("News", "Hello, {{ city }}.", Format.MARKDOWN, locale=locale) for locale in locales
+    ]
+    version = Version(("city",), (), "", tuple(texts))
+    templates.add_version(acme, key="hello", version=version, actor="alice")
+
+
+def test_who_has_mail_at_a_former_address_stays_a_failure_of_the_run(acme: int) -> None:
+    run = failed_run(acme, 2)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE contacts_contact SET former_addresses = ARRAY['r0@example.com']"
+            " WHERE address = 'r1@example.com'"
+        )
+        cursor.execute(
+            "UPDATE deliveries_delivery d SET contact_id = c.id, state = 'in_doubt'"
+            " FROM contacts_contact c WHERE d.stream_id = %s AND d.position = 0"
+            " AND c.address = 'r1@example.com'",
+            [run.stream_id],
+        )
+
+    rest = launch_remaining(acme, run)
+
+    assert press.addresses(rest) == []
+    assert cast.states(run.stream_id)[1] is State.FAILED
 
 
 def test_a_rest_that_fails_leads_to_another_rest_and_each_reader_waits_once(acme: int) -> None:
