@@ -1,8 +1,10 @@
 """Who failed before anything was handed over gets mail after a fix, and nobody gets it twice."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -10,11 +12,18 @@ from pytest_django import Settings
 
 from postledger.campaigns import launching, planning, run_control
 from postledger.campaigns.models import Run
+from postledger.contacts.details import Details
+from postledger.content import templates
+from postledger.content.rendering.source import Format, Source
+from postledger.content.versions import Version
 from postledger.deliveries import audit, entries, ledger, queries
 from postledger.deliveries.entries import Entry, SeenDelivery
 from postledger.deliveries.states import State
+from postledger.mailing.content_source import TemplateSource
+from postledger.privacy import erasure
 from tests import cast
 from tests.campaigns import press
+from tests.contacts import people
 from tests.dispatch import office
 from tests.races import collide
 
@@ -92,6 +101,33 @@ def test_a_retry_leaves_a_mail_that_was_handed_over_as_it_was(acme: int) -> None
 
     assert run_control.retry_failed(acme, run.pk, actor="alice") == 1
     assert cities(run) == ["Lisbon"]
+
+
+def test_a_retry_brings_no_value_back_of_a_reader_who_is_erased_meanwhile(acme: int) -> None:
+    run = failed_run(acme, 2)
+    move_to("Porto", 0, 1)
+
+    with collide.uncommitted(partial(requeue_first, run)):
+        retry = collide.start(lambda: run_control.retry_failed(acme, run.pk, actor="alice"))
+        retry.must_wait()
+        erasure.erase(acme, address="r1@example.com", actor="dpo", now=press.NOW)
+
+    assert retry.answer() == 1
+    assert values(run) == [{"name": "Reader 0"}, None]
+
+
+def requeue_first(run: Run) -> list[int]:
+    return ledger.requeue(run.stream_id, [SeenDelivery(0, 1)], actor="bob")
+
+
+def values(run: Run) -> list[object]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT variables::text FROM deliveries_delivery WHERE stream_id = %s"
+            " ORDER BY position",
+            [run.stream_id],
+        )
+        return [None if each is None else json.loads(each) for (each,) in cursor.fetchall()]
 
 
 def test_a_reader_whose_city_was_missing_gets_the_mail_once_it_is_there(acme: int) -> None:
@@ -184,6 +220,50 @@ def test_who_is_kept_back_from_the_rest_stays_a_failure_of_the_run(acme: int) ->
 
     assert press.addresses(rest) == ["R0@example.com"]
     assert counts(run) == {State.CANCELLED: 1, State.FAILED: 1}
+
+
+def test_whose_language_the_rest_does_not_speak_stays_a_failure_of_the_run(acme: int) -> None:
+    templates.create(acme, key="hello", name="Hello", actor="alice")
+    add_version(acme, "en", "pt")
+    people.contact(acme, "a@example.com", Details(locale="en"))
+    people.contact(acme, "b@example.com", Details(locale="pt"))
+    run = press.launched(acme, press.campaign(acme, content=TemplateSource("hello")))
+    cast.judge(run.stream_id, missing)
+    add_version(acme, "en")
+
+    rest = launch_remaining(acme, run)
+
+    assert press.addresses(rest) == ["a@example.com"]
+    assert rest.excluded == {"template_missing_locale": 1}
+    assert cast.states(run.stream_id) == {0: State.CANCELLED, 1: State.FAILED}
+
+
+def add_version(acme: int, *locales: str) -> None:
+    texts = [
+        Source("News", "Hello, {{ city }}.", Format.MARKDOWN, locale=locale) for locale in locales
+    ]
+    version = Version(("city",), (), "", tuple(texts))
+    templates.add_version(acme, key="hello", version=version, actor="alice")
+
+
+def test_who_has_mail_at_a_former_address_stays_a_failure_of_the_run(acme: int) -> None:
+    run = failed_run(acme, 2)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE contacts_contact SET former_addresses = ARRAY['r0@example.com']"
+            " WHERE address = 'r1@example.com'"
+        )
+        cursor.execute(
+            "UPDATE deliveries_delivery d SET contact_id = c.id, state = 'in_doubt'"
+            " FROM contacts_contact c WHERE d.stream_id = %s AND d.position = 0"
+            " AND c.address = 'r1@example.com'",
+            [run.stream_id],
+        )
+
+    rest = launch_remaining(acme, run)
+
+    assert press.addresses(rest) == []
+    assert cast.states(run.stream_id)[1] is State.FAILED
 
 
 def test_a_rest_that_fails_leads_to_another_rest_and_each_reader_waits_once(acme: int) -> None:

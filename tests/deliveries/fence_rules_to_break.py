@@ -2,10 +2,13 @@
 
 from tests.deliveries.breaks import SQL, Break
 
+_TIMELINE = "      AND e.timeline = here.timeline\n"
+_DATABASE = "      AND e.database_oid = here.database_oid\n"
+
 FENCE = [
     Break(
         "14a a database that is not the epoch's sends nothing",
-        (SQL, "      AND e.timeline = here.timeline\n", ""),
+        (SQL, f"{_TIMELINE}{_DATABASE}      AND (s.lifted", f"{_DATABASE}      AND (s.lifted"),
     ),
     Break(
         "14a a fenced stream sends nothing", (SQL, "AND (s.lifted_epoch = e.number", "AND (true")
@@ -82,6 +85,10 @@ FENCE = [
         "14b the lost time ends no earlier than the witness",
         ("ledger/fence.py", "e.seen_at, %(witnessed_at)s)", "e.seen_at, NULL::timestamptz)"),
         ("ledger/fence.py", '            "witnessed_at": witness.at,\n', ""),
+    ),
+    Break(
+        "14b an unnoticed restore is judged",
+        (SQL, f"{_TIMELINE}{_DATABASE}      AND (s.epoch", f"{_DATABASE}      AND (s.epoch"),
     ),
     Break(
         "14b the sweep waits for the judgement",

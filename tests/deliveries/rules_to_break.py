@@ -181,11 +181,15 @@ WORK = [
     ),
     Break(
         "16 what was handed over keeps its values",
-        ("ledger/decisions.py", "IS NOT NULL AND {sql.NEVER_ARMED} THEN", "IS NOT NULL THEN"),
+        ("ledger/decisions.py", "IS NOT NULL AND {sql.NEVER_ARMED}\n", "IS NOT NULL\n"),
+    ),
+    Break(
+        "16 who was erased gets no values back",
+        ("ledger/decisions.py", "AND d.contact_id IS NOT NULL AND", "AND"),
     ),
     Break(
         "17 a superseded failure was never armed",
-        ("ledger/cancelling.py", "\n      AND {never_armed}\n", "\n"),
+        ("ledger/cancelling.py", "\n      AND {sql.NEVER_ARMED}\n", "\n"),
     ),
     Break(
         "17 a superseded failure is of this epoch",

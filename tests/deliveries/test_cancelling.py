@@ -178,6 +178,17 @@ def test_a_mail_that_the_lost_time_may_have_sent_is_not_cancelled() -> None:
     assert cast.states(stream) == {position: State.WAITING}
 
 
+@pytest.mark.usefixtures("_own_epoch")
+def test_a_mail_is_not_cancelled_in_a_restored_database_that_nobody_has_fenced_yet() -> None:
+    stream, position = single()
+    epochs.pretend_restored()
+
+    assert cancel(stream, position) is Cancellation.FENCED
+    ledger.check_epoch(ledger.Witness())
+    epochs.lift()
+    assert cast.states(stream) == {position: State.IN_DOUBT}
+
+
 # Failures that are superseded ---------------------------------------------------------------------
 
 KEYS = pg.SQL("SELECT key AS dedupe_key FROM unnest(%(keys)s::text[]) AS key")
@@ -262,8 +273,15 @@ def requeue(stream: int) -> list[int]:
     )
 
 
+def to_a_contact() -> int:
+    """A stream with one mail, to a contact."""
+    stream = cast.stream()
+    ledger.enqueue(stream, [entries.NewDelivery("r0@example.com", contact_id=1)])
+    return stream
+
+
 def test_a_failure_that_was_never_armed_is_requeued_with_new_values() -> None:
-    stream = cast.stream(mails=1)
+    stream = to_a_contact()
     cast.judge(stream, missing)
 
     assert requeue(stream) == [0]
@@ -271,8 +289,17 @@ def test_a_failure_that_was_never_armed_is_requeued_with_new_values() -> None:
 
 
 def test_a_failure_that_was_handed_over_keeps_its_values_when_it_is_requeued() -> None:
-    stream = cast.stream(mails=1)
+    stream = to_a_contact()
     cast.book(stream, lambda at: entries.refused(at, code="550"))
+
+    assert requeue(stream) == [0]
+    assert variables(stream) is None
+
+
+def test_a_failure_of_somebody_who_was_erased_gets_no_values_when_it_is_requeued() -> None:
+    stream = to_a_contact()
+    cast.judge(stream, missing)
+    ledger.erase(cast.sender().workspace_id, address="r0@example.com")
 
     assert requeue(stream) == [0]
     assert variables(stream) is None

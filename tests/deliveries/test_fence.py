@@ -332,6 +332,23 @@ def test_an_old_claim_gives_nothing_back_and_upkeep_leaves_a_fenced_stream_alone
     assert set(cast.states(cancelled).values()) == {State.IN_DOUBT}
 
 
+def test_nothing_is_swept_drained_or_erased_before_a_restored_database_is_fenced() -> None:
+    leased, cancelled, erased = (cast.stream(mails=3) for _ in range(3))
+    taken = cast.claim(leased)
+    ledger.cancel(cancelled, actor="bob")
+    epochs.pretend_restored()
+    cast.run_out(taken.lease)
+
+    swept, drained = ledger.sweep(), ledger.drain(cancelled)
+    ended = ledger.erase(cast.sender().workspace_id, address="r0@example.com")
+
+    assert (swept.given_back, drained, ended.emptied) == (0, 0, 0)
+    ledger.check_epoch(Witness())
+    epochs.lift()
+    for stream_id in (leased, cancelled, erased):
+        assert set(cast.states(stream_id).values()) == {State.IN_DOUBT}
+
+
 def test_a_fence_that_fell_again_is_not_lifted_unseen() -> None:
     stream_id = cast.stream(mails=1)
     epochs.fall()

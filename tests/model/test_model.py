@@ -58,7 +58,7 @@ HARM = {
     Rule.EPOCH_DENIED: (22, "took it twice and nobody asked"),
     Rule.EPOCH_GRACE: (17, "took it twice and nobody asked"),
     Rule.PLANNED_AFTER: (17, "took it twice and nobody asked"),
-    Rule.EPOCH_CANCEL: (9, "cancelled, yet the provider took it"),
+    Rule.EPOCH_CANCEL: (8, "cancelled, yet the provider took it"),
     Rule.EPOCH_SUPERSEDE: (23, "took it twice and nobody asked"),
 }
 

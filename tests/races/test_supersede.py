@@ -13,12 +13,12 @@ from tests.races import collide
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
-KEYS = pg.SQL("SELECT 'r0' AS dedupe_key")
+KEYS = pg.SQL("SELECT key AS dedupe_key FROM unnest(ARRAY['r0', 'r1']) AS key")
 
 
-def _failed() -> int:
-    """A stream whose one mail failed before it was armed."""
-    stream = cast.stream(mails=1)
+def _failed(*, mails: int = 1) -> int:
+    """A stream whose mails failed before they were armed."""
+    stream = cast.stream(mails=mails)
     cast.judge(stream, lambda at: entries.invalid(at, code="template_missing_variable"))
     return stream
 
@@ -27,8 +27,8 @@ def _supersede(stream: int) -> int:
     return ledger.supersede([stream], source=KEYS, params={}, actor="alice")
 
 
-def _requeue(stream: int) -> list[int]:
-    return ledger.requeue(stream, [SeenDelivery(0, 1)], actor="bob")
+def _requeue(stream: int, position: int = 0) -> list[int]:
+    return ledger.requeue(stream, [SeenDelivery(position, 1)], actor="bob")
 
 
 def test_a_requeue_waits_for_the_planner_that_supersedes_and_does_nothing() -> None:
@@ -54,4 +54,18 @@ def test_a_planner_waits_for_the_requeue_under_way_and_leaves_the_mail_to_its_ru
 
     assert planner.answer() == 0
     assert cast.states(stream) == {0: State.WAITING}
+    assert collide.findings(stream) == []
+
+
+def test_a_failure_that_was_handed_over_while_the_planner_waited_is_not_superseded() -> None:
+    stream = _failed(mails=2)
+
+    with collide.uncommitted(partial(_requeue, stream, 0)):
+        planner = collide.start(partial(_supersede, stream))
+        planner.must_wait()
+        assert _requeue(stream, 1) == [1]
+        cast.book(stream, lambda at: entries.refused(at, code="550"))
+
+    assert planner.answer() == 0
+    assert cast.states(stream) == {0: State.WAITING, 1: State.FAILED}
     assert collide.findings(stream) == []

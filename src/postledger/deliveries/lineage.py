@@ -20,6 +20,15 @@ EXISTS (
 )
 """
 
+# Whether whatever was tried has failed, or was cancelled.
+ONLY_FAILED: LiteralString = """
+NOT EXISTS (
+    SELECT FROM unnest(%(lineage)s::bigint[]) AS earlier (stream_id)
+    JOIN deliveries_delivery AS d USING (stream_id)
+    WHERE d.dedupe_key = {address} AND d.state NOT IN ('failed', 'cancelled')
+)
+"""
+
 # Whether a contact has mail of these streams under an address that it had before: it was accepted,
 # or may have been, or is about to be handed over. Mail to the old address fails if it was not
 # handed over before the move, and failed mail does not exclude the new address.

@@ -75,29 +75,36 @@ CASE WHEN variant.letter IS NULL THEN coalesce(variant.code, 'unknown_variant') 
 
 def build_lines(chunk: Chunk) -> AudienceQuery:
     """The query that the ledger plans from; the letters of all variants must exist."""
+    unserved = _unserved_sql(chunk)
+    return _build_lines(chunk, tried=_tried_sql(unserved) if chunk.lineage else pg.SQL("NULL"))
+
+
+# Those that this chunk plans again as soon as their failures are over.
+_RECIPIENTS = pg.SQL("SELECT dedupe_key FROM ({lines}) AS line WHERE kept_back IS NULL")
+
+
+def build_recipients(chunk: Chunk) -> AudienceQuery:
+    """The query for the keys of the recipients, whether previous runs have tried them or not."""
+    lines = _build_lines(chunk, tried=pg.SQL("NULL"))
+    return AudienceQuery(_RECIPIENTS.format(lines=lines.sql), lines.params)
+
+
+def _build_lines(chunk: Chunk, *, tried: Composable) -> AudienceQuery:
     is_one = chunk.has_one_letter
     statement = _LINES.format(
         variables=_variables_sql(chunk.choice),
         letter=pg.SQL("0" if is_one else "variant.letter"),
-        tried=_exclude_if(_TRIED) if chunk.lineage else pg.SQL("NULL"),
+        tried=tried,
         moved=_exclude_if(_MOVED),
-        unserved=pg.SQL("NULL" if is_one else _UNSERVED),
+        unserved=_unserved_sql(chunk),
         served=pg.SQL("" if is_one else _SERVED).format(variant=_variant_sql(chunk.choice)),
         people=chunk.people.sql,
     )
     return AudienceQuery(statement, {**_params(chunk), "stream": chunk.stream_id})
 
 
-# Those that this chunk is about to plan again.
-_RECIPIENTS = pg.SQL(
-    "SELECT recipient.address_key AS dedupe_key FROM ({people}) AS recipient"
-    " WHERE recipient.kept_back IS NULL"
-)
-
-
-def build_recipients(chunk: Chunk) -> AudienceQuery:
-    """The query for the keys of the contacts that the audience does not keep back."""
-    return AudienceQuery(_RECIPIENTS.format(people=chunk.people.sql), _params(chunk))
+def _unserved_sql(chunk: Chunk) -> Composable:
+    return pg.SQL("NULL" if chunk.has_one_letter else _UNSERVED)
 
 
 def _params(chunk: Chunk) -> dict[str, Any]:
@@ -150,10 +157,21 @@ def _variant_sql(choice: LetterChoice) -> Composable:
     return pg.SQL("recipient.locale" if isinstance(choice, ByLocale) else _PLACES)
 
 
-_TRIED = pg.SQL(lineages.TRIED).format(address=pg.SQL("recipient.address_key"))
+_ADDRESS = pg.SQL("recipient.address_key")
+_TRIED = pg.SQL(lineages.TRIED).format(address=_ADDRESS)
+_ONLY_FAILED = pg.SQL(lineages.ONLY_FAILED).format(address=_ADDRESS)
 _MOVED = pg.SQL(lineages.MAILED_BEFORE_MOVING).format(
     former=pg.SQL("recipient.former_addresses"), contact=pg.SQL("recipient.contact_id")
 )
+
+
+def _tried_sql(unserved: Composable) -> Composable:
+    """A failure that stays one because the run has no letter for its recipient is called that."""
+    return pg.SQL("CASE WHEN {tried} THEN coalesce({unserved}, {reason}) END").format(
+        tried=_TRIED,
+        unserved=pg.SQL("CASE WHEN {} THEN {} END").format(_ONLY_FAILED, unserved),
+        reason=pg.Literal(Exclusion.ALREADY_MAILED.value),
+    )
 
 
 def _exclude_if(condition: Composable) -> Composable:

@@ -80,24 +80,28 @@ def _explain(state: State, *, is_doubtful: bool, is_judged: bool) -> Cancellatio
 
 
 # The source is run once more when the recipients are planned: by then their failures are over.
-_SUPERSEDE = """
+_LOCK_FAILURES = """
 WITH given AS MATERIALIZED (
     SELECT DISTINCT dedupe_key FROM ({source}) AS source
-), locked AS MATERIALIZED (
-    SELECT d.stream_id, d.position
-    FROM given CROSS JOIN unnest(%(superseded)s::bigint[]) AS earlier (stream_id)
-    JOIN deliveries_delivery d
-      ON d.stream_id = earlier.stream_id AND d.dedupe_key = given.dedupe_key
-    WHERE d.state = 'failed'
-    ORDER BY d.stream_id, d.position
-    FOR NO KEY UPDATE OF d
-), ended AS (
+)
+SELECT d.stream_id, d.position
+FROM given CROSS JOIN unnest(%(superseded)s::bigint[]) AS earlier (stream_id)
+JOIN deliveries_delivery d
+  ON d.stream_id = earlier.stream_id AND d.dedupe_key = given.dedupe_key
+WHERE d.state = 'failed'
+ORDER BY d.stream_id, d.position
+FOR NO KEY UPDATE OF d
+"""
+# With a snapshot from after the locks: while they were waited for, a failure may have been
+# requeued, handed over and refused.
+_SUPERSEDE: LiteralString = f"""
+WITH ended AS (
     UPDATE deliveries_delivery d SET
         state = 'cancelled', settled_at = clock_timestamp(), resend_after = NULL,
         code = %(code)s
-    FROM locked
+    FROM unnest(%(streams)s::bigint[], %(positions)s::bigint[]) AS locked (stream_id, position)
     WHERE d.stream_id = locked.stream_id AND d.position = locked.position AND d.state = 'failed'
-      AND {never_armed}
+      AND {sql.NEVER_ARMED}
     RETURNING d.stream_id, d.position, d.last_try
 ), event AS (
     INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
@@ -120,13 +124,21 @@ def supersede(
     From failed only; returns how many. `source` yields the dedupe_key of each recipient. Call it
     in the transaction that plans them, and before: a requeue waits for it, and finds nothing.
     """
-    statement = pg.SQL(_SUPERSEDE).format(source=source, never_armed=pg.SQL(sql.NEVER_ARMED))
-    all_params = {
-        **params,
-        "superseded": sql.Bigints(stream_ids),
-        "actor": actor,
-        "code": SUPERSEDED,
-    }
-    ended = sql.count(statement, all_params)
-    counting.count_results([State.CANCELLED.value] * ended)
+    with transaction.atomic():
+        locked = sql.rows(
+            pg.SQL(_LOCK_FAILURES).format(source=source),
+            {**params, "superseded": sql.Bigints(stream_ids)},
+        )
+        if not locked:
+            return 0
+        ended = sql.count(
+            _SUPERSEDE,
+            {
+                "streams": sql.Bigints(stream for stream, _ in locked),
+                "positions": sql.Bigints(position for _, position in locked),
+                "actor": actor,
+                "code": SUPERSEDED,
+            },
+        )
+        counting.count_results([State.CANCELLED.value] * ended)
     return ended

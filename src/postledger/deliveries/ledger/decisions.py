@@ -28,9 +28,11 @@ WITH seen AS (
         state = %(after)s,
         attempts = CASE WHEN %(resets)s THEN 0 ELSE d.attempts END,
         code = %(code)s,
-        -- What was handed over keeps the values that it was made from.
+        -- What was handed over keeps the values that it was made from. Who was erased since the
+        -- values were read has no contact here any more, and gets none of them back.
         variables = CASE
-            WHEN seen.variables IS NOT NULL AND {sql.NEVER_ARMED} THEN seen.variables::jsonb
+            WHEN seen.variables IS NOT NULL AND d.contact_id IS NOT NULL AND {sql.NEVER_ARMED}
+            THEN seen.variables::jsonb
             ELSE d.variables
         END,
         settled_at = CASE WHEN %(after)s <> 'waiting' THEN clock_timestamp() END,
@@ -119,7 +121,7 @@ def requeue(
 
     From failed only, each once: state, attempts and error are reset, the try goes on counting.
     What was counted as not sent waits until its bytes can no longer leave, as for "send again".
-    `variables`, as JSON by position, replace those of a delivery that was never armed.
+    `variables`, as JSON by position, replace those of a delivery to a contact that was never armed.
     """
     params = {
         "before": State.FAILED.value,

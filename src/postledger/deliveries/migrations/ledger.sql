@@ -323,14 +323,21 @@ CREATE TABLE deliveries_droppedmonth (
 
 SELECT close_tables('deliveries');
 
--- Whether nothing of this stream waits for the fence's judgement: upkeep leaves the others alone.
-CREATE FUNCTION deliveries_is_judged(stream bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT s.epoch = e.number OR coalesce(s.lifted_epoch = e.number, false)
-           OR CASE s.kind WHEN 'campaign' THEN e.campaigns_lifted_at ELSE e.lifted_at END
-              IS NOT NULL
-    FROM deliveries_stream s, deliveries_epoch e
-    WHERE s.id = stream AND e.number = (SELECT max(number) FROM deliveries_epoch)
-$$;
+-- Whether nothing of this stream waits for the fence's judgement: upkeep leaves the others alone,
+-- and nobody cancels or erases their mail. Not in a database that its epoch does not name either:
+-- its lost time was not noticed yet.
+CREATE FUNCTION deliveries_is_judged(stream bigint) RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN RETURN EXISTS (
+    SELECT FROM deliveries_stream s, deliveries_epoch e, deliveries_identity() AS here
+    WHERE s.id = stream
+      AND e.number = (SELECT max(number) FROM deliveries_epoch)
+      AND e.system_identifier = here.system_identifier
+      AND e.timeline = here.timeline
+      AND e.database_oid = here.database_oid
+      AND (s.epoch = e.number OR s.lifted_epoch = e.number
+           OR CASE s.kind WHEN 'campaign' THEN e.campaigns_lifted_at ELSE e.lifted_at END IS NOT NULL)
+); END $$;
 
 -- The current epoch, if work of this stream may be sent in it now; else NULL.
 CREATE FUNCTION deliveries_open_epoch(stream bigint) RETURNS integer
