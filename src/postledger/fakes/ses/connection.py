@@ -137,7 +137,8 @@ class Connection(asyncio.Protocol):
             body += event.data
             if cut is not None:
                 self._cut(cut.end)
-        return Request(request.method, request.target, headers, bytes(body))
+        request.body = bytes(body)
+        return request
 
     async def _next_event(self) -> object:
         while (event := self._parser.next_event()) is h11.NEED_DATA:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from http import HTTPStatus
 from urllib.parse import unquote
 
@@ -12,12 +11,12 @@ from postledger.fakes.ses.errors import SesError
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Request:
     method: str
     target: str  # path and query, as they came
     headers: Mapping[str, str]  # names in lowercase
-    body: bytes = b""
+    body: bytes = b""  # arrives after the rest
 
     @property
     def raw_path(self) -> str:
@@ -27,7 +26,7 @@ class Request:
     def raw_query(self) -> str:
         return self.target.partition("?")[2]
 
-    @cached_property
+    @property
     def segments(self) -> tuple[str, ...]:
         return tuple(unquote(segment) for segment in self.raw_path.split("/")[1:])
 

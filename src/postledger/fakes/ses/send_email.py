@@ -3,6 +3,7 @@
 import string
 from base64 import b64decode
 from binascii import Error as BadBase64Error
+from functools import lru_cache
 
 from postledger.fakes.ses import simple_message
 from postledger.fakes.ses.addresses import read_address, read_header
@@ -45,6 +46,7 @@ def read_mail(document: Document) -> Mail:
     return mail
 
 
+@lru_cache(maxsize=1024)
 def check_configuration_set_name(name: str) -> str:
     if len(name) > MAX_NAME_LENGTH or not NAME_CHARACTERS.issuperset(name):
         raise bad_request(
@@ -59,12 +61,12 @@ def _read_raw(document: Document, raw: Document) -> Mail:
         message = b64decode(required_text(raw, "Data"), validate=True)
     except (BadBase64Error, ValueError):
         raise SesError("SerializationException", "Data is not valid base64.") from None
-    headers = _read_headers(message)
+    head = _MessageHead(message)
     return Mail(
-        senders=_read_senders(text(document, "FromEmailAddress"), headers.get("from", "")),
-        recipients=_read_destination(document) or _read_header_recipients(headers),
+        senders=_read_senders(text(document, "FromEmailAddress"), head.find(b"from")),
+        recipients=_read_destination(document) or _read_header_recipients(head),
         raw=message,
-        message_id_header=headers.get("message-id", ""),
+        message_id_header=head.find(b"message-id"),
         tags=_read_tags(document),
         configuration_set=_read_configuration_set(document),
     )
@@ -83,20 +85,29 @@ def _read_simple(document: Document, simple: Document) -> Mail:
     )
 
 
-def _read_headers(message: bytes) -> dict[str, str]:
-    """The headers by name in lowercase, unfolded; of repeated ones the first.
+class _MessageHead:
+    """The headers of a message, unfolded, in which few are searched.
 
-    The message's own parser would take most of the time of a request.
+    The standard library's parser would take most of the time of a request.
     """
-    separator = b"\r\n\r\n" if b"\r\n" in message[:1000] else b"\n\n"
-    head = message.partition(separator)[0].decode("utf-8", "replace").replace("\r\n", "\n")
-    headers: dict[str, str] = {}
-    for line in head.replace("\n ", " ").replace("\n\t", " ").split("\n"):
-        name, _, value = line.partition(":")
-        headers.setdefault(name.strip().lower(), value.strip())
-    return headers
+
+    def __init__(self, message: bytes) -> None:
+        separator = b"\r\n\r\n" if b"\r\n" in message[:1000] else b"\n\n"
+        head = message.partition(separator)[0].replace(b"\r\n", b"\n")
+        self._lines = b"\n%b\n" % head.replace(b"\n ", b" ").replace(b"\n\t", b" ")
+        self._lowered = self._lines.lower()  # of bytes, so every position stays the same
+
+    def find(self, name: bytes) -> str:
+        """The value of the first header with this name, which is in lowercase."""
+        begin = self._lowered.find(b"\n%b:" % name)
+        if begin < 0:
+            return ""
+        begin += len(name) + 2
+        value = self._lines[begin : self._lines.index(b"\n", begin)]
+        return value.decode("utf-8", "replace").strip()
 
 
+@lru_cache(maxsize=1024)
 def _read_senders(given: str, header: str) -> tuple[str, ...]:
     if not given and not header:
         raise bad_request("Missing required header 'From'.")
@@ -113,12 +124,12 @@ def _read_destination(document: Document) -> tuple[str, ...]:
     )
 
 
-def _read_header_recipients(headers: dict[str, str]) -> tuple[str, ...]:
+def _read_header_recipients(head: _MessageHead) -> tuple[str, ...]:
     return tuple(
         address
-        for name in ("to", "cc", "bcc")
-        if headers.get(name)
-        for address in read_header(headers[name])
+        for name in (b"to", b"cc", b"bcc")
+        if (value := head.find(name))
+        for address in read_header(value)
     )
 
 

@@ -116,7 +116,7 @@ class Service:
         self, mail: Mail, request_id: str, access_key_id: str, now: datetime, fault: Fault | None
     ) -> Handled:
         configuration_set = self.account.accept(mail, now)
-        message_id = f"0100{int(now.timestamp() * 1000):012x}-{uuid.uuid4()}-000000"
+        message_id = f"0100{int(now.timestamp() * 1000):012x}-{request_id}-000000"
         suppressed = [name for name in mail.recipients if self.account.is_suppressed(name)]
         accepted = Accepted(message_id, mail, now, access_key_id, configuration_set, suppressed)
         return Handled(answer_document({"MessageId": message_id}, request_id), fault, accepted)

@@ -1,6 +1,8 @@
 """Verifies AWS Signature Version 4, as the gate before SES does.
 
 Written from AWS's description and not with botocore, so that both check each other.
+The requests of one client and second differ in their body and signature alone, so the other
+decisions, which are pure, are remembered.
 """
 
 import hashlib
@@ -34,23 +36,25 @@ class _Authorization:
     access_key_id: str
     scope: str  # date/region/service/aws4_request
     signed_headers: tuple[str, ...]
-    signature: str
 
 
 def verify(
     request: Request, credentials: Mapping[str, Credential], region: str, now: datetime
 ) -> str:
     """The access key id that signed the request; any fault of the signature is a SesError."""
-    authorization = _parse(request.headers)
+    given, _, signature = request.headers.get("authorization", "").rpartition(", Signature=")
+    if signature and not given:
+        raise SesError("IncompleteSignatureException")
+    authorization = _parse(given)
     credential = credentials.get(authorization.access_key_id)
     if credential is None:
         raise SesError("UnrecognizedClientException")
     _check_token(request.headers.get("x-amz-security-token", ""), credential, now)
     signed_at = _check_time(request.headers.get("x-amz-date", ""), now)
-    _check_scope(authorization, signed_at, region)
-    _check_signed_headers(request.headers, authorization.signed_headers)
+    _check_scope(authorization.scope, signed_at, region)
+    _check_signed_headers(tuple(request.headers), authorization.signed_headers)
     expected = sign(request, authorization.signed_headers, credential, authorization.scope)
-    if not hmac.compare_digest(expected, authorization.signature):
+    if not hmac.compare_digest(expected, signature):
         raise SesError("InvalidSignatureException")
     return authorization.access_key_id
 
@@ -63,8 +67,9 @@ def sign(
     return hmac.digest(_signing_key(credential.secret_key, scope), text.encode(), "sha256").hex()
 
 
-def _parse(headers: Mapping[str, str]) -> _Authorization:
-    given = headers.get("authorization", "")
+@lru_cache(maxsize=64)
+def _parse(given: str) -> _Authorization:
+    """Reads the Authorization header without its signature."""
     if not given:
         raise SesError("MissingAuthenticationTokenException")
     algorithm, _, remainder = given.partition(" ")
@@ -74,9 +79,9 @@ def _parse(headers: Mapping[str, str]) -> _Authorization:
     }
     key, _, scope = parts.get("Credential", "").partition("/")
     names = tuple(parts.get("SignedHeaders", "").split(";"))
-    if algorithm != ALGORITHM or not key or not names[0] or "Signature" not in parts:
+    if algorithm != ALGORITHM or not key or not names[0]:
         raise SesError("IncompleteSignatureException")
-    return _Authorization(key, scope, names, parts["Signature"])
+    return _Authorization(key, scope, names)
 
 
 def _check_token(token: str, credential: Credential, now: datetime) -> None:
@@ -110,8 +115,9 @@ def _parse_time(text: str) -> datetime | None:
         return None
 
 
-def _check_scope(authorization: _Authorization, day: str, region: str) -> None:
-    given_day, given_region, service, end = [*authorization.scope.split("/"), "", "", "", ""][:4]
+@lru_cache(maxsize=64)
+def _check_scope(scope: str, day: str, region: str) -> None:
+    given_day, given_region, service, end = [*scope.split("/"), "", "", "", ""][:4]
     message = ""
     if given_region != region:
         message = "Credential should be scoped to a valid region. "
@@ -125,7 +131,8 @@ def _check_scope(authorization: _Authorization, day: str, region: str) -> None:
         raise SesError("InvalidSignatureException", message)
 
 
-def _check_signed_headers(headers: Mapping[str, str], signed: tuple[str, ...]) -> None:
+@lru_cache(maxsize=64)
+def _check_signed_headers(headers: tuple[str, ...], signed: tuple[str, ...]) -> None:
     required = {"host", *(name for name in headers if name.startswith("x-amz-"))}
     missing = sorted(required.difference(signed)) or [
         name for name in signed if name not in headers
@@ -145,14 +152,19 @@ def _canonical_request(request: Request, signed_headers: tuple[str, ...]) -> str
     return "\n".join(
         (
             request.method,
-            # All services but S3 encode the path twice; once it came encoded.
-            quote(request.raw_path, safe="/~"),
-            _canonical_query(request.raw_query),
+            _canonical_target(request.target),
             headers,
             ";".join(signed_headers),
             hashlib.sha256(request.body).hexdigest(),
         )
     )
+
+
+@lru_cache(maxsize=64)
+def _canonical_target(target: str) -> str:
+    path, _, query = target.partition("?")
+    # All services but S3 encode the path twice; once it came encoded.
+    return f"{quote(path, safe='/~')}\n{_canonical_query(query)}"
 
 
 def _canonical_query(query: str) -> str:
