@@ -1,7 +1,8 @@
 """`just bench ses`: calls of SendEmail by three clients, in turn, to one server that does nothing.
 
-The server is another process; it reads requests and answers them, and checks nothing. Figures are
-calls a second, and the processor time of the client for each. aiohttp is no dependency of ours: it
+The server is another process; it reads requests and answers them, and checks nothing. Then ours
+calls the fake SES, which checks everything. Figures are calls a second, and the processor time of
+the client for each. aiohttp is no dependency of ours: it
 is measured where it is there, as with `uv run --with aiohttp just bench ses`.
 """
 
@@ -24,6 +25,8 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.session import Session
 
+from postledger.fakes.ses.server import FakeSes, serving
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.lib.clock import boottime
 from postledger.providers.base import Accepted, OutgoingMessage
 from postledger.providers.ses import requests
@@ -32,7 +35,7 @@ from postledger.providers.ses.settings import SesSettings
 
 CONNECTIONS = 20
 REGION = "us-east-1"
-KEYS = ("AKIABENCH", "a-secret-of-the-bench")
+KEYS = (ACCESS_KEY_ID, SECRET_ACCESS_KEY)
 REFERENCE = "01420000-0001-8001-8000-000000000001_3_dqt7af6coqykj27o"
 BODY = b'{"MessageId":"0100018f00000000-11111111-2222-3333-4444-555555555555-000000"}'
 ANSWER = (
@@ -73,6 +76,25 @@ def serve(pipe: Connection) -> None:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run())
+
+
+def serve_fake(pipe: Connection) -> None:
+    async def run() -> None:
+        async with serving(FakeSes()) as fake:
+            fake.service.account.add_identities("news@acme.example")
+            pipe.send(fake.port)
+            await asyncio.Event().wait()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+
+
+def start(target: Callable[[Connection], None]) -> int:
+    """The port of a server in a process of its own, which ends with this one."""
+    ours, theirs = multiprocessing.Pipe()
+    context = multiprocessing.get_context("spawn")
+    context.Process(target=target, args=(theirs,), daemon=True).start()
+    return int(ours.recv())
 
 
 def make_window(size: int, count: int) -> list[OutgoingMessage]:
@@ -179,22 +201,20 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,), daemon=True)
-    server.start()
-    port = ours.recv()
     names = [name for name in CLIENTS if find_spec("aiohttp") or "aiohttp" not in name]
+    plain, fake = start(serve), start(serve_fake)
+    runs = {name: (CLIENTS[name], plain) for name in names}
+    runs["ours, to the fake SES"] = CLIENTS["ours"], fake
     for size in (5_000, 35_000):
-        figures: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+        figures: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
         for _ in range(options.rounds):
-            for name in names:  # in turn, so that what else the machine does hits all alike
+            for name, (send, port) in runs.items():  # in turn: what else runs here hits all alike
                 count = options.count // (5 if "boto3" in name else 1)
-                figures[name].append(measure(CLIENTS[name], port, size, count))
+                figures[name].append(measure(send, port, size, count))
         for name, pairs in figures.items():
             rate = statistics.median(rate for rate, _ in pairs)
             processor = statistics.median(processor for _, processor in pairs)
-            print(f"{size:6,} bytes  {name:24} {rate:7,.0f} calls/s  {processor:5,.0f} µs/call")
-    server.terminate()
+            print(f"| {size:,} bytes | {name} | {rate:,.0f} | {processor:,.0f} µs |")
 
 
 if __name__ == "__main__":
