@@ -123,6 +123,7 @@ def test_the_delay_has_the_policys_jitter() -> None:
 
 
 BLOCKED, SLOWER = SenderBlocked("535", "key"), Throttled("fast")
+USED_UP = Throttled("quota", is_quota=True)
 DOWN = TryLater("connect", "refused", is_outage=True)
 FINE: list[Outcome] = [
     Accepted("m"),
@@ -145,6 +146,7 @@ FINE: list[Outcome] = [
         ([DOWN, SLOWER, BLOCKED], BLOCKED),
         ([BLOCKED, SLOWER, DOWN], BLOCKED),
         ([SLOWER, Throttled("again")], SLOWER),
+        ([SLOWER, USED_UP, Throttled("again")], USED_UP),
         ([DOWN, TryLater("dns", "", is_outage=True)], DOWN),
     ],
 )

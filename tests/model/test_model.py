@@ -33,6 +33,8 @@ HARM = {
     Rule.VALUES_UNARMED: (8, "handed over with other values"),
     Rule.SUPERSEDE_UNARMED: (15, "took it twice and nobody asked"),
     Rule.SUPERSEDE_ENDS: (17, "took it twice and nobody asked"),
+    Rule.GIVE_UP_LEASE: (8, "failed, yet the provider took it"),
+    Rule.GIVE_UP_BLOCK: (3, "failed for a block that was released"),
     Rule.SWEEP: (9, "cancelled, yet the provider took it"),
     Rule.ALONE: (0, "the machine cannot finish what waits"),
     Rule.COMPOSE_ALONE: (17, "failed as poison that had not killed often alone"),
@@ -102,6 +104,10 @@ SIZES = {
     "one mail, barred, clicked with new values": 2_944,
     "one mail, barred, clicked, superseded": 3_332,
     "restored, barred, clicked, superseded": 2_127,
+    "one mail, blocked, killed, clicked": 903,
+    "two batches, blocked, cancelled": 2_594,
+    "one mail, blocked, held, superseded": 2_177,
+    "blocked, restored": 1_795,
 }
 
 

@@ -271,7 +271,36 @@ ENDED = (
     ),
 )
 
-EVERY = SMALL + SEVERAL + POISONED + RESTORED + ENDED
+# The provider blocks the sender, and nobody acts in time, or somebody cancels or releases.
+BLOCKED = (
+    Configuration(
+        "one mail, blocked, killed, clicked",
+        1,
+        Budget(kills=1, clicks=1, blocks=1, answers=TWO),
+        shows=(Rule.GIVE_UP_LEASE, Rule.GIVE_UP_BLOCK),
+    ),
+    Configuration(
+        "two batches, blocked, cancelled",
+        2,
+        Budget(cancels=1, blocks=1, answers=ONE, batches=2),
+        sizes=(1, 1),
+    ),
+    Configuration(
+        "one mail, blocked, held, superseded",
+        1,
+        Budget(pauses=1, holds=1, blocks=1, supersedes=1, answers=TWO),
+        plan=Plan(next_position=1),
+        room=1,
+    ),
+    Configuration(
+        "blocked, restored",
+        1,
+        Budget(blocks=1, answers=TWO, backups=1, restores=1),
+        shows=(Rule.EPOCH_UPKEEP,),
+    ),
+)
+
+EVERY = SMALL + SEVERAL + POISONED + RESTORED + ENDED + BLOCKED
 
 
 def about(rule: Rule) -> tuple[Configuration, ...]:

@@ -8,6 +8,7 @@ from tools.model.world import (
     UNSENT,
     Backup,
     Batch,
+    Block,
     Delivery,
     Due,
     Fence,
@@ -110,6 +111,8 @@ def _copy(world: World) -> Backup:
         world.is_cancelled,
         world.plan,
         world.era.epoch,
+        world.block,
+        world.drains_to,
     )
 
 
@@ -130,6 +133,9 @@ def _restore(world: World, backup: Backup) -> World:
         batches=backup.batches,
         is_held=backup.is_held,
         is_cancelled=backup.is_cancelled,
+        # The clock of a block begins anew.
+        block=Block.STANDS if backup.block is Block.OVERDUE else backup.block,
+        drains_to=backup.drains_to,
         plan=plan,
         era=era,
     )

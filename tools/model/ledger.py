@@ -77,10 +77,15 @@ def sweep(rules: Rules, world: World, batch: Batch) -> World:
 
 def drain(rules: Rules, world: World, batch: Batch) -> World:
     """Settle what a cancelled stream has not handed over."""
+    return close(rules, world, batch, world.drains_to)
+
+
+def close(rules: Rules, world: World, batch: Batch, state: State) -> World:
+    """End the mails of a batch that nobody will hand over."""
     for position in range(batch.lo, batch.hi):
         delivery = world.deliveries[position]
         if delivery.state is State.WAITING:
-            world = end(rules, world, position, delivery, State.CANCELLED)
+            world = end(rules, world, position, delivery, state)
     return with_batch(world, batch, None)
 
 

@@ -1,4 +1,4 @@
-"""The moves of the machine itself: what workers, sweep and drain do when nothing goes wrong."""
+"""The moves of the machine itself: what workers and upkeep do when nothing goes wrong."""
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
@@ -10,9 +10,11 @@ from tools.model.world import (
     ALWAYS,
     Answer,
     Batch,
+    Block,
     Fence,
     Part,
     Phase,
+    State,
     Worker,
     World,
     with_batch,
@@ -33,6 +35,8 @@ def machine(rules: ledger.Rules, world: World) -> Iterator[Step]:
             yield from _work(rules, world, worker, may_settle=may_ask)
     for batch in world.batches if may_ask else ():
         yield from _upkeep(rules, world, batch)
+    if world.block is Block.STANDS:
+        yield "72 hours pass", world._replace(block=Block.OVERDUE)
     if world.era is not ALWAYS or world.budget.backups:
         yield from epochs.upkeep(rules, world)
 
@@ -92,7 +96,7 @@ def name(batch: Batch) -> str:
 
 
 def _claim(rules: ledger.Rules, world: World, worker: Worker) -> Iterator[Step]:
-    if world.is_held or world.is_cancelled or not epochs.is_gate_open(rules, world):
+    if world.is_stopped or not epochs.is_gate_open(rules, world):
         return
     if Rule.WINDOW not in rules:
         yield from _join(world, worker)
@@ -198,3 +202,17 @@ def _upkeep(rules: ledger.Rules, world: World, batch: Batch) -> Iterator[Step]:
         yield f"sweep takes back {name(batch)}", after
     if world.is_cancelled and (not batch.lease or Rule.CANCEL not in rules):
         yield f"drain settles {name(batch)}", ledger.drain(rules, world, batch)
+    yield from _give_up(rules, world, batch)
+
+
+def _give_up(rules: ledger.Rules, world: World, batch: Batch) -> Iterator[Step]:
+    """Fail what is due of a sender that stayed blocked."""
+    is_late = world.block is Block.RELEASED and Rule.GIVE_UP_BLOCK not in rules
+    if world.block is not Block.OVERDUE and not is_late:
+        return
+    is_free = not batch.lease or Rule.GIVE_UP_LEASE not in rules
+    if is_free and epochs.is_due(world, batch) and not (world.is_held or world.is_cancelled):
+        after = ledger.close(rules, world, batch, State.FAILED)
+        if is_late:
+            after = after._replace(wrong="mail failed for a block that was released")
+        yield f"{name(batch)} is given up", after

@@ -1,5 +1,5 @@
 """What people do: hold, release, cancel, halve a batch, plan failures again, and click on pages
-that may be old.
+that may be old; and the provider that blocks a sender, which a person ends.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,9 @@ from tools.model.rules import Rule
 from tools.model.windows import Step
 from tools.model.world import (
     ALWAYS,
+    BLOCKED,
     NONE,
+    Block,
     Delivery,
     Fence,
     Page,
@@ -48,7 +50,14 @@ def _stream(world: World) -> Iterator[Step]:
         yield "the stream is held", world._replace(is_held=True, budget=spent)
     if budget.cancels and not world.is_cancelled:
         spent = budget._replace(cancels=budget.cancels - 1)
-        yield "the stream is cancelled", world._replace(is_cancelled=True, budget=spent)
+        drains_to = State.FAILED if world.block in BLOCKED else State.CANCELLED
+        after = world._replace(is_cancelled=True, drains_to=drains_to, budget=spent)
+        yield "the stream is cancelled", after
+    if world.block in BLOCKED:
+        yield "the sender is released", world._replace(block=Block.RELEASED)
+    elif budget.blocks:
+        spent = budget._replace(blocks=budget.blocks - 1)
+        yield "the provider blocks the sender", world._replace(block=Block.STANDS, budget=spent)
 
 
 def _split(rules: ledger.Rules, world: World) -> Iterator[Step]:

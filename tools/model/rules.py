@@ -33,6 +33,8 @@ class Rule(StrEnum):
     VALUES_UNARMED = "values-unarmed"  # 16: only a mail that was never armed gets new values
     SUPERSEDE_UNARMED = "supersede-unarmed"  # 17: only a failure that was never armed is superseded
     SUPERSEDE_ENDS = "supersede-ends"  # 17: it ends before its recipient is planned again
+    GIVE_UP_LEASE = "give-up-lease"  # 18: mail of a blocked sender fails only in unleased batches
+    GIVE_UP_BLOCK = "give-up-block"  # 18: and only while the block stands
     TOKEN = "token"  # fencing tokens come from a sequence, so no two leases are alike
     SWEEP = "sweep"  # an armed window without an answer is in doubt, never waiting
 

@@ -136,7 +136,7 @@ def _arm_part(
         return after, Part(part.key) if moved.lo < moved.hi else None, "nothing is left to send"
     after = with_batch(after, batch, renewed._replace(armed_to=part.to))
     after = poison.forget_deaths(after, part)
-    if world.is_held or world.is_cancelled:
+    if world.is_stopped:
         after = after._replace(wrong="a window was armed after a hold or a cancel")
     if any(world.deliveries[p].state is not State.WAITING for p in part.sends):
         after = after._replace(wrong="a delivery that already has its result was armed")
@@ -148,7 +148,7 @@ def _may_arm(rules: ledger.Rules, world: World, worker: Worker, part: Part, batc
         return False
     if Rule.ARM_FRESH in rules and not batch.is_fresh:
         return False
-    if Rule.ARM_HOLD in rules and (world.is_held or world.is_cancelled):
+    if Rule.ARM_HOLD in rules and world.is_stopped:
         return False
     if Rule.EPOCH_ARM in rules and worker.epoch != world.era.epoch:
         return False

@@ -53,6 +53,18 @@ class Due(StrEnum):
     THROTTLED = "throttled"  # later too, but a release brings it forward
 
 
+class Block(StrEnum):
+    """Whether the provider refuses the sender."""
+
+    NONE = "none"
+    STANDS = "stands"
+    OVERDUE = "overdue"  # and nobody acted in time
+    RELEASED = "released"
+
+
+BLOCKED = (Block.STANDS, Block.OVERDUE)
+
+
 class Fence(StrEnum):
     LIFTED = "lifted"
     UNSEEN = "unseen"  # the database has gone back in time and nobody has noticed
@@ -169,6 +181,7 @@ class Budget(NamedTuple):
     mail_cancels: int = 0  # single mails that are cancelled
     fixes: int = 0  # of a contact whose mail failed: its retry has new values
     supersedes: int = 0  # failures whose recipients a later run plans again
+    blocks: int = 0  # of the sender, by the provider
 
 
 class Poison(NamedTuple):
@@ -198,6 +211,8 @@ class Backup(NamedTuple):
     is_cancelled: bool
     plan: Plan
     epoch: int
+    block: Block
+    drains_to: State
 
 
 class Era(NamedTuple):
@@ -228,6 +243,13 @@ class World(NamedTuple):
     era: Era = ALWAYS
     plan: Plan = Plan()
     poison: Poison | None = None
+    block: Block = Block.NONE
+    drains_to: State = State.CANCELLED  # what the drain books, as the cancel found the sender
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing may be claimed or armed: it is held, cancelled or blocked."""
+        return self.is_held or self.is_cancelled or self.block in BLOCKED
 
 
 # These make nearly every world there is; _replace takes nearly twice as long.

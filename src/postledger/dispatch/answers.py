@@ -195,7 +195,9 @@ def find_trouble(outcomes: Sequence[Outcome]) -> Trouble | None:
     for outcome in outcomes:
         if isinstance(outcome, SenderBlocked):
             return outcome
-        if isinstance(outcome, Throttled) and not isinstance(trouble, Throttled):
+        if isinstance(outcome, Throttled) and (
+            not isinstance(trouble, Throttled) or outcome.is_quota > trouble.is_quota
+        ):
             trouble = outcome
         if isinstance(outcome, TryLater) and outcome.is_outage and trouble is None:
             trouble = outcome

@@ -124,8 +124,8 @@ class Holds:
                 block = Block(code, trouble.category, trouble.original_code or None)
                 await self._hold(stream, reason, None, detail, is_account=is_account, block=block)
             case Throttled(detail=detail, retry_after=retry_after, is_quota=True):
-                # Until nobody knows when, it is tried again after longer and longer waits: what is
-                # left of quotas is not read from the provider yet.
+                # Where nobody knows when it is reset, it is tried again after longer and longer
+                # waits, up to one hour, until quotas are read from providers.
                 length = self._next_length(stream, retry_after, None, retry.quota_backoff)
                 await self._hold(stream, Reason.QUOTA_EXHAUSTED, length, detail)
             case Throttled(detail=detail, retry_after=retry_after):

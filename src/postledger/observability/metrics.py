@@ -152,7 +152,8 @@ VALIDATION_FAILURES = Counter(
 )
 PROCESSING_DURATION = Histogram(
     "pipeline_processing_duration_seconds",
-    "Seconds of the hand-over or, without one, since a worker read the mail; by its state then.",
+    "Seconds of the hand-over or, without one, since a worker read the mail; by its state then."
+    " Mail that ended while no worker had it, cancelled or given up, counts with 0 seconds.",
     state=STATES,
 )
 RETRIES = Counter(

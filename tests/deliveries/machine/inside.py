@@ -17,6 +17,8 @@ class Inside:
     held: set[int] = field(default_factory=set)
     cancelled: set[int] = field(default_factory=set)
     is_sender_held: bool = False
+    is_block_overdue: bool = False  # nobody acted on the block of the sender in time
+    cancelled_while_blocked: set[int] = field(default_factory=set)
     suspects: set[int] = field(default_factory=set)  # batches
     lone_deaths: Counter[int] = field(default_factory=Counter)  # by batch
     lone_leases: set[int] = field(default_factory=set)

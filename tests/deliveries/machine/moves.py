@@ -37,6 +37,7 @@ def _work(world: World) -> list[Choice]:
         (2, upkeep.workers_die_of_a_batch, world.ready_streams()),
         (1, upkeep.time_passes, True),
         (6, upkeep.drain, world.inside.cancelled),
+        (4 if world.inside.is_block_overdue else 0.2, upkeep.give_up, True),
         (1, upkeep.keep_house, True),
         (3, events.an_event_proves_acceptance, world.outside.tries_taken),
         (1, events.an_event_names_another_address, world.outside.tries_taken),
@@ -47,7 +48,8 @@ def _people(world: World) -> list[Choice]:
     inside = world.inside
     return [
         (8 if inside.held else 1, people.hold_or_release, True),
-        (8 if inside.is_sender_held else 1, people.hold_or_release_the_sender, True),
+        (6 if inside.is_sender_held else 1, people.block_or_release_the_sender, True),
+        (4, people.nobody_acts_on_the_block, inside.is_sender_held),
         (0.3, people.cancel, True),
         (2, people.cancel_a_mail, any(place[0] == world.transactional for place in inside.facts)),
         (0.5, people.plan_failures_elsewhere, True),

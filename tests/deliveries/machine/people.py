@@ -47,23 +47,33 @@ def hold_or_release(world: World) -> None:
             held.remove(stream_id)
         elif ledger.hold(stream_id, reason=Reason.PAUSED, actor="bob"):
             held.add(stream_id)
+        else:
+            return  # it is cancelled
+    world.inside.is_block_overdue = False
 
 
-def hold_or_release_the_sender(world: World) -> None:
-    sender_id = cast.sender().pk
+def block_or_release_the_sender(world: World) -> None:
     with world.step():
         if world.inside.is_sender_held:
-            ledger.release_sender(sender_id)
+            ledger.release_sender(cast.sender().pk)
         else:
-            ledger.hold_sender(sender_id, reason=Reason.SENDER_BLOCKED, actor="machine")
+            cast.block()
     world.inside.is_sender_held = not world.inside.is_sender_held
+    world.inside.is_block_overdue = False
+
+
+def nobody_acts_on_the_block(world: World) -> None:
+    cast.let_block_run_out()
+    world.inside.is_block_overdue = True
 
 
 def cancel(world: World) -> None:
     stream_id = world.stream()
     with world.step():
-        ledger.cancel(stream_id, actor="bob")
+        is_new = ledger.cancel(stream_id, actor="bob")
     world.inside.cancelled.add(stream_id)
+    if is_new and world.inside.is_sender_held:
+        world.inside.cancelled_while_blocked.add(stream_id)
 
 
 def cancel_a_mail(world: World) -> None:

@@ -63,6 +63,7 @@ def _fall(world: World) -> None:
     if epoch.cause == "identity":
         outside.token = epoch.token
     world.fence = _build_fence(world, epoch, lost_until)
+    world.inside.is_block_overdue = False
 
 
 def _build_fence(world: World, epoch: Epoch, lost_until: datetime) -> Fence:

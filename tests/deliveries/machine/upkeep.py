@@ -1,15 +1,15 @@
 """What happens when workers die, and what the ledger does by itself."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from postledger.deliveries import ledger
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State, Verb
 from tests import cast
 from tests.deliveries.machine import rows, work
-from tests.deliveries.machine.rows import LiveBatch, Place
+from tests.deliveries.machine.rows import Fact, LiveBatch, Place
 from tests.deliveries.machine.world import World
 
 # Deaths of workers that had a batch alone, as the decision says (0023).
@@ -134,8 +134,40 @@ def _compare(world: World, expected: Expected, left: Sequence[LiveBatch]) -> Non
 
 
 def drain(world: World) -> None:
+    """Ends waiting mail of a cancelled stream as its sender was when it was cancelled."""
+    stream_id, before = world.stream(), world.inside.facts
     with world.step(Verb.DRAIN):
-        ledger.drain(world.stream())
+        ledger.drain(stream_id)
+    is_blocked = stream_id in world.inside.cancelled_while_blocked
+    expected = State.FAILED if is_blocked else State.CANCELLED
+    ended = _ended(world, before)
+    assert ended <= {expected, State.IN_DOUBT}, f"{ended} in a stream that ends {expected}"
+
+
+def give_up(world: World) -> None:
+    """Fails due mail that nobody leases, and only of a sender that stayed blocked."""
+    stream_id, before = world.stream(), world.inside.facts
+    live = rows.read_batches([stream_id])
+    stopped = world.inside.held | world.inside.cancelled | world.fence.closed
+    is_given_up = world.inside.is_block_overdue and stream_id not in stopped
+    now = datetime.now(UTC)
+    free = {place for it in live if it.lease is None and it.due_at <= now for place in it.places()}
+    with world.step(Verb.GIVE_UP):
+        while ledger.give_up(stream_id):
+            pass
+    expected = free if is_given_up else set()
+    waiting = {place for place, fact in before.items() if fact.state is State.WAITING}
+    ended = {place for place in waiting if world.inside.facts[place].state is not State.WAITING}
+    assert ended == waiting & expected, f"{ended} were given up and not {waiting & expected}"
+
+
+def _ended(world: World, before: Mapping[Place, Fact]) -> set[State]:
+    """The states that a step gave to mail that had waited."""
+    return {
+        fact.state
+        for place, fact in world.inside.facts.items()
+        if place in before and before[place].state is State.WAITING
+    } - {State.WAITING}
 
 
 def keep_house(world: World) -> None:

@@ -18,7 +18,10 @@ from tests.epochs import Backup
 
 # What the ledger does by itself, and workers do: none of it happens to a stream that is fenced.
 FENCED_OFF = frozenset(
-    {Verb.ARM, Verb.SETTLE, Verb.SWEEP, Verb.DRAIN, Verb.CANCEL_DELIVERY, Verb.ERASE}
+    {
+        *(Verb.ARM, Verb.SETTLE, Verb.SWEEP, Verb.DRAIN, Verb.GIVE_UP),
+        *(Verb.CANCEL_DELIVERY, Verb.ERASE),
+    }
 )
 
 

@@ -155,7 +155,7 @@ def hold_sender(  # noqa: PLR0913  what a hold is, each part by its name
     """Holds every stream of a sender at once; the same promise and the same answer as `hold`.
 
     With `is_account` every sender of its account is held with it. A `block` has no end: mail that
-    is due fails with it after 72 hours in which nobody acted (`upkeep.give_up`).
+    is due fails with it after 72 hours in which nobody acted (`closing.give_up`).
     """
     params = {
         "reason": reason.value,
