@@ -72,7 +72,7 @@ def _check_unattached() -> Iterator[CheckResult]:
 def _accounts_in_use() -> list[Account]:
     attached = _in_use().exclude(account=None).order_by("account_id")
     rows = attached.values_list("workspace__name", "account__name", "account__kind").annotate(
-        Min("pk"), ArrayAgg("address")
+        sender_id=Min("pk"), addresses=ArrayAgg("address")
     )
     return [Account(*row) for row in rows[:MOST_ACCOUNTS]]
 
