@@ -15,7 +15,7 @@ from postledger.accounts.models import AuditEntry, ProviderAccount, Sender
 from postledger.deliveries import ledger
 from postledger.deliveries.reasons import Reason
 from postledger.fakes.ses.account import Account, Identity, Status
-from postledger.fakes.ses.faults import AnswerError, AnswerGateway, Rule
+from postledger.fakes.ses.faults import AnswerError, AnswerGateway, DelayAnswer, Rule
 from postledger.fakes.ses.server import FakeSes, serving_in_thread
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from tests.cli.installations import DEAD
@@ -211,7 +211,7 @@ def test_a_domain_above_and_an_address_alone_are_identities_too(
     assert not error
 
 
-WRONG_ACCOUNTS = {
+WRONG_ACCOUNTS: dict[str, tuple[dict[str, object], str, str, list[str]]] = {
     "sandbox": (
         {"has_production_access": False},
         "production",
@@ -317,6 +317,16 @@ def test_an_endpoint_where_nobody_listens_is_told_once(fake: FakeSes, secret: Pa
     assert "--set region=REGION --set endpoint=ENDPOINT" in text
 
 
+def test_an_ses_that_says_nothing_is_given_up(fake: FakeSes, secret: Path) -> None:
+    fake.set_faults(Rule(DelayAnswer(60), operation="GetAccount"))
+
+    output, _ = connect(fake, secret)
+
+    [(level, text)] = findings(output).values()
+    assert level == "problem"
+    assert "SES cannot be reached: ANSWER: timeout" in text
+
+
 def test_keys_that_may_only_send_are_told_which_policy_they_lack(
     fake: FakeSes, secret: Path
 ) -> None:
@@ -355,12 +365,13 @@ def test_what_cannot_be_used_is_refused_before_anything_is_stored(
     _, elsewhere = connect(fake, secret, "--endpoint", "https://mail.example.com")
     _, half = run("ses", "connect", "acme", "mail", "--region", REGION, "--access-key-id", "AKIA")
     _, nowhere = run("ses", "connect", "acme", "mail")
-    _, nobody = connect(fake, secret, "--from", "news")
+    said, nobody = connect(fake, secret, "--from", "news")
 
     assert "mail and credentials go to AWS only" in elsewhere
     assert "give both access_key_id and secret_access_key" in half
     assert "region: Field required" in nowhere
     assert "is not an email address" in nobody
+    assert not said
     assert not ProviderAccount.objects.exists()
 
 
@@ -383,7 +394,7 @@ def test_a_sender_without_an_account_gets_this_one_and_a_held_one_is_named(
 
     output, _ = connect(fake, secret)
 
-    assert f'Mail of {FROM} is now sent through "mail".' in output
+    assert f'Mail of {FROM} is now sent through account "mail".' in output
     assert f"to send again: postledger sender release acme {FROM}." in output
 
 

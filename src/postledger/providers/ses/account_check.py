@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
-from postledger.providers.base import Finding, Throttled
+from postledger.providers.base import Failure, Finding, Throttled
 from postledger.providers.http.exchange import Break
 from postledger.providers.http.messages import Answer
 from postledger.providers.ses import findings, outcomes
@@ -133,19 +133,25 @@ def _default_sets(identities: Mapping[str, IdentityState | Unread]) -> set[str]:
 async def _read[State: BaseModel](
     service: Service, path: str, state: type[State]
 ) -> State | Unread:
-    for remaining in reversed(range(_THROTTLED_TRIES)):
+    answer = await _ask(service, path)
+    if isinstance(answer, Break):
+        return Unread(Obstacle.UNREACHABLE, outcomes.judge_break(answer).detail)
+    if answer.status == _OK:
+        return _parse(answer, state)
+    failure = outcomes.judge_refusal(answer)
+    return Unread(_name_obstacle(answer.status, failure), failure.detail)
+
+
+async def _ask(service: Service, path: str) -> Answer | Break:
+    """Asks again after a second if there were too many questions."""
+    for _ in range(_THROTTLED_TRIES - 1):
         answer = await service.ask(path)
-        if isinstance(answer, Break):
-            return Unread(Obstacle.UNREACHABLE, outcomes.judge_break(answer).detail)
-        if answer.status == _OK:
-            return _parse(answer, state)
-        failure = outcomes.judge_refusal(answer)
-        if not (remaining and isinstance(failure, Throttled)):
-            break
+        if isinstance(answer, Break) or answer.status == _OK:
+            return answer
+        if not isinstance(outcomes.judge_refusal(answer), Throttled):
+            return answer
         await asyncio.sleep(_THROTTLED_SECONDS)
-    return Unread(
-        _name_obstacle(answer.status, failure.code, failure.original_code), failure.detail
-    )
+    return await service.ask(path)
 
 
 def _parse[State: BaseModel](answer: Answer, state: type[State]) -> State | Unread:
@@ -155,9 +161,9 @@ def _parse[State: BaseModel](answer: Answer, state: type[State]) -> State | Unre
         return Unread(Obstacle.UNREACHABLE, "the answer is not one of SES")
 
 
-def _name_obstacle(status: int, code: str, original_code: str) -> Obstacle:
-    if status == _NOT_FOUND and original_code == "NotFoundException":
+def _name_obstacle(status: int, failure: Failure) -> Obstacle:
+    if status == _NOT_FOUND and failure.original_code == "NotFoundException":
         return Obstacle.ABSENT
-    if original_code in {"AccessDeniedException", "AccessDenied"}:
+    if failure.original_code in {"AccessDeniedException", "AccessDenied"}:
         return Obstacle.DENIED
-    return Obstacle.CREDENTIALS if code == outcomes.CREDENTIALS else Obstacle.UNREACHABLE
+    return Obstacle.CREDENTIALS if failure.code == outcomes.CREDENTIALS else Obstacle.UNREACHABLE

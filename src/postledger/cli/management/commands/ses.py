@@ -32,10 +32,11 @@ class Command(base_command.NounCommand):
         base_command.add_workspace(connect)
         connect.add_argument("name", help="of the account")
         print_policy = verb("policy", self._print_policy, "Prints the IAM policy that is needed.")
-        for parser in (connect, print_policy):
-            parser.add_argument(
-                "--from", dest="address", metavar="ADDRESS", help="the sender; created if missing"
-            )
+        for parser, help_ in (
+            (connect, "a sender; created if missing"),
+            (print_policy, "a sender"),
+        ):
+            parser.add_argument("--from", dest="address", metavar="ADDRESS", help=help_)
             parser.add_argument("--configuration-set", metavar="NAME")
         connect.add_argument("--region", help="required for a new account, such as eu-west-1")
         connect.add_argument("--access-key-id", metavar="ID", help="without: the machine's keys")
@@ -58,58 +59,22 @@ class Command(base_command.NounCommand):
     ) -> None:
         given = zip(_OPTIONS, (region, configuration_set, access_key_id, endpoint), strict=True)
         options = [(option, value) for option, value in given if value is not None]
+        settings = arguments.nest_settings([*options, *changes])
+        sender_address = None if address is None else addresses.canonical(address)
         with transaction.atomic():
-            settings = arguments.nest_settings([*options, *changes])
-            account = self._store_account(workspace, name, settings, actor)
-            if address is not None:
-                self._ensure_sender(workspace, address, account, actor)
-        self._check(workspace, account, address)
-
-    def _store_account(
-        self, workspace: Workspace, name: str, settings: dict[str, object], actor: str
-    ) -> ProviderAccount:
-        account = queries.account_named(workspace.id, name=name)
-        if account is None:
-            provider_accounts.create_account(
-                workspace.id, name=name, kind=_KIND, settings=settings, actor=actor
-            )
-            self.stdout.write(f'Created account "{name}" (ses) in workspace "{workspace.name}".')
-        elif account.kind != _KIND:
-            raise CommandError(
-                f"The account “{name}” is of kind {account.kind}: choose another name."
-            )
-        elif settings:
-            provider_accounts.update_account(
-                workspace.id, account_id=account.id, changes=settings, actor=actor
-            )
-            self.stdout.write(f'Updated account "{name}" in workspace "{workspace.name}".')
-        return base_command.account(workspace, name)
-
-    def _ensure_sender(
-        self, workspace: Workspace, address: str, account: ProviderAccount, actor: str
-    ) -> None:
-        """Creates or attaches it; mail that goes through another account goes on doing so."""
-        sender = queries.sender_by_address(workspace.id, address=addresses.canonical(address))
-        if sender is None:
-            senders.create_sender(workspace.id, address=address, account_id=account.id, actor=actor)
-            self.stdout.write(f'Created sender {address} in workspace "{workspace.name}".')
-        elif sender.account_id is None:
-            senders.attach_sender(
-                workspace.id, sender_id=sender.id, account_id=account.id, actor=actor
-            )
-            self.stdout.write(f'Mail of {sender.address} is now sent through "{account.name}".')
-        elif sender.account_id != account.id:
-            command = _command("sender", "attach", workspace.name, sender.address)
-            self.stdout.write(
-                f"Mail of {sender.address} still goes through another account; to change that:"
-                f" {command} --account {shlex.quote(account.name)}."
-            )
+            report = _store_account(workspace, name, settings, actor)
+            account = base_command.account(workspace, name)
+            if sender_address is not None:
+                report += _ensure_sender(workspace, sender_address, account, actor)
+        for line in report:
+            self.stdout.write(line)
+        self._check(workspace, account, sender_address)
 
     def _check(self, workspace: Workspace, account: ProviderAccount, address: str | None) -> None:
         attached = list(Sender.objects.filter(account=account, archived_at=None))
         froms = {sender.address for sender in attached}
         if address is not None:
-            froms.add(addresses.canonical(address))
+            froms.add(address)
         results = _examine(workspace, account, sorted(froms))
         for result in results:
             for line in check_results.format_lines(result):
@@ -138,6 +103,43 @@ class Command(base_command.NounCommand):
             region, identities=identities, configuration_set=configuration_set or ""
         )
         self.stdout.write(json.dumps(document, indent=2))
+
+
+def _store_account(
+    workspace: Workspace, name: str, settings: dict[str, object], actor: str
+) -> list[str]:
+    """Creates the account, or changes what is named; returns what to say of it."""
+    account = queries.account_named(workspace.id, name=name)
+    if account is None:
+        provider_accounts.create_account(
+            workspace.id, name=name, kind=_KIND, settings=settings, actor=actor
+        )
+        return [f'Created account "{name}" ({_KIND}) in workspace "{workspace.name}".']
+    if account.kind != _KIND:
+        raise CommandError(f"The account “{name}” is of kind {account.kind}: choose another name.")
+    if not settings:
+        return []
+    provider_accounts.update_account(
+        workspace.id, account_id=account.id, changes=settings, actor=actor
+    )
+    return [f'Updated account "{name}" in workspace "{workspace.name}".']
+
+
+def _ensure_sender(
+    workspace: Workspace, address: str, account: ProviderAccount, actor: str
+) -> list[str]:
+    """Creates or attaches it; mail that goes through another account goes on doing so."""
+    sender = queries.sender_by_address(workspace.id, address=address)
+    if sender is None:
+        senders.create_sender(workspace.id, address=address, account_id=account.id, actor=actor)
+        return [f'Created sender {address} in workspace "{workspace.name}".']
+    if sender.account_id is None:
+        senders.attach_sender(workspace.id, sender_id=sender.id, account_id=account.id, actor=actor)
+        return [f'Mail of {address} is now sent through account "{account.name}".']
+    if sender.account_id == account.id:
+        return []
+    attach = _command("sender", "attach", workspace.name, address, "--account", account.name)
+    return [f"Mail of {address} still goes through another account; to change that: {attach}."]
 
 
 def _examine(
