@@ -22,7 +22,7 @@ PAGE = (Path(__file__).parents[2] / "docs/reference/commands.md").read_text()
 BLOCKS = re.findall(r"^```\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 EXAMPLES = [line for block in BLOCKS for line in block.splitlines()]
 # Looks at servers that tests of commands do not need; its own tests run it.
-ELSEWHERE = {"contacts", "doctor", "drill", "notion", "supabase"}
+ELSEWHERE = {"contacts", "doctor", "drill", "notion", "ses", "supabase"}
 # They run until they are stopped.
 ENDLESS = {"fake_ses", "serve", "up", "worker"}
 

@@ -14,7 +14,7 @@ from psycopg import sql
 from postledger.accounts import keys
 from postledger.accounts.keys import Scope
 from postledger.cli.doctor import postgres
-from postledger.cli.doctor.check_results import Level
+from postledger.lib.check_results import Level
 from tests import cast
 from tests.cli import installations
 from tests.cli.installations import DEAD, doctor, doctor_elsewhere

@@ -8,9 +8,9 @@ from pytest_django import Settings
 from postledger.accounts import provider_accounts, senders, workspaces
 from postledger.accounts.models import Sender, Workspace
 from postledger.cli.doctor import work
-from postledger.cli.doctor.check_results import Level
 from postledger.deliveries import ledger
 from postledger.deliveries.reasons import Reason
+from postledger.lib.check_results import Level
 from tests import cast
 from tests.cli import installations
 from tests.cli.installations import doctor

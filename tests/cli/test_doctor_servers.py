@@ -9,7 +9,7 @@ from kombu import Connection, Queue
 from pytest_django import Settings
 
 from postledger.cli.doctor import broker
-from postledger.cli.doctor.check_results import Level
+from postledger.lib.check_results import Level
 from tests.cli import installations
 from tests.cli.installations import DEAD, doctor
 

@@ -11,7 +11,7 @@ import pytest
 from django.conf import LazySettings
 
 from postledger.cli.doctor import web
-from postledger.cli.doctor.check_results import Level
+from postledger.lib.check_results import Level
 from tests.cli import installations
 
 

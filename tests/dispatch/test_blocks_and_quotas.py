@@ -102,7 +102,7 @@ def test_a_test_stream_blocks_nobody(tmp_path: Path) -> None:
 
 def _stream_hold(stream_id: int) -> Hold | None:
     facts = queries.find_stream(stream_id)
-    return facts and facts.stream_hold
+    return facts.stream_hold if facts else None
 
 
 def test_a_quota_that_is_used_up_until_nobody_knows_when_is_tried_again_after_a_minute(

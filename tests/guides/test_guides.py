@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -30,7 +31,8 @@ FIELD = re.compile(r"<input [^>]*\bname=\"(\w+)\"")
 
 
 # These wait for mail to go out; the others only for answers.
-SENDING = {"campaign", "slices"}
+SENDING = {"campaign", "ses", "slices"}
+FAKE_SES_PORT = "8579"  # others may use that of the guide
 
 
 def installation(
@@ -55,13 +57,15 @@ def test_every_command_of_a_guide_does_what_it_says(guide: str, tmp_path: Path) 
         if guide in SENDING:
             installed.worker("--beat")
         output, is_problem = "", False
+        ses_port = str(rig.free_port())
         for kind, text in BLOCK.findall((DOCS / f"guides/{guide}.md").read_text()):
             match kind:
                 case "sh":
                     assert not is_problem, output
                     if any(name in text for name in LINKS):
                         environment |= _read_links(environment["EMAIL"])
-                    output = _run(text, environment, tmp_path)
+                    typed = text.replace(FAKE_SES_PORT, ses_port)
+                    output = _run(typed, environment, installed)
                     is_problem = "urn:postledger:problem" in output
                 case "json":
                     assert _is_part(json.loads(text), json.loads(output)), output
@@ -114,11 +118,15 @@ def _read_links(address: str) -> dict[str, str]:
     return {name: re.findall(rf"http\S+{path}\?\S+", mail)[0] for name, path in LINKS.items()}
 
 
-def _run(command: str, environment: Mapping[str, str], folder: Path) -> str:
+def _run(command: str, environment: Mapping[str, str], installed: rig.Installation) -> str:
+    if command.endswith("&\n"):
+        program, *arguments = shlex.split(command.removesuffix("&\n"))
+        installed.start(program, [str(rig.COMMANDS / program), *arguments])
+        return ""
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
         env=environment,
-        cwd=folder,
+        cwd=installed.folder,
         check=True,
         capture_output=True,
         text=True,

@@ -3,12 +3,14 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import pytest
 from pydantic import ValidationError
 
+from postledger.lib.check_results import Level
 from postledger.providers import registry
-from postledger.providers.base import FailedCheck, Form, Provider
+from postledger.providers.base import Finding, Form, Provider
 from tests.providers.fake_smtp import FEATURES, FakeSmtp, Phase, serving
 
 
@@ -38,7 +40,7 @@ def test_an_smtp_server_has_no_events() -> None:
 
 
 def test_the_sandbox_needs_no_login() -> None:
-    assert asyncio.run(registry.load_module("sandbox").check({})) is None
+    assert not asyncio.run(registry.load_module("sandbox").check({}, []))
 
 
 @pytest.mark.parametrize(
@@ -51,24 +53,24 @@ def test_the_sandbox_needs_no_login() -> None:
 def test_a_failed_check_names_the_settings_to_change(
     faults: dict[Phase, str], settings: tuple[str, ...], secrets: tuple[str, ...]
 ) -> None:
-    async def play() -> FailedCheck | None:
+    async def play() -> Sequence[Finding]:
         refusing = FakeSmtp(features=(*FEATURES, "AUTH PLAIN"), faults=faults)
         async with serving(refusing) as server:
             account = {"host": "127.0.0.1", "port": server.port, "tls": "none", "username": "a"}
-            return await registry.load_module("smtp").check(account)
+            return await registry.load_module("smtp").check(account, [])
 
-    failed = asyncio.run(play())
+    [failed] = asyncio.run(play())
 
-    assert failed is not None
+    assert failed.level is Level.PROBLEM
     assert (failed.settings, failed.secrets) == (settings, secrets)
-    assert [answer for answer in faults.values() if answer in failed.detail]
+    assert [answer for answer in faults.values() if answer in failed.message]
 
 
 def test_a_check_of_an_smtp_server_sends_nothing() -> None:
     async def play() -> list[str]:
         async with serving() as server:
             account = {"host": "127.0.0.1", "port": server.port, "tls": "none"}
-            assert await registry.load_module("smtp").check(account) is None
+            assert not await registry.load_module("smtp").check(account, [])
             return server.said
 
     commands = asyncio.run(play())

@@ -273,6 +273,13 @@ def test_a_wish_to_wait_is_kept_except_for_the_daily_quota(
     assert outcome.retry_after == expected
 
 
+def test_signed_headers_that_aws_repeats_are_left_out() -> None:
+    text = "It does not match.\n\nThe Canonical String for this request should have been\n'GET\n"
+    failure = fail(an_answer(403, "SignatureDoesNotMatch", f"{text}x-amz-security-token:hush"))
+
+    assert failure.detail == "SignatureDoesNotMatch: It does not match."
+
+
 def test_a_text_of_any_kind_can_be_stored() -> None:
     failure = fail(an_answer(400, "MessageRejected", "a\0b\ud800\r\n\tc" + "x" * 10_000))
 

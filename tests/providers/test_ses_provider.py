@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,11 @@ from postledger.fakes.ses.server import FakeSes, serving
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Service
 from postledger.fakes.ses.sigv4 import Credential
 from postledger.lib import references
+from postledger.lib.check_results import Level
 from postledger.providers import registry
 from postledger.providers.base import (
     Accepted,
-    FailedCheck,
+    Finding,
     InDoubt,
     Outcome,
     OutgoingMessage,
@@ -630,7 +631,7 @@ def test_a_call_takes_thirty_seconds_at_most() -> None:
 @pytest.mark.parametrize(
     ("change", "settings", "secrets"),
     [
-        ({}, None, None),
+        ({}, (), ()),
         (
             {"secret_access_key": "wrong"},
             ("access_key_id",),
@@ -641,25 +642,29 @@ def test_a_call_takes_thirty_seconds_at_most() -> None:
     ids=["works", "key", "endpoint"],
 )
 def test_a_check_sends_nothing_and_names_the_settings_to_change(
-    change: dict[str, object], settings: tuple[str, ...] | None, secrets: tuple[str, ...] | None
+    change: dict[str, object], settings: tuple[str, ...], secrets: tuple[str, ...]
 ) -> None:
-    async def run() -> FailedCheck | None:
+    async def run() -> Sequence[Finding]:
         async with serving(FakeSes()) as fake:
+            fake.service.account.add_identities("acme.example")
+            fake.service.account.add_configuration_sets("main")
             account = {
                 "region": "us-east-1",
                 "access_key_id": ACCESS_KEY_ID,
                 "secret_access_key": SECRET_ACCESS_KEY,
                 "endpoint": fake.endpoint,
+                "configuration_set": "main",
                 **change,
             }
-            failed = await registry.load_module("ses").check(account)
+            findings = await registry.load_module("ses").check(account, ["news@acme.example"])
             assert not fake.service.kept
-            return failed
+            return findings
 
-    failed = asyncio.run(run())
+    findings = asyncio.run(run())
 
-    assert (failed and failed.settings) == settings
-    assert (failed and failed.secrets) == secrets
+    failed = [finding for finding in findings if finding.level is not Level.OK]
+    assert [name for finding in failed for name in finding.settings] == list(settings)
+    assert [name for finding in failed for name in finding.secrets] == list(secrets)
 
 
 def test_events_of_ses_are_to_come() -> None:

@@ -7,6 +7,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol
 
+from postledger.lib.check_results import Level
+
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -203,11 +205,14 @@ class ProviderEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedCheck:
-    """Why an account cannot be used, and the settings that may be wrong."""
+class Finding:
+    """What a check has found out about one thing of an account, and the settings to correct."""
 
-    detail: str
-    settings: Sequence[str]
+    subject: str  # one word for the examined thing
+    level: Level
+    message: str  # one sentence
+    remedy: str = ""  # what to do at the service; lines to copy may follow its sentence
+    settings: Sequence[str] = ()  # one of them may be wrong
     secrets: Sequence[str] = ()
 
 

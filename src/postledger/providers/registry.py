@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from postledger.lib.errors import RefusedError
-from postledger.providers.base import FailedCheck, Provider, ProviderEvent
+from postledger.providers.base import Finding, Provider, ProviderEvent
 
 KINDS: Mapping[str, str] = {
     "sandbox": "postledger.providers.sandbox.provider",
@@ -28,8 +28,13 @@ class ProviderModule(Protocol):
         """
         ...
 
-    async def check(self, settings: Mapping[str, object]) -> FailedCheck | None:
-        """Asks the service, within seconds, whether it lets the account in; sends nothing."""
+    async def check(
+        self, settings: Mapping[str, object], senders: Sequence[str]
+    ) -> Sequence[Finding]:
+        """Asks the service, within seconds, whether it takes mail of the account; sends nothing.
+
+        `senders` are the From addresses. The account works if no finding is a problem.
+        """
         ...
 
     def parse_events(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderEvent]:

@@ -14,7 +14,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 from redis.retry import Retry
 
-from postledger.cli.doctor.check_results import (
+from postledger.lib import queues
+from postledger.lib.check_results import (
     CheckResult,
     Level,
     ok,
@@ -22,7 +23,6 @@ from postledger.cli.doctor.check_results import (
     problem,
     warning,
 )
-from postledger.lib import queues
 
 CONNECT_SECONDS = 3.0
 # What follows where a server cannot be used.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from postledger.cli.doctor import broker, installation, integrations, postgres, senders, web, work
-from postledger.cli.doctor.check_results import CheckResult, Level, problem, warning
+from postledger.lib.check_results import CheckResult, Level, problem, warning
 from postledger.observability import masking
 
 

@@ -4,24 +4,29 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from django.conf import settings
-from django.core.checks import run_checks
+from django.core.checks import ERROR, CheckMessage, run_checks
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from postledger.accounts import hash_key
 from postledger.accounts.models import ApiKey
 from postledger.campaigns.models import Campaign
-from postledger.cli.doctor.check_results import CheckResult, from_system_check, ok, problem, warning
 from postledger.contacts import index_advice
 from postledger.contacts.filters import parsing
 from postledger.deliveries import ledger, partitions
 from postledger.deliveries.ledger import Epoch
 from postledger.lib import ids
+from postledger.lib.check_results import CheckResult, ok, problem, warning
 from postledger.lib.errors import RefusedError
 from postledger.lib.secrets import UnsealableError
 from postledger.observability import schema
 
 _NEWEST_CAMPAIGNS = 20
+
+
+def from_system_check(subject: str, message: CheckMessage) -> CheckResult:
+    level = problem if message.level >= ERROR else warning
+    return level(subject, str(message.msg), message.hint or "Run postledger check.")
 
 
 def check_settings() -> Iterator[CheckResult]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from postledger.accounts import integrations, queries, sealing
 from postledger.accounts.models import Integration
-from postledger.cli.doctor.check_results import CheckResult, ok, warning
+from postledger.lib.check_results import CheckResult, ok, warning
 from postledger.lib.secrets import UnsealableError
 from postledger.observability import masking
 

@@ -7,7 +7,8 @@ from django.core.checks import Tags, run_checks
 from django.db import OperationalError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from postledger.cli.doctor.check_results import CheckResult, from_system_check, ok, problem, warning
+from postledger.cli.doctor.installation import from_system_check
+from postledger.lib.check_results import CheckResult, ok, problem, warning
 
 CONNECT_SECONDS = 5
 

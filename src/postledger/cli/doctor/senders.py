@@ -3,20 +3,22 @@
 import asyncio
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import QuerySet
+from django.db.models import Min, QuerySet
 from pydantic import ValidationError
 
 from postledger.accounts import queries
 from postledger.accounts.models import Sender, Workspace
-from postledger.cli.doctor.check_results import CheckResult, ok, problem
+from postledger.cli import provider_findings
+from postledger.lib.check_results import CheckResult, Level, ok, problem
 from postledger.lib.errors import RefusedError
 from postledger.lib.secrets import UnsealableError
 from postledger.observability import masking
 from postledger.providers import registry
-from postledger.providers.base import FailedCheck
+from postledger.providers.base import Finding
 
 MOST_ACCOUNTS = 50  # thousands of logins would look like an attack
 
@@ -29,6 +31,7 @@ class Account:
     name: str
     kind: str
     sender_id: int
+    addresses: Sequence[str]
 
     @property
     def title(self) -> str:
@@ -67,23 +70,23 @@ def _check_unattached() -> Iterator[CheckResult]:
 
 
 def _accounts_in_use() -> list[Account]:
-    one_each = _in_use().exclude(account=None).order_by("account_id", "pk")
-    rows = one_each.distinct("account_id").values_list(
-        "workspace__name", "account__name", "account__kind", "pk"
+    attached = _in_use().exclude(account=None).order_by("account_id")
+    rows = attached.values_list("workspace__name", "account__name", "account__kind").annotate(
+        sender_id=Min("pk"), addresses=ArrayAgg("address")
     )
     return [Account(*row) for row in rows[:MOST_ACCOUNTS]]
 
 
 def _check_accounts(accounts: Sequence[Account]) -> Iterator[CheckResult]:
     opened = [(account, _open(account)) for account in accounts]
-    useless = [result for _, result in opened if isinstance(result, CheckResult)]
-    useless += asyncio.run(
+    results = [result for _, result in opened if isinstance(result, CheckResult)]
+    results += asyncio.run(
         _check(
             [(account, result) for account, result in opened if not isinstance(result, CheckResult)]
         )
     )
-    yield from useless
-    if accounts and not useless:
+    yield from results
+    if accounts and not results:
         names = ", ".join(account.name for account in accounts)
         yield ok("senders", f"All accounts in use work: {names}.")
 
@@ -111,20 +114,22 @@ def _open(account: Account) -> Mapping[str, object] | CheckResult:
 
 
 async def _check(accounts: Sequence[tuple[Account, Mapping[str, object]]]) -> list[CheckResult]:
-    checks = [registry.load_module(account.kind).check(settings) for account, settings in accounts]
+    checks = [
+        registry.load_module(account.kind).check(settings, account.addresses)
+        for account, settings in accounts
+    ]
     results = await asyncio.gather(*checks)
     return [
-        _refused(account, failed)
-        for (account, _), failed in zip(accounts, results, strict=True)
-        if failed is not None
+        _describe(account, finding)
+        for (account, _), findings in zip(accounts, results, strict=True)
+        for finding in findings
+        if finding.level is not Level.OK
     ]
 
 
-def _refused(account: Account, failed: FailedCheck) -> CheckResult:
-    changes = [f"--set {name}={name.upper()}" for name in failed.settings]
-    changes += [f"--secret {name}=-" for name in failed.secrets]
-    remedy = f"Run {account.update} {' '.join(changes)}, or remove the cause at the provider."
-    return problem("senders", f"{account.title} cannot be used: {failed.detail}.", remedy)
+def _describe(account: Account, finding: Finding) -> CheckResult:
+    result = provider_findings.describe(finding, update=account.update)
+    return replace(result, subject="senders", message=f"{account.title}: {finding.message}")
 
 
 def _command(*words: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 from django.conf import settings
 
-from postledger.cli.doctor.check_results import CheckResult, ok, warning
+from postledger.lib.check_results import CheckResult, ok, warning
 
 _TIMEOUT = 5.0  # seconds
 

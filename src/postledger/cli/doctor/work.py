@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from postledger.cli.doctor.check_results import CheckResult, ok, problem, warning
 from postledger.deliveries import backlog
 from postledger.dispatch import heartbeat
+from postledger.lib.check_results import CheckResult, ok, problem, warning
 
 SOON_SECONDS = 60.0
 LATE_SECONDS = 900.0

@@ -14,7 +14,7 @@ from postledger.lib.clock import Clock, Deadline, boottime
 from postledger.providers import windows
 from postledger.providers.base import (
     Accepted,
-    FailedCheck,
+    Finding,
     Form,
     InDoubt,
     NotSent,
@@ -76,9 +76,9 @@ def build(settings: Mapping[str, object]) -> "Sandbox":
     return Sandbox(SandboxSettings.model_validate(settings))
 
 
-async def check(_settings: Mapping[str, object]) -> FailedCheck | None:
+async def check(_settings: Mapping[str, object], _senders: Sequence[str]) -> Sequence[Finding]:
     """There is no service to log in to."""
-    return None
+    return ()
 
 
 def parse_events(headers: Mapping[str, str], body: bytes) -> Sequence[ProviderEvent]:

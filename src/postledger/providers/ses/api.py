@@ -45,10 +45,10 @@ class SesApi:
         headers = self._signer.sign(body, datetime.now(UTC))
         return Request("POST", requests.SEND_PATH, headers, body)
 
-    async def write_account_request(self) -> Request:
-        """The request of GetAccount, after `load_credentials`."""
-        signer = self._make_signer(await self._source.get(), "GET", requests.ACCOUNT_PATH)
-        return Request("GET", requests.ACCOUNT_PATH, signer.sign(b"", datetime.now(UTC)), b"")
+    async def write_read_request(self, path: str) -> Request:
+        """A request that reads, after `load_credentials`; the path is percent-encoded."""
+        signer = self._make_signer(await self._source.get(), "GET", path)
+        return Request("GET", path, signer.sign(b"", datetime.now(UTC)), b"")
 
     def judge_answer(self, answer: Answer, message: OutgoingMessage) -> Outcome:
         outcome = outcomes.judge_answer(answer, sender=message.sender)

@@ -253,5 +253,7 @@ def _read_object(body: bytes) -> Mapping[str, object]:
 
 
 def _printable(text: str) -> str:
+    """Without the signed headers that AWS may repeat: the token of a session is one of them."""
+    text = text.partition("The Canonical String")[0]
     text = " ".join(text[:_MAX_TEXT].split())
     return "".join(letter if letter.isprintable() else "?" for letter in text)

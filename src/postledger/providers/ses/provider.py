@@ -8,52 +8,44 @@ from typing import TYPE_CHECKING
 
 from postledger.lib.clock import Clock, Deadline, boottime
 from postledger.providers import windows
-from postledger.providers.base import FailedCheck, Form, Outcome, OutgoingMessage, ProviderEvent
+from postledger.providers.base import Finding, Form, Outcome, OutgoingMessage, ProviderEvent
 from postledger.providers.http.exchange import Break, Exchange
 from postledger.providers.http.messages import Answer
 from postledger.providers.http.pool import NoConnectionError, Origin, Pool, Timeouts
 from postledger.providers.http.window_sender import WindowSender
-from postledger.providers.ses import outcomes
+from postledger.providers.ses import account_check, findings
 from postledger.providers.ses.settings import SesSettings
 from postledger.providers.windows import WindowQueue
 
 if TYPE_CHECKING:
     from postledger.providers.ses.api import SesApi
 
-CHECK_SECONDS = 5.0
+CHECK_SECONDS = 20.0  # all questions of a check together; SES lets one a second through
+_ASK_SECONDS = 5.0
 # SES closes idle connections, too, and a mail that meets such an end is in doubt.
 IDLE_SECONDS = 1.0
-_OK = 200
-_ENDPOINT = ("region", "endpoint")
-_KEYS = ("access_key_id",)
-_SECRET_KEYS = ("secret_access_key",)
 
 
 def build(settings: Mapping[str, object]) -> "Ses":
     return Ses(SesSettings.model_validate(settings))
 
 
-async def check(settings: Mapping[str, object]) -> FailedCheck | None:
-    """Asks SES about the account; sends nothing."""
+async def check(settings: Mapping[str, object], senders: Sequence[str]) -> Sequence[Finding]:
+    """Asks SES about the account, the identities of its senders and its configuration set."""
     ses = Ses(SesSettings.model_validate(settings))
+    results: list[Finding] = []
     try:
-        async with asyncio.timeout(2 * CHECK_SECONDS):
+        async with asyncio.timeout(CHECK_SECONDS):
             await ses.open()
-            result = await ses.ask_account()
+            async for finding in account_check.check_account(ses, ses.settings, senders):
+                results.append(finding)  # noqa: PERF401  what came before a timeout is kept
     except TimeoutError:
-        return FailedCheck("no answer in time", _ENDPOINT)
+        results.append(findings.too_slow(CHECK_SECONDS, has_begun=bool(results)))
     except OSError as error:
-        return FailedCheck(error.strerror or str(error), _KEYS, _SECRET_KEYS)
+        results.append(findings.without_credentials(error.strerror or str(error)))
     finally:
         await ses.close()
-    if isinstance(result, Break):
-        return FailedCheck(outcomes.judge_break(result).detail, _ENDPOINT)
-    if result.status == _OK:
-        return None
-    failure = outcomes.judge_refusal(result)
-    if failure.code == outcomes.CREDENTIALS:
-        return FailedCheck(failure.detail, _KEYS, _SECRET_KEYS)
-    return FailedCheck(failure.detail, _ENDPOINT)
+    return results
 
 
 def parse_events(_headers: Mapping[str, str], _body: bytes) -> Sequence[ProviderEvent]:
@@ -67,27 +59,27 @@ class Ses:
     form = Form.MIME
 
     def __init__(self, settings: SesSettings, *, clock: Clock = boottime) -> None:
-        self._settings = settings
+        self.settings = settings
         self._clock = clock
         self._pool: Pool | None = None
         self._api: SesApi | None = None
 
     @property
     def window_size(self) -> int:
-        return self._settings.connections
+        return self.settings.connections
 
     @property
     def call_time(self) -> float:
-        return self._settings.timeouts.call
+        return self.settings.timeouts.call
 
     async def open(self) -> None:
         """Raises OSError if the machine has to have credentials, and has none."""
-        endpoint = self._settings.actual_endpoint
-        api, context = await asyncio.to_thread(_load, self._settings)
-        limits = self._settings.timeouts
+        endpoint = self.settings.actual_endpoint
+        api, context = await asyncio.to_thread(_load, self.settings)
+        limits = self.settings.timeouts
         self._pool = Pool(
             Origin(endpoint.host, endpoint.port, context),
-            size=self._settings.connections,
+            size=self.settings.connections,
             idle_limit=IDLE_SECONDS,
             timeouts=Timeouts(limits.connect, limits.request, limits.call),
             clock=self._clock,
@@ -109,18 +101,18 @@ class Ses:
         if self._pool is None or self._api is None:
             raise RuntimeError("the provider is not open")
         sender = WindowSender(self._api, self._pool, window, deadline, self._clock)
-        count = min(len(window), self._settings.connections)
+        count = min(len(window), self.settings.connections)
         queue = WindowQueue(len(window))
         async with aclosing(windows.run_workers(queue, sender.run_worker, count)) as reports:
             async for report in reports:
                 yield report
 
-    async def ask_account(self) -> Answer | Break:
-        """The answer to GetAccount, on a connection of its own."""
+    async def ask(self, path: str) -> Answer | Break:
+        """The answer to a request that reads, on a connection of its own."""
         if self._pool is None or self._api is None:
             raise RuntimeError("the provider is not open")
-        request = await self._api.write_account_request()
-        end_by = Deadline(self._clock() + CHECK_SECONDS, self._clock)
+        request = await self._api.write_read_request(path)
+        end_by = Deadline(self._clock() + _ASK_SECONDS, self._clock)
         try:
             connection = await self._pool.connect(end_by.loop_time())
         except NoConnectionError as error:

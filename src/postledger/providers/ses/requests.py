@@ -16,7 +16,6 @@ from postledger.providers.base import (
 from postledger.providers.ses.settings import SesSettings
 
 SEND_PATH = "/v2/email/outbound-emails"
-ACCOUNT_PATH = "/v2/email/account"
 REFERENCE_TAG = "postledger-id"  # as the header X-Postledger-Id; it comes back in every event
 MAX_ENCODED_SIZE = 40_000_000  # in base64
 _MAX_TAG = 256

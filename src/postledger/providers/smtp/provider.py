@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 
+from postledger.lib.check_results import Level
 from postledger.lib.clock import Clock, Deadline, boottime
 from postledger.providers import windows
 from postledger.providers.base import (
-    FailedCheck,
+    Failure,
+    Finding,
     Form,
     NotSent,
     Outcome,
@@ -23,26 +25,39 @@ from postledger.providers.smtp.window_sender import WindowSender
 from postledger.providers.windows import WindowQueue
 
 CHECK_SECONDS = 5.0
+_SERVER: tuple[str, ...] = ("host", "port", "tls")
 
 
 def build(settings: Mapping[str, object]) -> "Smtp":
     return Smtp(SmtpSettings.model_validate(settings))
 
 
-async def check(settings: Mapping[str, object]) -> FailedCheck | None:
+async def check(settings: Mapping[str, object], _senders: Sequence[str]) -> Sequence[Finding]:
     """Logs in, ends the session and sends nothing."""
     pool = Pool(SmtpSettings.model_validate(settings))
     try:
         session = await pool.open_session(asyncio.get_running_loop().time() + CHECK_SECONDS)
     except NoSessionError as error:
-        outcome = error.outcome
-        if isinstance(outcome, NotSent):
-            return FailedCheck(f"no answer within {CHECK_SECONDS:.0f} s", ("host", "port", "tls"))
-        if isinstance(outcome, SenderBlocked) and outcome.detail.startswith(Stage.AUTH.name):
-            return FailedCheck(outcome.detail, ("username",), ("password",))
-        return FailedCheck(outcome.detail, ("host", "port", "tls"))
+        return (_explain(error.outcome),)
     await session.quit()
-    return None
+    return ()
+
+
+def _explain(outcome: Failure) -> Finding:
+    detail, wrong = outcome.detail, _SERVER
+    wrong_secrets: tuple[str, ...] = ()
+    if isinstance(outcome, NotSent):
+        detail = f"no answer within {CHECK_SECONDS:.0f} s"
+    elif isinstance(outcome, SenderBlocked) and detail.startswith(Stage.AUTH.name):
+        wrong, wrong_secrets = ("username",), ("password",)
+    return Finding(
+        "login",
+        Level.PROBLEM,
+        f"It cannot be used: {detail}.",
+        "Or remove the cause at the provider.",
+        wrong,
+        wrong_secrets,
+    )
 
 
 def parse_events(_headers: Mapping[str, str], _body: bytes) -> Sequence[ProviderEvent]:

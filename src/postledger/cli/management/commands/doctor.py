@@ -9,7 +9,8 @@ from typing import override
 from django.core.management.base import BaseCommand, CommandError
 
 from postledger.cli.doctor import examination
-from postledger.cli.doctor.check_results import CheckResult, Level
+from postledger.lib import check_results
+from postledger.lib.check_results import CheckResult, Level
 
 
 class Command(BaseCommand):
@@ -31,9 +32,8 @@ class Command(BaseCommand):
     def _print_text(self) -> Iterable[CheckResult]:
         """Prints each finding at once: a server that does not answer takes some seconds."""
         for finding in examination.examine():
-            self.stdout.write(f"{finding.level.value:<9}{finding.subject:<14}{finding.message}")
-            if finding.remedy:
-                self.stdout.write(f"{'':<23}{finding.remedy}")
+            for line in check_results.format_lines(finding):
+                self.stdout.write(line)
             yield finding
 
     def _print_json(self) -> Iterable[CheckResult]:

@@ -14,8 +14,8 @@ from postledger.accounts import queries
 from postledger.accounts.models import Workspace
 from postledger.cli import database_creation
 from postledger.cli.doctor import broker, postgres
-from postledger.cli.doctor.check_results import CheckResult, Level
 from postledger.config import checks, env, env_file
+from postledger.lib.check_results import CheckResult, Level
 
 _SENDER = "hello@example.com"  # nobody's address: a sandbox needs no real one
 # What the new file has; these two are made up if they are not set.

@@ -1,9 +1,8 @@
 """The result of one check: its level, a message, and the remedy."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-
-from django.core.checks import ERROR, CheckMessage
 
 
 class Level(StrEnum):
@@ -17,7 +16,7 @@ class CheckResult:
     subject: str  # one word for the examined thing
     level: Level
     message: str  # one sentence
-    remedy: str = ""  # one sentence; empty only when the level is ok
+    remedy: str = ""  # empty only when the level is ok; lines to copy may follow its sentence
     is_out_of_reach: bool = False  # a server does not answer, or refuses the login
 
 
@@ -38,6 +37,8 @@ def problem(subject: str, message: str, remedy: str) -> CheckResult:
     return CheckResult(subject, Level.PROBLEM, message, remedy)
 
 
-def from_system_check(subject: str, message: CheckMessage) -> CheckResult:
-    level = problem if message.level >= ERROR else warning
-    return level(subject, str(message.msg), message.hint or "Run postledger check.")
+def format_lines(result: CheckResult) -> Iterator[str]:
+    """The result as commands print it, with the remedy below."""
+    yield f"{result.level.value:<9}{result.subject:<14}{result.message}"
+    for line in result.remedy.splitlines():
+        yield f"{'':<23}{line}"

@@ -1,0 +1,169 @@
+"""Asks SES what an account needs in order to send for its senders; sends nothing.
+
+SES answers about one such question in a second, so each is asked once: the identity of a domain
+before those of its addresses, which rarely have one of their own.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Protocol
+from urllib.parse import quote
+
+from pydantic import BaseModel, ValidationError
+
+from postledger.providers.base import Failure, Finding, Throttled
+from postledger.providers.http.exchange import Break
+from postledger.providers.http.messages import Answer
+from postledger.providers.ses import findings, outcomes
+from postledger.providers.ses.findings import (
+    AccountState,
+    ConfigurationSetState,
+    IdentityState,
+    Obstacle,
+    Unread,
+)
+from postledger.providers.ses.settings import SesSettings
+
+_ACCOUNT_PATH = "/v2/email/account"
+_IDENTITY_PATH = "/v2/email/identities/{}"
+_CONFIGURATION_SET_PATH = "/v2/email/configuration-sets/{}"
+_OK = 200
+_NOT_FOUND = 404
+_THROTTLED_TRIES = 3
+_THROTTLED_SECONDS = 1.1
+
+
+class Service(Protocol):
+    async def ask(self, path: str) -> Answer | Break: ...
+
+
+async def check_account(
+    service: Service, settings: SesSettings, senders: Sequence[str]
+) -> AsyncIterator[Finding]:
+    account = await _read(service, _ACCOUNT_PATH, AccountState)
+    if isinstance(account, Unread) and account.obstacle is not Obstacle.DENIED:
+        yield findings.unread_account(account)  # and so would be everything else
+        return
+    for finding in findings.judge_account(account, settings.region):
+        yield finding
+    identities: dict[str, IdentityState | Unread] = {}
+    if settings.from_identity_arn:
+        yield findings.foreign_identity(settings.from_identity_arn)
+    else:
+        identities = await _find_identities(service, senders)
+    for name, identity in identities.items():
+        for finding in findings.judge_identity(name, identity, settings.region):
+            yield finding
+    names = (
+        {settings.configuration_set} if settings.configuration_set else _default_sets(identities)
+    )
+    for name in sorted(names):
+        path = _CONFIGURATION_SET_PATH.format(quote(name, safe=""))
+        yield findings.judge_configuration_set(
+            name, await _read(service, path, ConfigurationSetState)
+        )
+    if not names:
+        yield findings.no_configuration_set()
+
+
+def list_identities(address: str) -> list[str]:
+    """The names under which SES may know an address: its domain, those above it, itself."""
+    return [*_domains(address.rpartition("@")[2]), address]
+
+
+async def _find_identities(
+    service: Service, senders: Sequence[str]
+) -> dict[str, IdentityState | Unread]:
+    """The identities that the senders use, by name; Unread stands for one that is missing."""
+    by_domain: defaultdict[str, list[str]] = defaultdict(list)
+    for address in sorted(set(senders)):
+        by_domain[address.rpartition("@")[2]].append(address)
+    identities: dict[str, IdentityState | Unread] = {}
+    for domain, addresses in by_domain.items():
+        name, identity = await _find_identity(service, list(_domains(domain)))
+        if _is_verified(identity):
+            identities[name] = identity
+            continue
+        for address in addresses:
+            own = await _read_identity(service, address)
+            if isinstance(own, IdentityState) and (own.is_verified or isinstance(identity, Unread)):
+                identities[address] = own
+            else:
+                identities[name] = identity
+    return identities
+
+
+async def _find_identity(
+    service: Service, names: Sequence[str]
+) -> tuple[str, IdentityState | Unread]:
+    """The first that is verified, else the first that exists, else the first name."""
+    found: list[tuple[str, IdentityState | Unread]] = []
+    for name in names:
+        identity = await _read_identity(service, name)
+        if _is_verified(identity):
+            return name, identity
+        found.append((name, identity))
+    return next((pair for pair in found if isinstance(pair[1], IdentityState)), found[0])
+
+
+async def _read_identity(service: Service, name: str) -> IdentityState | Unread:
+    return await _read(service, _IDENTITY_PATH.format(quote(name, safe="")), IdentityState)
+
+
+def _is_verified(identity: IdentityState | Unread) -> bool:
+    return isinstance(identity, IdentityState) and identity.is_verified
+
+
+def _domains(domain: str) -> Iterator[str]:
+    """The domain and those above it, without the top-level one: SES verifies for all below."""
+    yield domain
+    _, _, above = domain.partition(".")
+    while "." in above:
+        yield above
+        _, _, above = above.partition(".")
+
+
+def _default_sets(identities: Mapping[str, IdentityState | Unread]) -> set[str]:
+    """The sets that SES uses for mail that names none."""
+    states = [identity for identity in identities.values() if isinstance(identity, IdentityState)]
+    return {state.configuration_set_name for state in states if state.configuration_set_name}
+
+
+async def _read[State: BaseModel](
+    service: Service, path: str, state: type[State]
+) -> State | Unread:
+    answer = await _ask(service, path)
+    if isinstance(answer, Break):
+        return Unread(Obstacle.UNREACHABLE, outcomes.judge_break(answer).detail)
+    if answer.status == _OK:
+        return _parse(answer, state)
+    failure = outcomes.judge_refusal(answer)
+    return Unread(_name_obstacle(answer.status, failure), failure.detail)
+
+
+async def _ask(service: Service, path: str) -> Answer | Break:
+    """Asks again after a second if there were too many questions."""
+    for _ in range(_THROTTLED_TRIES - 1):
+        answer = await service.ask(path)
+        if isinstance(answer, Break) or answer.status == _OK:
+            return answer
+        if not isinstance(outcomes.judge_refusal(answer), Throttled):
+            return answer
+        await asyncio.sleep(_THROTTLED_SECONDS)
+    return await service.ask(path)
+
+
+def _parse[State: BaseModel](answer: Answer, state: type[State]) -> State | Unread:
+    try:
+        return state.model_validate_json(answer.body)
+    except ValidationError:
+        return Unread(Obstacle.UNREACHABLE, "the answer is not one of SES")
+
+
+def _name_obstacle(status: int, failure: Failure) -> Obstacle:
+    if status == _NOT_FOUND and failure.original_code == "NotFoundException":
+        return Obstacle.ABSENT
+    if failure.original_code in {"AccessDeniedException", "AccessDenied"}:
+        return Obstacle.DENIED
+    return Obstacle.CREDENTIALS if failure.code == outcomes.CREDENTIALS else Obstacle.UNREACHABLE

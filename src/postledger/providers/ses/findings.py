@@ -1,0 +1,327 @@
+"""Judges what SES says of an account, its identities and its configuration sets; pure.
+
+A remedy names domains and no address: it may be passed on.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic.alias_generators import to_pascal
+
+from postledger.lib.check_results import Level
+from postledger.providers.base import Finding
+
+_SUCCESS = "SUCCESS"
+_NOT_STARTED = "NOT_STARTED"
+_UNLIMITED = -1
+_DKIM_ZONE = "dkim.amazonses.com"
+_ENDPOINT = ("region", "endpoint")
+_KEYS = ("access_key_id",)
+_SECRET_KEYS = ("secret_access_key",)
+_POLICY = "Give them the policy that postledger ses policy prints."
+
+
+class _State(BaseModel):
+    """A document of SES; members that we do not need are ignored."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_pascal)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, document: object) -> object:
+        """SES may write a member that it leaves out elsewhere as null."""
+        if not isinstance(document, dict):
+            return document
+        return {name: value for name, value in document.items() if value is not None}
+
+
+class Quota(_State):
+    max_24_hour_send: float = 0
+    max_send_rate: float = 0
+
+
+class AccountState(_State):
+    """The answer of GetAccount."""
+
+    enforcement_status: str = "HEALTHY"
+    production_access_enabled: bool
+    sending_enabled: bool
+    send_quota: Quota = Quota()
+
+
+class Dkim(_State):
+    signing_enabled: bool = False
+    status: str = _NOT_STARTED
+    tokens: list[str] = []
+    signing_hosted_zone: str = ""
+    signing_attributes_origin: str = ""
+
+
+class MailFrom(_State):
+    mail_from_domain: str = ""
+    mail_from_domain_status: str = _NOT_STARTED
+    behavior_on_mx_failure: str = ""
+
+
+class IdentityState(_State):
+    """The answer of GetEmailIdentity."""
+
+    verified_for_sending_status: bool
+    verification_status: str = ""
+    dkim_attributes: Dkim = Dkim()
+    mail_from_attributes: MailFrom = MailFrom()
+    configuration_set_name: str = ""
+
+    @property
+    def is_verified(self) -> bool:
+        return self.verified_for_sending_status
+
+
+class SendingOptions(_State):
+    sending_enabled: bool = True
+
+
+class ConfigurationSetState(_State):
+    """The answer of GetConfigurationSet."""
+
+    sending_options: SendingOptions = SendingOptions()
+
+
+class Obstacle(StrEnum):
+    """Why SES did not say what it was asked."""
+
+    ABSENT = "absent"
+    DENIED = "denied"  # by the policy of the credentials
+    CREDENTIALS = "credentials"
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    obstacle: Obstacle
+    detail: str
+
+
+def too_slow(seconds: float, *, has_begun: bool) -> Finding:
+    if has_begun:
+        message = f"Not everything was checked: SES did not say it within {seconds:.0f} s."
+        return Finding("access", Level.WARNING, message, "Try again later.")
+    message = f"SES did not answer within {seconds:.0f} s."
+    return Finding("access", Level.PROBLEM, message, "Or try again later.", _ENDPOINT)
+
+
+def without_credentials(detail: str) -> Finding:
+    remedy = "Or give the machine credentials, and them the policy of postledger ses policy."
+    return Finding(
+        "access", Level.PROBLEM, f"There are no keys: {detail}.", remedy, _KEYS, _SECRET_KEYS
+    )
+
+
+def unread_account(unread: Unread) -> Finding:
+    if unread.obstacle is Obstacle.CREDENTIALS:
+        return Finding(
+            "access",
+            Level.PROBLEM,
+            f"SES refuses the keys: {_end(unread.detail)}",
+            "New keys come from IAM, under Users, Security credentials, Create access key.",
+            _KEYS,
+            _SECRET_KEYS,
+        )
+    return Finding(
+        "access",
+        Level.PROBLEM,
+        f"SES cannot be reached: {_end(unread.detail)}",
+        "Or allow connections to that endpoint.",
+        _ENDPOINT,
+    )
+
+
+def judge_account(account: AccountState | Unread, region: str) -> Iterator[Finding]:
+    if isinstance(account, Unread):
+        yield _denied("account", "the state of the account")
+        return
+    yield Finding("access", Level.OK, f"SES in {region} accepts the keys.")
+    yield _judge_sending(account)
+    yield _judge_production_access(account.production_access_enabled, region)
+
+
+def _judge_sending(account: AccountState) -> Finding:
+    if account.enforcement_status == "SHUTDOWN" or not account.sending_enabled:
+        return Finding(
+            "sending",
+            Level.PROBLEM,
+            f"Sending is paused for the account ({account.enforcement_status}).",
+            "See Account dashboard in the console: answer AWS's case, or resume with"
+            " aws sesv2 put-account-sending-attributes --sending-enabled.",
+        )
+    if account.enforcement_status != "HEALTHY":
+        return Finding(
+            "sending",
+            Level.WARNING,
+            f"AWS reviews the account ({account.enforcement_status}) and may pause it.",
+            "See Reputation metrics in the console, and answer AWS's case.",
+        )
+    quota = account.send_quota
+    limits = f"{_count(quota.max_24_hour_send)} in 24 hours, {_count(quota.max_send_rate)} a second"
+    return Finding("sending", Level.OK, f"Sending is enabled: {limits}.")
+
+
+def _judge_production_access(is_enabled: bool, region: str) -> Finding:  # noqa: FBT001  a fact
+    if is_enabled:
+        return Finding("production", Level.OK, "The account has production access.")
+    return Finding(
+        "production",
+        Level.PROBLEM,
+        "The account has no production access: SES sends to verified addresses only.",
+        f"Request it in the console in {region}: Account dashboard, Request production access.",
+    )
+
+
+def judge_identity(name: str, identity: IdentityState | Unread, region: str) -> Iterator[Finding]:
+    if isinstance(identity, Unread):
+        yield _judge_missing_identity(name, identity, region)
+        return
+    if identity.is_verified:
+        yield Finding("identity", Level.OK, f"{name} is verified.")
+        yield _judge_dkim(name, identity.dkim_attributes)
+    else:
+        yield _judge_unverified(name, identity)
+    yield _judge_mail_from(name, identity.mail_from_attributes, region)
+
+
+def foreign_identity(arn: str) -> Finding:
+    message = f"{arn} belongs to another AWS account, and only its owner can check it."
+    return Finding("identity", Level.OK, message)
+
+
+def _judge_missing_identity(name: str, unread: Unread, region: str) -> Finding:
+    if unread.obstacle is Obstacle.DENIED:
+        return _denied("identity", f"the identity {name}")
+    if unread.obstacle is not Obstacle.ABSENT:
+        return _unsaid("identity", name, unread)
+    domain = name.rpartition("@")[2]
+    return Finding(
+        "identity",
+        Level.PROBLEM,
+        f"SES in {region} has no identity {name}, so it sends nothing from there.",
+        "Create it in the console under Identities, or with aws sesv2 create-email-identity"
+        f" --region {region} --email-identity {domain}.",
+    )
+
+
+def _judge_unverified(name: str, identity: IdentityState) -> Finding:
+    status = identity.verification_status or "PENDING"
+    message = f"{name} is not verified ({status}), so SES sends nothing from there."
+    if "@" in name:
+        remedy = "Follow the link in the mail that AWS sent to this address, or verify its domain."
+    else:
+        remedy = _publish_dkim(name, identity.dkim_attributes)
+    return Finding("identity", Level.PROBLEM, message, remedy)
+
+
+def _judge_dkim(name: str, dkim: Dkim) -> Finding:
+    if dkim.status == _SUCCESS and dkim.signing_enabled:
+        return Finding("dkim", Level.OK, f"Mail from {name} is signed.")
+    if dkim.status == _SUCCESS:
+        return Finding(
+            "dkim",
+            Level.WARNING,
+            f"Signing is switched off for {name}.",
+            "Switch it on in the console: Identities, the identity, DKIM, Edit.",
+        )
+    message = f"Mail from {name} is not signed (DKIM is {dkim.status}), and may count as spam."
+    if "@" in name:
+        remedy = "Verify the domain of this address in SES: then its mail is signed."
+    else:
+        remedy = _publish_dkim(name, dkim)
+    return Finding("dkim", Level.WARNING, message, remedy)
+
+
+def _publish_dkim(domain: str, dkim: Dkim) -> str:
+    """The records that SES looks for, up to 72 hours long."""
+    if dkim.signing_attributes_origin == "EXTERNAL":
+        names = ", ".join(f"{selector}._domainkey.{domain}" for selector in dkim.tokens)
+        return f"Publish your public key in DNS as the TXT record of {names or domain}."
+    if not dkim.tokens:
+        return "Begin with DKIM in the console: Identities, the identity, DKIM, Edit."
+    zone = dkim.signing_hosted_zone or _DKIM_ZONE
+    records = [f"{token}._domainkey.{domain} CNAME {token}.{zone}" for token in dkim.tokens]
+    return "\n".join(
+        ["Publish these records in DNS, and run this again when they are seen:", *records]
+    )
+
+
+def _judge_mail_from(name: str, mail_from: MailFrom, region: str) -> Finding:
+    domain, status = mail_from.mail_from_domain, mail_from.mail_from_domain_status
+    if not domain:
+        message = f"{name} has no MAIL FROM domain of its own: DMARC rests on DKIM alone."
+        return Finding("mail-from", Level.OK, message)
+    if status == _SUCCESS:
+        return Finding("mail-from", Level.OK, f"{domain} is the MAIL FROM domain of {name}.")
+    is_refused = mail_from.behavior_on_mx_failure == "REJECT_MESSAGE"
+    effect = "SES refuses its mail" if is_refused else "amazonses.com stands in for it"
+    records = [
+        f"{domain} MX 10 feedback-smtp.{region}.amazonses.com",
+        f'{domain} TXT "v=spf1 include:amazonses.com ~all"',
+    ]
+    return Finding(
+        "mail-from",
+        Level.PROBLEM if is_refused else Level.WARNING,
+        f"The MAIL FROM domain {domain} is not in order ({status}): {effect}.",
+        "\n".join(
+            ["Publish these records in DNS, and run this again when they are seen:", *records]
+        ),
+    )
+
+
+def judge_configuration_set(name: str, state: ConfigurationSetState | Unread) -> Finding:
+    if not isinstance(state, Unread):
+        if state.sending_options.sending_enabled:
+            return Finding("config-set", Level.OK, f"The configuration set {name} exists.")
+        return Finding(
+            "config-set",
+            Level.PROBLEM,
+            f"Sending is switched off for the configuration set {name}.",
+            "Switch it on in the console: Configuration sets, the set, Sending status.",
+        )
+    if state.obstacle is Obstacle.DENIED:
+        return _denied("config-set", f"the configuration set {name}")
+    if state.obstacle is not Obstacle.ABSENT:
+        return _unsaid("config-set", name, state)
+    return Finding(
+        "config-set",
+        Level.PROBLEM,
+        f"There is no configuration set {name}, so SES refuses all mail.",
+        "Or create it in the console under Configuration sets.",
+        ("configuration_set",),
+    )
+
+
+def no_configuration_set() -> Finding:
+    return Finding(
+        "config-set",
+        Level.WARNING,
+        "No configuration set is named: SES reports neither bounces nor complaints of this mail.",
+        "Create it first, in the console under Configuration sets.",
+        ("configuration_set",),
+    )
+
+
+def _denied(subject: str, thing: str) -> Finding:
+    message = f"The keys may not read {thing}, so it was not checked."
+    return Finding(subject, Level.WARNING, message, _POLICY)
+
+
+def _unsaid(subject: str, thing: str, unread: Unread) -> Finding:
+    message = f"SES did not say what {thing} is like: {_end(unread.detail)}"
+    return Finding(subject, Level.WARNING, message, "Try again later.")
+
+
+def _count(number: float) -> str:
+    return "unlimited" if number == _UNLIMITED else f"{number:,.0f}"
+
+
+def _end(detail: str) -> str:
+    return f"{detail.removesuffix('.')}."

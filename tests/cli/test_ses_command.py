@@ -1,0 +1,474 @@
+"""`postledger ses` and the doctor on a fake SES: each thing that can be wrong, and its remedy."""
+
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from postledger.accounts import queries, sealing, workspaces
+from postledger.accounts.models import AuditEntry, ProviderAccount, Sender
+from postledger.deliveries import ledger
+from postledger.deliveries.reasons import Reason
+from postledger.fakes.ses.account import Account, Identity, Status
+from postledger.fakes.ses.faults import AnswerError, AnswerGateway, DelayAnswer, Rule
+from postledger.fakes.ses.server import FakeSes, serving_in_thread
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from tests.cli.installations import DEAD
+
+pytestmark = pytest.mark.django_db
+
+FROM = "news@acme.example"
+REGION = "us-east-1"
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeSes]:
+    with serving_in_thread() as fake:
+        fake.service.account.add_identities("acme.example")
+        fake.service.account.add_configuration_sets("main")
+        yield fake
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    file = tmp_path / "secret"
+    file.write_text(f"{SECRET_ACCESS_KEY}\n")
+    return file
+
+
+@pytest.fixture(autouse=True)
+def acme() -> int:
+    return workspaces.create_workspace("acme", actor="test")
+
+
+def connect(fake: FakeSes, secret: Path, *more: str) -> tuple[str, str]:
+    """What the command prints, and what it ends with if there are problems."""
+    return run(
+        *("ses", "connect", "acme", "mail", "--region", REGION, "--from", FROM),
+        *("--configuration-set", "main", "--endpoint", fake.endpoint),
+        *("--access-key-id", ACCESS_KEY_ID, "--secret", f"secret_access_key={secret}", *more),
+    )
+
+
+def run(*arguments: str) -> tuple[str, str]:
+    out = StringIO()
+    try:
+        call_command(*arguments, stdout=out, stderr=StringIO())
+    except CommandError as error:
+        return out.getvalue(), str(error)
+    return out.getvalue(), ""
+
+
+def findings(output: str) -> dict[str, tuple[str, str]]:
+    """The level and the whole text of each finding, by its subject."""
+    found: dict[str, tuple[str, str]] = {}
+    subject = ""
+    for line in output.splitlines():
+        level = line[:9].strip()
+        if level in {"ok", "warning", "problem"}:
+            subject = line[9:23].strip()
+            found[subject] = (level, line[23:])
+        elif line.startswith(" " * 23):
+            found[subject] = (found[subject][0], f"{found[subject][1]}\n{line[23:]}")
+    return found
+
+
+def test_an_account_that_is_ready_is_created_with_its_sender_and_every_line_is_ok(
+    fake: FakeSes, secret: Path, acme: int
+) -> None:
+    fake.service.account.identities["acme.example"].mail_from_domain = "bounce.acme.example"
+
+    output, error = connect(fake, secret)
+
+    assert not error
+    assert output.splitlines() == [
+        'Created account "mail" (ses) in workspace "acme".',
+        f'Created sender {FROM} in workspace "acme".',
+        "ok       access        SES in us-east-1 accepts the keys.",
+        "ok       sending       Sending is enabled: unlimited in 24 hours, unlimited a second.",
+        "ok       production    The account has production access.",
+        "ok       identity      acme.example is verified.",
+        "ok       dkim          Mail from acme.example is signed.",
+        "ok       mail-from     bounce.acme.example is the MAIL FROM domain of acme.example.",
+        "ok       config-set    The configuration set main exists.",
+        'Account "mail" can send.',
+    ]
+    [sender] = queries.senders(acme)
+    assert sender.account
+    assert (sender.address, sender.account.kind) == (FROM, "ses")
+    assert sealing.unseal_settings(sender.account) == {
+        "region": REGION,
+        "configuration_set": "main",
+        "endpoint": fake.endpoint,
+        "access_key_id": ACCESS_KEY_ID,
+        "secret_access_key": SECRET_ACCESS_KEY,
+    }
+
+
+def test_connecting_again_changes_what_is_named_and_checks_anew(
+    fake: FakeSes, secret: Path
+) -> None:
+    fake.service.account.add_configuration_sets("other")
+    connect(fake, secret)
+
+    changed, _ = run("ses", "connect", "acme", "mail", "--configuration-set", "other")
+    unchanged, _ = run("ses", "connect", "acme", "mail")
+
+    assert changed.startswith('Updated account "mail" in workspace "acme".')
+    assert "configuration set other exists" in changed
+    assert unchanged.startswith("ok       access")
+    settings = sealing.unseal_settings(ProviderAccount.objects.get())
+    assert settings["access_key_id"] == ACCESS_KEY_ID
+    assert AuditEntry.objects.filter(action="account.updated").count() == 1
+
+
+DOMAIN = Identity("acme.example")
+TOKENS = "._domainkey.acme.example CNAME "
+
+# What is wrong, in the words of the fake; then the line and the remedy.
+WRONG_IDENTITIES = {
+    "unverified": (
+        replace(DOMAIN, verification=Status.PENDING, dkim=Status.PENDING),
+        "identity",
+        "problem",
+        ["acme.example is not verified (PENDING)", "Publish these records in DNS", TOKENS],
+    ),
+    "dkim": (
+        replace(DOMAIN, dkim=Status.PENDING),
+        "dkim",
+        "warning",
+        ["is not signed (DKIM is PENDING)", "Publish these records in DNS", TOKENS],
+    ),
+    "mail-from": (
+        replace(DOMAIN, mail_from_domain="bounce.acme.example", mail_from=Status.FAILED),
+        "mail-from",
+        "warning",
+        [
+            "The MAIL FROM domain bounce.acme.example is not in order (FAILED): amazonses.com",
+            "bounce.acme.example MX 10 feedback-smtp.us-east-1.amazonses.com",
+            'bounce.acme.example TXT "v=spf1 include:amazonses.com ~all"',
+        ],
+    ),
+    "mail-from-refused": (
+        replace(
+            DOMAIN,
+            mail_from_domain="bounce.acme.example",
+            mail_from=Status.PENDING,
+            rejects_on_mail_from_failure=True,
+        ),
+        "mail-from",
+        "problem",
+        ["(PENDING): SES refuses its mail", "bounce.acme.example MX 10"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_IDENTITIES)
+def test_an_identity_that_is_not_ready_is_told_with_the_records_to_publish(
+    fake: FakeSes, secret: Path, case: str
+) -> None:
+    identity, subject, level, words = WRONG_IDENTITIES[case]
+    fake.service.account.identities["acme.example"] = identity
+
+    output, error = connect(fake, secret)
+
+    found_level, text = findings(output)[subject]
+    assert found_level == level
+    assert [word for word in words if word not in text] == []
+    assert bool(error) == (level == "problem")
+    assert [name for name, (level_, _) in findings(output).items() if level_ != "ok"] == [subject]
+
+
+def test_an_identity_that_does_not_exist_is_to_be_created(fake: FakeSes, secret: Path) -> None:
+    fake.service.account.identities.clear()
+
+    output, error = connect(fake, secret)
+
+    level, text = findings(output)["identity"]
+    assert level == "problem"
+    assert "SES in us-east-1 has no identity acme.example" in text
+    assert "create-email-identity --region us-east-1 --email-identity acme.example" in text
+    assert error.startswith("The account is stored. Problems: 1.")
+
+
+def test_a_domain_above_and_an_address_alone_are_identities_too(
+    fake: FakeSes, secret: Path
+) -> None:
+    fake.service.account.add_identities("only@mail.globex.example")
+
+    above, _ = connect(fake, secret, "--from", "shop@mail.eu.acme.example")
+    alone, error = connect(fake, secret, "--from", "only@mail.globex.example")
+
+    assert findings(above)["identity"] == ("ok", "acme.example is verified.")
+    assert "only@mail.globex.example is verified." in alone
+    assert "is not signed (DKIM is NOT_STARTED)" in alone
+    assert "Verify the domain of this address in SES" in alone
+    assert not error
+
+
+WRONG_ACCOUNTS: dict[str, tuple[dict[str, object], str, str, list[str]]] = {
+    "sandbox": (
+        {"has_production_access": False},
+        "production",
+        "problem",
+        ["SES sends to verified addresses only", "Request production access"],
+    ),
+    "paused": (
+        {"is_sending_enabled": False},
+        "sending",
+        "problem",
+        ["Sending is paused for the account (HEALTHY)", "put-account-sending-attributes"],
+    ),
+    "shutdown": (
+        {"enforcement_status": "SHUTDOWN"},
+        "sending",
+        "problem",
+        ["Sending is paused for the account (SHUTDOWN)", "answer AWS's case"],
+    ),
+    "probation": (
+        {"enforcement_status": "PROBATION"},
+        "sending",
+        "warning",
+        ["AWS reviews the account (PROBATION)", "Reputation metrics"],
+    ),
+    "no-set": (
+        {"configuration_sets": {}},
+        "config-set",
+        "problem",
+        [
+            "There is no configuration set main",
+            "postledger account update acme mail --set configuration_set=CONFIGURATION_SET",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_ACCOUNTS)
+def test_an_account_that_cannot_send_is_told_with_what_to_do(
+    fake: FakeSes, secret: Path, case: str
+) -> None:
+    changes, subject, level, words = WRONG_ACCOUNTS[case]
+    change(fake.service.account, changes)
+
+    output, error = connect(fake, secret)
+
+    found_level, text = findings(output)[subject]
+    assert found_level == level
+    assert [word for word in words if word not in text] == []
+    assert bool(error) == (level == "problem")
+
+
+def change(account: Account, changes: dict[str, object]) -> None:
+    for name, value in changes.items():
+        setattr(account, name, value)
+
+
+def test_a_set_that_is_paused_and_a_missing_name_are_told(fake: FakeSes, secret: Path) -> None:
+    options = {"SendingOptions": {"SendingEnabled": False}}
+    fake.service.account.configuration_sets["main"].options.update(options)
+    paused, _ = connect(fake, secret)
+    unnamed, _ = connect(fake, secret, "--configuration-set", "")
+    fake.service.account.add_configuration_sets("default")
+    fake.service.account.identities["acme.example"].configuration_set = "default"
+    by_identity, _ = connect(fake, secret, "--configuration-set", "")
+
+    assert "Sending is switched off for the configuration set main" in paused
+    assert findings(unnamed)["config-set"][0] == "warning"
+    assert "SES reports neither bounces nor complaints" in unnamed
+    assert "The configuration set default exists." in by_identity
+
+
+def test_wrong_keys_are_named_and_never_shown(
+    fake: FakeSes, secret: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret.write_text("hunter2-hunter2")
+
+    with caplog.at_level(logging.DEBUG):
+        output, error = connect(fake, secret)
+
+    [(level, text)] = findings(output).values()
+    assert level == "problem"
+    assert "SES refuses the keys: InvalidSignatureException" in text
+    assert "--set access_key_id=ACCESS_KEY_ID --secret secret_access_key=-" in text
+    shown = output + error + caplog.text + json.dumps(list(AuditEntry.objects.values("data")))
+    assert "hunter2" not in shown
+    assert SECRET_ACCESS_KEY not in shown
+
+
+def test_a_secret_on_the_command_line_is_refused(fake: FakeSes, secret: Path) -> None:
+    _, error = connect(fake, secret, "--set", "secret_access_key=hunter2")
+
+    assert "secret_access_key is a secret, and other users can see a command line" in error
+    assert "hunter2" not in error
+    assert not ProviderAccount.objects.exists()
+
+
+def test_an_endpoint_where_nobody_listens_is_told_once(fake: FakeSes, secret: Path) -> None:
+    output, _ = connect(fake, secret, "--endpoint", f"http://{DEAD}")
+
+    [(level, text)] = findings(output).values()
+    assert level == "problem"
+    assert "SES cannot be reached: CONNECT" in text
+    assert "--set region=REGION --set endpoint=ENDPOINT" in text
+
+
+def test_an_ses_that_says_nothing_is_given_up(fake: FakeSes, secret: Path) -> None:
+    fake.set_faults(Rule(DelayAnswer(60), operation="GetAccount"))
+
+    output, _ = connect(fake, secret)
+
+    [(level, text)] = findings(output).values()
+    assert level == "problem"
+    assert "SES cannot be reached: ANSWER: timeout" in text
+
+
+def test_keys_that_may_only_send_are_told_which_policy_they_lack(
+    fake: FakeSes, secret: Path
+) -> None:
+    fake.set_faults(Rule(AnswerError("AccessDeniedException"), operation="Get*"))
+
+    output, error = connect(fake, secret)
+
+    assert not error
+    assert {level for level, _ in findings(output).values()} == {"warning"}
+    assert set(findings(output)) == {"account", "identity", "config-set"}
+    assert all("postledger ses policy" in text for _, text in findings(output).values())
+
+
+def test_a_question_that_was_throttled_is_asked_again(fake: FakeSes, secret: Path) -> None:
+    fake.set_faults(Rule(AnswerError("TooManyRequestsException"), operation="Get*", times=1))
+
+    _, error = connect(fake, secret)
+
+    assert not error
+
+
+def test_an_answer_that_ses_did_not_write_is_no_finding_about_the_identity(
+    fake: FakeSes, secret: Path
+) -> None:
+    fake.set_faults(Rule(AnswerGateway(502), operation="GetEmailIdentity"))
+
+    output, _ = connect(fake, secret)
+
+    level, text = findings(output)["identity"]
+    assert (level, text.splitlines()[-1]) == ("warning", "Try again later.")
+
+
+def test_what_cannot_be_used_is_refused_before_anything_is_stored(
+    fake: FakeSes, secret: Path
+) -> None:
+    _, elsewhere = connect(fake, secret, "--endpoint", "https://mail.example.com")
+    _, half = run("ses", "connect", "acme", "mail", "--region", REGION, "--access-key-id", "AKIA")
+    _, nowhere = run("ses", "connect", "acme", "mail")
+    said, nobody = connect(fake, secret, "--from", "news")
+
+    assert "mail and credentials go to AWS only" in elsewhere
+    assert "give both access_key_id and secret_access_key" in half
+    assert "region: Field required" in nowhere
+    assert "is not an email address" in nobody
+    assert not said
+    assert not ProviderAccount.objects.exists()
+
+
+def test_a_sender_of_another_account_stays_there(fake: FakeSes, secret: Path) -> None:
+    run("sender", "create", "acme", FROM, "--sandbox")
+
+    output, _ = connect(fake, secret)
+
+    assert f"postledger sender attach acme {FROM} --account mail." in output
+    assert Sender.objects.get().account != ProviderAccount.objects.get(name="mail")
+    _, error = run("ses", "connect", "acme", "sandbox", "--region", REGION)
+    assert error == "The account “sandbox” is of kind sandbox: choose another name."
+
+
+def test_a_sender_without_an_account_gets_this_one_and_a_held_one_is_named(
+    fake: FakeSes, secret: Path
+) -> None:
+    run("sender", "create", "acme", FROM)
+    ledger.hold_sender(Sender.objects.get().pk, reason=Reason.SENDER_BLOCKED, actor="dispatcher")
+
+    output, _ = connect(fake, secret)
+
+    assert f'Mail of {FROM} is now sent through account "mail".' in output
+    assert f"to send again: postledger sender release acme {FROM}." in output
+
+
+def test_an_account_of_another_workspace_is_another_account(fake: FakeSes, secret: Path) -> None:
+    globex = workspaces.create_workspace("globex", actor="test")
+    connect(fake, secret)
+
+    _, error = run("ses", "connect", "globex", "mail")
+
+    assert "region: Field required" in error
+    assert not queries.accounts(globex)
+    _, unknown = run("ses", "connect", "initech", "mail")
+    assert unknown.startswith("There is no workspace “initech”")
+
+
+def test_without_a_sender_no_identity_is_checked_and_the_command_says_so(
+    fake: FakeSes, secret: Path
+) -> None:
+    output, _ = run(
+        *("ses", "connect", "acme", "mail", "--region", REGION, "--endpoint", fake.endpoint),
+        *("--access-key-id", ACCESS_KEY_ID, "--secret", f"secret_access_key={secret}"),
+    )
+
+    level, text = findings(output)["identity"]
+    assert level == "warning"
+    assert text.splitlines() == [
+        "No sender uses this account, so no identity was checked.",
+        "Run postledger ses connect acme mail --from ADDRESS.",
+    ]
+
+
+def test_the_policy_allows_what_is_sent_and_checked_and_no_more() -> None:
+    output, _ = run(
+        *("ses", "policy", "--region", "eu-west-1", "--from", "news@mail.acme.example"),
+        *("--configuration-set", "main"),
+    )
+    anything, _ = run("ses", "policy", "--region", "cn-north-1")
+
+    send, check = json.loads(output)["Statement"]
+    assert send["Action"] == ["ses:SendEmail", "ses:SendRawEmail"]
+    assert send["Resource"] == [
+        "arn:aws:ses:eu-west-1:*:identity/mail.acme.example",
+        "arn:aws:ses:eu-west-1:*:identity/acme.example",
+        "arn:aws:ses:eu-west-1:*:identity/news@mail.acme.example",
+        "arn:aws:ses:eu-west-1:*:configuration-set/main",
+    ]
+    assert check["Action"] == ["ses:GetAccount", "ses:GetEmailIdentity", "ses:GetConfigurationSet"]
+    assert json.loads(anything)["Statement"][0]["Resource"] == [
+        "arn:aws-cn:ses:cn-north-1:*:identity/*",
+        "arn:aws-cn:ses:cn-north-1:*:configuration-set/*",
+    ]
+
+
+def doctor() -> list[dict[str, str]]:
+    """What the doctor finds about senders."""
+    out, _ = run("doctor", "--json")
+    return [finding for finding in json.loads(out) if finding["subject"] == "senders"]
+
+
+def test_the_doctor_finds_the_same_and_shortens_addresses(fake: FakeSes, secret: Path) -> None:
+    connect(fake, secret)
+    [ready] = doctor()
+    fake.service.account.add_identities("only@globex.example")
+    connect(fake, secret, "--from", "only@globex.example")
+    fake.service.account.identities["acme.example"].verification = Status.FAILED
+
+    unverified, unsigned = doctor()
+
+    assert ready["message"] == "All accounts in use work: mail."
+    assert unverified["level"] == "problem"
+    assert unverified["message"].startswith(
+        "The account mail of acme: acme.example is not verified (FAILED)"
+    )
+    assert TOKENS in unverified["remedy"]
+    assert unsigned["level"] == "warning"
+    assert "Mail from o***@globex.example is not signed" in unsigned["message"]
+    assert "only@" not in unsigned["remedy"]
