@@ -69,6 +69,7 @@ def test_an_honest_account_breaks_no_rule() -> None:
         (replace(HONEST, promised=[DeliveryId(7, 9).text()]), Rule.PROMISE_KEPT),
         (booked(TWO, Booked("a2@x.example", State.IN_DOUBT, None, notes=[LOST])), Rule.EXPLAINED),
         (booked(TWO, Booked("a2@x.example", State.IN_DOUBT, NOW)), Rule.EXPLAINED),
+        (on_the_wire(AT_THE_KILL, unanswered=[(ONE, 1)]), Rule.DOUBTED),
         (third(State.WAITING), Rule.NOTHING_WAITS),
         (replace(HONEST, leaks=["worker-1.log:7"]), Rule.MASKED),
     ],

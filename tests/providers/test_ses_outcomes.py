@@ -271,6 +271,7 @@ def test_a_wish_to_wait_is_kept_except_for_the_daily_quota(
 
     assert isinstance(outcome, Throttled)
     assert outcome.retry_after == expected
+    assert outcome.is_quota == bool(message)
 
 
 def test_signed_headers_that_aws_repeats_are_left_out() -> None:

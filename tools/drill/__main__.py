@@ -37,6 +37,7 @@ SCENARIOS = {
     "database-locked": "databases.locked",
     "cuts": "lines.cuts",
     "answers": "answers.scripted",
+    "ses": "on_ses.broken",
     "people": "people.busy",
     "runs": "runs.planned",
     "three-deaths": "poison.three_deaths",
@@ -49,7 +50,10 @@ SCENARIOS = {
     "database-clock": "clocks.stepped",
 }
 # What the quick drill has time for: one scenario of each kind of trouble.
-USUAL = ("crash-points", "stops", "database-stopped", "disk-full", "cuts", "answers", "people")
+USUAL = (
+    *("crash-points", "stops", "database-stopped", "disk-full", "cuts", "ses", "answers"),
+    "people",
+)
 
 
 def main() -> int:

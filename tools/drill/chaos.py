@@ -1,4 +1,4 @@
-"""A TCP proxy in front of the SMTP server that breaks connections at chosen moments."""
+"""A TCP proxy in front of a provider that breaks connections at chosen moments; here, for SMTP."""
 
 import asyncio
 import random
@@ -14,11 +14,11 @@ from tools.drill.waiting import free_port, until
 
 class Cut(StrEnum):
     BEFORE = "cut before the request"
-    AFTER = "cut after the dot, before the answer"
-    HALF_CLOSE = "half-closed after the dot"
+    AFTER = "cut after the mail, before the answer"
+    HALF_CLOSE = "half-closed after the mail"
     DELAY = "answer later than the deadline"
     DRIP = "answer byte by byte"
-    BLACK_HOLE = "swallowed from the dot on"
+    BLACK_HOLE = "swallowed from the end of the mail on"
 
 
 # After these nobody on the client's side can know whether the mail was taken.
@@ -26,9 +26,9 @@ AMBIGUOUS = frozenset(Cut) - {Cut.BEFORE, Cut.DRIP}
 
 _RECIPIENT = re.compile(rb"RCPT TO:<([^>]+)>", re.IGNORECASE)
 _DOT = b"\r\n.\r\n"
-_TOO_LATE = 6.0
+TOO_LATE = 6.0
 _BETWEEN_BYTES = 0.02
-_PATIENCE = 15.0
+PATIENCE = 15.0
 
 
 class Proxy:
@@ -63,8 +63,15 @@ class Proxy:
             writer.transport.abort()
             return
         with suppress(OSError, asyncio.IncompleteReadError):
-            inner = await asyncio.open_connection("127.0.0.1", self._target)
-            await Line(self, (reader, writer), inner).run()
+            await self.carry((reader, writer))
+
+    async def carry(self, client: "Stream") -> None:
+        """Serves one connection of a client."""
+        inner = await self.connect()
+        await Line(self, client, inner).run()
+
+    async def connect(self) -> "Stream":
+        return await asyncio.open_connection("127.0.0.1", self._target)
 
 
 type Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -116,7 +123,7 @@ class Line:
             self._is_after_dot = True
             if self._fate is Cut.BLACK_HOLE:
                 self._count()
-                await asyncio.sleep(_PATIENCE)
+                await asyncio.sleep(PATIENCE)
                 return False
         self._server.write(data)
         await self._server.drain()
@@ -134,10 +141,10 @@ class Line:
                 return False
             case Cut.HALF_CLOSE:
                 self._client.write_eof()
-                await asyncio.sleep(_PATIENCE)
+                await asyncio.sleep(PATIENCE)
                 return False
             case Cut.DELAY:
-                await asyncio.sleep(_TOO_LATE)
+                await asyncio.sleep(TOO_LATE)
                 self._client.write(data)
             case _:
                 for byte in data:

@@ -12,12 +12,14 @@ from postledger.cli.drill import doubts, losses, oracle, reading
 from postledger.cli.drill.losses import RequestedMails
 from postledger.cli.drill.oracle import Figures, Rule, Violation
 from postledger.cli.drill.records import Records, Wire
+from postledger.fakes.ses.service import SECRET_ACCESS_KEY
 from tools.drill import books
 from tools.drill.chaos import Proxy
 from tools.drill.customer import Customer
 from tools.drill.fleet import LEASE, Fleet
 from tools.drill.saying import say
 from tools.drill.services import Postgres, RabbitMQ, Redis_
+from tools.drill.ses import Ses
 from tools.drill.smtp import Smtp
 
 OVER_WITHIN = LEASE + 140.0
@@ -72,6 +74,7 @@ class Drill:
     redis: Redis_
     smtp: Smtp
     proxy: Proxy
+    ses: Ses
     fleet: Fleet
     customer: Customer
     load: Load
@@ -190,8 +193,9 @@ class Drill:
 
     def records(self) -> Records:
         lines = self.smtp.lines()
-        exchanges = reading.exchanges(lines)
-        secrets = [PASSWORD, self.customer.token, self.fleet.environment["SECRET_KEY"]]
+        exchanges = [*reading.exchanges(lines), *self.ses.proxy.exchanges]
+        keys = [self.customer.token, self.fleet.environment["SECRET_KEY"]]
+        secrets = [PASSWORD, SECRET_ACCESS_KEY, *keys]
         tenants, deeds = self.load.workspaces, self.known
         faults = losses.faults(
             self.fleet.losses[self._judged_losses :],
@@ -202,16 +206,17 @@ class Drill:
             ),
         )
         return Records(
-            journal=reading.journal(lines),
+            journal=[*reading.journal(lines), *self.ses.taken()],
             ledger=reading.ledger(*tenants),
             promised=self.customer.promised,
             wire=Wire(
                 exchanges,
                 faults,
-                self.proxy.cut_addresses,
+                self.proxy.cut_addresses | self.ses.proxy.cut_addresses,
                 deeds.outages,
                 ANSWER_TIME,
                 self._earlier,
+                set(self.ses.proxy.unanswered),
             ),
             refused=reading.refused(exchanges),
             poisoned=deeds.poisoned,

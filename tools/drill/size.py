@@ -14,6 +14,9 @@ class Size:
     is_gentle: bool  # whether brokers are also stopped politely, and frozen
     database_rounds: int
     cuts: int  # of each mode
+    ses_kills: int
+    ses_faults: int  # of the network between a worker and SES
+    ses_mails: int
     skews: tuple[int, ...]  # seconds by which clocks are wrong
     pause: float  # seconds that a fault lasts
     freezes: int  # of the database, and as many locks
@@ -37,6 +40,9 @@ QUICK = Size(
     is_gentle=False,
     database_rounds=1,
     cuts=8,
+    ses_kills=2,
+    ses_faults=10,
+    ses_mails=200,
     skews=(600,),
     pause=2.0,
     freezes=1,
@@ -59,6 +65,9 @@ FULL = Size(
     is_gentle=True,
     database_rounds=5,
     cuts=100,
+    ses_kills=100,
+    ses_faults=300,
+    ses_mails=5_000,
     skews=(600, -600, 3600, -3600),
     pause=4.0,
     freezes=5,

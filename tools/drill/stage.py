@@ -85,12 +85,16 @@ def _furnished(
     from tools.drill.customer import Customer
     from tools.drill.drill import Drill, Known
     from tools.drill.fleet import Fleet
+    from tools.drill.ses import Ses
     from tools.drill.smtp import Smtp
 
     smtp = Smtp(folder)
     smtp.start()
     down.callback(smtp.end)
-    until(lambda: is_open(smtp.port), seconds=60)
+    ses = Ses(folder / "ses")
+    ses.start()
+    down.callback(ses.end)
+    until(lambda: is_open(smtp.port) and is_open(ses.port), seconds=60)
     proxy = Proxy(smtp.port)
     (folder / "logs").mkdir()
     fleet = Fleet(folder / "logs", environment, free_port())
@@ -106,7 +110,7 @@ def _furnished(
         asked=lambda: load.asked.add(TRANSACTIONAL, 1, at=time.time()),
     )
     deeds = Known(attempts={CAMPAIGN: 200, TRANSACTIONAL: 200})
-    return Drill(folder, *services, smtp, proxy, fleet, customer, load, deeds)
+    return Drill(folder, *services, smtp, proxy, ses, fleet, customer, load, deeds)
 
 
 def _tenant(port: int) -> tuple["Load", str]:

@@ -1,18 +1,13 @@
-"""Workspaces that send through the proxy."""
+"""Workspaces that send through a proxy."""
 
 from postledger.accounts import provider_accounts, senders, workspaces
 from postledger.accounts.queries import Organisation
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from tools.drill.drill import ANSWER_TIME, CONNECTIONS, PASSWORD
 
 
 def create(name: str, port: int) -> tuple[int, int]:
-    """A workspace with a footer and one sender; returns the ids of both."""
-    workspace_id = workspaces.create_workspace(name, actor="drill")
-    workspaces.set_organisation(
-        workspace_id,
-        Organisation("Acme", "1 Main St", "https://acme.example/unsubscribe"),
-        actor="drill",
-    )
+    """A workspace that sends by SMTP; returns its id and that of its sender."""
     settings = {
         "host": "127.0.0.1",
         "port": port,
@@ -30,8 +25,32 @@ def create(name: str, port: int) -> tuple[int, int]:
             "quit": 0.5,
         },
     }
+    return _create(name, "smtp", settings)
+
+
+def create_on_ses(name: str, port: int) -> tuple[int, int]:
+    """A workspace that sends by SES; returns its id and that of its sender."""
+    settings = {
+        "region": "us-east-1",
+        "endpoint": f"http://127.0.0.1:{port}",
+        "access_key_id": ACCESS_KEY_ID,
+        "secret_access_key": SECRET_ACCESS_KEY,
+        "connections": CONNECTIONS,
+        "timeouts": {"connect": 1.3, "request": 2, "call": ANSWER_TIME},
+    }
+    return _create(name, "ses", settings)
+
+
+def _create(name: str, kind: str, settings: dict[str, object]) -> tuple[int, int]:
+    """A workspace with a footer and one sender."""
+    workspace_id = workspaces.create_workspace(name, actor="drill")
+    workspaces.set_organisation(
+        workspace_id,
+        Organisation("Acme", "1 Main St", "https://acme.example/unsubscribe"),
+        actor="drill",
+    )
     account_id = provider_accounts.create_account(
-        workspace_id, name="server", kind="smtp", settings=settings, actor="drill"
+        workspace_id, name="server", kind=kind, settings=settings, actor="drill"
     )
     sender_id = senders.create_sender(
         workspace_id, address=f"news@{name}.example", account_id=account_id, actor="drill"

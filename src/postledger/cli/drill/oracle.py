@@ -28,6 +28,7 @@ class Rule(StrEnum):
     PROMISE_KEPT = "what was promised is in the books"
     FEW_DOUBTS = "no more is in doubt than was with the provider at a fault"
     ANSWER_BOOKED = "an answer that was heard is booked"
+    DOUBTED = "a try that was handed over and never answered is in doubt"
     EXPLAINED = "every doubt has its reason and its time"
     NOTHING_WAITS = "nothing waits once the faults are over"
     MASKED = "no log has a secret or a full address"
@@ -189,11 +190,20 @@ def _doubts(records: Records) -> Iterator[Violation]:
             f" {explained.most_armed}",
             armed[0].mail,
         )
+    for mail, try_number in records.wire.unanswered:
+        booked = records.ledger.get(mail)
+        if booked is None or not _is_doubtful(booked, try_number):
+            sentence = f"try {try_number} of {mail} was never answered, and is not in doubt"
+            yield Violation(Rule.DOUBTED, sentence, mail)
     for mail, booked in records.ledger.items():
         if booked.state is State.IN_DOUBT and (
             booked.settled_at is None or not doubts.find_doubts(mail, booked)
         ):
             yield Violation(Rule.EXPLAINED, f"{mail} is in doubt without a reason or a time", mail)
+
+
+def _is_doubtful(booked: Booked, try_number: int) -> bool:
+    return any(note.name in DOUBTFUL and note.try_number == try_number for note in booked.notes)
 
 
 def _waiting(ledger: Mapping[str, Booked]) -> Iterator[Violation]:

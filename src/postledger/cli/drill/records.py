@@ -20,12 +20,12 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One SMTP transaction as the server saw it; times are seconds of the wall clock."""
+    """One hand-over as the provider's side saw it; times are seconds of the wall clock."""
 
     address: str
     began_at: float
     ended_at: float  # when the server answered, or when the client disconnected
-    code: int | None  # of the last reply; None: the client left before it
+    code: int | None  # of SMTP, for the last reply; None: there was none, or the client had left
     mail: str | None = None  # known once the message has arrived
     try_number: int | None = None
 
@@ -80,6 +80,7 @@ class Wire:
     outages: Sequence[tuple[float, float]] = ()  # when the database could book nothing
     answer_time: float = 4.0  # how long the client waits for an answer
     earlier: Collection[tuple[str, int]] = ()  # tries whose doubt an earlier verdict explained
+    unanswered: Collection[tuple[str, int]] = ()  # tries that no client can know the end of
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,8 +192,9 @@ def _refine(row: _Row, text: str) -> _Row:
 def _make(row: _Row, error: _Error) -> Failure:
     if row.outcome is Throttled:
         # SES does not know when a quota is free again.
-        retry_after = None if row is _QUOTA else error.retry_after
-        made: Failure = Throttled(error.detail, retry_after, code=row.code)
+        is_quota = row is _QUOTA
+        retry_after = None if is_quota else error.retry_after
+        made: Failure = Throttled(error.detail, retry_after, is_quota, code=row.code)
     elif row.outcome is TryLater:
         made = TryLater(row.code, error.detail, error.retry_after)
     elif row.outcome is SenderBlocked:

@@ -1,0 +1,182 @@
+"""The proxy in front of the fake SES: passes requests on one by one, and writes each of them down.
+
+A request is read whole before it is passed on, so the client has always written its last byte: a
+cut leaves a doubt, whether the service got the request or not.
+"""
+
+import asyncio
+import json
+import re
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, override
+
+from postledger.cli.drill import reading
+from postledger.cli.drill.records import Exchange
+from postledger.lib.ids import DeliveryId
+from postledger.providers.ses.requests import REFERENCE_TAG
+from tools.drill.chaos import PATIENCE, TOO_LATE, Cut, Proxy, Stream
+
+_HEAD_END = b"\r\n\r\n"
+_LENGTH = re.compile(rb"^content-length: *(\d+)\r$", re.MULTILINE | re.IGNORECASE)
+_ERROR_NAME = re.compile(rb"^x-amzn-errortype: *(\w+)", re.MULTILINE | re.IGNORECASE)
+_REFUSALS = {b"MessageRejected", b"BadRequestException"}
+_TAKEN, _LATER, _REFUSED = 250, 451, 550
+_SILENT_FOR = TOO_LATE + 1.0  # seconds after which no client waits for the answer
+_BETWEEN_BYTES = 0.004
+
+
+class HttpProxy(Proxy):
+    def __init__(self, target: int, *, answer_time: float) -> None:
+        self.exchanges: list[Exchange] = []
+        self.unanswered: set[tuple[str, int]] = set()  # tries whose answer no client understood
+        self.answer_time = answer_time  # that clients wait for
+        super().__init__(target)
+
+    @override
+    async def carry(self, client: Stream) -> None:
+        reader, writer = client
+        try:
+            while await _Exchange(self, client, await _read_request(reader)).run():
+                pass
+        finally:
+            writer.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    data: bytes
+    address: str
+    try_: DeliveryId
+
+
+async def _read_request(reader: asyncio.StreamReader) -> _Request:
+    head = await reader.readuntil(_HEAD_END)
+    length = _LENGTH.search(head)
+    body = await reader.readexactly(int(length[1]) if length else 0)
+    document = json.loads(body)
+    tags = {tag["Name"]: tag["Value"] for tag in document["EmailTags"]}
+    try_ = reading.parse_reference(tags[REFERENCE_TAG])
+    assert try_ is not None
+    return _Request(head + body, document["Destination"]["ToAddresses"][0], try_)
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(self, proxy: HttpProxy, client: Stream, request: _Request) -> None:
+        self._proxy = proxy
+        self._client = client[1]
+        self._request = request
+        self._began_at = time.time()
+        self._fate = proxy.fate()
+
+    async def run(self) -> bool:
+        """Whether another request may follow."""
+        if self._fate is not None:
+            self._proxy.counts[self._fate] += 1
+        if self._fate in {Cut.BEFORE, Cut.BLACK_HOLE}:
+            self._note(None)
+            await asyncio.sleep(PATIENCE if self._fate is Cut.BLACK_HOLE else 0)
+            self._client.transport.abort()
+            return False
+        reader, writer = await self._proxy.connect()
+        try:
+            writer.write(self._request.data)
+            return await self._pass_answer(reader)
+        finally:
+            writer.close()
+
+    async def _pass_answer(self, reader: asyncio.StreamReader) -> bool:
+        answer, is_reset = await self._read_answer(reader)
+        code = judge(answer)
+        if self._fate in {None, Cut.DRIP}:
+            self._note(code)
+        else:
+            self._note(None)
+            await self._cut(answer)
+        if self._fate is Cut.DRIP:
+            await self._drip(answer)
+        if self._fate in {None, Cut.DRIP} and is_complete(answer):
+            return True
+        if is_reset:
+            self._client.transport.abort()
+        return False
+
+    async def _read_answer(self, reader: asyncio.StreamReader) -> tuple[bytes, bool]:
+        """The answer as far as it comes, and whether a reset ended it; passed on meanwhile."""
+        answer = b""
+        try:
+            async with asyncio.timeout(_SILENT_FOR):
+                while not is_complete(answer) and (data := await reader.read(65536)):
+                    answer += data
+                    if self._fate is None:
+                        self._say(data)
+        except TimeoutError:
+            pass
+        except OSError:
+            return answer, True
+        return answer, False
+
+    async def _cut(self, answer: bytes) -> None:
+        match self._fate:
+            case Cut.AFTER:
+                self._client.transport.abort()
+            case Cut.HALF_CLOSE:
+                with suppress(OSError):
+                    self._client.write_eof()
+                await asyncio.sleep(PATIENCE)
+            case _:
+                await asyncio.sleep(TOO_LATE)
+                self._say(answer)
+
+    async def _drip(self, answer: bytes) -> None:
+        for byte in answer:
+            self._say(bytes([byte]))
+            await asyncio.sleep(_BETWEEN_BYTES)
+
+    def _say(self, data: bytes) -> None:
+        if not self._client.is_closing():  # the worker may be dead
+            self._client.write(data)
+
+    def _note(self, code: int | None) -> None:
+        """Writes the exchange down; without a code nobody at the client's side can know its end."""
+        request, proxy, ended_at = self._request, self._proxy, time.time()
+        try_ = request.try_
+        mail = DeliveryId(try_.stream_id, try_.position).text()
+        is_late = ended_at - self._began_at > proxy.answer_time + 1
+        if code is None or is_late:
+            proxy.cut_addresses.add(request.address)
+            proxy.unanswered.add((mail, try_.try_number))
+        proxy.exchanges.append(
+            Exchange(request.address, self._began_at, ended_at, code, mail, try_.try_number)
+        )
+
+
+def is_complete(answer: bytes) -> bool:
+    head, end, body = answer.partition(_HEAD_END)
+    length = _LENGTH.search(head + b"\r\n")
+    return bool(end and length) and len(body) >= int(length[1] if length else 0)
+
+
+def judge(answer: bytes) -> int | None:
+    """The code that SMTP has for an answer of SES; None if it leaves the mail in doubt."""
+    if not (answer.startswith(b"HTTP/1.1 ") and is_complete(answer)):
+        return None
+    head, _, body = answer.partition(_HEAD_END)
+    name = _ERROR_NAME.search(head)
+    if name:
+        return _REFUSED if name[1] in _REFUSALS else _LATER
+    status = head[9:12]
+    if status == b"503":
+        return _LATER
+    return _TAKEN if status == b"200" and "MessageId" in _read_object(body) else None
+
+
+def _read_object(body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
