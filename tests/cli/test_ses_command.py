@@ -313,7 +313,7 @@ def test_an_endpoint_where_nobody_listens_is_told_once(fake: FakeSes, secret: Pa
 
     [(level, text)] = findings(output).values()
     assert level == "problem"
-    assert "SES cannot be reached: CONNECT" in text
+    assert "SES does not answer about the account: CONNECT" in text
     assert "--set region=REGION --set endpoint=ENDPOINT" in text
 
 
@@ -324,7 +324,7 @@ def test_an_ses_that_says_nothing_is_given_up(fake: FakeSes, secret: Path) -> No
 
     [(level, text)] = findings(output).values()
     assert level == "problem"
-    assert "SES cannot be reached: ANSWER: timeout" in text
+    assert "SES does not answer about the account: ANSWER: timeout" in text
 
 
 def test_keys_that_may_only_send_are_told_which_policy_they_lack(

@@ -16,7 +16,7 @@ from postledger.providers.base import Failure, Finding, Throttled
 from postledger.providers.http.exchange import Break
 from postledger.providers.http.messages import Answer
 from postledger.providers.ses import findings, outcomes
-from postledger.providers.ses.findings import (
+from postledger.providers.ses.documents import (
     AccountState,
     ConfigurationSetState,
     IdentityState,

@@ -4,104 +4,26 @@ A remedy names domains and no address: it may be passed on.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
-
-from pydantic import BaseModel, ConfigDict, model_validator
-from pydantic.alias_generators import to_pascal
 
 from postledger.lib.check_results import Level
 from postledger.providers.base import Finding
+from postledger.providers.ses.documents import (
+    SUCCESS,
+    AccountState,
+    ConfigurationSetState,
+    Dkim,
+    IdentityState,
+    MailFrom,
+    Obstacle,
+    Unread,
+)
 
-_SUCCESS = "SUCCESS"
-_NOT_STARTED = "NOT_STARTED"
 _UNLIMITED = -1
 _DKIM_ZONE = "dkim.amazonses.com"
 _ENDPOINT = ("region", "endpoint")
 _KEYS = ("access_key_id",)
 _SECRET_KEYS = ("secret_access_key",)
 _POLICY = "Give them the policy that postledger ses policy prints."
-
-
-class _State(BaseModel):
-    """A document of SES; members that we do not need are ignored."""
-
-    model_config = ConfigDict(frozen=True, alias_generator=to_pascal)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _drop_nulls(cls, document: object) -> object:
-        """SES may write a member that it leaves out elsewhere as null."""
-        if not isinstance(document, dict):
-            return document
-        return {name: value for name, value in document.items() if value is not None}
-
-
-class Quota(_State):
-    max_24_hour_send: float = 0
-    max_send_rate: float = 0
-
-
-class AccountState(_State):
-    """The answer of GetAccount."""
-
-    enforcement_status: str = "HEALTHY"
-    production_access_enabled: bool
-    sending_enabled: bool
-    send_quota: Quota = Quota()
-
-
-class Dkim(_State):
-    signing_enabled: bool = False
-    status: str = _NOT_STARTED
-    tokens: list[str] = []
-    signing_hosted_zone: str = ""
-    signing_attributes_origin: str = ""
-
-
-class MailFrom(_State):
-    mail_from_domain: str = ""
-    mail_from_domain_status: str = _NOT_STARTED
-    behavior_on_mx_failure: str = ""
-
-
-class IdentityState(_State):
-    """The answer of GetEmailIdentity."""
-
-    verified_for_sending_status: bool
-    verification_status: str = ""
-    dkim_attributes: Dkim = Dkim()
-    mail_from_attributes: MailFrom = MailFrom()
-    configuration_set_name: str = ""
-
-    @property
-    def is_verified(self) -> bool:
-        return self.verified_for_sending_status
-
-
-class SendingOptions(_State):
-    sending_enabled: bool = True
-
-
-class ConfigurationSetState(_State):
-    """The answer of GetConfigurationSet."""
-
-    sending_options: SendingOptions = SendingOptions()
-
-
-class Obstacle(StrEnum):
-    """Why SES did not say what it was asked."""
-
-    ABSENT = "absent"
-    DENIED = "denied"  # by the policy of the credentials
-    CREDENTIALS = "credentials"
-    UNREACHABLE = "unreachable"
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    obstacle: Obstacle
-    detail: str
 
 
 def too_slow(seconds: float, *, has_begun: bool) -> Finding:
@@ -132,7 +54,7 @@ def unread_account(unread: Unread) -> Finding:
     return Finding(
         "access",
         Level.PROBLEM,
-        f"SES cannot be reached: {_end(unread.detail)}",
+        f"SES does not answer about the account: {_end(unread.detail)}",
         "Or allow connections to that endpoint.",
         _ENDPOINT,
     )
@@ -222,9 +144,9 @@ def _judge_unverified(name: str, identity: IdentityState) -> Finding:
 
 
 def _judge_dkim(name: str, dkim: Dkim) -> Finding:
-    if dkim.status == _SUCCESS and dkim.signing_enabled:
+    if dkim.status == SUCCESS and dkim.signing_enabled:
         return Finding("dkim", Level.OK, f"Mail from {name} is signed.")
-    if dkim.status == _SUCCESS:
+    if dkim.status == SUCCESS:
         return Finding(
             "dkim",
             Level.WARNING,
@@ -248,9 +170,7 @@ def _publish_dkim(domain: str, dkim: Dkim) -> str:
         return "Begin with DKIM in the console: Identities, the identity, DKIM, Edit."
     zone = dkim.signing_hosted_zone or _DKIM_ZONE
     records = [f"{token}._domainkey.{domain} CNAME {token}.{zone}" for token in dkim.tokens]
-    return "\n".join(
-        ["Publish these records in DNS, and run this again when they are seen:", *records]
-    )
+    return _publish(records)
 
 
 def _judge_mail_from(name: str, mail_from: MailFrom, region: str) -> Finding:
@@ -258,7 +178,7 @@ def _judge_mail_from(name: str, mail_from: MailFrom, region: str) -> Finding:
     if not domain:
         message = f"{name} has no MAIL FROM domain of its own: DMARC rests on DKIM alone."
         return Finding("mail-from", Level.OK, message)
-    if status == _SUCCESS:
+    if status == SUCCESS:
         return Finding("mail-from", Level.OK, f"{domain} is the MAIL FROM domain of {name}.")
     is_refused = mail_from.behavior_on_mx_failure == "REJECT_MESSAGE"
     effect = "SES refuses its mail" if is_refused else "amazonses.com stands in for it"
@@ -270,10 +190,13 @@ def _judge_mail_from(name: str, mail_from: MailFrom, region: str) -> Finding:
         "mail-from",
         Level.PROBLEM if is_refused else Level.WARNING,
         f"The MAIL FROM domain {domain} is not in order ({status}): {effect}.",
-        "\n".join(
-            ["Publish these records in DNS, and run this again when they are seen:", *records]
-        ),
+        _publish(records),
     )
+
+
+def _publish(records: list[str]) -> str:
+    sentence = "Publish these records in DNS, and run this again when they are seen:"
+    return "\n".join([sentence, *records])
 
 
 def judge_configuration_set(name: str, state: ConfigurationSetState | Unread) -> Finding:
