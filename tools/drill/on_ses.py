@@ -33,7 +33,7 @@ _OF_THE_NETWORK: dict[str, _Fault] = {
     "reset in the head": {"kind": "cut_request", "at": "head", "end": "reset"},
     "closed in the body": {"kind": "cut_request", "at": "body", "end": "close"},
     "reset after the request": {"kind": "cut_request", "at": "request", "end": "reset"},
-    "answer byte by byte": {"kind": "trickle_answer", "seconds": 0.004},
+    "answer byte by byte": {"kind": "trickle_answer", "seconds": 0.002},
     "closed after the answer": {"kind": "answer_last", "is_announced": False},
 }
 # Each is an answer: later, never, or too fast.
@@ -58,6 +58,7 @@ def broken(drill: Drill, size: Size) -> None:
         for number in range(size.ses_kills):
             _cut_some(drill)
             drill.pass_time(random.uniform(1, size.pause))
+            _wait_for_mails(drill, size.ses_mails // size.ses_kills)
             processes.kill_one(drill)
             if number % 10 == 1:
                 _pause_the_account(drill)
@@ -95,6 +96,13 @@ def _script(drill: Drill) -> None:
         {"fault": fault, "probability": _SHARE, "seed": random.randrange(10**6)} for fault in faults
     ]
     drill.ses.set_faults([*rules, {"fault": _USUAL}])
+
+
+def _wait_for_mails(drill: Drill, count: int) -> None:
+    """Nothing is proved by killing workers that are only coming up."""
+    exchanges = drill.ses.proxy.exchanges
+    wanted = len(exchanges) + count
+    drill.pass_time_until(lambda: len(exchanges) >= wanted, seconds=_PATIENCE)
 
 
 def _cut_some(drill: Drill) -> None:
