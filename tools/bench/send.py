@@ -23,7 +23,7 @@ from tools.bench import cluster, work
 
 if TYPE_CHECKING:
     from tests.journeys.rig import Installation
-    from tools.bench.ses import CpuMeter, FakeProcess
+    from tools.bench.fake_ses import CpuMeter, FakeProcess
 
 ROUNDS = 3
 SIZE = 5_000
@@ -91,8 +91,8 @@ class Bench:
             )
 
     def ses(self) -> None:
-        from tools.bench.ses import fake_ses
-        from tools.bench.ses_client import settings
+        from tools.bench.bare_ses import settings
+        from tools.bench.fake_ses import fake_ses
 
         with fake_ses() as fake:
             owner = sender("ses", **settings(fake.endpoint))
@@ -100,7 +100,7 @@ class Bench:
                 self.ses_line(owner, fake, workers)
 
     def ses_line(self, owner: int, fake: "FakeProcess", workers: int) -> None:
-        from tools.bench.ses import CpuMeter, call_bare
+        from tools.bench.fake_ses import CpuMeter, call_bare
 
         ours, bare = CpuMeter(fake, self.mails), CpuMeter(fake, self.mails)
         self.line(

@@ -1,4 +1,4 @@
-"""The provider of SES without a ledger: `python -m tools.bench.ses_client ENDPOINT MAILS SIZE`.
+"""The provider of SES without a ledger: `python -m tools.bench.bare_ses ENDPOINT MAILS SIZE`.
 
 Prepares the mails and says `ready`, waits for a line, hands them over and says `done`, and ends
 after another line.

@@ -67,7 +67,7 @@ def _read_seconds(pids: Sequence[int]) -> float:
 def call_bare(meter: CpuMeter, count: int, size: int) -> float:
     """Mails a second of so many clients that share the mails; each prepares its own first."""
     share = meter.mails // count
-    module = [sys.executable, "-m", "tools.bench.ses_client"]
+    module = [sys.executable, "-m", "tools.bench.bare_ses"]
     command = [*module, meter.fake.endpoint, str(share), str(size)]
     pipe = subprocess.PIPE
     clients = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(count)]
