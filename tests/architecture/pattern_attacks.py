@@ -175,6 +175,7 @@ ATTACKS: Mapping[str, Attack] = {
     "providers.headers: pieces": Attack("%0"),
     "providers.mime: _REFERENCE": Attack("_a", _LONG_REFERENCE),
     "providers.mime: _CONTENT_TYPE": Attack("a"),
+    "providers.http.messages: _HEADER": Attack("a: ", "a: "),
     "providers.patterns: _LINE_END": Attack("\r"),
     "providers.patterns: _PLAIN": Attack("a"),
     "providers.ses.outcomes: _MESSAGE_ID": Attack("a"),

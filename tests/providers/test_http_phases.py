@@ -1,11 +1,12 @@
 """At every moment of an HTTP call it is known whether the service may have the mail."""
 
 import asyncio
+import os
 import socket
 import ssl
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -419,6 +420,43 @@ def test_a_service_that_stops_reading_has_not_got_the_mail(tls: Tls | None, loop
         assert (outcome.original_code, outcome.is_outage) == ("RequestTimeout", False)
 
     play(story, stall, loop=loop, request=0.5, tls=tls)
+
+
+@pytest.mark.parametrize("code", ["stuck", "reset"])
+def test_an_end_that_the_kernel_does_not_take_goes_nowhere(
+    tls: Tls | None, loop: str, code: str
+) -> None:
+    async def stay(_: Peer) -> None:
+        await asyncio.Event().wait()
+
+    async def story(client: Client) -> None:
+        now = asyncio.get_running_loop().time()
+        connection = await client.pool.connect(now + 60)
+        assert connection.transport is not None
+        number = connection.transport.get_extra_info("socket").fileno()
+        with socket.socket(fileno=os.dup(number)) as ours:
+            if code == "reset":
+                ours.shutdown(socket.SHUT_WR)
+            else:
+                fill(ours)
+        exchange = Exchange(
+            connection, a_request(), end_by=Deadline(boottime() + 60), answer_until=now + 60
+        )
+
+        result = await exchange.run()
+
+        assert isinstance(result, Break)
+        assert (result.stage, result.code) == (Stage.REQUEST, code)
+        assert not connection.is_open
+
+    play(story, stay, loop=loop, tls=tls)
+
+
+def fill(sock: socket.socket) -> None:
+    """Writes until the kernel has no room left."""
+    with suppress(BlockingIOError):
+        while True:
+            sock.send(b"x" * 65536, socket.MSG_DONTWAIT)
 
 
 # Early answers.

@@ -35,11 +35,12 @@ class Connection(connection.Connection):
 
     def begin(self, request: Request) -> bytes:
         """All bytes of the request; none of them is written yet."""
-        return self._parser.begin_request(request) + request.body
+        self._parser.begin_request(request)
+        return request.to_bytes()
 
-    def end(self, request: Request) -> None:
+    def end(self) -> None:
         """Notes that the request is complete: what comes from now on is no early answer."""
-        self._parser.end_request(request)
+        self._parser.end_request()
 
     def take_answer(self) -> Answer | None:
         return self._parser.answer

@@ -86,13 +86,16 @@ class Exchange:
             self._connection.abort()
             raise StaleError
         data = self._connection.begin(self._request)
-        end = data
         if not self._connection.takes_at_once(len(data)):
             await self._write_pieces(memoryview(data)[:-_END])
-            end = data[-_END:]
-        answer = await self._early_answer()
+            answer = await self._early_answer()
+            data = data[-_END:]
+        elif self._is_kept:
+            answer = None  # nothing was awaited since the look
+        else:
+            answer = await self._early_answer()
         if answer is None:
-            self._write_end(end)
+            self._write_end(data)
         return answer
 
     async def _write_pieces(self, data: memoryview) -> None:
@@ -129,7 +132,7 @@ class Exchange:
             raise ConnectionBrokenError(ConnectionBrokenError.TIMEOUT, "too late for its end")
         # From here on the request may be the service's: the mark comes before the write.
         self.stage = Stage.ANSWER
-        self._connection.end(self._request)
+        self._connection.end()
         try:
             self._connection.write_at_once(end)
         except ConnectionBrokenError:

@@ -1,7 +1,9 @@
 """A request, its answer, and the parser between bytes and answers; it reads no socket."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import h11
 
@@ -9,6 +11,7 @@ MAX_HEAD = 64 * 1024
 MAX_BODY = 256 * 1024
 MAX_INTERIM = 16  # answers of 1xx before the answer itself
 _MAX_DETAIL = 200
+_HEADER = re.compile(r"[A-Za-z0-9-]+: [!-~](?:[ -~]*[!-~])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,16 @@ class Request:
     target: str
     headers: Sequence[tuple[str, str]]
     body: bytes
+
+    def to_bytes(self) -> bytes:
+        """Raises ValueError for a header that could end the head, or begin another one."""
+        lines = [f"{name}: {value}" for name, value in self.headers]
+        for line in lines:
+            if not _HEADER.fullmatch(line):
+                raise ValueError(f"not a header: {line!r}")
+        start = f"{self.method} {self.target} HTTP/1.1"
+        head = [start, *lines, f"Content-Length: {len(self.body)}"]
+        return b"%b\r\n\r\n%b" % ("\r\n".join(head).encode(), self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +52,8 @@ class AnswerParser:
     """Turns the bytes that come after a request into its answer."""
 
     def __init__(self) -> None:
-        self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
-        self._has_request = False
+        self._h11: h11.Connection | None = None  # one for each request
+        self._has_ended = False  # the request
         self._head: h11.Response | None = None
         self._body: list[bytes] = []
         self._body_size = 0
@@ -54,35 +67,32 @@ class AnswerParser:
     @property
     def can_follow(self) -> bool:
         """Whether request and answer are over, and another request may follow."""
-        is_over = self._h11.our_state is h11.DONE and self._h11.their_state is h11.DONE
-        return is_over and not self._h11.trailing_data[0]
+        if self._h11 is None or not self._has_ended:
+            return False
+        return self._h11.their_state is h11.DONE and not self._h11.trailing_data[0]
 
     @property
     def is_quiet(self) -> bool:
         """Whether no byte is here of an answer to the present or the next request."""
-        return self.can_follow or (self._head is None and not self._h11.trailing_data[0])
+        has_bytes = self._h11 is not None and bool(self._h11.trailing_data[0])
+        return self.can_follow or (self._head is None and not has_bytes)
 
-    def begin_request(self, request: Request) -> bytes:
-        """The head of the request, after the previous one is over."""
-        if self._has_request:
-            self._h11.start_next_cycle()
-            self._head, self.answer = None, None
-            self._body, self._body_size, self._interim_count = [], 0, 0
-        self._has_request = True
-        length = ("Content-Length", str(len(request.body)))
-        head = h11.Request(
-            method=request.method, target=request.target, headers=[*request.headers, length]
-        )
-        return self._h11.send(head) or b""
+    def begin_request(self, request: Request) -> None:
+        """Expects the answer to a request; the previous one is over."""
+        self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
+        # All that it needs to know, because the method decides how an answer ends.
+        self._h11.send(_expected_request(request.method))
+        self._has_ended = False
+        self._head, self.answer = None, None
+        self._body, self._body_size, self._interim_count = [], 0, 0
 
-    def end_request(self, request: Request) -> None:
-        if request.body:
-            self._h11.send(h11.Data(request.body))
-        self._h11.send(h11.EndOfMessage())
+    def end_request(self) -> None:
+        """What comes from now on is no early answer."""
+        self._has_ended = True
 
     def feed(self, data: bytes) -> None:
         """Reads on; no bytes mean that the service has closed its side."""
-        if not self._has_request or self.answer is not None:
+        if self._h11 is None or self.answer is not None:
             raise GarbledError("the service spoke before it was asked")
         try:
             self._h11.receive_data(data)
@@ -121,5 +131,10 @@ class AnswerParser:
             self._head.status_code,
             dict(reversed(pairs)),
             b"".join(self._body),
-            is_early=self._h11.our_state is h11.SEND_BODY,
+            is_early=not self._has_ended,
         )
+
+
+@cache
+def _expected_request(method: str) -> h11.Request:
+    return h11.Request(method=method, target="/", headers=[("Host", "any")])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 
-from botocore.auth import EMPTY_SHA256_HASH, SIGV4_TIMESTAMP, SigV4Auth
+from botocore.auth import EMPTY_SHA256_HASH, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import ReadOnlyCredentials
 
@@ -38,7 +38,10 @@ class Signer:
     def sign(self, body: bytes, now: datetime) -> Sequence[tuple[str, str]]:
         """The headers of a request with this body."""
         auth, request = self._auth, self._request
-        timestamp = now.strftime(SIGV4_TIMESTAMP)
+        # SIGV4_TIMESTAMP of botocore; strftime takes longer than the signature's hashes.
+        timestamp = (
+            f"{now.year:04}{now.month:02}{now.day:02}T{now.hour:02}{now.minute:02}{now.second:02}Z"
+        )
         request.context["timestamp"] = timestamp
         canonical = f"{self._before}{timestamp}{self._between}{sha256(body).hexdigest()}"
         signature = auth.signature(auth.string_to_sign(request, canonical), request)
