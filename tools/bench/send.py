@@ -1,8 +1,8 @@
 """`just bench send`: mails a second to a provider, and requests a second to the API.
 
 Every figure stands beside the bare tool in the same run: the ledger's SQL without a dispatcher,
-Postfix's own smtp-source, a Django view with one INSERT. Two worker processes, everything durable,
-all of it on one machine.
+Postfix's own smtp-source, the client of SES without a ledger, a Django view with one INSERT. Two
+worker processes, everything durable, all of it on one machine.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +23,14 @@ from tools.bench import cluster, work
 
 if TYPE_CHECKING:
     from tests.journeys.rig import Installation
+    from tools.bench.fake_ses import CpuMeter, FakeProcess
 
 ROUNDS = 3
 SIZE = 5_000
 SBIN = "/usr/sbin"
 HERE = Path(__file__).parent
-PARTS = ("sandbox", "smtp", "api")
+PARTS = ("sandbox", "smtp", "ses", "api")
+TOOLS = {"smtp": f"{SBIN}/smtp-sink", "api": "wrk"}  # that a part needs
 
 
 def main() -> None:
@@ -38,6 +40,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=8, help="of each run of wrk")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
+    missing = [TOOLS[part] for part in options.parts if not shutil.which(TOOLS.get(part, "sh"))]
+    if missing:
+        sys.exit(
+            f"Install Debian's wrk and postfix packages first: {', '.join(missing)} is missing."
+        )
     with cluster.running() as address, tempfile.TemporaryDirectory() as folder:
         prefix = os.environ["QUEUE_PREFIX"] = f"bench-{os.getpid()}"
         work.connect(address)
@@ -83,6 +90,27 @@ class Bench:
                 "smtp-source, 50 sessions",
             )
 
+    def ses(self) -> None:
+        from tools.bench.bare_ses import settings
+        from tools.bench.fake_ses import fake_ses
+
+        with fake_ses() as fake:
+            owner = sender("ses", **settings(fake.endpoint))
+            for workers in (1, 2):
+                self.ses_line(owner, fake, workers)
+
+    def ses_line(self, owner: int, fake: "FakeProcess", workers: int) -> None:
+        from tools.bench.fake_ses import CpuMeter, call_bare
+
+        ours, bare = CpuMeter(fake, self.mails), CpuMeter(fake, self.mails)
+        self.line(
+            f"SES to the fake, {SIZE} bytes, {workers} worker{'s'[: workers - 1]}",
+            lambda: self.carried(owner, workers, ours),
+            lambda: call_bare(bare, workers, SIZE),
+            "the same client, no ledger",
+        )
+        print(f"    ours: {ours.describe()}; bare: {bare.describe()}", flush=True)
+
     def api(self) -> None:
         ours, bare = self.serving(), self.serving_bare()
         token = key()
@@ -102,20 +130,25 @@ class Bench:
         print(f"{name:44}{mine:10,.0f}{other:10,.0f}{mine / other:8.2f}  {beside}")
         print(f"{'':44}{' '.join(f'{a:,.0f}/{b:,.0f}' for a, b in pairs)}", flush=True)
 
-    def carried(self, sender_id: int) -> float:
+    def carried(
+        self, sender_id: int, count: int | None = None, meter: "CpuMeter | None" = None
+    ) -> float:
         """Releases a planned stream to waiting workers; counts until its last mail is accepted."""
+        from postledger.cli.drill.process_groups import group_members
         from postledger.deliveries import ledger
         from postledger.lib import wake
         from tests.journeys import rig, stage
 
-        stream = self.planned(sender_id)
-        workers = [self.installed.worker(*["--beat"][: not n]) for n in range(self.workers)]
+        stream, number = self.planned(sender_id), count or self.workers
+        workers = [self.installed.worker(*["--beat"][: not n]) for n in range(number)]
         time.sleep(2)
-        began = time.perf_counter()
-        ledger.release(stream)
-        wake.notify(stream)
-        rig.until(lambda: stage.count(stream) == self.mails, seconds=300, every=0.02)
-        elapsed = time.perf_counter() - began
+        pids = [pid for worker in workers for pid in group_members(worker.popen.pid)]
+        with meter.measuring(pids) if meter else nullcontext():
+            began = time.perf_counter()
+            ledger.release(stream)
+            wake.notify(stream)
+            rig.until(lambda: stage.count(stream) == self.mails, seconds=300, every=0.02)
+            elapsed = time.perf_counter() - began
         for worker in workers:
             worker.stop()
         return self.mails / elapsed
@@ -238,9 +271,4 @@ def sink() -> Iterator[int]:
 
 
 if __name__ == "__main__":
-    missing = [tool for tool in ("wrk", f"{SBIN}/smtp-sink") if not shutil.which(tool)]
-    if missing:
-        sys.exit(
-            f"Install Debian's wrk and postfix packages first: {', '.join(missing)} is missing."
-        )
     main()

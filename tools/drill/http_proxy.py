@@ -23,15 +23,18 @@ _LENGTH = re.compile(rb"^content-length: *(\d+)\r$", re.MULTILINE | re.IGNORECAS
 _ERROR_NAME = re.compile(rb"^x-amzn-errortype: *(\w+)", re.MULTILINE | re.IGNORECASE)
 _REFUSALS = {b"MessageRejected", b"BadRequestException"}
 _TAKEN, _LATER, _REFUSED = 250, 451, 550
-_SILENT_FOR = TOO_LATE + 1.0  # seconds after which no client waits for the answer
-_BETWEEN_BYTES = 0.004
+# Of a client, in seconds: to the last byte of the request, and to the last byte of the answer.
+REQUEST_TIME, CALL_TIME = 1.5, 4.0
+# The client's clock starts before ours: an answer is heard for certain, or certainly not.
+_IN_TIME, _TOO_LATE = CALL_TIME - REQUEST_TIME - 0.5, CALL_TIME + 1.0
+_SILENT_FOR = TOO_LATE + 1.0
+_BETWEEN_BYTES = 0.002
 
 
 class HttpProxy(Proxy):
-    def __init__(self, target: int, *, answer_time: float) -> None:
+    def __init__(self, target: int) -> None:
         self.exchanges: list[Exchange] = []
         self.unanswered: set[tuple[str, int]] = set()  # tries whose answer no client understood
-        self.answer_time = answer_time  # that clients wait for
         super().__init__(target)
 
     @override
@@ -143,11 +146,11 @@ class _Exchange:
     def _note(self, code: int | None) -> None:
         """Writes the exchange down; without a code nobody at the client's side can know its end."""
         request, proxy, ended_at = self._request, self._proxy, time.time()
-        try_ = request.try_
+        try_, seconds = request.try_, ended_at - self._began_at
         mail = DeliveryId(try_.stream_id, try_.position).text()
-        is_late = ended_at - self._began_at > proxy.answer_time + 1
-        if code is None or is_late:
+        if code is None or seconds > _IN_TIME:
             proxy.cut_addresses.add(request.address)
+        if code is None or seconds > _TOO_LATE:
             proxy.unanswered.add((mail, try_.try_number))
         proxy.exchanges.append(
             Exchange(request.address, self._began_at, ended_at, code, mail, try_.try_number)

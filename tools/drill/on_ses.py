@@ -2,12 +2,13 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from postledger.accounts import keys
 from postledger.accounts.keys import Scope
-from postledger.deliveries import ledger
+from postledger.deliveries import ledger, queries
+from postledger.deliveries.reasons import Reason
 from tools.drill import books, processes, ses, tenants
 from tools.drill.chaos import Cut
 from tools.drill.drill import Drill
@@ -33,7 +34,7 @@ _OF_THE_NETWORK: dict[str, _Fault] = {
     "reset in the head": {"kind": "cut_request", "at": "head", "end": "reset"},
     "closed in the body": {"kind": "cut_request", "at": "body", "end": "close"},
     "reset after the request": {"kind": "cut_request", "at": "request", "end": "reset"},
-    "answer byte by byte": {"kind": "trickle_answer", "seconds": 0.004},
+    "answer byte by byte": {"kind": "trickle_answer", "seconds": 0.002},
     "closed after the answer": {"kind": "answer_last", "is_announced": False},
 }
 # Each is an answer: later, never, or too fast.
@@ -58,10 +59,11 @@ def broken(drill: Drill, size: Size) -> None:
         for number in range(size.ses_kills):
             _cut_some(drill)
             drill.pass_time(random.uniform(1, size.pause))
+            _wait_for_mails(drill, size.ses_mails // size.ses_kills)
             processes.kill_one(drill)
             if number % 10 == 1:
                 _pause_the_account(drill)
-        drill.pass_time_until(lambda: _is_enough(drill, size, cuts_before), seconds=_PATIENCE)
+        _go_on_until(drill, lambda: _is_enough(drill, size, cuts_before))
         _release(drill)
         for name, count in _count_faults(drill, cuts_before).items():
             drill.faults[f"SES: {name}"] += count
@@ -95,6 +97,26 @@ def _script(drill: Drill) -> None:
         {"fault": fault, "probability": _SHARE, "seed": random.randrange(10**6)} for fault in faults
     ]
     drill.ses.set_faults([*rules, {"fault": _USUAL}])
+
+
+def _wait_for_mails(drill: Drill, count: int) -> None:
+    """Nothing is proved by killing workers that are only coming up."""
+    exchanges = drill.ses.proxy.exchanges
+    wanted = len(exchanges) + count
+    _go_on_until(drill, lambda: len(exchanges) >= wanted)
+
+
+def _go_on_until(drill: Drill, is_so: Callable[[], bool]) -> None:
+    """With a person who looks: a block that a slow worker books late has no end of its own."""
+
+    def look() -> bool:
+        stream = books.persistently(lambda: queries.find_stream(drill.load.stream_id))
+        hold = stream and stream.sender_hold
+        if hold and hold.reason is Reason.SENDER_BLOCKED:
+            _release(drill)
+        return is_so()
+
+    drill.pass_time_until(look, seconds=_PATIENCE)
 
 
 def _cut_some(drill: Drill) -> None:

@@ -19,7 +19,6 @@ from tools.drill.http_proxy import HttpProxy
 from tools.drill.waiting import free_port
 
 NAME = "ses"  # of the workspace
-ANSWER_TIME = 4.0
 
 
 @dataclass
@@ -30,7 +29,7 @@ class Ses:
     popen: subprocess.Popen[bytes] | None = None
 
     def __post_init__(self) -> None:
-        self.proxy = HttpProxy(self.port, answer_time=ANSWER_TIME)
+        self.proxy = HttpProxy(self.port)
 
     @property
     def journal(self) -> Path:

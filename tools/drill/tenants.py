@@ -4,6 +4,7 @@ from postledger.accounts import provider_accounts, senders, workspaces
 from postledger.accounts.queries import Organisation
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from tools.drill.drill import ANSWER_TIME, CONNECTIONS, PASSWORD
+from tools.drill.http_proxy import CALL_TIME, REQUEST_TIME
 
 
 def create(name: str, port: int) -> tuple[int, int]:
@@ -36,7 +37,7 @@ def create_on_ses(name: str, port: int) -> tuple[int, int]:
         "access_key_id": ACCESS_KEY_ID,
         "secret_access_key": SECRET_ACCESS_KEY,
         "connections": CONNECTIONS,
-        "timeouts": {"connect": 1.3, "request": 2, "call": ANSWER_TIME},
+        "timeouts": {"connect": 1.3, "request": REQUEST_TIME, "call": CALL_TIME},
     }
     return _create(name, "ses", settings)
 
