@@ -74,7 +74,7 @@ def test_every_failure_keeps_its_code_its_words_and_its_attempts(tmp_path: Path)
     assert office.details(stream) == {
         ("refused", "550 5.1.1", "The sandbox refuses this address."),
         ("try_later", "451 4.3.0", "The sandbox asks to try later."),
-        ("in_doubt", None, "The sandbox took it and did not answer."),
+        ("in_doubt", "no_answer", "The sandbox took it and did not answer."),
     }
     assert office.counts(stream) == {State.FAILED: 2, State.IN_DOUBT: 1}
 
@@ -147,4 +147,6 @@ def test_what_is_never_answered_is_in_doubt_by_its_deadline_and_holds_up_nobody(
 
     assert is_still_hanging
     assert office.counts(stream) == {State.ACCEPTED: 5, State.IN_DOUBT: 1}
-    assert ("in_doubt", None, "The sandbox took it and did not answer.") in office.details(stream)
+    assert ("in_doubt", "no_answer", "The sandbox took it and did not answer.") in office.details(
+        stream
+    )

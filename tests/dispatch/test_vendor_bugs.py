@@ -325,7 +325,7 @@ def test_a_call_that_keeps_no_deadline_is_ended(tmp_path: Path) -> None:
             office.until(lambda: not dispatcher.is_busy)
 
     assert office.counts(stream) == {State.ACCEPTED: 1, State.IN_DOUBT: 1}
-    assert ("in_doubt", None, "No answer was reported.") in office.details(stream)
+    assert ("in_doubt", "no_answer", "No answer was reported.") in office.details(stream)
 
 
 def test_an_unforeseen_error_before_the_arm_fails_nobody(tmp_path: Path) -> None:

@@ -16,10 +16,16 @@ PACKAGE = Path(__file__).parents[2] / "src/postledger"
 REACHED = re.compile(r"crashpoints\.reached\(Point\.(\w+)(?:, [\w.]+)?\)")
 
 
-def test_every_point_is_one_place_in_the_code() -> None:
-    names = [name for path in PACKAGE.rglob("*.py") for name in REACHED.findall(path.read_text())]
+def test_every_point_is_one_place_in_the_code_and_those_of_a_call_one_of_each_protocol() -> None:
+    names, of_http = list[str](), list[str]()
+    for path in PACKAGE.rglob("*.py"):
+        found = of_http if path.parent == PACKAGE / "providers/http" else names
+        found += REACHED.findall(path.read_text())
 
     assert sorted(names) == sorted(point.name for point in Point)
+    assert sorted(of_http) == [
+        *("AFTER_CONNECT", "AFTER_DOT", "AFTER_REPLY", "BEFORE_CONNECT", "BEFORE_DOT")
+    ]
 
 
 PROGRAM = """

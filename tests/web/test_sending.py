@@ -56,6 +56,7 @@ def test_a_mail_that_waits_says_why_since_when_and_what_will_move_it(alice: Call
     assert waiting.pop("since") == seen["created_at"]
     assert datetime.fromisoformat(waiting.pop("until")) == later
     assert waiting == {
+        "fails_at": None,
         "reason": "scheduled",
         "why": "it is scheduled for later",
         "moved_by": "it is sent at that time",
@@ -115,6 +116,7 @@ def test_the_record_of_a_mail_agrees_with_itself(alice: Caller) -> None:
     assert results[1] == {
         "try": 2,
         "outcome": "try_later",
+        "backoff_ms": 0,
         "is_counted": True,
         "error_code": "451",
         "error_category": "TRANSIENT_ERROR",
