@@ -103,6 +103,7 @@ def test_without_tables_a_command_says_what_adds_them() -> None:
 def test_a_command_reads_the_file_that_is_named(tmp_path: Path) -> None:
     file = tmp_path / "postledger.env"
     file.write_text("STOP_SECONDS=soon\n")
+    file.chmod(0o600)
 
     done = installations.run("workspace", "list", POSTLEDGER_ENV=str(file))
 

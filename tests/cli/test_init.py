@@ -109,6 +109,19 @@ def test_a_second_init_changes_nothing(folder: NewFolder) -> None:
     assert 'Workspace "default" has a sender already; none was created.' in done.stdout
 
 
+def test_who_comes_second_of_two_at_once_is_told_of_the_other(folder: NewFolder) -> None:
+    """A link to nothing: it is no file yet when it is looked for, and one when it is written."""
+    folder.file.symlink_to("nothing")
+
+    done = folder.init()
+
+    assert done.stderr == (
+        "CommandError: Another postledger init has just written postledger.env."
+        " Run postledger init again.\n"
+    )
+    assert done.returncode == 1
+
+
 def test_secrets_that_are_set_are_kept(folder: NewFolder) -> None:
     (folder.path / "key.txt").write_text("k" * 64)
 
@@ -121,6 +134,7 @@ def test_secrets_that_are_set_are_kept(folder: NewFolder) -> None:
 
 def test_a_file_without_a_secret_key_is_named_and_left_alone(folder: NewFolder) -> None:
     folder.file.write_text("LOG_LEVEL=INFO\n")
+    folder.file.chmod(0o600)
 
     done = folder.init()
 

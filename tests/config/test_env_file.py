@@ -25,7 +25,9 @@ def own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def load(text: str) -> env.Env:
-    Path(env_file.NAME).write_text(text)
+    path = Path(env_file.NAME)
+    path.write_text(text)
+    path.chmod(0o600)
     env_file.load(may_be_missing=False)
     return env.load()
 
@@ -62,12 +64,95 @@ def test_a_variable_that_is_set_wins_over_a_file_that_the_file_names() -> None:
     assert load("SECRET_KEY_FILE=/nowhere\n").secret_key.get_secret_value() == "given"
 
 
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ("UNSUB_SECRET", "UNSUBSCRIBE_SECRET"),
+        ("UNSUBSCRIBE_SECRET", "UNSUB_SECRET"),
+        ("UNSUB_SECRET", "UNSUBSCRIBE_SECRET_FILE"),
+    ],
+)
+def test_the_environment_wins_by_either_name_of_the_unsubscribe_secret(
+    given: str, line: str
+) -> None:
+    os.environ[given] = "g" * 32
+
+    load(f"{line}={'f' * 32}\n")
+
+    assert line not in os.environ
+
+
+@pytest.mark.parametrize(
+    "line", ["PYTHONPATH=/tmp/evil", "LD_PRELOAD=x", "secret_key=x", "hunter2=", "API_RATE_FILE=x"]
+)
+def test_a_line_that_sets_no_setting_is_refused_by_its_number_and_not_shown(line: str) -> None:
+    before = dict(os.environ)
+
+    with pytest.raises(env.BadEnvironmentError) as caught:
+        load(f"BATCH_SIZE=7\n{line}\n")
+
+    assert str(caught.value) == (
+        "Line 2 of postledger.env names no setting of Postledger. Correct the name, or delete the"
+        " line."
+    )
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_a_file_that_others_may_write_is_refused(mode: int) -> None:
+    path = Path(env_file.NAME)
+    path.write_text("BATCH_SIZE=7\n")
+    path.chmod(mode)
+
+    with pytest.raises(env.BadEnvironmentError, match=r"others may write .* chmod 600"):
+        env_file.load(may_be_missing=False)
+
+
+@pytest.mark.parametrize(
+    ("owner", "caller", "is_refused"),
+    [(1000, 0, True), (1000, 1001, True), (0, 1000, False), (1000, 1000, False), (0, 0, False)],
+)
+def test_a_file_must_be_the_callers_or_roots(owner: int, caller: int, is_refused: bool) -> None:  # noqa: FBT001
+    risk = env_file.find_risk(Path("postledger.env"), owner=owner, mode=0o600, caller=caller)
+
+    assert bool(risk) is is_refused
+
+
+def test_a_file_that_others_can_read_is_read_with_a_warning(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = Path(env_file.NAME)
+    path.write_text("BATCH_SIZE=7\n")
+    path.chmod(0o644)
+
+    env_file.load(may_be_missing=False)
+
+    assert env.load().batch_size == 7
+    assert capsys.readouterr().err == (
+        "Other users of this machine can read postledger.env, which has secrets."
+        " Run chmod o= postledger.env.\n"
+    )
+
+
+def test_a_file_that_its_group_can_read_is_read_in_silence(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = Path(env_file.NAME)
+    path.write_text("BATCH_SIZE=7\n")
+    path.chmod(0o640)
+
+    env_file.load(may_be_missing=False)
+
+    assert capsys.readouterr().err == ""
+
+
 def test_nothing_in_a_value_is_expanded() -> None:
     assert load("FROM_NAME=${HOME}$HOME\n").from_name == "${HOME}$HOME"
 
 
 def test_another_file_can_be_named(tmp_path: Path) -> None:
     (tmp_path / "other.env").write_text("BATCH_SIZE=9\n")
+    (tmp_path / "other.env").chmod(0o600)
     os.environ[env_file.VARIABLE] = str(tmp_path / "other.env")
 
     assert load("BATCH_SIZE=7\n").batch_size == 9
@@ -129,3 +214,12 @@ def test_an_existing_file_is_never_overwritten() -> None:
         env_file.create(Path(env_file.NAME), {"SECRET_KEY": "new"})
 
     assert Path(env_file.NAME).read_text() == "SECRET_KEY=old\n"
+    assert [path.name for path in Path().iterdir()] == [env_file.NAME]
+
+
+def test_a_new_file_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    """A disk that is full in the middle: the file would have one secret and not the other."""
+    with pytest.raises(UnicodeEncodeError):
+        env_file.create(tmp_path / env_file.NAME, {"SECRET_KEY": "s" * 64, "FROM_NAME": "\ud800"})
+
+    assert list(tmp_path.iterdir()) == []

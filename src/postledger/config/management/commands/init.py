@@ -3,6 +3,7 @@
 import secrets
 from argparse import ArgumentParser
 from collections.abc import Iterable
+from pathlib import Path
 from typing import override
 
 from django.conf import settings
@@ -91,14 +92,20 @@ def _ensure_file() -> str:
     try:
         env_file.create(path, values)
     except OSError as error:
-        raise CommandError(
-            f"{path} cannot be written ({type(error).__name__})."
-            " Run this in a folder in which you may create files."
-        ) from None
+        raise CommandError(_explain_unwritten(path, error)) from None
     # They were read before the file was there.
     settings.SECRET_KEY = values["SECRET_KEY"]
     settings.UNSUBSCRIBE_SECRET = values["UNSUBSCRIBE_SECRET"]
     return f"Wrote {path} with new secrets, readable only for you: keep a copy of it."
+
+
+def _explain_unwritten(path: Path, error: OSError) -> str:
+    if isinstance(error, FileExistsError):
+        return f"Another postledger init has just written {path}. Run postledger init again."
+    return (
+        f"{path} cannot be written ({type(error).__name__})."
+        " Run this in a folder in which you may create files."
+    )
 
 
 def _choose_values() -> dict[str, str]:
