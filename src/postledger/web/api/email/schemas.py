@@ -25,6 +25,7 @@ from postledger.content import locales
 from postledger.content.rendering import checks
 from postledger.deliveries.search import MailCursor, MailFilters
 from postledger.deliveries.states import State
+from postledger.lib import values
 from postledger.providers.base import Attachment
 from postledger.transactional import validation
 from postledger.transactional.requests import (
@@ -68,12 +69,21 @@ class MailboxIn(RequestSchema):
 
 def _read_mailbox(value: object) -> object:
     """Takes an address, or an object with the name beside it."""
-    if isinstance(value, list):
-        raise ValueError(_ONE_RECIPIENT)  # noqa: TRY004  pydantic collects ValueErrors only
-    if not isinstance(value, str):
-        return value
+    match value:
+        case list():
+            raise ValueError(_ONE_RECIPIENT)  # pydantic collects ValueErrors only
+        case None | bool() | int() | float():
+            raise ValueError("give an address, or an object with `email` and `name`")
+        case str():
+            return _read_address(value)
+        case _:
+            return value
+
+
+def _read_address(value: str) -> dict[str, str]:
     name, bracket, rest = value.partition("<")
-    if bracket and rest.rstrip().endswith(">"):
+    # No answer can repeat what cannot be encoded; it is refused later, as for any address.
+    if bracket and rest.rstrip().endswith(">") and values.is_storable(value):
         mailbox = {
             "email": rest.rstrip()[:-1][:_LONGEST_SHOWN],
             "name": name.strip(' "')[:_LONGEST_SHOWN],
@@ -196,7 +206,8 @@ class MailIn(RequestSchema):
     @classmethod
     def _require_body(cls, value: str | None, info: ValidationInfo) -> str | None:
         # What is invalid is not in the data, and has an error of its own.
-        if value is None and all(info.data.get(name, ...) is None for name in ("template", "html")):
+        template, html = info.data.get("template", ...), info.data.get("html", ...)
+        if template is None and all(part is None or _is_blank(part) for part in (value, html)):
             raise ValueError("give `html`, `text` or both, or a `template`")
         return value
 
@@ -218,6 +229,10 @@ class MailIn(RequestSchema):
             tags=tuple(self.tags),
             send_at=self.send_at,
         )
+
+
+def _is_blank(part: object) -> bool:
+    return isinstance(part, str) and not part.strip()
 
 
 @dataclass(frozen=True, slots=True)
