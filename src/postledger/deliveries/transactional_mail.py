@@ -181,3 +181,21 @@ def _wait_of_work(work: WorkFacts, now: datetime) -> MailWait:
 def _explained(reason: Reason, since: datetime, until: datetime | None) -> MailWait:
     explanation = EXPLANATIONS[reason]
     return MailWait(reason, explanation.why, since, until, explanation.moved_by)
+
+
+_LETTERS: LiteralString = """
+SELECT body.stream_id, body.position, body.letter
+FROM unnest(%(streams)s::bigint[], %(positions)s::bigint[]) AS mail (stream_id, position)
+JOIN deliveries_body AS body USING (stream_id, position)
+WHERE body.letter <> ''
+"""
+
+
+def read_letters(ids: Sequence[DeliveryId]) -> dict[DeliveryId, str]:
+    """The digests of the letters that these mails were made from, in one query."""
+    params = {
+        "streams": sql.Bigints(id_.stream_id for id_ in ids),
+        "positions": sql.Bigints(id_.position for id_ in ids),
+    }
+    rows = sql.rows(_LETTERS, params)
+    return {DeliveryId(stream_id, position): digest for stream_id, position, digest in rows}

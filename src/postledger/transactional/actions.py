@@ -12,7 +12,7 @@ from django.db.models import Q
 from postledger.accounts.queries import SenderArchivedError, SenderUnknownError
 from postledger.contacts.models import Contact
 from postledger.content import letters
-from postledger.deliveries import ledger, queries
+from postledger.deliveries import ledger, transactional_mail
 from postledger.deliveries.entries import Body, NewDelivery
 from postledger.deliveries.reasons import Reason
 from postledger.lib import crashpoints, wake
@@ -90,14 +90,18 @@ def accept(  # noqa: PLR0913  the parts of a request, each by its name
 
 def _warn_again(workspace_id: int, mails: Sequence[MailRequest], receipt: Receipt) -> Receipt:
     """The receipt with the warnings that the first request got: letters never change."""
+    ids = {
+        index: id_
+        for index, mail in enumerate(mails)
+        if mail.template and (id_ := DeliveryId.parse(receipt.ids[index]))
+    }
+    digests = transactional_mail.read_letters(list(ids.values())) if ids else {}
+    found = {digest: letters.find(workspace_id, digest=digest) for digest in set(digests.values())}
     warnings: dict[int, Sequence[MailWarning]] = {}
-    for index, mail in enumerate(mails):
-        id_ = DeliveryId.parse(receipt.ids[index]) if mail.template else None
-        bodies = queries.read_bodies(id_.stream_id, [id_.position]) if id_ else {}
-        digest = next((body.letter for body in bodies.values()), "")
-        letter = letters.find(workspace_id, digest=digest) if digest else None
-        if letter and mail.template:
-            warnings[index] = rendering.warn_of_variables(letter, mail.template)
+    for index, id_ in ids.items():
+        letter, template = found.get(digests.get(id_, "")), mails[index].template
+        if letter and template:
+            warnings[index] = rendering.warn_of_variables(letter, template)
     return replace(receipt, warnings=warnings)
 
 
