@@ -4,16 +4,19 @@ import json
 from collections import Counter
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from pytest_django import Settings
 
 from postledger.campaigns import exclusions, launching, planning
 from postledger.campaigns.launching import CampaignUnknownError
 from postledger.campaigns.models import ExcludedContact, Run
 from postledger.contacts.actions import contacts
+from postledger.deliveries import entries, partitions
 from postledger.lib import ids
-from postledger.privacy import erasure, export
+from postledger.privacy import erasure, export, retention
+from tests import cast
 from tests.campaigns import press
+from tests.races import collide
 
 pytestmark = pytest.mark.django_db
 
@@ -106,6 +109,44 @@ def test_the_list_goes_with_the_month_of_its_run(acme: int) -> None:
     assert len(listed(acme, run)) == 1
     exclusions.forget_month(month)
     assert listed(acme, run) == []
+
+
+def old_run(acme: int) -> Run:
+    """A run of a month that is long over, which left one reader out."""
+    month = partitions.this_month() - 6
+    partitions.create(month)
+    press.people(acme, 2)
+    set_state("unsubscribed", 1)
+    run_id = launching.launch_campaign(acme, press.campaign(acme), actor="alice", now=press.NOW)
+    press.put_into_month(run_id, month)
+    run = press.planned(run_id)
+    cast.book(run.stream_id, lambda at: entries.accepted(at, message_id="m"))
+    return run
+
+
+def test_the_list_goes_with_the_mail_of_its_run(acme: int) -> None:
+    run = old_run(acme)
+    assert len(listed(acme, run)) == 1
+
+    assert [due.obstacle for due in retention.drop_due(months=3)] == [""]
+
+    assert listed(acme, run) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_month_is_dropped_whose_list_stays(acme: int) -> None:
+    run = old_run(acme)
+    month = ids.month_of_stream(run.stream_id)
+    list_of_run = ExcludedContact.objects.select_for_update().filter(run_id=run.pk)
+
+    with collide.uncommitted(lambda: list(list_of_run)), connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '100ms'")
+        with pytest.raises(OperationalError):
+            list(retention.drop_due(months=3))
+        cursor.execute("RESET lock_timeout")
+
+    assert partitions.exists(month)
+    assert [due.obstacle for due in retention.drop_due(months=3)] == [""]
 
 
 def test_another_workspace_is_told_of_no_run(acme: int, settings: Settings) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from django.db import transaction
+
 from postledger.campaigns import exclusions
 from postledger.deliveries import ledger, partitions
 from postledger.lib import ids
@@ -37,8 +39,10 @@ def drop_due(*, months: int) -> Iterator[DueMonth]:
     """Drops them one by one; a month with live batches or doubts stays, with the obstacle."""
     for due in list_due(months=months):
         try:
-            ledger.drop_month(due.month)
-            exclusions.forget_month(due.month)
+            with transaction.atomic():
+                # First: the drop keeps all mail waiting until the commit.
+                exclusions.forget_month(due.month)
+                ledger.drop_month(due.month)
         except RefusedError as error:
             yield replace(due, obstacle=str(error))
         else:
