@@ -158,3 +158,33 @@ def test_an_account_that_is_being_archived_gets_no_sender() -> None:
 
     with pytest.raises(AccountArchivedError):
         creating.answer()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_sender_is_attached_and_restored_at_once_and_neither_fails() -> None:
+    """In different orders of locks, each would wait for the other."""
+    acme = workspaces.create_workspace("acme", actor="alice")
+    account_id = make_account(acme)
+    make_sender(acme, "news")
+    sender_id = make_sender(acme, "help", account_id)
+    senders.archive_sender(acme, sender_id=sender_id, actor="alice")
+    account = ProviderAccount.objects.select_for_update().filter(pk=account_id)
+
+    with collide.uncommitted(account.get):
+        attach = collide.start(
+            partial(
+                senders.attach_sender,
+                acme,
+                sender_id=sender_id,
+                account_id=account_id,
+                actor="alice",
+            )
+        )
+        attach.must_wait()
+        restore = collide.start(
+            partial(senders.restore_sender, acme, sender_id=sender_id, actor="bob")
+        )
+        restore.must_wait()
+
+    attach.answer()
+    assert restore.answer() is True

@@ -64,11 +64,10 @@ def create_sender(
 
 def attach_sender(workspace_id: int, *, sender_id: int, account_id: int | None, actor: str) -> None:
     """Sends the mail of a sender through another account; with None its mail waits."""
-    own = Sender.objects.filter(pk=sender_id, workspace_id=workspace_id)
     with constraints.refusing(accounts_sender_own_account=_not_its_account()):
+        _lock(workspace_id, sender_id)
         provider_accounts.lock_for_sender(workspace_id, account_id=account_id)
-        if not own.update(account_id=account_id):
-            raise _unknown(sender_id)
+        Sender.objects.filter(pk=sender_id).update(account_id=account_id)
         _note(workspace_id, sender_id, "attached", actor, account=account_id)
 
 
@@ -129,7 +128,10 @@ def _lock_default(workspace_id: int) -> None:
 
 
 def _lock(workspace_id: int, sender_id: int) -> Sender:
-    """The sender's row; a launch that has locked it is over, and a later one sees the change."""
+    """The sender's row; a launch that has locked it is over, and a later one sees the change.
+
+    It is locked before an account.
+    """
     own = Sender.objects.select_for_update(no_key=True).filter(workspace_id=workspace_id)
     sender = own.filter(pk=sender_id).first()
     if sender is None:
