@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from django.db import transaction
 from pytest_django import Settings
 from structlog.testing import capture_logs
 
@@ -102,3 +103,16 @@ def test_a_test_is_logged_as_one(acme: int) -> None:
     [line] = logged(test)
 
     assert (line["event"], line["is_test"]) == ("campaign tested", True)
+
+
+def test_a_launch_that_is_rolled_back_is_not_logged(acme: int) -> None:
+    press.people(acme, 1)
+    campaign_id = press.campaign(acme)
+
+    def launch() -> None:
+        with transaction.atomic():
+            launching.launch_campaign(acme, campaign_id, actor="alice", now=press.NOW)
+            transaction.set_rollback(True)
+
+    assert logged(launch) == []
+    assert not Run.objects.exists()

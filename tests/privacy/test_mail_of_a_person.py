@@ -1,9 +1,11 @@
 """A person's mail is theirs under every address they had, and with the words it had."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from pytest_django import Settings
 
 from postledger.campaigns import launching
@@ -112,6 +114,27 @@ def test_the_values_of_a_person_are_erased_from_tests_that_went_to_others(
     assert "Alice Liddell" not in everything()
     assert list(cast.states(sent).values()) == [State.ACCEPTED]
     assert list(cast.states(waiting).values()) == [State.CANCELLED]
+
+
+def test_a_test_that_was_stored_while_its_person_was_erased_is_ended_later(
+    settings: Settings,
+) -> None:
+    acme = press.set_up_workspace(settings)
+    alice, campaign_id = contact(acme), press.campaign(acme)
+    run_id = launching.send_test(
+        acme, campaign_id, addresses="bob@acme.example", actor="bob", now=NOW
+    )
+    erasure.erase(acme, address=ALICE, actor="bob", now=NOW)
+    Run.objects.filter(pk=run_id).update(test_contact_id=alice)
+    stream_id = Run.objects.get(pk=run_id).stream_id
+
+    assert erasure.retry_pending(datetime.now(UTC) + timedelta(hours=1)) == 1
+    ledger.drain(stream_id)
+
+    assert list(cast.states(stream_id).values()) == [State.CANCELLED]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT variables FROM deliveries_delivery")
+        assert cursor.fetchall() == [(None,)]
 
 
 def test_an_export_holds_mail_to_an_earlier_address() -> None:
