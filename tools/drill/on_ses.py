@@ -61,7 +61,7 @@ def broken(drill: Drill, size: Size) -> None:
             drill.pass_time(random.uniform(1, size.pause))
             _wait_for_mails(drill, size.ses_mails // size.ses_kills)
             processes.kill_one(drill)
-            if number % 10 == 1:
+            if number % 10 == 0:
                 _pause_the_account(drill)
         _go_on_until(drill, lambda: _is_enough(drill, size, cuts_before))
         _release(drill)
