@@ -75,6 +75,31 @@ def test_a_blocked_sender_is_listed_with_the_time_from_which_its_mail_fails(acme
     )
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("account", "update", "acme", "sandbox", "--set", "window_size=10"),
+        ("sender", "attach", "acme", "news@acme.example", "--account", "box"),
+    ],
+    ids=["update", "attach"],
+)
+def test_a_person_who_changes_the_account_of_a_blocked_sender_has_acted(
+    acme: None, change: tuple[str, ...]
+) -> None:
+    run("account", "create", "acme", "box", "--kind", "sandbox")
+    news, _ = Sender.objects.order_by("pk")
+    block = Block("SES_CREDENTIALS", Category.CONFIGURATION)
+    ledger.hold_sender(
+        news.pk, reason=Reason.SENDER_BLOCKED, actor="dispatcher", is_account=True, block=block
+    )
+
+    run(*change)
+
+    _, shown = run("sender", "list", "acme")
+    assert "held since NOW until NOW" in shown
+    assert "fails" not in shown
+
+
 def test_a_sender_is_archived_and_taken_back(acme: None) -> None:
     archived = run("sender", "archive", "acme", "help@acme.example")
     again = run("sender", "archive", "acme", "help@acme.example")

@@ -13,11 +13,15 @@ from django.core.management import CommandError, call_command
 from postledger.accounts import queries, sealing, workspaces
 from postledger.accounts.models import AuditEntry, ProviderAccount, Sender
 from postledger.deliveries import ledger
+from postledger.deliveries import queries as mail_queries
+from postledger.deliveries.entries import Block
 from postledger.deliveries.reasons import Reason
 from postledger.fakes.ses.account import Account, Identity, Status
 from postledger.fakes.ses.faults import AnswerError, AnswerGateway, DelayAnswer, Rule
 from postledger.fakes.ses.server import FakeSes, serving_in_thread
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from postledger.providers.base import Category
+from postledger.providers.ses.settings import SesSettings
 from tests.cli.installations import DEAD
 
 pytestmark = pytest.mark.django_db
@@ -65,7 +69,10 @@ def run(*arguments: str) -> tuple[str, str]:
 
 
 def findings(output: str) -> dict[str, tuple[str, str]]:
-    """The level and the whole text of each finding, by its subject."""
+    """The level and the whole text of each finding about SES, by its subject.
+
+    That the endpoint is a fake is no such finding.
+    """
     found: dict[str, tuple[str, str]] = {}
     subject = ""
     for line in output.splitlines():
@@ -75,6 +82,7 @@ def findings(output: str) -> dict[str, tuple[str, str]]:
             found[subject] = (level, line[23:])
         elif line.startswith(" " * 23):
             found[subject] = (found[subject][0], f"{found[subject][1]}\n{line[23:]}")
+    found.pop("endpoint", None)
     return found
 
 
@@ -89,6 +97,11 @@ def test_an_account_that_is_ready_is_created_with_its_sender_and_every_line_is_o
     assert output.splitlines() == [
         'Created account "mail" (ses) in workspace "acme".',
         f'Created sender {FROM} in workspace "acme".',
+        f"warning  endpoint      The account talks to {fake.endpoint} on this machine, not to AWS.",
+        (
+            f"{'':23}Run postledger account update acme mail --unset endpoint. Region and keys"
+            " have to be those of AWS then."
+        ),
         "ok       access        SES in us-east-1 accepts the keys.",
         "ok       sending       Sending is enabled: unlimited in 24 hours, unlimited a second.",
         "ok       production    The account has production access.",
@@ -121,7 +134,7 @@ def test_connecting_again_changes_what_is_named_and_checks_anew(
 
     assert changed.startswith('Updated account "mail" in workspace "acme".')
     assert "configuration set other exists" in changed
-    assert unchanged.startswith("ok       access")
+    assert unchanged.startswith("warning  endpoint")
     settings = sealing.unseal_settings(ProviderAccount.objects.get())
     assert settings["access_key_id"] == ACCESS_KEY_ID
     assert AuditEntry.objects.filter(action="account.updated").count() == 1
@@ -300,6 +313,59 @@ def test_wrong_keys_are_named_and_never_shown(
     assert SECRET_ACCESS_KEY not in shown
 
 
+def test_a_region_that_is_not_that_of_the_endpoint_is_named_and_not_the_keys(
+    fake: FakeSes, secret: Path
+) -> None:
+    output, _ = connect(fake, secret, "--region", "eu-west-1")
+
+    [(level, text)] = findings(output).values()
+    assert level == "problem"
+    assert f"{fake.endpoint} is not in eu-west-1, the region of the account" in text
+    assert "--set region=REGION --set endpoint=ENDPOINT. The keys need no change." in text
+    assert "access_key_id" not in text
+
+
+def test_a_plain_server_behind_https_is_told_by_its_scheme(fake: FakeSes, secret: Path) -> None:
+    output, _ = connect(fake, secret, "--endpoint", fake.endpoint.replace("http:", "https:"))
+
+    [(level, text)] = findings(output).values()
+    assert level == "problem"
+    assert f"If the server there speaks plain HTTP, the endpoint is {fake.endpoint}." in text
+
+
+def test_keys_of_a_user_take_the_place_of_temporary_ones_with_their_token(
+    fake: FakeSes, secret: Path, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("the-token")
+    connect(fake, secret, "--access-key-id", "ASIAFAKE", "--secret", f"session_token={token}")
+
+    _, by_hand = run("account", "update", "acme", "mail", "--set", f"access_key_id={ACCESS_KEY_ID}")
+    _, error = connect(fake, secret)
+
+    assert "session_token belongs to temporary keys" in by_hand
+    assert "--unset session_token" in by_hand
+    assert not error
+    assert "session_token" not in sealing.unseal_settings(ProviderAccount.objects.get())
+
+
+def test_keys_of_the_machine_are_used_without_a_line_of_the_log(
+    fake: FakeSes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY_ID)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_ACCESS_KEY)
+    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
+
+    output, error = run(
+        *("ses", "connect", "acme", "mail", "--region", REGION, "--from", FROM),
+        *("--configuration-set", "main", "--endpoint", fake.endpoint),
+    )
+
+    assert not error
+    assert findings(output)["access"] == ("ok", "SES in us-east-1 accepts the keys.")
+    assert [line for line in caplog.records if line.name.startswith("botocore")] == []
+
+
 def test_a_secret_on_the_command_line_is_refused(fake: FakeSes, secret: Path) -> None:
     _, error = connect(fake, secret, "--set", "secret_access_key=hunter2")
 
@@ -369,7 +435,7 @@ def test_what_cannot_be_used_is_refused_before_anything_is_stored(
 
     assert "mail and credentials go to AWS only" in elsewhere
     assert "give both access_key_id and secret_access_key" in half
-    assert "region: Field required" in nowhere
+    assert "a new one needs --region, such as eu-west-1" in nowhere
     assert "is not an email address" in nobody
     assert not said
     assert not ProviderAccount.objects.exists()
@@ -386,16 +452,46 @@ def test_a_sender_of_another_account_stays_there(fake: FakeSes, secret: Path) ->
     assert error == "The account “sandbox” is of kind sandbox: choose another name."
 
 
-def test_a_sender_without_an_account_gets_this_one_and_a_held_one_is_named(
-    fake: FakeSes, secret: Path
-) -> None:
+def test_a_sender_without_an_account_gets_this_one(fake: FakeSes, secret: Path) -> None:
     run("sender", "create", "acme", FROM)
-    ledger.hold_sender(Sender.objects.get().pk, reason=Reason.SENDER_BLOCKED, actor="dispatcher")
 
     output, _ = connect(fake, secret)
 
     assert f'Mail of {FROM} is now sent through account "mail".' in output
-    assert f"to send again: postledger sender release acme {FROM}." in output
+
+
+def block_sender() -> None:
+    assert ledger.hold_sender(
+        Sender.objects.get().pk,
+        reason=Reason.SENDER_BLOCKED,
+        actor="dispatcher",
+        block=Block("SES_CREDENTIALS", Category.CONFIGURATION),
+    )
+
+
+def test_a_held_sender_is_named_and_new_settings_let_it_be_tried_again(
+    fake: FakeSes, secret: Path
+) -> None:
+    connect(fake, secret)
+    block_sender()
+
+    unchanged, _ = run("ses", "connect", "acme", "mail")
+    changed, _ = connect(fake, secret)
+
+    assert f"to send again: postledger sender release acme {FROM}." in unchanged
+    assert "is held" not in changed
+    [hold] = mail_queries.find_sender_holds([Sender.objects.get().pk]).values()
+    assert hold.until is not None
+    assert hold.fails_at is None
+
+
+def test_a_held_sender_that_gets_this_account_is_tried_again(fake: FakeSes, secret: Path) -> None:
+    run("sender", "create", "acme", FROM)
+    block_sender()
+
+    output, _ = connect(fake, secret)
+
+    assert "is held" not in output
 
 
 def test_an_account_of_another_workspace_is_another_account(fake: FakeSes, secret: Path) -> None:
@@ -404,7 +500,7 @@ def test_an_account_of_another_workspace_is_another_account(fake: FakeSes, secre
 
     _, error = run("ses", "connect", "globex", "mail")
 
-    assert "region: Field required" in error
+    assert "a new one needs --region" in error
     assert not queries.accounts(globex)
     _, unknown = run("ses", "connect", "initech", "mail")
     assert unknown.startswith("There is no workspace “initech”")
@@ -448,22 +544,65 @@ def test_the_policy_allows_what_is_sent_and_checked_and_no_more() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--region", "moon"), "region: write it as AWS does, such as eu-west-1"),
+        (
+            ("--region", REGION, "--configuration-set", "a/b"),
+            "configuration_set: use up to 64 letters, digits, hyphens and underscores",
+        ),
+        (("--region", REGION, "--from", "acme.example"), "is not an email address"),
+    ],
+)
+def test_no_policy_is_written_for_what_cannot_be_used(
+    options: tuple[str, ...], sentence: str
+) -> None:
+    output, error = run("ses", "policy", *options)
+
+    assert sentence in error
+    assert not output
+
+
 def doctor() -> list[dict[str, str]]:
     """What the doctor finds about senders."""
     out, _ = run("doctor", "--json")
     return [finding for finding in json.loads(out) if finding["subject"] == "senders"]
 
 
+def test_an_endpoint_on_this_machine_is_named_until_it_is_removed(
+    fake: FakeSes, secret: Path
+) -> None:
+    connect(fake, secret)
+
+    [found] = doctor()
+    # With an endpoint, nobody asks AWS; without one, no test does.
+    [warning] = [line for line in found["remedy"].splitlines() if "--unset" in line]
+    run("account", "update", "acme", "mail", "--unset", "endpoint")
+    unset = sealing.unseal_settings(ProviderAccount.objects.get())
+    run("account", "update", "acme", "mail", "--set", "endpoint=")
+    emptied = SesSettings.model_validate(sealing.unseal_settings(ProviderAccount.objects.get()))
+
+    assert found["level"] == "warning"
+    assert found["message"] == (
+        f"The account mail of acme: The account talks to {fake.endpoint} on this machine,"
+        " not to AWS."
+    )
+    assert warning.startswith("Run postledger account update acme mail --unset endpoint.")
+    assert "endpoint" not in unset
+    assert not emptied.actual_endpoint.is_here
+
+
 def test_the_doctor_finds_the_same_and_shortens_addresses(fake: FakeSes, secret: Path) -> None:
     connect(fake, secret)
-    [ready] = doctor()
+    [here] = doctor()
     fake.service.account.add_identities("only@globex.example")
     connect(fake, secret, "--from", "only@globex.example")
     fake.service.account.identities["acme.example"].verification = Status.FAILED
 
-    unverified, unsigned = doctor()
+    _, unverified, unsigned = doctor()
 
-    assert ready["message"] == "All accounts in use work: mail."
+    assert "on this machine, not to AWS" in here["message"]
     assert unverified["level"] == "problem"
     assert unverified["message"].startswith(
         "The account mail of acme: acme.example is not verified (FAILED)"

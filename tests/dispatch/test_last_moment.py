@@ -1,7 +1,7 @@
 """What happens between planning and sending is honoured, up to the last moment."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -278,11 +278,14 @@ def test_who_leaves_after_the_mail_was_made_and_before_it_is_armed_is_not_mailed
     acme = office.open_office(tmp_path)
     stream = office.stream(acme, office.people(3))
 
-    with office.dispatching() as dispatcher:
-        with stopping_arms(stream):
+    # The gate is shut before anybody works: a slow machine would find the mail sent.
+    with ExitStack() as gate:
+        gate.enter_context(stopping_arms(stream))
+        with office.dispatching() as dispatcher:
             wait_for_reader(dispatcher)
             leave(acme, "r1@example.com", "general")
-        office.until(lambda: not office.waiting(stream), dispatcher)
+            gate.close()
+            office.until(lambda: not office.waiting(stream), dispatcher)
 
     assert acme.taken_from(stream) == [0, 2]
     assert office.counts(stream) == {State.ACCEPTED: 2, State.SUPPRESSED: 1}
@@ -292,12 +295,14 @@ def test_when_everybody_leaves_before_the_arm_the_provider_is_not_called(tmp_pat
     acme = office.open_office(tmp_path, kind="smtp", settings={"host": "127.0.0.1", "port": 1})
     stream = office.stream(acme, office.people(3))
 
-    with office.dispatching() as dispatcher:
-        with stopping_arms(stream):
+    with ExitStack() as gate:
+        gate.enter_context(stopping_arms(stream))
+        with office.dispatching() as dispatcher:
             wait_for_reader(dispatcher)
             for address in office.people(3):
                 leave(acme, address, "general")
-        office.until(lambda: not office.waiting(stream), dispatcher)
+            gate.close()
+            office.until(lambda: not office.waiting(stream), dispatcher)
 
     assert office.counts(stream) == {State.SUPPRESSED: 3}
     assert office.details(stream) == {

@@ -7,8 +7,9 @@ import ssl
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import override
 
 import pytest
 import uvloop
@@ -29,7 +30,7 @@ from postledger.providers.http import messages, outcomes
 from postledger.providers.http.exchange import Break, Exchange, Stage, StaleError
 from postledger.providers.http.messages import Answer, Request
 from postledger.providers.http.pool import Origin, Pool, Timeouts
-from postledger.providers.http.window_sender import WindowSender
+from postledger.providers.http.window_sender import Vendor, WindowSender
 from postledger.providers.windows import WindowQueue
 from tests.providers.conftest import Authority
 from tests.providers.messages import LARGE, a_message
@@ -80,17 +81,19 @@ class Client:
     server: RawServer
     pool: Pool
     clock: SettableClock
+    vendor: Vendor = field(default_factory=PlainVendor)
+    outcomes: dict[int, Outcome] = field(default_factory=dict)  # of the last window
 
     async def send(self, *bodies: bytes, within: float = 60.0) -> list[Outcome]:
         window = [a_message(position=n, content=body) for n, body in enumerate(bodies)]
-        sender = WindowSender(PlainVendor(), self.pool, window, self.clock() + within, self.clock)
+        sender = WindowSender(self.vendor, self.pool, window, self.clock() + within, self.clock)
         queue = WindowQueue(len(window))
-        outcomes: dict[int, Outcome] = {}
+        self.outcomes = {}
         async with aclosing(windows.run_workers(queue, sender.run_worker, 1)) as reports:
             async for index, outcome in reports:
-                assert index not in outcomes
-                outcomes[index] = outcome
-        return [outcomes[index] for index in range(len(window))]
+                assert index not in self.outcomes
+                self.outcomes[index] = outcome
+        return [self.outcomes[index] for index in range(len(window))]
 
     async def send_one(self, body: bytes = SMALL, within: float = 60.0) -> Outcome:
         [outcome] = await self.send(body, within=within)
@@ -289,6 +292,30 @@ def test_a_break_before_the_last_byte_is_tried_again(
     play(story, cut, loop=loop, tls=tls)
 
 
+class DamagedVendor(PlainVendor):
+    """Writes a request whose head would end too early."""
+
+    @override
+    async def write_request(self, message: OutgoingMessage) -> Request | Failure:
+        headers = (("Host", "service.example"), ("X-Amz-Security-Token", "hush\r\n"))
+        return Request("POST", "/send", headers, SMALL)
+
+
+def test_an_error_before_the_first_byte_leaves_no_doubt_and_shows_no_header() -> None:
+    async def story(client: Client) -> None:
+        client.vendor = DamagedVendor()
+
+        with pytest.raises(ValueError, match="'X-Amz-Security-Token'") as raised:
+            await client.send(SMALL, SMALL)
+
+        assert [type(outcome) for outcome in client.outcomes.values()] == [NotSent, NotSent]
+        assert "hush" not in str(raised.value)
+        await until(lambda: client.server.peers[0].has_ended)
+        assert not client.server.peers[0].received
+
+    play(story, take)
+
+
 def test_a_service_that_nobody_can_reach_is_an_outage() -> None:
     async def story(client: Client) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -298,6 +325,7 @@ def test_a_service_that_nobody_can_reach_is_an_outage() -> None:
 
         assert isinstance(outcome, TryLater)
         assert (outcome.code, outcome.is_outage) == ("NETWORK_ERROR", True)
+        assert outcome.duration is not None
         assert isinstance(other, NotSent)
 
     play(story, take)
@@ -361,7 +389,8 @@ def test_the_end_of_a_large_mail_stays_here_until_all_else_has_left(
         assert isinstance(await sending, NotSent)
         [peer] = client.server.peers
         await until(lambda: peer.has_ended)
-        assert body_of(peer) == LARGE[:-2]
+        # The reset may overtake what a slow reader had not read yet.
+        assert LARGE[:-2].startswith(body_of(peer))
 
     play(story, read_late, loop=loop, request=20, call=30, tls=tls)
 

@@ -32,12 +32,14 @@ NOT_VERIFIED = (
     "Email address is not verified. The following identities failed the check in region EU-WEST-1: "
 )
 
+OF_AWS = {"x-amzn-requestid": "5d6f2f0e-7d5a-4d1c-a0b1-3f6c8f1e2a4b"}
+
 
 def an_answer(
     status: int, name: str = "", message: str = "", *, body: bytes | None = None, **headers: str
 ) -> Answer:
     if name:
-        headers["x-amzn-errortype"] = name
+        headers |= {**OF_AWS, "x-amzn-errortype": name}
     document = json.dumps({"message": message}).encode()
     return Answer(status, headers, document if body is None else body)
 
@@ -122,10 +124,39 @@ TABLE = [
     (408, "NovelException", "", TryLater, "SES_TIMEOUT", X),
     (409, "NovelException", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
     (429, "NovelException", "", Throttled, "SES_THROTTLING", Q),
-    (500, "NovelException", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
+    # Of a server's error only the names that SES documents are believed.
+    (500, "InternalFailure", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
+    (503, "NovelException", "", TryLater, "SES_SERVICE_UNAVAILABLE", T),
+    (500, "NovelException", "", InDoubt, "SES_GATEWAY", T),
+    (504, "InternalServerErrorException", "", InDoubt, "SES_GATEWAY", T),
+    (500, "RequestTimeout", "", InDoubt, "SES_GATEWAY", T),
+    (504, "RequestTimeoutException", "", InDoubt, "SES_GATEWAY", T),
+    # Whatever a redirect or an acceptance without an id is called, the mail may have been taken.
+    (200, "InternalFailure", "", InDoubt, "SES_GATEWAY", T),
+    (202, "Accepted", "", InDoubt, "SES_GATEWAY", T),
+    (307, "TemporaryRedirect", "", InDoubt, "SES_GATEWAY", T),
+    # A wrong clock passes, and keys stay good.
+    (403, "RequestTimeTooSkewed", "", TryLater, "SES_CREDENTIALS", C),
+    (
+        403,
+        "InvalidSignatureException",
+        "Signature expired: 20261117T100000Z is now earlier than 20261117T101500Z",
+        TryLater,
+        "SES_CREDENTIALS",
+        C,
+    ),
+    (
+        403,
+        "InvalidSignatureException",
+        "Signature not yet current: 20261117T103000Z is still later than 20261117T101500Z",
+        TryLater,
+        "SES_CREDENTIALS",
+        C,
+    ),
     # Without a name something in front of SES spoke; a refusal says nothing about the mail.
     (400, "", "", TryLater, "SES_GATEWAY", T),
-    (403, "", "", SenderBlocked, "SES_CREDENTIALS", C),
+    (401, "", "", TryLater, "SES_GATEWAY", T),
+    (403, "", "", TryLater, "SES_GATEWAY", T),
     (404, "", "", TryLater, "SES_GATEWAY", T),
     (408, "", "", TryLater, "SES_TIMEOUT", X),
     (429, "", "Maximum sending rate exceeded.", Throttled, "SES_MAX_SEND_RATE_EXCEEDED", Q),
@@ -151,7 +182,6 @@ def test_an_answer_is_its_row(
     assert failure.original_code == (name or f"HTTP {status}")
     assert failure.original_code in failure.detail
     assert message in failure.detail
-    assert not getattr(failure, "is_outage", False)
     assert not getattr(failure, "may_be_quoted", False)
 
 
@@ -195,7 +225,7 @@ def test_a_200_without_an_id_is_a_doubt(body: bytes) -> None:
 def test_an_answer_before_the_end_of_the_mail_leaves_no_doubt(
     status: int, name: str, code: str
 ) -> None:
-    headers = {"x-amzn-errortype": name} if name else {}
+    headers = {**OF_AWS, "x-amzn-errortype": name} if name else {}
     early = Answer(status, headers, b'{"MessageId": "0100"}', is_early=True)
 
     outcome = judge(early)
@@ -213,7 +243,7 @@ def test_an_answer_before_the_end_of_the_mail_leaves_no_doubt(
     ],
 )
 def test_a_name_may_stand_in_the_document(body: bytes) -> None:
-    failure = fail(an_answer(400, body=body))
+    failure = fail(Answer(400, OF_AWS, body))
 
     assert failure.code == "SES_ACCOUNT_SENDING_PAUSED"
     assert failure.original_code == "SendingPausedException"
@@ -228,6 +258,9 @@ def test_a_name_may_stand_in_the_document(body: bytes) -> None:
         ("acme.example", False, "Verify"),
         (f"{SENDER}, alice@example.com", False, "Verify"),
         ("", False, "Verify"),
+        (f"Acme News <{SENDER}>", False, "Verify"),
+        (f'"Acme, Inc." <{SENDER}>, {SENDER}', False, "Verify"),
+        ("arn:aws:ses:eu-west-1:123456789012:identity/acme.example", False, "Verify"),
         ("alice@example.com", True, "production access"),
         ("bob@acme.example", True, "production access"),
     ],
@@ -241,6 +274,46 @@ def test_an_unverified_address_is_ours_or_shows_that_production_access_is_missin
     assert failure.code == "SES_IDENTITY_NOT_VERIFIED"
     assert failure.is_account == is_account
     assert advice in failure.detail
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "outcome", "code"),
+    [
+        (502, b'{"code": "UPSTREAM_RESET"}', InDoubt, "SES_GATEWAY"),
+        (504, b'{"code": "GatewayTimeout", "message": "upstream"}', InDoubt, "SES_GATEWAY"),
+        (500, b'{"__type": "InternalServiceErrorException"}', InDoubt, "SES_GATEWAY"),
+        (404, b'{"code": "NOT_FOUND"}', TryLater, "SES_GATEWAY"),
+        (400, b'{"code": "MessageRejected"}', TryLater, "SES_GATEWAY"),
+    ],
+)
+def test_a_name_in_the_page_of_a_gateway_is_not_a_name_of_ses(
+    status: int, body: bytes, outcome: type[Outcome], code: str
+) -> None:
+    failure = fail(an_answer(status, body=body))
+
+    assert (type(failure), failure.code) == (outcome, code)
+
+
+def test_keys_that_may_not_use_an_identity_block_its_sender_alone() -> None:
+    text = (
+        "User: arn:aws:iam::123456789012:user/mail is not authorized to perform: ses:SendRawEmail"
+        " on resource: arn:aws:ses:eu-west-1:123456789012:identity/shop.example"
+    )
+    failure = fail(an_answer(403, "AccessDeniedException", text))
+
+    assert isinstance(failure, SenderBlocked)
+    assert not failure.is_account
+    assert "postledger ses policy" in failure.detail
+
+
+@pytest.mark.parametrize(
+    "answer", [an_answer(403, body=b"<h1>Blocked</h1>"), an_answer(403, "RequestTimeTooSkewed")]
+)
+def test_a_gateway_that_lets_nothing_through_and_a_wrong_clock_are_outages(answer: Answer) -> None:
+    failure = fail(answer)
+
+    assert isinstance(failure, TryLater)
+    assert failure.is_outage
 
 
 @pytest.mark.parametrize(
@@ -264,7 +337,8 @@ def test_what_concerns_the_account_blocks_all_its_senders(name: str) -> None:
 def test_a_wish_to_wait_is_kept_except_for_the_daily_quota(
     seconds: str, message: str, expected: timedelta | None
 ) -> None:
-    headers = {"x-amzn-errortype": "TooManyRequestsException", "retry-after": seconds}
+    name = "TooManyRequestsException"
+    headers = {**OF_AWS, "x-amzn-errortype": name, "retry-after": seconds}
     body = json.dumps({"message": message}).encode()
 
     outcome = judge(Answer(429, headers, body))

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,13 @@ from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Servi
 from postledger.fakes.ses.sigv4 import Credential
 from postledger.lib import references
 from postledger.lib.check_results import Level
+from postledger.lib.clock import boottime
 from postledger.providers import registry
 from postledger.providers.base import (
     Accepted,
     Finding,
     InDoubt,
+    NotSent,
     Outcome,
     OutgoingMessage,
     Refused,
@@ -324,6 +327,20 @@ def test_an_account_without_production_access_is_blocked() -> None:
     at(story)
 
 
+def test_a_request_that_cannot_be_written_leaves_no_doubt() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        tags: dict[str, Any] = {"request_id": None}
+        reports = provider.send([replace(a_message(), tags=tags)], boottime() + 60)
+
+        _, outcome = await anext(reports)
+
+        assert isinstance(outcome, NotSent)
+        with pytest.raises(TypeError):
+            await anext(reports)
+
+    at(story)
+
+
 # Signatures and credentials.
 
 
@@ -458,13 +475,59 @@ def test_credentials_from_the_network_are_fetched_beside_the_event_loop(
     asyncio.run(run())
 
 
+def test_keys_of_the_machine_with_a_stray_character_are_refused_before_any_mail_and_not_shown(
+    machine: pytest.MonkeyPatch,
+) -> None:
+    keys = {
+        "AWS_ACCESS_KEY_ID": ("AKIAHUSH\r", "the access key id that"),
+        "AWS_SECRET_ACCESS_KEY": ("hush hush", "the secret access key that"),
+        "AWS_SESSION_TOKEN": ("hüsh", "the session token that"),
+    }
+    for name, (wrong, words) in keys.items():
+        for each in keys:
+            machine.setenv(each, "FINE")
+        machine.setenv(name, wrong)
+        provider = Ses(ses_settings("http://127.0.0.1:9", **NO_KEYS))
+
+        with pytest.raises(OSError, match=words) as raised:
+            asyncio.run(provider.open())
+
+        assert "correct it where it is set" in str(raised.value)
+        assert "hush" not in str(raised.value).lower()
+
+
+def test_a_machine_whose_keys_became_unusable_hands_nothing_over(
+    machine: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def write_keys(token: str) -> None:
+        (tmp_path / "credentials").write_text(
+            "[default]\naws_access_key_id = ASIAMACHINE\naws_secret_access_key = secret\n"
+            f"aws_session_token = {token}\n"
+        )
+
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        write_keys("to ken")
+        assert isinstance(await send_one(provider), SenderBlocked)  # the token was refused
+        outcome = await send_one(provider)
+
+        assert isinstance(outcome, TryLater)
+        assert "session token" in outcome.detail
+        assert "to ken" not in outcome.detail
+
+    write_keys("wrong")
+    service = Service(credentials={"ASIAMACHINE": Credential("secret", "the-token")})
+    at(story, service=service, **NO_KEYS)
+
+
 class Chain:
     """Credentials that expire and are renewed, as those of an instance."""
 
     def __init__(self) -> None:
         self.now = datetime.now(UTC)
         self.is_away = False
+        self.error: Exception = MetadataRetrievalError(error_msg="away")
         self.count = 0
+        self.token = "token"
         self.threads: set[str] = set()
 
     def find(self) -> Credentials:
@@ -482,12 +545,12 @@ class Chain:
     def fetch(self) -> dict[str, str]:
         self.threads.add(threading.current_thread().name)
         if self.is_away:
-            raise MetadataRetrievalError(error_msg="away")
+            raise self.error
         self.count += 1
         return {
             "access_key": f"KEY{self.count}",
             "secret_key": "secret",
-            "token": "token",
+            "token": self.token,
             "expiry_time": (self.now + timedelta(hours=1)).isoformat(),
         }
 
@@ -539,6 +602,49 @@ def test_expired_credentials_that_cannot_be_renewed_are_not_used() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MetadataRetrievalError(error_msg="away"), "MetadataRetrievalError: .* away"),
+        (KeyError("hush"), "KeyError$"),
+        (json.JSONDecodeError("hush", "hush", 0), "JSONDecodeError$"),
+    ],
+    ids=["botocore", "key", "json"],
+)
+def test_renewal_goes_on_after_any_error_and_the_error_is_named(
+    error: Exception, words: str
+) -> None:
+    async def run() -> None:
+        chain = Chain()
+        source = MachineCredentials(chain.find, retry_after=0)
+        await source.get()
+        chain.now += timedelta(hours=2)
+        chain.is_away, chain.error = True, error
+
+        with pytest.raises(NoCredentialsError, match=words):
+            await source.get()
+
+        chain.is_away = False
+        assert (await source.get()).access_key == "KEY2"
+
+    asyncio.run(run())
+
+
+def test_damaged_credentials_from_the_network_are_fetched_again() -> None:
+    async def run() -> None:
+        chain = Chain()
+        chain.token = "to\nken"
+        source = MachineCredentials(chain.find, retry_after=0)
+        with pytest.raises(NoCredentialsError, match="session token"):
+            await source.get()
+
+        chain.token = "token"
+
+        assert (await source.get()).token == "token"
+
+    asyncio.run(run())
+
+
 # Settings and checks.
 
 
@@ -546,14 +652,26 @@ def test_expired_credentials_that_cannot_be_renewed_are_not_used() -> None:
     ("settings", "complaint"),
     [
         ({}, "region"),
-        ({"region": "moon"}, "region"),
+        ({"region": "moon"}, "such as eu-west-1"),
+        ({"region": "eu-" + "west" * 20 + "-1"}, "such as eu-west-1"),
+        ({"region": "eu" + "-west" * 10 + "-1"}, "such as eu-west-1"),
         ({"region": "eu-west-1", "unheard_of": 1}, "unheard_of"),
         ({"region": "eu-west-1", "access_key_id": "a"}, "secret_access_key"),
         ({"region": "eu-west-1", "secret_access_key": "a"}, "access_key_id"),
         ({"region": "eu-west-1", "session_token": "a"}, "session_token"),
         ({"region": "eu-west-1", "access_key_id": "a\r\n", "secret_access_key": "b"}, "breaks"),
-        ({"region": "eu-west-1", "configuration_set": "a b"}, "configuration_set"),
-        ({"region": "eu-west-1", "from_identity_arn": "arn:aws:s3:::x"}, "from_identity_arn"),
+        (
+            {
+                "region": "eu-west-1",
+                "access_key_id": "AKIAFAKE",
+                "secret_access_key": "a",
+                "session_token": "a",
+            },
+            "--unset session_token",
+        ),
+        ({"region": "eu-west-1", "configuration_set": "a b"}, "such as main"),
+        ({"region": "eu-west-1", "configuration_set": "a" * 65}, "such as main"),
+        ({"region": "eu-west-1", "from_identity_arn": "arn:aws:s3:::x"}, "such as arn:aws:ses:"),
         ({"region": "eu-west-1", "connections": 0}, "connections"),
         ({"region": "eu-west-1", "timeouts": {"call": 31}}, "call"),
         ({"region": "eu-west-1", "timeouts": {"request": 30}}, "request"),
@@ -597,10 +715,13 @@ def test_an_endpoint_is_one_of_aws_or_of_this_machine(endpoint: str) -> None:
         "ftp://127.0.0.1",
         "email.eu-west-1.amazonaws.com",
         "https://email.eu-west-1.amazonaws.com:http",
+        "http://127.0.0.1:99999",
+        "http://127.0.0.1:0",
+        "http://[::1",
     ],
 )
 def test_mail_and_credentials_go_nowhere_else(endpoint: str) -> None:
-    with pytest.raises(ValidationError, match="endpoint"):
+    with pytest.raises(ValidationError, match=r"https://email\.eu-west-1|of another region"):
         registry.build("ses", {"region": "eu-west-1", "endpoint": endpoint})
 
 
@@ -619,7 +740,7 @@ def test_the_endpoint_of_a_region_is_known(region: str, host: str) -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    keys = {"access_key_id": "AKIA", "secret_access_key": "hush", "session_token": "hush"}
+    keys = {"access_key_id": "ASIA", "secret_access_key": "hush", "session_token": "hush"}
 
     assert "hush" not in repr(SesSettings.model_validate({"region": "eu-west-1", **keys}))
 

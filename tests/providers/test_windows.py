@@ -6,7 +6,7 @@ import pytest
 
 from postledger.providers import windows
 from postledger.providers.base import Accepted, InDoubt, NotSent, Outcome, TryLater
-from postledger.providers.windows import WindowQueue, WindowWorker
+from postledger.providers.windows import NotHandedOverError, WindowQueue, WindowWorker
 
 
 def send_window(
@@ -61,6 +61,18 @@ def test_a_worker_that_breaks_leaves_its_message_in_doubt_and_its_error_is_raise
     assert isinstance(error, ZeroDivisionError)
 
 
+def test_a_worker_that_breaks_before_the_hand_over_has_not_sent_its_message() -> None:
+    async def careful(queue: WindowQueue) -> None:
+        queue.take()
+        await asyncio.sleep(0)
+        raise NotHandedOverError from ZeroDivisionError()
+
+    outcomes, error = send_window(2, careful)
+
+    assert {type(outcome) for outcome in outcomes.values()} == {NotSent}
+    assert isinstance(error, ZeroDivisionError)
+
+
 def test_a_message_put_back_is_taken_by_another_worker() -> None:
     shy = iter([True, False])
 
@@ -87,8 +99,11 @@ def test_a_message_put_back_and_never_taken_has_the_outcome_it_was_put_back_with
 
 
 def test_a_second_report_is_a_bug() -> None:
-    queue = WindowQueue(1)
-    queue.report(queue.take() or 0, Accepted("0"))
+    async def play() -> None:
+        queue = WindowQueue(1)
+        queue.report(queue.take() or 0, Accepted("0"))
 
-    with pytest.raises(KeyError):
-        queue.report(0, Accepted("0"))
+        with pytest.raises(KeyError):
+            queue.report(0, Accepted("0"))
+
+    asyncio.run(play())

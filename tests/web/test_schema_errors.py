@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError, field_validator
 
 from postledger.web.api.api import api, mailout_api
 from postledger.web.api.common import schema_errors
@@ -47,12 +47,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "to",
         'Write the name beside the address: {"email": "a@example.com", "name": "Åsa"}.',
     ),
-    (
-        {"to": "A\ud800 <a@example.com>"},
-        "to",
-        'Write the name beside the address: {"email": "a@example.com", "name": "A?"}.',
-    ),
-    ({"to": 5}, "to", "Must be an object, not a number."),
+    ({"to": 5}, "to", "Give an address, or an object with `email` and `name`."),
     ({"to": {"name": "Alice"}}, "to.email", "Is required."),
     ({"to": {"email": 5}}, "to.email", "Must be a text, not a number."),
     ({"to": None}, "to", "Is required."),
@@ -235,6 +230,42 @@ def test_a_name_that_cannot_be_written_is_not_shown(alice: Caller) -> None:
     reply = alice.post("/v1/email/send", {**MAIL, "to\ud800": 1})
 
     assert issue(reply) == ("body", "Contains an unpaired surrogate; remove it.")
+
+
+def test_a_recipient_that_cannot_be_written_is_refused_as_such(alice: Caller) -> None:
+    mail = {**MAIL, "to": "A\ud800 <a@example.com>"}
+
+    single = alice.post("/v1/email/send", mail)
+    batch = alice.post("/v1/email/batch", {"mails": [MAIL, mail]})
+
+    sentence = "Contains a NUL byte or an unpaired surrogate; remove it."
+    for reply, index in ((single, 0), (batch, 1)):
+        [found] = reply.body["errors"]
+        assert (reply.status, found["place"], found["detail"]) == (422, "to", sentence)
+        assert found["index"] == index
+
+
+def test_a_mail_of_a_batch_that_is_no_object_has_its_place(alice: Caller) -> None:
+    [found] = alice.post("/v1/email/batch", {"mails": [MAIL, 5]}).body["errors"]
+
+    assert (found["index"], found["place"]) == (1, "mails")
+    assert found["detail"] == "Must be an object, not a number."
+
+
+class _Decoded(BaseModel):
+    text: str
+
+    @field_validator("text")
+    @classmethod
+    def _encode(cls, value: str) -> str:
+        return value.encode("ascii").decode()
+
+
+def test_the_words_of_python_are_not_shown() -> None:
+    with pytest.raises(ValidationError) as caught:
+        _Decoded(text="é")
+
+    assert schema_errors.describe_errors(caught.value, _Decoded) == [("text", "Is not valid.")]
 
 
 def test_a_value_that_is_nested_too_deeply_is_said_to_be_so(alice: Caller) -> None:

@@ -86,8 +86,8 @@ def render_preview(
 class AudienceCheck:
     """The required values that contacts lack, by variable: their mail would fail."""
 
-    is_complete: bool  # False: only the first contacts were checked
-    missing_values: Sequence[MissingValue]
+    is_complete: bool  # False: only the first contacts were checked, or none
+    missing_values: Sequence[MissingValue] | None  # None: even that took too long
 
 
 def check_audience(
@@ -96,20 +96,22 @@ def check_audience(
     *,
     now: datetime,
     patience: timedelta = audience.PATIENCE,
+    patience_for_some: timedelta = audience.PATIENCE,
 ) -> AudienceCheck:
     """Reads every contact that a launch would send to now, or the first ones if that takes long.
 
-    If that takes long, too, none.
+    A filter may find few contacts among many, so that the first ones take as long as all: then
+    none is checked.
     """
     required = _find_required(workspace_id, campaign)
     if not required:
         return AudienceCheck(is_complete=True, missing_values=())
-    for limit, time_limit in ((_ALL, patience), (CHECKED, audience.PATIENCE)):
-        with suppress(audience.FilterTooCostlyError), audience.limited_time(time_limit):
+    for limit, most_time in ((_ALL, patience), (CHECKED, patience_for_some)):
+        with suppress(audience.FilterTooCostlyError), audience.limited_time(most_time):
             people = _select_people(workspace_id, campaign, now=now, limit=limit)
             missing = missing_values.list_missing(people, required)
             return AudienceCheck(is_complete=limit == _ALL, missing_values=missing)
-    return AudienceCheck(is_complete=False, missing_values=())
+    return AudienceCheck(is_complete=False, missing_values=None)
 
 
 def _find_required(workspace_id: int, campaign: CampaignFacts) -> Sequence[str]:

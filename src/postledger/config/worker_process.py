@@ -3,52 +3,20 @@
 `postledger worker` starts it, and replaces it when it hangs.
 """
 
-import os
 import signal
-import socket
 import sys
 from argparse import ArgumentParser
-from typing import override
-
-from celery.apps.worker import Worker
-from celery.concurrency import get_implementation
-from celery.worker import WorkController
-
-from postledger.config.celery import app
-from postledger.workers import readiness, supervisor
-
-
-class _Worker(Worker):
-    @override
-    def install_platform_tweaks(self, worker: WorkController) -> None:
-        super().install_platform_tweaks(worker)
-        # Celery would start itself anew in this process; that is the supervisor's part.
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def main() -> None:
-    parser = ArgumentParser()
-    parser.add_argument("--beat", action="store_true")
-    options = parser.parse_args()
-    if not sys.stdout.isatty():
-        sys.__stdout__ = None  # type: ignore[misc]  # Celery writes there past the log
-    # Until Celery handles them: nothing is under way yet.
+    # Until Celery handles them: nothing is under way yet, also while it is loaded.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
-    readiness.wait_for_tables(supervisor.heartbeat())
-    worker = _Worker(
-        app=app,
-        # A name of its own: several run on one machine.
-        hostname=f"worker-{os.getpid()}@{socket.gethostname()}",
-        pool_cls=get_implementation(app.conf.worker_pool),
-        with_beat=options.beat,
-        # Workers never talk to one another: what they share is in the database.
-        without_mingle=True,
-        without_gossip=True,
-        quiet=True,
-    )
-    worker.start()
-    sys.exit(worker.exitcode or 0)
+    from postledger.config import celery_worker
+
+    parser = ArgumentParser()
+    parser.add_argument("--beat", action="store_true")
+    celery_worker.run(with_beat=parser.parse_args().beat)
 
 
 if __name__ == "__main__":

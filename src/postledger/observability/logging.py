@@ -59,13 +59,14 @@ def dict_config(*, level: str) -> dict[str, Any]:
         "loggers": {
             # Django's own handlers would mail errors.
             **{name: {"handlers": [], "propagate": True} for name in ("django", "django.server")},
-            # Celery would write three lines for every tick of a second.
+            # Celery would write three lines for every tick of a second, and botocore one among
+            # the lines of a command that looks for keys.
             **{name: {"level": _at_least_warning(level)} for name in _CHATTY},
         },
     }
 
 
-_CHATTY = ("celery.app.trace", "celery.beat", "celery.worker.strategy", "httpx")
+_CHATTY = ("botocore", "celery.app.trace", "celery.beat", "celery.worker.strategy", "httpx")
 
 
 def _at_least_warning(level: str) -> str:

@@ -214,6 +214,7 @@ class Finding:
     remedy: str = ""  # what to do at the service; lines to copy may follow its sentence
     settings: Sequence[str] = ()  # one of them may be wrong
     secrets: Sequence[str] = ()
+    removals: Sequence[str] = ()  # settings that may have to be left out
 
 
 class Provider(Protocol):

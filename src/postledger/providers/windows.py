@@ -8,13 +8,17 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from postledger.providers.base import InDoubt, NotSent, Outcome
 
 
+class NotHandedOverError(Exception):
+    """Wraps the error of a worker that met it before the service could have its message."""
+
+
 class WindowQueue:
     """Deals out the positions of one window, in order, and collects one outcome for each."""
 
     def __init__(self, size: int) -> None:
         self.not_sent_reason = "the window ended before it was begun"
         self._waiting = deque(range(size))
-        self._taken: set[int] = set()
+        self._taken: dict[int, asyncio.Task[None] | None] = {}  # by which worker
         self._put_back: dict[int, Outcome] = {}
         self._reports: deque[tuple[int, Outcome]] = deque()
         self._has_reports = asyncio.Event()
@@ -23,17 +27,17 @@ class WindowQueue:
         if not self._waiting:
             return None
         index = self._waiting.popleft()
-        self._taken.add(index)
+        self._taken[index] = asyncio.current_task()
         return index
 
     def put_back(self, index: int, outcome: Outcome) -> None:
         """Leaves a message to the other workers; if none of them takes it, this is its outcome."""
-        self._taken.remove(index)
+        del self._taken[index]
         self._waiting.appendleft(index)
         self._put_back[index] = outcome
 
     def report(self, index: int, outcome: Outcome) -> None:
-        self._taken.remove(index)
+        del self._taken[index]
         self._reports.append((index, outcome))
         self._has_reports.set()
 
@@ -49,14 +53,25 @@ class WindowQueue:
         return reports
 
     def close(self) -> deque[tuple[int, Outcome]]:
-        """The last outcomes, also of messages not taken, or taken and never reported on."""
+        """The last outcomes, also of messages not taken, or taken and never reported on.
+
+        All workers have ended.
+        """
         last = self.take_reports()
-        last.extend((index, InDoubt("its hand-over ended in an error")) for index in self._taken)
+        last.extend((index, _judge_end(worker)) for index, worker in self._taken.items())
         not_sent = NotSent(self.not_sent_reason)
         last.extend((index, self._put_back.get(index, not_sent)) for index in self._waiting)
         self._taken.clear()
         self._waiting.clear()
         return last
+
+
+def _judge_end(worker: asyncio.Task[None] | None) -> Outcome:
+    """The outcome of the message that a worker did not report on."""
+    error = None if worker is None or worker.cancelled() else worker.exception()
+    if isinstance(error, NotHandedOverError):
+        return NotSent("an error came before its hand-over")
+    return InDoubt("its hand-over ended in an error")
 
 
 type WindowWorker = Callable[[WindowQueue], Coroutine[None, None, None]]
@@ -89,7 +104,12 @@ async def run_workers(
     if cancelled is not None:
         raise cancelled
     if errors:
-        raise errors[0]
+        raise _unwrap(errors[0])
+
+
+def _unwrap(error: BaseException) -> BaseException:
+    wrapped = error.__cause__ if isinstance(error, NotHandedOverError) else None
+    return wrapped or error
 
 
 async def _end(tasks: Sequence[asyncio.Task[None]]) -> list[BaseException]:

@@ -48,6 +48,7 @@ from postledger.deliveries.ledger.holds import (
     hold_sender,
     release,
     release_sender,
+    retry_senders,
 )
 from postledger.deliveries.ledger.months import MonthInUseError, drop_month
 from postledger.deliveries.ledger.opening import StreamClosedError, open_stream

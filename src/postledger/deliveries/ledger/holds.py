@@ -266,6 +266,41 @@ def release_sender(sender_id: int) -> bool:
     return bool(released)
 
 
+# Within this time every worker reads changed settings; before, it would use the former ones.
+SETTINGS_READ_WITHIN = timedelta(seconds=10)
+
+# The rows are locked in the order in which a hold of an account writes them.
+_SHORTEN_HOLDS: LiteralString = """
+WITH held AS (
+    SELECT sender_id FROM deliveries_senderhold
+    WHERE sender_id = ANY(%(senders)s::bigint[]) AND reason <> %(paused)s
+    ORDER BY sender_id FOR UPDATE
+)
+UPDATE deliveries_senderhold h
+SET until = least(h.until, statement_timestamp() + %(length)s::interval),
+    is_account = false, times = 0,
+    code = NULL, category = NULL, original_code = NULL, fails_at = NULL
+FROM held WHERE h.sender_id = held.sender_id
+RETURNING h.sender_id
+"""
+
+
+def retry_senders(sender_ids: Sequence[int]) -> None:
+    """Ends in a moment what a provider made senders wait for: a person has changed their account.
+
+    Nothing fails for their blocks any more. If the provider refuses them again, that is a new one.
+    """
+    params = {
+        "senders": sql.Bigints(sender_ids),
+        "paused": Reason.PAUSED.value,
+        "length": SETTINGS_READ_WITHIN,
+    }
+    with transaction.atomic():
+        held = [id_ for (id_,) in sql.rows(_SHORTEN_HOLDS, params)]
+        streams = sql.rows(_STREAMS_WITH_WORK, {"senders": sql.Bigints(held)})
+        _bring_forward([id_ for (id_,) in streams])
+
+
 _CANCEL: LiteralString = """
 UPDATE deliveries_stream s
 SET cancelled_at = statement_timestamp(), cancelled_by = %(actor)s,

@@ -18,7 +18,7 @@ from postledger.fakes.ses.documents import (
 from postledger.fakes.ses.errors import SesError, bad_request
 from postledger.fakes.ses.mail import Mail
 
-MAX_MESSAGE_SIZE = 40 * 1024 * 1024
+MAX_MESSAGE_SIZE = 30_000_000  # 40 MB in base64
 MAX_RECIPIENTS = 50
 MAX_TAG_LENGTH = 256
 MAX_NAME_LENGTH = 64

@@ -9,6 +9,7 @@ from postledger.lib.crashpoints import Point
 from postledger.providers.connection import ConnectionBrokenError
 from postledger.providers.http.connection import Connection
 from postledger.providers.http.messages import Answer, Request
+from postledger.providers.windows import NotHandedOverError
 
 _PIECE = 64 * 1024
 # Withheld of a large request. More than one byte, because a transport may keep a single one.
@@ -60,12 +61,21 @@ class Exchange:
         self._is_kept = connection.is_kept
 
     async def run(self) -> Answer | Break:
-        """Raises StaleError while that is still certain to be harmless."""
+        """Raises StaleError, and NotHandedOverError for an error that nobody foresaw, while the
+        service is certain not to have the request.
+        """
         try:
             answer = await self._write() or await self._finish()
         except ConnectionBrokenError as error:
             self._connection.abort()
             return self._break(error)
+        except StaleError:
+            raise
+        except Exception as error:
+            self._connection.abort()
+            if self.stage is Stage.ANSWER:
+                raise
+            raise NotHandedOverError from error
         if not self._connection.can_follow:
             self._connection.abort()
         self._connection.is_kept = True

@@ -26,9 +26,10 @@ class Request:
     def to_bytes(self) -> bytes:
         """Raises ValueError for a header that could end the head, or begin another one."""
         lines = [f"{name}: {value}" for name, value in self.headers]
-        for line in lines:
+        for (name, _), line in zip(self.headers, lines, strict=True):
             if not _HEADER.fullmatch(line):
-                raise ValueError(f"not a header: {line!r}")
+                # Without its value, which may be a token.
+                raise ValueError(f"the header {name!r} has a character that headers cannot have")
         start = f"{self.method} {self.target} HTTP/1.1"
         head = [start, *lines, f"Content-Length: {len(self.body)}"]
         return b"%b\r\n\r\n%b" % ("\r\n".join(head).encode(), self.body)

@@ -72,17 +72,19 @@ class _Worker:
             try:
                 outcome = await self._send(message)
             except asyncio.CancelledError:
-                self._queue.report(index, self._interrupted(message))
+                self._queue.report(index, self._timed(self._interrupted(message), began))
                 raise
             except NoConnectionError as error:
                 # It does not pay for one connection too many: where others send, they may take it.
                 outcome = self._judge(error.broken, message)
-                self._queue.put_back(index, outcome)
+                self._queue.put_back(index, self._timed(outcome, began))
                 self._queue.not_sent_reason = "not begun: there was no connection"
                 return
-            duration = timedelta(seconds=self._loop.time() - began)
-            self._queue.report(index, replace(outcome, duration=duration))
+            self._queue.report(index, self._timed(outcome, began))
         self._queue.not_sent_reason = "the deadline left no time for it"
+
+    def _timed(self, outcome: Outcome, began: float) -> Outcome:
+        return replace(outcome, duration=timedelta(seconds=self._loop.time() - began))
 
     async def _send(self, message: OutgoingMessage) -> Outcome:
         # Nothing is awaited between an outcome and its report: a cancellation cannot part them.

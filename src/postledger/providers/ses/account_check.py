@@ -43,7 +43,8 @@ async def check_account(
 ) -> AsyncIterator[Finding]:
     account = await _read(service, _ACCOUNT_PATH, AccountState)
     if isinstance(account, Unread) and account.obstacle is not Obstacle.DENIED:
-        yield findings.unread_account(account)  # and so would be everything else
+        # And so would be everything else.
+        yield findings.unread_account(account, settings.region, settings.actual_endpoint)
         return
     for finding in findings.judge_account(account, settings.region):
         yield finding

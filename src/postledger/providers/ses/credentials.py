@@ -13,6 +13,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
 
+from postledger.providers.ses import settings as ses_settings
 from postledger.providers.ses.settings import SesSettings
 
 _log = structlog.get_logger(__name__)
@@ -76,8 +77,11 @@ def find_credentials() -> Credentials | None:
 class MachineCredentials:
     """Renews them in time and beside the mail; mail waits only where none are valid."""
 
-    def __init__(self, find: Callable[[], Credentials | None]) -> None:
+    def __init__(
+        self, find: Callable[[], Credentials | None], *, retry_after: float = RETRY_SECONDS
+    ) -> None:
         self._find = find
+        self._retry_after = retry_after
         self._credentials: Credentials | None = None
         self._frozen: ReadOnlyCredentials | None = None
         self._fetching: asyncio.Task[None] | None = None
@@ -111,16 +115,25 @@ class MachineCredentials:
     async def _fetch(self) -> None:
         try:
             self._credentials, self._frozen = await asyncio.to_thread(self._ask_chain)
-        except (BotoCoreError, ClientError, OSError, RuntimeError) as error:
-            self._trouble = f"AWS credentials could not be fetched: {error}"
+        # Any: botocore passes on what a file, a process or a metadata service makes it stumble
+        # over, such as KeyError, and an error that got away would be the last fetch.
+        except Exception as error:  # noqa: BLE001
+            if isinstance(error, NoCredentialsError):
+                self.distrust()  # the chain is asked anew, and not for what it has just given
+            self._trouble = _name_trouble(error)
             _log.warning("aws credentials not renewed", error=type(error).__name__)
-        if self._frozen is None or self._expire_within(None):
-            self._retry_at = asyncio.get_running_loop().time() + RETRY_SECONDS
-        self._fetching = None
+        finally:
+            if self._frozen is None or self._expire_within(None):
+                self._retry_at = asyncio.get_running_loop().time() + self._retry_after
+            self._fetching = None
 
     def _ask_chain(self) -> tuple[Credentials | None, ReadOnlyCredentials | None]:
         credentials = self._credentials or self._find()
-        return credentials, None if credentials is None else credentials.get_frozen_credentials()
+        if credentials is None:
+            return None, None
+        frozen = credentials.get_frozen_credentials()
+        _refuse_damaged(frozen)
+        return credentials, frozen
 
     def _expire_within(self, seconds: int | None) -> bool:
         """Whether they end so soon; None stands for botocore's own advice, 15 minutes."""
@@ -128,3 +141,27 @@ class MachineCredentials:
         if not isinstance(credentials, RefreshableCredentials):
             return False
         return credentials.refresh_needed(seconds)
+
+
+def _name_trouble(error: Exception) -> str:
+    """The words of botocore's own errors name places; those of others may quote what they read."""
+    if isinstance(error, NoCredentialsError):
+        return str(error)
+    is_own = isinstance(error, BotoCoreError | ClientError | OSError | RuntimeError)
+    cause = f"{type(error).__name__}: {error}" if is_own else type(error).__name__
+    return f"AWS credentials could not be fetched: {cause}"
+
+
+def _refuse_damaged(credentials: ReadOnlyCredentials) -> None:
+    """Raises NoCredentialsError for a key that no request can have; never repeats it."""
+    parts = {
+        "access key id": credentials.access_key,
+        "secret access key": credentials.secret_key,
+        "session token": credentials.token,
+    }
+    for name, text in parts.items():
+        if not ses_settings.can_be_key(text or ""):
+            raise NoCredentialsError(
+                f"the {name} that this machine has for AWS contains a space, a line break or a"
+                " character outside ASCII: correct it where it is set"
+            )

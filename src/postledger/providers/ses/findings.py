@@ -17,10 +17,12 @@ from postledger.providers.ses.documents import (
     Obstacle,
     Unread,
 )
+from postledger.providers.ses.settings import Endpoint
 
 _UNLIMITED = -1
 _DKIM_ZONE = "dkim.amazonses.com"
 _ENDPOINT = ("region", "endpoint")
+_WRONG_REGION = "scoped to a valid region"  # of AWS's words
 _KEYS = ("access_key_id",)
 _SECRET_KEYS = ("secret_access_key",)
 _POLICY = "Give them the policy that postledger ses policy prints."
@@ -41,7 +43,25 @@ def without_credentials(detail: str) -> Finding:
     )
 
 
-def unread_account(unread: Unread) -> Finding:
+def endpoint_here(url: str) -> Finding:
+    return Finding(
+        "endpoint",
+        Level.WARNING,
+        f"The account talks to {url} on this machine, not to AWS.",
+        "Region and keys have to be those of AWS then.",
+        removals=("endpoint",),
+    )
+
+
+def unread_account(unread: Unread, region: str, endpoint: Endpoint) -> Finding:
+    if unread.obstacle is Obstacle.CREDENTIALS and _WRONG_REGION in unread.detail:
+        return Finding(
+            "access",
+            Level.PROBLEM,
+            f"{endpoint.url} is not in {region}, the region of the account: {_end(unread.detail)}",
+            "The keys need no change.",
+            _ENDPOINT,
+        )
     if unread.obstacle is Obstacle.CREDENTIALS:
         return Finding(
             "access",
@@ -55,9 +75,16 @@ def unread_account(unread: Unread) -> Finding:
         "access",
         Level.PROBLEM,
         f"SES does not answer about the account: {_end(unread.detail)}",
-        "Or allow connections to that endpoint.",
+        _name_scheme(endpoint) or "Or allow connections to that endpoint.",
         _ENDPOINT,
     )
+
+
+def _name_scheme(endpoint: Endpoint) -> str:
+    """A server on this machine rarely speaks TLS, and what it answers then says nothing."""
+    if not (endpoint.is_here and endpoint.is_encrypted):
+        return ""
+    return f"If the server there speaks plain HTTP, the endpoint is http://{endpoint.authority}."
 
 
 def judge_account(account: AccountState | Unread, region: str) -> Iterator[Finding]:

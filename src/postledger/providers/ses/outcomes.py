@@ -26,6 +26,7 @@ _TIMEOUT = "SES_TIMEOUT"
 _GATEWAY = "SES_GATEWAY"
 _DAILY_QUOTA = "SES_DAILY_QUOTA_EXCEEDED"
 _OK = 200
+_CLIENT_ERROR = 400
 _REQUEST_TIMEOUT = 408
 _TOO_MANY = 429
 _SERVER_ERROR = 500
@@ -34,11 +35,17 @@ _MAX_TEXT = 400
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,99}")
 _MESSAGE_ID = re.compile(r"[!-~]{1,200}")
 _SECONDS = re.compile(r"[0-9]{1,6}")
+_BETWEEN_NAMES = re.compile(r"[\s,<>\"'`/:]")
+_VERIFY = "Verify the address or the domain of this sender in SES."
+_REQUEST_ACCESS = (
+    "The account has no production access, so SES sends to verified addresses only:"
+    " request production access."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Error:
-    """What an answer says that is no acceptance; the name is empty if SES did not write it."""
+    """What an answer says that is no acceptance; the name is empty if AWS did not write it."""
 
     status: int
     name: str
@@ -62,6 +69,8 @@ class _Row:
     code: str
     category: Category
     is_account: bool = False  # of a blocked sender: whether others of the account are blocked, too
+    is_outage: bool = False  # of a later try: whether no other mail would be taken now
+    advice: str = ""
 
 
 _MESSAGE_REJECTED = _Row(Refused, "SES_MESSAGE_REJECTED", Category.PERMANENT)
@@ -76,12 +85,27 @@ _CONFIGURATION_SET = _Row(
 )
 _PAUSED = _Row(SenderBlocked, "SES_ACCOUNT_SENDING_PAUSED", Category.PERMANENT, is_account=True)
 _CREDENTIALS = _Row(SenderBlocked, CREDENTIALS, Category.CONFIGURATION, is_account=True)
+_PERMISSION = _Row(
+    SenderBlocked,
+    CREDENTIALS,
+    Category.CONFIGURATION,
+    advice="The keys may not use the identity of this sender: postledger ses policy prints the"
+    " policy that they need.",
+)
+_CLOCK = _Row(
+    TryLater,
+    CREDENTIALS,
+    Category.CONFIGURATION,
+    is_outage=True,
+    advice="The clock of this machine is wrong: set it right.",
+)
 _THROTTLING = _Row(Throttled, "SES_THROTTLING", Category.QUOTA)
 _RATE = _Row(Throttled, "SES_MAX_SEND_RATE_EXCEEDED", Category.QUOTA)
 _QUOTA = _Row(Throttled, _DAILY_QUOTA, Category.QUOTA)
 _UNAVAILABLE = _Row(TryLater, "SES_SERVICE_UNAVAILABLE", Category.TRANSIENT)
 _SLOW = _Row(TryLater, _TIMEOUT, Category.TIMEOUT)
 _REFUSED_BY_GATEWAY = _Row(TryLater, _GATEWAY, Category.TRANSIENT)
+_SHUT_OUT_BY_GATEWAY = _Row(TryLater, _GATEWAY, Category.TRANSIENT, is_outage=True)
 
 # The names of SES v2, those of its first version, and those that every service of AWS has.
 _BY_NAME: Mapping[str, _Row] = {
@@ -99,8 +123,15 @@ _BY_NAME: Mapping[str, _Row] = {
     "ThrottlingException": _THROTTLING,
     "Throttling": _THROTTLING,
     "LimitExceededException": _QUOTA,
+    "InternalFailure": _UNAVAILABLE,
+    "InternalServiceError": _UNAVAILABLE,
+    "InternalServiceErrorException": _UNAVAILABLE,
+    "ServiceUnavailable": _UNAVAILABLE,
+    "ServiceUnavailableException": _UNAVAILABLE,
     "RequestTimeout": _SLOW,
     "RequestTimeoutException": _SLOW,
+    "RequestExpired": _CLOCK,
+    "RequestTimeTooSkewed": _CLOCK,
     "AccessDeniedException": _CREDENTIALS,
     "ExpiredToken": _CREDENTIALS,
     "ExpiredTokenException": _CREDENTIALS,
@@ -112,11 +143,10 @@ _BY_NAME: Mapping[str, _Row] = {
     "MissingAuthenticationTokenException": _CREDENTIALS,
     "NotAuthorized": _CREDENTIALS,
     "OptInRequired": _CREDENTIALS,
-    "RequestExpired": _CREDENTIALS,
     "SignatureDoesNotMatch": _CREDENTIALS,
     "UnrecognizedClientException": _CREDENTIALS,
 }
-# Of an error that SES named and that is not above.
+# Of an error of the caller that AWS named and that is not above.
 _BY_STATUS: Mapping[int, _Row] = {
     401: _CREDENTIALS,
     403: _CREDENTIALS,
@@ -127,8 +157,9 @@ _BY_STATUS: Mapping[int, _Row] = {
 }
 # Of an answer without a name: something in front of SES refused the request, and not the mail.
 _BY_STATUS_OF_GATEWAY: Mapping[int, _Row] = {
-    401: _CREDENTIALS,
-    403: _CREDENTIALS,
+    401: _SHUT_OUT_BY_GATEWAY,
+    403: _SHUT_OUT_BY_GATEWAY,
+    407: _SHUT_OUT_BY_GATEWAY,
     _REQUEST_TIMEOUT: _SLOW,
     _TOO_MANY: _THROTTLING,
     _SERVICE_UNAVAILABLE: _UNAVAILABLE,
@@ -167,14 +198,19 @@ def without_credentials(detail: str) -> Failure:
 
 def _find_row(error: _Error) -> _Row | None:
     """None if the mail may have been taken in spite of this answer."""
+    if error.status < _CLIENT_ERROR:
+        return None
     if not error.name:
-        row = _BY_STATUS_OF_GATEWAY.get(error.status)
-        is_refusal = _OK + 200 <= error.status < _SERVER_ERROR
-        row = row or (_REFUSED_BY_GATEWAY if is_refusal else None)
-    elif error.status >= _SERVER_ERROR:
-        row = _BY_NAME.get(error.name, _UNAVAILABLE)
-    else:
+        usual = _REFUSED_BY_GATEWAY if error.status < _SERVER_ERROR else None
+        row = _BY_STATUS_OF_GATEWAY.get(error.status, usual)
+    elif error.status < _SERVER_ERROR:
         row = _BY_NAME.get(error.name) or _BY_STATUS.get(error.status, _BAD_REQUEST)
+    else:
+        row = _BY_NAME.get(error.name)
+        if error.status == _SERVICE_UNAVAILABLE:
+            row = row or _UNAVAILABLE
+        elif row is _SLOW:  # SES, or a part of it, which may not know what the others did
+            row = None
     return _refine(row, error.text.lower()) if row else None
 
 
@@ -186,17 +222,22 @@ def _refine(row: _Row, text: str) -> _Row:
         return _QUOTA
     if row is _THROTTLING and "maximum sending rate exceeded" in text:
         return _RATE
+    if row is _CREDENTIALS and ("signature expired" in text or "not yet current" in text):
+        return _CLOCK
+    if row is _CREDENTIALS and "not authorized" in text and ":identity/" in text:
+        return _PERMISSION
     return row
 
 
 def _make(row: _Row, error: _Error) -> Failure:
+    error = replace(error, text=f"{error.text} {row.advice}".strip())
     if row.outcome is Throttled:
         # SES does not know when a quota is free again.
         is_quota = row is _QUOTA
         retry_after = None if is_quota else error.retry_after
         made: Failure = Throttled(error.detail, retry_after, is_quota, code=row.code)
     elif row.outcome is TryLater:
-        made = TryLater(row.code, error.detail, error.retry_after)
+        made = TryLater(row.code, error.detail, error.retry_after, row.is_outage)
     elif row.outcome is SenderBlocked:
         made = SenderBlocked(row.code, error.detail, is_account=row.is_account)
     else:
@@ -205,28 +246,27 @@ def _make(row: _Row, error: _Error) -> Failure:
 
 
 def _explain(error: _Error, sender: str) -> Failure:
-    """SES names the addresses that are not verified: ours, or the recipient's, which only matters
-    as long as the account has no production access.
+    """SES names what is not verified: an address of ours, with or without its name, our domain, or
+    the recipient's address, which only matters as long as the account has no production access.
     """
-    _, _, named = error.text.lower().partition("region")
-    unverified = {word.strip(" .") for word in named.partition(":")[2].split(",")} - {""}
+    named = {word.strip(".") for word in _BETWEEN_NAMES.split(error.text.lower())}
     address = sender.lower()
-    if not unverified or unverified & {address, address.partition("@")[2]}:
-        advice = "Verify the address or the domain of this sender in SES."
-        is_account = False
+    is_ours = bool(named & {address, address.partition("@")[2]})
+    if is_ours or not any("@" in word for word in named):
+        row = replace(_IDENTITY, advice=_VERIFY)
     else:
-        advice = (
-            "The account has no production access, so SES sends to verified addresses only:"
-            " request production access."
-        )
-        is_account = True
-    row = replace(_IDENTITY, is_account=is_account)
-    return _make(row, replace(error, text=f"{error.text} {advice}"))
+        row = replace(_IDENTITY, advice=_REQUEST_ACCESS, is_account=True)
+    return _make(row, error)
 
 
 def _read_error(answer: Answer) -> _Error:
+    """Every answer of AWS has the id of its request; a page of a gateway may have names, too."""
     document = _read_object(answer.body)
-    name = answer.headers.get("x-amzn-errortype") or document.get("__type") or document.get("code")
+    name: object = ""
+    if "x-amzn-requestid" in answer.headers:
+        name = (
+            answer.headers.get("x-amzn-errortype") or document.get("__type") or document.get("code")
+        )
     text = document.get("message") or document.get("Message") or ""
     seconds = answer.headers.get("retry-after", "")
     return _Error(

@@ -45,7 +45,8 @@ async def check(settings: Mapping[str, object], senders: Sequence[str]) -> Seque
         results.append(findings.without_credentials(error.strerror or str(error)))
     finally:
         await ses.close()
-    return results
+    endpoint = ses.settings.actual_endpoint
+    return [findings.endpoint_here(endpoint.url), *results] if endpoint.is_here else results
 
 
 def parse_events(_headers: Mapping[str, str], _body: bytes) -> Sequence[ProviderEvent]:

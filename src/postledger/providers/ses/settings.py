@@ -7,30 +7,59 @@ from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
     PositiveFloat,
     PositiveInt,
     SecretStr,
-    StringConstraints,
     field_validator,
     model_validator,
 )
 
 _HTTPS_PORT = 443
 _HTTP_PORT = 80
+_ENDPOINT_FORM = (
+    "write it as https://email.eu-west-1.amazonaws.com, or http://127.0.0.1:8579 on this machine"
+)
 _OWN_HOST = re.compile(
     r"email(?:-fips)?\.(?P<region>[a-z0-9-]+)"
     r"\.(?:amazonaws\.com|api\.aws|amazonaws\.com\.cn|api\.amazonwebservices\.com\.cn)"
 )
-_HEADER_VALUE = re.compile(r"[!-~]*")
+_LONG_TERM = "AKIA"
+_KEY = re.compile(r"[!-~]*")
 
-type Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$")]
-type ConfigurationSet = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
-type Arn = Annotated[
-    str, StringConstraints(pattern=r"^(arn:aws[a-z-]*:ses:[a-z0-9-]+:[0-9]{12}:identity/[!-~]+)?$")
-]
+# Bounded: it becomes a part of a host name.
+_REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]{1,12}){1,3}-[0-9]{1,2}")
+
+_CONFIGURATION_SET = re.compile(r"[A-Za-z0-9_-]{0,64}")
+_IDENTITY_ARN = re.compile(r"arn:aws[a-z-]*:ses:[a-z0-9-]+:[0-9]{12}:identity/[!-~]+")
+
+
+def _check_region(text: str) -> str:
+    if not _REGION.fullmatch(text):
+        raise ValueError("write it as AWS does, such as eu-west-1")
+    return text
+
+
+def _check_configuration_set(text: str) -> str:
+    if not _CONFIGURATION_SET.fullmatch(text):
+        raise ValueError("use up to 64 letters, digits, hyphens and underscores, such as main")
+    return text
+
+
+def _check_arn(text: str) -> str:
+    if text and not _IDENTITY_ARN.fullmatch(text):
+        raise ValueError(
+            "write it as AWS does, such as arn:aws:ses:eu-west-1:123456789012:identity/acme.example"
+        )
+    return text
+
+
+type Region = Annotated[str, AfterValidator(_check_region)]
+type ConfigurationSet = Annotated[str, AfterValidator(_check_configuration_set)]
+type Arn = Annotated[str, AfterValidator(_check_arn)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +74,11 @@ class Endpoint:
         host = f"[{self.host}]" if ":" in self.host else self.host
         usual = _HTTPS_PORT if self.is_encrypted else _HTTP_PORT
         return host if self.port == usual else f"{host}:{self.port}"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is on this machine, and so not AWS."""
+        return _is_loopback(self.host)
 
     @property
     def url(self) -> str:
@@ -93,7 +127,10 @@ class SesSettings(BaseModel):
     def _match_the_region(self) -> Self:
         own = _OWN_HOST.fullmatch(self.actual_endpoint.host)
         if own and own["region"] != self.region:
-            raise ValueError("endpoint is that of another region")
+            raise ValueError(
+                "endpoint is that of another region: correct one of the two, or remove the"
+                " endpoint, because the region has one"
+            )
         return self
 
     @model_validator(mode="after")
@@ -104,7 +141,12 @@ class SesSettings(BaseModel):
             raise ValueError("give both access_key_id and secret_access_key, or neither")
         if token and not secret:
             raise ValueError("session_token belongs to access_key_id and secret_access_key")
-        if not all(_HEADER_VALUE.fullmatch(text) for text in (self.access_key_id, secret, token)):
+        if token and self.access_key_id.startswith(_LONG_TERM):
+            raise ValueError(
+                f"session_token belongs to temporary keys, and an access_key_id with {_LONG_TERM}"
+                " is not temporary: remove the token with --unset session_token"
+            )
+        if not all(map(can_be_key, (self.access_key_id, secret, token))):
             raise ValueError("keys have no spaces, line breaks or characters outside ASCII")
         return self
 
@@ -116,20 +158,30 @@ class SesSettings(BaseModel):
         return Endpoint(f"email.{self.region}.{suffix}", _HTTPS_PORT, is_encrypted=True)
 
 
+def can_be_key(text: str) -> bool:
+    """Keys become headers, and a stray line break comes easily with a copy or a file."""
+    return _KEY.fullmatch(text) is not None
+
+
 def parse_endpoint(text: str) -> Endpoint:
     """AWS's own, over TLS, or one of this machine; raises ValueError for any other."""
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise ValueError(_ENDPOINT_FORM) from None
     host, is_encrypted = parts.hostname or "", parts.scheme == "https"
     is_plain = not (parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc)
-    if parts.scheme not in {"http", "https"} or not host or not is_plain:
-        raise ValueError("write it as https://HOST, or http://127.0.0.1:PORT on this machine")
+    if parts.scheme not in {"http", "https"} or not host or not is_plain or port == 0:
+        raise ValueError(_ENDPOINT_FORM)
     usual = _HTTPS_PORT if is_encrypted else _HTTP_PORT
-    endpoint = Endpoint(host, parts.port or usual, is_encrypted)
+    endpoint = Endpoint(host, port or usual, is_encrypted)
     is_own = _OWN_HOST.fullmatch(host) and is_encrypted and endpoint.port == _HTTPS_PORT
-    if not (is_own or _is_loopback(host)):
+    if not (is_own or endpoint.is_here):
         raise ValueError(
-            "mail and credentials go to AWS only: use an endpoint of SES with https,"
-            " or one of this machine"
+            "mail and credentials go to AWS only: use an endpoint of SES, such as"
+            " https://email.eu-west-1.amazonaws.com, or one of this machine, such as"
+            " http://127.0.0.1:8579"
         )
     return endpoint
 

@@ -182,7 +182,8 @@ def middleware(get_response: View) -> View:
             return response
         problem = _response(request, response.status_code)
         if "Allow" in response:
-            problem["Allow"] = response["Allow"]
+            # The API's framework lists them in any order.
+            problem["Allow"] = ", ".join(sorted(response["Allow"].split(", ")))
         return problem
 
     return handle

@@ -8,6 +8,7 @@ from postledger.accounts import hash_key, provider_accounts, queries, sealing
 from postledger.accounts.models import ProviderAccount, Workspace
 from postledger.cli import archiving, arguments, base_command
 from postledger.cli.arguments import Setting
+from postledger.deliveries import account_changes
 from postledger.providers import registry
 
 
@@ -46,7 +47,7 @@ class Command(base_command.NounCommand):
     def _update(
         self, *, workspace: Workspace, name: str, changes: list[Setting], anew: bool, actor: str
     ) -> None:
-        provider_accounts.update_account(
+        account_changes.update_account(
             workspace.id,
             account_id=base_command.account(workspace, name).id,
             changes=arguments.nest_settings(changes),

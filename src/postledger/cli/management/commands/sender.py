@@ -10,7 +10,7 @@ from django.db import transaction
 from postledger.accounts import provider_accounts, queries, senders, trail
 from postledger.accounts.models import Sender, Workspace
 from postledger.cli import archiving, base_command
-from postledger.deliveries import ledger
+from postledger.deliveries import account_changes, ledger
 from postledger.deliveries import queries as mail_queries
 from postledger.deliveries.entries import Hold
 from postledger.deliveries.explain import format_time
@@ -98,7 +98,9 @@ class Command(base_command.NounCommand):
     def _attach(self, *, workspace: Workspace, address: str, account: str, actor: str) -> None:
         sender = base_command.sender(workspace, address)
         row = base_command.account(workspace, account)
-        senders.attach_sender(workspace.id, sender_id=sender.id, account_id=row.id, actor=actor)
+        account_changes.attach_sender(
+            workspace.id, sender_id=sender.id, account_id=row.id, actor=actor
+        )
         self.stdout.write(f'Mail of {sender.address} is now sent through account "{row.name}".')
 
     def _release(self, *, workspace: Workspace, address: str, actor: str) -> None:

@@ -13,6 +13,7 @@ from postledger.accounts import provider_accounts, queries, sealing, senders
 from postledger.accounts.models import ProviderAccount, Sender, Workspace
 from postledger.cli import arguments, base_command, provider_findings
 from postledger.cli.arguments import Setting
+from postledger.deliveries import account_changes
 from postledger.deliveries import queries as mail_queries
 from postledger.lib import check_results
 from postledger.lib.check_results import CheckResult, Level
@@ -91,13 +92,17 @@ class Command(base_command.NounCommand):
     def _name_held(self, workspace: Workspace, attached: Iterable[Sender]) -> None:
         """A sender that SES refused stays held until a person releases it."""
         by_id = {sender.id: sender for sender in attached}
-        for sender_id in mail_queries.find_sender_holds(list(by_id)):
+        for sender_id, hold in mail_queries.find_sender_holds(list(by_id)).items():
+            if hold.until is not None:
+                continue  # it ends by itself
             command = _command("sender", "release", workspace.name, by_id[sender_id].address)
             self.stdout.write(f"{by_id[sender_id].address} is held; to send again: {command}.")
 
     def _print_policy(
         self, *, region: str, address: str | None, configuration_set: str | None
     ) -> None:
+        settings = {"region": region, "configuration_set": configuration_set or ""}
+        provider_accounts.check_settings(_KIND, settings)
         identities = account_check.list_identities(addresses.canonical(address)) if address else ()
         document = policy.write_policy(
             region, identities=identities, configuration_set=configuration_set or ""
@@ -110,6 +115,11 @@ def _store_account(
 ) -> list[str]:
     """Creates the account, or changes what is named; returns what to say of it."""
     account = queries.account_named(workspace.id, name=name)
+    if account is None and not settings.get("region"):
+        raise CommandError(
+            f"{workspace.name} has no account “{name}”, and a new one needs --region, such as"
+            " eu-west-1."
+        )
     if account is None:
         provider_accounts.create_account(
             workspace.id, name=name, kind=_KIND, settings=settings, actor=actor
@@ -119,8 +129,11 @@ def _store_account(
         raise CommandError(f"The account “{name}” is of kind {account.kind}: choose another name.")
     if not settings:
         return []
-    provider_accounts.update_account(
-        workspace.id, account_id=account.id, changes=settings, actor=actor
+    changes: dict[str, object] = {**settings}
+    if "access_key_id" in changes:
+        changes.setdefault("session_token", None)  # that of the former keys
+    account_changes.update_account(
+        workspace.id, account_id=account.id, changes=changes, actor=actor
     )
     return [f'Updated account "{name}" in workspace "{workspace.name}".']
 
@@ -134,7 +147,9 @@ def _ensure_sender(
         senders.create_sender(workspace.id, address=address, account_id=account.id, actor=actor)
         return [f'Created sender {address} in workspace "{workspace.name}".']
     if sender.account_id is None:
-        senders.attach_sender(workspace.id, sender_id=sender.id, account_id=account.id, actor=actor)
+        account_changes.attach_sender(
+            workspace.id, sender_id=sender.id, account_id=account.id, actor=actor
+        )
         return [f'Mail of {address} is now sent through account "{account.name}".']
     if sender.account_id == account.id:
         return []

@@ -351,7 +351,10 @@ class AudienceCheckOut(ResponseSchema):
     is_complete: bool = Field(
         description="False if the audience is too large: then its first 10,000 contacts count."
     )
-    missing_values: list[MissingValueOut] = Field(description="The most frequent first.")
+    missing_values: list[MissingValueOut] | None = Field(
+        description="The most frequent first. Null if nobody was checked, because even that took"
+        " too long: narrow the audience."
+    )
 
 
 class CampaignPreview(PreviewOut):

@@ -26,6 +26,7 @@ _KEY = "[key]"
 # Names and choices, which Pydantic quotes as Python does.
 _QUOTED = frozenset({"discriminator", "expected", "expected_tags"})
 
+_INVALID = "Is not valid."
 # By the type of the error. Most names in braces are Pydantic's; `{found}` is what the request has.
 SENTENCES: Final[Mapping[str, str]] = {
     "bool_type": "Must be true or false, not {found}.",
@@ -114,10 +115,15 @@ def _write_sentence(error: ErrorDetails, location: Location, schema: Schema) -> 
         case _:
             pass
     # A caller's mistake is no fault of ours, also if Pydantic gives it a new name.
-    sentence = SENTENCES.get(error["type"], "Is not valid.")
+    sentence = _INVALID if _speaks_python(error) else SENTENCES.get(error["type"], _INVALID)
     text = sentence.format_map(words).rstrip(".")
     subject = "Its name is wrong: " if location[-1:] == (_KEY,) else ""
     return _encodable(f"{subject}{text[:1].upper()}{text[1:]}.")
+
+
+def _speaks_python(error: ErrorDetails) -> bool:
+    """Whether a validator failed in a way that it did not foresee, such as a UnicodeEncodeError."""
+    return error["type"] == "value_error" and type(error["ctx"]["error"]) is not ValueError
 
 
 def _encodable(text: str) -> str:

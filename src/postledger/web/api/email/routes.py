@@ -114,9 +114,12 @@ def _refuse_batch(
 
 
 def _describe_mail(error: ValidationError) -> list[tuple[str, str]]:
-    """At least one issue."""
-    detail = f"Has {error.error_count():,} errors, too many to list. Compare it with /docs."
-    return schema_errors.describe_errors(error, MailIn) or [("mails", detail)]
+    """At least one issue; one about the mail itself is at `mails`."""
+    described = schema_errors.describe_errors(error, MailIn)
+    if not described:
+        detail = f"Has {error.error_count():,} errors, too many to list. Compare it with /docs."
+        return [("mails", detail)]
+    return [(place or "mails", detail) for place, detail in described]
 
 
 def _accept(call: Call, wanted: list[MailRequest], idempotency_key: str | None) -> Receipt:

@@ -25,6 +25,7 @@ from postledger.content import locales
 from postledger.content.rendering import checks
 from postledger.deliveries.search import MailCursor, MailFilters
 from postledger.deliveries.states import State
+from postledger.lib import values
 from postledger.providers.base import Attachment
 from postledger.transactional import validation
 from postledger.transactional.requests import (
@@ -68,18 +69,26 @@ class MailboxIn(RequestSchema):
 
 def _read_mailbox(value: object) -> object:
     """Takes an address, or an object with the name beside it."""
-    if isinstance(value, list):
-        raise ValueError(_ONE_RECIPIENT)  # noqa: TRY004  pydantic collects ValueErrors only
-    if not isinstance(value, str):
-        return value
+    match value:
+        case list():
+            raise ValueError(_ONE_RECIPIENT)  # pydantic collects ValueErrors only
+        case None | bool() | int() | float():
+            raise ValueError("give an address, or an object with `email` and `name`")
+        case str():
+            return _read_address(value)
+        case _:
+            return value
+
+
+def _read_address(value: str) -> dict[str, str]:
     name, bracket, rest = value.partition("<")
-    if bracket and rest.rstrip().endswith(">"):
+    # No answer can repeat what cannot be encoded; it is refused later, as for any address.
+    if bracket and rest.rstrip().endswith(">") and values.is_storable(value):
         mailbox = {
             "email": rest.rstrip()[:-1][:_LONGEST_SHOWN],
             "name": name.strip(' "')[:_LONGEST_SHOWN],
         }
-        # An unpaired surrogate would break the answer.
-        shown = json.dumps(mailbox, ensure_ascii=False).encode(errors="replace").decode()
+        shown = json.dumps(mailbox, ensure_ascii=False)
         raise ValueError(f"write the name beside the address: {shown}")
     return {"email": value}
 

@@ -1,0 +1,32 @@
+"""A person's changes of accounts and senders, after which held senders are tried again."""
+
+from django.db import transaction
+
+from postledger.accounts import provider_accounts, senders
+from postledger.accounts.models import Sender
+from postledger.accounts.provider_accounts import Settings
+from postledger.deliveries import ledger
+
+
+def update_account(
+    workspace_id: int,
+    *,
+    account_id: int,
+    changes: Settings,
+    is_anew: bool = False,
+    actor: str,
+) -> None:
+    """Changes settings as `provider_accounts.update_account`; senders of it are tried again."""
+    with transaction.atomic():
+        provider_accounts.update_account(
+            workspace_id, account_id=account_id, changes=changes, is_anew=is_anew, actor=actor
+        )
+        of_account = Sender.objects.filter(account_id=account_id)
+        ledger.retry_senders(list(of_account.values_list("pk", flat=True)))
+
+
+def attach_sender(workspace_id: int, *, sender_id: int, account_id: int | None, actor: str) -> None:
+    """Attaches a sender as `senders.attach_sender`; what held it was the former account's."""
+    with transaction.atomic():
+        senders.attach_sender(workspace_id, sender_id=sender_id, account_id=account_id, actor=actor)
+        ledger.retry_senders([sender_id])
