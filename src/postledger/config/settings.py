@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "postledger.campaigns",
     "postledger.transactional",
     "postledger.dispatch",
+    "postledger.feedback",
     "postledger.privacy",
     "postledger.cli",
 ]

@@ -113,6 +113,7 @@ class SesSettings(BaseModel):
     configuration_set: ConfigurationSet = ""
     from_identity_arn: Arn = ""  # of an identity that another AWS account lets us use
     endpoint: str = ""  # empty: the public one of the region
+    sqs_endpoint: str = ""  # of a stand-in for SQS on this machine; empty: the public one
     connections: PositiveInt = 20
     timeouts: Timeouts = Timeouts()
 
@@ -121,6 +122,13 @@ class SesSettings(BaseModel):
     def _read_endpoint(cls, value: str) -> str:
         if value:
             parse_endpoint(value)
+        return value
+
+    @field_validator("sqs_endpoint")
+    @classmethod
+    def _read_sqs_endpoint(cls, value: str) -> str:
+        if value and not parse_endpoint(value).is_here:
+            raise ValueError("leave it out: only a stand-in for SQS on this machine has one")
         return value
 
     @model_validator(mode="after")

@@ -1,0 +1,134 @@
+import django.db.models.deletion
+import django.db.models.functions.datetime
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = [
+        ("accounts", "0001_initial"),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="InboxMessage",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("message_id", models.TextField()),
+                ("body", models.TextField()),
+                ("sent_at", models.DateTimeField(null=True)),
+                (
+                    "received_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("applied_at", models.DateTimeField(null=True)),
+                ("fault", models.TextField(db_default="")),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="accounts.provideraccount"
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("applied_at", None)),
+                        fields=["id"],
+                        name="feedback_inbox_waiting",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("account", "message_id"), name="feedback_inbox_once"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Topic",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("arn", models.TextField()),
+                ("queue_url", models.TextField(db_default="")),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("confirmed_at", models.DateTimeField(null=True)),
+                ("removed_at", models.DateTimeField(null=True)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="accounts.provideraccount"
+                    ),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="accounts.workspace"
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("removed_at", None)),
+                        fields=("arn",),
+                        name="feedback_topic_once",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="UnmatchedEvent",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("key", models.TextField()),
+                ("kind", models.TextField()),
+                ("name", models.TextField()),
+                ("why", models.TextField()),
+                ("reference", models.TextField(db_default="")),
+                ("provider_id", models.TextField(db_default="")),
+                ("happened_at", models.DateTimeField(null=True)),
+                (
+                    "received_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="accounts.provideraccount"
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        fields=["account", "-received_at"], name="feedback_unmatched_newest"
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("account", "key"), name="feedback_unmatched_once"
+                    )
+                ],
+            },
+        ),
+    ]

@@ -1,0 +1,74 @@
+"""The topics that we listen to, the messages that came, and the events that belong to no mail."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from postledger.accounts.models import ProviderAccount, Workspace
+
+
+class Topic(models.Model):
+    """An SNS topic of one account; only its messages are believed, and only for its workspace."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
+    account = models.ForeignKey(ProviderAccount, on_delete=models.PROTECT)
+    arn = models.TextField()
+    # Empty: the messages come by HTTPS.
+    queue_url = models.TextField(db_default="")
+    created_at = models.DateTimeField(db_default=Now())
+    # By ConfirmSubscription, of a topic that posts to us.
+    confirmed_at = models.DateTimeField(null=True)
+    # No longer listened to; a message that still comes is refused as unknown.
+    removed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=["arn"], condition=models.Q(removed_at=None), name="feedback_topic_once"
+            ),
+        )
+
+
+class InboxMessage(models.Model):
+    """One message of a provider as it came, with one event or many; applied later, in bulk."""
+
+    account = models.ForeignKey(ProviderAccount, on_delete=models.PROTECT)
+    message_id = models.TextField()  # the provider's; a repeated message is stored once
+    body = models.TextField()  # the events alone: without envelope and signature
+    sent_at = models.DateTimeField(null=True)  # as the provider says
+    received_at = models.DateTimeField(db_default=Now())
+    applied_at = models.DateTimeField(null=True)
+    # Why nothing in it could be applied; such a message is kept, and never tried again.
+    fault = models.TextField(db_default="")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["account", "message_id"], name="feedback_inbox_once"),
+        )
+        # Serves the application, which takes the oldest first.
+        indexes = (
+            models.Index(
+                fields=["id"], condition=models.Q(applied_at=None), name="feedback_inbox_waiting"
+            ),
+        )
+
+
+class UnmatchedEvent(models.Model):
+    """An event that could not be applied to a mail, and why; no address is stored."""
+
+    account = models.ForeignKey(ProviderAccount, on_delete=models.PROTECT)
+    key = models.TextField()  # the same for every repetition
+    kind = models.TextField()
+    name = models.TextField()  # the provider's own
+    why = models.TextField()
+    reference = models.TextField(db_default="")
+    provider_id = models.TextField(db_default="")
+    happened_at = models.DateTimeField(null=True)
+    received_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["account", "key"], name="feedback_unmatched_once"),
+        )
+        indexes = (
+            models.Index(fields=["account", "-received_at"], name="feedback_unmatched_newest"),
+        )
