@@ -62,6 +62,16 @@ class SenderHold(models.Model):
     fails_at = models.DateTimeField(null=True)  # waiting mail of a blocked sender, from then on
 
 
+class DeadAddress(models.Model):
+    """A refusal that says that an address does not work, until the contacts follow."""
+
+    pk = models.CompositePrimaryKey("stream_id", "position")
+    stream_id = models.BigIntegerField()
+    position = models.BigIntegerField()
+    code = models.TextField()
+    at = models.DateTimeField()
+
+
 class Lane(models.Model):
     """A stream that may have work, and when it last had its turn; small, walked for fairness."""
 

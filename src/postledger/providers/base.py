@@ -100,10 +100,15 @@ class Accepted(_Result):
 
 @dataclass(frozen=True, slots=True)
 class Refused(_Failed):
-    """The provider will never take this message; others may go."""
+    """The provider will never take this message; others may go.
+
+    `bounce_code` is set where the answer says that the recipient's address does not work: the
+    enhanced status code that says so.
+    """
 
     code: str
     detail: str
+    bounce_code: str = field(default="", kw_only=True)
     category: Category = field(default=Category.PERMANENT, kw_only=True)
 
 

@@ -184,6 +184,26 @@ class Migration(migrations.Migration):
                     ],
                 ),
                 migrations.CreateModel(
+                    name="DeadAddress",
+                    fields=[
+                        (
+                            "pk",
+                            models.CompositePrimaryKey(
+                                "stream_id",
+                                "position",
+                                blank=True,
+                                editable=False,
+                                primary_key=True,
+                                serialize=False,
+                            ),
+                        ),
+                        ("stream_id", models.BigIntegerField()),
+                        ("position", models.BigIntegerField()),
+                        ("code", models.TextField()),
+                        ("at", models.DateTimeField()),
+                    ],
+                ),
+                migrations.CreateModel(
                     name="Lane",
                     fields=[
                         ("stream_id", models.BigIntegerField(primary_key=True, serialize=False)),

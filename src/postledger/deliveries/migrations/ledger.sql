@@ -134,6 +134,16 @@ CREATE TABLE deliveries_senderhold (
     )
 );
 
+-- Refusals that say that an address does not work, until they are applied to the contacts. A row
+-- names no address: that of its delivery may be erased meanwhile.
+CREATE TABLE deliveries_deadaddress (
+    stream_id bigint NOT NULL,
+    "position" bigint NOT NULL,
+    code text NOT NULL,
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (stream_id, "position")
+);
+
 CREATE TABLE deliveries_lane (
     stream_id bigint PRIMARY KEY,
     priority smallint NOT NULL,
