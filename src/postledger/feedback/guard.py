@@ -1,65 +1,103 @@
-"""Decides whether a run stops itself because too many of its mails bounce or are complained of.
+"""Decides when a run stops itself: too many of its mails bounce, or too many people complain.
 
-Pure. Its figures count mails that were reported about, not all that were accepted: events come
-later than acceptances, and mails still without a report would make every rate look small.
+Pure: counters in, a stop or none out. The guard is an early warning: providers and mailbox
+services block a sender at about twice these rates.
 """
 
+import re
 from dataclasses import dataclass
 
 from postledger.deliveries.reasons import Reason
-from postledger.feedback.rates import lower_bound
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What was reported of a run's mails since it began, or since a person released it."""
-
-    reported: int
-    bounced: int  # without the account's own suppression list
-    complained: int
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """A share of mails, judged cautiously from few mails on, and plainly from more."""
-
-    least: int  # mails, before anything is judged
-    share: float  # the lower bound may not exceed it
-    plain_least: int
-    plain_share: float  # the share itself may not reach it
-
-    def is_exceeded(self, count: int, total: int) -> bool:
-        if total >= self.least and lower_bound(count, total) > self.share:
-            return True
-        return total >= self.plain_least and count / total >= self.plain_share
+from postledger.feedback.rates import wilson_lower_bound
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    bounces: Limit = Limit(200, 0.03, 500, 0.05)
-    complaints: Limit = Limit(1000, 0.001, 1000, 0.003)
+    """What is too much of one kind of report.
+
+    `rate` is compared with the lower bound of the estimate, so that a few early reports stop
+    nothing; `stop_rate` with the plain share.
+    """
+
+    rate: float
+    fewest: int  # mails, before `rate` says anything
+    stop_rate: float
+    fewest_to_stop: int
+
+
+_PAIR = r"(\d{1,2}(?:\.\d{1,3})?) ?% of (\d{1,9})"
+_WRITTEN = re.compile(f"{_PAIR}, {_PAIR}")
+OFF = "off"
+BOUNCES = "3% of 200, 5% of 500"
+COMPLAINTS = "0.1% of 1000, 0.3% of 1000"
+
+
+def read_limits(text: str) -> Limits | None:
+    """Limits as operators write them: `3% of 200, 5% of 500`; None where they are off."""
+    if text.strip() == OFF:
+        return None
+    match = _WRITTEN.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"write it as {BOUNCES}, or {OFF}")
+    rate, fewest, stop_rate, fewest_to_stop = match.groups()
+    if not 0 < float(rate) <= float(stop_rate) or not int(fewest) or not int(fewest_to_stop):
+        raise ValueError(f"the second rate is at least the first, and none is 0: {BOUNCES}")
+    return Limits(float(rate) / 100, int(fewest), float(stop_rate) / 100, int(fewest_to_stop))
 
 
 @dataclass(frozen=True, slots=True)
-class GuardStop:
+class Counts:
+    """The mails of a run since it was last released, each counted once for each kind of report.
+
+    `bounced` has the permanent bounces alone, without those of addresses that the account's own
+    suppression list kept back: these say nothing about the list that is mailed.
+    """
+
+    accepted: int
+    delivered: int
+    bounced: int
+    complained: int
+
+    @property
+    def known(self) -> int:
+        """The mails whose fate is known. Mail that is still under way dilutes no rate.
+
+        An account that reports no deliveries has no such figure; there the accepted mails serve.
+        """
+        return self.delivered + self.bounced if self.delivered else self.accepted
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a run stops, with the figures."""
+
     reason: Reason
-    detail: str  # one sentence with the figures
+    detail: str
 
 
-def judge(tally: Tally, limits: Limits) -> GuardStop | None:
-    if limits.bounces.is_exceeded(tally.bounced, tally.reported):
-        detail = _describe(tally.bounced, tally.reported, "bounced", limits.bounces.share)
-        return GuardStop(Reason.BOUNCE_RATE, detail)
-    if limits.complaints.is_exceeded(tally.complained, tally.reported):
-        detail = _describe(
-            tally.complained, tally.reported, "were called spam", limits.complaints.share
-        )
-        return GuardStop(Reason.COMPLAINT_RATE, detail)
+def judge(counts: Counts, *, bounces: Limits | None, complaints: Limits | None) -> Stop | None:
+    """The stop that these counts ask for; of two, the one for bounces."""
+    for reason, limits, hits, verb in (
+        (Reason.BOUNCE_RATE, bounces, counts.bounced, "bounced"),
+        (Reason.COMPLAINT_RATE, complaints, counts.complained, "were reported as spam"),
+    ):
+        total = max(counts.known, hits)  # a report may be ahead of the others
+        if limits is not None and (limit := _find_passed(limits, hits, total)) is not None:
+            share = f"{hits:,} of {total:,} mails {verb} ({_percent(hits / total)})"
+            return Stop(reason, f"{share}; limit {_percent(limit)}")
     return None
 
 
-def _describe(count: int, total: int, verb: str, limit: float) -> str:
-    return (
-        f"{count:,} of {total:,} mails that were reported about {verb} ({count / total:.1%});"
-        f" the limit is {limit:.1%}."
-    )
+def _find_passed(limits: Limits, hits: int, total: int) -> float | None:
+    """The limit that is passed, the higher one first."""
+    if total >= limits.fewest_to_stop and hits / total >= limits.stop_rate:
+        return limits.stop_rate
+    if total >= limits.fewest and wilson_lower_bound(hits, total) > limits.rate:
+        return limits.rate
+    return None
+
+
+def _percent(share: float) -> str:
+    digits = 1 if share >= 0.01 else 2  # noqa: PLR2004  so that 0.1 % and 0.15 % differ
+    text = f"{share * 100:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.')} %"

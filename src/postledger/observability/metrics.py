@@ -27,7 +27,7 @@ REASONS = (
     *("requeued", "sent_again", "disproved", "rate_per_hour", "daily_limit", "quota_exhausted"),
     *("outside_hours", "provider_down", "provider_broken", "no_memory", "work_failed"),
     *("content_broken",),
-    *("paused", "sender_blocked", "audience_syncing"),
+    *("paused", "sender_blocked", "bounce_rate", "complaint_rate", "audience_syncing"),
 )
 # Of what a provider failed with; a mail that was not handed over has none.
 CATEGORIES = (
