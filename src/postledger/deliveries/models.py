@@ -43,6 +43,16 @@ class Stream(models.Model):
     expired = models.BigIntegerField(db_default=0)
     cancelled = models.BigIntegerField(db_default=0)
     in_doubt = models.BigIntegerField(db_default=0)
+    # What providers reported, beside the books.
+    delivered = models.BigIntegerField(db_default=0)
+    bounced = models.BigIntegerField(db_default=0)
+    soft_bounced = models.BigIntegerField(db_default=0)
+    on_suppression_list = models.BigIntegerField(db_default=0)
+    complained = models.BigIntegerField(db_default=0)
+    dropped = models.BigIntegerField(db_default=0)
+    opened = models.BigIntegerField(db_default=0)
+    clicked = models.BigIntegerField(db_default=0)
+    reported = models.BigIntegerField(db_default=0)
 
 
 class SenderHold(models.Model):
@@ -132,6 +142,15 @@ class StreamDelta(models.Model):
     expired = models.IntegerField(db_default=0)
     cancelled = models.IntegerField(db_default=0)
     in_doubt = models.IntegerField(db_default=0)
+    delivered = models.IntegerField(db_default=0)
+    bounced = models.IntegerField(db_default=0)
+    soft_bounced = models.IntegerField(db_default=0)
+    on_suppression_list = models.IntegerField(db_default=0)
+    complained = models.IntegerField(db_default=0)
+    dropped = models.IntegerField(db_default=0)
+    opened = models.IntegerField(db_default=0)
+    clicked = models.IntegerField(db_default=0)
+    reported = models.IntegerField(db_default=0)
 
 
 class Delivery(models.Model):
@@ -214,7 +233,7 @@ class Attempt(models.Model):
 
 
 class DeliveryEvent(models.Model):
-    """What providers and people said of a delivery, in the order it was heard."""
+    """What evidence and people did to a delivery, in the order it happened."""
 
     pk = models.CompositePrimaryKey("stream_id", "position", "id")
     id = models.BigIntegerField()
@@ -224,6 +243,25 @@ class DeliveryEvent(models.Model):
     kind = models.TextField()
     actor = models.TextField()
     data = models.JSONField()
+
+
+class Feedback(models.Model):
+    """One fact that a provider reported of a delivery after its hand-over."""
+
+    pk = models.CompositePrimaryKey("stream_id", "position", "key")
+    stream_id = models.BigIntegerField()
+    position = models.BigIntegerField()
+    key = models.TextField(db_collation="C")
+    happened_at = models.DateTimeField()
+    received_at = models.DateTimeField()
+    try_number = models.IntegerField()
+    kind = models.TextField()
+    counts_as = models.TextField(null=True)
+    name = models.TextField()
+    code = models.TextField(null=True)
+    detail = models.TextField(null=True)
+    message_id = models.TextField(null=True)
+    data = models.JSONField(null=True)
 
 
 class ProviderMessage(models.Model):

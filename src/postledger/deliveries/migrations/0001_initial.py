@@ -184,6 +184,36 @@ class Migration(migrations.Migration):
                     ],
                 ),
                 migrations.CreateModel(
+                    name="Feedback",
+                    fields=[
+                        (
+                            "pk",
+                            models.CompositePrimaryKey(
+                                "stream_id",
+                                "position",
+                                "key",
+                                blank=True,
+                                editable=False,
+                                primary_key=True,
+                                serialize=False,
+                            ),
+                        ),
+                        ("stream_id", models.BigIntegerField()),
+                        ("position", models.BigIntegerField()),
+                        ("key", models.TextField(db_collation="C")),
+                        ("happened_at", models.DateTimeField()),
+                        ("received_at", models.DateTimeField()),
+                        ("try_number", models.IntegerField()),
+                        ("kind", models.TextField()),
+                        ("counts_as", models.TextField(null=True)),
+                        ("name", models.TextField()),
+                        ("code", models.TextField(null=True)),
+                        ("detail", models.TextField(null=True)),
+                        ("message_id", models.TextField(null=True)),
+                        ("data", models.JSONField(null=True)),
+                    ],
+                ),
+                migrations.CreateModel(
                     name="DeadAddress",
                     fields=[
                         (
@@ -285,6 +315,15 @@ class Migration(migrations.Migration):
                         ("expired", models.IntegerField(db_default=0)),
                         ("cancelled", models.IntegerField(db_default=0)),
                         ("in_doubt", models.IntegerField(db_default=0)),
+                        ("delivered", models.IntegerField(db_default=0)),
+                        ("bounced", models.IntegerField(db_default=0)),
+                        ("soft_bounced", models.IntegerField(db_default=0)),
+                        ("on_suppression_list", models.IntegerField(db_default=0)),
+                        ("complained", models.IntegerField(db_default=0)),
+                        ("dropped", models.IntegerField(db_default=0)),
+                        ("opened", models.IntegerField(db_default=0)),
+                        ("clicked", models.IntegerField(db_default=0)),
+                        ("reported", models.IntegerField(db_default=0)),
                     ],
                 ),
                 migrations.CreateModel(
@@ -342,6 +381,15 @@ class Migration(migrations.Migration):
                         ("expired", models.BigIntegerField(db_default=0)),
                         ("cancelled", models.BigIntegerField(db_default=0)),
                         ("in_doubt", models.BigIntegerField(db_default=0)),
+                        ("delivered", models.BigIntegerField(db_default=0)),
+                        ("bounced", models.BigIntegerField(db_default=0)),
+                        ("soft_bounced", models.BigIntegerField(db_default=0)),
+                        ("on_suppression_list", models.BigIntegerField(db_default=0)),
+                        ("complained", models.BigIntegerField(db_default=0)),
+                        ("dropped", models.BigIntegerField(db_default=0)),
+                        ("opened", models.BigIntegerField(db_default=0)),
+                        ("clicked", models.BigIntegerField(db_default=0)),
+                        ("reported", models.BigIntegerField(db_default=0)),
                         (
                             "sender",
                             models.ForeignKey(

@@ -11,6 +11,7 @@ from postledger.deliveries.queries.deliveries import (
     find_delivery,
     find_settled,
 )
+from postledger.deliveries.queries.feedback import ReportCounts, read_report_counts
 from postledger.deliveries.queries.streams import (
     Books,
     FencedStream,
