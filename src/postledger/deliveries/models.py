@@ -53,6 +53,11 @@ class Stream(models.Model):
     opened = models.BigIntegerField(db_default=0)
     clicked = models.BigIntegerField(db_default=0)
     reported = models.BigIntegerField(db_default=0)
+    # As they stood when a person last released it from the guard.
+    guard_accepted = models.BigIntegerField(db_default=0)
+    guard_delivered = models.BigIntegerField(db_default=0)
+    guard_bounced = models.BigIntegerField(db_default=0)
+    guard_complained = models.BigIntegerField(db_default=0)
 
 
 class SenderHold(models.Model):

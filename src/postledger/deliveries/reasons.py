@@ -33,6 +33,10 @@ class Reason(StrEnum):
     AUDIENCE_SYNCING = "audience_syncing"  # a run is planned after the next pass over Supabase
 
 
+# A run stopped itself; after its release it counts afresh.
+GUARD_REASONS = frozenset({Reason.BOUNCE_RATE, Reason.COMPLAINT_RATE})
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """What a person is told about a wait."""

@@ -34,6 +34,7 @@ CATEGORIES = (
     *("PERMANENT_ERROR", "CONFIGURATION_ERROR", "QUOTA_ERROR"),
     *("TRANSIENT_ERROR", "TIMEOUT_ERROR"),
 )
+GUARDED_REPORTS = ("bounces", "complaints")
 DOUBT_CAUSES = ("no_answer", "worker_lost", "lost_time")
 # An SMTP server may take ten minutes for its answer; nothing that is handed over takes longer.
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0)
@@ -167,6 +168,11 @@ FINAL_STATES = Counter(
 NEW_DOUBTS = Counter(
     "postledger_new_doubts_total", "Mails that became in doubt, by cause.", cause=DOUBT_CAUSES
 )
+GUARD_STOPS = Counter(
+    "postledger_guard_stops_total",
+    "Runs that stopped themselves, by the reports that were too many.",
+    reports=GUARDED_REPORTS,
+)
 
 DUE_OLDEST = Gauge(
     "postledger_due_oldest_seconds",
@@ -184,7 +190,14 @@ WORKERS_ALIVE = Gauge(
 )
 IN_DOUBT = Gauge("postledger_in_doubt", "Mails in doubt that nothing has ended.")
 
-COUNTERS = (STATE_TRANSITIONS, VALIDATION_FAILURES, RETRIES, FINAL_STATES, NEW_DOUBTS)
+COUNTERS = (
+    STATE_TRANSITIONS,
+    VALIDATION_FAILURES,
+    RETRIES,
+    FINAL_STATES,
+    NEW_DOUBTS,
+    GUARD_STOPS,
+)
 HISTOGRAMS = (PROCESSING_DURATION,)
 GAUGES = (DUE_OLDEST, WAITING_BATCHES, HELD_STREAMS, HELD_SENDERS, WORKERS_ALIVE, IN_DOUBT)
 CATALOGUE: tuple[Metric, ...] = (*COUNTERS, *HISTOGRAMS, *GAUGES)

@@ -115,6 +115,11 @@ CREATE TABLE deliveries_stream (
     opened bigint NOT NULL DEFAULT 0,
     clicked bigint NOT NULL DEFAULT 0,
     reported bigint NOT NULL DEFAULT 0,
+    -- The counters as they stood when a person last released it from the guard: it counts afresh.
+    guard_accepted bigint NOT NULL DEFAULT 0,
+    guard_delivered bigint NOT NULL DEFAULT 0,
+    guard_bounced bigint NOT NULL DEFAULT 0,
+    guard_complained bigint NOT NULL DEFAULT 0,
     CONSTRAINT deliveries_stream_hold_is_whole CHECK (
         (held_reason IS NULL) = (held_since IS NULL) AND (held_reason IS NULL) = (held_by IS NULL)
     )

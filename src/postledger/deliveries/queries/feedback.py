@@ -38,3 +38,47 @@ def read_report_counts(stream_ids: Sequence[int]) -> dict[int, ReportCounts]:
     """The counters of some streams, by the streams' ids; nothing is counted row by row."""
     rows = sql.rows(_COUNTS, {"ids": sql.Bigints(stream_ids)})
     return {stream_id: ReportCounts(*map(int, counts)) for stream_id, *counts in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedRun:
+    """A campaign's stream that is being sent, with its counters since its last release."""
+
+    stream_id: int
+    workspace_id: int
+    accepted: int
+    delivered: int
+    bounced: int
+    complained: int
+
+
+# Every stream with work is in the rotation: a run that has nothing left to stop is not read. One
+# without a bad report costs no sum over its batches.
+_GUARDED: LiteralString = """
+SELECT s.id, s.workspace_id,
+       s.accepted + coalesce(d.accepted, 0) - s.guard_accepted + coalesce(
+           (SELECT sum(accepted) FROM deliveries_batch WHERE stream_id = s.id), 0
+       ),
+       s.delivered + coalesce(d.delivered, 0) - s.guard_delivered,
+       s.bounced + coalesce(d.bounced, 0) - s.guard_bounced,
+       s.complained + coalesce(d.complained, 0) - s.guard_complained
+FROM deliveries_lane l
+JOIN deliveries_stream s ON s.id = l.stream_id
+CROSS JOIN LATERAL (
+    SELECT sum(accepted) AS accepted, sum(delivered) AS delivered, sum(bounced) AS bounced,
+           sum(complained) AS complained
+    FROM deliveries_streamdelta WHERE stream_id = s.id
+) AS d
+WHERE s.kind = 'campaign' AND NOT s.is_test AND s.cancelled_at IS NULL
+  AND (s.held_reason IS NULL OR s.held_until IS NOT NULL)
+  AND (s.bounced + coalesce(d.bounced, 0) > s.guard_bounced
+       OR s.complained + coalesce(d.complained, 0) > s.guard_complained)
+"""
+
+
+def list_guarded_runs() -> list[GuardedRun]:
+    """The campaign streams that may still send and have bad reports, without those of tests."""
+    return [
+        GuardedRun(id_, workspace, *map(int, counts))
+        for id_, workspace, *counts in (sql.rows(_GUARDED, {}))
+    ]
