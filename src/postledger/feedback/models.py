@@ -17,6 +17,10 @@ class Topic(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     # By ConfirmSubscription, of a topic that posts to us.
     confirmed_at = models.DateTimeField(null=True)
+    # Of a queue: when it last answered, and why it does not. A topic that posts to us has a
+    # trouble once its subscription was ended.
+    last_polled_at = models.DateTimeField(null=True)
+    trouble = models.TextField(db_default="")
     # No longer listened to; a message that still comes is refused as unknown.
     removed_at = models.DateTimeField(null=True)
 
@@ -24,6 +28,12 @@ class Topic(models.Model):
         constraints = (
             models.UniqueConstraint(
                 fields=["arn"], condition=models.Q(removed_at=None), name="feedback_topic_once"
+            ),
+            # Whoever polls a queue believes the messages of one topic only.
+            models.UniqueConstraint(
+                fields=["queue_url"],
+                condition=models.Q(removed_at=None) & ~models.Q(queue_url=""),
+                name="feedback_queue_once",
             ),
         )
 

@@ -67,6 +67,8 @@ class Migration(migrations.Migration):
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
                 ("confirmed_at", models.DateTimeField(null=True)),
+                ("last_polled_at", models.DateTimeField(null=True)),
+                ("trouble", models.TextField(db_default="")),
                 ("removed_at", models.DateTimeField(null=True)),
                 (
                     "account",
@@ -87,7 +89,14 @@ class Migration(migrations.Migration):
                         condition=models.Q(("removed_at", None)),
                         fields=("arn",),
                         name="feedback_topic_once",
-                    )
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            ("removed_at", None), models.Q(("queue_url", ""), _negated=True)
+                        ),
+                        fields=("queue_url",),
+                        name="feedback_queue_once",
+                    ),
                 ],
             },
         ),
