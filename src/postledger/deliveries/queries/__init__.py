@@ -6,6 +6,7 @@ from postledger.deliveries.queries.deliveries import (
     AttemptFacts,
     DeliveryFacts,
     EventFacts,
+    ReportFacts,
     WorkFacts,
     find_by_message_id,
     find_delivery,
