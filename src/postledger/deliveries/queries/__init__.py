@@ -13,9 +13,12 @@ from postledger.deliveries.queries.deliveries import (
     find_settled,
 )
 from postledger.deliveries.queries.feedback import (
+    FirstEvent,
     GuardedRun,
     ReportCounts,
+    count_unreported,
     list_guarded_runs,
+    read_first_events,
     read_report_counts,
 )
 from postledger.deliveries.queries.streams import (
