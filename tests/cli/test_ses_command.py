@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 
@@ -18,9 +19,11 @@ from postledger.deliveries.entries import Block
 from postledger.deliveries.reasons import Reason
 from postledger.fakes.ses.account import Account, Identity, Status
 from postledger.fakes.ses.faults import AnswerError, AnswerGateway, DelayAnswer, Rule
+from postledger.fakes.ses.quota import UNLIMITED, Quota
 from postledger.fakes.ses.server import FakeSes, serving_in_thread
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.providers.base import Category
+from postledger.providers.ses import event_documents
 from postledger.providers.ses.settings import SesSettings
 from tests.cli.installations import DEAD
 
@@ -35,7 +38,15 @@ def fake() -> Iterator[FakeSes]:
     with serving_in_thread() as fake:
         fake.service.account.add_identities("acme.example")
         fake.service.account.add_configuration_sets("main")
+        report_to_topic(fake, *event_documents.EVENT_TYPES)
         yield fake
+
+
+def report_to_topic(fake: FakeSes, *types: str) -> None:
+    """As if SES had been set up to report these events."""
+    definition = event_documents.write_destination("arn:aws:sns:us-east-1:123456789012:reports")
+    definition["MatchingEventTypes"] = list(types)
+    fake.service.account.configuration_sets["main"].event_destinations["reports"] = definition
 
 
 @pytest.fixture
@@ -103,12 +114,17 @@ def test_an_account_that_is_ready_is_created_with_its_sender_and_every_line_is_o
             " have to be those of AWS then."
         ),
         "ok       access        SES in us-east-1 accepts the keys.",
-        "ok       sending       Sending is enabled: unlimited in 24 hours, unlimited a second.",
+        "ok       sending       Sending is enabled.",
+        ("ok       quota         0 of any number sent in the last 24 hours; any number a second."),
         "ok       production    The account has production access.",
         "ok       identity      acme.example is verified.",
         "ok       dkim          Mail from acme.example is signed.",
         "ok       mail-from     bounce.acme.example is the MAIL FROM domain of acme.example.",
         "ok       config-set    The configuration set main exists.",
+        (
+            "ok       events        SES reports Send, Rendering failure, Reject, Delivery, Bounce,"
+            " Complaint, Delivery delay."
+        ),
         'Account "mail" can send.',
     ]
     [sender] = queries.senders(acme)
@@ -402,7 +418,7 @@ def test_keys_that_may_only_send_are_told_which_policy_they_lack(
 
     assert not error
     assert {level for level, _ in findings(output).values()} == {"warning"}
-    assert set(findings(output)) == {"account", "identity", "config-set"}
+    assert set(findings(output)) == {"account", "identity", "config-set", "events"}
     assert all("postledger ses policy" in text for _, text in findings(output).values())
 
 
@@ -529,7 +545,8 @@ def test_the_policy_allows_what_is_sent_and_checked_and_no_more() -> None:
     )
     anything, _ = run("ses", "policy", "--region", "cn-north-1")
 
-    send, check = json.loads(output)["Statement"]
+    statements = {item["Sid"]: item for item in json.loads(output)["Statement"]}
+    send, check = statements["Send"], statements["Check"]
     assert send["Action"] == ["ses:SendEmail", "ses:SendRawEmail"]
     assert send["Resource"] == [
         "arn:aws:ses:eu-west-1:*:identity/mail.acme.example",
@@ -537,7 +554,11 @@ def test_the_policy_allows_what_is_sent_and_checked_and_no_more() -> None:
         "arn:aws:ses:eu-west-1:*:identity/news@mail.acme.example",
         "arn:aws:ses:eu-west-1:*:configuration-set/main",
     ]
-    assert check["Action"] == ["ses:GetAccount", "ses:GetEmailIdentity", "ses:GetConfigurationSet"]
+    assert all(action.startswith("ses:Get") for action in check["Action"])
+    own = ["arn:aws:sns:eu-west-1:*:postledger-*", "arn:aws:sqs:eu-west-1:*:postledger-*"]
+    assert statements["ReceiveEvents"]["Resource"] == own
+    assert statements["SetUpEvents"]["Resource"] == [send["Resource"][-1], *own]
+    assert statements["FindTopics"]["Action"] == ["sns:ListTopics"]
     assert json.loads(anything)["Statement"][0]["Resource"] == [
         "arn:aws-cn:ses:cn-north-1:*:identity/*",
         "arn:aws-cn:ses:cn-north-1:*:configuration-set/*",
@@ -565,7 +586,11 @@ def test_no_policy_is_written_for_what_cannot_be_used(
 
 
 def doctor() -> list[dict[str, str]]:
-    """What the doctor finds about senders."""
+    """What the doctor finds about senders that is not in order."""
+    return [finding for finding in doctor_lines() if finding["level"] != "ok"]
+
+
+def doctor_lines() -> list[dict[str, str]]:
     out, _ = run("doctor", "--json")
     return [finding for finding in json.loads(out) if finding["subject"] == "senders"]
 
@@ -611,3 +636,47 @@ def test_the_doctor_finds_the_same_and_shortens_addresses(fake: FakeSes, secret:
     assert unsigned["level"] == "warning"
     assert "Mail from o***@globex.example is not signed" in unsigned["message"]
     assert "only@" not in unsigned["remedy"]
+
+
+def test_the_doctor_and_the_command_show_how_much_of_the_quota_is_used(
+    fake: FakeSes, secret: Path
+) -> None:
+    quota = fake.service.account.quota = Quota(50_000, UNLIMITED)
+    quota.count(1_234, datetime.now(UTC))
+    quota.max_send_rate = 14
+
+    output, _ = connect(fake, secret)
+    shown = "1,234 of 50,000 sent in the last 24 hours; 14 a second."
+    assert findings(output)["quota"] == ("ok", shown)
+    assert f"The account mail of acme: {shown}" in [line["message"] for line in doctor_lines()]
+
+    quota.max_send_rate = UNLIMITED
+    quota.count(45_000, datetime.now(UTC))
+    output, error = connect(fake, secret)
+    level, text = findings(output)["quota"]
+    assert (level, error) == ("warning", "")
+    assert "46,234 of 50,000" in text
+    assert "Request a higher one in the console" in text
+
+
+@pytest.mark.parametrize(
+    ("types", "words"),
+    [
+        ((), "SES reports nothing of mail with main"),
+        (("DELIVERY", "BOUNCE"), "SES does not report Send, Rendering failure, Reject, Complaint"),
+        (
+            (*event_documents.EVENT_TYPES, "CLICK"),
+            "SES rewrites the links of mail with main, because an event destination asks for Click",
+        ),
+    ],
+)
+def test_a_set_that_does_not_report_what_is_needed_is_told(
+    fake: FakeSes, secret: Path, types: tuple[str, ...], words: str
+) -> None:
+    report_to_topic(fake, *types)
+
+    output, error = connect(fake, secret)
+
+    level, text = findings(output)["events"]
+    assert (level, error) == ("warning", "")
+    assert words in text

@@ -35,6 +35,11 @@ CATEGORIES = (
     *("TRANSIENT_ERROR", "TIMEOUT_ERROR"),
 )
 GUARDED_REPORTS = ("bounces", "complaints")
+FEEDBACK_OUTCOMES = (
+    *("stored", "repeated", "test", "confirmed", "ended", "faulty"),
+    *("raw_delivery", "invalid_envelope", "too_large", "topic_unknown", "signature_invalid"),
+    *("not_now",),
+)
 DOUBT_CAUSES = ("no_answer", "worker_lost", "lost_time")
 # An SMTP server may take ten minutes for its answer; nothing that is handed over takes longer.
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0)
@@ -174,6 +179,12 @@ GUARD_STOPS = Counter(
     reports=GUARDED_REPORTS,
 )
 
+FEEDBACK_MESSAGES = Counter(
+    "postledger_feedback_messages_total",
+    "Messages of providers about mail, by what became of them.",
+    outcome=FEEDBACK_OUTCOMES,
+)
+
 DUE_OLDEST = Gauge(
     "postledger_due_oldest_seconds",
     "How long the oldest work that a worker could take has been due; 0 when there is none.",
@@ -191,12 +202,8 @@ WORKERS_ALIVE = Gauge(
 IN_DOUBT = Gauge("postledger_in_doubt", "Mails in doubt that nothing has ended.")
 
 COUNTERS = (
-    STATE_TRANSITIONS,
-    VALIDATION_FAILURES,
-    RETRIES,
-    FINAL_STATES,
-    NEW_DOUBTS,
-    GUARD_STOPS,
+    *(STATE_TRANSITIONS, VALIDATION_FAILURES, RETRIES, FINAL_STATES, NEW_DOUBTS),
+    *(GUARD_STOPS, FEEDBACK_MESSAGES),
 )
 HISTOGRAMS = (PROCESSING_DURATION,)
 GAUGES = (DUE_OLDEST, WAITING_BATCHES, HELD_STREAMS, HELD_SENDERS, WORKERS_ALIVE, IN_DOUBT)

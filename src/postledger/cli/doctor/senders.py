@@ -20,6 +20,7 @@ from postledger.observability import masking
 from postledger.providers import registry
 from postledger.providers.base import Finding
 
+_QUOTA = "quota"  # shown also if it is in order
 MOST_ACCOUNTS = 50  # thousands of logins would look like an attack
 
 
@@ -86,7 +87,7 @@ def _check_accounts(accounts: Sequence[Account]) -> Iterator[CheckResult]:
         )
     )
     yield from results
-    if accounts and not results:
+    if accounts and all(result.level is Level.OK for result in results):
         names = ", ".join(account.name for account in accounts)
         yield ok("senders", f"All accounts in use work: {names}.")
 
@@ -123,7 +124,7 @@ async def _check(accounts: Sequence[tuple[Account, Mapping[str, object]]]) -> li
         _describe(account, finding)
         for (account, _), findings in zip(accounts, results, strict=True)
         for finding in findings
-        if finding.level is not Level.OK
+        if finding.level is not Level.OK or finding.subject == _QUOTA
     ]
 
 

@@ -15,10 +15,11 @@ from pydantic import BaseModel, ValidationError
 from postledger.providers.base import Failure, Finding, Throttled
 from postledger.providers.http.exchange import Break
 from postledger.providers.http.messages import Answer
-from postledger.providers.ses import findings, outcomes
+from postledger.providers.ses import event_findings, findings, outcomes
 from postledger.providers.ses.documents import (
     AccountState,
     ConfigurationSetState,
+    EventDestinationsState,
     IdentityState,
     Obstacle,
     Unread,
@@ -28,6 +29,7 @@ from postledger.providers.ses.settings import SesSettings
 _ACCOUNT_PATH = "/v2/email/account"
 _IDENTITY_PATH = "/v2/email/identities/{}"
 _CONFIGURATION_SET_PATH = "/v2/email/configuration-sets/{}"
+_DESTINATIONS_PATH = f"{_CONFIGURATION_SET_PATH}/event-destinations"
 _OK = 200
 _NOT_FOUND = 404
 _THROTTLED_TRIES = 3
@@ -59,11 +61,22 @@ async def check_account(
     names = (
         {settings.configuration_set} if settings.configuration_set else _default_sets(identities)
     )
-    for name in sorted(names):
-        path = _CONFIGURATION_SET_PATH.format(quote(name, safe=""))
-        yield findings.judge_configuration_set(
-            name, await _read(service, path, ConfigurationSetState)
-        )
+    async for finding in _check_configuration_sets(service, sorted(names)):
+        yield finding
+
+
+async def _check_configuration_sets(
+    service: Service, names: Sequence[str]
+) -> AsyncIterator[Finding]:
+    for name in names:
+        quoted = quote(name, safe="")
+        state = await _read(service, _CONFIGURATION_SET_PATH.format(quoted), ConfigurationSetState)
+        yield findings.judge_configuration_set(name, state)
+        if isinstance(state, Unread) and state.obstacle is not Obstacle.DENIED:
+            continue
+        path = _DESTINATIONS_PATH.format(quoted)
+        destinations = await _read(service, path, EventDestinationsState)
+        yield event_findings.judge_destinations(name, destinations)
     if not names:
         yield findings.no_configuration_set()
 

@@ -1,42 +1,89 @@
 """Clients of AWS for an account's set-up and its queue: SES, SNS and SQS; mail never goes here."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
 
+from postledger.lib.errors import RefusedError
 from postledger.providers.ses.settings import SesSettings
 
 type Service = Literal["sesv2", "sns", "sqs"]
 
+_DENIED = frozenset(("AccessDenied", "AccessDeniedException", "AuthorizationError"))
 
-def open_client(settings: SesSettings, service: Service, *, read_timeout: float = 10.0) -> Any:
-    """A client that tries once; without keys of the account it asks botocore's chain for some.
+
+class NoQueueServiceError(RefusedError):
+    code = "no_queue_service"
+
+
+class AwsError(RefusedError):
+    code = "aws_error"
+
+
+def open_client(
+    settings: SesSettings, service: Service, *, read_timeout: float = 10.0, tries: int = 1
+) -> Any:
+    """A client; without keys of the account it asks botocore's chain for some.
 
     SNS answers beside SES: an account with an endpoint on this machine uses it for both.
     A long poll of SQS needs a read timeout above its waiting time.
     """
     session = Session()
     # A variable of the environment must not lead credentials to another host.
-    session.set_config_variable("ignore_configured_endpoint_urls", True)
-    endpoint = settings.sqs_endpoint if service == "sqs" else _find_endpoint(settings, service)
+    session.set_config_variable("ignore_configured_endpoint_urls", value=True)
     return session.create_client(
         service,
         region_name=settings.region,
-        endpoint_url=endpoint or None,
+        endpoint_url=_find_endpoint(settings, service) or None,
         aws_access_key_id=settings.access_key_id or None,
         aws_secret_access_key=settings.secret_access_key.get_secret_value() or None,
         aws_session_token=settings.session_token.get_secret_value() or None,
         config=Config(
             connect_timeout=5,
             read_timeout=read_timeout,
-            retries={"total_max_attempts": 1, "mode": "standard"},
+            retries={"total_max_attempts": tries, "mode": "standard"},
         ),
     )
 
 
 def _find_endpoint(settings: SesSettings, service: Service) -> str:
     endpoint = settings.actual_endpoint
+    if service == "sqs":
+        if endpoint.is_here and not settings.sqs_endpoint:
+            raise NoQueueServiceError(
+                f"The account talks to {endpoint.url} on this machine, and no stand-in for SQS is"
+                " named: give it with --set sqs_endpoint=http://127.0.0.1:5000, or have events"
+                " posted with --url."
+            )
+        return settings.sqs_endpoint
     if endpoint.is_here:
         return endpoint.url
     return settings.endpoint if service == "sesv2" else ""
+
+
+@contextmanager
+def explaining_errors() -> Iterator[None]:
+    """What AWS refuses, or does not answer, becomes a refusal with its words and a remedy."""
+    try:
+        yield
+    except ClientError as error:
+        code, message = find_code(error), error.response["Error"].get("Message", "")
+        remedy = "Correct that, and run this again: what was done stays."
+        if code in _DENIED:
+            remedy = "Give the keys the policy that postledger ses policy prints."
+        raise AwsError(
+            f"AWS refuses {error.operation_name} ({code}): {message.removesuffix('.')}. {remedy}"
+        ) from None
+    except BotoCoreError as error:
+        raise AwsError(
+            f"AWS was not reached: {str(error).removesuffix('.')}. Run this again: what was done"
+            " stays."
+        ) from None
+
+
+def find_code(error: ClientError) -> str:
+    return error.response["Error"].get("Code", "")

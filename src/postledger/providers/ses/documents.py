@@ -27,6 +27,7 @@ class _State(BaseModel):
 class Quota(_State):
     max_24_hour_send: float = 0
     max_send_rate: float = 0
+    sent_last_24_hours: float = 0
 
 
 class AccountState(_State):
@@ -74,6 +75,23 @@ class ConfigurationSetState(_State):
     """The answer of GetConfigurationSet."""
 
     sending_options: SendingOptions = SendingOptions()
+
+
+class SnsDestination(_State):
+    topic_arn: str = ""
+
+
+class EventDestinationState(_State):
+    name: str
+    enabled: bool = False
+    matching_event_types: list[str] = []
+    sns_destination: SnsDestination = SnsDestination()
+
+
+class EventDestinationsState(_State):
+    """The answer of GetConfigurationSetEventDestinations."""
+
+    event_destinations: list[EventDestinationState] = []
 
 
 class Obstacle(StrEnum):

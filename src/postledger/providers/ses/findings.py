@@ -15,11 +15,13 @@ from postledger.providers.ses.documents import (
     IdentityState,
     MailFrom,
     Obstacle,
+    Quota,
     Unread,
 )
 from postledger.providers.ses.settings import Endpoint
 
 _UNLIMITED = -1
+_NEARLY_USED = 0.9
 _DKIM_ZONE = "dkim.amazonses.com"
 _ENDPOINT = ("region", "endpoint")
 _WRONG_REGION = "scoped to a valid region"  # of AWS's words
@@ -89,10 +91,11 @@ def _name_scheme(endpoint: Endpoint) -> str:
 
 def judge_account(account: AccountState | Unread, region: str) -> Iterator[Finding]:
     if isinstance(account, Unread):
-        yield _denied("account", "the state of the account")
+        yield denied("account", "the state of the account")
         return
     yield Finding("access", Level.OK, f"SES in {region} accepts the keys.")
     yield _judge_sending(account)
+    yield _judge_quota(account.send_quota)
     yield _judge_production_access(account.production_access_enabled, region)
 
 
@@ -112,9 +115,23 @@ def _judge_sending(account: AccountState) -> Finding:
             f"AWS reviews the account ({account.enforcement_status}) and may pause it.",
             "See Reputation metrics in the console, and answer AWS's case.",
         )
-    quota = account.send_quota
-    limits = f"{_count(quota.max_24_hour_send)} in 24 hours, {_count(quota.max_send_rate)} a second"
-    return Finding("sending", Level.OK, f"Sending is enabled: {limits}.")
+    return Finding("sending", Level.OK, "Sending is enabled.")
+
+
+def _judge_quota(quota: Quota) -> Finding:
+    """Mail beyond the quota waits; AWS needs a day or so to raise it."""
+    daily, sent = quota.max_24_hour_send, quota.sent_last_24_hours
+    rate = "any number" if quota.max_send_rate == _UNLIMITED else f"{quota.max_send_rate:,.0f}"
+    of_limit = f"{sent:,.0f} of {'any number' if daily == _UNLIMITED else f'{daily:,.0f}'}"
+    message = f"{of_limit} sent in the last 24 hours; {rate} a second."
+    if daily == _UNLIMITED or sent < daily * _NEARLY_USED:
+        return Finding("quota", Level.OK, message)
+    return Finding(
+        "quota",
+        Level.WARNING,
+        f"{message} Mail beyond the quota waits.",
+        "Request a higher one in the console: Account dashboard, Sending limits.",
+    )
 
 
 def _judge_production_access(is_enabled: bool, region: str) -> Finding:  # noqa: FBT001  a fact
@@ -147,9 +164,9 @@ def foreign_identity(arn: str) -> Finding:
 
 def _judge_missing_identity(name: str, unread: Unread, region: str) -> Finding:
     if unread.obstacle is Obstacle.DENIED:
-        return _denied("identity", f"the identity {name}")
+        return denied("identity", f"the identity {name}")
     if unread.obstacle is not Obstacle.ABSENT:
-        return _unsaid("identity", name, unread)
+        return unsaid("identity", name, unread)
     domain = name.rpartition("@")[2]
     return Finding(
         "identity",
@@ -237,9 +254,9 @@ def judge_configuration_set(name: str, state: ConfigurationSetState | Unread) ->
             "Switch it on in the console: Configuration sets, the set, Sending status.",
         )
     if state.obstacle is Obstacle.DENIED:
-        return _denied("config-set", f"the configuration set {name}")
+        return denied("config-set", f"the configuration set {name}")
     if state.obstacle is not Obstacle.ABSENT:
-        return _unsaid("config-set", name, state)
+        return unsaid("config-set", name, state)
     return Finding(
         "config-set",
         Level.PROBLEM,
@@ -254,23 +271,19 @@ def no_configuration_set() -> Finding:
         "config-set",
         Level.WARNING,
         "No configuration set is named: SES reports neither bounces nor complaints of this mail.",
-        "Create it first, in the console under Configuration sets.",
+        "Or run postledger ses connect for this account with --create, which makes one.",
         ("configuration_set",),
     )
 
 
-def _denied(subject: str, thing: str) -> Finding:
+def denied(subject: str, thing: str) -> Finding:
     message = f"The keys may not read {thing}, so it was not checked."
     return Finding(subject, Level.WARNING, message, _POLICY)
 
 
-def _unsaid(subject: str, thing: str, unread: Unread) -> Finding:
+def unsaid(subject: str, thing: str, unread: Unread) -> Finding:
     message = f"SES did not say what {thing} is like: {_end(unread.detail)}"
     return Finding(subject, Level.WARNING, message, "Try again later.")
-
-
-def _count(number: float) -> str:
-    return "unlimited" if number == _UNLIMITED else f"{number:,.0f}"
 
 
 def _end(detail: str) -> str:

@@ -11,8 +11,9 @@ from django.db import transaction
 
 from postledger.accounts import provider_accounts, queries, sealing, senders
 from postledger.accounts.models import ProviderAccount, Sender, Workspace
-from postledger.cli import arguments, base_command, provider_findings
+from postledger.cli import arguments, base_command, provider_findings, ses_events
 from postledger.cli.arguments import Setting
+from postledger.cli.ses_events import EventSetup, EventWish
 from postledger.deliveries import account_changes
 from postledger.deliveries import queries as mail_queries
 from postledger.lib import check_results
@@ -42,6 +43,7 @@ class Command(base_command.NounCommand):
         connect.add_argument("--region", help="required for a new account, such as eu-west-1")
         connect.add_argument("--access-key-id", metavar="ID", help="without: the machine's keys")
         connect.add_argument("--endpoint", metavar="URL", help="of a fake on this machine")
+        ses_events.add_options(connect)
         arguments.add_settings(connect)
         print_policy.add_argument("--region", required=True)
 
@@ -56,8 +58,14 @@ class Command(base_command.NounCommand):
         access_key_id: str | None,
         endpoint: str | None,
         changes: list[Setting],
+        create: bool,
+        remove: bool,
+        topic: str,
+        url: str,
+        queue: str,
         actor: str,
     ) -> None:
+        wish = EventWish(create, remove, topic, url=url, queue_url=queue)
         given = zip(_OPTIONS, (region, configuration_set, access_key_id, endpoint), strict=True)
         options = [(option, value) for option, value in given if value is not None]
         settings = arguments.nest_settings([*options, *changes])
@@ -69,7 +77,14 @@ class Command(base_command.NounCommand):
                 report += _ensure_sender(workspace, sender_address, account, actor)
         for line in report:
             self.stdout.write(line)
+        self._set_up_events(EventSetup(workspace, account, actor), wish)
         self._check(workspace, account, sender_address)
+
+    def _set_up_events(self, setup: EventSetup, wish: EventWish) -> None:
+        for step in setup.run(wish):
+            self.stdout.write(f"{step.state.value:<15}{step.subject:<14}{step.message}")
+        if wish.is_create:
+            self.stdout.write(f"What was created in AWS is named {setup.name}.")
 
     def _check(self, workspace: Workspace, account: ProviderAccount, address: str | None) -> None:
         attached = list(Sender.objects.filter(account=account, archived_at=None))

@@ -1,0 +1,160 @@
+"""Sets up what SES reports of an account's mail, and removes it, step by step."""
+
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from postledger.accounts import hash_key, sealing
+from postledger.accounts.models import ProviderAccount, Workspace
+from postledger.deliveries import account_changes
+from postledger.feedback import topics
+from postledger.lib.errors import BadRequestError
+from postledger.providers.ses import event_documents, event_removal, event_setup
+from postledger.providers.ses.event_setup import Clients, Step, StepState
+from postledger.providers.ses.settings import SesSettings
+
+_PURPOSE = "events of ses"
+_TAG_LENGTH = 8
+# Workers read settings again after 5 s, and a call takes 30 s at most.
+_SET_IS_IDLE_AFTER = timedelta(minutes=1)
+
+
+class ContradictoryOptionsError(BadRequestError):
+    code = "contradictory_options"
+
+
+@dataclass(frozen=True, slots=True)
+class EventWish:
+    """What a person asks for; nothing by default."""
+
+    is_create: bool
+    is_remove: bool
+    topic_arn: str
+    url: str = field(kw_only=True)
+    queue_url: str = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        if (self.url and not self.is_create) or (self.queue_url and not self.topic_arn):
+            raise ContradictoryOptionsError("--url belongs to --create, and --queue to --topic.")
+
+
+def add_options(parser: ArgumentParser) -> None:
+    wishes = parser.add_mutually_exclusive_group()
+    wishes.add_argument(
+        "--create", action="store_true", help="have SES report to a queue, or to --url"
+    )
+    wishes.add_argument("--remove", action="store_true", help="undo what --create made")
+    wishes.add_argument("--topic", default="", metavar="ARN", help="listen to a topic you made")
+    parser.add_argument(
+        "--url",
+        default="",
+        help="of this installation, such as https://mail.acme.example/ses-events",
+    )
+    parser.add_argument("--queue", default="", metavar="URL", help="that the --topic sends to")
+
+
+@dataclass(frozen=True, slots=True)
+class EventSetup:
+    """The set-up of one account; no transaction is open while AWS is asked."""
+
+    workspace: Workspace
+    account: ProviderAccount
+    actor: str
+
+    @property
+    def name(self) -> str:
+        """Of everything that we create in AWS for the account."""
+        tag = hash_key.hash_text(str(self.account.pk), purpose=_PURPOSE).hex()[:_TAG_LENGTH]
+        return event_documents.name_resources(self.workspace.name, self.account.name, tag)
+
+    def run(self, wish: EventWish) -> Iterator[Step]:
+        if wish.is_create:
+            yield from self._create(wish.url)
+        elif wish.is_remove:
+            yield from self._remove()
+        elif wish.topic_arn:
+            yield self._listen(wish.topic_arn, wish.queue_url)
+
+    def _create(self, url: str) -> Iterator[Step]:
+        settings = self._read_settings()
+        if url:
+            event_setup.check_url(url, settings)
+        configuration_set = settings.configuration_set or self.name
+        yield from event_setup.create(
+            Clients(settings),
+            name=self.name,
+            configuration_set=configuration_set,
+            url=url,
+            register=self._register,
+        )
+        if not settings.configuration_set:
+            self._change({"configuration_set": configuration_set})
+            message = f"Mail of the account is sent with {configuration_set}."
+            yield Step("account", StepState.DONE, message)
+
+    def _listen(self, topic_arn: str, queue_url: str) -> Step:
+        """Registers a topic that somebody else made."""
+        self._register(topic_arn, queue_url)
+        way = "reads its queue" if queue_url else "takes what it posts to /ses-events"
+        return Step("topic", StepState.DONE, f"The account listens to {topic_arn} and {way}.")
+
+    def _remove(self) -> Iterator[Step]:
+        settings, listened = self._read_settings(), topics.list_topics(self.account.pk)
+        configuration_set = settings.configuration_set or self.name
+        is_set_idle = self._is_set_idle(settings)
+        if settings.configuration_set == self.name:
+            self._change({"configuration_set": None})
+            yield Step("account", StepState.DONE, f"Mail is no longer sent with {self.name}.")
+        is_queue_left = False
+        steps = event_removal.remove(
+            Clients(settings),
+            name=self.name,
+            configuration_set=configuration_set,
+            has_queue=_can_have_queue(settings),
+            is_set_idle=is_set_idle,
+        )
+        for step in steps:
+            is_queue_left |= (step.subject, step.state) == ("queue", StepState.LEFT)
+            yield step
+        for topic in listened:
+            is_own = topic.arn.endswith(f":{self.name}")
+            if not (is_own and is_queue_left):
+                yield self._stop_listening(topic.arn, is_own=is_own)
+
+    def _stop_listening(self, arn: str, *, is_own: bool) -> Step:
+        topics.remove_topic(self.workspace.pk, self.account.pk, arn=arn, actor=self.actor)
+        if is_own:
+            return Step("account", StepState.DONE, "It no longer listens to the topic.")
+        message = f"It no longer listens to {arn}, which is not of our making and stays."
+        return Step("account", StepState.LEFT, message)
+
+    def _register(self, topic_arn: str, queue_url: str) -> None:
+        """A queue that the topic has already is read on, beside what is posted."""
+        listened = {topic.arn: topic.queue_url for topic in topics.list_topics(self.account.pk)}
+        topics.register_topic(
+            self.workspace.pk,
+            self.account.pk,
+            arn=topic_arn,
+            queue_url=queue_url or listened.get(topic_arn, ""),
+            actor=self.actor,
+        )
+
+    def _is_set_idle(self, settings: SesSettings) -> bool:
+        changed_at = ProviderAccount.objects.values_list("updated_at").get(pk=self.account.pk)[0]
+        is_old = datetime.now(UTC) - changed_at > _SET_IS_IDLE_AFTER
+        return settings.configuration_set != self.name and is_old
+
+    def _change(self, changes: Mapping[str, object]) -> None:
+        account_changes.update_account(
+            self.workspace.pk, account_id=self.account.pk, changes=changes, actor=self.actor
+        )
+
+    def _read_settings(self) -> SesSettings:
+        account = ProviderAccount.objects.get(pk=self.account.pk)
+        return SesSettings.model_validate(sealing.unseal_settings(account))
+
+
+def _can_have_queue(settings: SesSettings) -> bool:
+    """A stand-in for SES on this machine has a queue only with a stand-in for SQS."""
+    return bool(settings.sqs_endpoint) or not settings.actual_endpoint.is_here
