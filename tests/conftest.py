@@ -13,6 +13,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from postledger.accounts import hash_key
 from postledger.deliveries import partitions
+from tests import flushing
 
 # How long an example takes says how busy the machine is, and nothing about the claim.
 hypothesis.settings.register_profile("unhurried", deadline=None)
@@ -81,6 +82,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     """Makes the months and reads the hash key once: tests would do it again and again, and those
     that count statements would count it where they come first.
     """
+    flushing.use()
     with django_db_blocker.unblock():
         partitions.create_missing()
         hash_key.read()

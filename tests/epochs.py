@@ -98,6 +98,7 @@ _TABLES = {
     "deliveries_delivery": "stream_id",
     "deliveries_attempt": "stream_id",
     "deliveries_deliveryevent": "stream_id",
+    "deliveries_feedback": "stream_id",
     "deliveries_providermessage": "stream_id",
 }
 

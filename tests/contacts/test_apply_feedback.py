@@ -1,7 +1,7 @@
 """What others tell of an address is applied by its priority, once, and to the right contact."""
 
 from datetime import timedelta
-from itertools import product
+from itertools import permutations, product
 
 import pytest
 from django.db import connection
@@ -117,18 +117,40 @@ def test_the_same_word_again_changes_nothing_and_is_recorded_once(acme: int) -> 
     assert people.read_history(acme) == [("bounced", None, "active", "bounced")]
 
 
-def test_events_out_of_order_end_as_the_strongest_with_the_newest_time(acme: int) -> None:
-    contact_id = people.contact(acme)
-    earlier = NOW - timedelta(days=1)
+EARLIER, LATER = NOW - timedelta(days=1), NOW + timedelta(days=1)
+MIXED = [
+    consent.bounce_report(R1, bounce_type="Transient", bounce_subtype="General", at=NOW),
+    consent.bounce_report(R1, bounce_type="Transient", bounce_subtype="MailboxFull", at=LATER),
+    consent.bounce_report(R1, bounce_type="Undetermined", bounce_subtype="", at=LATER),
+    consent.complaint_report(R1, at=NOW),
+    consent.suppression_report(R1, reason=SuppressionReason.UNSUBSCRIBED, at=LATER),
+    consent.bounce_report(R1, bounce_type="Permanent", bounce_subtype="NoEmail", at=EARLIER),
+]
 
-    people.complain(acme)
-    people.apply(
-        acme,
-        consent.bounce_report(R1, bounce_type="Permanent", bounce_subtype="General", at=earlier),
-    )
 
-    assert people.state(contact_id) is BOUNCED
-    assert Contact.objects.get(pk=contact_id).state_changed_at == NOW
+@pytest.mark.parametrize("last", [3, 5, 6])
+def test_reports_in_any_order_and_division_end_as_the_strongest_with_its_time(
+    acme: int, last: int
+) -> None:
+    orders = list(permutations(range(last)))[:: 1 if last < 6 else 19]
+    people.contact(acme)
+    blank = {"state": "active", "bounce_type": None, "bounce_subtype": None, "bounce_at": None}
+    endings = set()
+    for order, size in product(orders, (1, 4)):
+        Contact.objects.update(**blank, state_changed_at=None)
+        Suppression.objects.all().delete()
+        for start in range(0, last, size):
+            people.apply(acme, *(MIXED[number] for number in order[start : start + size]))
+        contact = Contact.objects.values_list(*blank, "state_changed_at").get()
+        endings.add((contact, people.find_suppression(acme)))
+
+    assert len(endings) == 1
+    [((state, bounce_type, *_, changed_at), _)] = endings
+    assert (state, bounce_type, changed_at) == {
+        3: ("active", "Undetermined", None),
+        5: ("unsubscribed", "Undetermined", NOW),
+        6: ("bounced", "Permanent", EARLIER),
+    }[last]
 
 
 def test_of_one_address_told_twice_the_strongest_word_counts(acme: int) -> None:

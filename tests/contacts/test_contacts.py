@@ -195,7 +195,7 @@ NOT_PERSONAL = {
 def test_an_erasure_blanks_every_personal_column(acme: int) -> None:
     contact_id = people.contact(acme, details=FULL)
     change(acme, contact_id, Changes(address="r2@example.com"))
-    Contact.objects.update(is_unconfirmed=True, bounce_type="a", bounce_subtype="b")
+    Contact.objects.update(is_unconfirmed=True, bounce_type="a", bounce_subtype="b", bounce_at=NOW)
 
     erasing.erase(acme, address="r2@example.com", actor="alice", now=NOW)
 

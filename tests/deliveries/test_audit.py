@@ -8,6 +8,7 @@ from django.db import connection
 
 from postledger.deliveries import audit, entries, ledger, partitions
 from postledger.deliveries.entries import Decision, Evidence, SeenDelivery, StreamKind
+from postledger.deliveries.ledger import books
 from postledger.deliveries.states import State
 from postledger.lib import ids
 from postledger.lib.ids import DeliveryId
@@ -256,6 +257,22 @@ def test_a_miscounted_state_is_found(stream: int, state: State, table: str) -> N
             (f"{waiting - 1} booked as waiting, but {waiting} are", None),
         ]
     )
+
+
+@pytest.mark.parametrize("counter", books.REPORTED)
+@pytest.mark.parametrize("table", ["stream", "streamdelta"])
+def test_a_miscounted_report_is_found(stream: int, counter: str, table: str) -> None:
+    key = "id" if table == "stream" else "stream_id"
+    execute("INSERT INTO deliveries_streamdelta (stream_id) VALUES (%s)", stream)
+
+    execute(
+        f"UPDATE deliveries_{table} SET {counter} = {counter} + 1 WHERE {key} = %s"
+        f" AND ctid = (SELECT max(ctid) FROM deliveries_{table} WHERE {key} = %s)",
+        stream,
+        stream,
+    )
+
+    assert findings(stream) == [(f"1 counted as {counter}, but 0 are", None)]
 
 
 def test_a_line_too_many_planned_is_found(stream: int) -> None:

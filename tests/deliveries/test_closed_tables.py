@@ -13,6 +13,7 @@ from postledger.deliveries.entries import Body, NewDelivery, SeenDelivery, Strea
 from postledger.deliveries.reasons import Reason
 from postledger.lib import ids
 from tests import cast
+from tests.deliveries import views
 
 pytestmark = pytest.mark.django_db
 
@@ -56,12 +57,7 @@ def story() -> None:
     cast.book(stream_id, lambda place: entries.refused(place, code="NO"))
     ledger.requeue(stream_id, [SeenDelivery(positions[1], 1)], actor="bob")
     cast.book(stream_id, lambda place: entries.exhausted(place, code="BUSY"))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)"
-            " VALUES (%s, %s, now(), 'open', 'ses', '{}')",
-            [stream_id, positions[0]],
-        )
+    views.report(stream_id, positions[0], "opened")
     _campaign()
     ledger.hold_sender(cast.sender().pk, reason=Reason.PAUSED, actor="bob")
 

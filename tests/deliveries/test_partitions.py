@@ -14,6 +14,7 @@ from postledger.deliveries.partitions import MonthDroppedError
 from postledger.deliveries.states import State
 from postledger.lib import ids
 from tests import cast
+from tests.deliveries import views
 from tests.races import collide
 
 NOW = datetime.now(UTC)
@@ -68,6 +69,7 @@ def test_everything_said_of_a_delivery_lies_in_its_month() -> None:
     cast.book(stream_id, lambda place: entries.refused(place, code="NO"))
     ledger.requeue(stream_id, [SeenDelivery(position, 1)], actor="bob")
     cast.book(stream_id, sent)
+    views.report(stream_id, position, "delivered")
 
     names = {partition_of(stream_id, table) for table in partitions.TABLES}
 

@@ -21,7 +21,16 @@ from tests.deliveries import views
 
 pytestmark = pytest.mark.django_db
 
-PROVIDER_KINDS = ["delivered", "open", "click", "bounce", "spamreport", "unsubscribe"]
+PROVIDER_KINDS = {
+    "delivered": "delivered",
+    "opened": "open",
+    "clicked": "click",
+    "bounced": "bounce",
+    "soft_bounced": "bounce",
+    "on_suppression_list": "bounce",
+    "complained": "spamreport",
+    "unsubscribed": "unsubscribe",
+}
 
 
 @pytest.mark.parametrize(
@@ -321,12 +330,12 @@ def test_a_retry_says_how_many_milliseconds_it_was_put_off_also_when_it_is_over(
 def test_provider_events_are_told_one_by_one() -> None:
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, views.sent)
-    for kind in [*PROVIDER_KINDS, "open"]:
-        views.say(stream_id, 0, kind)
+    for kind in [*PROVIDER_KINDS, "opened", "dropped", "deferred"]:
+        views.report(stream_id, 0, kind)
 
     rows = views.read("delivery_events", stream_id, order="event_at")
 
-    assert [row["event_type"] for row in rows] == [*PROVIDER_KINDS, "open"]
+    assert [row["event_type"] for row in rows] == [*PROVIDER_KINDS.values(), "open"]
     assert {(row["email"], row["provider_message_id"]) for row in rows} == {
         ("r0@example.com", "m0")
     }
@@ -338,7 +347,7 @@ def test_provider_events_are_told_one_by_one() -> None:
 def test_an_event_about_an_older_message_keeps_that_messages_id() -> None:
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, views.sent)
-    views.say(stream_id, 0, "bounce", '{"message_id": "older"}')
+    views.report(stream_id, 0, "bounced", message_id="older")
 
     assert views.only("delivery_events", stream_id)["provider_message_id"] == "older"
 

@@ -242,7 +242,7 @@ def test_some_lines_are_told_without_reading_every_body(view: str) -> None:
 def test_an_ids_key_is_the_rows_key(view: str) -> None:
     stream_id = cast.stream(mails=3)
     cast.book(stream_id, views.refused)
-    views.say(stream_id, 1, "bounce")
+    views.report(stream_id, 1, "bounced")
     id_ = views.name(stream_id, 1)
 
     with connection.cursor() as cursor:

@@ -36,12 +36,15 @@ def events(stream_id: int) -> list[str]:
     return [row["type"] for row in read("email_events", stream_id, order='"createdAt"')]
 
 
-def say(stream_id: int, position: int, kind: str, data: str = "{}") -> None:
+def report(stream_id: int, position: int, kind: str, message_id: str | None = None) -> None:
+    """Adds an event of a provider, as `take_feedback` stores it."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)"
-            " VALUES (%s, %s, clock_timestamp(), %s, 'ses', %s)",
-            [stream_id, position, kind, data],
+            "INSERT INTO deliveries_feedback (stream_id, position, happened_at, received_at,"
+            " try_number, key, kind, counts_as, name, message_id)"
+            " VALUES (%s, %s, clock_timestamp(), now(), 1, gen_random_uuid()::text, %s,"
+            " nullif(%s, 'unsubscribed'), '', %s)",
+            [stream_id, position, kind, kind, message_id],
         )
 
 

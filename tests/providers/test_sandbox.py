@@ -84,7 +84,8 @@ def test_what_is_journalled_is_journalled_before_it_is_told() -> None:
 
 
 def report(*recipients: str) -> list[ProviderEvent]:
-    return events.parse_events({}, events.write_events(a_window(*recipients), at=NOON))
+    body = events.write_events(a_window(*recipients), at=NOON)
+    return events.parse_events({}, body.encode())
 
 
 @pytest.mark.parametrize("word", events.REPORTS)
@@ -100,7 +101,7 @@ def test_whatever_was_taken_is_proved_by_an_event(word: str) -> None:
     reported = report(f"{word}@example.com")
 
     assert [event.kind for event in reported] == [EventKind.ACCEPTED, EventKind.DELIVERED]
-    assert {event.id for event in reported} == {an_id(0)}
+    assert {event.reference for event in reported} == {a_window("a@x.example")[0].reference}
     assert {event.at for event in reported} == {NOON}
 
 
@@ -151,23 +152,19 @@ def parsed(*payloads: object) -> Sequence[ProviderEvent]:
     return registry.load_module("sandbox").parse_events({}, json.dumps(payloads).encode())
 
 
-def test_an_unknown_event_is_kept_with_all_it_said() -> None:
-    payload = {"event": "teleported", "id": an_id(3), "warp": 9}
+def test_an_unknown_event_is_kept_by_its_name() -> None:
+    [event] = parsed({"event": "teleported", "reference": an_id(3), "warp": 9})
 
-    [event] = parsed(payload)
-
-    assert (event.kind, event.name, event.id) == (EventKind.UNKNOWN, "teleported", an_id(3))
-    assert event.raw == payload
+    assert (event.kind, event.name, event.reference) == (EventKind.UNKNOWN, "teleported", an_id(3))
 
 
 @pytest.mark.parametrize(
     "payload",
-    [{}, {"event": 7}, {"event": None, "id": []}, {"event": "delivered", "at": "yesterday"}],
+    [{}, {"event": 7}, {"event": None, "reference": []}, {"event": "delivered", "at": "yesterday"}],
 )
 def test_a_malformed_event_is_kept(payload: dict[str, object]) -> None:
     [event] = parsed(payload)
 
-    assert event.raw == payload
     assert event.at is None
 
 
@@ -180,5 +177,24 @@ def test_a_body_that_is_no_array_of_events_is_refused(body: bytes) -> None:
 def test_the_same_event_has_the_same_key_and_another_has_another() -> None:
     accepted, delivered = report("alice@example.com")
 
-    assert [event.key for event in parsed(accepted.raw)] == [accepted.key]
+    assert report("alice@example.com") == [accepted, delivered]
     assert accepted.key != delivered.key
+
+
+def test_it_emits_the_events_of_what_it_took_and_of_nothing_else() -> None:
+    emitted: list[str] = []
+
+    async def play() -> None:
+        sandbox = Sandbox(SandboxSettings(slow=0.01))
+        sandbox.emit_to(emitted.append)
+        await send(sandbox, a_window("bounce+1@x.example", "refuse@x.example", "slow@x.example"))
+
+    asyncio.run(play())
+
+    reported = [event for body in emitted for event in events.parse_events({}, body.encode())]
+    assert [(event.kind, event.address) for event in reported] == [
+        (EventKind.ACCEPTED, "bounce+1@x.example"),
+        (EventKind.BOUNCED, "bounce+1@x.example"),
+        (EventKind.ACCEPTED, "slow@x.example"),
+        (EventKind.DELIVERED, "slow@x.example"),
+    ]

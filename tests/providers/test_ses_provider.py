@@ -786,7 +786,3 @@ def test_a_check_sends_nothing_and_names_the_settings_to_change(
     failed = [finding for finding in findings if finding.level is not Level.OK]
     assert [name for finding in failed for name in finding.settings] == list(settings)
     assert [name for finding in failed for name in finding.secrets] == list(secrets)
-
-
-def test_events_of_ses_are_to_come() -> None:
-    assert not registry.load_module("ses").parse_events({}, b"whatever")

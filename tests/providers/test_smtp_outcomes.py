@@ -128,7 +128,7 @@ def test_only_a_break_after_the_dot_is_in_doubt(stage: Stage) -> None:
 def test_a_refusal_tells_code_and_words() -> None:
     outcome = outcomes.refusal(RCPT, parse_reply("550 5.1.1 User\tunknown\x07"))
 
-    assert outcome == Refused("550 5.1.1", "RCPT: 550 5.1.1 User unknown")
+    assert outcome == Refused("550 5.1.1", "RCPT: 550 5.1.1 User unknown", bounce_code="5.1.1")
 
 
 @pytest.mark.parametrize(
@@ -246,3 +246,34 @@ def test_a_broken_connection_has_a_code_and_a_category(
     outcome = outcomes.broken(stage, code, "it broke")
 
     assert (outcome.code, outcome.category) == (code, category)
+
+
+DEAD = ["5.1.1", "5.1.2", "5.1.6", "5.1.10", "5.2.1"]
+ALIVE = ["5.0.0", "5.1.0", "5.1.3", "5.2.2", "5.2.3", "5.3.0", "5.4.1", "5.4.4", "5.7.1", "5.7.133"]
+
+
+@pytest.mark.parametrize("stage", [RCPT, DATA, ANSWER])
+@pytest.mark.parametrize("code", DEAD)
+def test_five_codes_say_that_the_address_does_not_work(stage: Stage, code: str) -> None:
+    outcome = outcomes.refusal(stage, parse_reply(f"550 {code} no such user"))
+
+    assert isinstance(outcome, Refused)
+    assert outcome.bounce_code == code
+
+
+@pytest.mark.parametrize("line", [*(f"550 {code} no" for code in ALIVE), "550 No such user here"])
+def test_no_other_refusal_says_anything_about_the_address(line: str) -> None:
+    outcome = outcomes.refusal(RCPT, parse_reply(line))
+
+    assert isinstance(outcome, Refused)
+    assert not outcome.bounce_code
+
+
+@given(st.sampled_from(Stage), st.integers(400, 599), st.sampled_from(DEAD + ALIVE))
+def test_an_address_is_dead_only_by_a_final_refusal_after_it_was_named(
+    stage: Stage, code: int, enhanced: str
+) -> None:
+    outcome = outcomes.refusal(stage, Reply(code, (f"{enhanced} no".encode(),)))
+
+    if getattr(outcome, "bounce_code", ""):
+        assert (code >= 500, stage >= RCPT, enhanced in DEAD) == (True, True, True)

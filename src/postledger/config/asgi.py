@@ -20,11 +20,15 @@ def load(thread_count: int) -> Front:
     django.setup(set_prefix=False)
     # Django is set up from here on. The Celery application installs the sender of wake-ups.
     import postledger.config.celery  # noqa: F401
+    from postledger.feedback import certificates
+    from postledger.feedback.certificates import Certificates
 
     metrics_store.flush_in_background()
     renderers = isolation.make_pool(thread_count)
     renderers.start()
     isolation.install(renderers)
+    # Two threads fewer than there are: a confirmation may wait for SNS in one of them.
+    certificates.install(Certificates(most_waiting=max(1, thread_count - 2)))
     return Front(thread_count=thread_count)
 
 

@@ -15,6 +15,7 @@ from postledger.lib import wake  # noqa: E402
 from postledger.workers import (  # noqa: E402
     celery_settings,
     dispatcher_step,
+    feedback_step,
     importer_step,
     tasks,
     upkeep_step,
@@ -29,6 +30,7 @@ app.conf.update(
 for step in (
     dispatcher_step.DispatchStep,
     importer_step.ImportStep,
+    feedback_step.FeedbackStep,
     upkeep_step.UpkeepStep,
     BeatStep,
 ):

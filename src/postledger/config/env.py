@@ -19,6 +19,7 @@ from pydantic_settings import (
 
 from postledger.accounts import constraints
 from postledger.dispatch import retry
+from postledger.feedback import guard
 from postledger.lib.values import parse_database_id
 
 UNSUBSCRIBE_SECRET_LENGTH = 32
@@ -73,6 +74,11 @@ class Env(BaseSettings):
     """The same for notifications."""
     retry_campaign: str = retry.CAMPAIGN
     """The same for campaigns."""
+    guard_bounces: str = guard.BOUNCES
+    """When a run stops itself for bounces: a share, surely reached, of so many mails, and a share
+    of so many as it is; or `off`."""
+    guard_complaints: str = guard.COMPLAINTS
+    """The same for complaints."""
     from_email: str = ""
     """The first sender's address; read once, when the first workspace is created."""
     from_name: str = ""
@@ -179,6 +185,12 @@ class Env(BaseSettings):
     @classmethod
     def _read_policy(cls, value: str) -> str:
         retry.read(value)
+        return value
+
+    @field_validator("guard_bounces", "guard_complaints")
+    @classmethod
+    def _read_limits(cls, value: str) -> str:
+        guard.read_limits(value)
         return value
 
     @classmethod

@@ -12,6 +12,7 @@ from postledger.config import env
 from postledger.deliveries.entries import StreamKind
 from postledger.dispatch import retry
 from postledger.dispatch.options import Options
+from postledger.feedback import guard
 from postledger.observability import logging
 
 _env = env.load()
@@ -146,6 +147,9 @@ DISPATCH_OPTIONS = Options(
     },
 )
 
+# None: the guard does not look at these reports.
+GUARD_BOUNCES = guard.read_limits(_env.guard_bounces)
+GUARD_COMPLAINTS = guard.read_limits(_env.guard_complaints)
 METRICS_TOKEN = _env.metrics_token.get_secret_value()
 
 FROM_EMAIL = _env.from_email

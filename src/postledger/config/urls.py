@@ -6,6 +6,7 @@ from postledger.web import health
 from postledger.web.api import openapi
 from postledger.web.api.api import api, mailout_api
 from postledger.web.api.docs.views import docs_page, home_page
+from postledger.web.hooks.ses import receive_events
 from postledger.web.public.confirm import confirm_page, never_page
 from postledger.web.public.pages import serve_picture
 from postledger.web.public.preferences import preferences_page
@@ -24,6 +25,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("subscribe/<str:workspace>/<str:list_key>", subscribe_page, name="subscribe"),
     path("confirm", confirm_page, name="confirm"),
     path("never-again", never_page, name="never"),
+    path("ses-events", receive_events),
     path("v1/openapi.json", openapi.serve_document),
     path("v1/", api.urls),
     path("send-mailout", mailout_api.urls),

@@ -56,6 +56,7 @@ class Contact(models.Model):
     # The provider's types of the last bounce, and the time of the last report about the state.
     bounce_type = models.TextField(null=True)
     bounce_subtype = models.TextField(null=True)
+    bounce_at = models.DateTimeField(null=True)  # as the provider says
     state_changed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())

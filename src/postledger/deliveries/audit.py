@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import LiteralString, override
 
 from django.db import transaction
 
 from postledger.deliveries import partitions, queries
-from postledger.deliveries.ledger import sql
-from postledger.deliveries.queries import Books
+from postledger.deliveries.ledger import books, sql
+from postledger.deliveries.queries import Books, ReportCounts
 from postledger.deliveries.states import State
 from postledger.lib import ids
 
@@ -41,6 +41,19 @@ class StreamAudit:
 
 _RECOUNT: LiteralString = """
 SELECT state, count(*) FROM deliveries_delivery WHERE stream_id = %(stream)s GROUP BY state
+"""
+
+# Of a delivery, however many events of one kind it has.
+_RECOUNT_REPORTS: LiteralString = f"""
+SELECT {
+    ", ".join(
+        [
+            f"count(DISTINCT position) FILTER (WHERE counts_as = '{name}')"
+            for name in books.REPORTED[:-1]
+        ]
+    )
+}, count(DISTINCT position)
+FROM deliveries_feedback WHERE stream_id = %(stream)s
 """
 
 # Each finds the first delivery that breaks its sentence.
@@ -116,12 +129,12 @@ def audit(stream_id: int) -> StreamAudit:
     """Recounts one stream in one snapshot, while mail goes on."""
     with transaction.atomic():
         sql.rows("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", {})
-        books = queries.read_books([stream_id])[stream_id]
+        counters = queries.read_books([stream_id])[stream_id]
         # A dropped month has no deliveries to recount; its streams' totals are history.
         is_kept = partitions.exists(ids.month_of_stream(stream_id))
-        miscounts = _miscounts(stream_id, books) if is_kept else ()
+        miscounts = [*_miscounts(stream_id, counters), *_misreports(stream_id)] if is_kept else ()
         discrepancies = [*miscounts, *_broken_rules(stream_id)]
-    return StreamAudit(stream_id, books, discrepancies)
+    return StreamAudit(stream_id, counters, discrepancies)
 
 
 def audit_all() -> Iterator[StreamAudit]:
@@ -131,16 +144,24 @@ def audit_all() -> Iterator[StreamAudit]:
         last = stream_ids[-1]
 
 
-def _miscounts(stream_id: int, books: Books) -> Iterator[Discrepancy]:
+def _miscounts(stream_id: int, counters: Books) -> Iterator[Discrepancy]:
     recount = Counter({State(state): n for state, n in sql.rows(_RECOUNT, {"stream": stream_id})})
-    booked = {**books.counts, State.WAITING: books.waiting}
-    if books.planned != recount.total():
-        sentence = f"{books.planned} planned, but it has {recount.total()} deliveries"
+    booked = {**counters.counts, State.WAITING: counters.waiting}
+    if counters.planned != recount.total():
+        sentence = f"{counters.planned} planned, but it has {recount.total()} deliveries"
         yield Discrepancy(stream_id, sentence)
     for state in State:
         if booked[state] != recount[state]:
             sentence = f"{booked[state]} booked as {state}, but {recount[state]} are"
             yield Discrepancy(stream_id, sentence)
+
+
+def _misreports(stream_id: int) -> Iterator[Discrepancy]:
+    counted = asdict(queries.read_report_counts([stream_id])[stream_id])
+    [recount] = sql.rows(_RECOUNT_REPORTS, {"stream": stream_id})
+    for name, count in asdict(ReportCounts(*recount)).items():
+        if counted[name] != count:
+            yield Discrepancy(stream_id, f"{counted[name]} counted as {name}, but {count} are")
 
 
 def _broken_rules(stream_id: int) -> Iterator[Discrepancy]:

@@ -1,7 +1,7 @@
 """The values that go into the books and come out of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -159,6 +159,7 @@ class Entry:
     reason: Reason | None = None
     category: Category | None = None  # of an error; a result that is none has no category
     original_code: str | None = None  # the provider's own name for it, where `code` is ours
+    bounce_code: str | None = None  # of a refusal that says that the address does not work
 
 
 def accepted(position: int, *, message_id: str | None, duration_ms: int | None = None) -> Entry:
@@ -171,8 +172,9 @@ def accepted(position: int, *, message_id: str | None, duration_ms: int | None =
     )
 
 
-def refused(position: int, *, code: str, detail: str = "") -> Entry:
-    return _failed(position, AttemptOutcome.REFUSED, Category.PERMANENT, code, detail)
+def refused(position: int, *, code: str, detail: str = "", bounce_code: str = "") -> Entry:
+    entry = _failed(position, AttemptOutcome.REFUSED, Category.PERMANENT, code, detail)
+    return replace(entry, bounce_code=bounce_code) if bounce_code else entry
 
 
 def exhausted(position: int, *, code: str, detail: str = "") -> Entry:

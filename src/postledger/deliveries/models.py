@@ -43,6 +43,21 @@ class Stream(models.Model):
     expired = models.BigIntegerField(db_default=0)
     cancelled = models.BigIntegerField(db_default=0)
     in_doubt = models.BigIntegerField(db_default=0)
+    # What providers reported, beside the books.
+    delivered = models.BigIntegerField(db_default=0)
+    bounced = models.BigIntegerField(db_default=0)
+    soft_bounced = models.BigIntegerField(db_default=0)
+    on_suppression_list = models.BigIntegerField(db_default=0)
+    complained = models.BigIntegerField(db_default=0)
+    dropped = models.BigIntegerField(db_default=0)
+    opened = models.BigIntegerField(db_default=0)
+    clicked = models.BigIntegerField(db_default=0)
+    reported = models.BigIntegerField(db_default=0)
+    # As they stood when a person last released it from the guard.
+    guard_accepted = models.BigIntegerField(db_default=0)
+    guard_delivered = models.BigIntegerField(db_default=0)
+    guard_bounced = models.BigIntegerField(db_default=0)
+    guard_complained = models.BigIntegerField(db_default=0)
 
 
 class SenderHold(models.Model):
@@ -60,6 +75,16 @@ class SenderHold(models.Model):
     category = models.TextField(null=True)
     original_code = models.TextField(null=True)
     fails_at = models.DateTimeField(null=True)  # waiting mail of a blocked sender, from then on
+
+
+class DeadAddress(models.Model):
+    """A refusal that says that an address does not work, until the contacts follow."""
+
+    pk = models.CompositePrimaryKey("stream_id", "position")
+    stream_id = models.BigIntegerField()
+    position = models.BigIntegerField()
+    code = models.TextField()
+    at = models.DateTimeField()
 
 
 class Lane(models.Model):
@@ -122,6 +147,15 @@ class StreamDelta(models.Model):
     expired = models.IntegerField(db_default=0)
     cancelled = models.IntegerField(db_default=0)
     in_doubt = models.IntegerField(db_default=0)
+    delivered = models.IntegerField(db_default=0)
+    bounced = models.IntegerField(db_default=0)
+    soft_bounced = models.IntegerField(db_default=0)
+    on_suppression_list = models.IntegerField(db_default=0)
+    complained = models.IntegerField(db_default=0)
+    dropped = models.IntegerField(db_default=0)
+    opened = models.IntegerField(db_default=0)
+    clicked = models.IntegerField(db_default=0)
+    reported = models.IntegerField(db_default=0)
 
 
 class Delivery(models.Model):
@@ -204,7 +238,7 @@ class Attempt(models.Model):
 
 
 class DeliveryEvent(models.Model):
-    """What providers and people said of a delivery, in the order it was heard."""
+    """What evidence and people did to a delivery, in the order it happened."""
 
     pk = models.CompositePrimaryKey("stream_id", "position", "id")
     id = models.BigIntegerField()
@@ -214,6 +248,25 @@ class DeliveryEvent(models.Model):
     kind = models.TextField()
     actor = models.TextField()
     data = models.JSONField()
+
+
+class Feedback(models.Model):
+    """One fact that a provider reported of a delivery after its hand-over."""
+
+    pk = models.CompositePrimaryKey("stream_id", "position", "key")
+    stream_id = models.BigIntegerField()
+    position = models.BigIntegerField()
+    key = models.TextField(db_collation="C")
+    happened_at = models.DateTimeField()
+    received_at = models.DateTimeField()
+    try_number = models.IntegerField()
+    kind = models.TextField()
+    counts_as = models.TextField(null=True)
+    name = models.TextField()
+    code = models.TextField(null=True)
+    detail = models.TextField(null=True)
+    message_id = models.TextField(null=True)
+    data = models.JSONField(null=True)
 
 
 class ProviderMessage(models.Model):

@@ -18,6 +18,7 @@ _OPTIONS = {
     "word": "",
     "attempt": "",
     "deliveryevent": "",
+    "feedback": "",
     "providermessage": "",
 }
 TABLES = tuple(f"deliveries_{table}" for table in _OPTIONS)

@@ -28,7 +28,13 @@ class Reason(StrEnum):
     PROVIDER_BROKEN = "provider_broken"  # the provider raises, or takes mail and never answers
     PAUSED = "paused"  # a person paused it
     SENDER_BLOCKED = "sender_blocked"  # the provider refuses this sender: key, domain, account
+    BOUNCE_RATE = "bounce_rate"  # too many mails of a run bounced
+    COMPLAINT_RATE = "complaint_rate"  # too many recipients of a run complained
     AUDIENCE_SYNCING = "audience_syncing"  # a run is planned after the next pass over Supabase
+
+
+# A run stopped itself; after its release it counts afresh.
+GUARD_REASONS = frozenset({Reason.BOUNCE_RATE, Reason.COMPLAINT_RATE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,16 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.SENDER_BLOCKED: Explanation(
         "the provider refuses this sender",
         "the sender is mended and released (postledger sender release)",
+    ),
+    Reason.BOUNCE_RATE: Explanation(
+        "too many of its mails bounced",
+        "a person removes the addresses that do not work and resumes the run, which counts afresh"
+        " then (postledger stream release)",
+    ),
+    Reason.COMPLAINT_RATE: Explanation(
+        "too many recipients reported it as spam",
+        "a person finds out why, leaves out who did not ask for it and resumes the run, which"
+        " counts afresh then (postledger stream release)",
     ),
     Reason.AUDIENCE_SYNCING: Explanation(
         "the subscribers in Supabase are being read",

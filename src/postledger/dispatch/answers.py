@@ -91,8 +91,8 @@ def _entry(answer: Answer, policy: Policy, chance: float) -> Entry:  # noqa: C90
     match answer.outcome:
         case Accepted(id=message_id):
             return entries.accepted(position, message_id=message_id, duration_ms=answer.duration_ms)
-        case Refused(code=code, detail=detail):
-            return entries.refused(position, code=code, detail=detail)
+        case Refused(code=code, detail=detail, bounce_code=bounce_code):
+            return entries.refused(position, code=code, detail=detail, bounce_code=bounce_code)
         case NotSent(code=code, detail=detail) | TryLater(is_outage=True, code=code, detail=detail):
             # In an outage the sender is held meanwhile; it uses up nobody's attempts.
             return entries.not_sent(position, code=code, detail=detail)

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import urlsplit
 
 from django.db import transaction
@@ -131,6 +132,32 @@ def _find_certificate_origin(settings: SesSettings, arn: str) -> str:
     endpoint = settings.actual_endpoint
     # A stand-in on this machine is SNS too.
     return endpoint.url if endpoint.is_here else _parse(arn).sns_origin
+
+
+type QueueKey = tuple[int, str, datetime]  # a topic's id, its queue, the account's revision
+
+
+def list_queues() -> dict[QueueKey, str]:
+    """The ARNs of the topics with a queue; a key changes with all that a reader relies on."""
+    rows = Topic.objects.filter(removed_at=None).exclude(queue_url="")
+    columns = rows.values_list("pk", "queue_url", "account__updated_at", "arn")
+    return {(id_, queue_url, updated_at): arn for id_, queue_url, updated_at, arn in columns}
+
+
+def note_poll(topic_id: int, *, trouble: str = "") -> None:
+    """Records that a queue answered or, with a trouble, why it cannot be read."""
+    row = Topic.objects.filter(pk=topic_id)
+    if trouble:
+        row.update(trouble=trouble)
+    else:
+        row.update(trouble="", last_polled_at=Now())
+
+
+def read_queue_settings(topic: ListenedTopic) -> SesSettings:
+    """As `read_account_settings`; refused if the queue is no longer where the account's are."""
+    settings = read_account_settings(topic)
+    _check(settings, topic.arn, topic.queue_url)
+    return settings
 
 
 def read_account_settings(topic: ListenedTopic) -> SesSettings:

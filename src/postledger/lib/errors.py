@@ -42,3 +42,7 @@ class TooLargeError(RefusedError):
 
 class TooManyRequestsError(RefusedError):
     """The request is fine, but there are too many at the moment. It can be repeated later."""
+
+
+class UnavailableError(RefusedError):
+    """The request is fine, but something that it needs is away. It can be repeated later."""

@@ -27,12 +27,18 @@ REASONS = (
     *("requeued", "sent_again", "disproved", "rate_per_hour", "daily_limit", "quota_exhausted"),
     *("outside_hours", "provider_down", "provider_broken", "no_memory", "work_failed"),
     *("content_broken",),
-    *("paused", "sender_blocked", "audience_syncing"),
+    *("paused", "sender_blocked", "bounce_rate", "complaint_rate", "audience_syncing"),
 )
 # Of what a provider failed with; a mail that was not handed over has none.
 CATEGORIES = (
     *("PERMANENT_ERROR", "CONFIGURATION_ERROR", "QUOTA_ERROR"),
     *("TRANSIENT_ERROR", "TIMEOUT_ERROR"),
+)
+GUARDED_REPORTS = ("bounces", "complaints")
+FEEDBACK_OUTCOMES = (
+    *("stored", "repeated", "test", "confirmed", "ended", "faulty"),
+    *("raw_delivery", "invalid_envelope", "too_large", "topic_unknown", "signature_invalid"),
+    *("not_now",),
 )
 DOUBT_CAUSES = ("no_answer", "worker_lost", "lost_time")
 # An SMTP server may take ten minutes for its answer; nothing that is handed over takes longer.
@@ -167,6 +173,17 @@ FINAL_STATES = Counter(
 NEW_DOUBTS = Counter(
     "postledger_new_doubts_total", "Mails that became in doubt, by cause.", cause=DOUBT_CAUSES
 )
+GUARD_STOPS = Counter(
+    "postledger_guard_stops_total",
+    "Runs that stopped themselves, by the reports that were too many.",
+    reports=GUARDED_REPORTS,
+)
+
+FEEDBACK_MESSAGES = Counter(
+    "postledger_feedback_messages_total",
+    "Messages of providers about mail, by what became of them.",
+    outcome=FEEDBACK_OUTCOMES,
+)
 
 DUE_OLDEST = Gauge(
     "postledger_due_oldest_seconds",
@@ -184,7 +201,10 @@ WORKERS_ALIVE = Gauge(
 )
 IN_DOUBT = Gauge("postledger_in_doubt", "Mails in doubt that nothing has ended.")
 
-COUNTERS = (STATE_TRANSITIONS, VALIDATION_FAILURES, RETRIES, FINAL_STATES, NEW_DOUBTS)
+COUNTERS = (
+    *(STATE_TRANSITIONS, VALIDATION_FAILURES, RETRIES, FINAL_STATES, NEW_DOUBTS),
+    *(GUARD_STOPS, FEEDBACK_MESSAGES),
+)
 HISTOGRAMS = (PROCESSING_DURATION,)
 GAUGES = (DUE_OLDEST, WAITING_BATCHES, HELD_STREAMS, HELD_SENDERS, WORKERS_ALIVE, IN_DOUBT)
 CATALOGUE: tuple[Metric, ...] = (*COUNTERS, *HISTOGRAMS, *GAUGES)

@@ -1,11 +1,11 @@
 """The protocol of providers: a window of messages goes in, one outcome for each comes out."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from postledger.lib.check_results import Level
 
@@ -100,10 +100,15 @@ class Accepted(_Result):
 
 @dataclass(frozen=True, slots=True)
 class Refused(_Failed):
-    """The provider will never take this message; others may go."""
+    """The provider will never take this message; others may go.
+
+    `bounce_code` is set where the answer says that the recipient's address does not work: the
+    enhanced status code that says so.
+    """
 
     code: str
     detail: str
+    bounce_code: str = field(default="", kw_only=True)
     category: Category = field(default=Category.PERMANENT, kw_only=True)
 
 
@@ -185,23 +190,27 @@ class EventKind(StrEnum):
     UNSUBSCRIBED = "unsubscribed"  # the recipient used the provider's own unsubscribe link
     OPENED = "opened"  # a picture was loaded, by a person or a machine
     CLICKED = "clicked"  # a link was followed, by a person or a machine
+    REFUSED = "refused"  # never sent: the provider could not make the mail
+    PREFERENCES_CHANGED = "preferences_changed"  # in the provider's own list of contacts
     UNKNOWN = "unknown"  # anything else
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderEvent:
-    """What a provider reports of a mail afterwards; `raw` is the whole report."""
+    """What a provider reports of a mail afterwards. Its texts are bounded, and can be stored."""
 
     kind: EventKind
     name: str  # the provider's own name for it
     key: str  # the same for every repetition of this event
-    raw: Mapping[str, object]
-    id: str | None = None  # our outside id, where the provider gives it back
+    reference: str | None = None  # of the message, where the provider gives it back
     provider_id: str | None = None
     address: str | None = None
     at: datetime | None = None
-    code: str = ""  # bounce type and subtype, or a status code
+    code: str = ""  # of a server, as 5.1.1
     detail: str = ""
+    bounce_type: str = ""  # in the words of SES: Permanent, Transient or Undetermined
+    bounce_subtype: str = ""
+    feedback_type: str = ""  # what the recipient called it in a complaint
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +224,18 @@ class Finding:
     settings: Sequence[str] = ()  # one of them may be wrong
     secrets: Sequence[str] = ()
     removals: Sequence[str] = ()  # settings that may have to be left out
+
+
+@runtime_checkable
+class EmitsEvents(Protocol):
+    """A provider inside this process, which hands over its events itself."""
+
+    def emit_to(self, sink: Callable[[str], None]) -> None:
+        """From now on calls `sink` with the body of every report, as `parse_events` reads it.
+
+        The sink must not block.
+        """
+        ...
 
 
 class Provider(Protocol):

@@ -56,6 +56,7 @@ BLANK: Mapping[str, Any] = MappingProxyType(
         "is_unconfirmed": False,
         "bounce_type": None,
         "bounce_subtype": None,
+        "bounce_at": None,
     }
 )
 

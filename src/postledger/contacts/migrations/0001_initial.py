@@ -53,6 +53,7 @@ class Migration(migrations.Migration):
                 ("is_unconfirmed", models.BooleanField(db_default=False)),
                 ("bounce_type", models.TextField(null=True)),
                 ("bounce_subtype", models.TextField(null=True)),
+                ("bounce_at", models.DateTimeField(null=True)),
                 ("state_changed_at", models.DateTimeField(null=True)),
                 (
                     "created_at",

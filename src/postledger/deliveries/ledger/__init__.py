@@ -13,6 +13,11 @@ from postledger.deliveries.ledger.claiming import (
     wait,
 )
 from postledger.deliveries.ledger.closing import drain, give_up
+from postledger.deliveries.ledger.dead_addresses import (
+    DeadAddress,
+    note_dead_addresses,
+    take_dead_addresses,
+)
 from postledger.deliveries.ledger.decisions import requeue, resolve
 from postledger.deliveries.ledger.enqueueing import enqueue
 from postledger.deliveries.ledger.erasing import (

@@ -17,13 +17,29 @@ COUNTED: tuple[LiteralString, ...] = (
 )
 SUMS: LiteralString = ", ".join([f"sum({name}) AS {name}" for name in ("planned", *COUNTED)])
 
+# What providers reported, beside the books: deliveries with at least one such event. The last one
+# counts those with any event.
+REPORTED: tuple[LiteralString, ...] = (
+    "delivered",
+    "bounced",
+    "soft_bounced",
+    "on_suppression_list",
+    "complained",
+    "dropped",
+    "opened",
+    "clicked",
+    "reported",
+)
+_FOLDED_NAMES: tuple[LiteralString, ...] = ("planned", *COUNTED, *REPORTED)
+
 # Moves counters from deltas to their streams' rows; expects `gone`, the deleted deltas.
 FOLDED: LiteralString = f"""
 total AS (
-    SELECT stream_id, {SUMS} FROM gone GROUP BY stream_id
+    SELECT stream_id, {", ".join([f"sum({name}) AS {name}" for name in _FOLDED_NAMES])}
+    FROM gone GROUP BY stream_id
 ), folded AS (
     UPDATE deliveries_stream s
-    SET {", ".join([f"{name} = s.{name} + t.{name}" for name in ("planned", *COUNTED)])}
+    SET {", ".join([f"{name} = s.{name} + t.{name}" for name in _FOLDED_NAMES])}
     FROM total t WHERE s.id = t.stream_id
 )
 """

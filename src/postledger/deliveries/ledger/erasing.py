@@ -145,6 +145,9 @@ FROM {_CHOSEN}
 """
 _ATTEMPTS: LiteralString = f"UPDATE deliveries_attempt t SET detail = NULL FROM {_CHOSEN}"
 _EVENTS: LiteralString = f"UPDATE deliveries_deliveryevent t SET data = '{{}}' FROM {_CHOSEN}"
+_FEEDBACK: LiteralString = f"""
+UPDATE deliveries_feedback t SET detail = NULL, data = NULL FROM {_CHOSEN}
+"""
 _WORDS: LiteralString = f"DELETE FROM deliveries_word t USING {_CHOSEN}"
 
 
@@ -155,7 +158,7 @@ def _empty(keys: Sequence[DeliveryKey]) -> int:
     # Locked from here on: no requeue takes one of them before all its texts are gone.
     rows = sql.rows(_DELIVERIES, {**_key_params(keys), "erased": ERASED})
     ended = [(stream, position) for stream, position in rows]
-    for statement in (_BODIES, _ATTEMPTS, _EVENTS, _WORDS):
+    for statement in (_BODIES, _ATTEMPTS, _EVENTS, _FEEDBACK, _WORDS):
         sql.rows(statement, _key_params(ended))
     return len(ended)
 

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from postledger.deliveries.entries import Block
 from postledger.deliveries.ledger import sql
-from postledger.deliveries.reasons import Reason
+from postledger.deliveries.reasons import GUARD_REASONS, Reason
 
 # How long the mail of a blocked sender waits for a person.
 BLOCK_ENDS_AFTER = timedelta(hours=72)
@@ -81,10 +81,33 @@ def _restart_block(stream_id: int) -> None:
 
 
 _RELEASE: LiteralString = """
-UPDATE deliveries_stream
+WITH held AS MATERIALIZED (
+    SELECT id, held_reason FROM deliveries_stream
+    WHERE id = %(stream)s AND held_reason IS NOT NULL
+    FOR NO KEY UPDATE
+)
+UPDATE deliveries_stream s
 SET held_reason = NULL, held_since = NULL, held_until = NULL, held_by = NULL, held_detail = NULL
-WHERE id = %(stream)s AND held_reason IS NOT NULL
-RETURNING id
+FROM held WHERE s.id = held.id
+RETURNING held.held_reason
+"""
+
+# The row is locked, so no counter is folded into it meanwhile.
+_COUNT_AFRESH: LiteralString = """
+UPDATE deliveries_stream s
+SET guard_accepted = s.accepted + d.accepted + b.accepted,
+    guard_delivered = s.delivered + d.delivered,
+    guard_bounced = s.bounced + d.bounced,
+    guard_complained = s.complained + d.complained
+FROM (
+    SELECT coalesce(sum(accepted), 0) AS accepted, coalesce(sum(delivered), 0) AS delivered,
+           coalesce(sum(bounced), 0) AS bounced, coalesce(sum(complained), 0) AS complained
+    FROM deliveries_streamdelta WHERE stream_id = %(stream)s
+) AS d, (
+    SELECT coalesce(sum(accepted), 0) AS accepted
+    FROM deliveries_batch WHERE stream_id = %(stream)s
+) AS b
+WHERE s.id = %(stream)s
 """
 
 # A person who releases has dealt with the provider: its wishes to wait are void.
@@ -98,12 +121,14 @@ WHERE stream_id = ANY(%(streams)s::bigint[]) AND reason IN {sql.BROUGHT_FORWARD}
 def release(stream_id: int) -> bool:
     """Ends a stream's hold and brings its throttled batches forward; False when there was none.
 
-    The mail of a blocked sender gets its time anew.
+    The mail of a blocked sender gets its time anew, and a run that stopped itself counts afresh.
     """
     with transaction.atomic():
         released = sql.rows(_RELEASE, {"stream": stream_id})
         if released:
             _restart_block(stream_id)
+            if released[0][0] in GUARD_REASONS:
+                sql.rows(_COUNT_AFRESH, {"stream": stream_id})
         _bring_forward([stream_id])
     return bool(released)
 

@@ -104,6 +104,22 @@ CREATE TABLE deliveries_stream (
     expired bigint NOT NULL DEFAULT 0,
     cancelled bigint NOT NULL DEFAULT 0,
     in_doubt bigint NOT NULL DEFAULT 0,
+    -- What providers reported: deliveries with at least one such event. They stand beside the books
+    -- and are no part of their sum.
+    delivered bigint NOT NULL DEFAULT 0,
+    bounced bigint NOT NULL DEFAULT 0,
+    soft_bounced bigint NOT NULL DEFAULT 0,
+    on_suppression_list bigint NOT NULL DEFAULT 0,
+    complained bigint NOT NULL DEFAULT 0,
+    dropped bigint NOT NULL DEFAULT 0,
+    opened bigint NOT NULL DEFAULT 0,
+    clicked bigint NOT NULL DEFAULT 0,
+    reported bigint NOT NULL DEFAULT 0,
+    -- The counters as they stood when a person last released it from the guard: it counts afresh.
+    guard_accepted bigint NOT NULL DEFAULT 0,
+    guard_delivered bigint NOT NULL DEFAULT 0,
+    guard_bounced bigint NOT NULL DEFAULT 0,
+    guard_complained bigint NOT NULL DEFAULT 0,
     CONSTRAINT deliveries_stream_hold_is_whole CHECK (
         (held_reason IS NULL) = (held_since IS NULL) AND (held_reason IS NULL) = (held_by IS NULL)
     )
@@ -132,6 +148,16 @@ CREATE TABLE deliveries_senderhold (
         (code IS NULL) = (fails_at IS NULL) AND (code IS NULL) = (category IS NULL)
         AND (fails_at IS NULL OR until IS NULL)
     )
+);
+
+-- Refusals that say that an address does not work, until they are applied to the contacts. A row
+-- names no address: that of its delivery may be erased meanwhile.
+CREATE TABLE deliveries_deadaddress (
+    stream_id bigint NOT NULL,
+    "position" bigint NOT NULL,
+    code text NOT NULL,
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (stream_id, "position")
 );
 
 CREATE TABLE deliveries_lane (
@@ -209,7 +235,16 @@ CREATE TABLE deliveries_streamdelta (
     suppressed integer NOT NULL DEFAULT 0,
     expired integer NOT NULL DEFAULT 0,
     cancelled integer NOT NULL DEFAULT 0,
-    in_doubt integer NOT NULL DEFAULT 0
+    in_doubt integer NOT NULL DEFAULT 0,
+    delivered integer NOT NULL DEFAULT 0,
+    bounced integer NOT NULL DEFAULT 0,
+    soft_bounced integer NOT NULL DEFAULT 0,
+    on_suppression_list integer NOT NULL DEFAULT 0,
+    complained integer NOT NULL DEFAULT 0,
+    dropped integer NOT NULL DEFAULT 0,
+    opened integer NOT NULL DEFAULT 0,
+    clicked integer NOT NULL DEFAULT 0,
+    reported integer NOT NULL DEFAULT 0
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 -- Serves the books of one stream.
 CREATE INDEX deliveries_streamdelta_stream ON deliveries_streamdelta (stream_id);
@@ -303,6 +338,24 @@ CREATE TABLE deliveries_deliveryevent (
     actor text NOT NULL,
     data jsonb NOT NULL,
     PRIMARY KEY (stream_id, position, id)
+) PARTITION BY RANGE (stream_id);
+
+-- What providers reported of a mail on its way; one row for each fact, however often it is repeated.
+CREATE TABLE deliveries_feedback (
+    stream_id bigint NOT NULL,
+    position bigint NOT NULL,
+    happened_at timestamptz NOT NULL,  -- as the provider says
+    received_at timestamptz NOT NULL,
+    try_number integer NOT NULL,
+    key text COLLATE "C" NOT NULL,  -- the same for every repetition
+    kind text NOT NULL,
+    counts_as text,  -- the counter that it adds its delivery to
+    name text NOT NULL,  -- the provider's own
+    code text,
+    detail text,
+    message_id text,
+    data jsonb,
+    PRIMARY KEY (stream_id, position, key)
 ) PARTITION BY RANGE (stream_id);
 
 -- A hash index costs the same two pages at any size; a tree of random ids would grow deeper.

@@ -203,24 +203,32 @@ SELECT delivery_uuid(e.stream_id, e."position", 0), upper(e.kind),
            'originalCode', e.data -> 'original_code'
        )),
        e.at, e.stream_id, e."position"
-FROM deliveries_deliveryevent e
-WHERE e.kind NOT IN ('delivered', 'open', 'click', 'bounce', 'spamreport', 'unsubscribe');
+FROM deliveries_deliveryevent e;
 
 -- One message has many events, so their ids are hashes, of the version that says so: such an id is
--- never taken for a delivery's.
+-- never taken for a delivery's. A recipient who says that a mail was no spam reports none.
 CREATE VIEW delivery_events WITH (security_invoker = true) AS
 SELECT overlay(overlay(
-           md5(e.stream_id || '/' || e.id) PLACING '3' FROM 13
+           md5(f.stream_id || '/' || f."position" || '/' || f.key) PLACING '3' FROM 13
        ) PLACING '8' FROM 17)::uuid AS id,
        d.address AS email,
-       e.kind AS event_type,
-       coalesce(e.data ->> 'message_id', d.message_id) AS provider_message_id,
-       e.at AS event_at,
-       e.stream_id,
-       e."position"
-FROM deliveries_deliveryevent e
-JOIN deliveries_delivery d ON d.stream_id = e.stream_id AND d."position" = e."position"
-WHERE e.kind IN ('delivered', 'open', 'click', 'bounce', 'spamreport', 'unsubscribe');
+       CASE coalesce(f.counts_as, f.kind)
+           WHEN 'delivered' THEN 'delivered'
+           WHEN 'opened' THEN 'open'
+           WHEN 'clicked' THEN 'click'
+           WHEN 'complained' THEN 'spamreport'
+           WHEN 'unsubscribed' THEN 'unsubscribe'
+           ELSE 'bounce'
+       END AS event_type,
+       coalesce(f.message_id, d.message_id) AS provider_message_id,
+       f.happened_at AS event_at,
+       f.stream_id,
+       f."position"
+FROM deliveries_feedback f
+JOIN deliveries_delivery d ON d.stream_id = f.stream_id AND d."position" = f."position"
+WHERE f.counts_as IN (
+    'delivered', 'opened', 'clicked', 'bounced', 'soft_bounced', 'on_suppression_list', 'complained'
+) OR f.kind = 'unsubscribed';
 
 -- Given up and still failed. A failure that was requeued and failed again is one letter, the last.
 -- A transactional mail that was refused is in the log, where its caller looks; only where the system

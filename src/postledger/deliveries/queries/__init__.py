@@ -11,6 +11,12 @@ from postledger.deliveries.queries.deliveries import (
     find_delivery,
     find_settled,
 )
+from postledger.deliveries.queries.feedback import (
+    GuardedRun,
+    ReportCounts,
+    list_guarded_runs,
+    read_report_counts,
+)
 from postledger.deliveries.queries.streams import (
     Books,
     FencedStream,

@@ -196,6 +196,7 @@ class HandOver:
         crashpoints.reached(Point.AFTER_ANSWERS)
         with self.context.booking():
             try:
+                await self._note_dead_addresses(request.results)
                 settled = await self.context.persist(
                     self.stream,
                     ledger.settle,
@@ -213,3 +214,14 @@ class HandOver:
                     raise
                 for part in smaller:
                     await self.settle(part)
+
+    async def _note_dead_addresses(self, results: Sequence[Entry]) -> None:
+        """Before the results: a refusal that is booked has been noted, also if this process dies.
+
+        What is noted follows for the contacts a moment later, without delaying this stream.
+        """
+        dead = [entry for entry in results if entry.bounce_code]
+        if dead and not self.stream.is_test:
+            await self.context.persist(
+                self.stream, ledger.note_dead_addresses, self.stream.id, dead
+            )

@@ -84,4 +84,6 @@ class InFlight:
 
 
 def _bare(entry: Entry) -> Entry:
-    return replace(entry, code=None, detail=None, message_id=None, original_code=None)
+    return replace(
+        entry, code=None, detail=None, message_id=None, original_code=None, bounce_code=None
+    )

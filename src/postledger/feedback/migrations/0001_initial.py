@@ -140,4 +140,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.RunSQL("SELECT close_tables('feedback')"),
     ]

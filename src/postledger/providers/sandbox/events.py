@@ -1,12 +1,11 @@
-"""The sandbox's addresses, and its events: how they are written, and how they are read.
-
-The events serve feedback, which is to come: the sandbox emits none yet.
-"""
+"""The sandbox's addresses, and its events: how they are written, and how they are read."""
 
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+
+from pydantic_core import from_json
 
 from postledger.providers.base import EventKind, OutgoingMessage, ProviderEvent
 
@@ -55,18 +54,24 @@ type _Payload = Mapping[str, object]
 
 _KINDS = {str(kind): kind for kind in EventKind}
 _CODES = {EventKind.BOUNCED: "5.1.1", EventKind.SOFT_BOUNCED: "4.2.2"}
+# In the words of SES, which the rules of feedback know.
+_BOUNCES = {
+    EventKind.BOUNCED: ("Permanent", "NoEmail"),
+    EventKind.SOFT_BOUNCED: ("Transient", "MailboxFull"),
+}
+_LONGEST_TEXT = 500
 
 
 def message_id(message: OutgoingMessage) -> str:
     return f"sandbox-{message.id}"
 
 
-def write_events(taken: Sequence[OutgoingMessage], *, at: datetime) -> bytes:
+def write_events(taken: Sequence[OutgoingMessage], *, at: datetime) -> str:
     """Two events for each mail, as a JSON array: its acceptance, and the report of its address."""
     payloads = [
         {
             "event": str(kind),
-            "id": message.id,
+            "reference": message.reference,
             "message_id": message_id(message),
             "address": message.recipient,
             "at": at.isoformat(),
@@ -75,11 +80,11 @@ def write_events(taken: Sequence[OutgoingMessage], *, at: datetime) -> bytes:
         for message in taken
         for kind in (EventKind.ACCEPTED, find_report(message.recipient))
     ]
-    return json.dumps(payloads).encode()
+    return json.dumps(payloads)
 
 
 def parse_events(_headers: Mapping[str, str], body: bytes) -> list[ProviderEvent]:
-    payloads = json.loads(body)
+    payloads = from_json(body, allow_inf_nan=False)
     if not isinstance(payloads, list) or not all(isinstance(item, dict) for item in payloads):
         raise ValueError("the body is not an array of events")
     return [_parse(payload) for payload in payloads]
@@ -87,22 +92,27 @@ def parse_events(_headers: Mapping[str, str], body: bytes) -> list[ProviderEvent
 
 def _parse(payload: _Payload) -> ProviderEvent:
     name = _text(payload, "event")
+    kind = _KINDS.get(name, EventKind.UNKNOWN)
+    bounce_type, bounce_subtype = _BOUNCES.get(kind, ("", ""))
     return ProviderEvent(
-        kind=_KINDS.get(name, EventKind.UNKNOWN),
+        kind=kind,
         name=name,
-        key=f"{_text(payload, 'id')} {name}",
-        raw=payload,
-        id=_text(payload, "id") or None,
+        key=f"{_text(payload, 'reference')} {name}",
+        reference=_text(payload, "reference") or None,
         provider_id=_text(payload, "message_id") or None,
         address=_text(payload, "address") or None,
         at=_moment(_text(payload, "at")),
         code=_text(payload, "code"),
+        bounce_type=bounce_type,
+        bounce_subtype=bounce_subtype,
     )
 
 
 def _text(payload: _Payload, field: str) -> str:
     value = payload.get(field, "")
-    return value if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return value[:_LONGEST_TEXT].replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _moment(text: str) -> datetime | None:

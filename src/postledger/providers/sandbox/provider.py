@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -114,6 +114,7 @@ class Sandbox:
     ) -> None:
         self._settings = settings
         self._sink = sink or _ignore
+        self._emit: Callable[[str], None] | None = None
         self._file: FileJournal | None = None
         self._clock = clock
         self._outcomes = _outcomes(timedelta(seconds=settings.retry_after))
@@ -125,6 +126,9 @@ class Sandbox:
     @property
     def call_time(self) -> float:
         return self._settings.slow
+
+    def emit_to(self, sink: Callable[[str], None]) -> None:
+        self._emit = sink
 
     async def open(self) -> None:
         if self._settings.journal is not None:
@@ -203,3 +207,5 @@ class Sandbox:
     def _take(self, taken: Sequence[OutgoingMessage]) -> None:
         if taken:
             self._sink(taken)
+        if taken and self._emit is not None:
+            self._emit(events.write_events(taken, at=datetime.now(UTC)))

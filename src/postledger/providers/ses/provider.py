@@ -13,7 +13,7 @@ from postledger.providers.http.exchange import Break, Exchange
 from postledger.providers.http.messages import Answer
 from postledger.providers.http.pool import NoConnectionError, Origin, Pool, Timeouts
 from postledger.providers.http.window_sender import WindowSender
-from postledger.providers.ses import account_check, findings
+from postledger.providers.ses import account_check, events, findings
 from postledger.providers.ses.settings import SesSettings
 from postledger.providers.windows import WindowQueue
 
@@ -49,9 +49,8 @@ async def check(settings: Mapping[str, object], senders: Sequence[str]) -> Seque
     return [findings.endpoint_here(endpoint.url), *results] if endpoint.is_here else results
 
 
-def parse_events(_headers: Mapping[str, str], _body: bytes) -> Sequence[ProviderEvent]:
-    """SES reports to SNS; reading that is to come."""
-    return ()
+def parse_events(headers: Mapping[str, str], body: bytes) -> Sequence[ProviderEvent]:
+    return events.parse_events(headers, body)
 
 
 class Ses:

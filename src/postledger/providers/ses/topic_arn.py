@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 # Bounded: the region becomes a part of a host name.
 _ARN = re.compile(
@@ -23,10 +24,17 @@ class TopicArn:
         return f"https://sns.{self.region}.{self.domain}"
 
     @property
+    def signers(self) -> frozenset[str]:
+        """The names that the certificates of its messages may have."""
+        hosts = (f"sns.{self.region}.{self.domain}", f"sns.{self.domain}", "sns.amazonaws.com")
+        return frozenset(hosts)
+
+    @property
     def sqs_origin(self) -> str:
         return f"https://sqs.{self.region}.{self.domain}"
 
 
+@lru_cache(maxsize=64)
 def parse_topic_arn(text: str) -> TopicArn | None:
     """None if it is not the ARN of a standard topic; SES publishes to no other kind."""
     match = _ARN.fullmatch(text)

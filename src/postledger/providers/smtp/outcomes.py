@@ -47,6 +47,9 @@ _SENDER_DETAILS = frozenset(
 )
 _BAD_SENDER = frozenset({(5, 1, 7), (5, 1, 8)})
 _TOO_BIG = frozenset({(5, 2, 3), (5, 3, 4)})
+# The address, its domain or its mailbox does not exist any more. No other code says that: a policy
+# (5.7.x), a full mailbox (5.2.2) and a fault of a server (5.3.x, 5.4.x) come to an end.
+_DEAD_ADDRESS = frozenset({(5, 1, 1), (5, 1, 2), (5, 1, 6), (5, 1, 10), (5, 2, 1)})
 _SENDER_TEXT = re.compile(
     r"not verified|sending paused|paused for this account|account (?:is )?(?:suspended|disabled)"
     r"|(?:authentication|auth) (?:is )?required|not authenticated|relay(?:ing)? (?:access )?denied"
@@ -83,7 +86,7 @@ def refusal(stage: Stage, reply: Reply) -> Failure:
         return SenderBlocked(
             code, detail, is_account=stage < Stage.MAIL, may_be_quoted=may_be_quoted
         )
-    return Refused(code, detail)
+    return Refused(code, detail, bounce_code=_bounce_code(stage, reply))
 
 
 def answer(reply: Reply, fallback: str) -> Outcome:
@@ -113,6 +116,18 @@ def broken(stage: Stage, code: str, detail: str) -> Failure:
 def _code(reply: Reply) -> str:
     enhanced = reply.enhanced
     return f"{reply.code} {'.'.join(map(str, enhanced))}" if enhanced else str(reply.code)
+
+
+def _bounce_code(stage: Stage, reply: Reply) -> str:
+    """The code by which the address does not work; empty where the reply does not say that.
+
+    Only once the recipient is named. It may be the word of the recipient's own server, which is
+    believed about this address, and about no other.
+    """
+    enhanced = reply.enhanced
+    if stage < Stage.RCPT or enhanced is None or enhanced not in _DEAD_ADDRESS:
+        return ""
+    return ".".join(map(str, enhanced))
 
 
 def _is_throttle(reply: Reply) -> bool:

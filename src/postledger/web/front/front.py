@@ -16,11 +16,12 @@ from postledger.web.front.answers import Answer, Django, Send, Sender, refuse
 from postledger.web.front.arrival import (
     Arrival,
     Arrivals,
+    BrokenOffError,
     Receive,
     TooLargeError,
 )
 from postledger.web.front.environ import Head, read_head
-from postledger.web.front.refusals import RequestRefusedError
+from postledger.web.front.refusals import OverloadedError, RequestRefusedError, TooManyError
 from postledger.web.front.threads import Threads
 from postledger.web.shared import bodies
 from postledger.web.shared.bodies import Body, BodyWanted, UnreadBody
@@ -63,7 +64,7 @@ class Front:
                 await self._serve(read_head(scope), receive, send)
         except RequestRefusedError as refusal:
             _log.info("request_refused", status=refusal.status, cause=refusal.cause)
-            await self._sender.send(refuse(refusal), send)
+            await self._sender.send(refuse(_repeatable(refusal, scope["path"])), send)
         except TimeoutError:
             _log.info("stream_given_up")
         except Exception as error:
@@ -121,6 +122,12 @@ class Front:
         environ = head.with_body(body, size)
         environ[bodies.IS_COUNTED] = is_counted
         return await self._threads.run(head.caller, lambda: self._django.answer(environ))
+
+
+def _repeatable(refusal: RequestRefusedError, path: str) -> RequestRefusedError:
+    """The refusal as the sender of a request to this path has to hear it."""
+    may_pass = isinstance(refusal, TooManyError | BrokenOffError)
+    return OverloadedError() if may_pass and path == bodies.EVENTS else refusal
 
 
 def _live(scope: Scope) -> Answer:

@@ -22,6 +22,8 @@ SMALL = 64 * KIB
 KEY_ID = "postledger.key_id"
 IS_COUNTED = "postledger.is_counted"
 
+# Its sender repeats a request only after 5xx, so nothing that may pass is answered with 4xx there.
+EVENTS = "/ses-events"
 _UPLOAD = "/v1/imports"
 _LARGEST_UPLOAD = 50 * MIB
 # By the beginning of the path; the first that fits counts.
@@ -33,6 +35,7 @@ _LARGEST = (
     ("/v1/content", 8 * MIB),
     ("/v1/templates", 8 * MIB),
     ("/v1/", MIB),
+    (EVENTS, 512 * KIB),
 )
 
 

@@ -8,8 +8,9 @@ from postledger.lib.errors import BadRequestError
 from postledger.web.shared import problems, requests
 from postledger.web.shared.requests import View
 
-# Probes ask by the address of a machine. `/live` never comes here.
-_EXEMPT = ("/ready",)
+# Probes ask by the address of a machine. `/live` never comes here. SNS would take the refusal for
+# success and lose its message, which proves by itself where it comes from.
+_EXEMPT = ("/ready", "/ses-events")
 
 
 class HostUnknownError(BadRequestError):

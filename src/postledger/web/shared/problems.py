@@ -24,6 +24,7 @@ from postledger.lib.errors import (
     RefusedError,
     TooLargeError,
     TooManyRequestsError,
+    UnavailableError,
 )
 from postledger.transactional.requests import InvalidMailError, Validation
 from postledger.web.shared import requests
@@ -103,6 +104,7 @@ _STATUSES: Mapping[type[Exception], int] = {
     TooLargeError: 413,
     UnsupportedMediaTypeError: 415,
     TooManyRequestsError: 429,
+    UnavailableError: 503,
     RefusedError: 422,
     InterfaceError: 503,
     OperationalError: 503,

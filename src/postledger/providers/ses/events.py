@@ -1,0 +1,141 @@
+"""Reads SES's events: what it reports of a mail through SNS, one event for each recipient."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from hashlib import sha256
+
+from pydantic_core import from_json
+
+from postledger.providers.base import EventKind, ProviderEvent
+from postledger.providers.ses.requests import REFERENCE_TAG
+
+# What SES says once, when a topic is connected; it is no JSON.
+_GREETING = b"Successfully validated SNS topic"
+_LONGEST_TEXT = 500
+_LONGEST_NAME = 100
+_LONGEST_ADDRESS = 320
+
+# By name: the kind, the part of the document that describes it, and its list of recipients.
+_EVENTS = {
+    "Send": (EventKind.ACCEPTED, "send", ""),
+    "Delivery": (EventKind.DELIVERED, "delivery", "recipients"),
+    "DeliveryDelay": (EventKind.DEFERRED, "deliveryDelay", "delayedRecipients"),
+    "Bounce": (EventKind.BOUNCED, "bounce", "bouncedRecipients"),
+    "Complaint": (EventKind.COMPLAINED, "complaint", "complainedRecipients"),
+    "Reject": (EventKind.DROPPED, "reject", ""),
+    "Open": (EventKind.OPENED, "open", ""),
+    "Click": (EventKind.CLICKED, "click", ""),
+    "Rendering Failure": (EventKind.REFUSED, "failure", ""),
+    "Subscription": (EventKind.PREFERENCES_CHANGED, "subscription", ""),
+}
+_UNKNOWN = (EventKind.UNKNOWN, "", "")
+
+type _Document = Mapping[str, object]
+
+
+def parse_events(_headers: Mapping[str, str], body: bytes) -> list[ProviderEvent]:
+    """Raises ValueError for a text that is no event; SES's greeting to a new topic has none.
+
+    A bounce or a complaint is one event for each recipient that it names, else for the first
+    recipient of the mail.
+    """
+    if body.lstrip().startswith(_GREETING):
+        return []
+    document = from_json(body, allow_inf_nan=False)
+    if not isinstance(document, dict):
+        raise ValueError("the event is not a JSON object")  # noqa: TRY004  of the sender
+    name = _text(document, "eventType") or _text(document, "notificationType")
+    if not name:
+        raise ValueError("the event has no eventType")
+    return list(_read_recipients(document, name))
+
+
+def _read_recipients(document: _Document, name: str) -> Iterator[ProviderEvent]:
+    kind, part_name, list_name = _EVENTS.get(name, _UNKNOWN)
+    part, mail = _object(document, part_name), _object(document, "mail")
+    recipients = _list(part, list_name) or _list(mail, "destination")[:1] or [None]
+    for recipient in recipients:
+        fields = recipient if isinstance(recipient, dict) else {"emailAddress": recipient}
+        yield _read_event(kind, name, part, mail, fields)
+
+
+def _read_event(
+    kind: EventKind, name: str, part: _Document, mail: _Document, recipient: _Document
+) -> ProviderEvent:
+    address = _text(recipient, "emailAddress", _LONGEST_ADDRESS)
+    moment = _text(part, "timestamp") or _text(mail, "timestamp")
+    provider_id = _text(mail, "messageId")
+    bounce_type = _text(part, "bounceType", _LONGEST_NAME)
+    if kind is EventKind.BOUNCED and bounce_type != "Permanent":
+        kind = EventKind.SOFT_BOUNCED
+    return ProviderEvent(
+        kind=kind,
+        name=name[:_LONGEST_NAME],
+        key=_write_key(provider_id, name, address.lower(), moment, _find_distinction(part)),
+        reference=_find_reference(mail),
+        provider_id=provider_id or None,
+        address=address or None,
+        at=_parse_moment(moment),
+        code=_text(recipient, "status", _LONGEST_NAME),
+        detail=_find_detail(part, recipient),
+        bounce_type=bounce_type,
+        bounce_subtype=_text(part, "bounceSubType", _LONGEST_NAME)
+        or _text(part, "complaintSubType", _LONGEST_NAME),
+        feedback_type=_text(part, "complaintFeedbackType", _LONGEST_NAME),
+    )
+
+
+def _find_detail(part: _Document, recipient: _Document) -> str:
+    return (
+        _text(recipient, "diagnosticCode")
+        or _text(part, "smtpResponse")
+        or _text(part, "delayType")
+        or _text(part, "reason")
+        or _text(part, "errorMessage")
+    )
+
+
+def _find_distinction(part: _Document) -> str:
+    """What tells two events of one kind and one moment apart."""
+    value = part.get("feedbackId") or part.get("link")
+    return value if isinstance(value, str) else ""
+
+
+def _find_reference(mail: _Document) -> str | None:
+    """The tag that each of our mails has; SES gives every tag as a list."""
+    values = _list(_object(mail, "tags"), REFERENCE_TAG)
+    return _clean(values[0], _LONGEST_TEXT) if values else None
+
+
+def _write_key(*facts: str) -> str:
+    """A hash of the fact: identity feedback and a configuration set report it in two messages."""
+    return sha256("\n".join(facts).encode()).hexdigest()[:40]
+
+
+def _object(document: _Document, field: str) -> _Document:
+    value = document.get(field)
+    return value if isinstance(value, dict) else {}
+
+
+def _list(document: _Document, field: str) -> list[object]:
+    value = document.get(field)
+    return value if isinstance(value, list) else []
+
+
+def _text(document: _Document, field: str, longest: int = _LONGEST_TEXT) -> str:
+    return _clean(document.get(field), longest)
+
+
+def _clean(value: object, longest: int) -> str:
+    """The text, bounded and without NUL; the parser has refused unpaired surrogates."""
+    if not isinstance(value, str):
+        return ""
+    return value[:longest].replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _parse_moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

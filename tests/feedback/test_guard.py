@@ -1,0 +1,152 @@
+"""When a run stops itself: the estimate, the limits and the words."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postledger.deliveries.reasons import Reason
+from postledger.feedback import guard
+from postledger.feedback.guard import Counts, Stop
+from postledger.feedback.rates import wilson_lower_bound
+
+BOUNCES, COMPLAINTS = guard.read_limits(guard.BOUNCES), guard.read_limits(guard.COMPLAINTS)
+
+
+def judge(counts: Counts) -> Stop | None:
+    return guard.judge(counts, bounces=BOUNCES, complaints=COMPLAINTS)
+
+
+def bounced(hits: int, total: int) -> Counts:
+    return Counts(accepted=total, delivered=total - hits, bounced=hits, complained=0)
+
+
+def complained(hits: int, total: int) -> Counts:
+    return Counts(accepted=total, delivered=total, bounced=0, complained=hits)
+
+
+@st.composite
+def shares(draw: st.DrawFn) -> tuple[int, int]:
+    total = draw(st.integers(1, 10**7))
+    return draw(st.integers(0, total)), total
+
+
+@given(shares())
+def test_the_bound_solves_wilsons_equation_and_is_below_the_share(share: tuple[int, int]) -> None:
+    hits, total = share
+    bound = wilson_lower_bound(hits, total)
+
+    assert 0 <= bound <= hits / total
+    if hits > 0:
+        deviation = (hits / total - bound) / math.sqrt(bound * (1 - bound) / total)
+        assert deviation == pytest.approx(1.96, rel=1e-3)
+
+
+@pytest.mark.parametrize(("hits", "total"), [(1, 0), (0, 0), (-1, 3), (4, 3)])
+def test_no_share_has_no_bound(hits: int, total: int) -> None:
+    with pytest.raises(ValueError, match="is not a share"):
+        wilson_lower_bound(hits, total)
+
+
+@pytest.mark.parametrize(
+    ("counts", "stops"),
+    [
+        (bounced(1, 3), False),
+        (bounced(199, 199), False),  # too few to say anything
+        (bounced(10, 200), False),  # 5 %, and perhaps less than 3 %
+        (bounced(11, 200), True),
+        (bounced(22, 500), False),
+        (bounced(23, 500), True),
+        (bounced(40, 1_000), False),
+        (bounced(41, 1_000), True),
+        (bounced(3_000, 100_000), False),
+        (bounced(3_200, 100_000), True),
+    ],
+)
+def test_a_run_stops_when_surely_more_than_3_percent_of_its_mails_bounce(
+    counts: Counts, *, stops: bool
+) -> None:
+    stop = judge(counts)
+
+    assert (stop is not None) == stops
+    assert stop is None or stop.reason is Reason.BOUNCE_RATE
+
+
+@pytest.mark.parametrize(
+    ("counts", "stops"),
+    [
+        (complained(999, 999), False),
+        (complained(2, 1_000), False),
+        (complained(3, 1_000), True),
+        (complained(16, 10_000), False),
+        (complained(17, 10_000), True),
+    ],
+)
+def test_a_run_stops_when_surely_more_than_a_tenth_of_a_percent_complain(
+    counts: Counts, *, stops: bool
+) -> None:
+    stop = judge(counts)
+
+    assert (stop is not None) == stops
+    assert stop is None or stop.reason is Reason.COMPLAINT_RATE
+
+
+def test_the_second_rate_stops_as_it_is_and_is_named_first() -> None:
+    limits = guard.read_limits("4% of 200, 5% of 500")
+    few, enough = bounced(24, 499), bounced(25, 500)
+
+    assert guard.judge(few, bounces=limits, complaints=None) is None
+    stop = guard.judge(enough, bounces=limits, complaints=None)
+    assert stop == Stop(Reason.BOUNCE_RATE, "25 of 500 mails bounced (5 %); limit 5 %")
+
+
+def test_the_detail_has_the_figures() -> None:
+    assert judge(bounced(82, 1_814)) == Stop(
+        Reason.BOUNCE_RATE, "82 of 1,814 mails bounced (4.5 %); limit 3 %"
+    )
+    assert judge(bounced(600, 10_000)) == Stop(
+        Reason.BOUNCE_RATE, "600 of 10,000 mails bounced (6 %); limit 5 %"
+    )
+    assert judge(complained(19, 10_000)) == Stop(
+        Reason.COMPLAINT_RATE, "19 of 10,000 mails were reported as spam (0.19 %); limit 0.1 %"
+    )
+
+
+def test_mail_that_is_under_way_dilutes_no_rate() -> None:
+    assert judge(Counts(accepted=100_000, delivered=940, bounced=60, complained=0)) is not None
+
+
+def test_an_account_that_reports_no_deliveries_is_measured_by_its_accepted_mail() -> None:
+    assert judge(Counts(accepted=100_000, delivered=0, bounced=500, complained=0)) is None
+    assert judge(Counts(accepted=10_000, delivered=0, bounced=600, complained=0)) is not None
+
+
+def test_reports_that_are_ahead_of_the_books_break_nothing() -> None:
+    assert judge(Counts(accepted=0, delivered=0, bounced=700, complained=0)) is not None
+    assert judge(Counts(accepted=0, delivered=0, bounced=0, complained=0)) is None
+
+
+@given(shares(), st.integers(0, 1_000))
+def test_more_bounces_of_as_many_mails_never_undo_a_stop(share: tuple[int, int], more: int) -> None:
+    hits, total = share
+    if judge(bounced(hits, total)) is not None:
+        assert judge(bounced(min(total, hits + more), total)) is not None
+
+
+def test_limits_can_be_switched_off_one_by_one() -> None:
+    counts = Counts(accepted=2_000, delivered=1_000, bounced=1_000, complained=900)
+
+    assert guard.read_limits("off") is None
+    assert guard.judge(counts, bounces=None, complaints=None) is None
+    by_complaints = guard.judge(counts, bounces=None, complaints=COMPLAINTS)
+    assert by_complaints is not None
+    assert by_complaints.reason is Reason.COMPLAINT_RATE
+
+
+@pytest.mark.parametrize(
+    "text", ["", "3%", "3% of 200", "5% of 200, 3% of 500", "0% of 1, 1% of 1", "3% of 0, 5% of 1"]
+)
+def test_limits_that_mean_nothing_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="3% of 200, 5% of 500"):
+        guard.read_limits(text)

@@ -1,0 +1,79 @@
+"""A message is stored once, and one with a fault is kept without ever being applied."""
+
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+
+from postledger.feedback import inbox
+from postledger.feedback.inbox import IncomingMessage
+from postledger.feedback.models import InboxMessage
+from tests.feedback.topics import new_account
+from tests.races import collide
+
+SENT_AT = datetime(2026, 5, 4, 9, 15, tzinfo=UTC)
+
+
+def message(number: int, body: str = "{}", fault: str = "") -> IncomingMessage:
+    return IncomingMessage(f"message-{number}", body, SENT_AT, fault)
+
+
+@pytest.mark.django_db
+def test_a_message_is_stored_once_for_each_account() -> None:
+    (_, mine), (_, other) = new_account(), new_account("globex")
+
+    assert inbox.store(mine, [message(1), message(2), message(1)]) == 2
+    assert inbox.store(mine, [message(2, "another body"), message(3)]) == 1
+    assert inbox.store(other, [message(1)]) == 1
+    assert inbox.store(mine, []) == 0
+
+    rows = InboxMessage.objects.filter(account_id=mine).order_by("message_id")
+    assert [(row.message_id, row.body, row.sent_at, row.applied_at) for row in rows] == [
+        (f"message-{number}", "{}", SENT_AT, None) for number in (1, 2, 3)
+    ]
+
+
+@pytest.mark.django_db
+def test_a_message_without_a_time_is_stored() -> None:
+    _, account_id = new_account()
+
+    assert inbox.store(account_id, [IncomingMessage("m", "{}", None)]) == 1
+
+    assert InboxMessage.objects.get(account_id=account_id).sent_at is None
+
+
+@pytest.mark.django_db
+def test_a_message_with_a_fault_waits_for_nobody() -> None:
+    _, account_id = new_account()
+
+    inbox.store(account_id, [message(1, fault="not JSON")])
+
+    row = InboxMessage.objects.get(account_id=account_id)
+    assert row.fault == "not JSON"
+    assert row.applied_at is not None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("body", ["a\0b", "a\ud800b"])
+def test_a_text_that_cannot_be_stored_becomes_a_fault(body: str) -> None:
+    _, account_id = new_account()
+
+    assert inbox.store(account_id, [message(1, body), message(2)]) == 2
+
+    row = InboxMessage.objects.get(message_id="message-1")
+    assert row.fault.startswith("Contains a NUL")
+    assert row.body.startswith("a")
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_two_who_store_the_same_messages_in_opposite_orders_store_them_once() -> None:
+    _, account_id = new_account()
+    messages = [message(number) for number in range(300)]
+
+    counts = collide.together(
+        partial(inbox.store, account_id, order) for order in (messages, messages[::-1])
+    )
+
+    assert sum(counts) == 300
+    assert InboxMessage.objects.count() == 300

@@ -1,0 +1,145 @@
+"""A run whose reports are bad stops itself, says why, and counts afresh after a release."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection
+
+from postledger.deliveries import explain, ledger, queries
+from postledger.deliveries.entries import Hold, StreamKind
+from postledger.deliveries.models import StreamDelta
+from postledger.deliveries.reasons import Reason
+from postledger.feedback import run_stops
+from tests import cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def report(stream_id: int, **counts: int) -> None:
+    """Adds to a stream's counters, as the application of events does."""
+    StreamDelta.objects.create(stream_id=stream_id, **counts)
+
+
+def find_hold(stream_id: int) -> Hold | None:
+    stream = queries.find_stream(stream_id)
+    assert stream is not None
+    return stream.stream_hold
+
+
+def test_a_run_with_too_many_bounces_is_held_with_the_figures() -> None:
+    run = cast.stream(mails=1)
+    report(run, delivered=1_732, bounced=82)
+
+    assert run_stops.stop_bad_runs() == 1
+
+    hold = find_hold(run)
+    assert hold is not None
+    assert (hold.reason, hold.until, hold.actor) == (Reason.BOUNCE_RATE, None, "guard")
+    assert hold.detail == "82 of 1,814 mails bounced (4.5 %); limit 3 %"
+    assert run_stops.stop_bad_runs() == 0
+
+
+def test_why_tells_the_reason_the_figures_and_what_moves_it() -> None:
+    run = cast.stream(mails=1)
+    report(run, delivered=9_900, complained=40)
+    run_stops.stop_bad_runs()
+
+    stream = queries.find_stream(run)
+    assert stream is not None
+    books = queries.read_books([run])[run]
+    lines = explain.explain_stream(
+        stream, books, queries.summarise_waits(run), now=datetime.now(UTC)
+    )
+
+    [line] = [line for line in lines if "held" in line]
+    assert "by guard because too many recipients reported it as spam" in line
+    assert "40 of 9,900 mails were reported as spam (0.4 %); limit 0.3 %" in line
+    assert line.endswith("counts afresh then (postledger stream release).")
+
+
+def test_a_run_counts_afresh_after_a_person_released_it() -> None:
+    run = cast.stream(mails=1)
+    report(run, accepted=2_000, delivered=940, bounced=60)
+    run_stops.stop_bad_runs()
+    report(run, delivered=100, bounced=900)  # before the release: the person saw them
+
+    ledger.release(run)
+
+    assert run_stops.stop_bad_runs() == 0
+    ledger.fold()
+    assert run_stops.stop_bad_runs() == 0
+    report(run, delivered=150, bounced=49)
+    assert run_stops.stop_bad_runs() == 0  # 199 mails since
+    report(run, delivered=1)
+    assert run_stops.stop_bad_runs() == 1
+    hold = find_hold(run)
+    assert hold is not None
+    assert hold.detail.startswith("49 of 200 mails bounced")
+
+
+def test_a_pause_is_neither_replaced_nor_does_its_end_count_afresh() -> None:
+    run = cast.stream(mails=1)
+    ledger.hold(run, reason=Reason.PAUSED, actor="alice")
+    report(run, delivered=500, bounced=500)
+
+    assert run_stops.stop_bad_runs() == 0
+    hold = find_hold(run)
+    assert hold is not None
+    assert hold.reason is Reason.PAUSED
+
+    ledger.release(run)
+    assert run_stops.stop_bad_runs() == 1
+
+
+@pytest.mark.parametrize("kind", [StreamKind.TRANSACTIONAL, StreamKind.TOPIC])
+def test_only_runs_of_campaigns_are_guarded(kind: StreamKind) -> None:
+    stream = cast.stream(kind, mails=1)
+    test = cast.stream(mails=1, is_test=True)
+    for id_ in (stream, test):
+        report(id_, delivered=500, bounced=500)
+
+    assert run_stops.stop_bad_runs() == 0
+
+
+def test_a_cancelled_run_is_not_held() -> None:
+    run = cast.stream(mails=1)
+    report(run, delivered=500, bounced=500)
+    ledger.cancel(run, actor="alice")
+
+    assert run_stops.stop_bad_runs() == 0
+    assert find_hold(run) is None
+
+
+def test_bounces_of_the_accounts_own_suppression_list_are_not_counted() -> None:
+    run = cast.stream(mails=1)
+    report(run, delivered=500, on_suppression_list=500, soft_bounced=500)
+
+    assert run_stops.stop_bad_runs() == 0
+
+
+def test_one_run_stops_no_other_run() -> None:
+    bad, good, theirs = (
+        cast.stream(mails=1, workspace=name) for name in ("acme", "acme", "globex")
+    )
+    report(bad, delivered=500, bounced=500)
+    report(good, delivered=990, bounced=10)
+    report(theirs, delivered=990, bounced=10)
+
+    assert run_stops.stop_bad_runs() == 1
+    assert find_hold(bad) is not None
+    assert find_hold(good) is find_hold(theirs) is None
+
+
+def test_two_guards_at_once_stop_a_run_once() -> None:
+    run = cast.stream(mails=1)
+    report(run, delivered=500, bounced=500)
+
+    def stop(_: int) -> int:
+        try:
+            return run_stops.stop_bad_runs()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(stop, range(4))) == 1
