@@ -40,7 +40,8 @@ def _explain_stream(stream_id: int, now: datetime) -> list[str] | None:
     books = queries.read_books([stream_id])[stream_id]
     waits = queries.summarise_waits(stream_id)
     planning = [] if stream.cancelled_at else progress.explain_planning(stream_id)
-    return explain.explain_stream(stream, books, waits, planning=planning, now=now)
+    reports = queries.read_report_counts([stream_id])[stream_id]
+    return explain.explain_stream(stream, books, waits, planning=planning, reports=reports, now=now)
 
 
 def _explain_delivery(id_: str, now: datetime) -> list[str] | None:

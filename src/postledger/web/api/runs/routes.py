@@ -84,7 +84,8 @@ def close_run(call: Call, run_id: RunId) -> Progress:
 
 @routes.get_csv("/{uuid:run_id}/report.csv", scopes=[Scope.CAMPAIGNS_READ, Scope.CONTACTS_READ])
 def get_run_report(call: Call, run_id: RunId) -> StreamingHttpResponse:
-    """One line for each mail: email, status, error_message, message_id, sent_at.
+    """One line for each mail: email, status, error_message, message_id, sent_at, feedback,
+    feedback_at.
 
     Safe for spreadsheets: cells that they would execute begin with an apostrophe.
     """
