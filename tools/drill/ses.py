@@ -65,7 +65,7 @@ class Ses:
 
     def taken(self) -> list[Taken]:
         """What the journal has, with the recipients that each message names."""
-        return [self._read(entry) for entry in journal.read(self.journal)]
+        return [self._read(entry) for entry in journal.read_mails(self.journal)]
 
     def end(self) -> None:
         if self.popen is not None:

@@ -219,7 +219,7 @@ SELECT overlay(overlay(
            md5(f.stream_id || '/' || f."position" || '/' || f.key) PLACING '3' FROM 13
        ) PLACING '8' FROM 17)::uuid AS id,
        d.address AS email,
-       CASE coalesce(f.counts_as, f.kind)
+       CASE f.kind
            WHEN 'delivered' THEN 'delivered'
            WHEN 'opened' THEN 'open'
            WHEN 'clicked' THEN 'click'
