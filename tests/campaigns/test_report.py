@@ -16,6 +16,7 @@ from postledger.deliveries.states import State
 from tests import cast, epochs
 from tests.campaigns import press
 from tests.contacts import people
+from tests.deliveries import views
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +52,10 @@ def test_a_report_says_of_each_mail_what_became_of_it(acme: int) -> None:
 
     sent, *rest = read(acme, run)
 
-    assert list(sent) == ["email", "status", "error_message", "message_id", "sent_at"]
+    assert list(sent) == [
+        *("email", "status", "error_message", "message_id", "sent_at"),
+        *("feedback", "feedback_at"),
+    ]
     assert (sent["email"], sent["status"], sent["message_id"]) == ("R0@example.com", "sent", "m0")
     assert sent["sent_at"].startswith("20")
     assert sent["error_message"] == ""
@@ -62,6 +66,31 @@ def test_a_report_says_of_each_mail_what_became_of_it(acme: int) -> None:
         ("r4@example.com", "waiting", ""),
     ]
     assert {line["sent_at"] for line in rest} == {""}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "shown"),
+    [
+        ((), ""),
+        (("accepted", "opened"), ""),
+        (("delivered", "soft_bounced"), "delivered"),
+        (("bounced", "delivered", "opened"), "bounced"),
+        (("complained", "delivered"), "complained"),
+        (("soft_bounced", "deferred"), "soft_bounced"),
+    ],
+)
+def test_a_report_has_the_gravest_that_was_reported_of_a_mail(
+    acme: int, kinds: tuple[str, ...], shown: str
+) -> None:
+    run = run_to(acme, 1)
+    cast.book(run.stream_id, taken)
+    for kind in kinds:
+        views.report(run.stream_id, 0, kind)
+
+    [line] = read(acme, run)
+
+    assert (line["status"], line["feedback"]) == ("sent", shown)
+    assert bool(line["feedback_at"]) == bool(shown)
 
 
 def test_every_state_has_a_status_and_only_accepted_mail_is_sent() -> None:

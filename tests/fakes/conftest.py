@@ -8,7 +8,7 @@ import pytest
 
 from postledger.fakes.ses.server import FakeSes, serving_in_thread
 from postledger.fakes.ses.service import Service
-from tests.fakes import ses
+from tests.fakes import ses, sns
 
 
 @pytest.fixture
@@ -17,6 +17,29 @@ def fake() -> Iterator[FakeSes]:
     service.account.add_identities(ses.DOMAIN)
     with serving_in_thread(service) as fake:
         yield fake
+
+
+@pytest.fixture(scope="session")
+def queue_endpoint() -> Iterator[str]:
+    """A stand-in for SQS, for all tests of this process."""
+    from moto.server import ThreadedMotoServer  # it takes a second
+
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def sink() -> Iterator[sns.Sink]:
+    with sns.sink() as sink:
+        yield sink
+
+
+@pytest.fixture
+def sns_client(fake: FakeSes) -> Any:
+    return sns.connect(fake.endpoint)
 
 
 @pytest.fixture

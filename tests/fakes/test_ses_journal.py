@@ -50,7 +50,7 @@ def test_every_answered_mail_is_in_the_journal_after_a_kill(tmp_path: Path) -> N
         for thread in threads:
             thread.join()
 
-    written = [entry["message_id"] for entry in journal.read(path)]
+    written = [entry["message_id"] for entry in journal.read_mails(path)]
 
     assert len(answered) >= ANSWERS_BEFORE_KILL
     assert set(answered) <= set(written)
@@ -68,13 +68,13 @@ def test_a_mail_that_cannot_be_stored_is_not_answered(tmp_path: Path) -> None:
             wire.send()
             assert wire.read_to_end() == b""
 
-    assert [entry["message_id"] for entry in journal.read(path)] == answered != []
+    assert [entry["message_id"] for entry in journal.read_mails(path)] == answered != []
 
 
 def test_half_a_line_is_not_read_and_does_not_spoil_the_next(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_bytes(b'{"message_id":"1"}\n{"message_id":"2')
-    assert [entry["message_id"] for entry in journal.read(path)] == ["1"]
+    assert [entry["message_id"] for entry in journal.read_mails(path)] == ["1"]
 
     async def append() -> None:
         opened = Journal(path)
@@ -83,7 +83,7 @@ def test_half_a_line_is_not_read_and_does_not_spoil_the_next(tmp_path: Path) -> 
 
     asyncio.run(append())
 
-    assert [entry["message_id"] for entry in journal.read(path)] == ["1", "3"]
+    assert [entry["message_id"] for entry in journal.read_mails(path)] == ["1", "3"]
 
 
 def test_simultaneous_entries_are_all_written_in_their_order(tmp_path: Path) -> None:
@@ -96,7 +96,19 @@ def test_simultaneous_entries_are_all_written_in_their_order(tmp_path: Path) -> 
 
     asyncio.run(append())
 
-    assert [entry["number"] for entry in journal.read(path)] == list(range(1000))
+    assert [entry["number"] for entry in journal.read_mails(path)] == list(range(1000))
+
+
+def test_what_follows_an_entry_is_done_although_the_client_has_left(tmp_path: Path) -> None:
+    async def leave() -> list[str]:
+        opened, done = Journal(tmp_path / "journal"), list[str]()
+        appending = asyncio.create_task(opened.append({}, lambda: done.append("reported")))
+        await asyncio.sleep(0)  # it waits for the disk now
+        appending.cancel()
+        await opened.close()
+        return done
+
+    assert asyncio.run(leave()) == ["reported"]
 
 
 def test_only_accepted_mail_is_in_the_journal(tmp_path: Path) -> None:
@@ -106,7 +118,7 @@ def test_only_accepted_mail_is_in_the_journal(tmp_path: Path) -> None:
     with serving_in_thread(service) as fake:
         send_one_of_each(fake)
 
-    assert [entry["destination"] for entry in journal.read(path)] == [
+    assert [entry["destination"] for entry in journal.read_mails(path)] == [
         ["taken@example.com"],
         ["dropped@example.com"],
     ]

@@ -79,6 +79,7 @@ def test_a_raw_mail_is_accepted_as_it_came(fake: FakeSes, client: Any) -> None:
         "sha256": "",
         "size": len(ses.RAW),
         "suppressed": [],
+        "outcomes": (),
         "access_key_id": "AKIAFAKEFAKEFAKEFAKE",
     }
 
@@ -187,7 +188,10 @@ def test_configuration_sets_are_created_shown_listed_and_deleted(client: Any) ->
             missing(ConfigurationSetName="main")
 
 
-def test_event_destinations_are_created_shown_changed_and_deleted(client: Any) -> None:
+def test_event_destinations_are_created_shown_changed_and_deleted(
+    fake: FakeSes, client: Any
+) -> None:
+    fake.service.account.topics.create("events")
     named = {"ConfigurationSetName": "main", "EventDestinationName": "sns"}
     client.create_configuration_set(ConfigurationSetName="main")
     client.create_configuration_set_event_destination(**named, EventDestination=DESTINATION)
@@ -212,7 +216,19 @@ def test_event_destinations_are_created_shown_changed_and_deleted(client: Any) -
         client.delete_configuration_set_event_destination(**named)
 
 
-def test_a_set_has_at_most_ten_event_destinations(client: Any) -> None:
+def test_an_event_destination_needs_a_topic_that_exists(client: Any) -> None:
+    client.create_configuration_set(ConfigurationSetName="main")
+
+    with pytest.raises(client.exceptions.BadRequestException, match="not found"):
+        client.create_configuration_set_event_destination(
+            ConfigurationSetName="main",
+            EventDestinationName="sns",
+            EventDestination=DESTINATION,
+        )
+
+
+def test_a_set_has_at_most_ten_event_destinations(fake: FakeSes, client: Any) -> None:
+    fake.service.account.topics.create("events")
     client.create_configuration_set(ConfigurationSetName="main")
 
     def create(number: int) -> None:

@@ -121,4 +121,5 @@ def test_the_contacts_history_has_the_time_of_the_refusal() -> None:
     dead_addresses.apply_refusals()
 
     changed_at = Contact.objects.get(pk=contact_id).state_changed_at
+    assert changed_at is not None
     assert before <= changed_at <= datetime.now(UTC)

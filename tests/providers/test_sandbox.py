@@ -182,16 +182,18 @@ def test_the_same_event_has_the_same_key_and_another_has_another() -> None:
 
 
 def test_it_emits_the_events_of_what_it_took_and_of_nothing_else() -> None:
-    emitted: list[str] = []
+    emitted: dict[str, str] = {}
 
     async def play() -> None:
         sandbox = Sandbox(SandboxSettings(slow=0.01))
-        sandbox.emit_to(emitted.append)
+        sandbox.emit_to(emitted.__setitem__)
         await send(sandbox, a_window("bounce+1@x.example", "refuse@x.example", "slow@x.example"))
 
     asyncio.run(play())
 
-    reported = [event for body in emitted for event in events.parse_events({}, body.encode())]
+    reported = [
+        event for body in emitted.values() for event in events.parse_events({}, body.encode())
+    ]
     assert [(event.kind, event.address) for event in reported] == [
         (EventKind.ACCEPTED, "bounce+1@x.example"),
         (EventKind.BOUNCED, "bounce+1@x.example"),

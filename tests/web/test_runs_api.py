@@ -13,8 +13,10 @@ from postledger.campaigns import planning, run_control
 from postledger.campaigns.models import Run
 from postledger.deliveries import ledger, reporting
 from postledger.deliveries.entries import Block
+from postledger.deliveries.models import StreamDelta
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.reporting import LatestResults
+from postledger.feedback import run_stops
 from postledger.providers.base import Category
 from tests import cast
 from tests.campaigns import press
@@ -310,3 +312,27 @@ def test_whom_a_run_leaves_out_is_shown_only_to_keys_that_may_read_contacts(
     both = caller("acme", scopes=[Scope.CAMPAIGNS_READ, Scope.CONTACTS_READ])
     assert both.get(path).status == 200
     assert caller("acme", is_test=True).get(path).status == 403
+
+
+def test_a_run_shows_what_was_reported_beside_its_books_and_why_it_stopped_itself(
+    alice: Caller, charlie: Caller
+) -> None:
+    newsroom.people(alice, 2)
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
+    newsroom.book(run_id, newsroom.taken, size=1)
+    before = alice.get(f"/v1/runs/{run_id}").body
+    stream_id = Run.objects.get(pk=run_id).stream_id
+    StreamDelta.objects.create(stream_id=stream_id, delivered=1_732, bounced=82, reported=1_814)
+
+    run_stops.stop_bad_runs()
+
+    seen = alice.get(f"/v1/runs/{run_id}").body
+    assert seen["books"] == before["books"]
+    assert set(before["feedback"].values()) == {0}
+    assert (seen["feedback"]["delivered"], seen["feedback"]["bounced"]) == (1_732, 82)
+    assert (seen["state"], seen["hold"]["reason"]) == ("paused", "bounce_rate")
+    assert seen["hold"]["detail"] == "82 of 1,814 mails bounced (4.5 %); limit 3 %"
+    assert "resumes the run" in seen["hold"]["moved_by"]
+    assert charlie.get(f"/v1/runs/{run_id}").status == 404
+    assert steer(alice, run_id, "resume")["state"] == "sending"
+    assert run_stops.stop_bad_runs() == 0

@@ -57,6 +57,23 @@ def test_mails_are_found_by_state(alice: Caller) -> None:
     assert subjects(alice, state="failed") == []
 
 
+def test_a_mail_is_found_by_the_providers_id_also_with_other_filters(
+    alice: Caller, charlie: Caller
+) -> None:
+    ids = [alice.send(subject=f"Mail {n}", tags=["x"]).body["id"] for n in range(2)]
+    stream = DeliveryId.parse(ids[0])
+    assert stream
+    cast.book(stream.stream_id, lambda at: entries.accepted(at, message_id=f"m-{at}"))
+    message_id = alice.get(f"/v1/email/{ids[0]}").body["message_id"]
+
+    assert subjects(alice, message_id=message_id) == ["Mail 0"]
+    assert subjects(alice, message_id=message_id, tag="x", state="accepted") == ["Mail 0"]
+    assert subjects(alice, message_id=message_id, tag="y") == []
+    assert subjects(alice, message_id=message_id, to="nobody@example.com") == []
+    assert subjects(alice, message_id="m-0-0") == []
+    assert subjects(charlie, message_id=message_id) == []
+
+
 def test_mails_are_found_by_time(alice: Caller) -> None:
     ids = [DeliveryId.parse(alice.send(subject=f"Mail {n}").body["id"]) for n in range(10)]
     with connection.cursor() as cursor:

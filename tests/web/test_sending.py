@@ -18,6 +18,7 @@ from postledger.deliveries.reasons import Reason
 from postledger.lib.ids import DeliveryId
 from postledger.web.shared import auth
 from tests import cast, round_trips
+from tests.deliveries import views
 from tests.web.callers import MAIL, Caller, caller
 
 
@@ -90,6 +91,37 @@ def test_the_timeline_speaks_of_tries_and_their_ends(alice: Caller) -> None:
         *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "RETRY_SCHEDULED"),
         *("RECEIVED", "VALIDATED", "SENT_ATTEMPT", "SENT"),
     ]
+
+
+def test_the_timeline_has_what_the_provider_reported_and_the_state_stays(
+    alice: Caller, charlie: Caller
+) -> None:
+    id_ = alice.send().body["id"]
+    mail = DeliveryId.parse(id_)
+    assert mail
+    cast.book(mail.stream_id, lambda position: entries.accepted(position, message_id="m-1"))
+    for kind in ("delivered", "bounced"):
+        views.report(mail.stream_id, mail.position, kind)
+
+    seen = alice.get(f"/v1/email/{id_}").body
+
+    *_, sent, delivered, bounced = seen["timeline"]
+    assert [step["type"] for step in (sent, delivered, bounced)] == ["SENT", "DELIVERED", "BOUNCED"]
+    assert sent["at"] <= delivered["at"] <= bounced["at"]
+    assert delivered["metadata"] == {"try": 1}
+    assert (seen["state"], seen["status"]) == ("accepted", "SENT")
+    assert charlie.get(f"/v1/email/{id_}").status == 404
+
+
+def test_a_mail_in_doubt_says_whether_events_of_its_sender_arrive(alice: Caller) -> None:
+    id_ = alice.send().body["id"]
+    before = alice.get(f"/v1/email/{id_}").body["events"]
+    cast.book(stream_of(id_), entries.in_doubt)
+
+    after = alice.get(f"/v1/email/{id_}").body["events"]
+
+    assert before is None
+    assert after == "no events are expected: its account listens to no topic"
 
 
 def test_the_record_of_a_mail_agrees_with_itself(alice: Caller) -> None:

@@ -105,7 +105,7 @@ async def prove(mode: Mode, count: int, folder: Path) -> bool:
         outcomes, tries = await send_all(provider, [make_mail(n, mode.size) for n in range(count)])
         await provider.close()
         strikes = service.script.strikes[0]
-    entries = list(journal.read(path))
+    entries = list(journal.read_mails(path))
     taken = Counter(address for entry in entries for address in entry["destination"])
     ids = {entry["destination"][0]: entry["message_id"] for entry in entries}
     twice = sum(1 for times in taken.values() if times > 1)

@@ -135,7 +135,8 @@ async def prove_bursts(count: int, burst: int, folder: Path) -> bool:
     pipe = start(serve_fake, path)
     told = await send_bursts(await asyncio.to_thread(pipe.recv), count, burst)
     pipe.send("stop")
-    taken = Counter(address for entry in journal.read(path) for address in entry["destination"])
+    mails = journal.read_mails(path)
+    taken = Counter(address for mail in mails for address in mail["destination"])
     twice = sum(1 for times in taken.values() if times > 1)
     sys.stdout.write(
         f"Bursts of {burst}, pauses of 0 to 7 s, closed by the fake after 2 to 5 s:"

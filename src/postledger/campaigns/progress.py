@@ -12,7 +12,7 @@ from postledger.campaigns.states import Ending, RunFacts, RunState
 from postledger.deliveries import queries, reporting
 from postledger.deliveries.entries import Hold
 from postledger.deliveries.explain import format_time
-from postledger.deliveries.queries import Books, StreamFacts, WaitSummary
+from postledger.deliveries.queries import Books, ReportCounts, StreamFacts, WaitSummary
 from postledger.deliveries.reasons import EXPLANATIONS, Reason
 from postledger.deliveries.states import State
 from postledger.supabase import passes
@@ -88,6 +88,7 @@ class Progress:
     ended_at: datetime | None
     ended_by: str
     books: Books
+    feedback: ReportCounts  # beside the books
     excluded: Mapping[str, int]  # contacts of the audience without mail, by cause
     trouble: str  # why planning stopped
     trouble_since: datetime | None
@@ -150,6 +151,7 @@ def _read_progress(run: Run, now: datetime) -> Progress:
         ended_at=run.ended_at,
         ended_by=run.ended_by,
         books=books,
+        feedback=queries.read_report_counts([run.stream_id])[run.stream_id],
         excluded=run.excluded,
         trouble=run.trouble,
         trouble_since=run.trouble_since,

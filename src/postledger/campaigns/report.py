@@ -12,7 +12,10 @@ from postledger.deliveries.entries import AttemptOutcome
 from postledger.deliveries.reporting import FailureCause, ReportedDelivery
 from postledger.deliveries.states import State
 
-COLUMNS = ("email", "status", "error_message", "message_id", "sent_at")
+COLUMNS = (
+    *("email", "status", "error_message", "message_id", "sent_at"),
+    *("feedback", "feedback_at"),
+)
 
 
 def write_csv(workspace_id: int, run_id: UUID) -> Iterator[str]:
@@ -28,8 +31,14 @@ def _write_lines(stream_id: int) -> Iterator[str]:
 
 def _cells(mail: ReportedDelivery) -> Sequence[str]:
     error = ": ".join(filter(None, (mail.code, mail.detail)))
-    sent_at = mail.accepted_at.isoformat(timespec="seconds") if mail.accepted_at else ""
-    return (mail.address, _status(mail.state), error, mail.message_id, sent_at)
+    return (
+        *(mail.address, _status(mail.state), error, mail.message_id, _moment(mail.accepted_at)),
+        *(mail.feedback, _moment(mail.feedback_at)),
+    )
+
+
+def _moment(moment: datetime | None) -> str:
+    return moment.isoformat(timespec="seconds") if moment else ""
 
 
 def _status(state: State) -> str:

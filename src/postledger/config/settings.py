@@ -174,6 +174,7 @@ UNSUBSCRIBE_SECRET_PREVIOUS = _env.unsubscribe_secret_previous.get_secret_value(
 TEST_EMAILS = _env.test_emails
 ADMIN_PASSWORD = _env.admin_password.get_secret_value()
 UNSUBSCRIBE_GET = _env.unsubscribe_get
+SES_TRANSIENT_BOUNCE = _env.ses_transient_bounce
 PUBLIC_URL = _env.public_url
 PUBLIC_RATE = _env.public_rate
 SUBSCRIBE_RATE = _env.subscribe_rate

@@ -63,10 +63,15 @@ def complaint_report(address: str, *, at: datetime) -> StateReport:
 
 
 def bounce_report(
-    address: str, *, bounce_type: str, bounce_subtype: str, at: datetime
+    address: str,
+    *,
+    bounce_type: str,
+    bounce_subtype: str,
+    at: datetime,
+    is_final: bool | None = None,
 ) -> StateReport:
-    """A provider's bounce: only a permanent one changes the state."""
-    is_permanent = bounce_type == PERMANENT
+    """A provider's bounce; only a final one changes the state, as a rule a permanent one."""
+    is_permanent = bounce_type == PERMANENT if is_final is None else is_final
     return StateReport(
         address,
         ConsentAction.BOUNCED,

@@ -279,6 +279,47 @@ class Evidence:
     address: str | None = None  # to which the provider says it went
 
 
+class Mismatch(StrEnum):
+    """Why an event is about no mail that it may act on."""
+
+    NO_REFERENCE = "no_reference"  # other mail of the account, or feedback without tags
+    WRONG_MAC = "wrong_mac"  # no reference that this installation wrote
+    OTHER_WORKSPACE = "other_workspace"
+    OTHER_EPOCH = "other_epoch"  # of a time that this database does not know
+    NEVER_ARMED = "never_armed"  # of a try that was not handed over
+    OTHER_ADDRESS = "other_address"
+    UNKNOWN_DELIVERY = "unknown_delivery"
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """One fact that a provider reports of one try; the same fact has the same key."""
+
+    position: int
+    try_number: int
+    epoch: int
+    address: str | None
+    key: str
+    kind: str
+    name: str
+    happened_at: datetime
+    received_at: datetime
+    counts_as: str | None  # a counter of the stream
+    is_proof: bool  # that the provider accepted the try
+    code: str = ""
+    detail: str = ""
+    message_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TakenFeedback:
+    """Which of the facts were new, and which name no mail; by their place among those given."""
+
+    new: Sequence[int]
+    mismatches: Mapping[int, Mismatch]
+    erased: frozenset[int] = frozenset()  # of the new ones: about a person who was erased
+
+
 @dataclass(frozen=True, slots=True)
 class SeenDelivery:
     """A delivery as a person saw it before clicking: the click counts only while it still is so."""

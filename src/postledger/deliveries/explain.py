@@ -1,6 +1,7 @@
 """Explains a delivery or a stream in plain sentences, and why a decision changed nothing."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import assert_never
 
@@ -10,6 +11,8 @@ from postledger.deliveries.queries import (
     Books,
     DeliveryFacts,
     EventFacts,
+    ReportCounts,
+    ReportFacts,
     StreamFacts,
     WaitSummary,
     WorkFacts,
@@ -47,6 +50,23 @@ _EVENTS: dict[str, str] = {
     "superseded": "{actor} launched a later run that sends to this recipient again",
 }
 
+_REPORTS: dict[str, str] = {
+    "accepted": "the provider reported that it took it",
+    "delivered": "the recipient's server took it",
+    "deferred": "the recipient's server said not now; the provider goes on trying",
+    "bounced": "it bounced for good",
+    "soft_bounced": "it bounced; the address stays in use",
+    "on_suppression_list": "the provider kept it back: the address is on the account's own"
+    " suppression list",
+    "dropped": "the provider took it and then did not send it",
+    "complained": "the recipient reported it as spam",
+    "not_spam": "the recipient said that it is no spam",
+    "unsubscribed": "the recipient unsubscribed at the provider",
+    "opened": "it was opened, by a person or a machine",
+    "clicked": "a link in it was followed, by a person or a machine",
+    "refused": "the provider could not make the mail and did not send it",
+}
+
 _STATES: dict[State, str] = {
     State.WAITING: "waits to be sent",
     State.ACCEPTED: "was accepted",
@@ -68,12 +88,13 @@ def explain_delivery(facts: DeliveryFacts, stream: StreamFacts, *, now: datetime
     ]
 
 
-def explain_stream(
+def explain_stream(  # noqa: PLR0913  the facts of a stream, each by its name
     facts: StreamFacts,
     books: Books,
     waits: Sequence[WaitSummary],
     *,
     planning: Sequence[str] = (),
+    reports: ReportCounts | None = None,
     now: datetime,
 ) -> list[str]:
     """`planning` says why more mail is to come, if it is."""
@@ -83,6 +104,7 @@ def explain_stream(
     return [
         f"{facts.kind.capitalize()} “{facts.title}”, opened {format_time(facts.created_at)}.",
         f"Planned {books.planned} = {' + '.join(parts)}.",
+        *([explain_reports(reports)] if reports and reports.reported else []),
         *_stops(facts, now),
         *(_waits(wait, facts, now) for wait in waits),
         *planning,
@@ -91,7 +113,15 @@ def explain_stream(
     ]
 
 
-def _past(fact: AttemptFacts | EventFacts) -> str:
+def explain_reports(reports: ReportCounts) -> str:
+    """What providers reported of the accepted mail; beside the books, and no part of their sum."""
+    counts = {name: count for name, count in asdict(reports).items() if count}
+    of_any = counts.pop("reported", 0)
+    parts = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items()]
+    return f"Reported of {_count(of_any, 'mail')}: {', '.join(parts) or 'accepted'}."
+
+
+def _past(fact: AttemptFacts | EventFacts | ReportFacts) -> str:
     when = format_time(fact.at) + (f", try {fact.try_number}" if fact.try_number else "")
     match fact:
         case AttemptFacts():
@@ -99,6 +129,10 @@ def _past(fact: AttemptFacts | EventFacts) -> str:
         case EventFacts():
             sentence = _EVENTS.get(fact.kind, f"{{actor}} reported “{fact.kind}”")
             return f"{when}: {sentence.replace('{actor}', fact.actor)}."
+        case ReportFacts():
+            sentence = _REPORTS.get(fact.report, f"the provider reported “{fact.name}”")
+            details = ": ".join(part for part in (fact.code, fact.detail.rstrip(".")) if part)
+            return f"{when}: {sentence}{f' ({details})' if details else ''}."
         case _:
             assert_never(fact)
 

@@ -23,14 +23,24 @@ class ReportedDelivery:
     detail: str
     message_id: str
     accepted_at: datetime | None
+    feedback: str  # the gravest report of its provider; empty without one
+    feedback_at: datetime | None
 
+
+# From the least to the gravest, whatever came first: a soft bounce after a delivery is the answer
+# of an absent recipient. Opens and clicks say nothing about how a mail arrived.
+_GRAVITY: LiteralString = """ARRAY[
+    'deferred', 'soft_bounced', 'delivered', 'dropped', 'on_suppression_list', 'bounced',
+    'unsubscribed', 'complained'
+]"""
 
 # The last note is the last of attempts and events together: a requeue ends an error. The conditions
 # on the state are inside, so that accepted mails cost no search.
-_DELIVERIES: LiteralString = """
+_DELIVERIES: LiteralString = f"""
 SELECT d.position, d.address, d.state, coalesce(d.code, note.code, upper(note.outcome), ''),
        coalesce(note.detail, ''), coalesce(d.message_id, ''),
-       CASE d.state WHEN 'accepted' THEN d.settled_at END
+       CASE d.state WHEN 'accepted' THEN d.settled_at END,
+       coalesce(report.word, ''), report.happened_at
 FROM deliveries_delivery d
 LEFT JOIN LATERAL (
     SELECT a.id, a.outcome, a.code, a.detail FROM deliveries_attempt a
@@ -44,6 +54,16 @@ LEFT JOIN LATERAL (
     ORDER BY id DESC
     LIMIT 1
 ) AS note ON true
+LEFT JOIN LATERAL (
+    SELECT word, happened_at
+    FROM (
+        SELECT delivery_report(kind, counts_as) AS word, happened_at FROM deliveries_feedback
+        WHERE stream_id = %(stream)s AND position = d.position
+    ) AS given
+    WHERE word = ANY({_GRAVITY})
+    ORDER BY array_position({_GRAVITY}, word) DESC, happened_at
+    LIMIT 1
+) AS report ON true
 WHERE d.stream_id = %(stream)s
 """
 _PAGE: LiteralString = (

@@ -33,6 +33,7 @@ class MailFilters:
     address: str | None = None
     tag: str | None = None
     state: State | None = None
+    message_id: str | None = None  # the provider's
     since: datetime | None = None
     until: datetime | None = None  # not included
     only_tests: bool = False  # mail of test keys
@@ -146,6 +147,13 @@ WHERE w.stream_id = span.id AND w.word = %(word)s
   AND w.position >= span.lo AND w.position < span.hi
 ORDER BY w.position DESC LIMIT %(most)s
 """
+# Two tries of one mail may have one id, at a provider that gives none of its own.
+_BY_MESSAGE: LiteralString = """
+SELECT DISTINCT m.stream_id, m.position FROM deliveries_providermessage m
+WHERE m.stream_id = span.id AND m.message_id = %(message)s
+  AND m.position >= span.lo AND m.position < span.hi
+ORDER BY m.position DESC LIMIT %(most)s
+"""
 # The LIMIT 1 keeps the planner from reading whole tables where it needs a few rows by key.
 _PAGE = """
 WITH near AS MATERIALIZED (
@@ -162,10 +170,12 @@ WITH near AS MATERIALIZED (
     ) AS d
     WHERE (%(state)s::text IS NULL OR d.state = %(state)s)
       AND d.planned_at >= %(since)s AND d.planned_at < %(until)s
-      AND (%(tag)s::text IS NULL OR EXISTS (
-          SELECT FROM deliveries_word t
-          WHERE t.stream_id = d.stream_id AND t.word = %(tag)s AND t.position = d.position
-      ))
+      AND NOT EXISTS (
+          SELECT FROM unnest(%(others)s::text[]) AS other (word) WHERE NOT EXISTS (
+              SELECT FROM deliveries_word t
+              WHERE t.stream_id = d.stream_id AND t.word = other.word AND t.position = d.position
+          )
+      )
     ORDER BY d.position DESC LIMIT %(limit)s
 )
 SELECT scope.count, scope.lowest, mail.*, b.subject, b.tags, b.request_id
@@ -184,14 +194,18 @@ def _page(
 ) -> MailPage:
     words = [f"to:{filters.address.lower()}"] if filters.address else []
     words += [f"tag:{filters.tag}"] if filters.tag else []
-    is_filtered = len(words) > 1 or filters.state or filters.since or filters.until
+    source, others = (_BY_WORD, words[1:]) if words else (_ALL, words)
+    if filters.message_id:
+        source, others = _BY_MESSAGE, words
+    is_filtered = others or filters.state or filters.since or filters.until
     # One more than asked for tells whether there are more.
     most = max(limit + 1, MOST_READ // len(streams)) if is_filtered else limit + 1
-    statement = pg.SQL(_PAGE).format(source=pg.SQL(_BY_WORD if words else _ALL))
+    statement = pg.SQL(_PAGE).format(source=pg.SQL(source))
     params = {
         **_spans(streams, filters, below),
         "word": words[0] if words else None,
-        "tag": words[1] if len(words) > 1 else None,
+        "message": filters.message_id,
+        "others": sql.Texts(others),
         "state": filters.state.value if filters.state else None,
         "since": filters.since or datetime.min.replace(tzinfo=UTC),
         "until": filters.until or datetime.max.replace(tzinfo=UTC),

@@ -111,7 +111,12 @@ _EVENTS: LiteralString = """
 SELECT type, "createdAt", metadata FROM email_events
 WHERE stream_id = %(stream)s AND position = %(position)s
 UNION ALL
-SELECT upper(event_type), event_at, '{}'::jsonb FROM delivery_events
+SELECT upper(delivery_report(kind, counts_as)), happened_at,
+       jsonb_strip_nulls(jsonb_build_object(
+           'try', try_number, 'event', NULLIF(name, ''), 'error_code', NULLIF(code, ''),
+           'error_reason', NULLIF(detail, '')
+       ))
+FROM deliveries_feedback
 WHERE stream_id = %(stream)s AND position = %(position)s
 ORDER BY 2
 """

@@ -230,8 +230,8 @@ class Finding:
 class EmitsEvents(Protocol):
     """A provider inside this process, which hands over its events itself."""
 
-    def emit_to(self, sink: Callable[[str], None]) -> None:
-        """From now on calls `sink` with the body of every report, as `parse_events` reads it.
+    def emit_to(self, sink: Callable[[str, str], None]) -> None:
+        """From now on calls `sink` with an id and the body of every report, for `parse_events`.
 
         The sink must not block.
         """

@@ -28,6 +28,7 @@ from postledger.deliveries.ledger.erasing import (
     forget_values,
 )
 from postledger.deliveries.ledger.evidence import record, record_log
+from postledger.deliveries.ledger.feedback import find_known_feedback, take_feedback
 from postledger.deliveries.ledger.fence import (
     Epoch,
     FellAgainError,

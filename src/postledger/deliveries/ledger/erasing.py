@@ -155,6 +155,8 @@ def _empty(keys: Sequence[DeliveryKey]) -> int:
     """Empties those that have ended, and returns how many that are."""
     if not keys:
         return 0
+    for stream_id in sorted({stream_id for stream_id, _ in keys}):
+        sql.lock_feedback(stream_id)
     # Locked from here on: no requeue takes one of them before all its texts are gone.
     rows = sql.rows(_DELIVERIES, {**_key_params(keys), "erased": ERASED})
     ended = [(stream, position) for stream, position in rows]

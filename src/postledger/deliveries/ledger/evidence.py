@@ -15,11 +15,11 @@ from postledger.deliveries.states import State
 def record(stream_id: int, evidence: Sequence[Evidence]) -> int:
     """Applies evidence about one stream's tries; returns how many deliveries changed.
 
-    Idempotent, in any order. Accepted(try) turns any state but accepted into accepted; an address
-    that it names must be the delivery's, unless that was erased. Any other answer acts only on a
-    delivery that is in doubt about that same try: the doubt ends, and when no doubt is left a
-    refusal fails the delivery and everything else puts it back to waiting. An answer of "in doubt"
-    changes nothing.
+    Idempotent, in any order. Accepted(try) turns any state but accepted into accepted, if that try
+    was armed; an address that it names must be the delivery's, unless that was erased. Any other
+    answer acts only on a delivery that is in doubt about that same try: the doubt ends, and when no
+    doubt is left a refusal fails the delivery and everything else puts it back to waiting. An
+    answer of "in doubt" changes nothing.
 
     Evidence of an earlier epoch may be about a time that this database has lost, in which numbers
     were given out that it never gave. Only an acceptance counts, and only for a delivery that was
@@ -149,6 +149,7 @@ WITH item AS MATERIALIZED (
       ON d.stream_id = %(stream)s AND d.position = item.position
     WHERE d.state <> 'accepted'
       AND (item.address IS NULL OR lower(d.address) IN (lower(item.address), %(erased)s))
+      AND (%(is_earlier)s OR {sql.WAS_ARMED})
     ORDER BY d.position
     FOR NO KEY UPDATE OF d
 ), proved AS (
@@ -179,7 +180,7 @@ SELECT count(*), coalesce(array_agg(position) FILTER (WHERE before = 'waiting'),
 """
 
 
-def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
+def _accept(stream_id: int, evidence: Sequence[Evidence], *, is_earlier: bool = False) -> int:
     """Accepts, with every batch that covers a waiting one of them outdated first.
 
     A click may give a delivery a new batch while its row is waited for. Then all is undone but
@@ -188,7 +189,8 @@ def _accept(stream_id: int, evidence: Sequence[Evidence]) -> int:
     while True:
         locked = outdate(stream_id, [item.entry.position for item in evidence])
         before = transaction.savepoint()
-        [(changed, waited)] = sql.rows(_ACCEPT, _params(stream_id, evidence))
+        params = _params(stream_id, evidence) | {"is_earlier": is_earlier}
+        [(changed, waited)] = sql.rows(_ACCEPT, params)
         if locked.issuperset(_covering(stream_id, waited)):
             transaction.savepoint_commit(before)
             counting.count_results([State.ACCEPTED.value] * changed)
@@ -229,7 +231,7 @@ def _accept_earlier(
     ]
     if keeps_unmatched:
         _keep_unmatched(stream_id, [item for item in evidence if item not in matched])
-    return _accept(stream_id, matched) if matched else 0
+    return _accept(stream_id, matched, is_earlier=True) if matched else 0
 
 
 def _keep_unmatched(stream_id: int, evidence: Sequence[Evidence]) -> None:

@@ -21,6 +21,7 @@ type Statement = LiteralString | Composed
 GATE_OF_STREAM = 1
 GATE_OF_SENDER = 2
 ROTATION_LOCK = 3
+FEEDBACK_LOCK = 5  # 4 is the consent lock of contacts
 FALL_LOCK = 71
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -147,6 +148,16 @@ def _numbered(statement: str) -> tuple[bytes, tuple[str, ...]]:
     return _PARAMETER.sub(lambda match: numbers[match[1]], statement).encode(), names
 
 
+_LOCK_FEEDBACK: LiteralString = """
+SELECT pg_advisory_xact_lock(%(lock)s, (%(stream)s & 2147483647)::integer)
+"""
+
+
+def lock_feedback(stream_id: int) -> None:
+    """Keeps others from adding feedback of the stream until the transaction ends."""
+    rows(_LOCK_FEEDBACK, {"lock": FEEDBACK_LOCK, "stream": stream_id})
+
+
 def covered(position: LiteralString) -> LiteralString:
     """Whether a live batch of the stream covers the position: the nearest start decides."""
     return f"""EXISTS (
@@ -155,6 +166,19 @@ def covered(position: LiteralString) -> LiteralString:
             WHERE stream_id = %(stream)s AND lo <= {position} ORDER BY lo DESC LIMIT 1
         ) AS nearest WHERE nearest.hi > {position}
     )"""
+
+
+# Whether the try `item.try_number` of the delivery `d` was ever armed: it has a result, or a live
+# batch has it armed now. Nothing that was not armed was handed over.
+WAS_ARMED: LiteralString = """(
+    item.try_number BETWEEN 1 AND d.last_try OR EXISTS (
+        SELECT FROM (
+            SELECT armed_to, try_number FROM deliveries_batch
+            WHERE stream_id = d.stream_id AND lo <= d.position ORDER BY lo DESC LIMIT 1
+        ) AS nearest
+        WHERE nearest.armed_to > d.position AND nearest.try_number = item.try_number
+    )
+)"""
 
 
 def retry_delay(try_number: LiteralString, delay: LiteralString) -> LiteralString:

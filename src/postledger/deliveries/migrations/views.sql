@@ -205,6 +205,13 @@ SELECT delivery_uuid(e.stream_id, e."position", 0), upper(e.kind),
        e.at, e.stream_id, e."position"
 FROM deliveries_deliveryevent e;
 
+-- What a provider reported of a mail, in one word: a bounce may be that of the account's own list,
+-- and a complaint may say that a mail was no spam.
+CREATE FUNCTION delivery_report(kind text, counts_as text)
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(counts_as, CASE kind WHEN 'complained' THEN 'not_spam' ELSE kind END)
+$$;
+
 -- One message has many events, so their ids are hashes, of the version that says so: such an id is
 -- never taken for a delivery's. A recipient who says that a mail was no spam reports none.
 CREATE VIEW delivery_events WITH (security_invoker = true) AS
@@ -212,7 +219,7 @@ SELECT overlay(overlay(
            md5(f.stream_id || '/' || f."position" || '/' || f.key) PLACING '3' FROM 13
        ) PLACING '8' FROM 17)::uuid AS id,
        d.address AS email,
-       CASE coalesce(f.counts_as, f.kind)
+       CASE f.kind
            WHEN 'delivered' THEN 'delivered'
            WHEN 'opened' THEN 'open'
            WHEN 'clicked' THEN 'click'

@@ -6,15 +6,19 @@ from postledger.deliveries.queries.deliveries import (
     AttemptFacts,
     DeliveryFacts,
     EventFacts,
+    ReportFacts,
     WorkFacts,
     find_by_message_id,
     find_delivery,
     find_settled,
 )
 from postledger.deliveries.queries.feedback import (
+    FirstEvent,
     GuardedRun,
     ReportCounts,
+    count_unreported,
     list_guarded_runs,
+    read_first_events,
     read_report_counts,
 )
 from postledger.deliveries.queries.streams import (

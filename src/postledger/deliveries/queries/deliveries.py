@@ -44,6 +44,18 @@ class EventFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportFacts:
+    """What a provider reported afterwards, at the time that it names."""
+
+    at: datetime
+    report: str  # a kind of event, or a counter
+    name: str  # the provider's own
+    try_number: int
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeliveryFacts:
     position: int
     address: str
@@ -57,7 +69,7 @@ class DeliveryFacts:
     doubts: Sequence[int]
     resend_after: datetime | None
     work: WorkFacts | None
-    history: Sequence[AttemptFacts | EventFacts]
+    history: Sequence[AttemptFacts | EventFacts | ReportFacts]
 
 
 _DELIVERY: LiteralString = """
@@ -85,16 +97,25 @@ WHERE stream_id = %(stream)s AND position = %(position)s ORDER BY id
 """
 
 
+_REPORTS: LiteralString = """
+SELECT happened_at, delivery_report(kind, counts_as), name, try_number, coalesce(code, ''),
+       coalesce(detail, '')
+FROM deliveries_feedback
+WHERE stream_id = %(stream)s AND position = %(position)s ORDER BY happened_at, key
+"""
+
+
 def find_delivery(stream_id: int, position: int) -> DeliveryFacts | None:
     params = {"stream": stream_id, "position": position}
     row = sql.first_row(_DELIVERY, params)
     if row is None:
         return None
-    history: list[AttemptFacts | EventFacts] = [
+    history: list[AttemptFacts | EventFacts | ReportFacts] = [
         AttemptFacts(*sql.convert(attempt, {2: AttemptOutcome, 3: State}))
         for attempt in sql.rows(_ATTEMPTS, params)
     ]
     history += [EventFacts(*event) for event in sql.rows(_EVENTS, params)]
+    history += [ReportFacts(*report) for report in sql.rows(_REPORTS, params)]
     work = sql.first_row(_WORK, params) if row[3] == State.WAITING else None
     work_facts = WorkFacts(*sql.convert(work, {0: Reason})) if work else None
     columns = (*row, work_facts, sorted(history, key=lambda fact: fact.at))

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import LiteralString
 
 from postledger.deliveries.ledger import books, sql
+from postledger.lib import ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +84,67 @@ def list_guarded_runs() -> list[GuardedRun]:
         GuardedRun(id_, workspace, *map(int, counts))
         for id_, workspace, *counts in (sql.rows(_GUARDED, {}))
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstEvent:
+    """When a mail was accepted, and when the first event of it came; None: none came yet."""
+
+    accepted_at: datetime
+    event_at: datetime | None
+
+
+# The latest mails of the latest streams: in a campaign those before the first that was not tried.
+_FIRST_EVENTS: LiteralString = """
+SELECT d.settled_at, event.at
+FROM (
+    SELECT id, kind FROM deliveries_stream
+    WHERE sender_id = %(sender)s AND NOT is_test ORDER BY id DESC LIMIT 10
+) AS s
+CROSS JOIN LATERAL (
+    SELECT position, state, settled_at FROM deliveries_delivery
+    WHERE stream_id = s.id AND position < coalesce((
+        SELECT min(lo) FROM deliveries_batch
+        WHERE stream_id = s.id AND try_number = 1 AND s.kind <> 'transactional'
+    ), 1::bigint << 62)
+    ORDER BY position DESC LIMIT %(limit)s::bigint
+) AS d
+CROSS JOIN LATERAL (
+    SELECT min(received_at) AS at FROM deliveries_feedback
+    WHERE stream_id = s.id AND position = d.position
+) AS event
+WHERE d.state = 'accepted'
+"""
+_LATEST = 5_000
+
+
+def read_first_events(sender_id: int) -> list[FirstEvent]:
+    """Of the latest mails of a sender, without tests."""
+    rows = sql.rows(_FIRST_EVENTS, {"sender": sender_id, "limit": _LATEST})
+    return [FirstEvent(*row) for row in rows]
+
+
+_UNREPORTED: LiteralString = """
+SELECT sender.id, coalesce(sum(greatest(0, s.accepted + d.accepted + b.accepted
+                                           - s.reported - d.reported)), 0)::bigint
+FROM unnest(%(senders)s::bigint[]) AS sender (id)
+LEFT JOIN deliveries_stream s
+  ON s.sender_id = sender.id AND NOT s.is_test AND s.id >= %(first)s
+LEFT JOIN LATERAL (
+    SELECT coalesce(sum(accepted), 0) AS accepted, coalesce(sum(reported), 0) AS reported
+    FROM deliveries_streamdelta WHERE stream_id = s.id
+) AS d ON true
+LEFT JOIN LATERAL (
+    SELECT coalesce(sum(accepted), 0) AS accepted FROM deliveries_batch WHERE stream_id = s.id
+) AS b ON true
+GROUP BY sender.id ORDER BY sender.id
+"""
+
+
+def count_unreported(sender_ids: Sequence[int], *, since_month: int) -> dict[int, int]:
+    """How many accepted mails of each sender have no event, by counters; without tests.
+
+    Of the streams since a month: later events of earlier mail are not waited for.
+    """
+    params = {"senders": sql.Bigints(sender_ids), "first": ids.first_stream_of(since_month)}
+    return {sender_id: int(count) for sender_id, count in sql.rows(_UNREPORTED, params)}

@@ -6,11 +6,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from postledger.fakes.ses.addresses import SIMULATOR
 from postledger.fakes.ses.errors import SesError
 from postledger.fakes.ses.mail import Mail
 from postledger.fakes.ses.quota import UNLIMITED, Quota
+from postledger.fakes.ses.sns.topics import Topics
 
-SIMULATOR = "simulator.amazonses.com"
 _SHOWN_IDENTITIES = 5
 
 
@@ -49,13 +50,21 @@ class Identity:
 class ConfigurationSet:
     name: str
     options: dict[str, Any] = field(default_factory=dict)  # as CreateConfigurationSet got them
-    # By name, as SES shows them. Nothing is published yet: what SES reports of accepted mail
-    # will start at `Service.record`, which knows the set of each mail.
+    # By name, as SES shows them.
     event_destinations: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def is_paused(self) -> bool:
         return self.options.get("SendingOptions", {}).get("SendingEnabled") is False
+
+    def list_topics(self, matching_type: str = "") -> list[str]:
+        """The ARNs of the topics that get events of this type; without one, of any type."""
+        return [
+            destination["SnsDestination"]["TopicArn"]
+            for destination in self.event_destinations.values()
+            if destination["Enabled"] and "SnsDestination" in destination
+            if not matching_type or matching_type in destination["MatchingEventTypes"]
+        ]
 
 
 @dataclass(slots=True)
@@ -76,6 +85,10 @@ class Account:
     identities: dict[str, Identity] = field(default_factory=dict)
     configuration_sets: dict[str, ConfigurationSet] = field(default_factory=dict)
     suppressions: dict[str, Suppression] = field(default_factory=dict)
+    topics: Topics = field(init=False)  # of SNS, which answers at the same endpoint
+
+    def __post_init__(self) -> None:
+        self.topics = Topics(self.region)
 
     def add_identities(self, *names: str) -> None:
         """Adds verified identities."""

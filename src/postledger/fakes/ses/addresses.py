@@ -4,6 +4,8 @@ from email.utils import getaddresses
 
 from postledger.fakes.ses.errors import bad_request
 
+SIMULATOR = "simulator.amazonses.com"  # the domain of addresses that try the events of SES
+
 
 def read_address(text: str) -> str:
     """The address alone of `a@example.com` or `Ann <a@example.com>`; any other is a SesError."""

@@ -99,6 +99,8 @@ class Connection(asyncio.Protocol):
                 handled = self._handle(request)
                 if handled.accepted is not None:
                     await self._service.record(handled.accepted)
+                elif handled.is_set_up:
+                    await self._service.record_set_up()
                 await self._answer(handled, is_last=_is_last(request))
                 self._prepare_next()
         except _EndedError:
@@ -157,7 +159,7 @@ class Connection(asyncio.Protocol):
 
     def _handle(self, request: Request) -> Handled:
         if control.is_control(request):
-            return Handled(control.answer(self._service, request))
+            return control.handle(self._service, request)
         return self._service.handle(request)
 
     async def _answer(self, handled: Handled, *, is_last: bool) -> None:  # noqa: C901  one for each

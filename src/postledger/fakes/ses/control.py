@@ -1,21 +1,23 @@
 """The paths under /_fake, which SES does not have; they need no signature."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
 from postledger.fakes.ses.account import Account, Identity, Status
+from postledger.fakes.ses.events.disturbances import Disturbances
+from postledger.fakes.ses.events.outcomes import Shares
 from postledger.fakes.ses.faults import IdleLimit, Rule, Script
 from postledger.fakes.ses.http import Answer, Request
-from postledger.fakes.ses.service import Service
+from postledger.fakes.ses.service import Handled, Service
 
 _NAMES = (
     "GET, PUT, POST or DELETE /_fake/faults; PUT or DELETE /_fake/idle-limit;"
-    " GET /_fake/messages and /_fake/messages/ID; GET or PATCH /_fake/account;"
-    " PUT or DELETE /_fake/identities/NAME"
+    " GET or PUT /_fake/events and /_fake/reports; GET /_fake/messages and /_fake/messages/ID;"
+    " GET or PATCH /_fake/account; PUT or DELETE /_fake/identities/NAME"
 )
 
 
@@ -45,10 +47,19 @@ _RULES: TypeAdapter[list[Rule]] = TypeAdapter(list[Rule])
 _IDLE_LIMIT = TypeAdapter(IdleLimit)
 _ACCOUNT_CHANGES = TypeAdapter(AccountChanges)
 _IDENTITY_STATE = TypeAdapter(IdentityState)
+_DISTURBANCES = TypeAdapter(Disturbances)
+_SHARES = TypeAdapter(Shares)
+_SET_UP = ("events", "reports")  # what a restart must find again
 
 
 def is_control(request: Request) -> bool:
     return request.target.startswith("/_fake/")
+
+
+def handle(service: Service, request: Request) -> Handled:
+    segments = request.segments[1:]
+    is_set_up = request.method == "PUT" and segments[0] in _SET_UP
+    return Handled(answer(service, request), is_set_up=is_set_up)
 
 
 def answer(service: Service, request: Request) -> Answer:
@@ -61,16 +72,12 @@ def answer(service: Service, request: Request) -> Answer:
 
 def _answer(service: Service, request: Request, segments: tuple[str, ...]) -> Answer:
     match segments:
-        case ("faults",):
-            return _faults(service, request)
-        case ("idle-limit",):
-            return _idle_limit(service, request)
         case ("messages", *ids):
             return _messages(service, ids)
-        case ("account",):
-            return _account(service.account, request)
         case ("identities", name):
             return _identity(service.account, request, name.lower())
+        case (name,) if name in _PATHS:
+            return _PATHS[name](service, request)
         case _:
             return _answer_json({"message": f"Unknown path. There are: {_NAMES}."}, 404)
 
@@ -97,6 +104,21 @@ def _idle_limit(service: Service, request: Request) -> Answer:
     return _answer_json(asdict(service.idle_limit) if service.idle_limit else {})
 
 
+def _events(service: Service, request: Request) -> Answer:
+    publisher = service.publisher
+    if request.method == "PUT":
+        publisher.disturb(_DISTURBANCES.validate_json(request.body))
+    counts = {**publisher.counts, "waiting": publisher.waiting}
+    return _answer_json({**asdict(publisher.disturbances), "counts": counts})
+
+
+def _reports(service: Service, request: Request) -> Answer:
+    publisher = service.publisher
+    if request.method == "PUT":
+        publisher.shares = _SHARES.validate_json(request.body)
+    return _answer_json(asdict(publisher.shares))
+
+
 def _messages(service: Service, ids: list[str]) -> Answer:
     if not ids:
         return _answer_json([accepted.to_entry() for accepted in service.kept])
@@ -106,7 +128,8 @@ def _messages(service: Service, ids: list[str]) -> Answer:
     return _answer_json({"message": "This message was never accepted, or is no longer kept."}, 404)
 
 
-def _account(account: Account, request: Request) -> Answer:
+def _account(service: Service, request: Request) -> Answer:
+    account = service.account
     if request.method == "PATCH":
         changes = _ACCOUNT_CHANGES.validate_json(request.body)
         for field in fields(changes):
@@ -142,3 +165,12 @@ def _identity(account: Account, request: Request, name: str) -> Answer:
 
 def _answer_json(document: object, status: int = 200) -> Answer:
     return Answer(status, json.dumps(document, indent=2).encode() + b"\n")
+
+
+_PATHS: Mapping[str, Callable[[Service, Request], Answer]] = {
+    "account": _account,
+    "events": _events,
+    "faults": _faults,
+    "idle-limit": _idle_limit,
+    "reports": _reports,
+}

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from hashlib import blake2b
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from postledger.fakes.ses.draws import draw
 from postledger.fakes.ses.errors import NAMES
 
 
@@ -150,6 +150,17 @@ type Fault = Annotated[
 ]
 
 
+def is_refusal(fault: Fault) -> bool:
+    """Whether a request that meets the fault has no effect."""
+    match fault:
+        case CutRequest() | AnswerError():
+            return True
+        case AnswerGateway(is_accepted=is_accepted) | AnswerGarbage(is_accepted=is_accepted):
+            return not is_accepted
+        case _:
+            return False
+
+
 class Stage(StrEnum):
     """When a fault is chosen; what a rule can ask for is known by then."""
 
@@ -205,7 +216,7 @@ class Rule:
         """Whether the request that matches as this number, from 1, meets the fault."""
         if number <= self.skip or (self.times is not None and number > self.skip + self.times):
             return False
-        return self.probability >= 1 or _draw(self.seed, number) < self.probability
+        return self.probability >= 1 or draw(self.seed, number) < self.probability
 
 
 @dataclass(slots=True)
@@ -247,10 +258,4 @@ class IdleLimit:
     seed: int = 0
 
     def draw(self, number: int) -> float:
-        return self.shortest + (self.longest - self.shortest) * _draw(self.seed, number)
-
-
-def _draw(seed: int, number: int) -> float:
-    """A number from 0 to 1 that depends on nothing else."""
-    digest = blake2b(f"{seed} {number}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest) / 2**64
+        return self.shortest + (self.longest - self.shortest) * draw(self.seed, number)

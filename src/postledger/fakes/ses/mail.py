@@ -26,6 +26,7 @@ class Accepted:
     access_key_id: str
     configuration_set: str = ""  # its own, or that of its identity
     suppressed: Sequence[str] = ()  # taken, and never sent to these
+    outcomes: tuple[str, ...] = ()  # of each recipient; none if nothing is reported
 
     def to_entry(self) -> Mapping[str, object]:
         return {
@@ -39,5 +40,6 @@ class Accepted:
             "sha256": hashlib.sha256(self.mail.raw).hexdigest(),
             "size": len(self.mail.raw),
             "suppressed": self.suppressed,
+            "outcomes": self.outcomes,
             "access_key_id": self.access_key_id,
         }

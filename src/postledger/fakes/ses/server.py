@@ -25,6 +25,7 @@ class FakeSes:
     service: Service = field(default_factory=Service)
     host: str = "127.0.0.1"
     port: int = 0  # any free one
+    public_endpoint: str = ""  # where others reach it, if it is behind a proxy
     connections: set[Connection] = field(default_factory=set)
     _loop: asyncio.AbstractEventLoop | None = None
     _listener: asyncio.Server | None = None
@@ -46,6 +47,8 @@ class FakeSes:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
         self.port = sock.getsockname()[1]
         self._loop = asyncio.get_running_loop()
+        self.service.publisher.fanout.endpoint = self.public_endpoint or self.endpoint
+        self.service.publisher.start()
         self._listener = await self._loop.create_server(
             lambda: Connection(self.service, self.connections), sock=sock, backlog=_BACKLOG
         )
@@ -62,6 +65,7 @@ class FakeSes:
 
     async def stop(self) -> None:
         await self.refuse_connections()
+        await self.service.publisher.stop()
         if self.service.journal is not None:
             await self.service.journal.close()
 

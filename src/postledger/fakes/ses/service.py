@@ -2,23 +2,26 @@
 
 import uuid
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from postledger.fakes.ses import documents, send_email, sigv4
+from postledger.fakes.ses import documents, send_email, set_up, sigv4
 from postledger.fakes.ses.account import Account
 from postledger.fakes.ses.errors import SesError
+from postledger.fakes.ses.events import reported_mail
+from postledger.fakes.ses.events.publisher import Publisher
 from postledger.fakes.ses.faults import (
     AnswerError,
-    AnswerGarbage,
-    AnswerGateway,
     CutRequest,
     Fault,
     IdleLimit,
     Script,
     Stage,
+    is_refusal,
 )
 from postledger.fakes.ses.http import Answer, Request, answer_document, answer_error
 from postledger.fakes.ses.journal import Journal
@@ -26,6 +29,7 @@ from postledger.fakes.ses.mail import Accepted, Mail
 from postledger.fakes.ses.operations import table
 from postledger.fakes.ses.routing import Call, Route
 from postledger.fakes.ses.sigv4 import Credential
+from postledger.fakes.ses.sns import handling as sns
 
 ACCESS_KEY_ID = "AKIAFAKEFAKEFAKEFAKE"
 SECRET_ACCESS_KEY = "made-up-secret-access-key-for-the-fake"  # noqa: S105  it opens nothing
@@ -41,6 +45,7 @@ class Handled:
     answer: Answer | None  # None: the fault leaves nothing to answer
     fault: Fault | None = None
     accepted: Accepted | None = None
+    is_set_up: bool = False  # something that a restart must not forget
 
 
 @dataclass(slots=True)
@@ -57,7 +62,11 @@ class Service:
     script: Script = field(default_factory=Script)
     idle_limit: IdleLimit | None = None
     kept: deque[Accepted] = field(default_factory=lambda: deque(maxlen=100))  # the last mails
+    publisher: Publisher = field(init=False)  # of events
     _idle_count: int = 0
+
+    def __post_init__(self) -> None:
+        self.publisher = Publisher(self.account, self._note)
 
     def count_idle(self) -> int:
         """The number of this wait of an idle connection."""
@@ -72,6 +81,10 @@ class Service:
 
     def handle(self, request: Request) -> Handled:
         request_id, now = str(uuid.uuid4()), datetime.now(UTC)
+        if sns.is_query(request):
+            return self._handle_query(request, request_id, now)
+        if sns.is_certificate(request):
+            return Handled(sns.answer_certificate(request))
         try:
             access_key_id = sigv4.verify(request, self.credentials, self.account.region, now)
             return self._run(request, request_id, access_key_id, now)
@@ -81,14 +94,37 @@ class Service:
     async def record(self, accepted: Accepted) -> None:
         """Returns when the mail is in the journal; only then it may be answered.
 
-        What SES reports of an accepted mail to its configuration set's event destinations would
-        begin after this.
+        Its events follow, also if the client has left by then.
         """
         self.kept.append(accepted)
         if self.eml_folder is not None:
             (self.eml_folder / f"{accepted.message_id}.eml").write_bytes(accepted.mail.raw)
+        report = partial(self._report, accepted) if accepted.outcomes else None
         if self.journal is not None:
-            await self.journal.append(accepted.to_entry())
+            await self.journal.append(accepted.to_entry(), report)
+        elif report is not None:
+            report()
+
+    async def record_set_up(self) -> None:
+        """Returns when a restart would find what is set up now."""
+        if self.journal is not None:
+            await self.journal.append({"set_up": set_up.write(self.account, self.publisher)})
+
+    def _report(self, accepted: Accepted) -> None:
+        self.publisher.take(reported_mail.from_accepted(accepted))
+
+    def _note(self, entry: Mapping[str, object]) -> None:
+        if self.journal is not None:
+            self.journal.note(entry)
+
+    def _handle_query(self, request: Request, request_id: str, now: datetime) -> Handled:
+        gate = sns.Gate(self.account.topics, self.credentials, self.script)
+        handled = sns.handle(request, gate, request_id, now)
+        for confirmation in handled.confirmations:
+            self.publisher.fanout.confirm(confirmation)
+        if handled.is_change:
+            self.publisher.fanout.end_removed()
+        return Handled(handled.answer, handled.fault, is_set_up=handled.is_change)
 
     def _run(self, request: Request, request_id: str, access_key_id: str, now: datetime) -> Handled:
         found = table.find(request)
@@ -106,11 +142,18 @@ class Service:
             if mail is not None:
                 return self._accept(mail, request_id, access_key_id, now, fault)
             call = Call(parameters, parse_qs(request.raw_query), document, now)
-            return Handled(
-                answer_document(_run_operation(route, self.account, call), request_id), fault
-            )
+            answer = answer_document(_run_operation(route, self.account, call), request_id)
+            return Handled(answer, fault, is_set_up=self._follow(route, document))
         except SesError as error:
             return Handled(answer_error(error, request_id), fault)
+
+    def _follow(self, route: Route, document: documents.Document) -> bool:
+        """Does what follows from an operation; whether it changed what a restart must find."""
+        destination = documents.structure(document, "EventDestination")
+        topic_arn = destination.get("SnsDestination", {}).get("TopicArn")
+        if topic_arn is not None:
+            self.publisher.validate_topic(topic_arn)
+        return "ConfigurationSet" in route.name and not route.name.startswith(("Get", "List"))
 
     def _accept(
         self, mail: Mail, request_id: str, access_key_id: str, now: datetime, fault: Fault | None
@@ -118,19 +161,11 @@ class Service:
         configuration_set = self.account.accept(mail, now)
         message_id = f"0100{int(now.timestamp() * 1000):012x}-{request_id}-000000"
         suppressed = [name for name in mail.recipients if self.account.is_suppressed(name)]
-        accepted = Accepted(message_id, mail, now, access_key_id, configuration_set, suppressed)
+        outcomes = self.publisher.choose_outcomes(mail, configuration_set)
+        accepted = Accepted(
+            message_id, mail, now, access_key_id, configuration_set, suppressed, outcomes
+        )
         return Handled(answer_document({"MessageId": message_id}, request_id), fault, accepted)
-
-
-def is_refusal(fault: Fault) -> bool:
-    """Whether a request that meets the fault has no effect."""
-    match fault:
-        case CutRequest() | AnswerError():
-            return True
-        case AnswerGateway(is_accepted=is_accepted) | AnswerGarbage(is_accepted=is_accepted):
-            return not is_accepted
-        case _:
-            return False
 
 
 def _run_operation(route: Route, account: Account, call: Call) -> object:

@@ -1,4 +1,4 @@
-"""Verifies AWS Signature Version 4, as the gate before SES does.
+"""Verifies AWS Signature Version 4, as the gate before SES and SNS does.
 
 Written from AWS's description and not with botocore, so that both check each other.
 The requests of one client and second differ in their body and signature alone, so the other
@@ -17,7 +17,6 @@ from postledger.fakes.ses.errors import SesError
 from postledger.fakes.ses.http import Request
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-SERVICE = "ses"
 TOLERANCE = timedelta(minutes=15)
 _TIME = "%Y%m%dT%H%M%SZ"
 
@@ -39,7 +38,11 @@ class _Authorization:
 
 
 def verify(
-    request: Request, credentials: Mapping[str, Credential], region: str, now: datetime
+    request: Request,
+    credentials: Mapping[str, Credential],
+    region: str,
+    now: datetime,
+    service: str = "ses",
 ) -> str:
     """The access key id that signed the request; any fault of the signature is a SesError."""
     given, _, signature = request.headers.get("authorization", "").rpartition(", Signature=")
@@ -51,7 +54,7 @@ def verify(
         raise SesError("UnrecognizedClientException")
     _check_token(request.headers.get("x-amz-security-token", ""), credential, now)
     signed_at = _check_time(request.headers.get("x-amz-date", ""), now)
-    _check_scope(authorization.scope, signed_at, region)
+    _check_scope(authorization.scope, signed_at, region, service)
     _check_signed_headers(tuple(request.headers), authorization.signed_headers)
     expected = sign(request, authorization.signed_headers, credential, authorization.scope)
     if not hmac.compare_digest(expected, signature):
@@ -116,13 +119,13 @@ def _parse_time(text: str) -> datetime | None:
 
 
 @lru_cache(maxsize=64)
-def _check_scope(scope: str, day: str, region: str) -> None:
-    given_day, given_region, service, end = [*scope.split("/"), "", "", "", ""][:4]
+def _check_scope(scope: str, day: str, region: str, service: str) -> None:
+    given_day, given_region, given_service, end = [*scope.split("/"), "", "", "", ""][:4]
     message = ""
     if given_region != region:
         message = "Credential should be scoped to a valid region. "
-    elif service != SERVICE:
-        message = f"Credential should be scoped to correct service: '{SERVICE}'. "
+    elif given_service != service:
+        message = f"Credential should be scoped to correct service: '{service}'. "
     elif end != "aws4_request":
         message = "Credential should be scoped with a valid terminator: 'aws4_request'. "
     elif given_day != day:

@@ -114,7 +114,7 @@ class Sandbox:
     ) -> None:
         self._settings = settings
         self._sink = sink or _ignore
-        self._emit: Callable[[str], None] | None = None
+        self._emit: Callable[[str, str], None] | None = None
         self._file: FileJournal | None = None
         self._clock = clock
         self._outcomes = _outcomes(timedelta(seconds=settings.retry_after))
@@ -127,7 +127,7 @@ class Sandbox:
     def call_time(self) -> float:
         return self._settings.slow
 
-    def emit_to(self, sink: Callable[[str], None]) -> None:
+    def emit_to(self, sink: Callable[[str, str], None]) -> None:
         self._emit = sink
 
     async def open(self) -> None:
@@ -207,5 +207,7 @@ class Sandbox:
     def _take(self, taken: Sequence[OutgoingMessage]) -> None:
         if taken:
             self._sink(taken)
-        if taken and self._emit is not None:
-            self._emit(events.write_events(taken, at=datetime.now(UTC)))
+        if self._emit is not None:
+            now = datetime.now(UTC)
+            for message in taken:
+                self._emit(events.message_id(message), events.write_events([message], at=now))

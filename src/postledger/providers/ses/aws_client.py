@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.loaders import create_loader
 from botocore.session import Session
 
 from postledger.lib.errors import RefusedError
@@ -13,6 +14,8 @@ from postledger.providers.ses.settings import SesSettings
 
 type Service = Literal["sesv2", "sns", "sqs"]
 
+# The descriptions of the services; to read those of one takes a tenth of a second.
+_DESCRIPTIONS = create_loader()
 _DENIED = frozenset(("AccessDenied", "AccessDeniedException", "AuthorizationError"))
 
 
@@ -33,6 +36,7 @@ def open_client(
     A long poll of SQS needs a read timeout above its waiting time.
     """
     session = Session()
+    session.register_component("data_loader", _DESCRIPTIONS)
     # A variable of the environment must not lead credentials to another host.
     session.set_config_variable("ignore_configured_endpoint_urls", value=True)
     return session.create_client(

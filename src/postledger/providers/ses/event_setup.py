@@ -19,7 +19,8 @@ from postledger.providers.ses.documents import EventDestinationsState, EventDest
 from postledger.providers.ses.settings import SesSettings
 
 # SES lets about one such call a second through, and refuses the others.
-_TRIES = 6
+_TRIES_OF_SES = 6
+_TRIES = 3
 _NO_QUEUE = frozenset(("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"))
 PENDING = frozenset(("PendingConfirmation", "pending confirmation"))
 
@@ -55,7 +56,7 @@ class Clients:
 
     @cached_property
     def ses(self) -> Any:
-        return aws_client.open_client(self._settings, "sesv2", tries=_TRIES)
+        return aws_client.open_client(self._settings, "sesv2", tries=_TRIES_OF_SES)
 
     @cached_property
     def sns(self) -> Any:

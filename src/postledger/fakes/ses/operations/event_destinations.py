@@ -1,4 +1,4 @@
-"""The event destinations of configuration sets; nothing is published to them yet."""
+"""The event destinations of configuration sets; events are published to those of SNS."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def _create(account: Account, call: Call) -> object:
         raise SesError(
             "LimitExceededException", f"There can be {MAX_DESTINATIONS} event destinations."
         )
-    configuration_set.event_destinations[name] = _read_definition(call)
+    configuration_set.event_destinations[name] = _read_definition(account, call)
     return {}
 
 
@@ -56,7 +56,7 @@ def _list(account: Account, call: Call) -> object:
 
 def _update(account: Account, call: Call) -> object:
     configuration_set, name = _find(account, call)
-    configuration_set.event_destinations[name] = _read_definition(call)
+    configuration_set.event_destinations[name] = _read_definition(account, call)
     return {}
 
 
@@ -73,7 +73,7 @@ def _find(account: Account, call: Call) -> tuple[ConfigurationSet, str]:
     return configuration_set, name
 
 
-def _read_definition(call: Call) -> dict[str, Any]:
+def _read_definition(account: Account, call: Call) -> dict[str, Any]:
     given: Document = structure(call.document, "EventDestination")
     types = texts(given, "MatchingEventTypes")
     if not types or not EVENT_TYPES.issuperset(types):
@@ -82,8 +82,8 @@ def _read_definition(call: Call) -> dict[str, Any]:
     if len(services) != 1:
         raise bad_request("An event destination must have exactly one service.")
     sns = services.get("SnsDestination")
-    if sns is not None and not text(sns, "TopicArn").startswith("arn:aws"):
-        raise bad_request("TopicArn is not the ARN of a topic.")
+    if sns is not None and text(sns, "TopicArn") not in account.topics.by_arn:
+        raise bad_request(f"SNS topic <{text(sns, 'TopicArn')}> not found.")
     return {"Enabled": given.get("Enabled") is True, "MatchingEventTypes": types, **services}
 
 

@@ -277,10 +277,18 @@ Tag = Annotated[
 ]
 
 
+ProviderId = Annotated[
+    str, Matching(r"^[\x21-\x7e]{1,500}$", "use an id as `message_id` of a mail shows it")
+]
+
+
 class MailsQuery(PageQuery):
     to: CanonicalAddress | None = Field(default=None, description="Only mails to this address.")
     state: State | None = Field(default=None, description="Only mails in this state.")
     tag: Tag | None = Field(default=None, description="Only mails with this tag.")
+    message_id: ProviderId | None = Field(
+        default=None, description="Only the mail that the provider knows by this id."
+    )
     since: Moment | None = Field(default=None, description="Only mails stored since then.")
     until: Moment | None = Field(default=None, description="Only mails stored before then.")
     cursor: MailCursorText | None = Field(
@@ -289,7 +297,15 @@ class MailsQuery(PageQuery):
     )
 
     def filters(self, *, only_tests: bool) -> MailFilters:
-        return MailFilters(self.to, self.tag, self.state, self.since, self.until, only_tests)
+        return MailFilters(
+            address=self.to,
+            tag=self.tag,
+            state=self.state,
+            message_id=self.message_id,
+            since=self.since,
+            until=self.until,
+            only_tests=only_tests,
+        )
 
     @property
     def after(self) -> MailCursor | None:

@@ -45,6 +45,25 @@ class BooksOut(ResponseSchema):
     balances: bool = Field(description="Whether the states add up to the planned number.")
 
 
+class FeedbackOut(ResponseSchema):
+    """What the provider reported of accepted mails. Each mail counts once for each kind of report.
+
+    It stands beside the books: an accepted mail that bounces stays accepted.
+    """
+
+    delivered: int = Field(description="The recipient's server took them.")
+    bounced: int = Field(description="For good; their addresses are suppressed.")
+    soft_bounced: int = Field(description="Given up for now; also answers of absent recipients.")
+    on_suppression_list: int = Field(
+        description="Kept back by the account's own suppression list; not in `bounced`."
+    )
+    complained: int = Field(description="Reported as spam.")
+    dropped: int = Field(description="The provider took them and did not send them.")
+    opened: int
+    clicked: int
+    reported: int = Field(description="With a report of any kind.")
+
+
 class HoldOut(ResponseSchema):
     """Nothing is sent during a hold."""
 
@@ -109,6 +128,7 @@ class RunOut(Launched):
     ended_at: datetime | None
     ended_by: TextOrNull
     books: BooksOut
+    feedback: FeedbackOut
     excluded: dict[str, int] = Field(description="Contacts that get no mail, by reason.")
     waits: list[WaitOut]
     hold: HoldOut | None

@@ -1,0 +1,90 @@
+"""What the journal says about the events of each mail."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from postledger.fakes.ses import journal
+from postledger.fakes.ses.events import reported_mail
+from postledger.fakes.ses.events.outcomes import Report
+from postledger.fakes.ses.events.reported_mail import ReportedMail
+
+# With these an event ends for all subscriptions; it is delivered, declined or failed for one.
+_LAST_OF_ALL = frozenset(("lost", "unheard"))
+
+type EventKey = tuple[str, str]  # as of a Report
+
+
+@dataclass(slots=True)
+class MailBooks:
+    """The events of one mail that was accepted while events were published."""
+
+    mail: ReportedMail
+    states: Counter[str] = field(default_factory=Counter)  # of all its events together
+    ended: set[EventKey] = field(default_factory=set)  # lost, or nobody listened
+    targets: dict[EventKey, set[str]] = field(default_factory=dict)  # subscriptions
+    reached: dict[EventKey, set[str]] = field(default_factory=dict)  # those of them that are done
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether a subscriber took at least one of its events."""
+        return self.states["delivered"] > 0
+
+    def unfinished(self) -> list[tuple[Report, frozenset[str] | None]]:
+        """Events that are not known to have ended, and for which subscriptions; None: for all."""
+        pending: list[tuple[Report, frozenset[str] | None]] = []
+        for report in self.mail.list_reports():
+            targets = self.targets.get(report.key)
+            if report.key in self.ended:
+                continue
+            if targets is None:
+                pending.append((report, None))
+            elif missing := targets - self.reached.get(report.key, set()):
+                pending.append((report, frozenset(missing)))
+        return pending
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        key, state = (entry["event"], entry["outcome"]), entry["state"]
+        self.states[state] += 1
+        if state == "published":
+            self.targets.setdefault(key, set()).update(entry["subscriptions"])
+        elif state in _LAST_OF_ALL:
+            self.ended.add(key)
+        else:
+            self.reached.setdefault(key, set()).add(entry["subscription"])
+
+
+@dataclass(slots=True)
+class EventBooks:
+    mails: dict[str, MailBooks] = field(default_factory=dict)  # by the message id of SES
+    set_up: Mapping[str, Any] | None = None  # the last one
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many events were published, delivered, declined, lost, unheard, and failed."""
+        total: Counter[str] = Counter()
+        for books in self.mails.values():
+            total.update(books.states)
+        return total
+
+    def count_unfinished(self) -> int:
+        """How many events are still on their way, or were when the fake ended."""
+        return sum(len(books.unfinished()) for books in self.mails.values())
+
+    def list_unreported(self) -> list[str]:
+        """The message ids of mails none of whose events a subscriber took."""
+        return [name for name, books in self.mails.items() if not books.is_reported]
+
+
+def read(path: Path) -> EventBooks:
+    books = EventBooks()
+    for entry in journal.read(path):
+        if "set_up" in entry:
+            books.set_up = entry["set_up"]
+        elif "event" in entry:
+            books.mails[entry["mail"]].add(entry)
+        elif entry["outcomes"]:
+            books.mails[entry["message_id"]] = MailBooks(reported_mail.from_entry(entry))
+    return books

@@ -1,0 +1,148 @@
+"""The fake publishes events of accepted mail as SES and SNS do."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from postledger.fakes.ses import set_up
+from postledger.fakes.ses.server import FakeSes
+from tests.fakes import ses, sns
+from tests.fakes.sns import Sink
+
+
+@pytest.fixture
+def topic(fake: FakeSes, sink: Sink) -> str:
+    """A topic with all events of the set `main`, which go to the sink."""
+    return set_up.connect(fake.service.account, "events", ["main"], [sink.url])
+
+
+def send(client: Any, *recipients: str, **more: Any) -> str:
+    answer = client.send_email(**ses.mail(*recipients, ConfigurationSetName="main", **more))
+    return str(answer["MessageId"])
+
+
+def test_a_mail_is_reported_with_its_tags_in_a_signed_envelope(
+    fake: FakeSes, client: Any, topic: str, sink: Sink
+) -> None:
+    tags = [{"Name": "postledger-id", "Value": "abc_1_def"}]
+    message_id = send(client, EmailTags=tags)
+
+    posts = sink.wait(2)
+
+    events = {post.event["eventType"]: post.event for post in posts}
+    sent, delivered = events["Send"], events["Delivery"]
+    assert sent["mail"]["messageId"] == message_id
+    assert sent["mail"]["destination"] == [ses.RECIPIENT]
+    assert sent["mail"]["tags"]["postledger-id"] == ["abc_1_def"]
+    assert sent["mail"]["tags"]["ses:configuration-set"] == ["main"]
+    assert sent["mail"]["commonHeaders"]["subject"] == "Hi"
+    assert {"name": "Message-ID", "value": "<1@acme.example>"} in sent["mail"]["headers"]
+    assert delivered["delivery"]["recipients"] == [ses.RECIPIENT]
+    for post in posts:
+        assert post.headers["x-amz-sns-message-type"] == "Notification"
+        assert post.headers["x-amz-sns-topic-arn"] == post.envelope["TopicArn"] == topic
+        assert post.headers["x-amz-sns-message-id"] == post.envelope["MessageId"]
+        assert post.envelope["SigningCertURL"].startswith(f"{fake.endpoint}/")
+        sns.verify(post.envelope)
+
+
+@pytest.mark.parametrize(
+    ("address", "events"),
+    [
+        ("ann@example.com", ["Send", "Delivery"]),
+        ("success@simulator.amazonses.com", ["Send", "Delivery"]),
+        ("bounce@simulator.amazonses.com", ["Send", "Bounce Permanent/General"]),
+        (
+            "suppressionlist@simulator.amazonses.com",
+            ["Send", "Bounce Permanent/OnAccountSuppressionList"],
+        ),
+        ("ooto@simulator.amazonses.com", ["Send", "Delivery", "Bounce Transient/General"]),
+        ("complaint@simulator.amazonses.com", ["Send", "Delivery", "Complaint abuse"]),
+        ("bounce+7@example.com", ["Send", "Bounce Permanent/General"]),
+        ("softbounce+7@example.com", ["Send", "Bounce Transient/MailboxFull"]),
+        ("complaint+7@example.com", ["Send", "Delivery", "Complaint abuse"]),
+        ("notspam@example.com", ["Send", "Delivery", "Complaint not-spam"]),
+        ("drop@example.com", ["Send", "Reject"]),
+        ("delay@example.com", ["Send", "DeliveryDelay", "Delivery"]),
+        ("listed@example.com", ["Send", "Bounce Permanent/OnAccountSuppressionList"]),
+    ],
+)
+def test_the_address_decides_which_events_follow(
+    client: Any, topic: str, sink: Sink, address: str, events: list[str]
+) -> None:
+    client.put_suppressed_destination(EmailAddress="listed@example.com", Reason="BOUNCE")
+
+    send(client, address)
+
+    sink.wait(len(events))
+    # SNS promises no order.
+    assert Counter(describe(event) for event in sink.events()) == Counter(events)
+
+
+def describe(event: dict[str, Any]) -> str:
+    match event:
+        case {"eventType": "Bounce", "bounce": bounce}:
+            return f"Bounce {bounce['bounceType']}/{bounce['bounceSubType']}"
+        case {"eventType": "Complaint", "complaint": complaint}:
+            return f"Complaint {complaint['complaintFeedbackType']}"
+        case _:
+            return str(event["eventType"])
+
+
+def test_recipients_with_one_outcome_share_an_event(client: Any, topic: str, sink: Sink) -> None:
+    send(client, "ann@example.com", "bounce@example.com", "bob@example.com")
+
+    sink.wait(3)
+
+    events = {event["eventType"]: event for event in sink.events()}
+    assert len(events["Send"]["mail"]["destination"]) == 3
+    assert events["Delivery"]["delivery"]["recipients"] == ["ann@example.com", "bob@example.com"]
+    bounced = events["Bounce"]["bounce"]["bouncedRecipients"]
+    assert [recipient["emailAddress"] for recipient in bounced] == ["bounce@example.com"]
+
+
+def test_only_events_of_matching_types_are_published(
+    fake: FakeSes, client: Any, sns_client: Any, sink: Sink
+) -> None:
+    topic_arn = sns_client.create_topic(Name="bounces")["TopicArn"]
+    fake.service.account.topics.by_arn[topic_arn].subscribe("http", sink.url, is_confirmed=True)
+    client.create_configuration_set(ConfigurationSetName="main")
+    client.create_configuration_set_event_destination(
+        ConfigurationSetName="main",
+        EventDestinationName="bounces",
+        EventDestination={
+            "Enabled": True,
+            "MatchingEventTypes": ["BOUNCE"],
+            "SnsDestination": {"TopicArn": topic_arn},
+        },
+    )
+    [validated] = sink.wait(1)
+    assert validated.envelope["Message"] == (
+        "Successfully validated SNS topic for Amazon SES event publishing."
+    )
+    sns.verify(validated.envelope)
+
+    send(client, "ann@example.com")
+    send(client, "bounce@example.com")
+
+    assert [post.event["eventType"] for post in sink.wait(2)[1:]] == ["Bounce"]
+
+
+def test_a_queue_gets_the_same_envelopes(fake: FakeSes, client: Any, queue_endpoint: str) -> None:
+    sqs = sns.connect(queue_endpoint, "sqs")
+    queue_url = sqs.create_queue(QueueName="events")["QueueUrl"]
+    attributes = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
+    fake.service.publisher.fanout.sqs_endpoint = queue_endpoint
+    queue_arn = attributes["Attributes"]["QueueArn"]
+    set_up.connect(fake.service.account, "events", ["main"], [queue_arn])
+
+    for number in range(15):
+        send(client, f"r{number}@example.com")
+
+    bodies = sns.receive(sqs, queue_url, lambda bodies: len(bodies) >= 30)
+    envelopes = [json.loads(body) for body in bodies]
+    assert len({envelope["MessageId"] for envelope in envelopes}) == 30
+    for envelope in envelopes[:2]:
+        sns.verify(envelope)
