@@ -297,6 +297,7 @@ def _mark(messages: Sequence[_Message], faults: Mapping[int, str], now: datetime
             cursor.execute(_MARK_FAULTY, params)
 
 
+_DROPPED_AT_ONCE = 10_000
 _DROP = """
 DELETE FROM feedback_inboxmessage WHERE id IN (
     SELECT id FROM feedback_inboxmessage WHERE applied_at < %(before)s ORDER BY id LIMIT %(limit)s
@@ -305,8 +306,10 @@ DELETE FROM feedback_inboxmessage WHERE id IN (
 """
 
 
-def drop_old_messages(*, now: datetime, limit: int = 10_000) -> int:
-    """Deletes messages that were applied, or found faulty, long ago; returns how many."""
+def drop_old_messages(now: datetime) -> None:
+    """Deletes messages that were applied, or found faulty, long ago."""
+    params = {"before": now - KEPT_FOR, "limit": _DROPPED_AT_ONCE}
     with connection.cursor() as cursor:
-        cursor.execute(_DROP, {"before": now - KEPT_FOR, "limit": limit})
-        return cursor.rowcount
+        cursor.execute(_DROP, params)
+        while cursor.rowcount == _DROPPED_AT_ONCE:
+            cursor.execute(_DROP, params)
