@@ -80,6 +80,14 @@ def connect(*options: str) -> tuple[dict[str, str], str]:
     return steps, error
 
 
+def test_the_check_after_the_set_up_sees_what_was_set_up() -> None:
+    created, _ = run("connect", "acme", "mail", "--create")
+    removed, _ = run("connect", "acme", "mail", "--remove")
+
+    assert "ok       events        SES reports Send," in created
+    assert "No configuration set is named" in removed
+
+
 def settings() -> SesSettings:
     return SesSettings.model_validate(sealing.unseal_settings(ProviderAccount.objects.get()))
 

@@ -21,6 +21,7 @@ from tools.drill.saying import say
 from tools.drill.services import Postgres, RabbitMQ, Redis_
 from tools.drill.ses import Ses
 from tools.drill.smtp import Smtp
+from tools.drill.sqs import Sqs
 
 OVER_WITHIN = LEASE + 140.0
 PASSWORD = "hunter2-of-the-drill"
@@ -75,6 +76,7 @@ class Drill:
     smtp: Smtp
     proxy: Proxy
     ses: Ses
+    sqs: Sqs
     fleet: Fleet
     customer: Customer
     load: Load

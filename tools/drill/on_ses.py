@@ -9,7 +9,7 @@ from postledger.accounts import keys
 from postledger.accounts.keys import Scope
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.reasons import Reason
-from tools.drill import books, processes, ses, tenants
+from tools.drill import books, events, processes, ses, tenants
 from tools.drill.chaos import Cut
 from tools.drill.drill import Drill
 from tools.drill.size import Size
@@ -67,6 +67,16 @@ def broken(drill: Drill, size: Size) -> None:
         _release(drill)
         for name, count in _count_faults(drill, cuts_before).items():
             drill.faults[f"SES: {name}"] += count
+        _end_doubts(drill)
+
+
+def _end_doubts(drill: Drill) -> None:
+    """After the last fault every mail ends, and its events come."""
+    drill.ses.proxy.cut = None
+    drill.ses.set_faults([])
+    drill.come_to_rest()
+    events.wait_until_applied(drill)
+    events.judge(drill, drill.load.workspace_id)
 
 
 @contextmanager
@@ -75,7 +85,10 @@ def _load_on_ses(drill: Drill) -> Iterator[None]:
     load, customer = drill.load, drill.customer
     usual = (load.workspace_id, load.sender_id, load.stream_id, customer.token)
     customer.stop()
-    workspace_id, sender_id = tenants.create_on_ses(ses.NAME, drill.ses.proxy.port)
+    workspace_id, sender_id = tenants.create_on_ses(
+        ses.NAME, drill.ses.proxy.port, sqs_endpoint=drill.sqs.endpoint
+    )
+    events.listen(drill, workspace_id, sender_id)
     stream_id = books.open_campaign(workspace_id, sender_id)
     key = keys.create_key(workspace_id, name="shop", scopes=list(Scope), actor="drill")
     load.workspaces.append(workspace_id)

@@ -15,15 +15,20 @@ from postledger.cli.drill.records import Taken
 from postledger.fakes.ses import journal
 from postledger.lib.ids import DeliveryId
 from postledger.providers.ses.requests import REFERENCE_TAG
+from tools.drill import sqs
 from tools.drill.http_proxy import HttpProxy
 from tools.drill.waiting import free_port
 
 NAME = "ses"  # of the workspace
+CONFIGURATION_SET = "main"
+TOPIC = "reports"
+TOPIC_ARN = f"arn:aws:sns:us-east-1:123456789012:{TOPIC}"
 
 
 @dataclass
 class Ses:
     folder: Path
+    sqs_endpoint: str
     port: int = field(default_factory=free_port)
     proxy: HttpProxy = field(init=False)
     popen: subprocess.Popen[bytes] | None = None
@@ -48,6 +53,10 @@ class Ses:
             "identity": f"{NAME}.example",
             "journal": str(self.journal),
             "eml": str(self.mails),
+            "configuration-set": CONFIGURATION_SET,
+            "topic": TOPIC,
+            "subscribe": sqs.ARN,
+            "sqs-endpoint": self.sqs_endpoint,
         }
         options = [word for name, value in named.items() for word in (f"--{name}", value)]
         self.popen = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
@@ -58,6 +67,13 @@ class Ses:
     def set_sending(self, *, is_enabled: bool) -> None:
         """Pauses the account, or ends that."""
         self._control("PATCH", "account", {"is_sending_enabled": is_enabled})
+
+    def disturb_events(self, disturbances: Mapping[str, object]) -> None:
+        self._control("PUT", "events", disturbances)
+
+    def count_waiting_events(self) -> int:
+        """Those that are still to be published, or delivered."""
+        return int(self._control("GET", "events")["counts"]["waiting"])
 
     def strikes(self) -> list[int]:
         """How often each rule has struck."""
@@ -91,3 +107,10 @@ class Ses:
         )
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  see above
             return json.load(answer)
+
+
+def name_delivery(tags: Mapping[str, str]) -> str:
+    """The id of the delivery that a mail's tags name, whichever try it was."""
+    try_ = reading.parse_reference(tags[REFERENCE_TAG])
+    assert try_ is not None
+    return DeliveryId(try_.stream_id, try_.position).text()

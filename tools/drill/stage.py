@@ -87,11 +87,15 @@ def _furnished(
     from tools.drill.fleet import Fleet
     from tools.drill.ses import Ses
     from tools.drill.smtp import Smtp
+    from tools.drill.sqs import Sqs
 
     smtp = Smtp(folder)
     smtp.start()
     down.callback(smtp.end)
-    ses = Ses(folder / "ses")
+    sqs = Sqs()
+    sqs.start()
+    down.callback(sqs.end)
+    ses = Ses(folder / "ses", sqs.endpoint)
     ses.start()
     down.callback(ses.end)
     until(lambda: is_open(smtp.port) and is_open(ses.port), seconds=60)
@@ -110,7 +114,7 @@ def _furnished(
         asked=lambda: load.asked.add(TRANSACTIONAL, 1, at=time.time()),
     )
     deeds = Known(attempts={CAMPAIGN: 200, TRANSACTIONAL: 200})
-    return Drill(folder, *services, smtp, proxy, ses, fleet, customer, load, deeds)
+    return Drill(folder, *services, smtp, proxy, ses, sqs, fleet, customer, load, deeds)
 
 
 def _tenant(port: int) -> tuple["Load", str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from postledger.cli.drill import doubts
-from postledger.cli.drill.doubts import DOUBTFUL, Cause
+from postledger.cli.drill.doubts import DOUBTFUL, PROOFS, Cause
 from postledger.cli.drill.records import Booked, Note, Records, Taken
 from postledger.deliveries.states import State
 
@@ -30,6 +30,7 @@ class Rule(StrEnum):
     ANSWER_BOOKED = "an answer that was heard is booked"
     DOUBTED = "a try that was handed over and never answered is in doubt"
     EXPLAINED = "every doubt has its reason and its time"
+    REPORTED = "a mail that the provider reported is not in doubt"
     NOTHING_WAITS = "nothing waits once the faults are over"
     MASKED = "no log has a secret or a full address"
 
@@ -203,7 +204,9 @@ def _doubts(records: Records) -> Iterator[Violation]:
 
 
 def _is_doubtful(booked: Booked, try_number: int) -> bool:
-    return any(note.name in DOUBTFUL and note.try_number == try_number for note in booked.notes)
+    """Or was: an event may prove a try before anybody doubts it."""
+    names = DOUBTFUL | PROOFS
+    return any(note.name in names and note.try_number == try_number for note in booked.notes)
 
 
 def _waiting(ledger: Mapping[str, Booked]) -> Iterator[Violation]:

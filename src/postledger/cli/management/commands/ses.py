@@ -78,6 +78,7 @@ class Command(base_command.NounCommand):
         for line in report:
             self.stdout.write(line)
         self._set_up_events(EventSetup(workspace, account, actor), wish)
+        account.refresh_from_db()  # its configuration set
         self._check(workspace, account, sender_address)
 
     def _set_up_events(self, setup: EventSetup, wish: EventWish) -> None:
