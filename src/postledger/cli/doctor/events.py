@@ -56,7 +56,7 @@ def _check_flow(sender: Sender, flow: EventFlow, now: datetime) -> Iterator[Chec
         yield problem(
             "events",
             f"{sender.address}: {sentence}. Bounces and complaints go unnoticed.",
-            f"Run postledger feedback test {sender.address}, and look at the topic of its account.",
+            f"Run postledger feedback-test {sender.address}, and look at the topic of its account.",
         )
     elif flow.missing_count:
         yield warning(
