@@ -71,6 +71,10 @@ WORK = [
         ("ledger/evidence.py", "(d.last_try < old.try_number)::int", "1"),
     ),
     Break(
+        "6a only an armed try is proved",
+        ("ledger/sql.py", "item.try_number BETWEEN 1 AND d.last_try OR", "true OR"),
+    ),
+    Break(
         "6 late acceptance counts",
         (
             "ledger/evidence.py",

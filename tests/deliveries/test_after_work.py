@@ -320,3 +320,16 @@ def test_a_stream_without_work_leaves_the_walk_and_returns_with_new_work() -> No
 
     assert retired == 1
     assert ledger.next_streams(limit=1) == [stream_id]
+
+
+def test_evidence_of_a_try_that_was_never_armed_changes_nothing() -> None:
+    stream_id = cast.stream(mails=3)
+    cast.book(stream_id, refused, size=1)
+    cast.armed(stream_id, size=1)
+    proofs = [Evidence(2, sent(0), "event"), Evidence(2, sent(1), "event")]
+    proofs += [Evidence(number, sent(2), "event") for number in (0, 1)]
+
+    assert ledger.record(stream_id, proofs) == 0
+    assert ledger.record(stream_id, [Evidence(1, sent(1), "event")]) == 1
+
+    assert cast.states(stream_id) == {0: "failed", 1: "accepted", 2: "waiting"}

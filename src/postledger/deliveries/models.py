@@ -266,7 +266,6 @@ class Feedback(models.Model):
     code = models.TextField(null=True)
     detail = models.TextField(null=True)
     message_id = models.TextField(null=True)
-    data = models.JSONField(null=True)
 
 
 class ProviderMessage(models.Model):

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import batched
-from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, transaction
 
 from postledger.accounts import sealing
-from postledger.contacts import sql as contacts_sql
+from postledger.contacts import sql
 from postledger.contacts.actions import apply_feedback
 from postledger.contacts.consent import Origin, StateReport
 from postledger.deliveries import ledger, queries
@@ -111,9 +110,7 @@ def apply_waiting(*, limit: int = MOST_MESSAGES, now: datetime) -> Applied:
     others are applied.
     """
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(_CLAIM, {"limit": limit})
-            messages = [_Message(*row) for row in cursor.fetchall()]
+        messages = [_Message(*row) for row in sql.rows(_CLAIM, {"limit": limit})]
         return _apply_or_split(messages, now) if messages else Applied()
 
 
@@ -211,7 +208,7 @@ def _apply_to_stream(given: _Sorted, stream: StreamFacts) -> int:
         return 0
     reports = {} if stream.is_test else _report_contacts(fresh)
     if reports:
-        contacts_sql.take_consent_lock(stream.workspace_id)  # before all others, as everywhere
+        sql.take_consent_lock(stream.workspace_id)  # before all others, as everywhere
     taken = ledger.take_feedback(stream.id, [_as_feedback(each) for each in fresh])
     for number, why in taken.mismatches.items():
         given.add_stray(fresh[number], why)
@@ -291,11 +288,10 @@ FROM unnest(%(ids)s::bigint[], %(faults)s::text[]) AS given (id, fault) WHERE m.
 
 def _mark(messages: Sequence[_Message], faults: Mapping[int, str], now: datetime) -> None:
     applied = [message.id for message in messages if message.id not in faults]
-    with connection.cursor() as cursor:
-        cursor.execute(_MARK_APPLIED, {"now": now, "ids": applied})
-        if faults:
-            params: dict[str, Any] = {"now": now, "ids": [*faults], "faults": [*faults.values()]}
-            cursor.execute(_MARK_FAULTY, params)
+    sql.execute(_MARK_APPLIED, {"now": now, "ids": applied})
+    if faults:
+        params = {"now": now, "ids": list(faults), "faults": list(faults.values())}
+        sql.execute(_MARK_FAULTY, params)
 
 
 _DROPPED_AT_ONCE = 10_000
@@ -309,8 +305,6 @@ DELETE FROM feedback_inboxmessage WHERE id IN (
 
 def drop_old_messages(now: datetime) -> None:
     """Deletes messages that were applied, or found faulty, long ago."""
-    params: dict[str, Any] = {"before": now - KEPT_FOR, "limit": _DROPPED_AT_ONCE}
-    with connection.cursor() as cursor:
-        cursor.execute(_DROP, params)
-        while cursor.rowcount == _DROPPED_AT_ONCE:
-            cursor.execute(_DROP, params)
+    params = {"before": now - KEPT_FOR, "limit": _DROPPED_AT_ONCE}
+    while sql.execute(_DROP, params) == _DROPPED_AT_ONCE:
+        pass

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
+from postledger.contacts import sql
 from postledger.deliveries.entries import Mismatch
 from postledger.providers.base import ProviderEvent
 
@@ -54,6 +53,4 @@ def store_unmatched(strays: Sequence[Stray]) -> list[Stray]:
         "happened": [stray.event.at for stray in given],
         "received": [stray.received_at for stray in given],
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_STORE, params)
-        return [by_key[account_id, key] for account_id, key in cursor.fetchall()]
+    return [by_key[account_id, key] for account_id, key in sql.rows(_STORE, params)]

@@ -146,7 +146,7 @@ FROM {_CHOSEN}
 _ATTEMPTS: LiteralString = f"UPDATE deliveries_attempt t SET detail = NULL FROM {_CHOSEN}"
 _EVENTS: LiteralString = f"UPDATE deliveries_deliveryevent t SET data = '{{}}' FROM {_CHOSEN}"
 _FEEDBACK: LiteralString = f"""
-UPDATE deliveries_feedback t SET detail = NULL, data = NULL FROM {_CHOSEN}
+UPDATE deliveries_feedback t SET detail = NULL FROM {_CHOSEN}
 """
 _WORDS: LiteralString = f"DELETE FROM deliveries_word t USING {_CHOSEN}"
 

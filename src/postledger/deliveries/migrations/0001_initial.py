@@ -210,7 +210,6 @@ class Migration(migrations.Migration):
                         ("code", models.TextField(null=True)),
                         ("detail", models.TextField(null=True)),
                         ("message_id", models.TextField(null=True)),
-                        ("data", models.JSONField(null=True)),
                     ],
                 ),
                 migrations.CreateModel(

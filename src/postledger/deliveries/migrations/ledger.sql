@@ -354,7 +354,6 @@ CREATE TABLE deliveries_feedback (
     code text,
     detail text,
     message_id text,
-    data jsonb,
     PRIMARY KEY (stream_id, position, key)
 ) PARTITION BY RANGE (stream_id);
 
