@@ -64,9 +64,7 @@ def test_every_report_of_the_simulator_comes_back_and_leaves_no_contact_behind(
             acme.workspace_id, acme.account_id, arn=arn, queue_url="", actor="alice"
         )
         with office.dispatching(), applying(acme.account_id, sink):
-            first, *lines, last = command_line.run(
-                "feedback_test", "news@acme.example", "--seconds", "20"
-            )
+            first, *lines, last = command_line.run("feedback_test", "news@acme.example")
 
     assert first.startswith("Sent 5 mails from news@acme.example")
     assert last == "Every report came back."
