@@ -82,7 +82,7 @@ def apply_all(*, limit: int = 5_000) -> Applied:
     return total
 
 
-def query(statement: str, *params: object) -> list[tuple[Any, ...]]:
+def query(statement: str, *params: Any) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, params)
         return list(cursor.fetchall())

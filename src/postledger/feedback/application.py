@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import batched
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -273,7 +274,7 @@ def _apply_without_mail(given: _Sorted, strays: Iterable[Stray]) -> None:
 
 def _apply_reports(workspace_id: int, reports: Sequence[StateReport]) -> None:
     origin = Origin(source="provider event", actor="feedback")
-    for chunk in batched(reports, apply_feedback.MOST, strict=False):
+    for chunk in batched(reports, apply_feedback.MOST):
         apply_feedback.apply_reports(workspace_id, chunk, origin=origin)
 
 
@@ -293,7 +294,7 @@ def _mark(messages: Sequence[_Message], faults: Mapping[int, str], now: datetime
     with connection.cursor() as cursor:
         cursor.execute(_MARK_APPLIED, {"now": now, "ids": applied})
         if faults:
-            params = {"now": now, "ids": list(faults), "faults": list(faults.values())}
+            params: dict[str, Any] = {"now": now, "ids": [*faults], "faults": [*faults.values()]}
             cursor.execute(_MARK_FAULTY, params)
 
 
@@ -308,7 +309,7 @@ DELETE FROM feedback_inboxmessage WHERE id IN (
 
 def drop_old_messages(now: datetime) -> None:
     """Deletes messages that were applied, or found faulty, long ago."""
-    params = {"before": now - KEPT_FOR, "limit": _DROPPED_AT_ONCE}
+    params: dict[str, Any] = {"before": now - KEPT_FOR, "limit": _DROPPED_AT_ONCE}
     with connection.cursor() as cursor:
         cursor.execute(_DROP, params)
         while cursor.rowcount == _DROPPED_AT_ONCE:

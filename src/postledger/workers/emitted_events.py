@@ -64,7 +64,7 @@ class EmittedEvents:
         while not is_last:
             is_last = self._stopping.wait(_STORE_EVERY)
             try:
-                while _waiting and call_on_thread(store_waiting):
+                while len(_waiting) and call_on_thread(store_waiting):
                     self._on_stored()
             except Exception as error:  # noqa: BLE001  the thread's edge: the database may be away
                 _log.warning("events not stored, tries again", error=type(error).__name__)
