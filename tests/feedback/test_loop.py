@@ -64,7 +64,7 @@ def test_every_report_of_the_simulator_comes_back_and_leaves_no_contact_behind(
             acme.workspace_id, acme.account_id, arn=arn, queue_url="", actor="alice"
         )
         with office.dispatching(), applying(acme.account_id, sink):
-            first, *lines, last = command_line.run("feedback-test", "news@acme.example")
+            first, *lines, last = command_line.run("feedback_test", "news@acme.example")
 
     assert first.startswith("Sent 5 mails from news@acme.example")
     assert last == "Every report came back."
@@ -92,7 +92,7 @@ def test_a_mail_whose_events_do_not_come_is_named_after_the_time_limit(tmp_path:
             acme.workspace_id, acme.account_id, arn=arn, queue_url="", actor="alice"
         )
 
-        refusal = command_line.refusal("feedback-test", "news@acme.example", "--seconds", "0")
+        refusal = command_line.refusal("feedback_test", "news@acme.example", "--seconds", "0")
 
     assert refusal.startswith("5 of 5 mails have no report after 0 s.")
 
@@ -101,9 +101,9 @@ def test_a_sender_whose_events_are_not_expected_is_not_tested(tmp_path: Path) ->
     with serving_in_thread() as fake:
         open_ses(fake, tmp_path)
         open_smtp(tmp_path, 25, "globex")
-    topicless = command_line.refusal("feedback-test", "news@acme.example")
-    by_smtp = command_line.refusal("feedback-test", "news@globex.example")
-    unknown = command_line.refusal("feedback-test", "nobody@acme.example")
+    topicless = command_line.refusal("feedback_test", "news@acme.example")
+    by_smtp = command_line.refusal("feedback_test", "news@globex.example")
+    unknown = command_line.refusal("feedback_test", "nobody@acme.example")
 
     assert "no events are expected" in topicless
     assert "is of kind smtp, which reports no events" in by_smtp

@@ -38,7 +38,7 @@ class CommandLine(ManagementUtility):
                 f"       {self.prog_name} COMMAND --help",
                 "",
                 "Commands:",
-                *(f"  {name:<13}{help_}" for name, help_ in lines.items()),
+                *(f"  {name:<14}{help_}" for name, help_ in lines.items()),
                 "",
                 f"Django's own commands: {', '.join(sorted(set(apps) - set(ours)))}.",
             ]
