@@ -56,7 +56,7 @@ fmt:
     ruff check --fix
     ruff format
 
-# One measurement by its name: `just bench ledger`, `send`, `growth`, `holds`, `planning`, `importing`, `filters` or `render`.
+# One measurement by its name: `just bench ledger`, `send`, `growth`, `holds`, `planning`, `importing`, `filters`, `render` or `ses_events`.
 bench name *args:
     python -m tools.bench.{{ name }} {{ args }}
 

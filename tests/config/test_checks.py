@@ -9,6 +9,7 @@ from django.db import connections
 from pytest_django import DjangoDbBlocker, Settings
 
 from postledger.config import checks
+from postledger.config.main import CommandLine
 
 
 def ids(messages: Sequence[CheckMessage]) -> list[str | None]:
@@ -99,6 +100,11 @@ def test_django_runs_the_checks(settings: Settings) -> None:
 
     assert {"postledger.E001", "postledger.E004"} <= ids_
     assert checks.addresses in registry.get_checks()
+
+
+@pytest.mark.parametrize("name", ["key", "setup", "up"])
+def test_our_commands_check_the_settings_and_load_no_url_for_it(name: str) -> None:
+    assert CommandLine().fetch_command(name).requires_system_checks == (checks.SETTINGS,)
 
 
 @pytest.mark.django_db

@@ -26,7 +26,7 @@ from postledger.dispatch.dispatcher import Dispatcher
 from postledger.dispatch.fence import Fence
 from postledger.dispatch.holds import Holds
 from postledger.dispatch.options import Options
-from postledger.dispatch.provider_pool import ProviderPool
+from postledger.dispatch.provider_pool import ProviderPool, TakeEvent
 from postledger.dispatch.witness import TokenWitness
 from postledger.lib.ids import DeliveryId
 
@@ -136,9 +136,11 @@ class Broke(list[BaseException]):
 
 
 @contextmanager
-def dispatching(options: Options = OPTIONS, name: str = "worker") -> Iterator[Dispatcher]:
+def dispatching(
+    options: Options = OPTIONS, name: str = "worker", take_event: TakeEvent | None = None
+) -> Iterator[Dispatcher]:
     """Runs a dispatcher until the block ends; then it is told to stop, and has stopped."""
-    dispatcher = Dispatcher(name, options)
+    dispatcher = Dispatcher(name, options, take_event)
     broke = Broke()
 
     def run() -> None:

@@ -283,7 +283,7 @@ def smtp_server(server: FakeSmtp) -> Iterator[FakeSmtp]:
         thread.join(office.PATIENCE)
 
 
-def open_smtp(folder: Path, port: int) -> office.Office:
+def open_smtp(folder: Path, port: int, workspace: str = "acme") -> office.Office:
     settings = {
         "host": "127.0.0.1",
         "port": port,
@@ -291,7 +291,7 @@ def open_smtp(folder: Path, port: int) -> office.Office:
         "connections": 2,
         "timeouts": {"connect": 2, "command": 2, "body": 2, "answer": 2, "quit": 1},
     }
-    return office.open_office(folder, kind="smtp", settings=settings)
+    return office.open_office(folder, workspace, kind="smtp", settings=settings)
 
 
 def test_a_test_streams_mail_stays_in_the_sandbox(tmp_path: Path) -> None:

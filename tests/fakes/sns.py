@@ -3,7 +3,7 @@
 import json
 import threading
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -113,8 +113,8 @@ def verify(envelope: Mapping[str, str]) -> None:
     key.verify(signature, text.encode(), padding.PKCS1v15(), algorithm)
 
 
-def receive(sqs: Any, queue_url: str, is_enough: Callable[[list[str]], bool]) -> list[str]:
-    """The bodies of messages of a queue, which are deleted, until there are enough."""
+def receive(sqs: Any, queue_url: str, count: int) -> list[str]:
+    """The bodies of so many messages of a queue, which are deleted."""
     bodies: list[str] = []
 
     def poll() -> bool:
@@ -122,7 +122,7 @@ def receive(sqs: Any, queue_url: str, is_enough: Callable[[list[str]], bool]) ->
         for message in answer.get("Messages", ()):
             bodies.append(message["Body"])
             sqs.delete_message(QueueUrl=queue_url, ReceiptHandle=message["ReceiptHandle"])
-        return is_enough(bodies)
+        return len(bodies) >= count
 
     until(poll, seconds=ses.PATIENCE, every=0.01)
     return bodies

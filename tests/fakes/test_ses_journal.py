@@ -99,6 +99,18 @@ def test_simultaneous_entries_are_all_written_in_their_order(tmp_path: Path) -> 
     assert [entry["number"] for entry in journal.read_mails(path)] == list(range(1000))
 
 
+def test_what_follows_an_entry_is_done_although_the_client_has_left(tmp_path: Path) -> None:
+    async def leave() -> list[str]:
+        opened, done = Journal(tmp_path / "journal"), list[str]()
+        appending = asyncio.create_task(opened.append({}, lambda: done.append("reported")))
+        await asyncio.sleep(0)  # it waits for the disk now
+        appending.cancel()
+        await opened.close()
+        return done
+
+    assert asyncio.run(leave()) == ["reported"]
+
+
 def test_only_accepted_mail_is_in_the_journal(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     service = Service(journal=Journal(path))

@@ -10,9 +10,12 @@ from pydantic import TypeAdapter
 
 from postledger.fakes.ses import faults, process
 from postledger.fakes.ses.control import AccountChanges, IdentityState
+from postledger.fakes.ses.events.disturbances import Disturbances
+from postledger.fakes.ses.events.outcomes import WORDS, Shares
 from postledger.fakes.ses.faults import Rule
 from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import SESSION_KEY_ID, SESSION_TOKEN
+from postledger.fakes.ses.sns import operations as sns_operations
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/fake-ses.md").read_text()
 NAMED = set(re.findall(r"`(/?[\w-]+)`", PAGE))
@@ -27,7 +30,7 @@ def test_every_option_is_on_the_page() -> None:
 
 def test_every_fault_and_field_is_on_the_page() -> None:
     kinds = get_args(get_args(faults.Fault.__value__)[0])
-    classes = [*kinds, Rule, AccountChanges, IdentityState]
+    classes = [*kinds, Rule, AccountChanges, IdentityState, Disturbances, Shares]
 
     assert {field.name for kind in classes for field in fields(kind)} - {"fault"} <= NAMED
     assert {kind.kind for kind in (fault(*_required(fault)) for fault in kinds)} <= NAMED
@@ -41,6 +44,20 @@ def test_the_rules_of_the_example_are_valid() -> None:
     [example] = re.findall(r"/_fake/faults -d '(.*?)'\n", PAGE, re.DOTALL)
 
     assert len(TypeAdapter(list[Rule]).validate_json(example)) == 3
+
+
+def test_the_settings_of_events_in_the_examples_are_valid() -> None:
+    [events], [reports] = (
+        re.findall(rf"/_fake/{name} -d '(.*?)'\n", PAGE) for name in ("events", "reports")
+    )
+
+    assert TypeAdapter(Disturbances).validate_json(events).loss == 0.01
+    assert TypeAdapter(Shares).validate_json(reports).bounced == 0.06
+
+
+def test_every_operation_of_sns_and_every_word_of_an_address_is_on_the_page() -> None:
+    assert set(re.findall(r"\b[A-Z]\w+", PAGE)) >= sns_operations.NAMES
+    assert set(WORDS) == set(re.findall(r"^\| `(\w+)@…`", PAGE, re.MULTILINE))
 
 
 def test_the_command_begins_as_the_page_shows() -> None:

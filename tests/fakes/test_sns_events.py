@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from postledger.fakes.ses import set_up
+from postledger.fakes.ses.events.disturbances import Disturbances
 from postledger.fakes.ses.server import FakeSes
 from tests.fakes import ses, sns
 from tests.fakes.sns import Sink
+from tools.drill.waiting import until
 
 
 @pytest.fixture
@@ -130,19 +132,63 @@ def test_only_events_of_matching_types_are_published(
     assert [post.event["eventType"] for post in sink.wait(2)[1:]] == ["Bounce"]
 
 
-def test_a_queue_gets_the_same_envelopes(fake: FakeSes, client: Any, queue_endpoint: str) -> None:
-    sqs = sns.connect(queue_endpoint, "sqs")
-    queue_url = sqs.create_queue(QueueName="events")["QueueUrl"]
+def create_queue(sqs: Any, name: str) -> tuple[str, str]:
+    """Its URL, and its ARN."""
+    queue_url = sqs.create_queue(QueueName=name)["QueueUrl"]
     attributes = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
+    return queue_url, attributes["Attributes"]["QueueArn"]
+
+
+def test_a_queue_gets_the_same_envelopes(fake: FakeSes, client: Any, queue_endpoint: str) -> None:
+    """Also those that are too large to be sent together."""
+    sqs = sns.connect(queue_endpoint, "sqs")
+    queue_url, queue_arn = create_queue(sqs, "events")
     fake.service.publisher.fanout.sqs_endpoint = queue_endpoint
-    queue_arn = attributes["Attributes"]["QueueArn"]
     set_up.connect(fake.service.account, "events", ["main"], [queue_arn])
+    fake.service.publisher.disturb(Disturbances(is_paused=True))
+    large = b"X-Large: " + b"\\" * 9_000 + b"\r\n" + ses.RAW
+    for number in range(12):
+        send(client, f"r{number}@example.com", raw=large if number % 2 else ses.RAW)
 
-    for number in range(15):
-        send(client, f"r{number}@example.com")
+    fake.run(resume(fake))
 
-    bodies = sns.receive(sqs, queue_url, lambda bodies: len(bodies) >= 30)
-    envelopes = [json.loads(body) for body in bodies]
-    assert len({envelope["MessageId"] for envelope in envelopes}) == 30
+    envelopes = [json.loads(body) for body in sns.receive(sqs, queue_url, 24)]
+    assert len({envelope["MessageId"] for envelope in envelopes}) == 24
+    assert fake.service.publisher.counts["failed"] == 0
     for envelope in envelopes[:2]:
         sns.verify(envelope)
+
+
+async def resume(fake: FakeSes) -> None:
+    fake.service.publisher.disturb(Disturbances())
+
+
+def test_a_raw_subscription_gets_the_event_alone(
+    fake: FakeSes, client: Any, topic: str, sink: Sink, queue_endpoint: str
+) -> None:
+    sqs = sns.connect(queue_endpoint, "sqs")
+    queue_url, queue_arn = create_queue(sqs, "raw")
+    fake.service.publisher.fanout.sqs_endpoint = queue_endpoint
+    set_up.connect(fake.service.account, "events", ["main"], [queue_arn])
+    for subscription in fake.service.account.topics.by_arn[topic].confirmed():
+        subscription.attributes["RawMessageDelivery"] = "true"
+
+    send(client)
+
+    posts = sink.wait(2)
+    assert {post.headers["x-amz-sns-rawdelivery"] for post in posts} == {"true"}
+    bodies = sns.receive(sqs, queue_url, 2)
+    assert {post.body.decode() for post in posts} == set(bodies)
+    assert {json.loads(body)["eventType"] for body in bodies} == {"Send", "Delivery"}
+
+
+def test_events_for_a_queue_that_does_not_exist_are_failed(
+    fake: FakeSes, client: Any, queue_endpoint: str
+) -> None:
+    fake.service.publisher.fanout.sqs_endpoint = queue_endpoint
+    queue_arn = "arn:aws:sqs:us-east-1:123456789012:nowhere"
+    set_up.connect(fake.service.account, "events", ["main"], [queue_arn])
+
+    send(client)
+
+    until(lambda: fake.service.publisher.counts["failed"] == 2, seconds=ses.PATIENCE)

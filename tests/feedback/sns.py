@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, override
 from urllib.parse import parse_qs
 from uuid import uuid4
 
@@ -18,7 +18,12 @@ import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA1, SHA256
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from cryptography.x509.oid import NameOID
 
 PATH = "/SimpleNotificationService-0123456789abcdef.pem"
@@ -28,9 +33,24 @@ EVENT = '{"eventType":"Send","mail":{"messageId":"m1"}}'
 type Fields = dict[str, Any]
 
 
-@cache
+_keys: dict[str, rsa.RSAPrivateKey] = {}  # by whose they are
+
+
 def private_key(name: str = "sns") -> rsa.RSAPrivateKey:
-    return rsa.generate_private_key(65537, 2048)
+    if name not in _keys:
+        _keys[name] = rsa.generate_private_key(65537, 2048)
+    return _keys[name]
+
+
+def private_key_pem() -> bytes:
+    """For another process, which signs too."""
+    return private_key().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def use_private_key(pem: bytes) -> None:
+    key = load_pem_private_key(pem, None)
+    assert isinstance(key, rsa.RSAPrivateKey)
+    _keys["sns"] = key
 
 
 def certificate(
@@ -165,7 +185,8 @@ class SnsServer:
                 self.end_headers()
                 self.wfile.write(content)
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            @override
+            def log_message(self, format: str, *args: object) -> None:
                 pass
 
         return Handler

@@ -3,15 +3,20 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db.models.functions import Now
 
 from postledger.accounts import provider_accounts
 from postledger.accounts.models import Sender
+from postledger.cli.doctor import events
 from postledger.deliveries import entries
-from postledger.deliveries.models import StreamDelta
+from postledger.deliveries.models import Delivery, StreamDelta
 from postledger.deliveries.queries import FirstEvent
-from postledger.feedback import event_flow, topics
+from postledger.feedback import event_flow, inbox, topics
 from postledger.feedback.event_flow import EventFlow
+from postledger.feedback.inbox import IncomingMessage
+from postledger.feedback.models import InboxMessage, Topic
 from postledger.lib import ids
+from postledger.lib.check_results import CheckResult, Level
 from tests import cast
 from tests.deliveries import views
 
@@ -123,3 +128,69 @@ def test_the_accepted_mails_without_an_event_are_counted_for_each_sender(sender:
     assert (now.mail_count, now.reported_count, now.missing_count) == (5, 2, 0)
     assert after.missing_count == 3
     assert ids.month_of(later) - ids.month_of(datetime.now(UTC)) in {0, 1}
+
+
+def read_events() -> list[CheckResult]:
+    return [result for result in events.check_events() if result.subject == "events"]
+
+
+def silence(sender: Sender) -> int:
+    """A stream whose mails were accepted an hour ago, without any event."""
+    assert sender.account_id is not None
+    topics.register_topic(
+        sender.workspace_id, sender.account_id, arn=ARN, queue_url="", actor="alice"
+    )
+    Topic.objects.update(confirmed_at=datetime.now(UTC))
+    stream = cast.stream(mails=2)
+    accept(stream)
+    Delivery.objects.filter(stream_id=stream).update(settled_at=Now() - timedelta(minutes=61))
+    return stream
+
+
+def test_doctor_says_of_whom_no_events_are_expected(sender: Sender) -> None:
+    [result] = read_events()
+
+    assert result.level is Level.OK
+    assert result.message == "No events are expected of accounts that listen to no topic: main."
+
+
+def test_doctor_and_metrics_tell_a_silent_sender(sender: Sender) -> None:
+    silence(sender)
+
+    [result] = read_events()
+    summary = event_flow.summarise(datetime.now(UTC))
+
+    assert result.level is Level.PROBLEM
+    assert "no event has arrived for 1 h" in result.message
+    assert (summary.unreported_count, summary.silent_count) == (2, 1)
+
+
+def test_doctor_counts_mails_that_lost_their_events(sender: Sender) -> None:
+    stream = silence(sender)
+    views.report(stream, 1, "delivered")
+    StreamDelta.objects.create(stream_id=stream, reported=1)
+
+    [result] = read_events()
+
+    assert result.level is Level.WARNING
+    assert result.message == "news@acme.example: 1 accepted mails have no event."
+    assert event_flow.summarise(datetime.now(UTC)).silent_count == 0
+
+
+def test_doctor_tells_messages_that_nobody_applies_and_a_topic_with_trouble(
+    sender: Sender,
+) -> None:
+    assert sender.account_id is not None
+    inbox.store(sender.account_id, [IncomingMessage("m-1", "{}", None)])
+    InboxMessage.objects.update(received_at=Now() - timedelta(minutes=6))
+    topics.register_topic(
+        sender.workspace_id, sender.account_id, arn=ARN, queue_url="", actor="alice"
+    )
+
+    waiting, unconfirmed = read_events()
+    Topic.objects.update(trouble="Its subscription was ended.")
+    _, troubled = read_events()
+
+    assert waiting.message == "1 messages of providers wait to be applied."
+    assert "has not been confirmed" in unconfirmed.message
+    assert troubled.message == "Events of the account main: Its subscription was ended."

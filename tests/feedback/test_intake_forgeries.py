@@ -215,7 +215,7 @@ def test_a_forged_message_reaches_no_host_but_the_topics_own(scene: Scene, name:
 
     assert reply.status_code == status
     assert len(scene.server.requested) == 1
-    assert {args[1] for args in seen if len(args) == 2} <= {  # type: ignore[misc, arg-type, index]
+    assert {args[1] for args in seen if len(args) == 2} <= {  # type: ignore[arg-type, index]
         ("127.0.0.1", int(scene.server.origin.rpartition(":")[2]))
     }
     assert scene.heard_nothing()

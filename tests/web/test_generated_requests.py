@@ -1,5 +1,6 @@
 """Generated requests get only what the description in OpenAPI promises."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -7,8 +8,13 @@ import schemathesis
 from django import conf
 from django.core.wsgi import get_wsgi_application
 from hypothesis import HealthCheck, settings
-from schemathesis import Case, HookContext, SerializationContext
+from schemathesis import APIOperation, Case, HookContext, SerializationContext
+from schemathesis.checks import load_all_checks
 from schemathesis.config import SchemathesisConfig
+from schemathesis.core.result import Ok
+from schemathesis.generation.feedback import FeedbackSources
+from schemathesis.pytest._test_builder import build_operation_test
+from schemathesis.python._constants.orchestrator import make_constants_value_source
 from schemathesis.transport.serialization import serialize_binary
 
 from postledger.web.api import openapi
@@ -29,6 +35,8 @@ CONFIG = SchemathesisConfig.from_dict(
         }
     }
 )
+type Operation = APIOperation[Any, Any, Any, Any]
+
 WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
@@ -48,6 +56,12 @@ def filter_query(_context: HookContext, query: dict[str, Any] | None) -> bool:
     return all(value not in ([], {}) for value in (query or {}).values())
 
 
+def _read_operations() -> Iterator[Operation]:
+    for result in schema.get_all_operations():
+        assert isinstance(result, Ok)
+        yield result.ok()
+
+
 @pytest.fixture
 def program(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Caller:
     """Alice's, in a database that outlives each request's connection, and never too fast."""
@@ -56,13 +70,28 @@ def program(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Caller:
     return caller("acme")
 
 
-@schema.parametrize()
 @settings(
     max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_generated_requests_get_what_the_description_promises(
-    case: Case[Any], program: Caller
-) -> None:
+def _call(case: Case[Any], program: Caller) -> None:
     case.call_and_validate(headers={"Authorization": f"Bearer {program.token}"})
+
+
+@pytest.mark.parametrize("operation", [*_read_operations()], ids=lambda operation: operation.label)
+def test_generated_requests_get_what_the_description_promises(
+    operation: Operation, program: Caller
+) -> None:
+    """Its cases are made here, as `schema.parametrize` makes those of all operations where tests
+    are collected: that takes seconds, and every worker collects.
+    """
+    load_all_checks()
+    run = build_operation_test(
+        config=schema.config,
+        operation=operation,
+        test_func=_call,
+        given_kwargs={},
+        feedback=FeedbackSources(constants_value_source=make_constants_value_source(schema)),
+    )
+    run(program=program)

@@ -113,6 +113,17 @@ def test_the_timeline_has_what_the_provider_reported_and_the_state_stays(
     assert charlie.get(f"/v1/email/{id_}").status == 404
 
 
+def test_a_mail_in_doubt_says_whether_events_of_its_sender_arrive(alice: Caller) -> None:
+    id_ = alice.send().body["id"]
+    before = alice.get(f"/v1/email/{id_}").body["events"]
+    cast.book(stream_of(id_), entries.in_doubt)
+
+    after = alice.get(f"/v1/email/{id_}").body["events"]
+
+    assert before is None
+    assert after == "no events are expected: its account listens to no topic"
+
+
 def test_the_record_of_a_mail_agrees_with_itself(alice: Caller) -> None:
     id_ = alice.send().body["id"]
     stream_id = stream_of(id_)

@@ -6,7 +6,7 @@ import os
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.db import connection
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 
 from postledger.config import env
@@ -53,9 +53,25 @@ def take_by_sql(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"id": number}, status=202)
 
 
+def take_event(request: HttpRequest) -> HttpResponse:
+    """A message of SNS, believed as it is."""
+    given = json.loads(request.body)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO bench_event (message_id, body) VALUES (%s, %s)",
+            [given["MessageId"], given["Message"]],
+        )
+    return HttpResponse(status=200)
+
+
 def live(_request: HttpRequest) -> JsonResponse:
     return JsonResponse({})
 
 
-urlpatterns = [path("", take), path("sql", take_by_sql), path("live", live)]
+urlpatterns = [
+    path("", take),
+    path("sql", take_by_sql),
+    path("event", take_event),
+    path("live", live),
+]
 application = get_wsgi_application()

@@ -16,10 +16,12 @@ from tools.drill.size import Size
 _OF_WEB = (Point.AFTER_ACCEPT_BEFORE_WAKE_UP, Point.IN_WAKE_UP)
 _OF_PLANNER = (Point.IN_PLAN_CHUNK,)
 _OF_SWEEPERS = (Point.IN_SWEEP,)
+_OF_FEEDBACK = (Point.IN_FEEDBACK,)  # tests/feedback/test_processes.py
 _OF_WORKERS = tuple(
     point
     for point in Point
-    if point not in (*_OF_WEB, *_OF_PLANNER, *_OF_SWEEPERS, Point.COMPOSE)  # tools/drill/poison.py
+    if point
+    not in (*_OF_WEB, *_OF_PLANNER, *_OF_SWEEPERS, *_OF_FEEDBACK, Point.COMPOSE)  # poison.py
 )
 # These come round seldom: on the first pass, or nobody would die.
 _SELDOM = {Point.BEFORE_GIVE_BACK, Point.ON_WAKE_UP}

@@ -4,7 +4,6 @@ from collections.abc import Collection
 
 from django.core.management.base import CommandError
 
-from postledger.campaigns import planning
 from postledger.deliveries import queries
 
 
@@ -14,6 +13,8 @@ def refuse_waiting(sender_ids: Collection[int], *, is_agreed: bool) -> None:
     Called after the senders were archived, in the same transaction: a launch that was quicker is
     seen here, and a later one is refused.
     """
+    from postledger.campaigns import planning  # which loads all that renders a mail
+
     waiting, unplanned = queries.count_waiting(sender_ids), planning.count_unplanned(sender_ids)
     if is_agreed or not (waiting or unplanned):
         return

@@ -98,7 +98,7 @@ class Env(BaseSettings):
     unsubscribe_get: Literal["page", "apply"] = "page"
     """What opening an unsubscribe link does: `page` asks first, `apply` unsubscribes at once."""
     ses_transient_bounce: Literal["keep", "apply"] = "keep"
-    """What a bounce that is not permanent does: `keep` notes it, `apply` makes the contact bounced."""
+    """What a bounce that is not permanent does: `keep` notes it, `apply` bounces the contact."""
     test_emails: str = ""
     """Recipients of test sends of campaigns; read once, when the first workspace is created."""
     admin_password: SecretStr = SecretStr("")

@@ -8,7 +8,7 @@ from typing import override
 from django.core.management import BaseCommand, ManagementUtility, get_commands, load_command_class
 from django.db import DatabaseError, InterfaceError
 
-from postledger.config import env, env_file
+from postledger.config import checks, env, env_file
 from postledger.observability import metrics_store
 
 
@@ -17,7 +17,12 @@ class CommandLine(ManagementUtility):
 
     @override
     def fetch_command(self, subcommand: str) -> BaseCommand:
-        return super().fetch_command(subcommand.replace("-", "_"))
+        command = super().fetch_command(subcommand.replace("-", "_"))
+        if _is_ours(type(command).__module__) and command.requires_system_checks:
+            # The settings are the installation's; checks of URLs and models are for who changes
+            # the code, and load the whole application.
+            command.requires_system_checks = (checks.SETTINGS,)
+        return command
 
     @override
     def main_help_text(self, commands_only: bool = False) -> str:
@@ -25,7 +30,7 @@ class CommandLine(ManagementUtility):
         if commands_only:
             return super().main_help_text(commands_only)
         apps = get_commands()
-        ours = sorted(name for name, app in apps.items() if app.startswith("postledger."))
+        ours = sorted(name for name, app in apps.items() if _is_ours(app))
         lines = {name.replace("_", "-"): load_command_class(apps[name], name).help for name in ours}
         return "\n".join(
             [
@@ -38,6 +43,10 @@ class CommandLine(ManagementUtility):
                 f"Django's own commands: {', '.join(sorted(set(apps) - set(ours)))}.",
             ]
         )
+
+
+def _is_ours(module: str) -> bool:
+    return module.startswith("postledger.")
 
 
 def main() -> None:

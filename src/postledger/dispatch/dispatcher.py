@@ -18,7 +18,7 @@ from postledger.dispatch.db_threads import DbThreads
 from postledger.dispatch.fence import Fence
 from postledger.dispatch.holds import Holds
 from postledger.dispatch.options import Options
-from postledger.dispatch.provider_pool import ProviderPool
+from postledger.dispatch.provider_pool import ProviderPool, TakeEvent
 from postledger.dispatch.stream_worker import StreamWorker
 from postledger.dispatch.witness import TokenWitness
 from postledger.lib.database_outage import OUTAGE_ERRORS
@@ -40,8 +40,9 @@ class Dispatcher:
     All of its methods but `run` may be called from other threads.
     """
 
-    def __init__(self, name: str, options: Options) -> None:
+    def __init__(self, name: str, options: Options, take_event: TakeEvent | None = None) -> None:
         self.name = name
+        self._take_event = take_event
         self.claimed_at: datetime | None = None
         self.ticked_at: datetime | None = None
         self._options = options
@@ -85,7 +86,7 @@ class Dispatcher:
             TokenWitness(redis_url=options.redis_url, folder=options.state_folder, name=self.name)
         )
         db = DbThreads(DB_THREADS)
-        providers = ProviderPool(db, options.shortest_lease)
+        providers = ProviderPool(db, options.shortest_lease, self._take_event)
         context = Context(self.name, options, db, providers, Holds(db), fence)
         over = asyncio.Event()
         beating = asyncio.create_task(self._write_heartbeats(context, over))

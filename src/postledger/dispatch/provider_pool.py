@@ -3,10 +3,11 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 import structlog
 from pydantic import ValidationError
@@ -18,7 +19,7 @@ from postledger.dispatch import options
 from postledger.dispatch.db_threads import DbThreads
 from postledger.lib.errors import RefusedError
 from postledger.providers import registry
-from postledger.providers.base import Mailbox, Provider
+from postledger.providers.base import EmitsEvents, Mailbox, Provider
 
 _log = structlog.get_logger(__name__)
 
@@ -52,10 +53,15 @@ class OpenProvider:
     is_replaced: bool = False
 
 
+# Takes an event of a provider inside this process: its account, an id and the body.
+type TakeEvent = Callable[[int, str, str], None]
+
+
 @dataclass(slots=True)
 class ProviderPool:
     db: DbThreads
     shortest_lease: timedelta
+    take_event: TakeEvent | None = None
     # With the moment after which they are read again.
     _senders: dict[int, tuple[Outgoing | None, float]] = field(default_factory=dict)
     _open: dict[int | None, OpenProvider] = field(default_factory=dict)  # None: the sandbox
@@ -131,6 +137,8 @@ class ProviderPool:
                 await provider.open()
             except OSError as error:
                 return Blocked(f"The provider cannot be opened: {error.strerror}.")
+            if account_id is not None and self.take_event and isinstance(provider, EmitsEvents):
+                provider.emit_to(partial(self.take_event, account_id))
             lease = options.lease_time(self.shortest_lease, provider.call_time)
             self._open[account_id] = fresh = OpenProvider(provider, lease, revision)
         if opened is not None:

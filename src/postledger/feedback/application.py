@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import batched
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -24,7 +25,8 @@ from postledger.deliveries.queries import StreamFacts
 from postledger.feedback import rules, unmatched
 from postledger.feedback.rules import TransientBounce
 from postledger.feedback.unmatched import Stray
-from postledger.lib import references
+from postledger.lib import crashpoints, references
+from postledger.lib.crashpoints import Point
 from postledger.lib.references import Reference
 from postledger.providers import registry
 from postledger.providers.base import EventKind, ProviderEvent
@@ -121,7 +123,7 @@ def _apply_or_split(messages: Sequence[_Message], now: datetime) -> Applied:
             return _apply(messages, now)
     except (OperationalError, InterfaceError):
         raise  # the database is away or busy: no message is to blame
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  of whatever kind: one message may not stop the others
         if len(messages) == 1:
             _log.exception("a message cannot be applied", message=messages[0].id)
             _mark(messages, {messages[0].id: type(error).__name__}, now)
@@ -139,6 +141,7 @@ def _apply(messages: Sequence[_Message], now: datetime) -> Applied:
     by_place = sorted(given.by_stream, key=lambda id_: (streams[id_].workspace_id, id_))
     for stream_id in by_place:
         new_counts[stream_id] = _apply_to_stream(given, streams[stream_id])
+        crashpoints.reached(Point.IN_FEEDBACK)
     strays = unmatched.store_unmatched(given.strays)
     _apply_without_mail(given, strays)
     _mark(messages, given.faults, now)
@@ -271,7 +274,7 @@ def _apply_without_mail(given: _Sorted, strays: Iterable[Stray]) -> None:
 
 def _apply_reports(workspace_id: int, reports: Sequence[StateReport]) -> None:
     origin = Origin(source="provider event", actor="feedback")
-    for chunk in batched(reports, apply_feedback.MOST, strict=False):
+    for chunk in batched(reports, apply_feedback.MOST):
         apply_feedback.apply_reports(workspace_id, chunk, origin=origin)
 
 
@@ -291,10 +294,11 @@ def _mark(messages: Sequence[_Message], faults: Mapping[int, str], now: datetime
     with connection.cursor() as cursor:
         cursor.execute(_MARK_APPLIED, {"now": now, "ids": applied})
         if faults:
-            params = {"now": now, "ids": list(faults), "faults": list(faults.values())}
+            params: dict[str, Any] = {"now": now, "ids": [*faults], "faults": [*faults.values()]}
             cursor.execute(_MARK_FAULTY, params)
 
 
+_DROPPED_AT_ONCE = 10_000
 _DROP = """
 DELETE FROM feedback_inboxmessage WHERE id IN (
     SELECT id FROM feedback_inboxmessage WHERE applied_at < %(before)s ORDER BY id LIMIT %(limit)s
@@ -303,8 +307,10 @@ DELETE FROM feedback_inboxmessage WHERE id IN (
 """
 
 
-def drop_old_messages(*, now: datetime, limit: int = 10_000) -> int:
-    """Deletes messages that were applied, or found faulty, long ago; returns how many."""
+def drop_old_messages(now: datetime) -> None:
+    """Deletes messages that were applied, or found faulty, long ago."""
+    params: dict[str, Any] = {"before": now - KEPT_FOR, "limit": _DROPPED_AT_ONCE}
     with connection.cursor() as cursor:
-        cursor.execute(_DROP, {"before": now - KEPT_FOR, "limit": limit})
-        return cursor.rowcount
+        cursor.execute(_DROP, params)
+        while cursor.rowcount == _DROPPED_AT_ONCE:
+            cursor.execute(_DROP, params)

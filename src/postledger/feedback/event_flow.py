@@ -113,3 +113,25 @@ def list_reporting_senders() -> QuerySet[Sender]:
     return Sender.objects.filter(archived_at=None).filter(
         Q(account__kind=_OWN_EVENTS) | Exists(topics)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSummary:
+    unreported_count: int  # young mail is among them
+    silent_count: int  # senders
+
+
+_MOST_EXAMINED = 20
+
+
+def summarise(now: datetime) -> FlowSummary:
+    """Of all senders whose events are expected; cheap enough to be asked every few seconds."""
+    expected = list(list_reporting_senders().values_list("pk", flat=True))
+    unreported = queries.count_unreported(expected, since_month=ids.month_of(now) - 1)
+    # Only a sender with unreported mail can be silent.
+    suspects = sorted(filter(unreported.get, unreported), key=lambda id_: -unreported[id_])
+    silent = sum(
+        _find_silence(queries.read_first_events(sender_id), now) is not None
+        for sender_id in suspects[:_MOST_EXAMINED]
+    )
+    return FlowSummary(sum(unreported.values()), silent)

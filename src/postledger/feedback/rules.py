@@ -13,6 +13,11 @@ ON_SUPPRESSION_LIST = "OnAccountSuppressionList"
 # The recipient took the mail out of the spam folder.
 NOT_SPAM = "not-spam"
 
+# Addresses of providers for tests of the way that events take; nobody reads their mail.
+SES_SIMULATOR = "simulator.amazonses.com"
+SANDBOX_SIMULATOR = "simulator.invalid"
+_SIMULATORS = (f"@{SES_SIMULATOR}", f"@{SANDBOX_SIMULATOR}")
+
 # Only what was accepted can have these.
 _PROOFS = frozenset(
     {
@@ -71,8 +76,11 @@ def describe_code(event: ProviderEvent) -> str:
 def report_contact(
     event: ProviderEvent, *, at: datetime, transient: TransientBounce
 ) -> StateReport | None:
-    """What the event says of the contact with its address; None where it says nothing."""
-    if event.address is None:
+    """What the event says of the contact with its address; None where it says nothing.
+
+    A simulator's address stays usable: its bounces and complaints are made up.
+    """
+    if event.address is None or event.address.lower().endswith(_SIMULATORS):
         return None
     match event.kind:
         case EventKind.BOUNCED | EventKind.SOFT_BOUNCED:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 
@@ -42,7 +43,7 @@ def store_unmatched(strays: Sequence[Stray]) -> list[Stray]:
     given = list(by_key.values())
     if not given:
         return []
-    params = {
+    params: dict[str, Any] = {
         "accounts": [stray.account_id for stray in given],
         "keys": [stray.event.key for stray in given],
         "kinds": [stray.event.kind.value for stray in given],

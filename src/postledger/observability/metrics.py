@@ -200,11 +200,23 @@ WORKERS_ALIVE = Gauge(
     "postledger_workers_alive", "Worker processes that were seen in the last 30 seconds."
 )
 IN_DOUBT = Gauge("postledger_in_doubt", "Mails in doubt that nothing has ended.")
+UNREPORTED = Gauge(
+    "postledger_unreported_mails",
+    "Accepted mails of this month and the last without an event of their provider, of senders whose"
+    " events are expected.",
+)
+SILENT_SENDERS = Gauge(
+    "postledger_silent_senders",
+    "Senders of which mail was accepted for an hour without any event.",
+)
 
 COUNTERS = (
     *(STATE_TRANSITIONS, VALIDATION_FAILURES, RETRIES, FINAL_STATES, NEW_DOUBTS),
     *(GUARD_STOPS, FEEDBACK_MESSAGES),
 )
 HISTOGRAMS = (PROCESSING_DURATION,)
-GAUGES = (DUE_OLDEST, WAITING_BATCHES, HELD_STREAMS, HELD_SENDERS, WORKERS_ALIVE, IN_DOUBT)
+GAUGES = (
+    *(DUE_OLDEST, WAITING_BATCHES, HELD_STREAMS, HELD_SENDERS, WORKERS_ALIVE, IN_DOUBT),
+    *(UNREPORTED, SILENT_SENDERS),
+)
 CATALOGUE: tuple[Metric, ...] = (*COUNTERS, *HISTOGRAMS, *GAUGES)

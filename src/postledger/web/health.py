@@ -2,6 +2,7 @@
 
 import hmac
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import accumulate
 from typing import override
 
@@ -22,6 +23,7 @@ from prometheus_client.registry import Collector
 
 from postledger.deliveries import backlog, partitions
 from postledger.dispatch import heartbeat
+from postledger.feedback import event_flow
 from postledger.lib import ids
 from postledger.observability import metrics as metric_names
 from postledger.observability import metrics_store, schema
@@ -112,6 +114,15 @@ def _read_gauges() -> dict[Gauge, Values]:
         metric_names.HELD_SENDERS: {(): holds.sender_count},
         metric_names.WORKERS_ALIVE: {(): heartbeat.alive().count()},
         metric_names.IN_DOUBT: {(): backlog.count_in_doubt()},
+        **_read_event_gauges(),
+    }
+
+
+def _read_event_gauges() -> dict[Gauge, Values]:
+    summary = event_flow.summarise(datetime.now(UTC))
+    return {
+        metric_names.UNREPORTED: {(): summary.unreported_count},
+        metric_names.SILENT_SENDERS: {(): summary.silent_count},
     }
 
 

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from postledger.deliveries.ledger import Swept
 from postledger.dispatch.dispatcher import Dispatcher
-from postledger.workers import supervisor
+from postledger.workers import emitted_events, supervisor
 from postledger.workers.celery_parts import WorkerStep
 
 _log = structlog.get_logger(__name__)
@@ -72,7 +72,7 @@ class DispatchStep(WorkerStep):
     def start(self, parent: WorkController) -> None:
         global _dispatcher  # noqa: PLW0603  one dispatcher for each process, woken by its tasks
         name = f"{socket.gethostname()}:{os.getpid()}"
-        _dispatcher = Dispatcher(name, settings.DISPATCH_OPTIONS)
+        _dispatcher = Dispatcher(name, settings.DISPATCH_OPTIONS, emitted_events.offer)
         # Not a daemon: the interpreter waits for open calls before it ends.
         self._thread = threading.Thread(target=_run, args=(_dispatcher,), name="dispatcher")
         self._thread.start()

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import structlog
-from botocore.exceptions import ClientError
 from django.db import connection
 
 from postledger.dispatch.db_threads import call_on_thread
@@ -18,7 +17,6 @@ from postledger.feedback import queues, topics
 from postledger.feedback.topics import ListenedTopic, QueueKey
 from postledger.lib.database_outage import OUTAGE_ERRORS
 from postledger.lib.errors import RefusedError
-from postledger.providers.ses.aws_client import open_client
 
 _LOOK_EVERY = 2.0  # seconds, for topics that were registered or removed
 _LONG_POLL = 20  # seconds; SQS's longest: an idle queue costs three calls a minute
@@ -96,9 +94,11 @@ class _QueueReader:
         topic = call_on_thread(topics.find_topic, self._arn)
         if topic is None:
             return
-        client = open_client(
-            call_on_thread(topics.read_queue_settings, topic), "sqs", read_timeout=_READ_TIMEOUT
-        )
+        settings = call_on_thread(topics.read_queue_settings, topic)
+        # A worker without a queue does not load all that AWS needs.
+        from postledger.providers.ses.aws_client import open_client
+
+        client = open_client(settings, "sqs", read_timeout=_READ_TIMEOUT)
         try:
             while not self._stopping.is_set():
                 self._poll(client, topic)
@@ -150,6 +150,8 @@ def _take_some(client: Any, topic: ListenedTopic) -> bool:
 
 
 def _describe(error: Exception) -> str:
+    from botocore.exceptions import ClientError
+
     match error:
         case ClientError():
             code = error.response.get("Error", {}).get("Code", "no code")

@@ -83,6 +83,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "name"), name="accounts_account_once"
+                    ),
+                    models.UniqueConstraint(
+                        fields=("workspace", "id"), name="accounts_account_own"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Member",
@@ -107,6 +117,19 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        models.F("workspace"),
+                        django.db.models.functions.text.Lower("email"),
+                        name="accounts_member_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("role__in", ("owner", "member"))),
+                        name="accounts_member_role",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Integration",
@@ -130,6 +153,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "kind"), name="accounts_integration_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ("notion", "supabase", "admin"))),
+                        name="accounts_integration_kind",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="AuditEntry",
@@ -152,6 +186,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["workspace", "-at"], name="accounts_audit_newest"),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ApiKey",
@@ -239,49 +278,6 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="provideraccount",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "name"), name="accounts_account_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="provideraccount",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "id"), name="accounts_account_own"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="member",
-            constraint=models.UniqueConstraint(
-                models.F("workspace"),
-                django.db.models.functions.text.Lower("email"),
-                name="accounts_member_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="member",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("role__in", ("owner", "member"))), name="accounts_member_role"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="integration",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "kind"), name="accounts_integration_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="integration",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ("notion", "supabase", "admin"))),
-                name="accounts_integration_kind",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(fields=["workspace", "-at"], name="accounts_audit_newest"),
         ),
         migrations.RunSQL((_HERE / "0001_initial.sql").read_text()),
         migrations.RunPython(_create_hash_key),

@@ -59,6 +59,20 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["workspace", "-id"], name="campaigns_campaign_newest"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "tag"), name="campaigns_campaign_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("tag__regex", "^[a-z0-9-]{1,200}$")),
+                        name="campaigns_campaign_tag",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Mailout",
@@ -86,6 +100,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "page_id"), name="campaigns_mailout_once"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ErrorRow",
@@ -113,6 +134,20 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("written_at", None)),
+                        fields=["id"],
+                        name="campaigns_errorrow_unwritten",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("mailout", "reference", "code"), name="campaigns_errorrow_once"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Run",
@@ -189,6 +224,45 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        fields=["campaign", "-stream_id"], name="campaigns_run_of_campaign"
+                    ),
+                    models.Index(
+                        condition=models.Q(("root__isnull", False)),
+                        fields=["root"],
+                        name="campaigns_run_of_root",
+                    ),
+                    models.Index(
+                        condition=models.Q(("mailout__isnull", False)),
+                        fields=["mailout"],
+                        name="campaigns_run_of_mailout",
+                    ),
+                    models.Index(
+                        condition=models.Q(("ended_at", None)),
+                        fields=["launched_at"],
+                        name="campaigns_run_alive",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("campaign", "launch_id"), name="campaigns_run_once"
+                    ),
+                    models.UniqueConstraint(fields=("stream_id",), name="campaigns_run_of_stream"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("ended_as", None), ("ended_at", None)),
+                            models.Q(
+                                ("ended_as__in", ["cancelled", "closed", "sent"]),
+                                ("ended_at__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="campaigns_run_ended",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ExcludedContact",
@@ -215,101 +289,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="campaign",
-            index=models.Index(fields=["workspace", "-id"], name="campaigns_campaign_newest"),
-        ),
-        migrations.AddConstraint(
-            model_name="campaign",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "tag"), name="campaigns_campaign_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="campaign",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("tag__regex", "^[a-z0-9-]{1,200}$")),
-                name="campaigns_campaign_tag",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="mailout",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "page_id"), name="campaigns_mailout_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="errorrow",
-            index=models.Index(
-                condition=models.Q(("written_at", None)),
-                fields=["id"],
-                name="campaigns_errorrow_unwritten",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="errorrow",
-            constraint=models.UniqueConstraint(
-                fields=("mailout", "reference", "code"), name="campaigns_errorrow_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(fields=["campaign", "-stream_id"], name="campaigns_run_of_campaign"),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(
-                condition=models.Q(("root__isnull", False)),
-                fields=["root"],
-                name="campaigns_run_of_root",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(
-                condition=models.Q(("mailout__isnull", False)),
-                fields=["mailout"],
-                name="campaigns_run_of_mailout",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(
-                condition=models.Q(("ended_at", None)),
-                fields=["launched_at"],
-                name="campaigns_run_alive",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.UniqueConstraint(
-                fields=("campaign", "launch_id"), name="campaigns_run_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.UniqueConstraint(
-                fields=("stream_id",), name="campaigns_run_of_stream"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("ended_as", None), ("ended_at", None)),
-                    models.Q(
-                        ("ended_as__in", ["cancelled", "closed", "sent"]),
-                        ("ended_at__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="campaigns_run_ended",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="excludedcontact",
-            index=models.Index(fields=["contact_id"], name="campaigns_excluded_contact"),
+            options={
+                "indexes": [
+                    models.Index(fields=["contact_id"], name="campaigns_excluded_contact"),
+                ],
+            },
         ),
         migrations.RunSQL((_HERE / "0001_initial.sql").read_text()),
     ]

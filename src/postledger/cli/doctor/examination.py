@@ -3,7 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from postledger.cli.doctor import broker, installation, integrations, postgres, senders, web, work
+from postledger.cli.doctor import (
+    broker,
+    events,
+    installation,
+    integrations,
+    postgres,
+    senders,
+    web,
+    work,
+)
 from postledger.lib.check_results import CheckResult, Level, problem, warning
 from postledger.observability import masking
 
@@ -39,6 +48,7 @@ CHECKS = (
     Check("due", work.check_due_work, needs="migrations"),
     Check("holds", work.check_holds, needs="migrations"),
     Check("doubts", work.check_doubts, needs="migrations"),
+    Check("events", events.check_events, needs="migrations"),
 )
 
 

@@ -74,6 +74,94 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    django.contrib.postgres.indexes.GinIndex(
+                        condition=models.Q(("former_addresses__isnull", False)),
+                        fields=["former_addresses"],
+                        name="contacts_contact_by_former",
+                    ),
+                    django.contrib.postgres.indexes.GinIndex(
+                        fields=["attributes"],
+                        name="contacts_contact_by_attribute",
+                        opclasses=["jsonb_path_ops"],
+                    ),
+                    django.contrib.postgres.indexes.GinIndex(
+                        fields=["ocd_ids"], name="contacts_contact_by_place"
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at", None)),
+                        fields=["workspace", "id"],
+                        include=("state",),
+                        name="contacts_contact_there",
+                    ),
+                    models.Index(
+                        condition=models.Q(
+                            ("deleted_at", None), models.Q(("state", "active"), _negated=True)
+                        ),
+                        fields=["workspace", "state"],
+                        name="contacts_contact_not_active",
+                    ),
+                    models.Index(
+                        models.F("workspace"),
+                        django.db.models.functions.comparison.Collate(
+                            django.db.models.functions.text.Lower("address"), "C"
+                        ),
+                        condition=models.Q(("deleted_at__isnull", False)),
+                        name="contacts_contact_deleted",
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at", None), ("locale__isnull", False)),
+                        fields=["workspace", "locale"],
+                        name="contacts_contact_by_locale",
+                    ),
+                    django.contrib.postgres.indexes.BrinIndex(
+                        autosummarize=True, fields=["created_at"], name="contacts_contact_by_age"
+                    ),
+                    models.Index(
+                        condition=models.Q(
+                            ("deleted_at", None), ("state_changed_at__isnull", False)
+                        ),
+                        fields=["workspace", "state_changed_at"],
+                        name="contacts_contact_changed",
+                    ),
+                    models.Index(
+                        condition=models.Q(("deleted_at", None), ("is_unconfirmed", True)),
+                        fields=["created_at"],
+                        name="contacts_contact_unconfirmed",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        models.F("workspace"),
+                        django.db.models.functions.comparison.Collate(
+                            django.db.models.functions.text.Lower("address"), "C"
+                        ),
+                        condition=models.Q(("deleted_at", None)),
+                        name="contacts_contact_once",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("deleted_at", None), ("external_id__isnull", False)),
+                        fields=("workspace", "external_id"),
+                        name="contacts_contact_external_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=django.db.models.lookups.Exact(
+                            models.Func(
+                                "attributes",
+                                function="jsonb_typeof",
+                                output_field=models.TextField(),
+                            ),
+                            models.Value("object"),
+                        ),
+                        name="contacts_contact_attributes",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ("active", "bounced", "unsubscribed"))),
+                        name="contacts_contact_state",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="List",
@@ -102,6 +190,22 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("workspace", "key"), name="contacts_list_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("key__regex", "^[a-z0-9][a-z0-9-]{0,63}$"),
+                            models.Q(("key", "general"), _negated=True),
+                        ),
+                        name="contacts_list_key",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ("list", "topic"))),
+                        name="contacts_list_kind",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ConsentEvent",
@@ -152,6 +256,48 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["contact", "-id"], name="contacts_consent_newest"),
+                    models.Index(
+                        condition=models.Q(("contact", None)),
+                        fields=["workspace", "address_hash"],
+                        name="contacts_consent_of_address",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "action__in",
+                                (
+                                    "bounced",
+                                    "complained",
+                                    "confirmed",
+                                    "imported",
+                                    "paused",
+                                    "preferences_changed",
+                                    "restored",
+                                    "resumed",
+                                    "subscribed",
+                                    "suppressed",
+                                    "undone",
+                                    "unsubscribed",
+                                ),
+                            )
+                        ),
+                        name="contacts_consent_action",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("contact__isnull", False),
+                            ("address_hash__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="contacts_consent_whose",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Subscription",
@@ -201,6 +347,48 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        fields=["list", "state", "contact"], name="contacts_subscription_of_list"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("contact", "list"), name="contacts_subscription_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                ("active", "paused", "pending", "suppressed", "unsubscribed"),
+                            )
+                        ),
+                        name="contacts_subscription_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("window_from", None), ("window_until", None)),
+                            models.Q(
+                                ("window_from__gte", 0),
+                                ("window_from__lte", 1440),
+                                ("window_until__gte", 0),
+                                ("window_until__lte", 1440),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="contacts_subscription_window",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("max_notifications", None),
+                            ("max_notifications__gte", 1),
+                            _connector="OR",
+                        ),
+                        name="contacts_subscription_most",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Suppression",
@@ -237,277 +425,42 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="contact",
-            index=django.contrib.postgres.indexes.GinIndex(
-                condition=models.Q(("former_addresses__isnull", False)),
-                fields=["former_addresses"],
-                name="contacts_contact_by_former",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="contact",
-            index=django.contrib.postgres.indexes.GinIndex(
-                fields=["attributes"],
-                name="contacts_contact_by_attribute",
-                opclasses=["jsonb_path_ops"],
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="contact",
-            index=django.contrib.postgres.indexes.GinIndex(
-                fields=["ocd_ids"], name="contacts_contact_by_place"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="contact",
-            index=models.Index(
-                condition=models.Q(("deleted_at", None)),
-                fields=["workspace", "id"],
-                include=("state",),
-                name="contacts_contact_there",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="contact",
-            index=models.Index(
-                condition=models.Q(
-                    ("deleted_at", None), models.Q(("state", "active"), _negated=True)
-                ),
-                fields=["workspace", "state"],
-                name="contacts_contact_not_active",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="contact",
-            index=models.Index(
-                models.F("workspace"),
-                django.db.models.functions.comparison.Collate(
-                    django.db.models.functions.text.Lower("address"), "C"
-                ),
-                condition=models.Q(("deleted_at__isnull", False)),
-                name="contacts_contact_deleted",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="contact",
-            index=models.Index(
-                condition=models.Q(("deleted_at", None), ("locale__isnull", False)),
-                fields=["workspace", "locale"],
-                name="contacts_contact_by_locale",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="contact",
-            index=django.contrib.postgres.indexes.BrinIndex(
-                autosummarize=True, fields=["created_at"], name="contacts_contact_by_age"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="contact",
-            index=models.Index(
-                condition=models.Q(("deleted_at", None), ("state_changed_at__isnull", False)),
-                fields=["workspace", "state_changed_at"],
-                name="contacts_contact_changed",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="contact",
-            constraint=models.UniqueConstraint(
-                models.F("workspace"),
-                django.db.models.functions.comparison.Collate(
-                    django.db.models.functions.text.Lower("address"), "C"
-                ),
-                condition=models.Q(("deleted_at", None)),
-                name="contacts_contact_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="contact",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("deleted_at", None), ("external_id__isnull", False)),
-                fields=("workspace", "external_id"),
-                name="contacts_contact_external_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="contact",
-            constraint=models.CheckConstraint(
-                condition=django.db.models.lookups.Exact(
-                    models.Func(
-                        "attributes", function="jsonb_typeof", output_field=models.TextField()
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("reason", "by_hand")),
+                        fields=["workspace"],
+                        name="contacts_suppression_by_hand",
                     ),
-                    models.Value("object"),
-                ),
-                name="contacts_contact_attributes",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="contact",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ("active", "bounced", "unsubscribed"))),
-                name="contacts_contact_state",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="list",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "key"), name="contacts_list_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="list",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("key__regex", "^[a-z0-9][a-z0-9-]{0,63}$"),
-                    models.Q(("key", "general"), _negated=True),
-                ),
-                name="contacts_list_key",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="list",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ("list", "topic"))), name="contacts_list_kind"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="consentevent",
-            index=models.Index(fields=["contact", "-id"], name="contacts_consent_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="consentevent",
-            index=models.Index(
-                condition=models.Q(("contact", None)),
-                fields=["workspace", "address_hash"],
-                name="contacts_consent_of_address",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="consentevent",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "action__in",
-                        (
-                            "bounced",
-                            "complained",
-                            "confirmed",
-                            "imported",
-                            "paused",
-                            "preferences_changed",
-                            "restored",
-                            "resumed",
-                            "subscribed",
-                            "suppressed",
-                            "undone",
-                            "unsubscribed",
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "address_hash", "list"),
+                        name="contacts_suppression_once",
+                        nulls_distinct=False,
+                    ),
+                    models.CheckConstraint(
+                        condition=django.db.models.lookups.Exact(
+                            django.db.models.functions.text.Length("address_hash"), 16
                         ),
-                    )
-                ),
-                name="contacts_consent_action",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="consentevent",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("contact__isnull", False), ("address_hash__isnull", False), _connector="OR"
-                ),
-                name="contacts_consent_whose",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="subscription",
-            index=models.Index(
-                fields=["list", "state", "contact"], name="contacts_subscription_of_list"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="subscription",
-            constraint=models.UniqueConstraint(
-                fields=("contact", "list"), name="contacts_subscription_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="subscription",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("state__in", ("active", "paused", "pending", "suppressed", "unsubscribed"))
-                ),
-                name="contacts_subscription_state",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="subscription",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("window_from", None), ("window_until", None)),
-                    models.Q(
-                        ("window_from__gte", 0),
-                        ("window_from__lte", 1440),
-                        ("window_until__gte", 0),
-                        ("window_until__lte", 1440),
+                        name="contacts_suppression_hash",
                     ),
-                    _connector="OR",
-                ),
-                name="contacts_subscription_window",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="subscription",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("max_notifications", None), ("max_notifications__gte", 1), _connector="OR"
-                ),
-                name="contacts_subscription_most",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="suppression",
-            index=models.Index(
-                condition=models.Q(("reason", "by_hand")),
-                fields=["workspace"],
-                name="contacts_suppression_by_hand",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="suppression",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "address_hash", "list"),
-                name="contacts_suppression_once",
-                nulls_distinct=False,
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="suppression",
-            constraint=models.CheckConstraint(
-                condition=django.db.models.lookups.Exact(
-                    django.db.models.functions.text.Length("address_hash"), 16
-                ),
-                name="contacts_suppression_hash",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="suppression",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("reason__in", ("bounced", "by_hand", "complained", "unsubscribed"))
-                ),
-                name="contacts_suppression_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="suppression",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("has_left", True),
-                    models.Q(("reason", "unsubscribed"), _negated=True),
-                    _connector="OR",
-                ),
-                name="contacts_suppression_left",
-            ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("reason__in", ("bounced", "by_hand", "complained", "unsubscribed"))
+                        ),
+                        name="contacts_suppression_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("has_left", True),
+                            models.Q(("reason", "unsubscribed"), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="contacts_suppression_left",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="FormBlock",
@@ -537,14 +490,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="contact",
-            index=models.Index(
-                condition=models.Q(("deleted_at", None), ("is_unconfirmed", True)),
-                fields=["created_at"],
-                name="contacts_contact_unconfirmed",
-            ),
         ),
         migrations.RunSQL((_HERE / "consent.sql").read_text()),
         migrations.RunSQL((_HERE / "references.sql").read_text()),

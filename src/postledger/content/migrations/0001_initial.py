@@ -45,6 +45,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "key"), name="content_article_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("key__regex", "^[a-z0-9-]{1,200}$")),
+                        name="content_article_key",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Letter",
@@ -68,6 +79,19 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "digest"), name="content_letter_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=django.db.models.lookups.Exact(
+                            django.db.models.functions.text.Length("digest"), 32
+                        ),
+                        name="content_letter_digest",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Slice",
@@ -104,6 +128,36 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("scope_ocd_id", None),
+                            ("scope_ocd_id__regex", "^\\S+$"),
+                            _connector="OR",
+                        ),
+                        name="content_slice_scope",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("published_from", None),
+                            ("published_until", None),
+                            ("published_from__lt", models.F("published_until")),
+                            _connector="OR",
+                        ),
+                        name="content_slice_window",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("is_headline", False),
+                            ("title__regex", "\\S"),
+                            ("dek__regex", "\\S"),
+                            _connector="OR",
+                        ),
+                        name="content_slice_headline",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Template",
@@ -128,6 +182,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "key"), name="content_template_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("key__regex", "^[a-z0-9][a-z0-9-]{0,63}$")),
+                        name="content_template_key",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="TemplateVersion",
@@ -163,6 +228,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("template", "number"), name="content_version_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("number__gte", 1)), name="content_version_number"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="TemplateText",
@@ -185,104 +260,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="article",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "key"), name="content_article_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="article",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("key__regex", "^[a-z0-9-]{1,200}$")), name="content_article_key"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "digest"), name="content_letter_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.CheckConstraint(
-                condition=django.db.models.lookups.Exact(
-                    django.db.models.functions.text.Length("digest"), 32
-                ),
-                name="content_letter_digest",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="slice",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("scope_ocd_id", None), ("scope_ocd_id__regex", "^\\S+$"), _connector="OR"
-                ),
-                name="content_slice_scope",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="slice",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("published_from", None),
-                    ("published_until", None),
-                    ("published_from__lt", models.F("published_until")),
-                    _connector="OR",
-                ),
-                name="content_slice_window",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="slice",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("is_headline", False),
-                    ("title__regex", "\\S"),
-                    ("dek__regex", "\\S"),
-                    _connector="OR",
-                ),
-                name="content_slice_headline",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="template",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "key"), name="content_template_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="template",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("key__regex", "^[a-z0-9][a-z0-9-]{0,63}$")),
-                name="content_template_key",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="templateversion",
-            constraint=models.UniqueConstraint(
-                fields=("template", "number"), name="content_version_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="templateversion",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("number__gte", 1)), name="content_version_number"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="templatetext",
-            constraint=models.UniqueConstraint(
-                fields=("version", "locale"), name="content_text_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="templatetext",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("format__in", ("markdown", "mjml", "html"))),
-                name="content_text_format",
-            ),
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("version", "locale"), name="content_text_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("format__in", ("markdown", "mjml", "html"))),
+                        name="content_text_format",
+                    ),
+                ],
+            },
         ),
         migrations.RunSQL((_HERE / "0001_initial.sql").read_text()),
     ]

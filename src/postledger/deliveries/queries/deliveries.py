@@ -53,6 +53,7 @@ class ReportFacts:
     try_number: int
     code: str
     detail: str
+    received_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ WHERE stream_id = %(stream)s AND position = %(position)s ORDER BY id
 
 _REPORTS: LiteralString = """
 SELECT happened_at, delivery_report(kind, counts_as), name, try_number, coalesce(code, ''),
-       coalesce(detail, '')
+       coalesce(detail, ''), received_at
 FROM deliveries_feedback
 WHERE stream_id = %(stream)s AND position = %(position)s ORDER BY happened_at, key
 """

@@ -85,6 +85,6 @@ def read(path: Path) -> EventBooks:
             books.set_up = entry["set_up"]
         elif "event" in entry:
             books.mails[entry["mail"]].add(entry)
-        elif entry["outcomes"]:
+        elif entry.get("outcomes"):
             books.mails[entry["message_id"]] = MailBooks(reported_mail.from_entry(entry))
     return books

@@ -69,6 +69,7 @@ async def _serve(options: Namespace) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     service = build_service(options)
+    await service.record_set_up()  # subscriptions keep their names after a restart
     fake = FakeSes(service, options.host, options.port, options.public_endpoint)
     async with serving(fake):
         sys.stdout.write(_introduce(fake))

@@ -80,6 +80,60 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["workspace", "-id"], name="imports_import_newest"),
+                    models.Index(
+                        condition=models.Q(("state__in", ["previewing", "running"])),
+                        fields=["due_at"],
+                        name="imports_import_due",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                ["abandoned", "finished", "previewing", "running", "uploaded"],
+                            )
+                        ),
+                        name="imports_import_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "cursor_row",
+                                django.db.models.expressions.CombinedExpression(
+                                    django.db.models.expressions.CombinedExpression(
+                                        django.db.models.expressions.CombinedExpression(
+                                            django.db.models.expressions.CombinedExpression(
+                                                django.db.models.expressions.CombinedExpression(
+                                                    django.db.models.expressions.CombinedExpression(
+                                                        models.Value(2),
+                                                        "+",
+                                                        models.F("created_count"),
+                                                    ),
+                                                    "+",
+                                                    models.F("updated_count"),
+                                                ),
+                                                "+",
+                                                models.F("unchanged_count"),
+                                            ),
+                                            "+",
+                                            models.F("duplicate_count"),
+                                        ),
+                                        "+",
+                                        models.F("refused_count"),
+                                    ),
+                                    "+",
+                                    models.F("blank_count"),
+                                ),
+                            )
+                        ),
+                        name="imports_import_balances",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="FilePart",
@@ -101,6 +155,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("of_import", "number"), name="imports_filepart_once"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ImportProblem",
@@ -125,73 +186,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="import",
-            index=models.Index(fields=["workspace", "-id"], name="imports_import_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="import",
-            index=models.Index(
-                condition=models.Q(("state__in", ["previewing", "running"])),
-                fields=["due_at"],
-                name="imports_import_due",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="import",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("state__in", ["abandoned", "finished", "previewing", "running", "uploaded"])
-                ),
-                name="imports_import_state",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="import",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "cursor_row",
-                        django.db.models.expressions.CombinedExpression(
-                            django.db.models.expressions.CombinedExpression(
-                                django.db.models.expressions.CombinedExpression(
-                                    django.db.models.expressions.CombinedExpression(
-                                        django.db.models.expressions.CombinedExpression(
-                                            django.db.models.expressions.CombinedExpression(
-                                                models.Value(2), "+", models.F("created_count")
-                                            ),
-                                            "+",
-                                            models.F("updated_count"),
-                                        ),
-                                        "+",
-                                        models.F("unchanged_count"),
-                                    ),
-                                    "+",
-                                    models.F("duplicate_count"),
-                                ),
-                                "+",
-                                models.F("refused_count"),
-                            ),
-                            "+",
-                            models.F("blank_count"),
-                        ),
-                    )
-                ),
-                name="imports_import_balances",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="filepart",
-            constraint=models.UniqueConstraint(
-                fields=("of_import", "number"), name="imports_filepart_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="importproblem",
-            index=models.Index(
-                fields=["of_import", "row_number"], name="imports_problem_of_import"
-            ),
+            options={
+                "indexes": [
+                    models.Index(
+                        fields=["of_import", "row_number"], name="imports_problem_of_import"
+                    ),
+                ],
+            },
         ),
         migrations.RunSQL((_HERE / "0001_initial.sql").read_text()),
     ]

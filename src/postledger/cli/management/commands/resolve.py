@@ -16,6 +16,7 @@ from postledger.deliveries.explain import format_time
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.states import State
 from postledger.deliveries.undecided import UndecidedDelivery
+from postledger.feedback import event_flow
 from postledger.lib.ids import DeliveryId
 
 _EFFECTS: dict[Decision, str] = {
@@ -92,9 +93,18 @@ def _list_doubts(selection: Selection, limit: int) -> Iterator[str]:
             workspace = names[stream.workspace_id]
             title = f"{stream.kind} “{stream.title}”"
             yield f"{workspace}, stream {stream.id}, {title}: {count} in doubt"
+            if not stream.is_test:
+                yield f"  {_describe_events(stream)}."
             yield from (line for mail in mails for line in _describe(mail, stream))
     yield f"Mails in doubt: {sum(counts.values())}, shown: {shown}."
     yield "End a doubt: postledger resolve ID --sent, --not-sent or --send-again."
+
+
+def _describe_events(stream: StreamFacts) -> str:
+    """What a missing event may mean: the way that events take says more than one mail."""
+    now = datetime.now(UTC)
+    sentence = event_flow.describe(event_flow.find_flow(stream.sender_id, now=now), now=now)
+    return sentence[0].upper() + sentence[1:]
 
 
 def _count_doubts(selection: Selection) -> dict[int, int]:

@@ -9,6 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from postledger.campaigns import progress
 from postledger.cli import bulk_decisions
 from postledger.deliveries import explain, queries
+from postledger.deliveries.states import State
+from postledger.feedback import event_flow
 
 
 class Command(BaseCommand):
@@ -46,4 +48,11 @@ def _explain_stream(stream_id: int, now: datetime) -> list[str] | None:
 
 def _explain_delivery(id_: str, now: datetime) -> list[str] | None:
     match = bulk_decisions.find_delivery(id_)
-    return explain.explain_delivery(match[1], match[0], now=now) if match else None
+    if match is None:
+        return None
+    stream, delivery = match
+    lines = explain.explain_delivery(delivery, stream, now=now)
+    if delivery.state is State.IN_DOUBT and not stream.is_test:
+        flow = event_flow.find_flow(stream.sender_id, now=now)
+        lines.append(f"Of its sender: {event_flow.describe(flow, now=now)}.")
+    return lines

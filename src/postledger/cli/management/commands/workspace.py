@@ -5,7 +5,6 @@ from typing import override
 from postledger.accounts import queries, workspaces
 from postledger.accounts.models import Workspace
 from postledger.accounts.queries import Organisation
-from postledger.campaigns import test_sends
 from postledger.cli import base_command
 
 
@@ -52,6 +51,8 @@ class Command(base_command.NounCommand):
         self.stdout.write(f"Unsubscribe: {organisation.unsubscribe_base_url or 'no page'}")
 
     def _tests(self, *, workspace: Workspace, addresses: str | None, actor: str) -> None:
+        from postledger.campaigns import test_sends  # which loads all that renders a mail
+
         text = workspace.test_emails
         if addresses is not None:
             text = ", ".join(test_sends.parse_addresses(addresses) if addresses.strip() else ())

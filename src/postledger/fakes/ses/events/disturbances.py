@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import ClassVar
+
+from pydantic import ConfigDict
 
 from postledger.fakes.ses.draws import draw
 
@@ -17,6 +20,7 @@ class Fate(StrEnum):
 class Disturbances:
     """Probabilities from 0 to 1; times are in seconds."""
 
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
     loss: float = 0.0
     duplication: float = 0.0
     disorder: float = 0.0  # is overtaken: waits for up to `disorder_seconds`

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import ClassVar
+
+from pydantic import ConfigDict
 
 from postledger.fakes.ses.addresses import SIMULATOR
 from postledger.fakes.ses.draws import draw
@@ -86,6 +89,7 @@ class Shares:
     The same seed and address always meet the same outcome, as a dead mailbox does.
     """
 
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
     bounced: float = 0.0
     mailbox_full: float = 0.0
     out_of_office: float = 0.0

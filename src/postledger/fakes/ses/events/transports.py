@@ -16,6 +16,7 @@ RETRY_SECONDS = 20.0
 _TRIES = 4  # the first, and three more
 _SQS_CALLS = 4
 _SQS_BATCH = 10
+_MAX_CALL = 200_000  # characters; a call may have 256 KB
 _SERVER_ERRORS = 500
 
 
@@ -74,10 +75,11 @@ class SqsTransport:
     max_tries: int | None = None
 
     async def send(self, notices: Sequence[SignedNotice]) -> Sequence[Answer]:
-        entries = [
-            {"Id": str(number), "MessageBody": self._write(signed)}
-            for number, signed in enumerate(notices)
-        ]
+        texts = [self._write(signed) for signed in notices]
+        if len(notices) > 1 and sum(map(len, texts)) > _MAX_CALL:
+            middle = len(notices) // 2
+            return [*await self.send(notices[:middle]), *await self.send(notices[middle:])]
+        entries = [{"Id": str(number), "MessageBody": text} for number, text in enumerate(texts)]
         body = json.dumps({"QueueUrl": self._queue_url(), "Entries": entries}).encode()
         try:
             answer = await self.client.post(self._write_headers(body), body)

@@ -9,7 +9,9 @@ from ninja import Header, Path, Query
 from pydantic import BaseModel, Field, ValidationError
 
 from postledger.accounts.keys import Scope
-from postledger.deliveries import search, transactional_mail
+from postledger.deliveries import queries, search, transactional_mail
+from postledger.deliveries.states import State
+from postledger.feedback import event_flow
 from postledger.lib.errors import NotFoundError
 from postledger.lib.ids import DeliveryId
 from postledger.observability import context
@@ -175,7 +177,17 @@ def get_mail(call: Call, id: MailId) -> dict[str, object]:  # noqa: A002  its na
         **id_fields(delivery_id.text()),
         "waiting": mail.waiting,
         "timeline": mail.timeline,
+        "events": _describe_events(call, mail.facts.state, delivery_id),
     }
+
+
+def _describe_events(call: Call, state: State, id_: DeliveryId) -> str | None:
+    """Of a mail in doubt: whether the events of its sender arrive, which would end the doubt."""
+    stream = queries.find_stream(id_.stream_id) if state is State.IN_DOUBT else None
+    if stream is None or stream.is_test:
+        return None
+    flow = event_flow.find_flow(stream.sender_id, now=call.now)
+    return event_flow.describe(flow, now=call.now)
 
 
 @routes.delete("/{id}")

@@ -10,6 +10,10 @@ from ninja import Path, Query
 from postledger.accounts.keys import Scope
 from postledger.campaigns import exclusions, launching, progress, report, run_control
 from postledger.campaigns.progress import Progress
+from postledger.campaigns.report import Failure
+from postledger.deliveries import queries
+from postledger.deliveries.states import State
+from postledger.feedback import event_flow
 from postledger.observability import masking
 from postledger.web.api.common.pagination import cut_page
 from postledger.web.api.common.routing import Call, Routes, csv_response
@@ -104,7 +108,20 @@ def list_run_failures(call: Call, run_id: RunId) -> dict[str, object]:
         failures = [
             replace(failure, example=masking.mask_text(failure.example)) for failure in failures
         ]
-    return {"failures": failures}
+    return {"failures": [_add_events(call, run_id, failure) for failure in failures]}
+
+
+def _add_events(call: Call, run_id: RunId, failure: Failure) -> Failure:
+    """Beside a doubt: whether the events arrive that would end it."""
+    if failure.state is not State.IN_DOUBT:
+        return failure
+    stream_id = launching.find_run(call.workspace_id, run_id).stream_id
+    stream = queries.find_stream(stream_id)
+    if stream is None or stream.is_test:
+        return failure
+    flow = event_flow.find_flow(stream.sender_id, now=call.now)
+    remedy = f"{failure.remedy} Of its sender: {event_flow.describe(flow, now=call.now)}."
+    return replace(failure, remedy=remedy)
 
 
 @routes.get(

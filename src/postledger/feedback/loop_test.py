@@ -1,0 +1,108 @@
+"""Mails a provider's simulator addresses, and reads which events came back and how fast."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from postledger.accounts.models import Sender
+from postledger.deliveries import ledger, queries
+from postledger.deliveries.entries import Body, NewDelivery, StreamKind
+from postledger.deliveries.queries import ReportFacts
+from postledger.deliveries.states import State
+from postledger.feedback import rules
+from postledger.lib import wake
+
+# For each kind of provider the words before the @, and what is to be reported of each.
+_SES = {
+    "success": "delivered",
+    "bounce": "bounced",
+    "ooto": "soft_bounced",
+    "complaint": "complained",
+    "suppressionlist": "on_suppression_list",
+}
+_SANDBOX = {
+    "success": "delivered",
+    "bounce": "bounced",
+    "softbounce": "soft_bounced",
+    "complaint": "complained",
+}
+_SIMULATORS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "ses": (rules.SES_SIMULATOR, _SES),
+    "sandbox": (rules.SANDBOX_SIMULATOR, _SANDBOX),
+}
+# The simulator may report an address on a suppression list as any other bounce.
+_ALSO = {"on_suppression_list": "bounced"}
+_BODY = Body(
+    subject="Postledger feedback test",
+    text="This mail tests whether the reports of the provider arrive.",
+    html="<p>This mail tests whether the reports of the provider arrive.</p>",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One mail to a simulator address, and the report that it is to cause."""
+
+    stream_id: int
+    position: int
+    address: str
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    state: State
+    accepted_after: timedelta | None  # since it was stored
+    reports: Mapping[str, timedelta]  # the first of each kind, since it was accepted
+    has_expected: bool
+
+
+def has_simulator(kind: str) -> bool:
+    return kind in _SIMULATORS
+
+
+def send_probes(sender: Sender, kind: str) -> list[Probe]:
+    """Sends one mail to each simulator address, in a stream of its own.
+
+    It is no test stream, whose mail would go to the sandbox; simulator addresses change no contact
+    and are never suppressed.
+    """
+    domain, expectations = _SIMULATORS[kind]
+    stream_id = ledger.open_stream(
+        sender.workspace_id,
+        sender_id=sender.pk,
+        kind=StreamKind.TRANSACTIONAL,
+        title="Feedback test",
+    )
+    addresses = {f"{word}@{domain}": expected for word, expected in expectations.items()}
+    lines = [NewDelivery(address, body=_BODY) for address in addresses]
+    positions = ledger.enqueue(stream_id, lines)
+    wake.notify(stream_id)
+    return [
+        Probe(stream_id, position, address, expected)
+        for position, (address, expected) in zip(positions, addresses.items(), strict=True)
+    ]
+
+
+def read_results(probes: Sequence[Probe]) -> list[ProbeResult]:
+    """What is known of each probe by now."""
+    return [_read_result(probe) for probe in probes]
+
+
+def _read_result(probe: Probe) -> ProbeResult:
+    facts = queries.find_delivery(probe.stream_id, probe.position)
+    if facts is None:
+        raise LookupError(f"the mail to {probe.address} is gone")
+    accepted_at = facts.settled_at if facts.state is State.ACCEPTED else None
+    reports: dict[str, timedelta] = {}
+    for fact in facts.history:
+        if isinstance(fact, ReportFacts):
+            delay = max(fact.received_at - (accepted_at or facts.planned_at), timedelta())
+            reports[fact.report] = min(delay, reports.get(fact.report, delay))
+    wanted = {probe.expected, _ALSO.get(probe.expected, probe.expected)}
+    return ProbeResult(
+        state=facts.state,
+        accepted_after=accepted_at - facts.planned_at if accepted_at else None,
+        reports=reports,
+        has_expected=bool(wanted & reports.keys()),
+    )

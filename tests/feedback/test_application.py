@@ -1,0 +1,318 @@
+"""Events of a provider reach the mail, the contact and the counters that they are about."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+from structlog.testing import capture_logs
+
+from postledger.accounts.models import Workspace
+from postledger.contacts.models import Contact, Suppression
+from postledger.contacts.states import ContactState
+from postledger.deliveries import entries, ledger, queries
+from postledger.deliveries.entries import Mismatch
+from postledger.feedback import application
+from postledger.feedback.application import Applied
+from postledger.feedback.models import InboxMessage, UnmatchedEvent
+from postledger.lib.ids import DeliveryId
+from tests import cast
+from tests.contacts import people
+from tests.feedback import reports, topics
+
+pytestmark = pytest.mark.django_db
+
+R0 = "r0@example.com"
+
+
+@pytest.fixture
+def account() -> int:
+    _, account_id = topics.new_account()
+    return account_id
+
+
+@pytest.fixture
+def acme(account: int) -> int:
+    return Workspace.objects.get(name="acme").pk
+
+
+def sent(position: int) -> entries.Entry:
+    return entries.accepted(position, message_id=f"m{position}")
+
+
+@pytest.fixture
+def stream(account: int) -> int:
+    """One mail to r0@example.com, accepted."""
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, sent)
+    return stream_id
+
+
+def feedback(stream_id: int) -> list[str]:
+    rows = reports.query(
+        "SELECT kind FROM deliveries_feedback WHERE stream_id = %s ORDER BY kind", stream_id
+    )
+    return [kind for (kind,) in rows]
+
+
+# S0 §7.8: an event type that nobody knows changes no contact, and is logged.
+def test_an_unknown_event_type_changes_no_contact_and_is_logged(
+    account: int, acme: int, stream: int
+) -> None:
+    contact_id = people.contact(acme, R0)
+    before = Contact.objects.values().get(pk=contact_id)
+
+    with capture_logs() as lines:
+        reports.apply(account, reports.event("Teleport", R0, reports.reference(stream, 0)))
+
+    assert Contact.objects.values().get(pk=contact_id) == before
+    assert [(line["event"], line["name"]) for line in lines] == [("unknown_event_type", "Teleport")]
+    assert feedback(stream) == ["unknown"]
+
+
+# S0 §7.9: a bounce of an unsubscribed contact makes it bounced.
+def test_a_permanent_bounce_makes_an_unsubscribed_contact_bounced(
+    account: int, acme: int, stream: int
+) -> None:
+    contact_id = people.contact(acme, R0)
+    people.leave(acme, R0)
+
+    reports.apply(account, reports.bounce(R0, reports.reference(stream, 0), subtype="NoEmail"))
+
+    contact = Contact.objects.get(pk=contact_id)
+    assert (contact.state, contact.bounce_type, contact.bounce_subtype, contact.bounce_at) == (
+        *("bounced", "Permanent", "NoEmail"),
+        reports.NOON,
+    )
+
+
+# S0 §7.10: a complaint leaves a bounced contact bounced.
+def test_a_complaint_leaves_a_bounced_contact_bounced(account: int, acme: int, stream: int) -> None:
+    contact_id = people.contact(acme, R0)
+    people.bounce(acme, R0)
+
+    reports.apply(account, reports.complaint(R0, reports.reference(stream, 0)))
+
+    assert people.state(contact_id) is ContactState.BOUNCED
+    assert queries.read_report_counts([stream])[stream].complained == 1
+
+
+# S0 §8.4: the three outcomes of a mail that was sent.
+@pytest.mark.parametrize(
+    ("name", "fields", "state", "kind"),
+    [
+        ("Delivery", {}, ContactState.ACTIVE, "delivered"),
+        ("Bounce", {"bounceType": "Permanent"}, ContactState.BOUNCED, "bounced"),
+        ("Complaint", {}, ContactState.UNSUBSCRIBED, "complained"),
+        ("Complaint", {"complaintFeedbackType": "not-spam"}, ContactState.ACTIVE, "complained"),
+        ("Bounce", {"bounceType": "Transient"}, ContactState.ACTIVE, "soft_bounced"),
+        ("Bounce", {"bounceType": "Undetermined"}, ContactState.ACTIVE, "soft_bounced"),
+        ("Send", {}, ContactState.ACTIVE, "accepted"),
+        ("DeliveryDelay", {}, ContactState.ACTIVE, "deferred"),
+        ("Reject", {}, ContactState.ACTIVE, "dropped"),
+        ("Open", {}, ContactState.ACTIVE, "opened"),
+        ("Click", {}, ContactState.ACTIVE, "clicked"),
+        ("Rendering Failure", {}, ContactState.ACTIVE, "refused"),
+        ("Subscription", {}, ContactState.ACTIVE, "preferences_changed"),
+    ],
+)
+def test_each_event_is_kept_and_only_bounce_and_complaint_change_the_contact(
+    account: int,
+    acme: int,
+    stream: int,
+    name: str,
+    fields: dict[str, Any],
+    state: ContactState,
+    kind: str,
+) -> None:
+    contact_id = people.contact(acme, R0)
+
+    reports.apply(account, reports.event(name, R0, reports.reference(stream, 0), **fields))
+
+    assert people.state(contact_id) is state
+    assert feedback(stream) == [kind]
+    counts = queries.read_report_counts([stream])[stream]
+    is_spam = kind == "complained" and not fields
+    assert counts.reported == 1
+    assert counts.complained == is_spam
+
+
+def test_transient_bounces_are_applied_if_the_setting_says_so(
+    account: int, acme: int, stream: int, settings: Settings
+) -> None:
+    settings.SES_TRANSIENT_BOUNCE = "apply"
+    contact_id = people.contact(acme, R0)
+
+    reports.apply(account, reports.bounce(R0, reports.reference(stream, 0), "Transient"))
+
+    assert people.state(contact_id) is ContactState.BOUNCED
+    assert Suppression.objects.get().reason == "bounced"
+
+
+def test_a_bounce_of_the_accounts_own_list_is_counted_apart_and_bounces_the_contact(
+    account: int, acme: int, stream: int
+) -> None:
+    contact_id = people.contact(acme, R0)
+    event = reports.bounce(R0, reports.reference(stream, 0), subtype="OnAccountSuppressionList")
+
+    reports.apply(account, event)
+
+    counts = queries.read_report_counts([stream])[stream]
+    assert (counts.bounced, counts.on_suppression_list) == (0, 1)
+    assert people.state(contact_id) is ContactState.BOUNCED
+
+
+def test_events_of_test_mail_change_no_contact(account: int, acme: int) -> None:
+    contact_id = people.contact(acme, R0)
+    stream_id = cast.stream(mails=1, is_test=True)
+    cast.book(stream_id, sent)
+
+    reports.apply(account, reports.bounce(R0, reports.reference(stream_id, 0)))
+
+    assert people.state(contact_id) is ContactState.ACTIVE
+    assert not Suppression.objects.exists()
+    assert queries.read_report_counts([stream_id])[stream_id].bounced == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Send", "Delivery", "DeliveryDelay", "Bounce", "Complaint", "Reject", "Open", "Click"],
+)
+def test_an_event_of_the_very_try_ends_its_doubt(account: int, name: str) -> None:
+    stream_id = cast.stream(mails=2)
+    cast.lose(stream_id, size=2)
+
+    reports.apply(account, reports.event(name, R0, reports.reference(stream_id, 0)))
+
+    assert cast.states(stream_id) == {0: "accepted", 1: "in_doubt"}
+
+
+@pytest.mark.parametrize("name", ["Rendering Failure", "Subscription", "Teleport"])
+def test_other_events_prove_nothing(account: int, name: str) -> None:
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+
+    reports.apply(account, reports.event(name, R0, reports.reference(stream_id, 0)))
+
+    assert cast.states(stream_id) == {0: "in_doubt"}
+
+
+def test_an_event_that_overtakes_the_answer_proves_an_armed_mail(account: int) -> None:
+    stream_id = cast.stream(mails=1)
+    taken, window = cast.armed(stream_id)
+
+    reports.apply(account, reports.event("Send", R0, reports.reference(stream_id, 0)))
+
+    assert cast.states(stream_id) == {0: "accepted"}
+    ledger.settle(taken, [window], results=[sent(0)])
+    assert cast.states(stream_id) == {0: "accepted"}
+    assert queries.read_books([stream_id])[stream_id].balances
+
+
+def _strange_references(stream_id: int) -> dict[Mismatch, str | None]:
+    name = DeliveryId(stream_id, 0, 1).text()
+    own = reports.reference(stream_id, 0)
+    return {
+        Mismatch.WRONG_MAC: f"{name}_1_{'a' * 16}",
+        Mismatch.OTHER_EPOCH: reports.reference(stream_id, 0, epoch=2),
+        Mismatch.NEVER_ARMED: reports.reference(stream_id, 0, try_number=2),
+        Mismatch.UNKNOWN_DELIVERY: reports.reference(stream_id, 7),
+        Mismatch.OTHER_ADDRESS: own,
+        Mismatch.OTHER_WORKSPACE: own,
+    }
+
+
+@pytest.mark.parametrize("why", [each for each in Mismatch if each is not Mismatch.NO_REFERENCE])
+def test_an_event_that_names_no_mail_it_may_act_on_is_kept_and_changes_nothing(
+    account: int, acme: int, why: Mismatch
+) -> None:
+    contact_id = people.contact(acme, R0)
+    stream_id = cast.stream(mails=1)
+    cast.lose(stream_id)
+    address = "other@example.com" if why is Mismatch.OTHER_ADDRESS else R0
+    if why is Mismatch.OTHER_WORKSPACE:
+        _, account = topics.new_account("globex")
+    event = reports.bounce(address, _strange_references(stream_id)[why])
+
+    applied = reports.apply(account, event, event)
+
+    assert applied == Applied(message_count=2, unmatched_count=1)
+    assert UnmatchedEvent.objects.get().why == why
+    assert cast.states(stream_id) == {0: "in_doubt"}
+    assert people.state(contact_id) is ContactState.ACTIVE
+    assert not Suppression.objects.exists()
+    assert feedback(stream_id) == []
+
+
+def test_a_mail_that_only_waits_was_never_armed(account: int) -> None:
+    stream_id = cast.stream(mails=1)
+
+    reports.apply(account, reports.event("Send", R0, reports.reference(stream_id, 0)))
+
+    assert UnmatchedEvent.objects.get().why == "never_armed"
+    assert cast.states(stream_id) == {0: "waiting"}
+
+
+def test_feedback_without_tags_is_applied_by_its_address_in_the_accounts_workspace(
+    account: int, acme: int
+) -> None:
+    mine, other = people.contact(acme, R0), people.contact(people.workspace("globex"), R0)
+
+    reports.apply(account, reports.bounce(R0, None))
+
+    assert (people.state(mine), people.state(other)) == (ContactState.BOUNCED, ContactState.ACTIVE)
+    assert UnmatchedEvent.objects.get().why == "no_reference"
+
+
+def test_an_old_message_replayed_after_a_restore_of_the_contact_changes_nothing(
+    account: int, acme: int, stream: int
+) -> None:
+    contact_id = people.contact(acme, R0)
+    event = reports.bounce(R0, reports.reference(stream, 0))
+    reports.apply(account, event)
+    people.restore(acme, R0)
+
+    assert reports.apply(account, event) == Applied(message_count=1)
+
+    assert people.state(contact_id) is ContactState.ACTIVE
+
+
+def test_a_faulty_message_is_marked_and_stops_no_other(account: int, stream: int) -> None:
+    good = reports.event("Delivery", R0, reports.reference(stream, 0))
+    # An epoch that fits no column: the database refuses the statement.
+    poison = reports.event("Open", R0, reports.reference(stream, 0, epoch=10**17))
+
+    applied = reports.apply(account, "no event", poison, good, "[]")
+
+    assert (applied.new_count, applied.faulty_count, applied.message_count) == (1, 3, 4)
+    assert feedback(stream) == ["delivered"]
+    faults = InboxMessage.objects.exclude(fault="").order_by("pk")
+    assert [bool(message.body) for message in faults] == [True] * 3
+    assert reports.apply_all() == Applied()
+
+
+def test_an_applied_message_keeps_no_address_and_goes_after_30_days(
+    account: int, stream: int
+) -> None:
+    reports.apply(account, reports.event("Delivery", R0, reports.reference(stream, 0)))
+    assert InboxMessage.objects.get().body == ""
+
+    application.drop_old_messages(reports.NOON + timedelta(days=30))
+    assert InboxMessage.objects.exists()
+    application.drop_old_messages(reports.NOON + timedelta(days=30, seconds=1))
+    assert not InboxMessage.objects.exists()
+
+
+def test_an_erased_person_loses_the_texts_of_events_also_of_those_that_come_later(
+    account: int, acme: int, stream: int
+) -> None:
+    tag = reports.reference(stream, 0)
+    reports.apply(account, reports.bounce(R0, tag, "Transient"))
+    ledger.erase(acme, address=R0)
+
+    reports.apply(account, reports.bounce(R0, tag, minutes=1))
+
+    rows = reports.query("SELECT kind, detail FROM deliveries_feedback ORDER BY kind")
+    assert rows == [("bounced", None), ("soft_bounced", None)]
+    assert R0 not in json.dumps(list(Suppression.objects.values_list("address")))

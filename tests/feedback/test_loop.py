@@ -1,0 +1,135 @@
+"""The loop test: simulator addresses are mailed, and their events come back."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from postledger.accounts.models import Sender
+from postledger.contacts.models import Contact, Suppression
+from postledger.fakes.ses import set_up
+from postledger.fakes.ses.server import serving_in_thread
+from postledger.feedback import application, inbox, topics
+from postledger.feedback.inbox import IncomingMessage
+from postledger.feedback.models import InboxMessage, UnmatchedEvent
+from tests.cli import command_line
+from tests.dispatch import office
+from tests.dispatch.test_provider_pool import open_smtp
+from tests.dispatch.test_ses_pipeline import open_ses
+from tests.fakes import sns
+from tests.fakes.sns import Sink
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def applying(account_id: int, sink: Sink) -> Iterator[None]:
+    """Stores and applies what the sink takes, as a worker does."""
+    stopping = threading.Event()
+
+    def work() -> None:
+        taken = 0
+        while not stopping.wait(0.05):
+            posts = sink.posts[taken:]
+            taken += len(posts)
+            messages = [
+                IncomingMessage(post.envelope["MessageId"], post.envelope["Message"], None)
+                for post in posts
+            ]
+            inbox.store(account_id, messages)
+            application.apply_waiting(now=datetime.now(UTC))
+        connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()
+
+
+def test_every_report_of_the_simulator_comes_back_and_leaves_no_contact_behind(
+    tmp_path: Path,
+) -> None:
+    with serving_in_thread() as fake, sns.sink() as sink:
+        acme = open_ses(fake, tmp_path, configuration_set="main")
+        assert acme.account_id is not None
+        arn = set_up.connect(fake.service.account, "events", ["main"], [sink.url])
+        topics.register_topic(
+            acme.workspace_id, acme.account_id, arn=arn, queue_url="", actor="alice"
+        )
+        with office.dispatching(), applying(acme.account_id, sink):
+            first, *lines, last = command_line.run("feedback-test", "news@acme.example")
+
+    assert first.startswith("Sent 5 mails from news@acme.example")
+    assert last == "Every report came back."
+    told = {line.partition("@")[0]: line for line in lines}
+    assert list(told) == ["success", "bounce", "ooto", "complaint", "suppressionlist"]
+    for word, report in (
+        ("success", ", delivered "),
+        ("bounce", ", bounced "),
+        ("ooto", ", soft bounced "),
+        ("complaint", ", complained "),
+        ("suppressionlist", ", on suppression list "),
+    ):
+        assert "accepted after" in told[word]
+        assert report in told[word]
+    assert Contact.objects.count() == Suppression.objects.count() == 0
+    assert UnmatchedEvent.objects.count() == 0
+
+
+def test_a_mail_whose_events_do_not_come_is_named_after_the_time_limit(tmp_path: Path) -> None:
+    with serving_in_thread() as fake:
+        acme = open_ses(fake, tmp_path, configuration_set="main")
+        assert acme.account_id is not None
+        arn = "arn:aws:sns:us-east-1:123456789012:deaf"
+        topics.register_topic(
+            acme.workspace_id, acme.account_id, arn=arn, queue_url="", actor="alice"
+        )
+
+        refusal = command_line.refusal("feedback-test", "news@acme.example", "--seconds", "0")
+
+    assert refusal.startswith("5 of 5 mails have no report after 0 s.")
+
+
+def test_a_sender_whose_events_are_not_expected_is_not_tested(tmp_path: Path) -> None:
+    with serving_in_thread() as fake:
+        open_ses(fake, tmp_path)
+        open_smtp(tmp_path, 25, "globex")
+    topicless = command_line.refusal("feedback-test", "news@acme.example")
+    by_smtp = command_line.refusal("feedback-test", "news@globex.example")
+    unknown = command_line.refusal("feedback-test", "nobody@acme.example")
+
+    assert "no events are expected" in topicless
+    assert "is of kind smtp, which reports no events" in by_smtp
+    assert "There is no sender nobody@acme.example" in unknown
+
+
+def test_events_without_a_mail_are_listed_for_one_workspace_or_all(tmp_path: Path) -> None:
+    assert command_line.run("feedback", "unmatched") == ["Every event belonged to a mail."]
+    offices = [office.open_office(tmp_path, name) for name in ("acme", "globex")]
+    for each in offices:
+        assert each.account_id is not None
+        UnmatchedEvent.objects.create(
+            account_id=each.account_id,
+            key="k",
+            kind="bounced",
+            name="Bounce",
+            why="wrong_mac",
+            reference="abc_1_def",
+            provider_id="0100-1",
+        )
+
+    lines = command_line.run("feedback", "unmatched", "--workspace", "acme")
+
+    assert len(command_line.run("feedback", "unmatched")) == 3
+    assert len(lines) == 2
+    assert "acme/main  Bounce  wrong mac  reference abc_1_def  provider's id 0100-1" in lines[0]
+    assert lines[1] == "Events without a mail: 1, shown: 1."
+    assert Sender.objects.count() == 2
+    assert InboxMessage.objects.count() == 0
