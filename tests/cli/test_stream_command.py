@@ -28,8 +28,14 @@ def test_streams_are_listed_newest_first_with_their_books_and_holds() -> None:
 
     assert run("stream", "list") == [
         f"{third}  acme  campaign  “News”  0 planned = 0 waiting  cancelled NOW",
-        f"{second}  globex  campaign  “News”  1 planned = 1 waiting  its sender held",
-        f"{first}  acme  campaign  “News”  3 planned = 2 accepted + 1 waiting  held until NOW",
+        (
+            f"{second}  globex  campaign  “News”  1 planned = 1 waiting"
+            "  its sender held (sender_blocked)"
+        ),
+        (
+            f"{first}  acme  campaign  “News”  3 planned = 2 accepted + 1 waiting"
+            "  held until NOW (paused)"
+        ),
     ]
     assert len(run("stream", "list", "--workspace", "acme")) == 2
     assert len(run("stream", "list", "--limit", "1")) == 1

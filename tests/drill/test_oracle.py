@@ -361,3 +361,12 @@ def test_a_found_violation_tells_the_story_of_the_mail() -> None:
     assert [line.strip() for line in story[-2:]] == [
         "journal: try 1 taken for r0@example.com at 2026-11-15 00:00:00+00:00"
     ] * 2
+
+
+def test_an_event_may_prove_a_try_before_anybody_doubts_it() -> None:
+    proved = Booked("a1@x.example", State.ACCEPTED, NOW, notes=[Note("proved_accepted", 1)])
+    records = replace(
+        on_the_wire(AT_THE_KILL, unanswered=[(ONE, 1)]), ledger={**HONEST.ledger, ONE: proved}
+    )
+
+    assert broken(records) == set()

@@ -1,6 +1,7 @@
 """What SES reports of a drill's mail: lost, repeated, late and out of order, and what it ends."""
 
 import random
+import time
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from postledger.feedback.models import InboxMessage
 from tools.drill import books, ses
 from tools.drill.drill import Drill
 from tools.drill.saying import say
-from tools.drill.waiting import until
 
 _PATIENCE = 120.0
 # One of a mail's two events is enough to end its doubt: so many are lost that some lose both.
@@ -49,14 +49,18 @@ def listen(drill: Drill, workspace_id: int, sender_id: int) -> None:
 
 def wait_until_applied(drill: Drill) -> None:
     """Until nothing is on its way: neither at SES, nor in the queue, nor in the inbox."""
-    until(lambda: _is_quiet(drill), seconds=_PATIENCE, every=0.2)
+    end = time.monotonic() + _PATIENCE
+    while any(counts := _count_on_the_way(drill)):
+        if time.monotonic() > end:
+            msg = "{} events at SES, {} in the queue, {} in the inbox".format(*counts)
+            raise TimeoutError(msg)
+        drill.fleet.replace_dead()
+        time.sleep(0.2)
 
 
-def _is_quiet(drill: Drill) -> bool:
-    drill.fleet.replace_dead()
-    if drill.ses.count_waiting_events() or drill.sqs.count_messages():
-        return False
-    return not books.persistently(InboxMessage.objects.filter(applied_at=None).exists)
+def _count_on_the_way(drill: Drill) -> tuple[int, int, int]:
+    stored = books.persistently(InboxMessage.objects.filter(applied_at=None).count)
+    return drill.ses.count_waiting_events(), drill.sqs.count_messages(), stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,10 @@ def _end_doubts(drill: Drill) -> None:
     """After the last fault every mail ends, and its events come."""
     drill.ses.proxy.cut = None
     drill.ses.set_faults([])
-    drill.come_to_rest()
+    drill.customer.stop()
+    drill.load.is_fed = False
+    _go_on_until(drill, lambda: not drill.waiting())
+    drill.load.is_fed = True
     events.wait_until_applied(drill)
     events.judge(drill, drill.load.workspace_id)
 

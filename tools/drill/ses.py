@@ -68,6 +68,13 @@ class Ses:
         """Pauses the account, or ends that."""
         self._control("PATCH", "account", {"is_sending_enabled": is_enabled})
 
+    def limit_rate(self, max_send_rate: float) -> None:
+        self._control("PATCH", "account", {"max_send_rate": max_send_rate})
+
+    def set_reports(self, shares: Mapping[str, object]) -> None:
+        """How many recipients meet each outcome."""
+        self._control("PUT", "reports", shares)
+
     def disturb_events(self, disturbances: Mapping[str, object]) -> None:
         self._control("PUT", "events", disturbances)
 

@@ -68,6 +68,7 @@ def _prove(drill: "Drill", outage: float) -> bool:
     url = f"http://127.0.0.1:{drill.fleet.web_port}/ses-events"
     queued = feedback_tenants.create(drill, "queued", sqs_endpoint=f"http://127.0.0.1:{pipe.port}")
     posted = feedback_tenants.create(drill, "posted", url=url)
+    until(lambda: feedback_tenants.is_confirmed(posted), seconds=60)
     mailing = _Mailing([queued, posted])
     mailing.run(_BEFORE)
     [web] = drill.fleet.of_role("web")

@@ -12,7 +12,7 @@ from postledger.accounts.queries import Organisation
 from postledger.fakes.ses import event_books
 from postledger.fakes.ses.event_books import MailBooks
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
-from postledger.feedback.models import InboxMessage
+from postledger.feedback.models import InboxMessage, Topic
 from tools.drill import ses
 from tools.drill.drill import Drill
 
@@ -92,6 +92,12 @@ def _count_booked(tenant: Tenant) -> tuple[int, int]:
         )
         [(events, mails)] = cursor.fetchall()
     return int(events), int(mails)
+
+
+def is_confirmed(tenant: Tenant) -> bool:
+    return Topic.objects.filter(
+        workspace_id=tenant.workspace_id, confirmed_at__isnull=False
+    ).exists()
 
 
 def is_applied(drill: Drill) -> bool:

@@ -156,4 +156,5 @@ def _list_stops(stream: StreamFacts, now: datetime) -> Iterator[str]:
         return
     for hold, label in ((stream.stream_hold, "held"), (stream.sender_hold, "its sender held")):
         if hold is not None and (hold.until is None or hold.until > now):
-            yield f"{label} until {format_time(hold.until)}" if hold.until else label
+            end = f" until {format_time(hold.until)}" if hold.until else ""
+            yield f"{label}{end} ({hold.reason.value})"
