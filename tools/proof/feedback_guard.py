@@ -107,7 +107,8 @@ def _read_settled_books(run_id: UUID) -> dict[str, int]:
                 "SELECT count(*) FROM deliveries_batch WHERE stream_id = %s AND lease IS NOT NULL",
                 [stream_id],
             )
-            return cursor.fetchone() == (0,)
+            [(count,)] = cursor.fetchall()
+            return int(count) == 0
 
     until(is_settled, seconds=60)
     with connection.cursor() as cursor:
