@@ -83,7 +83,7 @@ def main() -> int:
 def _drill(names: list[str], size: Size, seed: int) -> dict[str, Any]:
     started = time.monotonic()
     say(f"Python {platform.python_version()}, seed {seed}")
-    with stage.put_up(workers=size.workers) as drill:
+    with stage.put_up(workers=size.workers, has_queue=size.has_queue) as drill:
         say(f"put up in {time.monotonic() - started:.0f} s")
         for name in names:
             _run(drill, name, size)

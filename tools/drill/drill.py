@@ -76,7 +76,7 @@ class Drill:
     smtp: Smtp
     proxy: Proxy
     ses: Ses
-    sqs: Sqs
+    sqs: Sqs | None  # without it SES posts its events
     fleet: Fleet
     customer: Customer
     load: Load

@@ -18,6 +18,7 @@ from postledger.lib.ids import DeliveryId
 from postledger.providers.ses.requests import REFERENCE_TAG
 from tools.drill.chaos import PATIENCE, TOO_LATE, Cut, Proxy, Stream
 
+_SEND_EMAIL = b"POST /v2/email/outbound-emails "
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"^content-length: *(\d+)\r$", re.MULTILINE | re.IGNORECASE)
 _ERROR_NAME = re.compile(rb"^x-amzn-errortype: *(\w+)", re.MULTILINE | re.IGNORECASE)
@@ -41,10 +42,23 @@ class HttpProxy(Proxy):
     async def carry(self, client: Stream) -> None:
         reader, writer = client
         try:
-            while await _Exchange(self, client, await _read_request(reader)).run():
+            while await self._serve_one(client, await _read_request(reader)):
                 pass
         finally:
             writer.close()
+
+    async def _serve_one(self, client: Stream, request: "_Request | bytes") -> bool:
+        """Whether another request may follow."""
+        if isinstance(request, _Request):
+            return await _Exchange(self, client, request).run()
+        reader, writer = await self.connect()
+        writer.write(request)
+        answer = b""
+        while not is_complete(answer) and (data := await reader.read(65536)):
+            answer += data
+        client[1].write(answer)
+        writer.close()
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +68,13 @@ class _Request:
     try_: DeliveryId
 
 
-async def _read_request(reader: asyncio.StreamReader) -> _Request:
+async def _read_request(reader: asyncio.StreamReader) -> _Request | bytes:
+    """A mail, or anything else as it came: such as a question for a certificate."""
     head = await reader.readuntil(_HEAD_END)
     length = _LENGTH.search(head)
     body = await reader.readexactly(int(length[1]) if length else 0)
+    if not head.startswith(_SEND_EMAIL):
+        return head + body
     document = json.loads(body)
     tags = {tag["Name"]: tag["Value"] for tag in document["EmailTags"]}
     try_ = reading.parse_reference(tags[REFERENCE_TAG])

@@ -89,7 +89,7 @@ def _load_on_ses(drill: Drill) -> Iterator[None]:
     usual = (load.workspace_id, load.sender_id, load.stream_id, customer.token)
     customer.stop()
     workspace_id, sender_id = tenants.create_on_ses(
-        ses.NAME, drill.ses.proxy.port, sqs_endpoint=drill.sqs.endpoint
+        ses.NAME, drill.ses.proxy.port, sqs_endpoint=drill.sqs.endpoint if drill.sqs else ""
     )
     events.listen(drill, workspace_id, sender_id)
     stream_id = books.open_campaign(workspace_id, sender_id)

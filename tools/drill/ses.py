@@ -15,8 +15,8 @@ from postledger.cli.drill.records import Taken
 from postledger.fakes.ses import journal
 from postledger.lib.ids import DeliveryId
 from postledger.providers.ses.requests import REFERENCE_TAG
-from tools.drill import sqs
 from tools.drill.http_proxy import HttpProxy
+from tools.drill.sqs import QUEUE_ARN, Sqs
 from tools.drill.waiting import free_port
 
 NAME = "ses"  # of the workspace
@@ -28,7 +28,8 @@ TOPIC_ARN = f"arn:aws:sns:us-east-1:123456789012:{TOPIC}"
 @dataclass
 class Ses:
     folder: Path
-    sqs_endpoint: str
+    url: str  # where events are posted to
+    sqs: Sqs | None = None  # or sent to
     port: int = field(default_factory=free_port)
     proxy: HttpProxy = field(init=False)
     popen: subprocess.Popen[bytes] | None = None
@@ -55,8 +56,9 @@ class Ses:
             "eml": str(self.mails),
             "configuration-set": CONFIGURATION_SET,
             "topic": TOPIC,
-            "subscribe": sqs.ARN,
-            "sqs-endpoint": self.sqs_endpoint,
+            "public-endpoint": f"http://127.0.0.1:{self.proxy.port}",
+            "subscribe": self.url if self.sqs is None else QUEUE_ARN,
+            "sqs-endpoint": "" if self.sqs is None else self.sqs.endpoint,
         }
         options = [word for name, value in named.items() for word in (f"--{name}", value)]
         self.popen = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)

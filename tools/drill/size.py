@@ -17,6 +17,7 @@ class Size:
     ses_kills: int
     ses_faults: int  # of the network between a worker and SES
     ses_mails: int
+    has_queue: bool  # SES reports to SQS, which costs time; else it posts to the web process
     skews: tuple[int, ...]  # seconds by which clocks are wrong
     pause: float  # seconds that a fault lasts
     freezes: int  # of the database, and as many locks
@@ -43,6 +44,7 @@ QUICK = Size(
     ses_kills=1,
     ses_faults=10,
     ses_mails=150,
+    has_queue=False,
     skews=(600,),
     pause=2.0,
     freezes=1,
@@ -68,6 +70,7 @@ FULL = Size(
     ses_kills=100,
     ses_faults=300,
     ses_mails=5_000,
+    has_queue=True,
     skews=(600, -600, 3600, -3600),
     pause=4.0,
     freezes=5,

@@ -13,7 +13,7 @@ from tools.drill.services import is_open
 from tools.drill.waiting import free_port, until
 
 NAME = "reports"
-ARN = f"arn:aws:sqs:us-east-1:123456789012:{NAME}"
+QUEUE_ARN = f"arn:aws:sqs:us-east-1:123456789012:{NAME}"
 # Seconds after which a message comes again that a dead worker had received.
 _COMES_AGAIN_AFTER = 5
 _COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")

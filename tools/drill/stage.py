@@ -19,12 +19,13 @@ from tools.drill.waiting import free_port, until
 
 if TYPE_CHECKING:
     from tools.drill.drill import Drill, Load
+    from tools.drill.sqs import Sqs
 
 _SECRET_KEY = "a-key-of-the-drill-that-is-long-enough-and-opens-nothing-else"
 
 
 @contextmanager
-def put_up(*, workers: int) -> Iterator["Drill"]:
+def put_up(*, workers: int, has_queue: bool = False) -> Iterator["Drill"]:
     folder = Path(tempfile.mkdtemp(prefix="postledger-drill-"))
     folder.chmod(0o755)
     with ExitStack() as down:
@@ -39,7 +40,9 @@ def put_up(*, workers: int) -> Iterator["Drill"]:
         database.create()
         environment = _environment(database, rabbitmq, redis)
         _connect(environment)
-        yield _furnished(folder, (database, rabbitmq, redis), environment, workers, down)
+        services = (database, rabbitmq, redis)
+        sqs = _put_up_queue(down) if has_queue else None
+        yield _furnished(folder, services, environment, workers, sqs, down)
 
 
 def _environment(database: Postgres, rabbitmq: RabbitMQ, redis: Redis_) -> dict[str, str]:
@@ -75,11 +78,21 @@ def _connect(environment: dict[str, str]) -> None:
     import postledger.config.celery  # noqa: F401  where wake-ups of the drill's own go
 
 
+def _put_up_queue(down: ExitStack) -> "Sqs":
+    from tools.drill.sqs import Sqs
+
+    sqs = Sqs()
+    sqs.start()
+    down.callback(sqs.end)
+    return sqs
+
+
 def _furnished(
     folder: Path,
     services: tuple[Postgres, RabbitMQ, Redis_],
     environment: dict[str, str],
     workers: int,
+    sqs: "Sqs | None",
     down: ExitStack,
 ) -> "Drill":
     from tools.drill.customer import Customer
@@ -87,21 +100,18 @@ def _furnished(
     from tools.drill.fleet import Fleet
     from tools.drill.ses import Ses
     from tools.drill.smtp import Smtp
-    from tools.drill.sqs import Sqs
 
     smtp = Smtp(folder)
     smtp.start()
     down.callback(smtp.end)
-    sqs = Sqs()
-    sqs.start()
-    down.callback(sqs.end)
-    ses = Ses(folder / "ses", sqs.endpoint)
+    web_port = free_port()
+    ses = Ses(folder / "ses", f"http://127.0.0.1:{web_port}/ses-events", sqs)
     ses.start()
     down.callback(ses.end)
     until(lambda: is_open(smtp.port) and is_open(ses.port), seconds=60)
     proxy = Proxy(smtp.port)
     (folder / "logs").mkdir()
-    fleet = Fleet(folder / "logs", environment, free_port())
+    fleet = Fleet(folder / "logs", environment, web_port)
     down.callback(fleet.close)
     load, token = _tenant(proxy.port)
     until(services[1].answers, seconds=120, every=0.2)

@@ -30,7 +30,7 @@ def create(name: str, port: int) -> tuple[int, int]:
     return _create(name, "smtp", settings)
 
 
-def create_on_ses(name: str, port: int, *, sqs_endpoint: str) -> tuple[int, int]:
+def create_on_ses(name: str, port: int, *, sqs_endpoint: str = "") -> tuple[int, int]:
     """A workspace that sends by SES; returns its id and that of its sender."""
     settings = {
         "region": "us-east-1",

@@ -56,13 +56,14 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 def main() -> int:
     outage = float(sys.argv[1]) if len(sys.argv) > 1 else _OUTAGE_SECONDS
-    with stage.put_up(workers=1) as drill:
+    with stage.put_up(workers=1, has_queue=True) as drill:
         return 0 if _prove(drill, outage) else 1
 
 
 def _prove(drill: "Drill", outage: float) -> bool:
     from tools.proof import feedback_tenants
 
+    assert drill.sqs
     pipe = Pipe(drill.sqs.port)
     until(lambda: _is_served(drill), seconds=60)
     url = f"http://127.0.0.1:{drill.fleet.web_port}/ses-events"
@@ -88,7 +89,7 @@ def _prove(drill: "Drill", outage: float) -> bool:
 def _is_served(drill: "Drill") -> bool:
     from tools.drill.services import is_open
 
-    return is_open(drill.sqs.port) and is_open(drill.fleet.web_port)
+    return drill.sqs is not None and is_open(drill.sqs.port) and is_open(drill.fleet.web_port)
 
 
 class _Mailing:
@@ -119,7 +120,7 @@ def _is_queue_empty(drill: "Drill", tenant: "Tenant") -> bool:
     from postledger.feedback.models import Topic
 
     queue_url = Topic.objects.get(workspace_id=tenant.workspace_id).queue_url
-    return drill.sqs.count_messages(queue_url) == 0
+    return drill.sqs is not None and drill.sqs.count_messages(queue_url) == 0
 
 
 def _report(drill: "Drill", queued: "Tenant", posted: "Tenant") -> bool:
