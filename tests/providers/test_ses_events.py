@@ -47,7 +47,6 @@ def a_bounce(bounce_type: str = "Permanent", **fields: object) -> dict[str, Any]
         ("Send", "send", EventKind.ACCEPTED),
         ("Delivery", "delivery", EventKind.DELIVERED),
         ("DeliveryDelay", "deliveryDelay", EventKind.DEFERRED),
-        ("Complaint", "complaint", EventKind.COMPLAINED),
         ("Reject", "reject", EventKind.DROPPED),
         ("Open", "open", EventKind.OPENED),
         ("Click", "click", EventKind.CLICKED),
@@ -159,5 +158,35 @@ def test_texts_are_bounded_and_can_be_stored() -> None:
     [event] = parse(a_bounce(bouncedRecipients=[recipient], bounceSubType="y" * 9_000))
 
     texts = [event.address or "", event.code, event.detail, event.bounce_subtype]
-    assert not any("\0" in text for text in texts)
+    assert all(text.isprintable() for text in texts)
     assert max(map(len, texts)) <= 500
+
+
+def test_words_of_a_foreign_server_are_one_line_that_steers_no_terminal() -> None:
+    recipient = {"emailAddress": "a@b.example", "diagnosticCode": "550 no\r\n\x1b[2Kit \u202ewas"}
+
+    [event] = parse(a_bounce(bouncedRecipients=[recipient]))
+
+    assert event.detail == "550 no ?[2Kit ?was"
+
+
+def test_more_recipients_than_one_mail_can_have_are_not_read() -> None:
+    assert len(parse(a_bounce(bouncedRecipients=[0] * 100_000))) == 50
+
+
+def complain(*addresses: str) -> ProviderEvent:
+    listed = [{"emailAddress": address} for address in addresses]
+    [event] = parse(an_event("Complaint", complaint={"complainedRecipients": listed}))
+    return event
+
+
+def test_a_complaint_is_that_of_its_recipient_and_of_several_nobodys() -> None:
+    assert complain("user@recipient.example").address == "user@recipient.example"
+    assert complain("user@recipient.example", "second@recipient.example").address is None
+    assert complain().address is None  # the mail had two
+
+
+def test_a_moment_outside_the_calendar_is_no_moment() -> None:
+    [event] = parse(a_bounce(timestamp="9999-12-31T23:59:59-23:00"))
+
+    assert event.at is None

@@ -227,6 +227,7 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
         kind=StreamKind.CAMPAIGN,
         title=f"{campaign.name}, test" if launch.is_test else campaign.name,
         is_test=launch.is_sandboxed,
+        is_trial=launch.is_test,
     )
     is_article = campaign.content["kind"] == "article"
     run = Run.objects.create(

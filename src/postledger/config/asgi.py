@@ -7,7 +7,7 @@ import django
 
 from postledger.content import isolation
 from postledger.observability import metrics_store
-from postledger.web.front.front import Front
+from postledger.web.front.front import EVENT_THREADS, Front
 
 _M_MMAP_THRESHOLD = -3  # of mallopt
 _LARGE_BLOCK = 256 * 1024  # bytes
@@ -27,8 +27,8 @@ def load(thread_count: int) -> Front:
     renderers = isolation.make_pool(thread_count)
     renderers.start()
     isolation.install(renderers)
-    # Two threads fewer than there are: a confirmation may wait for SNS in one of them.
-    certificates.install(Certificates(most_waiting=max(1, thread_count - 2)))
+    # One thread goes on: most events have a certificate that was fetched before.
+    certificates.install(Certificates(most_waiting=EVENT_THREADS - 1))
     return Front(thread_count=thread_count)
 
 

@@ -20,6 +20,7 @@ class Stream(models.Model):
     kind = models.TextField()
     title = models.TextField()
     is_test = models.BooleanField(db_default=False)
+    is_trial = models.BooleanField(db_default=False)
     epoch = models.IntegerField(db_default=1)  # in which it was opened
     lifted_epoch = models.IntegerField(null=True)  # in which the fence was lifted for it alone
     next_position = models.BigIntegerField(db_default=0)

@@ -32,7 +32,9 @@ from postledger.providers.base import EventKind, ProviderEvent
 
 _log = structlog.get_logger(__name__)
 
-MOST_MESSAGES = 5_000
+# In one transaction, whose locks others wait for.
+MOST_MESSAGES = 1_000
+_MOST_BYTES = 16_000_000
 # How long an applied message is kept, so that a repetition of it is not stored again.
 KEPT_FOR = timedelta(days=30)
 
@@ -44,7 +46,8 @@ class Applied:
     message_count: int = 0
     new_count: int = 0  # events that were new to a mail
     unmatched_count: int = 0  # new events that belong to no mail
-    faulty_count: int = 0  # messages that cannot be read
+    faulty_count: int = 0  # messages that cannot be read or applied
+    broken_count: int = 0  # of these, messages with which the application fails
     stream_ids: frozenset[int] = frozenset()  # whose mails have new events
 
     def __add__(self, other: "Applied") -> "Applied":
@@ -53,6 +56,7 @@ class Applied:
             self.new_count + other.new_count,
             self.unmatched_count + other.unmatched_count,
             self.faulty_count + other.faulty_count,
+            self.broken_count + other.broken_count,
             self.stream_ids | other.stream_ids,
         )
 
@@ -77,7 +81,7 @@ class _Incoming:
 
     @property
     def happened_at(self) -> datetime:
-        return self.event.at or self.message.received_at
+        return rules.date_event(self.event, self.message.received_at)
 
 
 @dataclass(slots=True)
@@ -95,23 +99,45 @@ class _Sorted:
 
 
 _CLAIM = """
+SELECT id, octet_length(body) FROM feedback_inboxmessage
+WHERE applied_at IS NULL ORDER BY id LIMIT %(limit)s
+FOR UPDATE SKIP LOCKED
+"""
+_READ = """
 SELECT m.id, m.account_id, a.kind, a.workspace_id, m.body, m.received_at
 FROM feedback_inboxmessage m JOIN accounts_provideraccount a ON a.id = m.account_id
-WHERE m.applied_at IS NULL
-ORDER BY m.id LIMIT %(limit)s
-FOR UPDATE OF m SKIP LOCKED
+WHERE m.id = ANY(%(ids)s::bigint[]) ORDER BY m.id
 """
+
+
+class NothingAppliedError(Exception):
+    """No message could be applied: the cause is elsewhere, and all of them wait."""
 
 
 def apply_waiting(*, limit: int = MOST_MESSAGES, now: datetime) -> Applied:
     """Applies the oldest messages that wait and that no other process is applying.
 
     A message that cannot be read, or that the database refuses, is marked with its fault, and all
-    others are applied.
+    others are applied. Raises NothingAppliedError if each of them fails unexpectedly.
     """
     with transaction.atomic():
-        messages = [_Message(*row) for row in sql.rows(_CLAIM, {"limit": limit})]
-        return _apply_or_split(messages, now) if messages else Applied()
+        messages = _claim(limit)
+        applied = _apply_or_split(messages, now) if messages else Applied()
+        if applied.message_count and applied.broken_count == applied.message_count:
+            raise NothingAppliedError
+        return applied
+
+
+def _claim(limit: int) -> list[_Message]:
+    """As many as fit into memory, and at least one."""
+    ids: list[int] = []
+    total = 0
+    for id_, size in sql.rows(_CLAIM, {"limit": limit}):
+        total += size
+        if ids and total > _MOST_BYTES:
+            break
+        ids.append(id_)
+    return [_Message(*row) for row in sql.rows(_READ, {"ids": ids})]
 
 
 def _apply_or_split(messages: Sequence[_Message], now: datetime) -> Applied:
@@ -124,7 +150,7 @@ def _apply_or_split(messages: Sequence[_Message], now: datetime) -> Applied:
         if len(messages) == 1:
             _log.exception("a message cannot be applied", message=messages[0].id)
             _mark(messages, {messages[0].id: type(error).__name__}, now)
-            return Applied(1, faulty_count=1)
+            return Applied(1, faulty_count=1, broken_count=1)
     middle = len(messages) // 2
     return _apply_or_split(messages[:middle], now) + _apply_or_split(messages[middle:], now)
 
@@ -134,6 +160,7 @@ def _apply(messages: Sequence[_Message], now: datetime) -> Applied:
     streams = queries.find_streams(list(given.by_stream))
     for stream_id, incoming in [*given.by_stream.items()]:
         _keep_own(given, streams.get(stream_id), stream_id, incoming)
+    _lock_contacts(given)
     new_counts: dict[int, int] = {}
     by_place = sorted(given.by_stream, key=lambda id_: (streams[id_].workspace_id, id_))
     for stream_id in by_place:
@@ -147,6 +174,7 @@ def _apply(messages: Sequence[_Message], now: datetime) -> Applied:
         sum(new_counts.values()),
         len(strays),
         len(given.faults),
+        0,
         frozenset(stream_id for stream_id, count in new_counts.items() if count),
     )
 
@@ -199,6 +227,21 @@ def _keep_own(
         del given.by_stream[stream_id]
 
 
+def _lock_contacts(given: _Sorted) -> None:
+    """Before all other locks, and in order: two appliers never wait for one another in a circle."""
+    incoming = [each for items in given.by_stream.values() for each in items]
+    workspace_ids = {each.message.workspace_id for each in incoming if _may_report(each.event)}
+    for stray in given.strays:
+        if stray.why is Mismatch.NO_REFERENCE and _may_report(stray.event):
+            workspace_ids.add(given.workspaces[stray.account_id])
+    for workspace_id in sorted(workspace_ids):
+        sql.take_consent_lock(workspace_id)
+
+
+def _may_report(event: ProviderEvent) -> bool:
+    return event.kind in rules.CONTACT_KINDS
+
+
 def _apply_to_stream(given: _Sorted, stream: StreamFacts) -> int:
     """Returns how many events were new. Repetitions are most of the work, and need no lock."""
     incoming = {_place(each): each for each in reversed(given.by_stream[stream.id])}
@@ -206,9 +249,7 @@ def _apply_to_stream(given: _Sorted, stream: StreamFacts) -> int:
     fresh = [each for place, each in incoming.items() if place not in known]
     if not fresh:
         return 0
-    reports = {} if stream.is_test else _report_contacts(fresh)
-    if reports:
-        sql.take_consent_lock(stream.workspace_id)  # before all others, as everywhere
+    reports = {} if stream.is_test or stream.is_trial else _report_contacts(fresh)
     taken = ledger.take_feedback(stream.id, [_as_feedback(each) for each in fresh])
     for number, why in taken.mismatches.items():
         given.add_stray(fresh[number], why)
@@ -261,7 +302,7 @@ def _apply_without_mail(given: _Sorted, strays: Iterable[Stray]) -> None:
     reports: defaultdict[int, list[StateReport]] = defaultdict(list)
     for stray in strays:
         if stray.why is Mismatch.NO_REFERENCE:
-            at = stray.event.at or stray.received_at
+            at = rules.date_event(stray.event, stray.received_at)
             report = rules.report_contact(stray.event, at=at, transient=transient)
             if report is not None:
                 reports[given.workspaces[stray.account_id]].append(report)
@@ -297,8 +338,10 @@ def _mark(messages: Sequence[_Message], faults: Mapping[int, str], now: datetime
 _DROPPED_AT_ONCE = 10_000
 _DROP = """
 DELETE FROM feedback_inboxmessage WHERE id IN (
-    SELECT id FROM feedback_inboxmessage WHERE applied_at < %(before)s ORDER BY id LIMIT %(limit)s
-    FOR UPDATE SKIP LOCKED
+    SELECT id FROM (
+        SELECT id, applied_at FROM feedback_inboxmessage ORDER BY id LIMIT %(limit)s
+    ) AS oldest
+    WHERE applied_at < %(before)s
 )
 """
 

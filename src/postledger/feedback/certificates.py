@@ -75,10 +75,11 @@ class Certificates:
             return None
         fetch = self._fetches.get(url)
         if fetch is None and len(self._fetches) < _MOST_FETCHES:
-            fetch = self._fetches[url] = Future()
+            fetch = Future()
             threading.Thread(
                 target=self._fetch, args=(url, fetch), name="certificate", daemon=True
             ).start()
+            self._fetches[url] = fetch  # the thread waits for the lock before it removes it
         return fetch
 
     def _fetch(self, url: str, fetch: Fetch) -> None:

@@ -33,6 +33,15 @@ _PROOFS = frozenset(
         EventKind.CLICKED,
     }
 )
+# What may change a contact.
+CONTACT_KINDS = frozenset(
+    {
+        EventKind.BOUNCED,
+        EventKind.SOFT_BOUNCED,
+        EventKind.COMPLAINED,
+        EventKind.UNSUBSCRIBED,
+    }
+)
 _COUNTERS = {
     EventKind.DELIVERED: "delivered",
     EventKind.BOUNCED: "bounced",
@@ -65,6 +74,11 @@ def find_counter(event: ProviderEvent) -> str | None:
     if event.bounce_subtype == ON_SUPPRESSION_LIST:
         return "on_suppression_list"
     return None if event.feedback_type == NOT_SPAM else _COUNTERS.get(event.kind)
+
+
+def date_event(event: ProviderEvent, received_at: datetime) -> datetime:
+    """When it happened; a foreign server may date a bounce, but not after we have heard of it."""
+    return min(event.at, received_at) if event.at else received_at
 
 
 def describe_code(event: ProviderEvent) -> str:

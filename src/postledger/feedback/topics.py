@@ -17,6 +17,7 @@ from postledger.providers.ses.settings import SesSettings
 from postledger.providers.ses.topic_arn import TopicArn, parse_topic_arn
 
 _SES = "ses"
+_LONGEST_ARN = 400
 _KEPT_FOR = 5.0  # seconds; so long a removed topic may still be listened to
 
 
@@ -108,6 +109,8 @@ def find_topic(arn: str) -> ListenedTopic | None:
     until, topic = _known.get(arn, (0.0, None))
     if topic is not None and time.monotonic() < until:
         return topic
+    if len(arn) > _LONGEST_ARN or parse_topic_arn(arn) is None:
+        return None
     row = Topic.objects.select_related("account").filter(arn=arn, removed_at=None).first()
     if row is None:
         _known.pop(arn, None)

@@ -1,6 +1,7 @@
 """A thread of a worker that applies what providers reported: to mails, contacts and runs."""
 
 import threading
+import time
 from datetime import UTC, datetime
 
 import structlog
@@ -12,6 +13,7 @@ from postledger.feedback import application, dead_addresses, run_stops
 _log = structlog.get_logger(__name__)
 
 _LOOK_EVERY = 1.0  # seconds; other processes store messages too
+_JUDGE_EVERY = 10.0  # a process may have died between applying and judging
 
 
 class FeedbackApplier:
@@ -34,12 +36,16 @@ class FeedbackApplier:
         self._thread.join(timeout=10)
 
     def _run(self) -> None:
+        judge_at = 0.0
         while not self._stopping.is_set():
             self._has_news.wait(_LOOK_EVERY)
             self._has_news.clear()
             try:
                 while not self._stopping.is_set() and call_on_thread(apply_some):
                     pass
+                if time.monotonic() >= judge_at:
+                    call_on_thread(run_stops.stop_bad_runs)
+                    judge_at = time.monotonic() + _JUDGE_EVERY
             except Exception as error:  # noqa: BLE001  the thread's edge: the database may be away
                 _log.warning("feedback not applied, tries again", error=type(error).__name__)
                 self._stopping.wait(_LOOK_EVERY)

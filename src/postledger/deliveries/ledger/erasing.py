@@ -72,6 +72,8 @@ def erase_again(
 def _erase(statement: LiteralString, params: Mapping[str, object]) -> ErasedMail:
     with transaction.atomic():
         rows = sorted(sql.rows(statement, params))
+        for stream_id in sorted({stream_id for stream_id, _, _ in rows}):
+            sql.lock_feedback(stream_id)  # before batches and deliveries, as everywhere
         _stop([(stream, position) for stream, position, is_stopped in rows if is_stopped])
         emptied = _empty([(stream, position) for stream, position, _ in rows])
     return ErasedMail(emptied=emptied, waiting=len(rows) - emptied)
@@ -155,8 +157,6 @@ def _empty(keys: Sequence[DeliveryKey]) -> int:
     """Empties those that have ended, and returns how many that are."""
     if not keys:
         return 0
-    for stream_id in sorted({stream_id for stream_id, _ in keys}):
-        sql.lock_feedback(stream_id)
     # Locked from here on: no requeue takes one of them before all its texts are gone.
     rows = sql.rows(_DELIVERIES, {**_key_params(keys), "erased": ERASED})
     ended = [(stream, position) for stream, position in rows]

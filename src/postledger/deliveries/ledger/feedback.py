@@ -83,6 +83,8 @@ def _examined_columns(stream_id: int, feedback: Sequence[Feedback]) -> dict[str,
 
 
 def _record_proofs(stream_id: int, feedback: Sequence[Feedback]) -> None:
+    # One for each try: it ends the doubt, and further ones would be kept as unmatched.
+    by_try = {(fact.position, fact.try_number): fact for fact in feedback if fact.is_proof}
     proofs = [
         Evidence(
             fact.try_number,
@@ -91,8 +93,7 @@ def _record_proofs(stream_id: int, feedback: Sequence[Feedback]) -> None:
             epoch=fact.epoch,
             address=fact.address,
         )
-        for fact in feedback
-        if fact.is_proof
+        for fact in by_try.values()
     ]
     if proofs:
         evidence.record(stream_id, proofs)

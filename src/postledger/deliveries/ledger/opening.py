@@ -22,9 +22,11 @@ class StreamClosedError(ConflictError):
 
 _OPEN: LiteralString = """
 WITH stream AS (
-    INSERT INTO deliveries_stream (id, workspace_id, sender_id, kind, title, is_test, epoch)
+    INSERT INTO deliveries_stream (
+        id, workspace_id, sender_id, kind, title, is_test, is_trial, epoch
+    )
     SELECT %(first)s + nextval('deliveries_stream_number'), %(workspace)s, %(sender)s, %(kind)s,
-           %(title)s, %(is_test)s, max(number)
+           %(title)s, %(is_test)s, %(is_trial)s, max(number)
     FROM deliveries_epoch
     RETURNING id
 )
@@ -41,13 +43,15 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
     kind: StreamKind,
     title: str,
     is_test: bool = False,
+    is_trial: bool = False,
     body: Body | None = None,
     month: int | None = None,
 ) -> int:
     """Opens a stream in this month, by the database's clock, or in another one that is named.
 
     It stays in that month's partition for ever. A month that was dropped takes no stream.
-    `body` is the content that all its mails share; a test stream's mails go to the sandbox.
+    `body` is the content that all its mails share; a test stream's mails go to the sandbox, a
+    trial's to its testers, and reports about them change no contact.
     """
     if month is None:
         month = partitions.this_month()
@@ -60,6 +64,7 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
         "kind": kind.value,
         "title": title,
         "is_test": is_test,
+        "is_trial": is_trial,
         "priority": _PRIORITIES[kind],
     }
     with transaction.atomic():

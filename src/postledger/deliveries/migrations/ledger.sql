@@ -82,6 +82,8 @@ CREATE TABLE deliveries_stream (
     title text NOT NULL,
     -- Mails of a test stream go to the sandbox, whatever account their sender has.
     is_test boolean NOT NULL DEFAULT false,
+    -- A trial of a campaign goes to its testers; what is reported of its mails changes no contact.
+    is_trial boolean NOT NULL DEFAULT false,
     next_position bigint NOT NULL DEFAULT 0,
     held_reason text,
     held_since timestamptz,

@@ -221,7 +221,7 @@ class HandOver:
         What is noted follows for the contacts a moment later, without delaying this stream.
         """
         dead = [entry for entry in results if entry.bounce_code]
-        if dead and not self.stream.is_test:
+        if dead and not (self.stream.is_test or self.stream.is_trial):
             await self.context.persist(
                 self.stream, ledger.note_dead_addresses, self.stream.id, dead
             )

@@ -1,7 +1,7 @@
 """Reads SES's events: what it reports of a mail through SNS, one event for each recipient."""
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 
 from pydantic_core import from_json
@@ -13,6 +13,8 @@ from postledger.providers.ses.requests import REFERENCE_TAG
 _GREETING = b"Successfully validated SNS topic"
 _LONGEST_TEXT = 500
 _LONGEST_NAME = 100
+_MOST_RECIPIENTS = 50  # as many as SES takes for one mail
+_COMPLAINT = "Complaint"
 _LONGEST_ADDRESS = 320
 
 # By name: the kind, the part of the document that describes it, and its list of recipients.
@@ -21,7 +23,7 @@ _EVENTS = {
     "Delivery": (EventKind.DELIVERED, "delivery", "recipients"),
     "DeliveryDelay": (EventKind.DEFERRED, "deliveryDelay", "delayedRecipients"),
     "Bounce": (EventKind.BOUNCED, "bounce", "bouncedRecipients"),
-    "Complaint": (EventKind.COMPLAINED, "complaint", "complainedRecipients"),
+    _COMPLAINT: (EventKind.COMPLAINED, "complaint", "complainedRecipients"),
     "Reject": (EventKind.DROPPED, "reject", ""),
     "Open": (EventKind.OPENED, "open", ""),
     "Click": (EventKind.CLICKED, "click", ""),
@@ -53,10 +55,21 @@ def parse_events(_headers: Mapping[str, str], body: bytes) -> list[ProviderEvent
 def _read_recipients(document: _Document, name: str) -> Iterator[ProviderEvent]:
     kind, part_name, list_name = _EVENTS.get(name, _UNKNOWN)
     part, mail = _object(document, part_name), _object(document, "mail")
-    recipients = _list(part, list_name) or _list(mail, "destination")[:1] or [None]
-    for recipient in recipients:
+    for recipient in _find_recipients(name, _list(part, list_name), _list(mail, "destination")):
         fields = recipient if isinstance(recipient, dict) else {"emailAddress": recipient}
         yield _read_event(kind, name, part, mail, fields)
+
+
+def _find_recipients(
+    name: str, listed: Sequence[object], destinations: Sequence[object]
+) -> Sequence[object]:
+    """Whom the event is about; None stands for nobody in particular.
+
+    Of a mail that is complained of, SES lists everybody at the domain: of several, one complained.
+    """
+    if name == _COMPLAINT and len(listed or destinations) > 1:
+        return [None]
+    return listed[:_MOST_RECIPIENTS] or destinations[:1] or [None]
 
 
 def _read_event(
@@ -127,15 +140,18 @@ def _text(document: _Document, field: str, longest: int = _LONGEST_TEXT) -> str:
 
 
 def _clean(value: object, longest: int) -> str:
-    """The text, bounded and without NUL; the parser has refused unpaired surrogates."""
+    """The text in one line, bounded, and without what could steer a terminal."""
     if not isinstance(value, str):
         return ""
-    return value[:longest].replace("\0", "\N{REPLACEMENT CHARACTER}")
+    text = value[:longest]
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
 
 
 def _parse_moment(text: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else None
+    except (ValueError, OverflowError):
         return None
-    return moment if moment.tzinfo else None

@@ -23,6 +23,7 @@ from postledger.providers.ses.topic_arn import parse_topic_arn
 
 # SNS sends 256 KiB at most, which escapes of JSON inside JSON may double.
 LARGEST = 512 * 1024
+_MOST_OBJECTS = 5_000  # those of the text inside count, too; an event has a few hundred
 
 _MESSAGE_ID = re.compile(r"[A-Za-z0-9-]{1,100}", re.ASCII)
 _CERTIFICATE_PATH = re.compile(r"/SimpleNotificationService-[0-9a-f]{1,64}\.pem", re.ASCII)
@@ -100,6 +101,8 @@ def parse(body: bytes) -> Envelope | Malformed:
 def _read_object(body: bytes) -> Mapping[str, object]:
     if len(body) > LARGEST:
         raise _UnreadableError(f"It has more than {LARGEST // 1024} KiB.")
+    if body.count(b"{") > _MOST_OBJECTS:
+        raise _UnreadableError("It is made of too many objects.")
     try:
         value = json.loads(
             body.decode(), object_pairs_hook=_refuse_repeated, parse_constant=_refuse_constant
