@@ -12,7 +12,7 @@ from postledger.accounts.queries import Organisation
 from postledger.fakes.ses import event_books
 from postledger.fakes.ses.event_books import MailBooks
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
-from postledger.feedback.models import InboxMessage, Topic
+from postledger.feedback.models import Topic
 from tools.drill import ses
 from tools.drill.drill import Drill
 
@@ -98,10 +98,3 @@ def is_confirmed(tenant: Tenant) -> bool:
     return Topic.objects.filter(
         workspace_id=tenant.workspace_id, confirmed_at__isnull=False
     ).exists()
-
-
-def is_applied(drill: Drill) -> bool:
-    """Whether no event is on its way to us, and none waits."""
-    if drill.ses.count_waiting_events():
-        return False
-    return not InboxMessage.objects.filter(applied_at=None).exists()
