@@ -213,7 +213,11 @@ def test_uniq_takes_linear_time() -> None:
         items = [str(number) for number in range(size)]
         return lambda: liquid._uniq(items)
 
-    assert _processor_time(apply(200_000)) < 3 * max(_processor_time(apply(100_000)), 0.01)
+    # A busy machine disturbs some measurements, and not all of them.
+    assert any(
+        _processor_time(apply(200_000)) < 3 * max(_processor_time(apply(100_000)), 0.01)
+        for _ in range(5)
+    )
 
 
 def test_a_long_bill_is_no_costly_template() -> None:
