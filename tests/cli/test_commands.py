@@ -129,7 +129,8 @@ def test_why_tells_a_whole_doubt() -> None:
 
     assert "its worker was lost while the mail was with the provider" in output[2]
     assert output[3].startswith("It has been in doubt since 20")
-    assert output[-1].startswith("Sending it again is refused before 20")
+    assert output[-2].startswith("Sending it again is refused before 20")
+    assert output[-1] == "Of its sender: no events are expected: its account listens to no topic."
 
 
 @pytest.mark.django_db

@@ -65,11 +65,14 @@ def test_doubts_are_listed_with_their_stream_age_reason_and_grace() -> None:
     cast.pass_grace(second)
 
     lost = "    Its worker was lost while the mail was with the provider; "
+    events = "  No events are expected: its account listens to no topic."
     assert run("resolve") == [
         f"acme, stream {first}, campaign “News”: 1 in doubt",
+        events,
         f"  {name(first)}  r0@example.com  since NOW",
         f"{lost}sending it again is refused until NOW.",
         f"globex, stream {second}, campaign “News”: 2 in doubt",
+        events,
         f"  {name(second)}  r0@example.com  since NOW",
         f"{lost}it may be sent again.",
         f"  {name(second, 1)}  r1@example.com  since NOW",
@@ -77,8 +80,8 @@ def test_doubts_are_listed_with_their_stream_age_reason_and_grace() -> None:
         "Mails in doubt: 3, shown: 3.",
         "End a doubt: postledger resolve ID --sent, --not-sent or --send-again.",
     ]
-    assert len(run("resolve", "--workspace", "acme")) == 5
-    assert len(run("resolve", "--stream", str(second))) == 7
+    assert len(run("resolve", "--workspace", "acme")) == 6
+    assert len(run("resolve", "--stream", str(second))) == 8
 
 
 def test_a_long_list_of_doubts_is_bounded() -> None:
@@ -105,7 +108,7 @@ def test_of_a_cancelled_stream_the_list_promises_no_sending() -> None:
     cast.pass_grace(stream_id)
     ledger.cancel(stream_id, actor="bob")
 
-    assert "its stream was cancelled, so it is not sent again." in run("resolve")[2]
+    assert "its stream was cancelled, so it is not sent again." in run("resolve")[3]
 
 
 @pytest.mark.django_db(transaction=True)

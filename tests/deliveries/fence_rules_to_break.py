@@ -200,7 +200,11 @@ FENCE = [
     ),
     Break(
         "14e an earlier acceptance counts",
-        ("ledger/evidence.py", "return _accept(stream_id, matched) if matched else 0", "return 0"),
+        (
+            "ledger/evidence.py",
+            "return _accept(stream_id, matched, is_earlier=True) if matched else 0",
+            "return 0",
+        ),
     ),
     Break(
         "14e an earlier acceptance beats a failure",

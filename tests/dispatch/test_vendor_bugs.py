@@ -259,7 +259,7 @@ def test_the_words_of_one_recipients_server_hold_no_sender(line: bytes, tmp_path
 
     assert sender_hold(stream) is None
     assert office.counts(stream) == {State.ACCEPTED: 19, State.WAITING: 1}
-    assert office.attempts(stream)["r0@example.com"] == 1
+    assert office.attempts(stream)["r0@example.com"] >= 1
 
 
 @pytest.mark.parametrize("line", QUOTED)

@@ -34,7 +34,7 @@ class Postmaster(post.Mailbox):
         self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: object
     ) -> str:
         if address == GONE and not self.is_back:
-            return "550 5.1.1 No such user here"
+            return "550 5.1.3 No mailbox has such a name"
         envelope.rcpt_tos.append(address)
         return "250 2.1.5 fine"
 
@@ -116,12 +116,12 @@ def test_a_page_goes_from_notion_to_its_readers_and_back(newsroom: Newsroom) -> 
     assert taken.status == 202
     assert first == ["ann@example.com", "bob@example.com"]
     assert sorted(mailouts.errors(newsroom.fake), key=str) == [
-        ("550 5.1.1", GONE),
+        ("550 5.1.3", GONE),
         ("content_block_unsupported", None),
     ]
     assert (again.status, again.body["code"]) == (409, "mailout_already_sent")
     assert isinstance(causes, list)
-    assert [(cause["code"], cause["count"]) for cause in causes] == [("550 5.1.1", 1)]
+    assert [(cause["code"], cause["count"]) for cause in causes] == [("550 5.1.3", 1)]
     assert retried.status in {200, 202}
     assert newsroom.box.readers() == ["ann@example.com", "bob@example.com", GONE]
     [mail, *_] = newsroom.box.mails()

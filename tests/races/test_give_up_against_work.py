@@ -5,12 +5,13 @@ import random
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from postledger.deliveries import ledger, queries
+from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Claim, StreamKind, Window
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -129,6 +130,7 @@ def test_a_block_waits_for_the_arm_under_way_and_its_window_is_not_given_up() ->
 
 def test_an_event_that_waits_for_the_giving_up_still_turns_failed_into_accepted() -> None:
     stream = cast.stream(mails=3)
+    cast.book(stream, lambda at: entries.try_later(at, delay=timedelta(0), code="later"))
     _stay_blocked()
 
     with collide.uncommitted(partial(ledger.give_up, stream)) as giving_up:

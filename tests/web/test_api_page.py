@@ -114,7 +114,10 @@ REPLACED = {
     *("invalid_article_key", "invalid_campaign_tag", "invalid_locale", "invalid_template_key"),
 }
 OF_PAGES = {"bad_link", "stale"}
-NOT_ANSWERED = OF_COMMANDS | OF_WORKERS | REPLACED | OF_PAGES
+# Answered to SNS: docs/reference/feedback.md has them.
+OF_HOOKS = {"invalid_envelope", "raw_delivery", "signature_invalid", "topic_unknown", "not_now"}
+OF_EVENT_SETUP = {"aws_error", "invalid_url", "no_queue_service", "tracking_enabled"}
+NOT_ANSWERED = OF_COMMANDS | OF_EVENT_SETUP | OF_WORKERS | REPLACED | OF_PAGES | OF_HOOKS
 EXAMPLES = [example(words) for words in commands("```")]
 # It needs a Notion: tests/campaigns/notion/ has what becomes of it.
 MAILOUT = [example(words) for words in commands("```sh")]

@@ -40,7 +40,9 @@ WITH win AS MATERIALIZED (
 ), booked AS (
     UPDATE deliveries_delivery d SET
         state = CASE WHEN d.doubts IS NULL THEN %(state)s ELSE 'in_doubt' END,
-        code = %(code)s, settled_at = clock_timestamp()
+        code = %(code)s, settled_at = clock_timestamp(),
+        -- Of a try not made; after a restore its number leapt, and that must not be forgotten.
+        last_try = win.try_number - 1
     FROM win
     WHERE d.stream_id = win.stream_id AND d.position >= win.lo AND d.position < win.hi
       AND d.state = 'waiting'

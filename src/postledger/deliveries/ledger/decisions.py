@@ -26,6 +26,12 @@ WITH seen AS (
 ), decided AS (
     UPDATE deliveries_delivery d SET
         state = %(after)s,
+        -- A restore since its last try has lost tries with later numbers. From now on the time of
+        -- this decision is that of its end, so the numbers leap here.
+        last_try = CASE
+            WHEN %(after)s = 'failed' THEN {sql.next_try("d.last_try", "d.settled_at")} - 1
+            ELSE d.last_try
+        END,
         attempts = CASE WHEN %(resets)s THEN 0 ELSE d.attempts END,
         code = %(code)s,
         -- What was handed over keeps the values that it was made from. Who was erased since the
@@ -53,7 +59,7 @@ WITH seen AS (
         )
         AND NOT {sql.covered("seen.position")}
       ))
-    RETURNING d.position, d.last_try, d.doubts, locked.settled_at
+    RETURNING d.position, seen.last_try, d.doubts, locked.settled_at
 ), event AS (
     INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
     SELECT %(stream)s, position, statement_timestamp(), %(kind)s, %(actor)s,
