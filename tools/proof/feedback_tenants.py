@@ -38,7 +38,7 @@ def create(drill: Drill, name: str, *, sqs_endpoint: str = "", url: str = "") ->
     address = f"news@{name}.{ses.NAME}.example"
     call_command(
         *("ses", "connect", name, "ses", "--region", "us-east-1", "--from", address),
-        *("--endpoint", f"http://127.0.0.1:{drill.ses.port}"),
+        *("--endpoint", f"http://127.0.0.1:{drill.ses.proxy.port}"),
         *("--access-key-id", ACCESS_KEY_ID, "--secret", f"secret_access_key={secret}"),
         *(("--set", f"sqs_endpoint={sqs_endpoint}") if sqs_endpoint else ()),
         *("--create", *(("--url", url) if url else ())),
