@@ -7,17 +7,21 @@ import pytest
 
 from postledger.deliveries import explain
 from postledger.deliveries.entries import AttemptOutcome, Decision, Hold, StreamKind
+from postledger.deliveries.ledger import books
 from postledger.deliveries.queries import (
     AttemptFacts,
     Books,
     DeliveryFacts,
     EventFacts,
+    ReportCounts,
+    ReportFacts,
     StreamFacts,
     WaitSummary,
     WorkFacts,
 )
 from postledger.deliveries.reasons import EXPLANATIONS, Reason
 from postledger.deliveries.states import State
+from postledger.providers.base import EventKind
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -231,6 +235,45 @@ def test_an_event_says_who_did_what(kind: str, clause: str) -> None:
     first, _ = tell(replace(DELIVERY, history=[EventFacts(NOON, kind, "bob", 1)]))
 
     assert first == f"2026-11-15 12:00:00 UTC, try 1: {clause}."
+
+
+@pytest.mark.parametrize(
+    ("report", "clause"),
+    [
+        ("delivered", "the recipient's server took it"),
+        ("bounced", "it bounced for good (Permanent/NoEmail: 550 No such user)"),
+        ("complained", "the recipient reported it as spam"),
+        ("not_spam", "the recipient said that it is no spam"),
+        ("unknown", "the provider reported “Moved”"),
+    ],
+)
+def test_a_report_of_the_provider_is_part_of_the_story(report: str, clause: str) -> None:
+    details = ("Permanent/NoEmail", "550 No such user.") if report == "bounced" else ("", "")
+    fact = ReportFacts(NOON, report, "Moved", 1, *details, received_at=NOON)
+
+    first, _ = tell(replace(DELIVERY, history=[fact]))
+
+    assert first == f"2026-11-15 12:00:00 UTC, try 1: {clause}."
+
+
+def test_every_counter_and_every_kind_of_event_has_a_sentence() -> None:
+    kinds = {kind.value for kind in EventKind} - {EventKind.UNKNOWN}
+    unsaid = (kinds | set(books.REPORTED)) - explain._REPORTS.keys()
+
+    assert unsaid == {"reported", EventKind.PREFERENCES_CHANGED}
+
+
+def test_a_stream_says_what_was_reported_beside_its_books() -> None:
+    reports = ReportCounts(delivered=5, on_suppression_list=1, reported=6)
+
+    assert explain.explain_reports(reports) == (
+        "Reported of 6 mails: 5 delivered, 1 on suppression list."
+    )
+    _, planned, reported, *_ = explain.explain_stream(
+        STREAM, Books(6, {}), [], reports=reports, now=NOON
+    )
+    assert planned == "Planned 6 = 6 waiting."
+    assert reported.startswith("Reported of 6 mails")
 
 
 def test_an_event_of_no_try_in_particular_names_none() -> None:

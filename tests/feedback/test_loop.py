@@ -1,9 +1,10 @@
 """The loop test: simulator addresses are mailed, and their events come back."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from postledger.fakes.ses.server import serving_in_thread
 from postledger.feedback import application, inbox, topics
 from postledger.feedback.inbox import IncomingMessage
 from postledger.feedback.models import InboxMessage, UnmatchedEvent
+from postledger.workers import emitted_events
 from tests.cli import command_line
 from tests.dispatch import office
 from tests.dispatch.test_provider_pool import open_smtp
@@ -27,20 +29,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @contextmanager
-def applying(account_id: int, sink: Sink) -> Iterator[None]:
-    """Stores and applies what the sink takes, as a worker does."""
+def applying(store: Callable[[], object]) -> Iterator[None]:
+    """Stores and applies events, as a worker does."""
     stopping = threading.Event()
 
     def work() -> None:
-        taken = 0
         while not stopping.wait(0.05):
-            posts = sink.posts[taken:]
-            taken += len(posts)
-            messages = [
-                IncomingMessage(post.envelope["MessageId"], post.envelope["Message"], None)
-                for post in posts
-            ]
-            inbox.store(account_id, messages)
+            store()
             application.apply_waiting(now=datetime.now(UTC))
         connection.close()
 
@@ -53,6 +48,15 @@ def applying(account_id: int, sink: Sink) -> Iterator[None]:
         thread.join()
 
 
+def store_posts(account_id: int, sink: Sink) -> None:
+    """Messages that were stored before are stored once."""
+    messages = [
+        IncomingMessage(post.envelope["MessageId"], post.envelope["Message"], None)
+        for post in list(sink.posts)
+    ]
+    inbox.store(account_id, messages)
+
+
 def test_every_report_of_the_simulator_comes_back_and_leaves_no_contact_behind(
     tmp_path: Path,
 ) -> None:
@@ -63,7 +67,7 @@ def test_every_report_of_the_simulator_comes_back_and_leaves_no_contact_behind(
         topics.register_topic(
             acme.workspace_id, acme.account_id, arn=arn, queue_url="", actor="alice"
         )
-        with office.dispatching(), applying(acme.account_id, sink):
+        with office.dispatching(), applying(partial(store_posts, acme.account_id, sink)):
             first, *lines, last = command_line.run("feedback_test", "news@acme.example")
 
     assert first.startswith("Sent 5 mails from news@acme.example")
@@ -81,6 +85,22 @@ def test_every_report_of_the_simulator_comes_back_and_leaves_no_contact_behind(
         assert report in told[word]
     assert Contact.objects.count() == Suppression.objects.count() == 0
     assert UnmatchedEvent.objects.count() == 0
+
+
+def test_the_sandbox_reports_by_its_own_words(tmp_path: Path) -> None:
+    office.open_office(tmp_path)
+    with (
+        office.dispatching(take_event=emitted_events.offer),
+        applying(emitted_events.store_waiting),
+    ):
+        first, *lines, last = command_line.run("feedback_test", "news@acme.example")
+
+    assert first.startswith("Sent 4 mails")
+    assert last == "Every report came back."
+    assert [line.partition("@")[0] for line in lines] == [
+        *("success", "bounce", "softbounce", "complaint")
+    ]
+    assert Contact.objects.count() == Suppression.objects.count() == 0
 
 
 def test_a_mail_whose_events_do_not_come_is_named_after_the_time_limit(tmp_path: Path) -> None:

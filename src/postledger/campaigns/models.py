@@ -151,6 +151,11 @@ class Mailout(models.Model):
     sent_count = models.BigIntegerField(null=True)
     failed_count = models.BigIntegerField(null=True)
     word = models.TextField(db_default="")
+    # What providers reported, as it was last written.
+    delivered_count = models.BigIntegerField(db_default=0)
+    bounced_count = models.BigIntegerField(db_default=0)
+    complained_count = models.BigIntegerField(db_default=0)
+    counted_at = models.DateTimeField(null=True)
     trouble = models.TextField(db_default="")  # why the report could not be written
     report_after = models.DateTimeField(null=True)  # the next try, after Notion refused one
 

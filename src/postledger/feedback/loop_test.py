@@ -64,8 +64,8 @@ def has_simulator(kind: str) -> bool:
 def send_probes(sender: Sender, kind: str) -> list[Probe]:
     """Sends one mail to each simulator address, in a stream of its own.
 
-    It is no test stream, whose mail would go to the sandbox; simulator addresses change no contact
-    and are never suppressed.
+    It is no test stream, whose mail would go to the sandbox, and what is reported of it changes no
+    contact.
     """
     domain, expectations = _SIMULATORS[kind]
     stream_id = ledger.open_stream(
@@ -73,6 +73,7 @@ def send_probes(sender: Sender, kind: str) -> list[Probe]:
         sender_id=sender.pk,
         kind=StreamKind.TRANSACTIONAL,
         title="Feedback test",
+        is_trial=True,
     )
     addresses = {f"{word}@{domain}": expected for word, expected in expectations.items()}
     lines = [NewDelivery(address, body=_BODY) for address in addresses]

@@ -89,6 +89,10 @@ class Migration(migrations.Migration):
                 ("sent_count", models.BigIntegerField(null=True)),
                 ("failed_count", models.BigIntegerField(null=True)),
                 ("word", models.TextField(db_default="")),
+                ("delivered_count", models.BigIntegerField(db_default=0)),
+                ("bounced_count", models.BigIntegerField(db_default=0)),
+                ("complained_count", models.BigIntegerField(db_default=0)),
+                ("counted_at", models.DateTimeField(null=True)),
                 ("trouble", models.TextField(db_default="")),
                 ("report_after", models.DateTimeField(null=True)),
                 (

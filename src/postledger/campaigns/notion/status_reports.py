@@ -18,7 +18,7 @@ from postledger.accounts import integrations
 from postledger.accounts.integrations import IntegrationKind
 from postledger.campaigns import previous_runs
 from postledger.campaigns.models import Mailout, Run
-from postledger.campaigns.notion import error_rows
+from postledger.campaigns.notion import error_rows, feedback_counts
 from postledger.campaigns.notion.mailouts import FAILED, SENT
 from postledger.content import notion_pages
 from postledger.content.notion.writing import Value, Writer
@@ -134,12 +134,14 @@ def _report_workspace(workspace_id: int, now: datetime) -> None:
     notion = notion_pages.require_notion(workspace_id)
     reports = list(_due_reports(workspace_id, now))
     rows = error_rows.list_unwritten(workspace_id, notion, now)
-    if not reports and not rows:
+    counts = feedback_counts.list_due(workspace_id, now)
+    if not reports and not rows and not counts:
         return
     with notion_pages.open_writer(notion) as writer:
         for report in reports:
             _write_report(writer, report, now)
         error_rows.write_rows(writer, rows, notion, now)
+        feedback_counts.write_counts(writer, counts, now)
 
 
 def _due_reports(workspace_id: int, now: datetime) -> Iterator[_Report]:
