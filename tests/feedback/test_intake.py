@@ -233,7 +233,8 @@ def test_a_network_with_too_many_requests_waiting_hears_503() -> None:
 
     async def ask_many() -> Reply:
         held = [
-            asyncio.create_task(front._threads.run("192.0.2.1", may_end.wait)) for _ in range(201)
+            asyncio.create_task(front._event_threads.run("192.0.2.1", may_end.wait))
+            for _ in range(202)
         ]
         await asyncio.sleep(0)
         refused = await asgi.ask(front, "POST", "/ses-events", client=asgi.Client([b"{}"]))
@@ -244,6 +245,22 @@ def test_a_network_with_too_many_requests_waiting_hears_503() -> None:
     reply = asyncio.run(ask_many())
 
     assert (reply.status, reply.headers["retry-after"]) == (503, "1")
+
+
+def test_other_requests_keep_no_event_waiting() -> None:
+    front, may_end = Front(thread_count=2), threading.Event()
+
+    async def ask_among_many() -> Reply:
+        others = [
+            asyncio.create_task(front._threads.run(number, may_end.wait)) for number in range(402)
+        ]
+        await asyncio.sleep(0)
+        reply = await asgi.ask(front, "POST", "/ses-events", client=asgi.Client([b"{}"]))
+        may_end.set()
+        await asyncio.gather(*others)
+        return reply
+
+    assert asyncio.run(ask_among_many()).status == 400  # it is no message of SNS
 
 
 @pytest.mark.parametrize(("number", "status"), [(errno.ETIMEDOUT, 503), (errno.EFBIG, 413)])
