@@ -12,6 +12,7 @@ from postledger.fakes.ses import event_books, journal, set_up
 from postledger.fakes.ses.event_books import EventBooks
 from postledger.fakes.ses.events.disturbances import Disturbances, Fate
 from postledger.fakes.ses.events.outcomes import Outcome, Shares, choose_outcome
+from postledger.fakes.ses.events.publisher import SendRate
 from postledger.fakes.ses.journal import Journal
 from postledger.fakes.ses.server import FakeSes, serving_in_thread
 from postledger.fakes.ses.service import Service
@@ -213,3 +214,14 @@ def test_events_that_nobody_listens_to_are_told_apart_from_lost_ones(
     wait_for_the_end(fake)
 
     assert fake.service.publisher.counts == {"unheard": 2}
+
+
+def test_many_mails_are_told_from_few_and_from_none_after_many() -> None:
+    rate = SendRate()
+    for number in range(400):
+        rate.add(10 + number / 1000)
+    assert rate.is_high(10.4)
+    assert not rate.is_high(11.0)
+    for number in range(100):
+        rate.add(12 + number / 100)
+    assert not rate.is_high(13.0)

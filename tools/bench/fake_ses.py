@@ -44,9 +44,9 @@ class CpuMeter:
 
     @contextmanager
     def measuring(self, pids: Sequence[int]) -> Iterator[None]:
-        before = _read_seconds(pids), _read_seconds([self.fake.pid])
+        before = read_seconds(pids), read_seconds([self.fake.pid])
         yield
-        after = _read_seconds(pids), _read_seconds([self.fake.pid])
+        after = read_seconds(pids), read_seconds([self.fake.pid])
         self.clients.append((after[0] - before[0]) * 1000 / self.mails)
         self.fakes.append((after[1] - before[1]) * 1000 / self.mails)
 
@@ -55,7 +55,7 @@ class CpuMeter:
         return f"{client:.2f} ms CPU per mail, and {fake:.2f} ms of the fake"
 
 
-def _read_seconds(pids: Sequence[int]) -> float:
+def read_seconds(pids: Sequence[int]) -> float:
     """What these processes have used so far, user and system."""
     ticks = 0
     for pid in pids:

@@ -1,7 +1,8 @@
 """What events cost the fake SES: `just bench ses_events`.
 
 Mails a second that it takes while nobody, an endpoint of HTTP or a queue of moto gets their
-events, and the events a second that arrive there until the last one.
+events, and the events a second that arrive there until the last one. The queue gets few: each
+message that moto takes costs it a look at all that wait there.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import statistics
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 import httpx
@@ -19,10 +21,12 @@ import uvloop
 
 from postledger.fakes.ses import set_up
 from postledger.fakes.ses.server import FakeSes, serving
+from postledger.fakes.ses.sns.topics import ACCOUNT_ID
 from postledger.lib.clock import boottime
 from postledger.providers.base import Accepted
 from postledger.providers.ses.provider import Ses
 from tools.bench import ses
+from tools.bench.fake_ses import read_seconds
 
 SIZE = 5_000
 QUEUE = "events"
@@ -57,12 +61,22 @@ def serve_fake(pipe: Connection, endpoint: str, sqs_endpoint: str) -> None:
         runner.run(run())
 
 
-def start(target: Callable[..., None], *arguments: str) -> tuple[int, Connection]:
-    """The port of a server in a process of its own, which ends with this one."""
+@dataclass(frozen=True, slots=True)
+class Server:
+    """In a process of its own, which ends with this one."""
+
+    port: int
+    pid: int
+    pipe: Connection
+
+
+def start(target: Callable[..., None], *arguments: str) -> Server:
     ours, theirs = multiprocessing.Pipe()
     context = multiprocessing.get_context("spawn")
-    context.Process(target=target, args=(theirs, *arguments), daemon=True).start()
-    return int(ours.recv()), ours
+    process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
+    process.start()
+    assert process.pid is not None
+    return Server(int(ours.recv()), process.pid, ours)
 
 
 async def send(port: int, count: int) -> None:
@@ -82,31 +96,31 @@ def count_events(port: int) -> tuple[int, int]:
     return counts.get("delivered", 0), counts["waiting"]
 
 
-def measure(port: int, count: int) -> tuple[float, float]:
-    """Mails a second, and events a second from the first mail to the last event."""
-    before = count_events(port)[0]
+def measure(server: Server, count: int) -> tuple[float, float, float]:
+    """Mails a second; events a second from the first mail to the last event; milliseconds of the
+    fake's processor for each mail with its events.
+    """
+    port = server.port
+    before, spent = count_events(port)[0], read_seconds([server.pid])
     began = time.perf_counter()
     with closing(uvloop.new_event_loop()) as loop:
         loop.run_until_complete(send(port, count))
     mails = count / (time.perf_counter() - began)
     while count_events(port)[1]:
         time.sleep(0.1)
-    events = count_events(port)[0] - before
-    return mails, events / (time.perf_counter() - began)
+    events = (count_events(port)[0] - before) / (time.perf_counter() - began)
+    return mails, events, (read_seconds([server.pid]) - spent) * 1000 / count
 
 
-def create_queue(port: int) -> str:
-    """The ARN of a queue of moto."""
-    url = f"http://127.0.0.1:{port}"
+def call_moto(port: int, operation: str, **fields: str) -> None:
     scope = "fake/20261117/us-east-1/sqs/aws4_request"
     headers = {
-        "X-Amz-Target": "AmazonSQS.CreateQueue",
+        "X-Amz-Target": f"AmazonSQS.{operation}",
         "Content-Type": "application/x-amz-json-1.0",
         "Authorization": f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0",
     }
-    answer = httpx.post(url, json={"QueueName": QUEUE}, headers=headers, trust_env=False)
-    answer.raise_for_status()
-    return f"arn:aws:sqs:us-east-1:123456789012:{QUEUE}"
+    url = f"http://127.0.0.1:{port}"
+    httpx.post(url, json=fields, headers=headers, trust_env=False, timeout=60).raise_for_status()
 
 
 def main() -> None:
@@ -114,22 +128,25 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    sink, _ = start(ses.serve)
-    moto, moto_pipe = start(serve_moto)
-    ports = {
-        "nobody": start(serve_fake, "", "")[0],
-        "HTTP": start(serve_fake, f"http://127.0.0.1:{sink}/ses-events", "")[0],
-        "moto": start(serve_fake, create_queue(moto), f"http://127.0.0.1:{moto}")[0],
+    sink, moto = start(ses.serve), start(serve_moto)
+    call_moto(moto.port, "CreateQueue", QueueName=QUEUE)
+    queue_arn = f"arn:aws:sqs:us-east-1:{ACCOUNT_ID}:{QUEUE}"
+    fakes = {
+        "nobody": start(serve_fake, "", ""),
+        "HTTP": start(serve_fake, f"http://127.0.0.1:{sink.port}/ses-events", ""),
+        "moto": start(serve_fake, queue_arn, f"http://127.0.0.1:{moto.port}"),
     }
-    figures: dict[str, list[tuple[float, float]]] = {name: [] for name in ports}
+    figures: dict[str, list[tuple[float, float, float]]] = {name: [] for name in fakes}
     for _ in range(options.rounds):
-        for name, port in ports.items():  # in turn: what else runs here hits all alike
-            figures[name].append(measure(port, options.count))
-    for name, pairs in figures.items():
-        mails = statistics.median(mails for mails, _ in pairs)
-        events = statistics.median(events for _, events in pairs)
-        print(f"| events to {name} | {mails:,.0f} mails/s | {events:,.0f} events/s |")
-    moto_pipe.send("stop")
+        for name, fake in fakes.items():  # in turn: what else runs here hits all alike
+            count = options.count // (20 if name == "moto" else 1)
+            figures[name].append(measure(fake, count))
+    for name, rows in figures.items():
+        mails, events, cpu = (statistics.median(column) for column in zip(*rows, strict=True))
+        print(
+            f"| events to {name} | {mails:,.0f} mails/s | {events:,.0f} events/s | {cpu:.2f} ms |"
+        )
+    moto.pipe.send("stop")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Publishes the events of accepted mail to topics, in the background, and keeps account of each.
 
-Sends come first: a few events are published at a time, and requests are served between them.
+Sends come first: while many mails come in, few events are published between them.
 """
 
 import asyncio
@@ -30,6 +30,9 @@ VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
 _GROUP = 8
 _TASKS = 2  # one prepares events while those of another are signed
 _REPETITION_SECONDS = 0.3
+_WINDOW = 0.1
+_MANY = 500  # mails in a second
+_PAUSE = 0.02  # before each group of events, while so many come in
 
 type Note = Callable[[Mapping[str, object]], None]
 
@@ -51,6 +54,24 @@ class _Publication:
     notice: Notice
 
 
+@dataclass(slots=True)
+class SendRate:
+    """Whether many mails come in, by the count of the last tenth of a second."""
+
+    began: float = 0.0
+    count: int = 0
+    was_high: bool = False
+
+    def add(self, now: float) -> None:
+        if now - self.began >= _WINDOW:
+            self.was_high = now - self.began < 2 * _WINDOW and self.count >= _MANY * _WINDOW
+            self.began, self.count = now, 0
+        self.count += 1
+
+    def is_high(self, now: float) -> bool:
+        return self.was_high and now - self.began < 2 * _WINDOW
+
+
 class Publisher:
     """All its methods belong to the event loop of the fake."""
 
@@ -63,6 +84,7 @@ class Publisher:
         self._note = note
         self._due: list[tuple[float, int, PendingEvent]] = []
         self._number = 0
+        self._rate = SendRate()
         self._in_hand = 0
         self._is_due = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -84,6 +106,7 @@ class Publisher:
 
     def take(self, mail: ReportedMail) -> None:
         """Schedules the events of a mail that was just accepted."""
+        self._rate.add(time.monotonic())
         for report in mail.list_reports():
             self._number += 1
             wait = self.disturbances.draw_wait(self._number)
@@ -134,6 +157,8 @@ class Publisher:
 
     async def _run(self) -> None:
         while True:
+            if self._rate.is_high(time.monotonic()):
+                await asyncio.sleep(_PAUSE)
             events = await self._next_group()
             self._in_hand += len(events)
             try:

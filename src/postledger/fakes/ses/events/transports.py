@@ -14,7 +14,7 @@ from postledger.fakes.ses.sns.topics import Subscription
 
 RETRY_SECONDS = 20.0
 _TRIES = 4  # the first, and three more
-_SQS_CALLS = 4
+_SQS_CALLS = 2
 _SQS_BATCH = 10
 _MAX_CALL = 200_000  # characters; a call may have 256 KB
 _SERVER_ERRORS = 500
