@@ -66,4 +66,5 @@ class Sqs:
                 "secret_access_key": SECRET_ACCESS_KEY,
             }
         )
-        return aws_client.open_client(settings, "sqs")
+        # Moto is slow on a loaded machine.
+        return aws_client.open_client(settings, "sqs", read_timeout=120, tries=3)
