@@ -56,7 +56,7 @@ fmt:
     ruff check --fix
     ruff format
 
-# One measurement by its name: `just bench ledger`, `send`, `growth`, `holds`, `planning`, `importing`, `filters`, `render` or `ses_events`.
+# One measurement by its name: `just bench ledger`, `send`, `growth`, `holds`, `planning`, `importing`, `filters`, `render`, `ses_events` or `limiter`.
 bench name *args:
     python -m tools.bench.{{ name }} {{ args }}
 

@@ -77,7 +77,7 @@ def apply(account_id: int, *events: Mapping[str, Any] | str) -> Applied:
 
 def apply_all(*, limit: int = 5_000) -> Applied:
     total = Applied()
-    while (applied := application.apply_waiting(limit=limit, now=NOON)).message_count:
+    while (applied := application.apply_waiting(limit=limit)).message_count:
         total += applied
     return total
 

@@ -13,9 +13,10 @@ from postledger.contacts.models import Contact, Suppression
 from postledger.contacts.states import ContactState
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Mismatch
-from postledger.feedback import application
+from postledger.feedback import application, inbox
 from postledger.feedback.application import Applied
-from postledger.feedback.models import InboxMessage, UnmatchedEvent
+from postledger.feedback.inbox import IncomingMessage
+from postledger.feedback.models import InboxMessage, ReceivedMessage, UnmatchedEvent
 from postledger.lib.ids import DeliveryId
 from tests import cast
 from tests.contacts import people
@@ -292,16 +293,48 @@ def test_a_faulty_message_is_marked_and_stops_no_other(account: int, stream: int
     assert reports.apply_all() == Applied()
 
 
-def test_an_applied_message_keeps_no_address_and_goes_after_30_days(
+def test_what_fails_again_after_a_retry_stands_before_nobody(account: int, stream: int) -> None:
+    good = reports.event("Delivery", R0, reports.reference(stream, 0))
+    poison = reports.event("Open", R0, reports.reference(stream, 0, epoch=10**17))
+    refused = IncomingMessage("m-refused", json.dumps(good), None, "of another topic")
+    inbox.store(account, [refused])
+    reports.apply(account, poison, good)
+    InboxMessage.objects.exclude(message_id="m-refused").update(body=json.dumps(poison))
+    reports.store(account, [good])
+
+    retried = application.retry_failed()
+
+    assert (retried.message_count, retried.faulty_count) == (1, 1)
+    assert application.apply_waiting(limit=1).message_count == 1
+    assert sorted(InboxMessage.objects.values_list("fault", flat=True)) == [
+        "DataError",
+        "of another topic",
+    ]
+
+
+def test_what_could_not_be_applied_is_applied_by_a_retry(account: int, stream: int) -> None:
+    reports.apply(account, "no event")
+    good = reports.event("Delivery", R0, reports.reference(stream, 0))
+    InboxMessage.objects.update(body=json.dumps(good))
+
+    retried = application.retry_failed()
+
+    assert (retried.new_count, retried.faulty_count) == (1, 0)
+    assert not InboxMessage.objects.exists()
+
+
+def test_an_applied_message_is_not_kept_and_its_id_goes_after_30_days(
     account: int, stream: int
 ) -> None:
-    reports.apply(account, reports.event("Delivery", R0, reports.reference(stream, 0)))
-    assert InboxMessage.objects.get().body == ""
+    reports.apply(account, reports.event("Delivery", R0, reports.reference(stream, 0)), "no event")
+    assert InboxMessage.objects.get().fault
+    received_at = max(ReceivedMessage.objects.values_list("received_at", flat=True))
 
-    application.drop_old_messages(reports.NOON + timedelta(days=30))
-    assert InboxMessage.objects.exists()
-    application.drop_old_messages(reports.NOON + timedelta(days=30, seconds=1))
+    inbox.drop_old_messages(received_at + timedelta(days=30) - timedelta(minutes=5))
+    assert (InboxMessage.objects.count(), ReceivedMessage.objects.count()) == (1, 2)
+    inbox.drop_old_messages(received_at + timedelta(days=30, seconds=1))
     assert not InboxMessage.objects.exists()
+    assert not ReceivedMessage.objects.exists()
 
 
 def test_an_erased_person_loses_the_texts_of_events_also_of_those_that_come_later(

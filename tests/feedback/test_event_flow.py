@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.core.management import call_command
 from django.db.models.functions import Now
 
 from postledger.accounts import provider_accounts
@@ -194,3 +195,20 @@ def test_doctor_tells_messages_that_nobody_applies_and_a_topic_with_trouble(
     assert waiting.message == "1 messages of providers wait to be applied."
     assert "has not been confirmed" in unconfirmed.message
     assert troubled.message == "Events of the account main: Its subscription was ended."
+
+
+def test_a_faulty_message_is_told_and_listed(
+    sender: Sender, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sender.account_id is not None
+    body = '{"mail": {"destination": ["person@example.com"]}}'
+    inbox.store(sender.account_id, [IncomingMessage("m-1", body, None, "not an event")])
+
+    [warning] = read_events()
+    call_command("feedback", "faulty")
+
+    assert warning.message == "1 messages of providers cannot be applied."
+    assert "postledger feedback retry" in warning.remedy
+    listed = capsys.readouterr().out
+    assert "acme/main  m-1  not an event\nFaulty messages: 1, shown: 1.\n" in listed
+    assert "person" not in listed

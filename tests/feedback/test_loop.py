@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -36,7 +35,7 @@ def applying(store: Callable[[], object]) -> Iterator[None]:
     def work() -> None:
         while not stopping.wait(0.05):
             store()
-            application.apply_waiting(now=datetime.now(UTC))
+            application.apply_waiting()
         connection.close()
 
     thread = threading.Thread(target=work)

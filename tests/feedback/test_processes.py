@@ -22,8 +22,8 @@ from datetime import UTC, datetime
 from postledger.feedback import application
 # The database may need a moment to notice that the process before was killed.
 from postledger.feedback.models import InboxMessage
-while InboxMessage.objects.filter(applied_at=None).exists():
-    application.apply_waiting(limit=40, now=datetime.now(UTC))
+while InboxMessage.objects.filter(fault="").exists():
+    application.apply_waiting(limit=40)
 """
 
 
@@ -64,14 +64,14 @@ def assert_all_applied(stream_ids: list[int]) -> None:
         counts = queries.read_report_counts([stream_id])[stream_id]
         assert (counts.bounced, counts.complained, counts.reported) == (MAILS, MAILS, MAILS)
         assert audit.audit(stream_id).discrepancies == []
-    assert not InboxMessage.objects.filter(applied_at=None).exists()
+    assert not InboxMessage.objects.filter(fault="").exists()
     assert set(Contact.objects.values_list("state", flat=True)) == {"bounced"}
 
 
 def test_an_applier_killed_in_the_middle_has_applied_nothing_of_its_messages(
     streams: list[int],
 ) -> None:
-    waiting = InboxMessage.objects.filter(applied_at=None)
+    waiting = InboxMessage.objects.filter(fault="")
     for passes, left in ((1, 12 * MAILS), (4, 12 * MAILS - 40), (2, 12 * MAILS - 40)):
         assert start(CRASH_AT=f"in_feedback:{passes}").wait() == -9
         assert waiting.count() == left

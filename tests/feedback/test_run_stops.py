@@ -1,17 +1,18 @@
 """A run whose reports are bad stops itself, says why, and counts afresh after a release."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
-from postledger.deliveries import explain, ledger, queries
+from postledger.deliveries import entries, explain, ledger, queries
 from postledger.deliveries.entries import Hold, StreamKind
 from postledger.deliveries.models import StreamDelta
 from postledger.deliveries.reasons import Reason
 from postledger.feedback import run_stops
 from tests import cast
+from tests.feedback import reports, topics
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,6 +20,17 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def report(stream_id: int, **counts: int) -> None:
     """Adds to a stream's counters, as the application of events does."""
     StreamDelta.objects.create(stream_id=stream_id, **counts)
+
+
+def accept(position: int) -> entries.Entry:
+    return entries.accepted(position, message_id=f"m{position}")
+
+
+def release(stream_id: int) -> bool:
+    try:
+        return ledger.release(stream_id)
+    finally:
+        connection.close()  # of this thread
 
 
 def find_hold(stream_id: int) -> Hold | None:
@@ -76,6 +88,44 @@ def test_a_run_counts_afresh_after_a_person_released_it() -> None:
     hold = find_hold(run)
     assert hold is not None
     assert hold.detail.startswith("49 of 200 mails bounced")
+
+
+def test_a_late_bounce_of_mail_from_before_the_release_is_not_counted() -> None:
+    _, account_id = topics.new_account()
+    run = cast.stream(mails=2)
+    cast.book(run, accept)
+    report(run, delivered=940, bounced=60)
+    run_stops.stop_bad_runs()
+    ledger.release(run)
+    cast.enqueue(run, [2])
+    cast.book(run, accept)
+    cast.enqueue(run, [3])
+
+    for position in (0, 1, 2):
+        tag = reports.reference(run, position)
+        reports.apply(account_id, reports.bounce(f"r{position}@example.com", tag))
+
+    [guarded] = queries.list_guarded_runs()
+    assert (guarded.accepted, guarded.bounced) == (1, 1)
+
+
+def test_a_release_waits_for_reports_that_are_being_taken_and_counts_them_before() -> None:
+    _, account_id = topics.new_account()
+    run = cast.stream(mails=1)
+    cast.book(run, accept)
+    cast.enqueue(run, [1])
+    report(run, delivered=940, bounced=60)
+    run_stops.stop_bad_runs()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            bounce = reports.bounce("r0@example.com", reports.reference(run, 0))
+            reports.apply(account_id, bounce)
+            released = pool.submit(release, run)
+            assert not wait([released], timeout=0.5).done
+        assert released.result()
+
+    assert queries.list_guarded_runs() == []
 
 
 def test_a_pause_is_neither_replaced_nor_does_its_end_count_afresh() -> None:

@@ -70,14 +70,16 @@ class Shell:
         """Runs a command to its end; what background programs print meanwhile is added."""
         end = f"end-{uuid4().hex}"
         stdin, stdout = self._pipes()
-        stdin.write(f"{command}\necho $'\\n'{end} $?\n")  # some output ends without a line break
+        stdin.write(f"{command}\necho {end} $?\n")
         stdin.flush()
         lines = list[str]()
         for line in stdout:
-            if line.startswith(end):
-                assert line == f"{end} 0\n", f"{command}\n{self.log.read_text()[-3000:]}"
+            # Some output ends without a line break, and another program may be within its line.
+            text, found, status = line.partition(end)
+            lines.append(text)
+            if found:
+                assert status == " 0\n", f"{command}\n{self.log.read_text()[-3000:]}"
                 return "".join(lines)
-            lines.append(line)
         raise AssertionError("the shell has ended")
 
     def _pipes(self) -> tuple[IO[str], IO[str]]:

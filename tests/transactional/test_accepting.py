@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 from django.db import connection
-from django.db.models import F
 
 from postledger.accounts import senders
 from postledger.accounts.models import Sender
@@ -63,8 +62,13 @@ def refused(code: Validation) -> Iterator[pytest.ExceptionInfo[InvalidMailError]
 
 
 def end_month() -> None:
-    """Makes what is this month's flow the last month's."""
-    Flow.objects.update(month=F("month") - 1)
+    """Makes what is this month's flow the last month's, and what is older older still.
+
+    One row after the other, the oldest first: the unique index is asked row by row, so a
+    single UPDATE that takes the newer row first would meet the older one.
+    """
+    for flow in Flow.objects.order_by("month"):
+        Flow.objects.filter(pk=flow.pk).update(month=flow.month - 1)
 
 
 def parse_id(id_: str) -> DeliveryId:

@@ -14,8 +14,9 @@ from tools.drill.waiting import free_port, until
 
 NAME = "reports"
 QUEUE_ARN = f"arn:aws:sqs:us-east-1:123456789012:{NAME}"
-# Seconds after which a message comes again that a dead worker had received.
-_COMES_AGAIN_AFTER = 5
+# Seconds after which a message comes again that a dead worker had received. Moto reads a long queue
+# for seconds: a shorter time, and messages come again before they are deleted, more and more.
+_COMES_AGAIN_AFTER = 30
 _COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 

@@ -175,7 +175,7 @@ def apply_all(_: None) -> int:
     from postledger.feedback import application
 
     count = 0
-    while applied := application.apply_waiting(now=datetime.now(UTC)).message_count:
+    while applied := application.apply_waiting().message_count:
         count += applied
     return count
 
@@ -215,7 +215,7 @@ def check(stream_ids: Sequence[int], expected: int) -> bool:
     from postledger.feedback.models import InboxMessage
 
     stored = Feedback.objects.count()
-    waiting = InboxMessage.objects.filter(applied_at=None).count()
+    waiting = InboxMessage.objects.filter(fault="").count()
     faults = InboxMessage.objects.exclude(fault="").count()
     wrong = [text for id_ in stream_ids for text in audit.audit(id_).discrepancies]
     say(f"stored: {stored} of {expected}; waiting {waiting}, faulty {faults}; audit: {wrong}")

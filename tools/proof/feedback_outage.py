@@ -122,7 +122,7 @@ def _wait_for_events(drill: "Drill", queued: "Tenant") -> None:
     queue_url = Topic.objects.get(workspace_id=queued.workspace_id).queue_url
     end = time.monotonic() + _PATIENCE
     while True:
-        waiting = InboxMessage.objects.filter(applied_at=None).count()
+        waiting = InboxMessage.objects.filter(fault="").count()
         on_the_way = drill.ses.count_waiting_events(), drill.sqs.count_messages(queue_url), waiting
         if not any(on_the_way):
             return

@@ -14,6 +14,11 @@ from postledger.web.public.subscribe import subscribe_page
 from postledger.web.public.unsubscribe import undo_page, unsubscribe_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    # The busiest first: Django tries one after another.
+    path("ses-events", receive_events),
+    path("v1/openapi.json", openapi.serve_document),
+    path("v1/", api.urls),
+    path("send-mailout", mailout_api.urls),
     path("", home_page),
     path("docs", docs_page),
     path("ready", health.ready),
@@ -25,8 +30,4 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("subscribe/<str:workspace>/<str:list_key>", subscribe_page, name="subscribe"),
     path("confirm", confirm_page, name="confirm"),
     path("never-again", never_page, name="never"),
-    path("ses-events", receive_events),
-    path("v1/openapi.json", openapi.serve_document),
-    path("v1/", api.urls),
-    path("send-mailout", mailout_api.urls),
 ]

@@ -54,7 +54,8 @@ class Stream(models.Model):
     opened = models.BigIntegerField(db_default=0)
     clicked = models.BigIntegerField(db_default=0)
     reported = models.BigIntegerField(db_default=0)
-    # As they stood when a person last released it from the guard.
+    # When a person last released it from the guard, and what was counted of the mail before.
+    guard_since = models.DateTimeField(null=True)
     guard_accepted = models.BigIntegerField(db_default=0)
     guard_delivered = models.BigIntegerField(db_default=0)
     guard_bounced = models.BigIntegerField(db_default=0)

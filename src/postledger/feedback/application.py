@@ -5,9 +5,9 @@ was applied before changes nothing, so neither order nor repetition matters.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import batched
 
 import structlog
@@ -21,7 +21,8 @@ from postledger.contacts.consent import Origin, StateReport
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Feedback, Mismatch
 from postledger.deliveries.queries import StreamFacts
-from postledger.feedback import rules, unmatched
+from postledger.feedback import inbox, rules, unmatched
+from postledger.feedback.inbox import WaitingMessage
 from postledger.feedback.rules import TransientBounce
 from postledger.feedback.unmatched import Stray
 from postledger.lib import crashpoints, references
@@ -34,9 +35,6 @@ _log = structlog.get_logger(__name__)
 
 # In one transaction, whose locks others wait for.
 MOST_MESSAGES = 1_000
-_MOST_BYTES = 16_000_000
-# How long an applied message is kept, so that a repetition of it is not stored again.
-KEPT_FOR = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +60,11 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class _Message:
-    id: int
-    account_id: int
-    kind: str
-    workspace_id: int
-    body: str
-    received_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class _Incoming:
     """One event with what is known of the message that it came in."""
 
     event: ProviderEvent
-    message: _Message
+    message: WaitingMessage
     reference: Reference | None = None
 
     @property
@@ -98,64 +86,56 @@ class _Sorted:
         self.strays.append(Stray(message.account_id, incoming.event, why, message.received_at))
 
 
-_CLAIM = """
-SELECT id, octet_length(body) FROM feedback_inboxmessage
-WHERE applied_at IS NULL ORDER BY id LIMIT %(limit)s
-FOR UPDATE SKIP LOCKED
-"""
-_READ = """
-SELECT m.id, m.account_id, a.kind, a.workspace_id, m.body, m.received_at
-FROM feedback_inboxmessage m JOIN accounts_provideraccount a ON a.id = m.account_id
-WHERE m.id = ANY(%(ids)s::bigint[]) ORDER BY m.id
-"""
-
-
 class NothingAppliedError(Exception):
     """No message could be applied: the cause is elsewhere, and all of them wait."""
 
 
-def apply_waiting(*, limit: int = MOST_MESSAGES, now: datetime) -> Applied:
+def apply_waiting(*, limit: int = MOST_MESSAGES) -> Applied:
     """Applies the oldest messages that wait and that no other process is applying.
 
     A message that cannot be read, or that the database refuses, is marked with its fault, and all
     others are applied. Raises NothingAppliedError if each of them fails unexpectedly.
     """
     with transaction.atomic():
-        messages = _claim(limit)
-        applied = _apply_or_split(messages, now) if messages else Applied()
+        messages = inbox.claim(limit)
+        applied = _apply_or_split(messages) if messages else Applied()
         if applied.message_count and applied.broken_count == applied.message_count:
             raise NothingAppliedError
         return applied
 
 
-def _claim(limit: int) -> list[_Message]:
-    """As many as fit into memory, and at least one."""
-    ids: list[int] = []
-    total = 0
-    for id_, size in sql.rows(_CLAIM, {"limit": limit}):
-        total += size
-        if ids and total > _MOST_BYTES:
-            break
-        ids.append(id_)
-    return [_Message(*row) for row in sql.rows(_READ, {"ids": ids})]
+def retry_failed() -> Applied:
+    """Applies what could not be applied before, for instance after an update.
+
+    What the intake refused stays as it is. What fails again is marked again at once, so it never
+    stands before messages that wait.
+    """
+    total, after = Applied(), 0
+    while True:
+        with transaction.atomic():
+            messages = inbox.claim_failed(MOST_MESSAGES, after=after)
+            if not messages:
+                return total
+            total += _apply_or_split(messages)
+        after = messages[-1].id
 
 
-def _apply_or_split(messages: Sequence[_Message], now: datetime) -> Applied:
+def _apply_or_split(messages: Sequence[WaitingMessage]) -> Applied:
     try:
         with transaction.atomic():
-            return _apply(messages, now)
+            return _apply(messages)
     except (OperationalError, InterfaceError):
         raise  # the database is away or busy: no message is to blame
     except Exception as error:  # noqa: BLE001  of whatever kind: one message may not stop the others
         if len(messages) == 1:
             _log.exception("a message cannot be applied", message=messages[0].id)
-            _mark(messages, {messages[0].id: type(error).__name__}, now)
+            inbox.remove(messages, {messages[0].id: type(error).__name__})
             return Applied(1, faulty_count=1, broken_count=1)
     middle = len(messages) // 2
-    return _apply_or_split(messages[:middle], now) + _apply_or_split(messages[middle:], now)
+    return _apply_or_split(messages[:middle]) + _apply_or_split(messages[middle:])
 
 
-def _apply(messages: Sequence[_Message], now: datetime) -> Applied:
+def _apply(messages: Sequence[WaitingMessage]) -> Applied:
     given = _sort_events(messages)
     streams = queries.find_streams(list(given.by_stream))
     for stream_id, incoming in [*given.by_stream.items()]:
@@ -168,7 +148,7 @@ def _apply(messages: Sequence[_Message], now: datetime) -> Applied:
         crashpoints.reached(Point.IN_FEEDBACK)
     strays = unmatched.store_unmatched(given.strays)
     _apply_without_mail(given, strays)
-    _mark(messages, given.faults, now)
+    inbox.remove(messages, given.faults)
     return Applied(
         len(messages),
         sum(new_counts.values()),
@@ -179,7 +159,7 @@ def _apply(messages: Sequence[_Message], now: datetime) -> Applied:
     )
 
 
-def _sort_events(messages: Sequence[_Message]) -> _Sorted:
+def _sort_events(messages: Sequence[WaitingMessage]) -> _Sorted:
     """Reads the events; a reference is believed only with its MAC."""
     given = _Sorted()
     keys = sealing.reference_keys()
@@ -201,11 +181,11 @@ def _sort_events(messages: Sequence[_Message]) -> _Sorted:
     return given
 
 
-def _read(message: _Message, faults: dict[int, str]) -> Sequence[ProviderEvent]:
+def _read(message: WaitingMessage, faults: dict[int, str]) -> Sequence[ProviderEvent]:
     try:
         return registry.load_module(message.kind).parse_events({}, message.body.encode())
     except ValueError as error:
-        faults[message.id] = str(error)[:200]
+        faults[message.id] = str(error)[:200] or type(error).__name__
         return ()
 
 
@@ -314,40 +294,3 @@ def _apply_reports(workspace_id: int, reports: Sequence[StateReport]) -> None:
     origin = Origin(source="provider event", actor="feedback")
     for chunk in batched(reports, apply_feedback.MOST):
         apply_feedback.apply_reports(workspace_id, chunk, origin=origin)
-
-
-# The body has an address, and is not needed any more; that of a fault is kept to be looked at.
-_MARK_APPLIED = """
-UPDATE feedback_inboxmessage SET applied_at = %(now)s, body = ''
-WHERE id = ANY(%(ids)s::bigint[])
-"""
-_MARK_FAULTY = """
-UPDATE feedback_inboxmessage m SET applied_at = %(now)s, fault = given.fault
-FROM unnest(%(ids)s::bigint[], %(faults)s::text[]) AS given (id, fault) WHERE m.id = given.id
-"""
-
-
-def _mark(messages: Sequence[_Message], faults: Mapping[int, str], now: datetime) -> None:
-    applied = [message.id for message in messages if message.id not in faults]
-    sql.execute(_MARK_APPLIED, {"now": now, "ids": applied})
-    if faults:
-        params = {"now": now, "ids": list(faults), "faults": list(faults.values())}
-        sql.execute(_MARK_FAULTY, params)
-
-
-_DROPPED_AT_ONCE = 10_000
-_DROP = """
-DELETE FROM feedback_inboxmessage WHERE id IN (
-    SELECT id FROM (
-        SELECT id, applied_at FROM feedback_inboxmessage ORDER BY id LIMIT %(limit)s
-    ) AS oldest
-    WHERE applied_at < %(before)s
-)
-"""
-
-
-def drop_old_messages(now: datetime) -> None:
-    """Deletes messages that were applied, or found faulty, long ago."""
-    params = {"before": now - KEPT_FOR, "limit": _DROPPED_AT_ONCE}
-    while sql.execute(_DROP, params) == _DROPPED_AT_ONCE:
-        pass

@@ -39,27 +39,41 @@ class Topic(models.Model):
 
 
 class InboxMessage(models.Model):
-    """One message of a provider as it came, with one event or many; applied later, in bulk."""
+    """One message of a provider as it came, with one event or many; applied later, in bulk.
 
-    account = models.ForeignKey(ProviderAccount, on_delete=models.PROTECT)
-    message_id = models.TextField()  # the provider's; a repeated message is stored once
+    It goes once it was applied. One that cannot be applied stays, with its fault.
+    """
+
+    # References are written by those who have just read the account, which is never deleted.
+    account = models.ForeignKey(
+        ProviderAccount, on_delete=models.PROTECT, db_constraint=False, db_index=False
+    )
+    message_id = models.TextField()  # the provider's
     body = models.TextField()  # the events alone: without envelope and signature
     sent_at = models.DateTimeField(null=True)  # as the provider says
     received_at = models.DateTimeField(db_default=Now())
-    applied_at = models.DateTimeField(null=True)
-    # Why nothing in it could be applied; such a message is kept, and never tried again.
-    fault = models.TextField(db_default="")
+    fault = models.TextField(db_default="")  # why it is not applied
+    failed_at = models.DateTimeField(null=True)  # when applying it failed; None: it was refused
 
     class Meta:
-        constraints = (
-            models.UniqueConstraint(fields=["account", "message_id"], name="feedback_inbox_once"),
-        )
         # Serves the application, which takes the oldest first.
         indexes = (
             models.Index(
-                fields=["id"], condition=models.Q(applied_at=None), name="feedback_inbox_waiting"
+                fields=["id"], condition=models.Q(fault=""), name="feedback_inbox_waiting"
             ),
         )
+
+
+class ReceivedMessage(models.Model):
+    """The id of a message, so that a repetition of it is not stored again; kept for 30 days."""
+
+    pk = models.CompositePrimaryKey("account_id", "message_id")
+    account_id = models.BigIntegerField()
+    message_id = models.TextField()
+    received_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = (models.Index(fields=["received_at"], name="feedback_received_at"),)
 
 
 class UnmatchedEvent(models.Model):

@@ -56,6 +56,15 @@ class DeliveryId:
             return None
         if number >> 76 & 0xF != 8 or number >> 62 & 0b11 != 0b10:  # noqa: PLR2004  the UUID standard's bits
             return None
+        return cls._decode(number)
+
+    @classmethod
+    def read(cls, text: str) -> "DeliveryId | None":
+        """Reads an id exactly as `text` writes it; several times faster than `parse`."""
+        return cls._decode(int(text.replace("-", ""), 16)) if _TEXT.fullmatch(text) else None
+
+    @classmethod
+    def _decode(cls, number: int) -> "DeliveryId":
         return cls(
             stream_id=number >> 80,
             position=number & (_MAX_POSITION - 1),

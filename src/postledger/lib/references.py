@@ -48,10 +48,14 @@ def write(delivery_id: str, epoch: int, key: Key) -> str:
 def read(text: str, keys: Sequence[Key]) -> Reference | None:
     """The reference if one of the keys signed it; None for any other text."""
     match = _FORMAT.fullmatch(text)
-    if match is None or not any(hmac.compare_digest(_mac(match[1], key), match[4]) for key in keys):
+    if match is None:
         return None
-    delivery_id = DeliveryId.parse(match[2])
-    return None if delivery_id is None else Reference(delivery_id, int(match[3]))
+    signed, id_, epoch, mac = match.groups()
+    for key in keys:
+        if hmac.compare_digest(_mac(signed, key), mac):
+            delivery_id = DeliveryId.read(id_)
+            return Reference(delivery_id, int(epoch)) if delivery_id else None
+    return None
 
 
 def _mac(signed: str, key: Key) -> str:

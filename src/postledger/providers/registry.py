@@ -1,6 +1,7 @@
 """The kinds of provider, and the protocol of their modules, which are imported on first use."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -38,13 +39,11 @@ class ProviderModule(Protocol):
         ...
 
     def parse_events(self, headers: Mapping[str, str], body: bytes) -> Sequence[ProviderEvent]:
-        """The events of one call of the service's webhook; raises ValueError for a bad body.
-
-        For the processing of feedback, which is to come; nothing calls it yet.
-        """
+        """The events of one message of the service; raises ValueError for a text that is none."""
         ...
 
 
+@cache
 def load_module(kind: str) -> ProviderModule:
     path = KINDS.get(kind)
     if path is None:

@@ -45,7 +45,7 @@ def ready(request: HttpRequest) -> JsonResponse:
         "ready": not missing,
         "missing": [{"what": what, "do": do} for what, do in missing],
         # `postledger doctor` compares it with PROXY_COUNT.
-        "forwarded": len(throttle.forwarded_addresses(request)),
+        "forwarded": len(throttle.forwarded_addresses(request.META)),
     }
     return JsonResponse(body, status=503 if missing else 200)
 

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from datetime import UTC, datetime
 
 import structlog
 from django.db import connection
@@ -54,7 +53,7 @@ class FeedbackApplier:
 
 def apply_some() -> bool:
     """Whether there may be more to apply."""
-    applied = application.apply_waiting(now=datetime.now(UTC))
+    applied = application.apply_waiting()
     if applied.stream_ids:
         run_stops.stop_bad_runs()
     refusal_count = dead_addresses.apply_refusals()

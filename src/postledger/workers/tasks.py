@@ -13,7 +13,7 @@ from postledger.campaigns.notion import status_reports
 from postledger.contacts.actions import erasing
 from postledger.deliveries import ledger, partitions, queries
 from postledger.dispatch.db_threads import call_on_thread
-from postledger.feedback import application
+from postledger.feedback import inbox
 from postledger.imports import uploads
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
@@ -133,7 +133,7 @@ def supabase() -> None:
 @shared_task(name="postledger.tidy")
 def tidy() -> None:
     """Creates partitions, retires idle streams, repeats erasures, and deletes what has expired:
-    uploads, unconfirmed contacts, idempotency keys and applied messages of providers.
+    uploads, unconfirmed contacts, idempotency keys and messages of providers.
     """
     call_on_thread(partitions.create_missing)
     call_on_thread(ledger.retire_idle_streams, idle=_IDLE_AFTER)
@@ -142,4 +142,4 @@ def tidy() -> None:
     call_on_thread(erasure.retry_pending, datetime.now(UTC))
     call_on_thread(erasing.remove_unconfirmed, datetime.now(UTC))
     call_on_thread(idempotency.delete_expired, datetime.now(UTC))
-    call_on_thread(application.drop_old_messages, datetime.now(UTC))
+    call_on_thread(inbox.drop_old_messages, datetime.now(UTC))

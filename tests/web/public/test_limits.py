@@ -97,7 +97,7 @@ def test_a_visitor_is_who_spoke_to_the_first_trusted_proxy(
     headers = {"X-Forwarded-For": forwarded} if forwarded else {}
     request = RequestFactory(REMOTE_ADDR=peer).get("/", headers=headers)
 
-    assert throttle.client_ip(request) == expected
+    assert throttle.client_ip(request.META) == expected
 
 
 def test_a_network_of_ipv6_is_one_visitor() -> None:

@@ -20,11 +20,16 @@ def check_events() -> Iterator[CheckResult]:
 
 
 def _check_inbox(now: datetime) -> Iterator[CheckResult]:
-    waiting = InboxMessage.objects.filter(applied_at=None)
+    waiting = InboxMessage.objects.filter(fault="")
     oldest = waiting.order_by("id").values_list("received_at", flat=True).first()
     if oldest is not None and oldest < now - _UNAPPLIED_AFTER:
         message = f"{waiting.count():,} messages of providers wait to be applied."
         yield problem("events", message, "Start a worker: postledger worker.")
+    faulty = InboxMessage.objects.exclude(fault="")
+    if count := faulty.count():
+        message = f"{count:,} messages of providers cannot be applied."
+        remedy = "Run postledger feedback faulty, remove the cause, then postledger feedback retry."
+        yield warning("events", message, remedy)
 
 
 def _check_topics() -> Iterator[CheckResult]:

@@ -40,6 +40,8 @@ def take_feedback(stream_id: int, feedback: Sequence[Feedback]) -> TakenFeedback
     with transaction.atomic():
         # A statement of its own: the next ones see what was committed while this one waited.
         sql.lock_feedback(stream_id)
+        # Before the batches, as those who hold and release a stream do.
+        sql.rows(_LOCK_RELEASED, {"stream": stream_id})
         rows = sql.rows(_EXAMINE, _examined_columns(stream_id, feedback))
         mismatches = {number: Mismatch(why) for number, why, _, _ in rows if why is not None}
         matched = [row for row in rows if row[1] is None]
@@ -49,6 +51,9 @@ def take_feedback(stream_id: int, feedback: Sequence[Feedback]) -> TakenFeedback
     return TakenFeedback(new, mismatches, frozenset(erased.intersection(new)))
 
 
+_LOCK_RELEASED: LiteralString = """
+SELECT FROM deliveries_stream WHERE id = %(stream)s AND guard_since IS NOT NULL FOR NO KEY UPDATE
+"""
 _SENT = State.ACCEPTED.value
 
 _EXAMINE: LiteralString = f"""
@@ -101,6 +106,7 @@ def _record_proofs(stream_id: int, feedback: Sequence[Feedback]) -> None:
 
 # Whether a delivery had an event of a kind before is read by the snapshot of the statement, which
 # has none of the rows that it inserts; nobody else inserts any, because of the lock.
+# What is reported late of mail from before a release is not counted against the mail after it.
 _STORE: LiteralString = f"""
 WITH fresh AS (
     INSERT INTO deliveries_feedback (
@@ -136,6 +142,22 @@ WITH fresh AS (
 }, count(DISTINCT position) FILTER (WHERE is_first_of_all)
     FROM first
     HAVING count(counts_as) > 0 OR bool_or(is_first_of_all)
+), released AS (
+    SELECT guard_since AS since FROM deliveries_stream WHERE id = %(stream)s
+), late AS (
+    UPDATE deliveries_stream s
+    SET guard_delivered = s.guard_delivered + earlier.delivered,
+        guard_bounced = s.guard_bounced + earlier.bounced,
+        guard_complained = s.guard_complained + earlier.complained
+    FROM (
+        SELECT count(*) FILTER (WHERE counts_as = 'delivered') AS delivered,
+               count(*) FILTER (WHERE counts_as = 'bounced') AS bounced,
+               count(*) FILTER (WHERE counts_as = 'complained') AS complained
+        FROM first JOIN deliveries_delivery d USING (position)
+        WHERE d.stream_id = %(stream)s AND (SELECT since FROM released) IS NOT NULL
+          AND d.settled_at < (SELECT since FROM released)
+    ) AS earlier
+    WHERE s.id = %(stream)s AND earlier.delivered + earlier.bounced + earlier.complained > 0
 )
 SELECT position, key FROM fresh
 """

@@ -95,7 +95,8 @@ RETURNING held.held_reason
 # The row is locked, so no counter is folded into it meanwhile.
 _COUNT_AFRESH: LiteralString = """
 UPDATE deliveries_stream s
-SET guard_accepted = s.accepted + d.accepted + b.accepted,
+SET guard_since = statement_timestamp(),
+    guard_accepted = s.accepted + d.accepted + b.accepted,
     guard_delivered = s.delivered + d.delivered,
     guard_bounced = s.bounced + d.bounced,
     guard_complained = s.complained + d.complained
@@ -124,6 +125,8 @@ def release(stream_id: int) -> bool:
     The mail of a blocked sender gets its time anew, and a run that stopped itself counts afresh.
     """
     with transaction.atomic():
+        # Before the row is locked: reports under way are counted with the mail before the release.
+        sql.lock_feedback(stream_id)
         released = sql.rows(_RELEASE, {"stream": stream_id})
         if released:
             _restart_block(stream_id)

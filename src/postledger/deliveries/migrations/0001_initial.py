@@ -402,6 +402,7 @@ class Migration(migrations.Migration):
                                 on_delete=django.db.models.deletion.PROTECT, to="accounts.workspace"
                             ),
                         ),
+                        ("guard_since", models.DateTimeField(null=True)),
                         ("guard_accepted", models.BigIntegerField(db_default=0)),
                         ("guard_delivered", models.BigIntegerField(db_default=0)),
                         ("guard_bounced", models.BigIntegerField(db_default=0)),

@@ -117,7 +117,9 @@ CREATE TABLE deliveries_stream (
     opened bigint NOT NULL DEFAULT 0,
     clicked bigint NOT NULL DEFAULT 0,
     reported bigint NOT NULL DEFAULT 0,
-    -- The counters as they stood when a person last released it from the guard: it counts afresh.
+    -- When a person last released it from the guard, and the counters of the mail before: it counts
+    -- afresh, and a late report of that mail is added to them.
+    guard_since timestamptz,
     guard_accepted bigint NOT NULL DEFAULT 0,
     guard_delivered bigint NOT NULL DEFAULT 0,
     guard_bounced bigint NOT NULL DEFAULT 0,

@@ -27,28 +27,51 @@ class Migration(migrations.Migration):
                     "received_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
-                ("applied_at", models.DateTimeField(null=True)),
                 ("fault", models.TextField(db_default="")),
+                ("failed_at", models.DateTimeField(null=True)),
                 (
                     "account",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="accounts.provideraccount"
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="accounts.provideraccount",
                     ),
                 ),
             ],
             options={
                 "indexes": [
                     models.Index(
-                        condition=models.Q(("applied_at", None)),
+                        condition=models.Q(("fault", "")),
                         fields=["id"],
                         name="feedback_inbox_waiting",
                     )
                 ],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("account", "message_id"), name="feedback_inbox_once"
-                    )
-                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ReceivedMessage",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "account_id",
+                        "message_id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("account_id", models.BigIntegerField()),
+                ("message_id", models.TextField()),
+                (
+                    "received_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["received_at"], name="feedback_received_at")],
             },
         ),
         migrations.CreateModel(

@@ -136,7 +136,8 @@ def _list(document: _Document, field: str) -> list[object]:
 
 
 def _text(document: _Document, field: str, longest: int = _LONGEST_TEXT) -> str:
-    return _clean(document.get(field), longest)
+    value = document.get(field)
+    return "" if value is None else _clean(value, longest)
 
 
 def _clean(value: object, longest: int) -> str:

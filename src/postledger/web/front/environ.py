@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from django.http import HttpRequest
-
 from postledger.web.front.refusals import HeadTooLargeError, UnreadableError
 from postledger.web.shared import throttle
 from postledger.web.shared.bodies import KIB, Body
@@ -34,13 +32,7 @@ class Head:
 
     @cached_property
     def network(self) -> str:
-        request = HttpRequest()
-        request.META = {
-            name: self.environ[name]
-            for name in ("REMOTE_ADDR", "HTTP_X_FORWARDED_FOR")
-            if name in self.environ
-        }
-        return throttle.client_network(request)
+        return throttle.client_network(self.environ)
 
     @cached_property
     def caller(self) -> Hashable:

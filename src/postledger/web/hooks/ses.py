@@ -97,7 +97,7 @@ def _refuse(request: HttpRequest, refusal: RefusedError) -> HttpResponse:
 
 def _take(request: HttpRequest, now: datetime) -> Outcome:
     body = _read_body(request)
-    if request.headers.get("x-amz-sns-rawdelivery", "").lower() == "true":
+    if request.META.get("HTTP_X_AMZ_SNS_RAWDELIVERY", "").lower() == "true":
         raise RawDeliveryError(
             "Raw message delivery is on, and raw messages have no signature. Disable raw message"
             " delivery for this subscription in SNS."

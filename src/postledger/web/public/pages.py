@@ -151,7 +151,7 @@ def public_page[**P](
         accept_language = request.headers.get("Accept-Language", "")
         requested = request.GET.get("lang", "")
         language = page_frame.choose_language(requested, accept_language=accept_language)
-        visit = Visit(request, language, throttle.client_ip(request))
+        visit = Visit(request, language, throttle.client_ip(request.META))
         response = _respond(visit, lambda: view(visit, *args, **kwargs))
         return page_frame.finish(response, headers=_HEADERS, language=language)
 

@@ -51,7 +51,7 @@ class _CallerCache:
 
 def _look_up(request: HttpRequest, token: str) -> Caller | None:
     """Asks the database, unless too many keys were wrong."""
-    network = throttle.client_network(request)
+    network = throttle.client_network(request.META)
     guesses.KEYS.check(token, network)
     caller = keys.recognise(token, now=datetime.now(UTC))
     if caller is None:

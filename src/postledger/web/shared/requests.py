@@ -1,7 +1,8 @@
-"""Gives every request an id and one line in the log, and every answer its safe headers."""
+"""Gives every request an id and a line in the log, and every answer its safe headers."""
 
 import re
 from collections.abc import Callable
+from http import HTTPStatus
 from time import perf_counter
 from uuid import uuid4
 
@@ -10,12 +11,13 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from postledger.observability import context
+from postledger.web.shared import bodies
 
 type View = Callable[[HttpRequest], HttpResponseBase]
 
 HEADER = "X-Request-Id"
 
-_API_PATHS = ("/v1/", "/send-mailout", "/ses-events")
+_API_PATHS = ("/v1/", "/send-mailout", bodies.EVENTS)
 _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _META_KEY = "postledger.request_id"
 _log = structlog.get_logger(__name__)
@@ -32,13 +34,14 @@ def middleware(get_response: View) -> View:
         response.setdefault("X-Content-Type-Options", "nosniff")
         if is_api(request):
             response.setdefault("Cache-Control", "no-store")
-        _log.info(
-            "request",
-            method=request.method,
-            route=_route(request),
-            status=response.status_code,
-            duration_ms=round((perf_counter() - started) * 1000),
-        )
+        if not _is_routine(request, response):
+            _log.info(
+                "request",
+                method=request.method,
+                route=_route(request),
+                status=response.status_code,
+                duration_ms=round((perf_counter() - started) * 1000),
+            )
         context.clear()
         return response
 
@@ -49,13 +52,18 @@ def is_api(request: HttpRequest) -> bool:
     return request.path_info.startswith(_API_PATHS)
 
 
+def _is_routine(request: HttpRequest, response: HttpResponseBase) -> bool:
+    """Whether metrics alone count it: a campaign has millions of events."""
+    return request.path_info == bodies.EVENTS and response.status_code == HTTPStatus.OK
+
+
 def id_of(request: HttpRequest) -> str:
     return str(request.META[_META_KEY])
 
 
 def _assign_id(request: HttpRequest) -> str:
     """Takes over the caller's id if it is safe to log; otherwise makes a new one."""
-    sent = request.headers.get(HEADER, "")
+    sent = request.META.get("HTTP_X_REQUEST_ID", "")
     request_id = sent if _ACCEPTED.fullmatch(sent) else str(uuid4())
     request.META[_META_KEY] = request_id
     return request_id

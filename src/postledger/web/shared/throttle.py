@@ -5,18 +5,18 @@ unlimited, and no request fails or waits because of it.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv6Address, ip_address, ip_network
 from threading import Lock
 from time import monotonic, time
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import limits
 import structlog
 from django.conf import settings
-from django.http import HttpRequest
 from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import RateLimiter, SlidingWindowCounterRateLimiter
 from redis.backoff import NoBackoff
@@ -31,6 +31,7 @@ _BACK_OFF = 5.0  # seconds without Redis after it failed: of many requests one w
 # and not ten thousand times a second. A block outlives its window by one window at most, so a
 # process may let through a hundredth more.
 _BLOCKS = 100
+_LONGEST_IP = 64
 
 _log = structlog.get_logger(__name__)
 
@@ -156,23 +157,22 @@ def _visitor_id(parts: tuple[str, ...]) -> int:
     return int.from_bytes(digest[:12])
 
 
-def client_ip(request: HttpRequest) -> str | None:
+def client_ip(meta: Mapping[str, Any]) -> str | None:
     """The IP address behind the trusted proxies; None if the server listens on a socket."""
-    hops, trusted = forwarded_addresses(request), settings.PROXY_COUNT
+    hops, trusted = forwarded_addresses(meta), settings.PROXY_COUNT
     # Each proxy appends the address that it saw; the client may have written those further left.
     forwarded = hops[-trusted] if 0 < trusted <= len(hops) else ""
-    ip = _parse_ip(forwarded) or _parse_ip(str(request.META.get("REMOTE_ADDR", "")))
-    return str(ip) if ip else None
+    return _parse_ip(forwarded) or _parse_ip(str(meta.get("REMOTE_ADDR", "")))
 
 
-def forwarded_addresses(request: HttpRequest) -> list[str]:
+def forwarded_addresses(meta: Mapping[str, Any]) -> list[str]:
     """The addresses in X-Forwarded-For, the client's first."""
-    header = request.headers.get("X-Forwarded-For", "")
+    header = meta.get("HTTP_X_FORWARDED_FOR", "")
     return [hop.strip() for hop in header.split(",")] if header else []
 
 
-def client_network(request: HttpRequest) -> str:
-    return network_of(client_ip(request))
+def client_network(meta: Mapping[str, Any]) -> str:
+    return network_of(client_ip(meta))
 
 
 def network_of(ip: str | None) -> str:
@@ -182,12 +182,18 @@ def network_of(ip: str | None) -> str:
     return str(ip_network((ip, 64), strict=False))
 
 
-def _parse_ip(text: str) -> IPv4Address | IPv6Address | None:
+def _parse_ip(text: str) -> str | None:
+    return _parse_short_ip(text) if 0 < len(text) <= _LONGEST_IP else None
+
+
+# Every request asks, most of them for few addresses.
+@lru_cache(maxsize=1_000)
+def _parse_short_ip(text: str) -> str | None:
     try:
         ip = ip_address(text)
     except ValueError:
         return None
     if isinstance(ip, IPv6Address):
         # Without the zone: it names an interface of this machine, and no database stores it.
-        return ip.ipv4_mapped or IPv6Address(int(ip))
-    return ip
+        return str(ip.ipv4_mapped or IPv6Address(int(ip)))
+    return str(ip)

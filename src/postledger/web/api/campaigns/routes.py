@@ -182,7 +182,7 @@ class Admin:
 
 def authenticate_admin(request: HttpRequest) -> Admin | None:
     """Accepts the admin password if one is set; guesses are limited before the body is read."""
-    network = throttle.client_network(request)
+    network = throttle.client_network(request.META)
     throttle.count_visit(settings.PUBLIC_RATE, "admin", network)
     workspace_id = accounts.first_workspace_id()
     admin = None if workspace_id is None else _find_admin(workspace_id)
