@@ -16,6 +16,7 @@ from postledger.accounts.provider_accounts import (
     InvalidSettingsError,
 )
 from postledger.accounts.queries import Outgoing
+from postledger.accounts.sending_limits import SendingLimits
 from postledger.lib.secrets import UnsealableError
 from postledger.providers.registry import UnknownKindError
 from tests.races import collide
@@ -92,6 +93,7 @@ def test_the_dispatcher_gets_a_sender_with_all_it_needs(acme: int) -> None:
         kind="smtp",
         settings=SMTP,
         revision=ProviderAccount.objects.get(pk=account_id).updated_at,
+        limits=SendingLimits(zone="UTC"),
     )
     assert "hunter2" not in repr(outgoing)
 

@@ -14,6 +14,9 @@ class Workspace(models.Model):
     org_address = models.TextField(db_default="")
     unsubscribe_base_url = models.TextField(db_default="")
     time_zone = models.TextField(db_default="UTC")  # of contacts without one of their own
+    # When bulk mail may go, as `pacing.stored_hours` reads it; None: always. A sender's own hours
+    # apply beside these.
+    working_hours = models.JSONField(null=True)
     test_emails = models.TextField(db_default="")  # recipients of test sends
     created_at = models.DateTimeField(db_default=Now())
 
@@ -28,6 +31,8 @@ class Member(models.Model):
     email = models.TextField()
     name = models.TextField(default="")
     role = models.TextField()
+    # Mails of the runs that they launch, in one day of the workspace's zone; None: no limit.
+    daily_limit = models.IntegerField(null=True)
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -49,6 +54,8 @@ class ApiKey(models.Model):
     scopes = ArrayField(models.TextField())
     # Mail of a test key goes to the sandbox, whatever account the sender has.
     is_test = models.BooleanField(default=False)
+    # Whose runs it launches; None: nobody's daily limit counts them.
+    member = models.ForeignKey(Member, on_delete=models.PROTECT, null=True)
     created_at = models.DateTimeField(db_default=Now())
     last_used_at = models.DateTimeField(null=True)
     # A rotated key stays valid until then, so that both can be used for a while.
@@ -63,6 +70,10 @@ class ProviderAccount(models.Model):
     name = models.TextField()
     kind = models.TextField()
     sealed_settings = models.BinaryField()
+    # Mails a second of all its senders together. None: what its provider says, or no limit.
+    rate_per_second = models.FloatField(null=True)
+    # Where the quota of an SMTP account is read: URL, header, token and JSON path.
+    sealed_quota_source = models.BinaryField(null=True)
     created_at = models.DateTimeField(db_default=Now())
     # An open provider is reopened when this changes.
     updated_at = models.DateTimeField(db_default=Now())
@@ -90,6 +101,11 @@ class Sender(models.Model):
     is_default = models.BooleanField(db_default=False)
     # From then on it takes no new mail; mail that waits is still sent.
     archived_at = models.DateTimeField(null=True)
+    # Limits; None is without one. An hour is one of the clock in UTC, a day one of the workspace.
+    rate_per_second = models.FloatField(null=True)
+    rate_per_hour = models.IntegerField(null=True)
+    daily_limit = models.IntegerField(null=True)
+    working_hours = models.JSONField(null=True)  # as those of the workspace
 
     class Meta:
         constraints = (
@@ -104,6 +120,23 @@ class Sender(models.Model):
                 name="accounts_sender_default_in_use",
             ),
         )
+
+
+class AccountQuota(models.Model):
+    """What a provider said about an account's quota when it was last asked."""
+
+    account = models.OneToOneField(ProviderAccount, on_delete=models.CASCADE, primary_key=True)
+    remaining = models.BigIntegerField(null=True)  # None: unlimited
+    size = models.BigIntegerField(null=True)  # None: unlimited, or not said
+    max_rate = models.FloatField(null=True)  # mails a second, where the provider says it
+    sync_id = models.BigIntegerField(default=0)  # a later sync has a larger one
+    # How many mails the limiter had granted when the provider was asked; None: Redis was away.
+    mark_count_id = models.TextField(null=True)
+    mark_granted = models.BigIntegerField(null=True)
+    synced_at = models.DateTimeField(null=True)  # the last answer; None: there was none yet
+    next_sync_at = models.DateTimeField(db_default=Now())
+    failed_since = models.DateTimeField(null=True)  # asked in vain since then
+    error = models.TextField(default="")
 
 
 class Integration(models.Model):

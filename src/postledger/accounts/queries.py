@@ -8,8 +8,9 @@ from django.db.models import F, Subquery, Value
 from django.db.models.functions import Lower
 from django.db.models.lookups import Exact
 
-from postledger.accounts import sealing
+from postledger.accounts import sealing, sending_limits
 from postledger.accounts.models import ApiKey, ProviderAccount, Sender, Workspace
+from postledger.accounts.sending_limits import SendingLimits
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
 
@@ -34,6 +35,7 @@ class Outgoing:
     kind: str | None
     settings: Mapping[str, object] = field(repr=False)  # includes credentials
     revision: datetime | None  # changes with every change of the account's settings
+    limits: SendingLimits
 
 
 def outgoing(sender_id: int) -> Outgoing | None:
@@ -42,7 +44,8 @@ def outgoing(sender_id: int) -> Outgoing | None:
     Unsealed with the sender's workspace, not the account's: another workspace's account cannot be
     used, even if a sender refers to it.
     """
-    sender = Sender.objects.select_related("account").filter(pk=sender_id).first()
+    found = Sender.objects.select_related("account__accountquota", "workspace")
+    sender = found.filter(pk=sender_id).first()
     if sender is None:
         return None
     account = sender.account
@@ -58,6 +61,7 @@ def outgoing(sender_id: int) -> Outgoing | None:
         kind=account.kind if account else None,
         settings=settings,
         revision=account.updated_at if account else None,
+        limits=sending_limits.describe(sender),
     )
 
 

@@ -8,7 +8,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
-from postledger.accounts.models import Sender, Workspace
+from postledger.accounts.models import Member, Sender, Workspace
 
 
 class Stream(models.Model):
@@ -17,6 +17,8 @@ class Stream(models.Model):
     id = models.BigIntegerField(primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
     sender = models.ForeignKey(Sender, on_delete=models.PROTECT)
+    # Who launched it, where a person did.
+    member = models.ForeignKey(Member, on_delete=models.PROTECT, null=True)
     kind = models.TextField()
     title = models.TextField()
     is_test = models.BooleanField(db_default=False)

@@ -40,6 +40,7 @@ class Migration(migrations.Migration):
                 ("org_address", models.TextField(db_default="")),
                 ("unsubscribe_base_url", models.TextField(db_default="")),
                 ("time_zone", models.TextField(db_default="UTC")),
+                ("working_hours", models.JSONField(null=True)),
                 ("test_emails", models.TextField(db_default="")),
                 (
                     "created_at",
@@ -67,6 +68,8 @@ class Migration(migrations.Migration):
                 ("name", models.TextField()),
                 ("kind", models.TextField()),
                 ("sealed_settings", models.BinaryField()),
+                ("rate_per_second", models.FloatField(null=True)),
+                ("sealed_quota_source", models.BinaryField(null=True)),
                 (
                     "created_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
@@ -106,6 +109,7 @@ class Migration(migrations.Migration):
                 ("email", models.TextField()),
                 ("name", models.TextField(default="")),
                 ("role", models.TextField()),
+                ("daily_limit", models.IntegerField(null=True)),
                 (
                     "created_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
@@ -130,6 +134,33 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
+        ),
+        migrations.CreateModel(
+            name="AccountQuota",
+            fields=[
+                (
+                    "account",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        serialize=False,
+                        to="accounts.provideraccount",
+                    ),
+                ),
+                ("remaining", models.BigIntegerField(null=True)),
+                ("size", models.BigIntegerField(null=True)),
+                ("max_rate", models.FloatField(null=True)),
+                ("sync_id", models.BigIntegerField(default=0)),
+                ("mark_count_id", models.TextField(null=True)),
+                ("mark_granted", models.BigIntegerField(null=True)),
+                ("synced_at", models.DateTimeField(null=True)),
+                (
+                    "next_sync_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("failed_since", models.DateTimeField(null=True)),
+                ("error", models.TextField(default="")),
+            ],
         ),
         migrations.CreateModel(
             name="Integration",
@@ -219,6 +250,14 @@ class Migration(migrations.Migration):
                 ("expires_at", models.DateTimeField(null=True)),
                 ("revoked_at", models.DateTimeField(null=True)),
                 (
+                    "member",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="accounts.member",
+                    ),
+                ),
+                (
                     "workspace",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT, to="accounts.workspace"
@@ -243,6 +282,10 @@ class Migration(migrations.Migration):
                 ),
                 ("is_default", models.BooleanField(db_default=False)),
                 ("archived_at", models.DateTimeField(null=True)),
+                ("rate_per_second", models.FloatField(null=True)),
+                ("rate_per_hour", models.IntegerField(null=True)),
+                ("daily_limit", models.IntegerField(null=True)),
+                ("working_hours", models.JSONField(null=True)),
                 (
                     "account",
                     models.ForeignKey(

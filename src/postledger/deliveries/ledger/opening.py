@@ -23,10 +23,10 @@ class StreamClosedError(ConflictError):
 _OPEN: LiteralString = """
 WITH stream AS (
     INSERT INTO deliveries_stream (
-        id, workspace_id, sender_id, kind, title, is_test, is_trial, epoch
+        id, workspace_id, sender_id, member_id, kind, title, is_test, is_trial, epoch
     )
-    SELECT %(first)s + nextval('deliveries_stream_number'), %(workspace)s, %(sender)s, %(kind)s,
-           %(title)s, %(is_test)s, %(is_trial)s, max(number)
+    SELECT %(first)s + nextval('deliveries_stream_number'), %(workspace)s, %(sender)s, %(member)s,
+           %(kind)s, %(title)s, %(is_test)s, %(is_trial)s, max(number)
     FROM deliveries_epoch
     RETURNING id
 )
@@ -44,6 +44,7 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
     title: str,
     is_test: bool = False,
     is_trial: bool = False,
+    member_id: int | None = None,
     body: Body | None = None,
     month: int | None = None,
 ) -> int:
@@ -51,7 +52,8 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
 
     It stays in that month's partition for ever. A month that was dropped takes no stream.
     `body` is the content that all its mails share; a test stream's mails go to the sandbox, a
-    trial's to its testers, and reports about them change no contact.
+    trial's to its testers, and reports about them change no contact. `member_id` is the member who
+    launched it, whose daily limit counts its mails.
     """
     if month is None:
         month = partitions.this_month()
@@ -61,6 +63,7 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
         "first": ids.first_stream_of(month),
         "workspace": workspace_id,
         "sender": sender_id,
+        "member": member_id,
         "kind": kind.value,
         "title": title,
         "is_test": is_test,

@@ -391,6 +391,14 @@ class Migration(migrations.Migration):
                         ("clicked", models.BigIntegerField(db_default=0)),
                         ("reported", models.BigIntegerField(db_default=0)),
                         (
+                            "member",
+                            models.ForeignKey(
+                                null=True,
+                                on_delete=django.db.models.deletion.PROTECT,
+                                to="accounts.member",
+                            ),
+                        ),
+                        (
                             "sender",
                             models.ForeignKey(
                                 on_delete=django.db.models.deletion.PROTECT, to="accounts.sender"

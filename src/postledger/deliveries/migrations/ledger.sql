@@ -78,6 +78,7 @@ CREATE TABLE deliveries_stream (
     lifted_epoch integer,  -- in which the fence was lifted for it alone
     workspace_id bigint NOT NULL REFERENCES accounts_workspace,
     sender_id bigint NOT NULL REFERENCES accounts_sender,
+    member_id bigint REFERENCES accounts_member,  -- who launched it, where a person did
     kind text NOT NULL CHECK (kind IN ('campaign', 'topic', 'transactional')),
     title text NOT NULL,
     -- Mails of a test stream go to the sandbox, whatever account their sender has.
@@ -131,6 +132,7 @@ CREATE TABLE deliveries_stream (
 -- Serves the foreign keys and the list of a workspace's streams.
 CREATE INDEX deliveries_stream_workspace ON deliveries_stream (workspace_id, id);
 CREATE INDEX deliveries_stream_sender ON deliveries_stream (sender_id);
+CREATE INDEX deliveries_stream_member ON deliveries_stream (member_id) WHERE member_id IS NOT NULL;
 
 CREATE TABLE deliveries_senderhold (
     sender_id bigint PRIMARY KEY REFERENCES accounts_sender,

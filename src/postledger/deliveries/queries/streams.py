@@ -27,6 +27,7 @@ class StreamFacts:
     fenced_since: datetime | None = None
     block_code: str | None = None  # of its sender's block when it was cancelled
     is_trial: bool = False  # what is reported of its mails changes no contact
+    member_id: int | None = None  # who launched it, where a person did
 
 
 _FACTS: LiteralString = """
@@ -38,7 +39,7 @@ SELECT s.id, s.workspace_id, s.sender_id, s.kind, s.title, s.is_test, s.created_
              AND CASE s.kind WHEN 'campaign' THEN e.campaigns_lifted_at ELSE e.lifted_at END
                  IS NULL
             THEN e.began_at END,
-       s.block_code, s.is_trial
+       s.block_code, s.is_trial, s.member_id
 FROM deliveries_stream s
 LEFT JOIN deliveries_epoch e ON e.number = (SELECT max(number) FROM deliveries_epoch)
 LEFT JOIN deliveries_senderhold h

@@ -1,0 +1,86 @@
+"""The limits that people and providers set for a sender, as they are stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from postledger.accounts.models import AccountQuota, Member, ProviderAccount, Sender
+
+# SES takes short bursts, and now and then less than the rate that it names.
+SHARE_OF_MAX_RATE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuota:
+    """What a provider said when it was last asked; it has said so at least once."""
+
+    remaining: int
+    size: int | None
+    sync_id: int
+    mark_count_id: str | None
+    mark_granted: int | None
+    synced_at: datetime
+    next_sync_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SendingLimits:
+    """None is without that limit."""
+
+    zone: str  # of the workspace: its days are the days of daily limits
+    rate_per_second: float | None = None
+    rate_per_hour: int | None = None
+    daily_limit: int | None = None
+    account_rate: float | None = None
+    quota: StoredQuota | None = None
+    # In the form in which they are stored: those of the workspace, and the sender's own.
+    working_hours: tuple[Mapping[str, object], ...] = ()
+
+
+def describe(sender: Sender) -> SendingLimits:
+    """The limits of a sender that was read with its workspace, account and quota."""
+    account, workspace = sender.account, sender.workspace
+    quota = _find_quota(account)
+    hours = (workspace.working_hours, sender.working_hours)
+    return SendingLimits(
+        zone=workspace.time_zone,
+        rate_per_second=sender.rate_per_second,
+        rate_per_hour=sender.rate_per_hour,
+        daily_limit=sender.daily_limit,
+        account_rate=_find_rate(account, quota),
+        quota=_describe_quota(quota),
+        working_hours=tuple(each for each in hours if each is not None),
+    )
+
+
+def find_member_limit(member_id: int) -> int | None:
+    """How many mails a day the runs of a member may send."""
+    limits = Member.objects.filter(pk=member_id).values_list("daily_limit", flat=True)
+    return limits.first()
+
+
+def _find_quota(account: ProviderAccount | None) -> AccountQuota | None:
+    return getattr(account, "accountquota", None)
+
+
+def _find_rate(account: ProviderAccount | None, quota: AccountQuota | None) -> float | None:
+    """The rate that a person set, or else most of the one that the provider names."""
+    if account is not None and account.rate_per_second is not None:
+        return account.rate_per_second
+    if quota is None or quota.max_rate is None:
+        return None
+    return quota.max_rate * SHARE_OF_MAX_RATE
+
+
+def _describe_quota(quota: AccountQuota | None) -> StoredQuota | None:
+    if quota is None or quota.synced_at is None or quota.remaining is None:
+        return None
+    return StoredQuota(
+        remaining=quota.remaining,
+        size=quota.size,
+        sync_id=quota.sync_id,
+        mark_count_id=quota.mark_count_id,
+        mark_granted=quota.mark_granted,
+        synced_at=quota.synced_at,
+        next_sync_at=quota.next_sync_at,
+    )
