@@ -26,6 +26,7 @@ from postledger.dispatch.dispatcher import Dispatcher
 from postledger.dispatch.fence import Fence
 from postledger.dispatch.holds import Holds
 from postledger.dispatch.options import Options
+from postledger.dispatch.pace.permits import Permits
 from postledger.dispatch.provider_pool import ProviderPool, TakeEvent
 from postledger.dispatch.witness import TokenWitness
 from postledger.lib.ids import DeliveryId
@@ -128,7 +129,8 @@ def people(count: int) -> list[str]:
 def context(db: DbThreads, providers: ProviderPool, holds: Holds | None = None) -> Context:
     """What stream workers share, without a witness outside the database."""
     fence = Fence(TokenWitness(redis_url="", folder=None, name="worker"))
-    return Context("worker", OPTIONS, db, providers, holds or Holds(db), fence)
+    permits = Permits(db, None, OPTIONS.reserve)
+    return Context("worker", OPTIONS, db, providers, holds or Holds(db), fence, permits)
 
 
 class Broke(list[BaseException]):

@@ -23,7 +23,7 @@ from postledger.dispatch.db_threads import DbThreads
 from postledger.dispatch.holds import Holds
 from postledger.dispatch.provider_pool import Blocked, OpenProvider, ProviderPool
 from postledger.dispatch.stream_worker import StreamWorker
-from postledger.providers.base import Accepted, Mailbox, OutgoingMessage, TryLater
+from postledger.providers.base import Accepted, OutgoingMessage, TryLater
 from tests.dispatch import office, vendors
 from tests.dispatch.vendors import Answers
 from tests.providers.fake_smtp import FakeSmtp, serving
@@ -236,15 +236,13 @@ def test_the_from_is_the_senders_and_the_lease_the_providers(tmp_path: Path) -> 
     async def journey() -> object:
         async with routing() as providers, providers.use(facts_) as way:
             assert isinstance(way, tuple)
-            return way[0], way[1].lease
+            return way[0].address, way[0].name, way[1].lease
 
     acme = office.open_office(tmp_path, kind="smtp", settings={"host": "127.0.0.1"})
     facts_ = facts(office.stream(acme))
 
-    assert asyncio.run(journey()) == (
-        Mailbox("news@acme.example", "News"),
-        timedelta(seconds=660 + 2 * 60),
-    )
+    lease = timedelta(seconds=660 + 2 * 60)
+    assert asyncio.run(journey()) == ("news@acme.example", "News", lease)
 
 
 class KnownSmtp(FakeSmtp):

@@ -72,6 +72,8 @@ class ProviderAccount(models.Model):
     sealed_settings = models.BinaryField()
     # Mails a second of all its senders together. None: what its provider says, or no limit.
     rate_per_second = models.FloatField(null=True)
+    # The rate that its provider was found to bear; None: it was never throttled.
+    tuned_rate = models.FloatField(null=True)
     # Where the quota of an SMTP account is read: URL, header, token and JSON path.
     sealed_quota_source = models.BinaryField(null=True)
     created_at = models.DateTimeField(db_default=Now())

@@ -32,9 +32,23 @@ class SendingLimits:
     rate_per_hour: int | None = None
     daily_limit: int | None = None
     account_rate: float | None = None
+    tuned_rate: float | None = None  # that the account's provider bears, as it was last stored
     quota: StoredQuota | None = None
     # In the form in which they are stored: those of the workspace, and the sender's own.
     working_hours: tuple[Mapping[str, object], ...] = ()
+
+    @property
+    def are_counted(self) -> bool:
+        """Whether the limiter has to be asked: hours alone need no count."""
+        counted = (
+            self.rate_per_second,
+            self.rate_per_hour,
+            self.daily_limit,
+            self.account_rate,
+            self.tuned_rate,
+            self.quota,
+        )
+        return any(limit is not None for limit in counted)
 
 
 def describe(sender: Sender) -> SendingLimits:
@@ -48,6 +62,7 @@ def describe(sender: Sender) -> SendingLimits:
         rate_per_hour=sender.rate_per_hour,
         daily_limit=sender.daily_limit,
         account_rate=_find_rate(account, quota),
+        tuned_rate=account.tuned_rate if account else None,
         quota=_describe_quota(quota),
         working_hours=tuple(each for each in hours if each is not None),
     )

@@ -38,6 +38,7 @@ class Stream(models.Model):
     block_original_code = models.TextField(null=True)
     block_detail = models.TextField(null=True)
     created_at = models.DateTimeField(db_default=Now())
+    folded_at = models.DateTimeField(null=True)
     planned = models.BigIntegerField(db_default=0)
     accepted = models.BigIntegerField(db_default=0)
     failed = models.BigIntegerField(db_default=0)

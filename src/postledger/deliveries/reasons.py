@@ -17,6 +17,8 @@ class Reason(StrEnum):
     REQUEUED = "requeued"  # a person gave it another chance
     SENT_AGAIN = "sent_again"  # a person or a policy chose to send again after a doubt
     DISPROVED = "disproved"  # evidence showed that the doubtful try was not taken
+    RATE_PER_SECOND = "rate_per_second"  # the next moment of its sender or account is taken
+    LIMITS_UNKNOWN = "limits_unknown"  # Redis is away, so nobody knows what was sent
     RATE_PER_HOUR = "rate_per_hour"  # the sender's hourly limit is reached
     DAILY_LIMIT = "daily_limit"  # the daily limit is reached
     QUOTA_EXHAUSTED = "quota_exhausted"  # the provider's quota is used up
@@ -58,6 +60,13 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.SENT_AGAIN: Explanation("it is to be sent again after a doubt", "a worker takes it"),
     Reason.DISPROVED: Explanation(
         "its doubtful try turned out not to be taken", "a worker takes it"
+    ),
+    Reason.RATE_PER_SECOND: Explanation(
+        "the rate of its sender or account is used up", "its moment comes"
+    ),
+    Reason.LIMITS_UNKNOWN: Explanation(
+        "nobody knows how much was sent while Redis does not answer",
+        "it goes on when Redis answers",
     ),
     Reason.RATE_PER_HOUR: Explanation("the hourly limit is reached", "the next clock hour starts"),
     Reason.DAILY_LIMIT: Explanation("the daily limit is reached", "the next opening comes"),

@@ -14,6 +14,7 @@ from postledger.dispatch.db_threads import DbThreads
 from postledger.dispatch.fence import Fence
 from postledger.dispatch.holds import Holds
 from postledger.dispatch.options import Options
+from postledger.dispatch.pace.permits import Permits
 from postledger.dispatch.provider_pool import ProviderPool
 from postledger.lib.database_outage import OUTAGE_ERRORS
 
@@ -30,6 +31,7 @@ class Context:
     providers: ProviderPool
     holds: Holds
     fence: Fence
+    permits: Permits
     compose_lock: ComposeLock = field(default_factory=ComposeLock)
     body_memory: BodyMemory = field(default_factory=BodyMemory)
     slow_streams: set[int] = field(default_factory=set)  # their last round was composed slowly

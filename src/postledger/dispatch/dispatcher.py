@@ -18,11 +18,13 @@ from postledger.dispatch.db_threads import DbThreads
 from postledger.dispatch.fence import Fence
 from postledger.dispatch.holds import Holds
 from postledger.dispatch.options import Options
+from postledger.dispatch.pace.permits import Permits
 from postledger.dispatch.provider_pool import ProviderPool, TakeEvent
 from postledger.dispatch.stream_worker import StreamWorker
 from postledger.dispatch.witness import TokenWitness
 from postledger.lib.database_outage import OUTAGE_ERRORS
 from postledger.observability import metrics_store
+from postledger.pacing.limiter import Limiter
 
 _log = structlog.get_logger(__name__)
 
@@ -49,6 +51,7 @@ class Dispatcher:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._workers: dict[asyncio.Task[None], StreamWorker] = {}
         self._woken: dict[int, None] = {}  # an ordered set of stream ids
+        self._resting: set[int] = set()  # streams whose next moment is to come
         self._must_poll = True
         self._polled_at = 0.0
         self._woken_up = asyncio.Event()
@@ -87,7 +90,9 @@ class Dispatcher:
         )
         db = DbThreads(DB_THREADS)
         providers = ProviderPool(db, options.shortest_lease, self._take_event)
-        context = Context(self.name, options, db, providers, Holds(db), fence)
+        limiter = Limiter(options.redis_url, options.horizon) if options.redis_url else None
+        permits = Permits(db, limiter, options.reserve)
+        context = Context(self.name, options, db, providers, Holds(db), fence, permits)
         over = asyncio.Event()
         beating = asyncio.create_task(self._write_heartbeats(context, over))
         try:
@@ -98,6 +103,8 @@ class Dispatcher:
             over.set()
             await beating  # not cancelled: a heartbeat under way would outlive its removal
             await providers.close()
+            if limiter is not None:
+                await limiter.close()
             with suppress(*OUTAGE_ERRORS):
                 await db.run(metrics_store.flush)
                 await db.run(heartbeat.remove, self.name)
@@ -140,7 +147,7 @@ class Dispatcher:
     async def _serve_woken(self, context: Context) -> None:
         for stream_id in list(self._woken):
             stream = await self._streams.facts(context.db, stream_id)
-            if stream is None:
+            if stream is None or stream_id in self._resting:  # then a timer wakes it
                 self._woken.pop(stream_id, None)
             elif not self._is_being_claimed(stream_id) and self._capacity().admits(_slot(stream)):
                 self._woken.pop(stream_id, None)
@@ -174,7 +181,7 @@ class Dispatcher:
             ledger.next_streams,
             limit=free,
             kinds=[kind],
-            but_streams=slots.full_streams(),
+            but_streams=[*slots.full_streams(), *self._resting],
             but_workspaces=slots.full_workspaces(),
             but_tests_of=slots.full_of_tests(),
         )
@@ -211,8 +218,19 @@ class Dispatcher:
             self._streams.keep_bodies(worker.stream.id, worker.shared_bodies)
             # Where there was work there may be more, here or in a stream that got no slot.
             self._must_poll = True
+        if worker.pause is not None:
+            self._rest(worker.stream.id, worker.pause.length.total_seconds())
         if self._must_poll or self._woken:
             self._woken_up.set()
+
+    def _rest(self, stream_id: int, seconds: float) -> None:
+        """Leaves a stream alone until its next moment: asking before would be in vain."""
+        self._resting.add(stream_id)
+        asyncio.get_running_loop().call_later(seconds, self._end_rest, stream_id)
+
+    def _end_rest(self, stream_id: int) -> None:
+        self._resting.discard(stream_id)
+        self._wake(stream_id)
 
     # Stopping and the heartbeat ----------------------------------------------------------------
 

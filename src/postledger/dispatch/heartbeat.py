@@ -41,6 +41,10 @@ def alive() -> QuerySet[Worker]:
     return Worker.objects.filter(seen_at__gt=Now() - ALIVE_WITHIN)
 
 
+def count_alive() -> int:
+    return alive().count()
+
+
 def hearing_beat() -> QuerySet[Worker]:
     """The workers that heard a tick of Celery beat a moment ago."""
     return alive().filter(ticked_at__gt=F("seen_at") - ALIVE_WITHIN)

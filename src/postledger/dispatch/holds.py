@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import assert_never
 
@@ -15,12 +15,14 @@ from postledger.deliveries.reasons import Reason
 from postledger.dispatch import answers, retry
 from postledger.dispatch.answers import CallReport, RecentAnswers, Trouble
 from postledger.dispatch.db_threads import DbThreads
+from postledger.dispatch.pace.permits import Deferral
 from postledger.dispatch.provider_pool import Blocked
 from postledger.observability import masking
 from postledger.providers.base import Outcome, SenderBlocked, Throttled, TryLater
 
 _log = structlog.get_logger(__name__)
 _ACTOR = "dispatcher"
+_LIMITS = "limits"
 # A provider that cannot be opened is tried again: a person may have corrected its settings.
 TRY_AGAIN_AFTER = timedelta(seconds=30)
 # A provider's wish to wait is cut to this, unless it is the reset of a quota.
@@ -68,6 +70,18 @@ class Holds:
             actor=_ACTOR,
             detail=f"{error}. The worker's log says where.",
         )
+
+    async def hold_for_limits(self, stream: StreamFacts, deferrals: Sequence[Deferral]) -> None:
+        """Holds a stream until its limits allow the next mail."""
+        for deferral in deferrals:
+            await self._db.run(
+                ledger.hold,
+                stream.id,
+                reason=deferral.reason,
+                actor=_LIMITS,
+                until=deferral.until,
+                detail=deferral.detail,
+            )
 
     def judge(self, stream: StreamFacts, recipient: str, outcome: Outcome) -> Outcome:
         """What an answer is taken for: the words of one recipient's server hold no sender."""

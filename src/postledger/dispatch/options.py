@@ -9,6 +9,7 @@ from postledger.deliveries.entries import StreamKind
 from postledger.dispatch import retry
 from postledger.dispatch.capacity import Limits
 from postledger.dispatch.retry import Policy
+from postledger.pacing.limits import Horizon, Reserve
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,10 @@ class Options:
     policies: Mapping[StreamKind, Policy] = field(default_factory=lambda: retry.DEFAULTS)
     limits: Limits = field(default_factory=Limits)
     is_sending: bool = True  # off: nothing is claimed, whatever is due
-    redis_url: str = ""  # where the witness is kept, and in a file in the folder
+    # Where mails are granted, and where the witness is kept, also in a file in the folder.
+    redis_url: str = ""
+    reserve: Reserve = field(default_factory=Reserve)
+    horizon: Horizon = field(default_factory=Horizon)
     state_folder: Path | None = None
 
 

@@ -19,7 +19,7 @@ from postledger.dispatch import options
 from postledger.dispatch.db_threads import DbThreads
 from postledger.lib.errors import RefusedError
 from postledger.providers import registry
-from postledger.providers.base import EmitsEvents, Mailbox, Provider
+from postledger.providers.base import EmitsEvents, Provider
 
 _log = structlog.get_logger(__name__)
 
@@ -74,8 +74,8 @@ class ProviderPool:
     @asynccontextmanager
     async def use(
         self, stream: StreamFacts
-    ) -> AsyncIterator[tuple[Mailbox, OpenProvider] | Blocked]:
-        """The stream's From and its provider, open at least until the block ends."""
+    ) -> AsyncIterator[tuple[Outgoing, OpenProvider] | Blocked]:
+        """The stream's sender and its provider, open at least until the block ends."""
         try:
             sender = await self._sender(stream.sender_id)
             opened = await self._provider(sender, is_test=stream.is_test)
@@ -87,7 +87,7 @@ class ProviderPool:
             return
         opened.users += 1
         try:
-            yield Mailbox(sender.address, sender.name), opened
+            yield sender, opened
         finally:
             opened.users -= 1
             self._close_if_replaced(opened)

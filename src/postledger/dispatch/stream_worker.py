@@ -5,17 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 
+from postledger.accounts.queries import Outgoing
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Batch, Body, Claim, StreamKind
 from postledger.deliveries.queries import StreamFacts
 from postledger.dispatch.context import Context
+from postledger.dispatch.pace.permits import Pause
 from postledger.dispatch.provider_pool import Blocked, OpenProvider
 from postledger.dispatch.rounds import report
 from postledger.dispatch.rounds.pipeline import Pipeline
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
 from postledger.lib.database_outage import OUTAGE_ERRORS
-from postledger.providers.base import Mailbox
 
 # A turn takes this many batches, and begins no round after this many seconds.
 SINGLES_PER_TURN = 50
@@ -31,6 +32,7 @@ class StreamWorker:
     on_claim: Callable[[], None] = lambda: None
     is_claiming: bool = True
     has_worked: bool = False
+    pause: Pause | None = None  # the stream gets no moment before it is over
 
     async def run(self) -> None:
         async with self.context.providers.use(self.stream) as usable:
@@ -63,7 +65,7 @@ class StreamWorker:
     async def _has_suspects(self) -> bool:
         return await self.context.db.run(ledger.has_suspects, self.stream.id)
 
-    async def _serve_suspect(self, sender: Mailbox, opened: OpenProvider) -> None:
+    async def _serve_suspect(self, sender: Outgoing, opened: OpenProvider) -> None:
         """Claims one suspect, and composes nothing else in this process until it is armed."""
         # The round leaves this stack once the batch is armed; without a claim it ends here.
         async with AsyncExitStack() as alone:
@@ -80,7 +82,7 @@ class StreamWorker:
     async def _work(
         self,
         claim: Claim,
-        sender: Mailbox,
+        sender: Outgoing,
         opened: OpenProvider,
         composing: AbstractAsyncContextManager[object],
     ) -> None:
@@ -95,7 +97,7 @@ class StreamWorker:
         report.received(sum(batch.hi - batch.lo for batch in batches))
         ends_at = time.monotonic() + TURN_SECONDS
         try:
-            while batches and not pipeline.is_blocked and not self._is_over(ends_at):
+            while batches and not self._is_over(pipeline, ends_at):
                 batches = await pipeline.run_round(batches, composing)
                 composing = self.context.compose_lock.shared()
         except OUTAGE_ERRORS:
@@ -105,8 +107,10 @@ class StreamWorker:
             # No process died, so no mail is blamed; tried alone, the good ones can be sent.
             await pipeline.give_back_suspects(batches)
             raise
-        self.shared_bodies = pipeline.shared_bodies
+        self.shared_bodies, self.pause = pipeline.shared_bodies, pipeline.pause
         await pipeline.give_back(batches)
 
-    def _is_over(self, ends_at: float) -> bool:
+    def _is_over(self, pipeline: Pipeline, ends_at: float) -> bool:
+        if pipeline.is_blocked or pipeline.pause:
+            return True
         return self.context.stop.is_set() or time.monotonic() >= ends_at

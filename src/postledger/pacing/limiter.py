@@ -134,13 +134,13 @@ class Limiter:
         )
         return not isinstance(answer, Away) and answer[0] == b"written"
 
-    async def start_over(self) -> None:
-        """Makes every worker wait and fill Redis again.
+    async def start_over(self) -> bool:
+        """Makes every worker wait and fill Redis again; False if Redis is still away.
 
         For the worker that sent at its own pace while it did not reach Redis: the others may have
         gone on with it, and do not know of these mails.
         """
-        await self._run_for_account("renew", 0)
+        return not isinstance(await self._run_for_account("renew", 0), Away)
 
     def _read_answer(self, answer: Sequence[Any], request: Request) -> Outcome:
         now = int(answer[1])

@@ -64,6 +64,14 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
+class Reserve:
+    """The shares of an account that only transactional and notification mail may use."""
+
+    of_rate: float = 0.2
+    of_quota: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
 class AccountLimits:
     account_id: int
     rate: float | None = None  # mails a second, of all its senders

@@ -1,7 +1,6 @@
 """Makes the limits and hours of pacing from what is stored about a sender. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -9,15 +8,14 @@ from zoneinfo import ZoneInfo
 from postledger.accounts.sending_limits import SendingLimits, StoredQuota
 from postledger.pacing import hours
 from postledger.pacing.hours import Span, WorkingHours
-from postledger.pacing.limits import AccountLimits, Day, Mark, Quota, SenderLimits
-
-
-@dataclass(frozen=True, slots=True)
-class Reserve:
-    """The shares of an account that only transactional and notification mail may use."""
-
-    of_rate: float = 0.2
-    of_quota: float = 0.05
+from postledger.pacing.limits import (
+    AccountLimits,
+    Day,
+    Mark,
+    Quota,
+    Reserve,
+    SenderLimits,
+)
 
 
 def read_hours(stored: Mapping[str, Any], *, zone: str) -> WorkingHours:

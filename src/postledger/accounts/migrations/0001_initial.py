@@ -69,6 +69,7 @@ class Migration(migrations.Migration):
                 ("kind", models.TextField()),
                 ("sealed_settings", models.BinaryField()),
                 ("rate_per_second", models.FloatField(null=True)),
+                ("tuned_rate", models.FloatField(null=True)),
                 ("sealed_quota_source", models.BinaryField(null=True)),
                 (
                     "created_at",

@@ -39,7 +39,8 @@ total AS (
     FROM gone GROUP BY stream_id
 ), folded AS (
     UPDATE deliveries_stream s
-    SET {", ".join([f"{name} = s.{name} + t.{name}" for name in _FOLDED_NAMES])}
+    SET {", ".join([f"{name} = s.{name} + t.{name}" for name in _FOLDED_NAMES])},
+        folded_at = statement_timestamp()
     FROM total t WHERE s.id = t.stream_id
 )
 """

@@ -373,6 +373,7 @@ class Migration(migrations.Migration):
                                 db_default=django.db.models.functions.datetime.Now()
                             ),
                         ),
+                        ("folded_at", models.DateTimeField(null=True)),
                         ("planned", models.BigIntegerField(db_default=0)),
                         ("accepted", models.BigIntegerField(db_default=0)),
                         ("failed", models.BigIntegerField(db_default=0)),

@@ -99,6 +99,7 @@ CREATE TABLE deliveries_stream (
     block_original_code text,
     block_detail text,
     created_at timestamptz NOT NULL DEFAULT now(),
+    folded_at timestamptz,  -- when counters were last added to these; earlier work is in them
     planned bigint NOT NULL DEFAULT 0,
     accepted bigint NOT NULL DEFAULT 0,
     failed bigint NOT NULL DEFAULT 0,

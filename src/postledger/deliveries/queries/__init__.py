@@ -21,6 +21,11 @@ from postledger.deliveries.queries.feedback import (
     read_first_events,
     read_report_counts,
 )
+from postledger.deliveries.queries.sent import (
+    count_sent_by_account,
+    count_sent_by_sender,
+    count_sent_for_member,
+)
 from postledger.deliveries.queries.streams import (
     Books,
     FencedStream,

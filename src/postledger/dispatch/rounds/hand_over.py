@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Claim, Entry, Window
@@ -13,10 +14,13 @@ from postledger.deliveries.queries import StreamFacts
 from postledger.dispatch import answers, options
 from postledger.dispatch.answers import Answer, CallReport
 from postledger.dispatch.context import Context
+from postledger.dispatch.pace.permits import Permit
 from postledger.dispatch.provider_pool import OpenProvider
 from postledger.dispatch.rounds import gates, report, round_input
+from postledger.dispatch.rounds.armed_round import ArmedRound
 from postledger.dispatch.rounds.compose import ComposedMail
 from postledger.dispatch.rounds.in_flight import InFlight, SettleRequest
+from postledger.dispatch.rounds.paced_call import PacedCall
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib import crashpoints
 from postledger.lib.clock import boottime
@@ -28,6 +32,7 @@ SETTLE_EVERY = 0.2
 
 _CONSENT_UNKNOWN = "The database was lost before the recipient's consent was checked once more."
 _ELSEWHERE = "A later copy of this database is sending elsewhere."
+_LATE = "The worker was too slow for the moment that its rate allowed."
 _NO_TIME = "The lease leaves no time for a call."
 _WITHDRAWN = "The recipient withdrew consent while the mail was being composed."
 
@@ -42,13 +47,8 @@ class HandOver:
     opened: OpenProvider
     is_broken: bool = False  # the provider raised: no further call before a hold has ended
 
-    async def run(
-        self,
-        windows: ledger.Armed,
-        mails: Sequence[ComposedMail],
-        read: RoundInput,
-        requested_at: float,
-    ) -> None:
+    async def run(self, armed: ArmedRound, read: RoundInput, permit: Permit) -> None:
+        windows, mails, requested_at = armed.windows, armed.mails, armed.requested_at
         try:
             is_witnessed, (has_time, withdrawn) = await asyncio.gather(
                 self.context.fence.record(windows.token, self.claim.epoch),
@@ -57,9 +57,11 @@ class HandOver:
         except BaseException:
             await self.settle_unsent(windows, mails, _CONSENT_UNKNOWN, requested_at)
             raise
-        if not (is_witnessed and has_time):
-            detail = _NO_TIME if is_witnessed else _ELSEWHERE
+        is_late = permit.is_over(asyncio.get_running_loop().time())
+        if is_late or not (is_witnessed and has_time):
+            detail = _ELSEWHERE if not is_witnessed else _LATE if has_time else _NO_TIME
             await self.settle_unsent(windows, mails, detail, requested_at)
+            await self.context.permits.give_back(permit, permit.count)
             await self.context.db.run(self.context.fence.check)
             return
         going = [mail for mail in mails if mail.position not in withdrawn]
@@ -67,16 +69,32 @@ class HandOver:
         for mail in mails:
             if mail.position in withdrawn:
                 in_flight.answer(self._book_unsent(mail, _WITHDRAWN, requested_at))
+        permit = await self.context.permits.trim(permit, len(going))
+        await self._send_and_settle(going, permit, in_flight, requested_at)
+
+    async def _send_and_settle(
+        self,
+        mails: Sequence[ComposedMail],
+        permit: Permit,
+        in_flight: InFlight,
+        requested_at: float,
+    ) -> None:
         deadline = requested_at + options.time_for_calls(self.opened.lease)
         outcomes: list[Outcome] = []
-        call = asyncio.create_task(self._send(going, deadline, in_flight, outcomes))
+        send = partial(self._send, deadline=deadline, in_flight=in_flight, outcomes=outcomes)
+        paced = PacedCall(mails, permit, send)
+        call = asyncio.create_task(paced.run())
         try:
             await self._settle_while_sending(call, in_flight, deadline)
         finally:
             if not call.done():
                 call.cancel()  # the provider still yields an outcome for every mail
                 await asyncio.wait({call})
-            await self._finish(call, outcomes, in_flight, unanswered=len(going) - len(outcomes))
+            for mail in paced.not_begun:
+                in_flight.answer(self._book_unsent(mail, _LATE, requested_at))
+            begun = len(mails) - len(paced.not_begun)
+            await self._finish(call, outcomes, in_flight, unanswered=begun - len(outcomes))
+            await self.context.permits.give_back(permit, len(paced.not_begun))
 
     async def _finish(
         self,

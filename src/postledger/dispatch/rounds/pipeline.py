@@ -5,24 +5,23 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import assert_never
 
 from postledger.accounts import sealing
+from postledger.accounts.queries import Outgoing
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Batch, Body, Claim, Entry, StreamKind, Window
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
 from postledger.dispatch.context import Context
+from postledger.dispatch.pace.permits import Deferred, Pause, Permit
 from postledger.dispatch.provider_pool import Blocked, OpenProvider
-from postledger.dispatch.rounds import report, round_input
-from postledger.dispatch.rounds.compose import (
-    BrokenContentError,
-    ComposedMail,
-    ComposedRound,
-    Composer,
-)
+from postledger.dispatch.rounds import armed_round, report, round_input
+from postledger.dispatch.rounds.armed_round import ArmedRound
+from postledger.dispatch.rounds.compose import BrokenContentError, ComposedRound, Composer
 from postledger.dispatch.rounds.hand_over import HandOver
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib import crashpoints, references
@@ -42,22 +41,6 @@ _LONGEST_ON_LOOP = 0.05  # seconds of composing; a round of usual mails takes so
 _NOT_ARMED = "The database was lost while the window was being armed."
 
 
-@dataclass(frozen=True, slots=True)
-class ArmedRound:
-    """The windows of one round, and those of them that may be sent."""
-
-    windows: ledger.Armed
-    requested: Sequence[Window]
-    composed: ComposedRound
-    requested_at: float  # before the arm was sent, by `boottime`
-
-    @property
-    def mails(self) -> Sequence[ComposedMail]:
-        if len(self.windows) == len(self.requested):
-            return self.composed.mails
-        return [mail for mail in self.composed.mails if _covers(self.windows, mail.position)]
-
-
 class Pipeline:
     """Takes windows of one claim from the database to the provider and back."""
 
@@ -66,19 +49,22 @@ class Pipeline:
         stream: StreamFacts,
         context: Context,
         claim: Claim,
-        sender: Mailbox,
+        sender: Outgoing,
         opened: OpenProvider,
         shared_bodies: Mapping[int, Body],
     ) -> None:
         self.shared_bodies = shared_bodies
-        self.is_blocked = False  # no further round makes sense before a person acts
+        self.is_blocked = False  # no further round makes sense in this turn
+        self.pause: Pause | None = None  # no further round gets a moment before it is over
         self._stream = stream
         self._context = context
         self._claim = claim
+        self._sender = sender
         self._lease_time = opened.lease
         key, *_ = sealing.reference_keys()
         sign = partial(references.write, epoch=claim.epoch, key=key)
-        self._composer = Composer(stream, sender, datetime.now(UTC), sign, opened.provider.form)
+        mailbox = Mailbox(sender.address, sender.name)
+        self._composer = Composer(stream, mailbox, datetime.now(UTC), sign, opened.provider.form)
         self._hand_over = HandOver(stream, context, claim, opened)
         self._window_size = min(opened.provider.window_size, context.options.largest_window)
 
@@ -109,28 +95,48 @@ class Pipeline:
         began = boottime()
         async with composing:
             read = await self._read(windows)
-            is_permitted = await self._permit(read)
-            composed = await self._compose(windows, read, began) if is_permitted else None
-            if composed is None:
+            permit = await self._permit(read)
+            if permit is None:
                 return batches
-            armed = await self._arm(windows, composed)
+            windows, later = round_input.cut_windows(windows, read.recipients, permit.count)
+            read = round_input.keep_recipients(read, windows)
+            armed = await self._compose_and_arm(windows, read, permit, began)
+            if armed is None:
+                return batches
         with self._context.compose_lock.in_flight():
-            return await self._send(armed, read)
+            return [*await self._send(armed, read, permit), *later]
 
-    async def _send(self, armed: ArmedRound, read: RoundInput) -> Sequence[Batch]:
+    async def _compose_and_arm(
+        self, windows: Sequence[Window], read: RoundInput, permit: Permit, began: float
+    ) -> ArmedRound | None:
+        """None, with the permit given back, if nothing can be armed."""
+        armed = None
+        try:
+            composed = await self._compose(windows, read, began)
+            if composed is not None and not permit.is_over(asyncio.get_running_loop().time()):
+                armed = await self._arm(windows, composed)
+            return armed
+        finally:
+            if armed is None:
+                await self._context.permits.give_back(permit, permit.count)
+
+    async def _send(self, armed: ArmedRound, read: RoundInput, permit: Permit) -> Sequence[Batch]:
         try:
             return await self._sort_out_refused(armed, read)
         finally:
             # Armed windows are sent even after an error above: nobody else may touch them.
             if armed.windows:
                 crashpoints.reached(Point.AFTER_ARM)
-                await self._hand_over.run(armed.windows, armed.mails, read, armed.requested_at)
+                await self._hand_over.run(armed, read, permit)
                 self.is_blocked |= self._hand_over.is_broken
+            else:
+                await self._context.permits.give_back(permit, permit.count)
 
     async def give_back(self, batches: Sequence[Batch]) -> None:
         """Gives up the lease of batches that were not armed, once the database is back."""
         if batches:
-            reason = Reason.HANDED_BACK if self._context.stop.is_set() else Reason.READY
+            reason = self.pause.reason if self.pause else Reason.READY
+            reason = Reason.HANDED_BACK if self._context.stop.is_set() else reason
             crashpoints.reached(Point.BEFORE_GIVE_BACK)
             await self._wait(batches, reason)
 
@@ -166,12 +172,27 @@ class Pipeline:
         self.shared_bodies = {at: body for at, body in read.bodies.items() if at < 0}
         return read
 
-    async def _permit(self, read: RoundInput) -> bool:
-        """Whether this round may go on; if not, the sender is held and says why."""
+    async def _permit(self, read: RoundInput) -> Permit | None:
+        """How many mails of this round may go, and when; None if the round ends here."""
         if read.unsubscribe is not None and not read.unsubscribe.is_complete:
             await self._context.holds.hold_blocked(self._stream.sender_id, _NO_UNSUBSCRIBE_PAGE)
             self.is_blocked = True
-        return not self.is_blocked
+            return None
+        if not read.recipients:
+            return Permit(0)
+        answer = await self._context.permits.ask(self._stream, self._sender, len(read.recipients))
+        match answer:
+            case Permit():
+                return answer
+            case Pause():
+                self.pause = answer
+                return None
+            case Deferred(deferrals=deferrals):
+                await self._context.holds.hold_for_limits(self._stream, deferrals)
+                self.is_blocked = True
+                return None
+            case _:
+                assert_never(answer)
 
     async def _compose(
         self, windows: Sequence[Window], read: RoundInput, began: float
@@ -280,10 +301,6 @@ def _booked(armed: ArmedRound, refused: Sequence[Batch]) -> ComposedRound:
     ids = {batch.id for batch in refused}
     windows = [window for window in armed.requested if window.batch.id not in ids]
     return ComposedRound(
-        [mail for mail in armed.composed.mails if _covers(windows, mail.position)],
-        [entry for entry in armed.composed.verdicts if _covers(windows, entry.position)],
+        [mail for mail in armed.composed.mails if armed_round.covers(windows, mail.position)],
+        [entry for entry in armed.composed.verdicts if armed_round.covers(windows, entry.position)],
     )
-
-
-def _covers(windows: Sequence[Window], position: int) -> bool:
-    return any(window.batch.lo <= position < window.to for window in windows)

@@ -1,7 +1,7 @@
 """The input of one round: the waiting mails, their contents, and the consent of recipients."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from postledger.contacts import standings, unsubscribe_links
@@ -11,7 +11,7 @@ from postledger.contacts.unsubscribe_links import UnsubscribeLinks
 from postledger.content import letters
 from postledger.content.rendering.letter import Letter
 from postledger.deliveries import ledger, queries
-from postledger.deliveries.entries import Body, Recipient, StreamKind, Window
+from postledger.deliveries.entries import Batch, Body, Recipient, StreamKind, Window
 from postledger.deliveries.queries import StreamFacts
 from postledger.lib.errors import NotFoundError, RefusedError
 
@@ -50,6 +50,24 @@ def read(stream: StreamFacts, windows: Sequence[Window], shared: Mapping[int, Bo
         unsubscribe=unsubscribe_links.workspace_links(stream.workspace_id) if list_key else None,
         list_key=list_key,
     )
+
+
+def cut_windows(
+    windows: Sequence[Window], recipients: Sequence[Recipient], count: int
+) -> tuple[list[Window], list[Batch]]:
+    """The windows of the first so many recipients, and the batches that are left out."""
+    if count >= len(recipients):
+        return list(windows), []
+    end = sorted(recipient.position for recipient in recipients)[count]
+    kept = [replace(window, to=min(window.to, end)) for window in windows if window.batch.lo < end]
+    return kept, [window.batch for window in windows if window.batch.lo >= end]
+
+
+def keep_recipients(read: RoundInput, windows: Sequence[Window]) -> RoundInput:
+    """The input of windows that were cut."""
+    ranges = [(window.batch.lo, window.to) for window in windows]
+    kept = [item for item in read.recipients if any(lo <= item.position < to for lo, to in ranges)]
+    return read if len(kept) == len(read.recipients) else replace(read, recipients=kept)
 
 
 def read_standings(

@@ -1,0 +1,268 @@
+"""Asks the limiter before a window is armed, and says when each of its mails may go."""
+
+import asyncio
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import assert_never
+
+from postledger.accounts import sending_limits
+from postledger.accounts.queries import Outgoing
+from postledger.deliveries import queries
+from postledger.deliveries.entries import StreamKind
+from postledger.deliveries.queries import StreamFacts
+from postledger.deliveries.reasons import Reason
+from postledger.dispatch import heartbeat
+from postledger.dispatch.db_threads import DbThreads
+from postledger.dispatch.pace.moments import ClockOffset, Line, LocalCalendar, find_intervals
+from postledger.pacing import hours, limits, stored
+from postledger.pacing.limiter import Limiter
+from postledger.pacing.limits import (
+    Away,
+    Figures,
+    Granted,
+    Limit,
+    MemberLimit,
+    Outcome,
+    Refusal,
+    Refused,
+    Request,
+    Reserve,
+    SenderLimits,
+    Unfilled,
+    WrongDay,
+)
+
+# How long the limit of a member, and the number of workers, are used before they are read again.
+FRESH_SECONDS = 5.0
+# Redis is asked again at once where it has to be filled, or where the day has changed.
+_MOST_QUESTIONS = 4
+_SHORTLY = timedelta(seconds=0.5)
+_WHILE_REDIS_IS_AWAY = timedelta(seconds=2)
+
+# The limits that a stream is held for; the other ones end within seconds.
+_REASONS = {
+    Limit.SENDER_HOUR: Reason.RATE_PER_HOUR,
+    Limit.SENDER_DAY: Reason.DAILY_LIMIT,
+    Limit.MEMBER_DAY: Reason.DAILY_LIMIT,
+    Limit.QUOTA: Reason.QUOTA_EXHAUSTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """So many mails may go, none before its moment, in seconds of the event loop's clock."""
+
+    count: int
+    moments: Sequence[float] = ()  # empty: all at once
+    expires_at: float = math.inf  # by then they are armed, or do not go
+    granted: Granted | None = None
+    line: Line = field(default_factory=lambda: Line({}, {}))
+
+    def is_over(self, now: float) -> bool:
+        return now > self.expires_at
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Nothing may go for a short while: the next moment is taken, or Redis is away."""
+
+    reason: Reason
+    length: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Deferral:
+    """A limit that is reached, or hours that are closed."""
+
+    reason: Reason
+    until: datetime
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """Nothing may go before all of these have ended."""
+
+    deferrals: Sequence[Deferral]
+
+
+type Answer = Permit | Pause | Deferred
+
+
+class Permits:
+    """Keeps the limits of all senders that this process works for."""
+
+    def __init__(self, db: DbThreads, limiter: Limiter | None, reserve: Reserve) -> None:
+        self._db = db
+        self._limiter = limiter
+        self._reserve = reserve
+        self._offset = ClockOffset()
+        self._local = LocalCalendar()
+        self._left: dict[tuple[str, int], float] = {}  # when the next mail of a line may leave
+        self._sent_without_redis = False
+        self._live_workers = (1, 0.0)  # with the moment after which it is read again
+        self._member_limits: dict[int, tuple[int | None, float]] = {}
+
+    async def ask(self, stream: StreamFacts, sender: Outgoing, count: int) -> Answer:
+        """Whether up to so many mails of a stream may go now, and when."""
+        if stream.is_test or sender.account_id is None:
+            return Permit(count)
+        now = datetime.now(UTC)
+        closed = _find_closed_hours(stream, sender, now)
+        member = await self._find_member(stream)
+        if self._limiter is None or not (sender.limits.are_counted or member):
+            return Deferred([closed]) if closed else Permit(count)
+        is_urgent = stream.kind is StreamKind.TRANSACTIONAL
+        request = Request(count, self._limits(sender, now), member, is_reserved=is_urgent)
+        outcome = await self._ask_limiter(self._limiter, request, sender)
+        if closed is None:
+            return await self._answer(outcome, request)
+        if isinstance(outcome, Granted):
+            await self._limiter.give_back(outcome, outcome.moments)
+        refusals = outcome.refusals if isinstance(outcome, Refused) else ()
+        return Deferred([closed, *_list_deferrals(refusals)])
+
+    async def give_back(self, permit: Permit, unsent: int) -> None:
+        """Returns the last moments of a permit: no mail went at them."""
+        if permit.granted is not None and unsent and self._limiter is not None:
+            await self._limiter.give_back(permit.granted, permit.granted.moments[-unsent:])
+
+    async def trim(self, permit: Permit, count: int) -> Permit:
+        """The permit for so many mails; the moments after theirs are given back."""
+        if permit.granted is None or count == permit.count:
+            return permit
+        await self.give_back(permit, permit.count - count)
+        granted = replace(permit.granted, moments=permit.granted.moments[:count])
+        return replace(permit, count=count, moments=permit.moments[:count], granted=granted)
+
+    def _limits(self, sender: Outgoing, now: datetime) -> SenderLimits:
+        return stored.make_sender_limits(
+            sender.limits,
+            sender_id=sender.sender_id,
+            account_id=sender.account_id or 0,
+            reserve=self._reserve,
+            now=now,
+        )
+
+    async def _find_member(self, stream: StreamFacts) -> MemberLimit | None:
+        """The member who launched the stream, if they have a limit."""
+        if stream.member_id is None:
+            return None
+        per_day, until = self._member_limits.get(stream.member_id, (None, 0.0))
+        if until < time.monotonic():
+            per_day = await self._db.run(sending_limits.find_member_limit, stream.member_id)
+            self._member_limits[stream.member_id] = per_day, time.monotonic() + FRESH_SECONDS
+        return None if per_day is None else MemberLimit(stream.member_id, per_day)
+
+    async def _ask_limiter(self, limiter: Limiter, request: Request, sender: Outgoing) -> Outcome:
+        """Asks for a grant; fills Redis first where it lost its counts, and corrects the day."""
+        if self._sent_without_redis and await limiter.start_over():
+            # Others may have gone on with Redis, and do not know of the mails sent without it.
+            self._sent_without_redis = False
+        outcome: Outcome = await limiter.grant(request)
+        for _ in range(_MOST_QUESTIONS):
+            if isinstance(outcome, Unfilled):
+                figures = await self._db.run(_read_figures, request, outcome, sender)
+                await limiter.fill(outcome, request, figures)
+            elif isinstance(outcome, WrongDay):
+                today = self._limits(sender, limits.to_datetime(outcome.now))
+                request = replace(request, limits=today)
+            else:
+                break
+            outcome = await limiter.grant(request)
+        if not isinstance(outcome, Away):
+            self._offset.observe(outcome.now, asyncio.get_running_loop().time())
+        return outcome
+
+    async def _answer(self, outcome: Outcome, request: Request) -> Answer:
+        match outcome:
+            case Granted():
+                return Permit(
+                    outcome.count,
+                    [self._offset.to_local(moment) for moment in outcome.moments],
+                    self._offset.to_local(outcome.expires_at),
+                    outcome,
+                    Line(self._left, find_intervals(request.limits)),
+                )
+            case Refused(refusals=refusals):
+                deferrals = _list_deferrals(refusals)
+                if deferrals:
+                    return Deferred(deferrals)
+                return Pause(Reason.RATE_PER_SECOND, outcome.wait)
+            case Unfilled() | WrongDay():  # again and again: another worker fills it, or empties it
+                return Pause(Reason.LIMITS_UNKNOWN, _SHORTLY)
+            case Away():
+                return await self._answer_without_redis(request)
+            case _:
+                assert_never(outcome)
+
+    async def _answer_without_redis(self, request: Request) -> Answer:
+        """Each live worker takes its share of the rates; what has to be counted waits."""
+        pace = limits.divide_rates(request, await self._count_workers())
+        if pace is None:
+            return Pause(Reason.LIMITS_UNKNOWN, _WHILE_REDIS_IS_AWAY)
+        self._sent_without_redis = True
+        if math.isinf(pace.sender) and math.isinf(pace.account):
+            return Permit(request.count)
+        moments = self._local.take(
+            request.count,
+            pace,
+            sender_id=request.limits.sender_id,
+            account_id=request.limits.account.account_id,
+            now=asyncio.get_running_loop().time(),
+        )
+        if not moments:
+            return Pause(Reason.RATE_PER_SECOND, _SHORTLY)
+        return Permit(len(moments), moments)
+
+    async def _count_workers(self) -> int:
+        count, until = self._live_workers
+        if until < time.monotonic():
+            count = await self._db.run(heartbeat.count_alive)
+            self._live_workers = count, time.monotonic() + FRESH_SECONDS
+        return count
+
+
+def _find_closed_hours(stream: StreamFacts, sender: Outgoing, now: datetime) -> Deferral | None:
+    """Hours hold back bulk mail; a mail that one person waits for goes at any time."""
+    if stream.kind is StreamKind.TRANSACTIONAL or not sender.limits.working_hours:
+        return None
+    opens_at = hours.find_next_opening(stored.read_all_hours(sender.limits), now)
+    if opens_at is None:
+        detail = "The hours of the workspace and the sender have no time in common."
+        return Deferral(Reason.OUTSIDE_HOURS, now + hours.HORIZON, detail)
+    return Deferral(Reason.OUTSIDE_HOURS, opens_at) if opens_at > now else None
+
+
+def _list_deferrals(refusals: Sequence[Refusal]) -> list[Deferral]:
+    """One for each reason: of two daily limits the one that ends later."""
+    ends: dict[Reason, datetime] = {}
+    for refusal in refusals:
+        reason = _REASONS.get(refusal.limit)
+        if reason is not None:
+            ends[reason] = max(refusal.until, ends.get(reason, refusal.until))
+    return [Deferral(reason, until) for reason, until in ends.items()]
+
+
+def _read_figures(request: Request, unfilled: Unfilled, sender: Outgoing) -> Figures:
+    """What the ledger knows of mails that were sent; only what a limit needs is counted."""
+    asked, quota, member = request.limits, sender.limits.quota, request.member
+    by_sender, day = queries.count_sent_by_sender, asked.day
+    return Figures(
+        used_this_hour=(
+            by_sender(asked.sender_id, since=unfilled.hour_starts_at) if asked.per_hour else 0
+        ),
+        used_today=by_sender(asked.sender_id, since=day.starts_at) if asked.per_day else 0,
+        member_used_today=(
+            queries.count_sent_for_member(member.member_id, since=day.starts_at) if member else 0
+        ),
+        sent_since_sync=(
+            queries.count_sent_by_account(asked.account.account_id, since=quota.synced_at)
+            if quota
+            else 0
+        ),
+        tuned_rate=sender.limits.tuned_rate,
+    )

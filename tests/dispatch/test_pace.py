@@ -1,0 +1,305 @@
+"""The dispatcher under limits: how many mails go, when they go, and what the others wait for."""
+
+import time
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from postledger.accounts.models import (
+    AccountQuota,
+    Member,
+    ProviderAccount,
+    Sender,
+    Workspace,
+)
+from postledger.deliveries import ledger, queries
+from postledger.deliveries.entries import StreamKind
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from postledger.dispatch.options import Options
+from postledger.providers.base import Accepted, Outcome, OutgoingMessage
+from tests.cli import installations
+from tests.dispatch import office, vendors
+from tests.dispatch.office import OPTIONS, Office
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SOON = timedelta(minutes=3)
+
+
+@pytest.fixture(scope="module")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with installations.redis(tmp_path_factory.mktemp("redis")) as url:
+        yield url
+
+
+@pytest.fixture
+def options(redis_url: str) -> Options:
+    """Those of a dispatcher with a Redis that is empty and has long been there."""
+    empty(redis_url)
+    return replace(OPTIONS, redis_url=redis_url)
+
+
+def empty(redis_url: str) -> None:
+    with Redis.from_url(redis_url) as redis:
+        redis.flushall()
+        run_id = redis.info("server")["run_id"]
+        redis.set("postledger:pacing:server", f"{run_id}:1")
+
+
+@pytest.fixture
+def acme(tmp_path: Path) -> Office:
+    """A workspace in whose zone it is about noon: no test sees its day end."""
+    stay_clear_of_the_hours_end()
+    acme = office.open_office(tmp_path)
+    hour = datetime.now(UTC).hour
+    Workspace.objects.update(time_zone=f"Etc/GMT{hour - 12:+d}" if hour != 12 else "Etc/GMT")
+    return acme
+
+
+def stay_clear_of_the_hours_end() -> None:
+    now = datetime.now(UTC)
+    hour_ends = (now + timedelta(hours=1)).replace(minute=0, second=0, microsecond=0)
+    if hour_ends - now < SOON:
+        time.sleep((hour_ends - now).total_seconds() + 1)
+
+
+def reasons(stream_id: int) -> dict[Reason, datetime | None]:
+    facts = queries.find_stream(stream_id)
+    assert facts is not None
+    hold = facts.stream_hold
+    return {hold.reason: hold.until} if hold else {}
+
+
+def send_until_held(stream_id: int, options: Options) -> dict[Reason, datetime | None]:
+    with office.dispatching(options) as dispatcher:
+        office.until(lambda: bool(reasons(stream_id)), dispatcher)
+        time.sleep(0.3)  # time to go wrong
+        assert not office.is_leased(stream_id)
+    return reasons(stream_id)
+
+
+def limit(acme: Office, **limits: object) -> None:
+    Sender.objects.filter(pk=acme.sender_id).update(**limits)
+
+
+def next_hour() -> datetime:
+    now = datetime.now(UTC)
+    return now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+
+
+def test_150_recipients_at_100_an_hour_get_100_mails(acme: Office, options: Options) -> None:
+    limit(acme, rate_per_hour=100)
+    run = office.stream(acme, office.people(150))
+
+    assert send_until_held(run, options) == {Reason.RATE_PER_HOUR: next_hour()}
+
+    assert office.counts(run) == {State.ACCEPTED: 100, State.WAITING: 50}
+    assert set(office.attempts(run).values()) == {0, 1}
+
+
+def test_a_limit_counts_on_after_redis_was_emptied(acme: Office, options: Options) -> None:
+    limit(acme, rate_per_hour=100)
+    send_until_held(office.stream(acme, office.people(150)), options)
+    ledger.release(office.stream(acme))
+    empty(options.redis_url)
+    second = office.stream(acme, office.people(10))
+
+    assert send_until_held(second, options) == {Reason.RATE_PER_HOUR: next_hour()}
+
+    assert office.counts(second) == {State.WAITING: 10}
+
+
+def test_a_mail_that_is_not_sent_uses_nothing_of_a_limit(acme: Office, options: Options) -> None:
+    limit(acme, rate_per_hour=20)
+    run = office.stream(acme, ["not an address", *office.people(19), "neither@@this", "last@x.org"])
+
+    office.send_all(run, options=options)
+
+    assert office.counts(run) == {State.ACCEPTED: 20, State.FAILED: 2}
+
+
+def test_a_daily_limit_ends_at_nine_on_the_next_day(acme: Office, options: Options) -> None:
+    limit(acme, daily_limit=3)
+    run = office.stream(acme, office.people(5))
+
+    [(reason, until)] = send_until_held(run, options).items()
+
+    assert reason is Reason.DAILY_LIMIT
+    assert until is not None
+    assert timedelta(hours=20) < until - datetime.now(UTC) < timedelta(hours=22)
+    assert office.counts(run) == {State.ACCEPTED: 3, State.WAITING: 2}
+
+
+def test_a_members_daily_limit_counts_the_runs_they_launched(
+    acme: Office, options: Options
+) -> None:
+    ann = Member.objects.create(
+        workspace_id=acme.workspace_id, email="ann@acme.example", role="member", daily_limit=4
+    ).pk
+    runs = [
+        ledger.open_stream(
+            acme.workspace_id,
+            sender_id=acme.sender_id,
+            kind=StreamKind.CAMPAIGN,
+            title="News",
+            member_id=member_id,
+            body=office.BODY,
+        )
+        for member_id in (ann, ann, None)
+    ]
+    for run in runs:
+        office.enqueue(run, office.people(3), body=None)
+
+    with office.dispatching(options) as dispatcher:
+        office.until(lambda: office.waiting(*runs) == 2, dispatcher)
+        office.until(lambda: any(reasons(run) for run in runs), dispatcher)
+
+    assert office.waiting(runs[2]) == 0
+    held = [list(reasons(run)) for run in runs[:2]]
+    assert [Reason.DAILY_LIMIT] in held
+
+
+def test_a_quota_of_nothing_defers_before_the_first_mail(acme: Office, options: Options) -> None:
+    next_sync = datetime.now(UTC) + timedelta(minutes=5)
+    AccountQuota.objects.create(
+        account_id=acme.account_id or 0,
+        remaining=0,
+        size=200,
+        sync_id=1,
+        synced_at=datetime.now(UTC),
+        next_sync_at=next_sync,
+    )
+    run = office.stream(acme, office.people(5))
+
+    assert send_until_held(run, options) == {Reason.QUOTA_EXHAUSTED: next_sync}
+
+    assert acme.taken() == []
+
+
+def test_bulk_mail_leaves_a_share_of_the_quota_to_single_mails(
+    acme: Office, options: Options
+) -> None:
+    AccountQuota.objects.create(
+        account_id=acme.account_id or 0,
+        remaining=30,
+        size=200,
+        sync_id=1,
+        synced_at=datetime.now(UTC),
+        next_sync_at=datetime.now(UTC) + timedelta(minutes=5),
+    )
+    run = office.stream(acme, office.people(50))
+    send_until_held(run, options)
+    single = office.stream(acme, office.people(5), kind=StreamKind.TRANSACTIONAL)
+
+    office.send_all(single, options=options)
+
+    assert office.counts(run) == {State.ACCEPTED: 20, State.WAITING: 30}
+
+
+def test_bulk_mail_waits_for_the_opening_and_single_mails_do_not(
+    acme: Office, options: Options
+) -> None:
+    # The zone's clock shows noon.
+    Workspace.objects.update(working_hours={"spans": [["17:00", "18:00"]]})
+    run = office.stream(acme, office.people(2))
+    single = office.stream(acme, office.people(2), kind=StreamKind.TRANSACTIONAL)
+
+    office.send_all(single, options=options)
+    [(reason, until)] = send_until_held(run, options).items()
+
+    assert reason is Reason.OUTSIDE_HOURS
+    assert until is not None
+    assert timedelta(hours=4) < until - datetime.now(UTC) < timedelta(hours=6)
+    assert office.counts(run) == {State.WAITING: 2}
+
+
+class Clocked:
+    """Accepts at once, and notes when each mail came."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    async def play(
+        self, window: Sequence[OutgoingMessage], deadline: float
+    ) -> AsyncGenerator[tuple[int, Outcome]]:
+        for index, message in enumerate(window):
+            self.times.append(time.monotonic())
+            yield index, Accepted(message.id)
+
+    def fullest(self, seconds: float) -> int:
+        times = sorted(self.times)
+        return max(sum(start <= at < start + seconds for at in times) for start in times)
+
+
+def clocked_office(tmp_path: Path) -> Office:
+    return office.open_office(tmp_path, kind=vendors.KIND, settings={"name": "main"})
+
+
+def test_the_rate_of_a_sender_is_kept_and_used(tmp_path: Path, options: Options) -> None:
+    clock = Clocked()
+    with vendors.registered(clock.play):
+        acme = clocked_office(tmp_path)
+        limit(acme, rate_per_second=20)
+        run = office.stream(acme, office.people(60))
+
+        office.send_all(run, options=options)
+
+    assert office.counts(run) == {State.ACCEPTED: 60}
+    # A slow machine sends later, never more: some milliseconds of jitter are one mail of twenty.
+    assert clock.fullest(1.0) <= 21
+    assert clock.times[-1] - clock.times[0] >= 59 / 20 - 0.1
+
+
+def test_a_rate_of_less_than_one_a_second_is_kept(tmp_path: Path, options: Options) -> None:
+    clock = Clocked()
+    with vendors.registered(clock.play):
+        acme = clocked_office(tmp_path)
+        limit(acme, rate_per_second=0.5)
+        run = office.stream(acme, office.people(3))
+
+        office.send_all(run, options=options)
+
+    assert clock.times[-1] - clock.times[0] >= 3.9
+
+
+def test_without_redis_a_rate_is_kept_and_a_count_waits(tmp_path: Path, options: Options) -> None:
+    clock = Clocked()
+    gone = replace(options, redis_url="redis://127.0.0.1:1/0")
+    with vendors.registered(clock.play):
+        acme = clocked_office(tmp_path)
+        limit(acme, rate_per_second=20)
+        run = office.stream(acme, office.people(30))
+        office.send_all(run, options=gone)
+        limit(acme, rate_per_hour=100)
+        counted = office.stream(acme, office.people(2))
+        with office.dispatching(gone) as dispatcher:
+            office.until(
+                lambda: (
+                    [wait.reason for wait in queries.summarise_waits(counted)]
+                    == [Reason.LIMITS_UNKNOWN]
+                ),
+                dispatcher,
+            )
+
+        office.send_all(counted, options=options)
+
+    assert clock.fullest(1.0) <= 21
+
+
+def test_a_rate_of_the_account_binds_all_its_senders(tmp_path: Path, options: Options) -> None:
+    clock = Clocked()
+    with vendors.registered(clock.play):
+        acme = clocked_office(tmp_path)
+        ProviderAccount.objects.update(rate_per_second=20)
+        run = office.stream(acme, office.people(30))
+
+        office.send_all(run, options=options)
+
+    # One moment of five is reserved for single mails.
+    assert clock.times[-1] - clock.times[0] >= 29 / 16 - 0.2
+    assert clock.fullest(1.0) <= 21
