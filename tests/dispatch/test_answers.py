@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from postledger.deliveries import entries
-from postledger.deliveries.entries import Entry
+from postledger.deliveries.entries import AttemptOutcome, Entry
 from postledger.dispatch import answers
 from postledger.dispatch.answers import Answer, RecentAnswers
 from postledger.dispatch.retry import Policy
@@ -206,16 +206,33 @@ def test_many_refused_recipients_outweigh_the_answers_before_them() -> None:
     assert outcomes == [*[TryLater] * 9, SenderBlocked]
 
 
-def test_the_wait_of_a_quoted_throttle_is_its_own_mails() -> None:
-    took = timedelta(seconds=2)
-    outcome = Throttled(
-        "slow", LONG, code="450", original_code="Slow", duration=took, may_be_quoted=True
-    )
+QUOTED = Throttled("slow", code="450", may_be_quoted=True)
 
-    judged = RecentAnswers().judge("r1@example.com", outcome)
 
-    assert judged == TryLater("450", "slow", LONG, original_code="Slow")
-    assert judged.duration == took
+def test_a_quoted_throttle_is_its_own_mails_until_three_recipients_got_it() -> None:
+    recent = RecentAnswers()
+    for number in range(17):
+        recent.judge(f"fine{number}@example.com", Accepted("m"))
+
+    outcomes = [recent.judge(f"r{number}@example.com", QUOTED) for number in range(3)]
+
+    assert outcomes == [replace(QUOTED, is_lone=True)] * 2 + [QUOTED]
+    assert [answers.find_trouble([outcome]) for outcome in outcomes] == [None, None, QUOTED]
+
+
+def test_a_lone_throttle_uses_no_attempt_until_it_came_ten_times() -> None:
+    lone = replace(QUOTED, is_lone=True)
+    booked = [
+        answers.book_answer(Answer(0, 0, lone, 5, uncounted), policy=POLICY, chance=0.5)
+        for uncounted in (0, 3, 10)
+    ]
+
+    assert [entry.outcome for entry in booked] == [
+        AttemptOutcome.THROTTLED,
+        AttemptOutcome.THROTTLED,
+        AttemptOutcome.TRY_LATER,
+    ]
+    assert [entry.delay for entry in booked[:2]] == [timedelta(seconds=1), timedelta(seconds=8)]
 
 
 @pytest.mark.parametrize("outcome", [*FINE, BLOCKED, SLOWER, DOWN])

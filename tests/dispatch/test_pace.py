@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import override
 
 import pytest
 from redis import Redis
@@ -21,7 +22,7 @@ from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.dispatch.options import Options
-from postledger.providers.base import Accepted, Outcome, OutgoingMessage
+from postledger.providers.base import Accepted, Outcome, OutgoingMessage, Throttled
 from tests.cli import installations
 from tests.dispatch import office, vendors
 from tests.dispatch.office import OPTIONS, Office
@@ -303,3 +304,44 @@ def test_a_rate_of_the_account_binds_all_its_senders(tmp_path: Path, options: Op
     # One moment of five is reserved for single mails.
     assert clock.times[-1] - clock.times[0] >= 29 / 16 - 0.2
     assert clock.fullest(1.0) <= 21
+
+
+class Bucket(Clocked):
+    """Takes so many mails in each second of its clock, and says of all others that they come too
+    fast.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+        self.throttled = 0
+
+    @override
+    async def play(
+        self, window: Sequence[OutgoingMessage], deadline: float
+    ) -> AsyncGenerator[tuple[int, Outcome]]:
+        for index, message in enumerate(window):
+            now = time.monotonic()
+            if sum(at > now - 1 for at in self.times[-self.most :]) >= self.most:
+                self.throttled += 1
+                yield index, Throttled("450 too much mail", code="450", may_be_quoted=True)
+            else:
+                self.times.append(now)
+                yield index, Accepted(message.id)
+
+
+def test_throttle_answers_lower_the_rate_and_use_no_attempt(
+    tmp_path: Path, options: Options
+) -> None:
+    bucket = Bucket(most=30)
+    with vendors.registered(bucket.play):
+        acme = clocked_office(tmp_path)
+        run = office.stream(acme, office.people(150))
+
+        office.send_all(run, options=options)
+
+    assert office.counts(run) == {State.ACCEPTED: 150}
+    assert set(office.attempts(run).values()) == {1}
+    assert bucket.throttled
+    assert ProviderAccount.objects.get().tuned_rate is not None
+    assert queries.find_sender_holds([acme.sender_id]) == {}

@@ -194,3 +194,8 @@ def list_setting_errors(build: Callable[[], object]) -> list[str]:
 def _describe_error(location: tuple[int | str, ...], message: str) -> str:
     text = message.removeprefix("Value error, ")
     return f"{'.'.join(map(str, location))}: {text}" if location else text
+
+
+def store_tuned_rate(account_id: int, rate: float) -> None:
+    """Keeps the rate that an account's provider was found to bear."""
+    ProviderAccount.objects.filter(pk=account_id).update(tuned_rate=rate)

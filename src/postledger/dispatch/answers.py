@@ -70,6 +70,7 @@ class Answer:
     attempts: int  # counted before this one
     outcome: Outcome
     duration_ms: int
+    uncounted: int = 0  # earlier tries that were no attempts
 
 
 def book_answer(answer: Answer, *, policy: Policy, chance: float) -> Entry:
@@ -103,8 +104,17 @@ def _entry(answer: Answer, policy: Policy, chance: float) -> Entry:  # noqa: C90
             if delay is None:
                 return entries.exhausted(position, code=code, detail=detail)
             return entries.try_later(position, delay=delay, code=code, detail=detail)
-        case Throttled(code=code, detail=detail, retry_after=retry_after, is_quota=is_quota):
-            delay = retry_after or timedelta()
+        case Throttled(is_lone=True) as lone if (
+            lone.retry_after or answer.uncounted >= MOST_LONE_THROTTLES
+        ):
+            later = TryLater(lone.code, lone.detail, lone.retry_after)
+            return _entry(replace(answer, outcome=later), policy, chance)
+        case Throttled(
+            code=code, detail=detail, retry_after=retry_after, is_quota=is_quota, is_lone=is_lone
+        ):
+            # What concerns this mail alone waits by itself; else the sender's rate is lowered.
+            pause = retry.backoff(answer.uncounted + 1) if is_lone else timedelta()
+            delay = retry_after or pause
             return entries.throttled(
                 position, delay=delay, code=code, detail=detail, is_quota=is_quota
             )
@@ -115,6 +125,10 @@ def _entry(answer: Answer, policy: Policy, chance: float) -> Entry:  # noqa: C90
         case _:
             assert_never(answer.outcome)
 
+
+# A mail that is throttled again and again, and others are not, has a recipient who takes none:
+# from then on its tries are attempts.
+MOST_LONE_THROTTLES = 10
 
 # So many recipients must have got an answer that may be quoted before it holds their sender.
 FEWEST_WITNESSES = 3
@@ -134,7 +148,7 @@ class RecentAnswers:
 
     def judge(self, recipient: str, outcome: Outcome) -> Outcome:
         """The outcome as it is believed. What may be quoted and has too few witnesses concerns its
-        own mail alone, which is tried again by its policy.
+        own mail alone, which is tried again: a refusal by its policy, a throttle uncounted.
         """
         if isinstance(outcome, InDoubt | NotSent) or getattr(outcome, "is_outage", False):
             return outcome  # nobody answered
@@ -142,12 +156,14 @@ class RecentAnswers:
         if not isinstance(outcome, Throttled | SenderBlocked) or not outcome.may_be_quoted:
             return outcome
         witnesses = list(self._answers.values()).count(_same_answer(recipient, outcome))
+        if isinstance(outcome, Throttled):
+            # A provider at its limit still takes most mails, so few witnesses are enough.
+            return replace(outcome, is_lone=witnesses < FEWEST_WITNESSES)
         if witnesses >= FEWEST_WITNESSES and 2 * witnesses >= len(self._answers):
             return outcome
         return TryLater(
             outcome.code,
             outcome.detail,
-            outcome.retry_after if isinstance(outcome, Throttled) else None,
             original_code=outcome.original_code,
             duration=outcome.duration,
         )
@@ -178,7 +194,11 @@ class CallReport:
 
     @property
     def has_acceptance(self) -> bool:
-        return any(isinstance(outcome, Accepted) for outcome in self.outcomes)
+        return self.accepted_count > 0
+
+    @property
+    def accepted_count(self) -> int:
+        return sum(isinstance(outcome, Accepted) for outcome in self.outcomes)
 
     @property
     def leaves_only_doubt(self) -> bool:
@@ -195,10 +215,26 @@ def find_trouble(outcomes: Sequence[Outcome]) -> Trouble | None:
     for outcome in outcomes:
         if isinstance(outcome, SenderBlocked):
             return outcome
-        if isinstance(outcome, Throttled) and (
-            not isinstance(trouble, Throttled) or outcome.is_quota > trouble.is_quota
+        if (
+            isinstance(outcome, Throttled)
+            and not outcome.is_lone
+            and (not isinstance(trouble, Throttled) or outcome.is_quota > trouble.is_quota)
         ):
             trouble = outcome
         if isinstance(outcome, TryLater) and outcome.is_outage and trouble is None:
             trouble = outcome
     return trouble
+
+
+def is_mere_throttle(trouble: Trouble) -> bool:
+    """Whether a lower rate is all that it asks for."""
+    if not isinstance(trouble, Throttled):
+        return False
+    return not trouble.is_quota and trouble.retry_after is None
+
+
+def count_throttles(outcomes: Sequence[Outcome]) -> int:
+    """How many answers say that mail comes too fast."""
+    return sum(
+        isinstance(item, Throttled) and not item.is_quota and not item.is_lone for item in outcomes
+    )

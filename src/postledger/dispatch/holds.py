@@ -87,8 +87,11 @@ class Holds:
         """What an answer is taken for: the words of one recipient's server hold no sender."""
         return self._recent[_holder(stream)].judge(recipient, outcome)
 
-    async def react(self, stream: StreamFacts, call: CallReport) -> None:
-        """Holds the sender if the outcomes of a call require it; an acceptance ends a back-off."""
+    async def react(self, stream: StreamFacts, call: CallReport, *, is_tuned: bool = False) -> None:
+        """Holds the sender if the outcomes of a call require it; an acceptance ends a back-off.
+
+        With `is_tuned` a lower rate answers a throttle, unless the provider names a time to wait.
+        """
         holder = _holder(stream)
         if call.has_acceptance:
             self._troubles.pop(holder, None)
@@ -102,7 +105,7 @@ class Holds:
             await self._hold_broken_provider(
                 stream, call.error or "It took mail and did not answer."
             )
-        elif trouble is not None:
+        elif trouble is not None and not (is_tuned and answers.is_mere_throttle(trouble)):
             await self._hold_for(stream, trouble)
 
     async def _forget_broken(self, stream: StreamFacts) -> None:

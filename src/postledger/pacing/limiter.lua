@@ -238,7 +238,7 @@ end
 
 local function read_tuning()
   local values = redis.call('HMGET', ACCOUNT, 'tuned_rate', 'tuned_state', 'tuned_version')
-  return { 'tuning', values[1] or '', values[2] or '', tonumber(values[3] or 0) }
+  return { 'tuning', values[1] or '', values[2] or '', tonumber(values[3] or 0), whole(now) }
 end
 
 local function write_tuning()

@@ -121,7 +121,7 @@ class Limiter:
         if isinstance(answer, Away):
             return None
         rate = float(answer[1]) if answer[1] else None
-        return Tuning(rate, answer[2].decode(), answer[3])
+        return Tuning(rate, answer[2].decode(), answer[3], int(answer[4]))
 
     async def write_tuning(self, account_id: int, tuning: Tuning) -> bool:
         """Writes what was made of a tuning; False if another worker was faster: read it again."""

@@ -221,7 +221,8 @@ class Tuning:
 
     rate: float | None = None
     state: str = ""  # what the rule that tunes it remembers
-    version: int = field(default=0)
+    version: int = 0
+    now: int = field(default=0, compare=False)  # when it was read
 
 
 @dataclass(frozen=True, slots=True)

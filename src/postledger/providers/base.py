@@ -136,6 +136,7 @@ class Throttled(_Failed):
     retry_after: timedelta | None = None
     is_quota: bool = False
     may_be_quoted: bool = field(default=False, kw_only=True)
+    is_lone: bool = field(default=False, kw_only=True)  # too few others got this answer
     code: str = field(default="throttled", kw_only=True)
     category: Category = field(default=Category.QUOTA, kw_only=True)
 

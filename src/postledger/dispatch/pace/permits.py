@@ -17,6 +17,7 @@ from postledger.deliveries.reasons import Reason
 from postledger.dispatch import heartbeat
 from postledger.dispatch.db_threads import DbThreads
 from postledger.dispatch.pace.moments import ClockOffset, Line, LocalCalendar, find_intervals
+from postledger.dispatch.pace.tuner import Tuner
 from postledger.pacing import hours, limits, stored
 from postledger.pacing.limiter import Limiter
 from postledger.pacing.limits import (
@@ -98,6 +99,7 @@ class Permits:
     def __init__(self, db: DbThreads, limiter: Limiter | None, reserve: Reserve) -> None:
         self._db = db
         self._limiter = limiter
+        self.tuner = Tuner(db, limiter)
         self._reserve = reserve
         self._offset = ClockOffset()
         self._local = LocalCalendar()
@@ -110,6 +112,8 @@ class Permits:
         """Whether up to so many mails of a stream may go now, and when."""
         if stream.is_test or sender.account_id is None:
             return Permit(count)
+        tuned_rate = self.tuner.find_rate(sender)
+        sender = replace(sender, limits=replace(sender.limits, tuned_rate=tuned_rate))
         now = datetime.now(UTC)
         closed = _find_closed_hours(stream, sender, now)
         member = await self._find_member(stream)

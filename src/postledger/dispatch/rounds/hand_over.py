@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
+from postledger.accounts.queries import Outgoing
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Claim, Entry, Window
 from postledger.deliveries.queries import StreamFacts
@@ -45,6 +46,7 @@ class HandOver:
     context: Context
     claim: Claim
     opened: OpenProvider
+    sender: Outgoing
     is_broken: bool = False  # the provider raised: no further call before a hold has ended
 
     async def run(self, armed: ArmedRound, read: RoundInput, permit: Permit) -> None:
@@ -83,6 +85,7 @@ class HandOver:
         outcomes: list[Outcome] = []
         send = partial(self._send, deadline=deadline, in_flight=in_flight, outcomes=outcomes)
         paced = PacedCall(mails, permit, send)
+        began = asyncio.get_running_loop().time()
         call = asyncio.create_task(paced.run())
         try:
             await self._settle_while_sending(call, in_flight, deadline)
@@ -92,8 +95,8 @@ class HandOver:
                 await asyncio.wait({call})
             for mail in paced.not_begun:
                 in_flight.answer(self._book_unsent(mail, _LATE, requested_at))
-            begun = len(mails) - len(paced.not_begun)
-            await self._finish(call, outcomes, in_flight, unanswered=begun - len(outcomes))
+            unanswered = len(mails) - len(paced.not_begun) - len(outcomes)
+            await self._finish(call, outcomes, in_flight, unanswered=unanswered, began=began)
             await self.context.permits.give_back(permit, len(paced.not_begun))
 
     async def _finish(
@@ -103,17 +106,24 @@ class HandOver:
         in_flight: InFlight,
         *,
         unanswered: int,
+        began: float,
     ) -> None:
         """Holds the sender if necessary, and only then settles: a mail to retry is held by then."""
         with self.context.booking():
             try:
                 if not self.context.stop_now.is_set():
-                    await self._react(call, outcomes, unanswered=max(0, unanswered))
+                    unanswered = max(0, unanswered)
+                    await self._react(call, outcomes, unanswered=unanswered, began=began)
             finally:
                 await self.settle(in_flight.take_all())
 
     async def _react(
-        self, call: asyncio.Task[None], outcomes: Sequence[Outcome], *, unanswered: int
+        self,
+        call: asyncio.Task[None],
+        outcomes: Sequence[Outcome],
+        *,
+        unanswered: int,
+        began: float,
     ) -> None:
         """Holds the sender where the call shows that the provider is the trouble."""
         error = None if call.cancelled() else call.exception()
@@ -121,7 +131,11 @@ class HandOver:
             self.is_broken = True
             report.provider_error(self.stream, error)
         name = f"It raised {type(error).__name__}." if error else ""
-        await self.context.holds.react(self.stream, CallReport(outcomes, unanswered, name))
+        call_report = CallReport(outcomes, unanswered, name)
+        is_tuned = False
+        if not self.stream.is_test:
+            is_tuned = await self.context.permits.tuner.learn(self.sender, call_report, began)
+        await self.context.holds.react(self.stream, call_report, is_tuned=is_tuned)
 
     def _check_lease_and_consent(
         self, windows: Sequence[Window], read: RoundInput
@@ -174,7 +188,8 @@ class HandOver:
                 outcomes.append(outcome)
 
     def _book(self, mail: ComposedMail, outcome: Outcome, duration_ms: int) -> Entry:
-        answer = Answer(mail.position, mail.attempts, outcome, duration_ms)
+        uncounted = mail.try_number - 1 - mail.attempts
+        answer = Answer(mail.position, mail.attempts, outcome, duration_ms, uncounted)
         policy = self.context.options.policies[self.stream.kind]
         entry = answers.book_answer(answer, policy=policy, chance=random.random())  # noqa: S311  jitter, not a secret
         report.answer(self.stream, mail, entry)

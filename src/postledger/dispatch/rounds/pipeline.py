@@ -65,7 +65,7 @@ class Pipeline:
         sign = partial(references.write, epoch=claim.epoch, key=key)
         mailbox = Mailbox(sender.address, sender.name)
         self._composer = Composer(stream, mailbox, datetime.now(UTC), sign, opened.provider.form)
-        self._hand_over = HandOver(stream, context, claim, opened)
+        self._hand_over = HandOver(stream, context, claim, opened, sender)
         self._window_size = min(opened.provider.window_size, context.options.largest_window)
 
     async def run_round(

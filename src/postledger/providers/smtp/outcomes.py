@@ -58,7 +58,8 @@ _SENDER_TEXT = re.compile(
     re.IGNORECASE,
 )
 _THROTTLE_TEXT = re.compile(
-    r"throttl|rate limit|(?:sending|message) rate|rate exceeded|unusual rate"
+    r"throttl|too much mail|too fast|slow down"
+    r"|rate limit|(?:sending|message) rate|rate exceeded|unusual rate"
     r"|sending (?:quota|limit)|(?:daily|hourly)[a-z ]{0,40} (?:quota|limit)|sender thread limit"
     r"|too many (?:concurrent )?(?:smtp )?(?:connections|sessions|messages|emails)",
     re.IGNORECASE,
