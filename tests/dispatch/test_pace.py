@@ -72,8 +72,7 @@ def stay_clear_of_the_hours_end() -> None:
 def reasons(stream_id: int) -> dict[Reason, datetime | None]:
     facts = queries.find_stream(stream_id)
     assert facts is not None
-    hold = facts.stream_hold
-    return {hold.reason: hold.until} if hold else {}
+    return {hold.reason: hold.until for hold in facts.holds}
 
 
 def send_until_held(stream_id: int, options: Options) -> dict[Reason, datetime | None]:
@@ -217,6 +216,16 @@ def test_bulk_mail_waits_for_the_opening_and_single_mails_do_not(
     assert until is not None
     assert timedelta(hours=4) < until - datetime.now(UTC) < timedelta(hours=6)
     assert office.counts(run) == {State.WAITING: 2}
+
+
+def test_two_causes_at_once_are_two(acme: Office, options: Options) -> None:
+    limit(acme, rate_per_hour=3)
+    run = office.stream(acme, office.people(5))
+    send_until_held(run, options)
+    Sender.objects.update(working_hours={"spans": [["17:00", "18:00"]]})
+    ledger.end_limit_holds(sender_ids=[acme.sender_id])
+
+    assert list(send_until_held(run, options)) == [Reason.OUTSIDE_HOURS, Reason.RATE_PER_HOUR]
 
 
 class Clocked:

@@ -10,19 +10,18 @@ import structlog
 
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Block
+from postledger.deliveries.ledger import LimitCause
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
 from postledger.dispatch import answers, retry
 from postledger.dispatch.answers import CallReport, RecentAnswers, Trouble
 from postledger.dispatch.db_threads import DbThreads
-from postledger.dispatch.pace.permits import Deferral
 from postledger.dispatch.provider_pool import Blocked
 from postledger.observability import masking
 from postledger.providers.base import Outcome, SenderBlocked, Throttled, TryLater
 
 _log = structlog.get_logger(__name__)
 _ACTOR = "dispatcher"
-_LIMITS = "limits"
 # A provider that cannot be opened is tried again: a person may have corrected its settings.
 TRY_AGAIN_AFTER = timedelta(seconds=30)
 # A provider's wish to wait is cut to this, unless it is the reset of a quota.
@@ -71,17 +70,11 @@ class Holds:
             detail=f"{error}. The worker's log says where.",
         )
 
-    async def hold_for_limits(self, stream: StreamFacts, deferrals: Sequence[Deferral]) -> None:
+    async def hold_for_limits(self, stream: StreamFacts, causes: Sequence[LimitCause]) -> None:
         """Holds a stream until its limits allow the next mail."""
-        for deferral in deferrals:
-            await self._db.run(
-                ledger.hold,
-                stream.id,
-                reason=deferral.reason,
-                actor=_LIMITS,
-                until=deferral.until,
-                detail=deferral.detail,
-            )
+        if await self._db.run(ledger.hold_for_limits, stream.id, causes):
+            reasons = [cause.reason for cause in causes]
+            _log.info("stream held for its limits", stream_id=stream.id, reasons=reasons)
 
     def judge(self, stream: StreamFacts, recipient: str, outcome: Outcome) -> Outcome:
         """What an answer is taken for: the words of one recipient's server hold no sender."""

@@ -12,6 +12,7 @@ from postledger.accounts import sending_limits
 from postledger.accounts.queries import Outgoing
 from postledger.deliveries import queries
 from postledger.deliveries.entries import StreamKind
+from postledger.deliveries.ledger import LimitCause
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
 from postledger.dispatch import heartbeat
@@ -75,19 +76,10 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
-class Deferral:
-    """A limit that is reached, or hours that are closed."""
-
-    reason: Reason
-    until: datetime
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Deferred:
     """Nothing may go before all of these have ended."""
 
-    deferrals: Sequence[Deferral]
+    causes: Sequence[LimitCause]
 
 
 type Answer = Permit | Pause | Deferred
@@ -127,7 +119,7 @@ class Permits:
         if isinstance(outcome, Granted):
             await self._limiter.give_back(outcome, outcome.moments)
         refusals = outcome.refusals if isinstance(outcome, Refused) else ()
-        return Deferred([closed, *_list_deferrals(refusals)])
+        return Deferred([closed, *_list_causes(refusals)])
 
     async def give_back(self, permit: Permit, unsent: int) -> None:
         """Returns the last moments of a permit: no mail went at them."""
@@ -192,9 +184,9 @@ class Permits:
                     Line(self._left, find_intervals(request.limits)),
                 )
             case Refused(refusals=refusals):
-                deferrals = _list_deferrals(refusals)
-                if deferrals:
-                    return Deferred(deferrals)
+                causes = _list_causes(refusals)
+                if causes:
+                    return Deferred(causes)
                 return Pause(Reason.RATE_PER_SECOND, outcome.wait)
             case Unfilled() | WrongDay():  # again and again: another worker fills it, or empties it
                 return Pause(Reason.LIMITS_UNKNOWN, _SHORTLY)
@@ -230,25 +222,25 @@ class Permits:
         return count
 
 
-def _find_closed_hours(stream: StreamFacts, sender: Outgoing, now: datetime) -> Deferral | None:
+def _find_closed_hours(stream: StreamFacts, sender: Outgoing, now: datetime) -> LimitCause | None:
     """Hours hold back bulk mail; a mail that one person waits for goes at any time."""
     if stream.kind is StreamKind.TRANSACTIONAL or not sender.limits.working_hours:
         return None
     opens_at = hours.find_next_opening(stored.read_all_hours(sender.limits), now)
     if opens_at is None:
         detail = "The hours of the workspace and the sender have no time in common."
-        return Deferral(Reason.OUTSIDE_HOURS, now + hours.HORIZON, detail)
-    return Deferral(Reason.OUTSIDE_HOURS, opens_at) if opens_at > now else None
+        return LimitCause(Reason.OUTSIDE_HOURS, now + hours.HORIZON, detail)
+    return LimitCause(Reason.OUTSIDE_HOURS, opens_at) if opens_at > now else None
 
 
-def _list_deferrals(refusals: Sequence[Refusal]) -> list[Deferral]:
+def _list_causes(refusals: Sequence[Refusal]) -> list[LimitCause]:
     """One for each reason: of two daily limits the one that ends later."""
     ends: dict[Reason, datetime] = {}
     for refusal in refusals:
         reason = _REASONS.get(refusal.limit)
         if reason is not None:
             ends[reason] = max(refusal.until, ends.get(reason, refusal.until))
-    return [Deferral(reason, until) for reason, until in ends.items()]
+    return [LimitCause(reason, until) for reason, until in ends.items()]
 
 
 def _read_figures(request: Request, unfilled: Unfilled, sender: Outgoing) -> Figures:

@@ -187,8 +187,8 @@ class Pipeline:
             case Pause():
                 self.pause = answer
                 return None
-            case Deferred(deferrals=deferrals):
-                await self._context.holds.hold_for_limits(self._stream, deferrals)
+            case Deferred(causes=causes):
+                await self._context.holds.hold_for_limits(self._stream, causes)
                 self.is_blocked = True
                 return None
             case _:
