@@ -6,13 +6,12 @@ from uuid import UUID, uuid4
 import pytest
 from django.conf import LazySettings
 
-from postledger.accounts import keys, members
-from postledger.accounts.keys import Scope
+from postledger.accounts import members
 from postledger.accounts.members import Role
 from postledger.campaigns.models import Run
 from postledger.deliveries import queries
 from tests.web import newsroom
-from tests.web.callers import Caller
+from tests.web.callers import Caller, caller
 
 
 @pytest.fixture(autouse=True)
@@ -28,18 +27,6 @@ def member_id(alice: Caller) -> int:
     )
 
 
-def caller_for(workspace_id: int, member_id: int, *, is_test: bool = False) -> Caller:
-    made = keys.create_key(
-        workspace_id,
-        name="desk",
-        scopes=list(Scope),
-        is_test=is_test,
-        member_id=member_id,
-        actor="setup",
-    )
-    return Caller(workspace_id, made.key_id, made.token)
-
-
 def member_of(run_id: str) -> int | None:
     stream = queries.find_stream(Run.objects.get(pk=UUID(run_id)).stream_id)
     assert stream
@@ -53,7 +40,7 @@ def launch(who: Caller, campaign_id: int) -> str:
 
 
 def test_a_launch_with_a_members_key_is_the_members(alice: Caller, member_id: int) -> None:
-    mine = caller_for(alice.workspace_id, member_id)
+    mine = caller("acme", member_id=member_id)
 
     run_id = launch(mine, newsroom.make_campaign(mine))
     rest = alice.post(f"/v1/runs/{run_id}/remaining", None).body["run_id"]
@@ -63,7 +50,7 @@ def test_a_launch_with_a_members_key_is_the_members(alice: Caller, member_id: in
 
 
 def test_a_scheduled_launch_stays_the_members(alice: Caller, member_id: int) -> None:
-    mine = caller_for(alice.workspace_id, member_id)
+    mine = caller("acme", member_id=member_id)
     at = datetime.now(UTC) + timedelta(days=1)
     campaign = mine.post("/v1/campaigns", {**newsroom.NEW, "timing": {"at": at.isoformat()}}).body
 
@@ -73,7 +60,7 @@ def test_a_scheduled_launch_stays_the_members(alice: Caller, member_id: int) -> 
 
 
 def test_a_test_is_the_members_too(alice: Caller, member_id: int) -> None:
-    mine = caller_for(alice.workspace_id, member_id)
+    mine = caller("acme", member_id=member_id)
     campaign_id = newsroom.make_campaign(mine)
 
     tested = mine.post(f"/v1/campaigns/{campaign_id}/test", {"addresses": ["a@example.com"]})
@@ -82,7 +69,7 @@ def test_a_test_is_the_members_too(alice: Caller, member_id: int) -> None:
 
 
 def test_a_launch_into_the_sandbox_is_nobodys(alice: Caller, member_id: int) -> None:
-    tester = caller_for(alice.workspace_id, member_id, is_test=True)
+    tester = caller("acme", member_id=member_id, is_test=True)
 
     run_id = launch(tester, newsroom.make_campaign(alice))
 
@@ -92,7 +79,7 @@ def test_a_launch_into_the_sandbox_is_nobodys(alice: Caller, member_id: int) -> 
 def test_an_article_that_is_sent_in_one_request_is_the_members(
     alice: Caller, member_id: int
 ) -> None:
-    mine = caller_for(alice.workspace_id, member_id)
+    mine = caller("acme", member_id=member_id)
     mine.post("/v1/articles", {"key": "flood", "title": "Flood"})
     piece = {"title": "Rivers", "body_md": "Rise.", "is_headline": True, "is_published": True}
     mine.post("/v1/articles/flood/slices", piece)
