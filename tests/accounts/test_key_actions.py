@@ -4,10 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from postledger.accounts import keys, workspaces
+from postledger.accounts import keys, members, workspaces
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.keys import InvalidKeyError, KeyEndedError, KeyUnknownError, NewKey, Scope
+from postledger.accounts.members import Role
 from postledger.accounts.models import ApiKey, AuditEntry
+from postledger.accounts.queries import MemberUnknownError
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -60,6 +62,33 @@ def test_the_successor_may_do_the_same_and_no_more(acme: int) -> None:
     assert after
     assert (after.scopes, after.is_test) == (before.scopes, before.is_test)
     assert ApiKey.objects.get(pk=new.key_id).name == "shop"
+
+
+def make_for_member(workspace_id: int, member_id: int) -> NewKey:
+    return keys.create_key(
+        workspace_id, name="shop", scopes=[Scope.SEND], member_id=member_id, actor="alice"
+    )
+
+
+def test_a_key_launches_for_its_member_and_so_does_its_successor(acme: int) -> None:
+    alice = members.add_member(acme, email="alice@acme.example", role=Role.MEMBER, actor="setup")
+    old = make_for_member(acme, alice)
+
+    new = keys.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="alice", now=NOW)
+
+    callers = [keys.recognise(key.token, now=NOW) for key in (old, new, make(acme))]
+    assert [caller and caller.member_id for caller in callers] == [alice, alice, None]
+
+
+def test_the_member_of_a_key_is_one_of_its_workspace(acme: int, globex: int) -> None:
+    charlie = members.add_member(globex, email="c@globex.example", role=Role.MEMBER, actor="setup")
+
+    for stranger in (charlie, charlie + 1):
+        with pytest.raises(MemberUnknownError, match="This workspace has no such member"):
+            make_for_member(acme, stranger)
+
+    assert not ApiKey.objects.exists()
+    assert not AuditEntry.objects.filter(action="key.created").exists()
 
 
 def test_a_rotated_key_is_not_rotated_again(acme: int) -> None:
@@ -141,7 +170,7 @@ def test_the_trail_of_a_key_names_it_and_holds_no_secret(acme: int) -> None:
             "alice",
             "key.created",
             f"key {old.prefix}",
-            {"name": "shop", "scopes": ["mail:send"], "is_test": True},
+            {"name": "shop", "scopes": ["mail:send"], "is_test": True, "member": None},
         ),
         (
             "bob",

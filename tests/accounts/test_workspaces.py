@@ -25,7 +25,9 @@ def globex(db: None) -> int:
 
 
 def first(address: str = "", name: str = "") -> int | None:
-    return workspaces.ensure_first_workspace(from_email=address, from_name=name, actor="setup")
+    return workspaces.ensure_first_workspace(
+        from_email=address, from_name=name, rate_per_second=5, actor="setup"
+    )
 
 
 def test_a_workspace_is_found_whatever_its_capitals(acme: int) -> None:
@@ -116,6 +118,7 @@ def test_the_first_workspace_gets_the_sender_of_the_environment() -> None:
     sender = Sender.objects.get()
     assert made == sender.workspace_id
     assert (sender.address, sender.name, sender.account_id) == ("hello@acme.example", "Acme", None)
+    assert (sender.rate_per_second, sender.rate_per_hour, sender.daily_limit) == (5, None, None)
     assert sender.workspace.name == "default"
 
 

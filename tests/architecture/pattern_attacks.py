@@ -33,6 +33,7 @@ _LONG_REFERENCE = "0" * 36
 
 ATTACKS: Mapping[str, Attack] = {
     "accounts.keys: _TOKEN": Attack("a", "pl_live_aaaaaaaa."),
+    "accounts.working_hours: _SPAN": Attack("09:00-"),
     "accounts.workspaces: _PAGE_URL": Attack("a/", "https://a"),
     "campaigns.drafts: _TAG": Attack("a-"),
     "campaigns.test_sends: _SEPARATOR": Attack(", ;", end="a"),

@@ -366,14 +366,14 @@ def test_setup_of_an_installation_that_is_set_up_says_so(settings: Settings) -> 
         "Partitions for the coming months already exist.",
     ]
     assert output[2] == (
-        'Created workspace "default" with sender hello@acme.example; attach an account with'
-        " postledger sender attach."
+        'Created workspace "default" with sender hello@acme.example, which sends at most 5 mails a'
+        " second (postledger sender limit); attach an account with postledger sender attach."
     )
     assert run("setup")[2] == (
         "A workspace already exists; FROM_EMAIL, ORG_NAME and similar are ignored."
     )
     assert run("sender", "list", "default") == [
-        "hello@acme.example  “Acme”  no account: its mail waits  default"
+        "hello@acme.example  “Acme”  no account: its mail waits  default  at most 5 a second"
     ]
 
 
@@ -444,7 +444,8 @@ def test_addresses_for_tests_are_set_shown_and_taken_away(acme: int) -> None:
 
 
 def test_a_time_zone_is_one_that_the_iana_names(acme: int) -> None:
-    assert run("workspace", "zone", "acme", "Europe/Lisbon")[0].endswith("use Europe/Lisbon.")
+    [shown] = run("workspace", "zone", "acme", "Europe/Lisbon")
+    assert "without a time zone of their own use Europe/Lisbon" in shown
 
     for wrong in ("Lisbon", "", "../etc/passwd", "UTC+1"):
         assert "is not a time zone" in refusal("workspace", "zone", "acme", wrong)
@@ -559,7 +560,7 @@ def test_containers_that_start_together_set_up_an_empty_database_once(empty_data
     assert [process.returncode for process in started] == [0, 0], output
     assert output[0].startswith("Brought the tables up to date; migrations applied: ")
     assert "\nCreated partitions for 20" in output[0]
-    assert 'Created workspace "default" with sender hello@acme.example;' in output[0]
+    assert 'Created workspace "default" with sender hello@acme.example,' in output[0]
     assert output[1].startswith("The tables were up to date.")
 
 

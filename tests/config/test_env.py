@@ -34,6 +34,35 @@ def test_values_are_typed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert loaded.allowed_hosts == ("mail.acme.example", "api.acme.example")
 
 
+def test_the_first_sender_sends_five_mails_a_second_unless_the_environment_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    default = env.load().send_rate_per_sec
+    monkeypatch.setenv("SEND_RATE_PER_SEC", "0.5")
+
+    assert (default, env.load().send_rate_per_sec) == (5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("rate", "sentence"),
+    [
+        ("0", "Input should be greater than 0"),
+        ("-1", "Input should be greater than 0"),
+        ("10001", "Input should be less than or equal to 10000"),
+        ("nan", "Input should be a finite number"),
+        ("inf", "Input should be a finite number"),
+        ("fast", "Input should be a valid number"),
+    ],
+)
+def test_a_rate_at_which_nobody_can_send_stops_the_process(
+    rate: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEND_RATE_PER_SEC", rate)
+
+    with pytest.raises(env.BadEnvironmentError, match=f"SEND_RATE_PER_SEC: {sentence}"):
+        env.load()
+
+
 def test_one_error_names_every_bad_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEBUG", "perhaps")
     monkeypatch.setenv("LOG_LEVEL", "LOUD")

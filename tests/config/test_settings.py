@@ -15,9 +15,11 @@ import json
 from postledger.config import settings
 names = (
     "DEBUG", "SECRET_KEY", "SECRET_KEY_FALLBACKS", "ALLOWED_HOSTS", "DATABASES",
-    "CELERY_BROKER_URL", "FROM_EMAIL", "FROM_NAME",
+    "CELERY_BROKER_URL", "FROM_EMAIL", "FROM_NAME", "SEND_RATE_PER_SEC",
 )
-print(json.dumps({name: getattr(settings, name) for name in names}, default=str))
+values = {name: getattr(settings, name) for name in names}
+values["largest_window"] = settings.DISPATCH_OPTIONS.largest_window
+print(json.dumps(values, default=str))
 """
 
 
@@ -37,12 +39,15 @@ def test_the_environment_reaches_the_settings() -> None:
         ALLOWED_HOSTS="mail.acme.example",
         DATABASE_URL="postgresql://alice@db:6432/books?sslmode=require",
         BROKER_URL="redis://broker",
+        BATCH_SIZE="7",
+        SEND_RATE_PER_SEC="14",
     )
 
     database = settings["DATABASES"]["default"]
     assert settings["SECRET_KEY"] == "a key"
     assert settings["ALLOWED_HOSTS"] == ["mail.acme.example"]
     assert settings["CELERY_BROKER_URL"] == "redis://broker"
+    assert (settings["largest_window"], settings["SEND_RATE_PER_SEC"]) == (7, 14)
     assert (database["USER"], database["HOST"], database["PORT"]) == ("alice", "db", "6432")
     assert database["NAME"] == "books"
     assert database["OPTIONS"]["sslmode"] == "require"

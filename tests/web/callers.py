@@ -64,10 +64,16 @@ def caller(
     *,
     scopes: Collection[Scope] = tuple(Scope),
     is_test: bool = False,
+    member_id: int | None = None,
 ) -> Caller:
     owner = cast.sender(workspace)
     made = keys.create_key(
-        owner.workspace_id, name="program", scopes=scopes, is_test=is_test, actor="alice"
+        owner.workspace_id,
+        name="program",
+        scopes=scopes,
+        is_test=is_test,
+        member_id=member_id,
+        actor="alice",
     )
     return Caller(owner.workspace_id, made.key_id, made.token)
 

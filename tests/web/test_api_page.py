@@ -92,6 +92,7 @@ OF_COMMANDS = {
     *("invalid_settings", "sender_is_default"),
     *("first_workspace_only", "integration_changed", "provider_unknown", "sender_exists"),
     *("invalid_organisation", "invalid_time_zone", "member_exists", "workspace_exists"),
+    *("invalid_hours", "invalid_limit", "member_unknown"),
     *(
         "invalid_key",
         "key_ended",

@@ -1,9 +1,12 @@
-"""Adds members to workspaces."""
+"""Adds members to workspaces, and limits the mail of the runs that they launch."""
 
 from enum import StrEnum
 
-from postledger.accounts import constraints, trail
+from django.db import transaction
+
+from postledger.accounts import constraints, limits, trail
 from postledger.accounts.models import Member
+from postledger.accounts.queries import MemberUnknownError
 from postledger.lib.errors import ConflictError
 from postledger.providers import addresses
 
@@ -36,3 +39,23 @@ def add_member(workspace_id: int, *, email: str, role: Role, name: str = "", act
             data={"email": email, "role": role.value},
         )
     return member.pk
+
+
+def set_daily_limit(
+    workspace_id: int, *, member_id: int, daily_limit: int | None, actor: str
+) -> None:
+    """Sets how many mails a day the runs of a member may send; None: no limit."""
+    limits.check_count(daily_limit, "a day")
+    members = Member.objects.filter(workspace_id=workspace_id, pk=member_id)
+    with transaction.atomic():
+        if not members.update(daily_limit=daily_limit):
+            raise MemberUnknownError(
+                f"This workspace has no member {member_id}: use one of its members."
+            )
+        trail.note(
+            workspace_id,
+            actor=actor,
+            action="member.limit_changed",
+            subject=f"member {member_id}",
+            data={"daily_limit": daily_limit},
+        )

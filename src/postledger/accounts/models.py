@@ -13,9 +13,10 @@ class Workspace(models.Model):
     org_name = models.TextField(db_default="")
     org_address = models.TextField(db_default="")
     unsubscribe_base_url = models.TextField(db_default="")
-    time_zone = models.TextField(db_default="UTC")  # of contacts without one of their own
-    # When bulk mail may go, as `pacing.stored_hours` reads it; None: always. A sender's own hours
-    # apply beside these.
+    # Of daily limits, and of contacts and working hours without one of their own.
+    time_zone = models.TextField(db_default="UTC")
+    # When bulk mail may go, as `accounts.working_hours` writes it; None: always. A sender's own
+    # hours apply beside these.
     working_hours = models.JSONField(null=True)
     test_emails = models.TextField(db_default="")  # recipients of test sends
     created_at = models.DateTimeField(db_default=Now())
@@ -41,6 +42,12 @@ class Member(models.Model):
             models.CheckConstraint(
                 condition=models.Q(role__in=("owner", "member")), name="accounts_member_role"
             ),
+            models.CheckConstraint(
+                condition=models.Q(daily_limit__gte=1), name="accounts_member_limit"
+            ),
+            # The target of a foreign key (workspace, member) that the migration adds, so that no
+            # key has another workspace's member.
+            models.UniqueConstraint(fields=["workspace", "id"], name="accounts_member_own"),
         )
 
 
@@ -120,6 +127,17 @@ class Sender(models.Model):
             models.CheckConstraint(
                 condition=models.Q(is_default=False) | models.Q(archived_at=None),
                 name="accounts_sender_default_in_use",
+            ),
+            # NaN is larger than every number, and refused with them.
+            models.CheckConstraint(
+                condition=models.Q(rate_per_second__gt=0, rate_per_second__lte=10_000),
+                name="accounts_sender_rate",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(rate_per_hour__gte=1), name="accounts_sender_hourly_limit"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(daily_limit__gte=1), name="accounts_sender_daily_limit"
             ),
         )
 

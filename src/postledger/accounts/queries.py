@@ -9,7 +9,7 @@ from django.db.models.functions import Lower
 from django.db.models.lookups import Exact
 
 from postledger.accounts import sealing, sending_limits
-from postledger.accounts.models import ApiKey, ProviderAccount, Sender, Workspace
+from postledger.accounts.models import ApiKey, Member, ProviderAccount, Sender, Workspace
 from postledger.accounts.sending_limits import SendingLimits
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses
@@ -21,6 +21,10 @@ class SenderUnknownError(RefusedError):
 
 class SenderArchivedError(RefusedError):
     code = "sender_archived"
+
+
+class MemberUnknownError(RefusedError):
+    code = "member_unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ def organisation(workspace_id: int) -> Organisation:
 
 
 def time_zone(workspace_id: int) -> str:
-    """The time zone of contacts without one of their own."""
+    """The zone of daily limits, and of contacts and working hours without one of their own."""
     return Workspace.objects.values_list("time_zone", flat=True).get(pk=workspace_id)
 
 
@@ -123,6 +127,11 @@ def account_named(workspace_id: int, *, name: str) -> ProviderAccount | None:
 def senders(workspace_id: int) -> list[Sender]:
     own = Sender.objects.filter(workspace_id=workspace_id)
     return list(own.select_related("account").order_by("address"))
+
+
+def sender_ids(workspace_id: int) -> list[int]:
+    own = Sender.objects.filter(workspace_id=workspace_id)
+    return list(own.order_by("pk").values_list("pk", flat=True))
 
 
 def sender_by_address(workspace_id: int, *, address: str) -> Sender | None:
@@ -173,8 +182,19 @@ def find_sender(workspace_id: int, *, address: str) -> Sender:
     return sender
 
 
+def members(workspace_id: int) -> list[Member]:
+    return list(Member.objects.filter(workspace_id=workspace_id).order_by("email"))
+
+
+def member_by_email(workspace_id: int, *, email: str) -> Member | None:
+    """Ignores case; served by the constraint accounts_member_once."""
+    own = Member.objects.filter(workspace_id=workspace_id)
+    return own.filter(Exact(Lower("email"), Lower(Value(email)))).first()
+
+
 def keys(workspace_id: int) -> list[ApiKey]:
-    return list(ApiKey.objects.filter(workspace_id=workspace_id).order_by("pk"))
+    own = ApiKey.objects.filter(workspace_id=workspace_id)
+    return list(own.select_related("member").order_by("pk"))
 
 
 def key_by_prefix(prefix: str) -> ApiKey | None:

@@ -1,12 +1,16 @@
-"""Creates senders, attaches them to provider accounts, chooses the default, and archives them."""
+"""Creates senders, attaches them to accounts, limits them, chooses the default, archives them."""
+
+from typing import Unpack
 
 from django.db import transaction
 from django.db.models.functions import Now
 
-from postledger.accounts import constraints, provider_accounts, trail
+from postledger.accounts import constraints, limits, provider_accounts, trail, working_hours
+from postledger.accounts.limits import LimitChanges
 from postledger.accounts.models import Sender, Workspace
 from postledger.accounts.provider_accounts import AccountUnknownError
 from postledger.accounts.queries import SenderUnknownError, refuse_archived
+from postledger.accounts.working_hours import Hours
 from postledger.lib.errors import ConflictError
 from postledger.providers import addresses, headers
 
@@ -69,6 +73,28 @@ def attach_sender(workspace_id: int, *, sender_id: int, account_id: int | None, 
         provider_accounts.lock_for_sender(workspace_id, account_id=account_id)
         Sender.objects.filter(pk=sender_id).update(account_id=account_id)
         _note(workspace_id, sender_id, "attached", actor, account=account_id)
+
+
+def set_limits(
+    workspace_id: int, *, sender_id: int, actor: str, **changes: Unpack[LimitChanges]
+) -> None:
+    """Sets the limits that are named; None removes one, and the others stay."""
+    limits.check_changes(changes)
+    with transaction.atomic():
+        _lock(workspace_id, sender_id)
+        Sender.objects.filter(pk=sender_id).update(**changes)
+        _note(workspace_id, sender_id, "limits_changed", actor, **changes)
+
+
+def set_hours(workspace_id: int, *, sender_id: int, hours: Hours | None, actor: str) -> None:
+    """Sets when bulk mail of a sender may go, beside the workspace's hours; None: always."""
+    stored = None if hours is None else working_hours.to_json(hours)
+    with transaction.atomic():
+        sender = _lock(workspace_id, sender_id)
+        zone = sender.workspace.time_zone
+        text = None if stored is None else working_hours.describe(stored, zone=zone)
+        Sender.objects.filter(pk=sender_id).update(working_hours=stored)
+        _note(workspace_id, sender_id, "hours_changed", actor, hours=text)
 
 
 def set_default(workspace_id: int, *, sender_id: int, actor: str) -> bool:

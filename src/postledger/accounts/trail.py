@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from postledger.accounts.models import AuditEntry
 
-type Fact = str | int | bool | list[str] | None
+type Fact = str | int | float | bool | list[str] | None
 
 _NOTHING: Mapping[str, Fact] = {}
 

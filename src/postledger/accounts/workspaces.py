@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from zoneinfo import available_timezones
 
 from django.db import transaction
 
-from postledger.accounts import constraints, trail
+from postledger.accounts import constraints, queries, trail, working_hours
 from postledger.accounts.models import Workspace
 from postledger.accounts.queries import NOBODY, Organisation
-from postledger.accounts.senders import create_sender
+from postledger.accounts.senders import create_sender, set_limits
+from postledger.accounts.working_hours import Hours
 from postledger.lib.errors import ConflictError, RefusedError
 
 FIRST_NAME = "default"  # of the first workspace, until a person renames it
@@ -26,10 +26,6 @@ class WorkspaceExistsError(ConflictError):
 
 class InvalidOrganisationError(RefusedError):
     code = "invalid_organisation"
-
-
-class InvalidTimeZoneError(RefusedError):
-    code = "invalid_time_zone"
 
 
 def create_workspace(name: str, *, actor: str) -> int:
@@ -82,21 +78,28 @@ def set_test_emails(workspace_id: int, emails: str, *, actor: str) -> None:
 
 
 def set_time_zone(workspace_id: int, zone: str, *, actor: str) -> None:
-    """Sets the time zone of contacts without one of their own."""
-    if zone not in available_timezones():
-        raise InvalidTimeZoneError(
-            f"{zone[:64]!r} is not a time zone: use an IANA name such as Europe/Lisbon."
-        )
+    """Sets the zone of daily limits, and of contacts and working hours without one of their own."""
+    working_hours.check_zone(zone)
     data = {"zone": zone}
     _update(workspace_id, {"time_zone": zone}, action="zone_changed", data=data, actor=actor)
 
 
+def set_hours(workspace_id: int, hours: Hours | None, *, actor: str) -> None:
+    """Sets when bulk mail of a workspace may go; None: always."""
+    stored = text = None
+    if hours is not None:
+        stored = working_hours.to_json(hours)
+        text = working_hours.describe(stored, zone=queries.time_zone(workspace_id))
+    columns = {"working_hours": stored}
+    _update(workspace_id, columns, action="hours_changed", data={"hours": text}, actor=actor)
+
+
 def _update(
     workspace_id: int,
-    columns: Mapping[str, str],
+    columns: Mapping[str, object],
     *,
     action: str,
-    data: Mapping[str, str],
+    data: Mapping[str, trail.Fact],
     actor: str,
 ) -> None:
     subject = f"workspace {workspace_id}"
@@ -108,10 +111,11 @@ def _update(
         )
 
 
-def ensure_first_workspace(
+def ensure_first_workspace(  # noqa: PLR0913  what the environment has, each by its name
     *,
     from_email: str,
     from_name: str,
+    rate_per_second: float,
     actor: str,
     organisation: Organisation = NOBODY,
     test_emails: str = "",
@@ -130,7 +134,12 @@ def ensure_first_workspace(
             if test_emails:
                 set_test_emails(workspace_id, test_emails, actor=actor)
             if from_email:
-                create_sender(workspace_id, address=from_email, name=from_name, actor=actor)
+                sender_id = create_sender(
+                    workspace_id, address=from_email, name=from_name, actor=actor
+                )
+                set_limits(
+                    workspace_id, sender_id=sender_id, rate_per_second=rate_per_second, actor=actor
+                )
     except WorkspaceExistsError:  # another process created it meanwhile
         return None
     return workspace_id

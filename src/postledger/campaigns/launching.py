@@ -80,6 +80,7 @@ class Launch:
     root_id: UUID | None = None  # the first of the runs whose recipients are left out
     as_of: datetime | None = None  # refused if the campaign changed after this moment
     snapshot: Snapshot | None = None  # already taken of the campaign's page
+    member_id: int | None = None  # whose daily limit counts its mails
 
     @property
     def is_test(self) -> bool:
@@ -105,22 +106,42 @@ def digest(campaign: Campaign) -> bytes:
     return sha256(json.dumps(launched, sort_keys=True).encode()).digest()
 
 
-def launch_campaign(
-    workspace_id: int, campaign_id: int, *, actor: str, now: datetime, is_sandboxed: bool = False
+def launch_campaign(  # noqa: PLR0913  the parts of a launch, each by its name
+    workspace_id: int,
+    campaign_id: int,
+    *,
+    actor: str,
+    member_id: int | None = None,
+    now: datetime,
+    is_sandboxed: bool = False,
 ) -> UUID:
     """Launches a campaign to its audience; refuses a second launch."""
-    launch = Launch(actor, now, uuid4(), is_first=not is_sandboxed, is_sandboxed=is_sandboxed)
+    launch = Launch(
+        actor,
+        now,
+        uuid4(),
+        is_first=not is_sandboxed,
+        is_sandboxed=is_sandboxed,
+        member_id=member_id,
+    )
     return start_run(workspace_id, campaign_id, launch)
 
 
-def launch_once(campaign: Campaign, *, launch_id: UUID, actor: str, now: datetime) -> UUID:
+def launch_once(
+    campaign: Campaign,
+    *,
+    launch_id: UUID,
+    actor: str,
+    member_id: int | None = None,
+    now: datetime,
+) -> UUID:
     """Launches a campaign under the caller's id. Idempotent: a repeat returns the same run, even if
     the template behind it has changed.
     """
     run_id = find_launch(campaign, launch_id)
     if run_id is not None:
         return run_id
-    launch = Launch(actor, now, launch_id, as_of=campaign.updated_at)
+    launch = Launch(actor, now, launch_id, as_of=campaign.updated_at, member_id=member_id)
     return start_run(campaign.workspace_id, campaign.pk, launch)
 
 
@@ -131,6 +152,7 @@ def send_test(  # noqa: PLR0913  the parts of a test, each by its name
     addresses: str | None,
     contact_id: int | None = None,
     actor: str,
+    member_id: int | None = None,
     now: datetime,
     is_sandboxed: bool = False,
 ) -> UUID:
@@ -150,11 +172,19 @@ def send_test(  # noqa: PLR0913  the parts of a test, each by its name
             else contacts.get_contact(workspace_id, contact_id=contact_id)
         ),
         is_sandboxed=is_sandboxed,
+        member_id=member_id,
     )
     return start_run(workspace_id, campaign_id, launch)
 
 
-def launch_remaining(workspace_id: int, run_id: UUID, *, actor: str, now: datetime) -> UUID:
+def launch_remaining(
+    workspace_id: int,
+    run_id: UUID,
+    *,
+    actor: str,
+    member_id: int | None = None,
+    now: datetime,
+) -> UUID:
     """Sends the campaign's current content to the recipients for whom no run has handed over a
     mail, or tried to.
     """
@@ -163,7 +193,7 @@ def launch_remaining(workspace_id: int, run_id: UUID, *, actor: str, now: dateti
         raise CampaignUnknownError("Run not found.")
     root_id = run.root_id or run.pk
     previous_runs.check_root(root_id)
-    launch = Launch(actor, now, uuid4(), root_id=root_id)
+    launch = Launch(actor, now, uuid4(), root_id=root_id, member_id=member_id)
     return start_run(workspace_id, run.campaign_id, launch)
 
 
@@ -228,6 +258,7 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
         title=f"{campaign.name}, test" if launch.is_test else campaign.name,
         is_test=launch.is_sandboxed,
         is_trial=launch.is_test,
+        member_id=None if launch.is_sandboxed else launch.member_id,  # no mail leaves the sandbox
     )
     is_article = campaign.content["kind"] == "article"
     run = Run.objects.create(

@@ -10,7 +10,7 @@ from typing import Any, override
 from django.core.management.base import BaseCommand, CommandError
 
 from postledger.accounts import queries
-from postledger.accounts.models import ProviderAccount, Sender, Workspace
+from postledger.accounts.models import Member, ProviderAccount, Sender, Workspace
 from postledger.deliveries import queries as mail_queries
 from postledger.deliveries.queries import StreamFacts
 from postledger.lib.errors import RefusedError
@@ -109,6 +109,15 @@ def sender(owner: Workspace, address: str) -> Sender:
     if row is None:
         raise CommandError(
             f"{owner.name} has no sender {address}; see postledger sender list {owner.name}."
+        )
+    return row
+
+
+def member(owner: Workspace, email: str) -> Member:
+    row = queries.member_by_email(owner.id, email=email)
+    if row is None:
+        raise CommandError(
+            f"{owner.name} has no member {email}; see postledger member list {owner.name}."
         )
     return row
 

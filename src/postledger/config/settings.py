@@ -154,6 +154,7 @@ METRICS_TOKEN = _env.metrics_token.get_secret_value()
 
 FROM_EMAIL = _env.from_email
 FROM_NAME = _env.from_name
+SEND_RATE_PER_SEC = _env.send_rate_per_sec
 ORG_NAME = _env.org_name
 ORG_ADDRESS = _env.org_address
 UNSUBSCRIBE_BASE_URL = _env.unsubscribe_base_url

@@ -1,4 +1,6 @@
-"""A person's changes of accounts and senders, after which held senders are tried again."""
+"""A person's changes of accounts, senders and limits, after which waiting mail is tried again."""
+
+from collections.abc import Collection
 
 from django.db import transaction
 
@@ -30,3 +32,12 @@ def attach_sender(workspace_id: int, *, sender_id: int, account_id: int | None, 
     with transaction.atomic():
         senders.attach_sender(workspace_id, sender_id=sender_id, account_id=account_id, actor=actor)
         ledger.retry_senders([sender_id])
+        limits_changed([sender_id])
+
+
+def limits_changed(sender_ids: Collection[int]) -> None:
+    """Called in the transaction that changes the limits, hours or account of senders.
+
+    Mail that waits for a former limit is tried again once the workers have read the change.
+    """
+    ledger.end_limit_holds(sender_ids=sender_ids, within=ledger.SETTINGS_READ_WITHIN)

@@ -10,15 +10,16 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from postledger.accounts import workspaces
+from postledger.accounts import members, workspaces
 from postledger.accounts.keys import Scope
+from postledger.accounts.members import Role
 from postledger.accounts.models import Workspace
 from postledger.accounts.queries import Organisation
 from postledger.campaigns import drafts
 from postledger.campaigns.drafts import Draft
 from postledger.campaigns.models import Campaign, ErrorRow, Mailout, Run
 from postledger.campaigns.notion import status_reports
-from postledger.deliveries import ledger
+from postledger.deliveries import ledger, queries
 from postledger.mailing.content_source import PageSource
 from tests.campaigns import mailouts, press
 from tests.contacts import people
@@ -43,6 +44,20 @@ def test_a_page_is_mailed_to_everybody_and_read_once(fake: FakeNotion, alice: Ca
     assert alice.get(f"/v1/runs/{run.pk}/report.csv").status == 200
     assert Campaign.objects.get().tag == f"notion-{page_id}"
     assert mailouts.reads(fake, page_id) == 1
+
+
+def test_a_page_that_is_mailed_with_a_members_key_is_the_members(
+    fake: FakeNotion, alice: Caller
+) -> None:
+    member_id = members.add_member(
+        alice.workspace_id, email="m@acme.example", role=Role.MEMBER, actor="setup"
+    )
+
+    run = mailouts.send_and_plan(callers.caller("acme", member_id=member_id), mailouts.page(fake))
+
+    stream = queries.find_stream(run.stream_id)
+    assert stream
+    assert stream.member_id == member_id
 
 
 def test_the_page_may_be_named_as_other_programs_name_it(fake: FakeNotion, alice: Caller) -> None:

@@ -133,6 +133,10 @@ class Migration(migrations.Migration):
                         condition=models.Q(("role__in", ("owner", "member"))),
                         name="accounts_member_role",
                     ),
+                    models.CheckConstraint(
+                        condition=models.Q(("daily_limit__gte", 1)), name="accounts_member_limit"
+                    ),
+                    models.UniqueConstraint(fields=("workspace", "id"), name="accounts_member_own"),
                 ],
             },
         ),
@@ -319,6 +323,20 @@ class Migration(migrations.Migration):
                             ("is_default", False), ("archived_at", None), _connector="OR"
                         ),
                         name="accounts_sender_default_in_use",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("rate_per_second__gt", 0), ("rate_per_second__lte", 10000)
+                        ),
+                        name="accounts_sender_rate",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("rate_per_hour__gte", 1)),
+                        name="accounts_sender_hourly_limit",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("daily_limit__gte", 1)),
+                        name="accounts_sender_daily_limit",
                     ),
                 ],
             },

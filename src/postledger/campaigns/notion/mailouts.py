@@ -35,6 +35,7 @@ class MailoutRequest:
     page_id: UUID
     sender: str | None = None  # None: the workspace's only one
     list_key: str | None = None  # None: all that the workspace sends
+    member_id: int | None = None  # whose daily limit counts its mails
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ def _launch(
         is_first=not page.mailout.is_test,
         test_addresses=test_addresses,
         snapshot=content,
+        member_id=request.member_id,
     )
     campaign = _campaign(workspace_id, request, content.scripts[0].subject, launch)
     # A concurrent request may have changed the campaign to another list.

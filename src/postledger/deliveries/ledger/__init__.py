@@ -57,6 +57,7 @@ from postledger.deliveries.ledger.opening import StreamClosedError, open_stream
 from postledger.deliveries.ledger.planning import Planned, plan
 from postledger.deliveries.ledger.rotation import next_streams, retire_idle_streams
 from postledger.deliveries.ledger.sender_holds import (
+    SETTINGS_READ_WITHIN,
     forget_broken_provider,
     hold_broken_provider,
     hold_sender,

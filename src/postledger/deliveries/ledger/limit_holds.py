@@ -4,7 +4,7 @@ clock, and no release ends them.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import LiteralString
 
 from django.db import transaction
@@ -86,17 +86,24 @@ WITH ended AS (
       AND (s.sender_id = ANY(%(senders)s::bigint[]) OR s.member_id = %(member)s)
     ORDER BY h.stream_id, h.reason FOR UPDATE OF h
 )
-DELETE FROM deliveries_streamhold h USING ended
-WHERE h.stream_id = ended.stream_id AND h.reason = ended.reason
+UPDATE deliveries_streamhold h
+SET until = least(h.until, statement_timestamp() + %(within)s)
+FROM ended WHERE h.stream_id = ended.stream_id AND h.reason = ended.reason
 RETURNING h.stream_id
 """
 
 
-def end_limit_holds(*, sender_ids: Collection[int] = (), member_id: int | None = None) -> list[int]:
+def end_limit_holds(
+    *,
+    sender_ids: Collection[int] = (),
+    member_id: int | None = None,
+    within: timedelta = timedelta(),
+) -> list[int]:
     """Ends the limits' causes of all streams of some senders, or of what a member launched;
     returns these streams.
 
-    For when a person changes a limit: whoever sends next counts anew.
+    For when a limit has changed: the next worker asks anew. `within` leaves time for the workers to
+    read the change; a cause that ends sooner by itself does.
     """
-    params = {"senders": sql.Bigints(sender_ids), "member": member_id}
+    params = {"senders": sql.Bigints(sender_ids), "member": member_id, "within": within}
     return sorted({id_ for (id_,) in sql.rows(_END, params)})

@@ -162,7 +162,7 @@ def release_sender(sender_id: int) -> bool:
     return bool(released)
 
 
-# Within this time every worker reads changed settings; before, it would use the former ones.
+# Within this time every worker reads changed settings and limits; before, it uses the former ones.
 SETTINGS_READ_WITHIN = timedelta(seconds=10)
 
 # The rows are locked in the order in which a hold of an account writes them.

@@ -21,6 +21,9 @@ class Command(base_command.NounCommand):
         create.add_argument("--name", required=True, help="the program that uses the key")
         create.add_argument("--test", action="store_true", help="its mail goes to the sandbox")
         create.add_argument(
+            "--member", metavar="EMAIL", help="whose daily limit counts the runs that it launches"
+        )
+        create.add_argument(
             "--scope",
             action="append",
             choices=[scope.value for scope in Scope],
@@ -38,11 +41,25 @@ class Command(base_command.NounCommand):
             parser.add_argument("prefix", help="the part of the token before the dot")
         base_command.add_workspace(verb("list", self._list, "Lists the keys of a workspace."))
 
-    def _create(
-        self, *, workspace: Workspace, name: str, test: bool, scope: list[str] | None, actor: str
+    def _create(  # noqa: PLR0913  one parameter for each option
+        self,
+        *,
+        workspace: Workspace,
+        name: str,
+        test: bool,
+        member: str | None,
+        scope: list[str] | None,
+        actor: str,
     ) -> None:
         scopes = [Scope(value) for value in scope or Scope]
-        key = keys.create_key(workspace.id, name=name, scopes=scopes, is_test=test, actor=actor)
+        key = keys.create_key(
+            workspace.id,
+            name=name,
+            scopes=scopes,
+            is_test=test,
+            member_id=None if member is None else base_command.member(workspace, member).id,
+            actor=actor,
+        )
         self._show(
             key.token,
             f'Created API key "{name}" in workspace "{workspace.name}": {", ".join(scopes)}.',
@@ -71,8 +88,9 @@ class Command(base_command.NounCommand):
         for key in rows:
             used = f"used {key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never used"
             scopes = " ".join(key.scopes)
+            member = f"  launches for {key.member.email}" if key.member else ""
             self.stdout.write(
-                f"{key.prefix}  {key.name}  {scopes}  {describe_validity(key, now)}  {used}"
+                f"{key.prefix}  {key.name}  {scopes}  {describe_validity(key, now)}  {used}{member}"
             )
 
     def _show(self, token: str, message: str) -> None:

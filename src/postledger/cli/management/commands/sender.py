@@ -1,15 +1,25 @@
-"""`postledger sender`: From identities, their default, and the accounts that send for them."""
+"""`postledger sender`: From identities, their default, limits and hours, and their accounts."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Sequence
-from typing import override
+from datetime import UTC, datetime
+from typing import cast, override
 
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from postledger.accounts import provider_accounts, queries, senders, trail
+from postledger.accounts import (
+    limits,
+    provider_accounts,
+    queries,
+    senders,
+    trail,
+    working_hours,
+)
+from postledger.accounts.limits import LimitChanges
 from postledger.accounts.models import Sender, Workspace
-from postledger.cli import archiving, base_command
+from postledger.cli import archiving, base_command, pace_arguments
+from postledger.cli.pace_arguments import LimitChange
 from postledger.deliveries import account_changes, ledger
 from postledger.deliveries import queries as mail_queries
 from postledger.deliveries.entries import Hold
@@ -18,19 +28,23 @@ from postledger.deliveries.reasons import EXPLANATIONS
 
 
 class Command(base_command.NounCommand):
-    help = "Creates, lists and archives senders, and attaches them to accounts."
+    help = "Creates, lists, limits and archives senders, and attaches them to accounts."
 
     @override
     def add_verbs(self, verb: base_command.Verb) -> None:
         create = verb("create", self._create, "Creates a sender, with its account if you name one.")
         attach = verb("attach", self._attach, "Sends the sender's mail through another account.")
         release = verb("release", self._release, "Ends the holds of a sender.")
+        limit = verb("limit", self._limit, "Sets or shows how much mail it may send.")
+        hours = verb("hours", self._hours, "Sets or shows when its bulk mail may go.")
         default = verb("default", self._set_default, "Sends mail that names no sender from it.")
         archive = verb("archive", self._archive, "Takes no new mail for it; deletes nothing.")
         restore = verb("restore", self._restore, "Takes mail for an archived sender again.")
-        for parser in (create, attach, release, default, archive, restore):
+        for parser in (create, attach, release, limit, hours, default, archive, restore):
             base_command.add_workspace(parser)
             parser.add_argument("address")
+        pace_arguments.add_sender_limits(limit)
+        pace_arguments.add_hours(hours)
         create.add_argument("--name", default="", help="shown beside the address")
         choices = create.add_mutually_exclusive_group()
         choices.add_argument("--account", metavar="NAME", help="an existing account")
@@ -114,6 +128,44 @@ class Command(base_command.NounCommand):
             )
         self.stdout.write(f"Released {sender.address}: its mail is sent again.")
 
+    def _limit(
+        self, *, workspace: Workspace, address: str, changes: list[LimitChange], actor: str
+    ) -> None:
+        sender = base_command.sender(workspace, address)
+        if changes:
+            with transaction.atomic():
+                senders.set_limits(
+                    workspace.id,
+                    sender_id=sender.id,
+                    actor=actor,
+                    **cast("LimitChanges", dict(changes)),
+                )
+                account_changes.limits_changed([sender.id])
+            sender.refresh_from_db()
+        text = _describe_limits(sender)
+        self.stdout.write(f"{sender.address} sends {text or 'without a limit of its own'}.")
+
+    def _hours(  # noqa: PLR0913  one parameter for each option
+        self,
+        *,
+        workspace: Workspace,
+        address: str,
+        spans: list[str],
+        days: str | None,
+        zone: str | None,
+        actor: str,
+    ) -> None:
+        sender = base_command.sender(workspace, address)
+        if spans or days or zone:
+            hours = pace_arguments.parse_hours(spans, days, zone)
+            with transaction.atomic():
+                senders.set_hours(workspace.id, sender_id=sender.id, hours=hours, actor=actor)
+                account_changes.limits_changed([sender.id])
+            sender.refresh_from_db()
+        for line in pace_arguments.describe_sender_hours(workspace, sender):
+            self.stdout.write(line)
+        self.stdout.write(pace_arguments.describe_opening(workspace, sender, datetime.now(UTC)))
+
     def _set_default(self, *, workspace: Workspace, address: str, actor: str) -> None:
         sender = base_command.sender(workspace, address)
         if not senders.set_default(workspace.id, sender_id=sender.id, actor=actor):
@@ -162,16 +214,28 @@ class Command(base_command.NounCommand):
             self.stdout.write(f"{workspace.name} has no sender; see postledger sender create.")
         holds = mail_queries.find_sender_holds([sender.id for sender in rows])
         for sender in rows:
-            self.stdout.write("  ".join(_describe(sender, holds.get(sender.id, ()))))
+            self.stdout.write("  ".join(_describe(sender, workspace, holds.get(sender.id, ()))))
 
 
-def _describe(sender: Sender, holds: Sequence[Hold]) -> Iterator[str]:
+def _describe_limits(sender: Sender) -> str:
+    return limits.describe(
+        rate_per_second=sender.rate_per_second,
+        rate_per_hour=sender.rate_per_hour,
+        daily_limit=sender.daily_limit,
+    )
+
+
+def _describe(sender: Sender, workspace: Workspace, holds: Sequence[Hold]) -> Iterator[str]:
     yield sender.address
     if sender.name:
         yield f"“{sender.name}”"
     yield f"through {sender.account.name}" if sender.account else "no account: its mail waits"
     if sender.is_default:
         yield "default"
+    if text := _describe_limits(sender):
+        yield text
+    if sender.working_hours is not None:
+        yield working_hours.describe(sender.working_hours, zone=workspace.time_zone)
     if sender.archived_at is not None:
         yield f"archived {format_time(sender.archived_at)}"
     for hold in holds:

@@ -78,6 +78,7 @@ def _create_workspace() -> str:
         workspace_id = workspaces.ensure_first_workspace(
             from_email=settings.FROM_EMAIL,
             from_name=settings.FROM_NAME,
+            rate_per_second=settings.SEND_RATE_PER_SEC,
             organisation=Organisation(
                 settings.ORG_NAME, settings.ORG_ADDRESS, settings.UNSUBSCRIBE_BASE_URL
             ),
@@ -94,8 +95,9 @@ def _create_workspace() -> str:
     if not settings.FROM_EMAIL:
         return 'Created workspace "default"; create a sender with postledger sender create.'
     return (
-        f'Created workspace "default" with sender {settings.FROM_EMAIL}; attach an account with'
-        " postledger sender attach."
+        f'Created workspace "default" with sender {settings.FROM_EMAIL}, which sends at most'
+        f" {settings.SEND_RATE_PER_SEC:g} mails a second (postledger sender limit); attach an"
+        " account with postledger sender attach."
     )
 
 

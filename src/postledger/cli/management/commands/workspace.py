@@ -1,11 +1,15 @@
 """`postledger workspace`: creates, configures and lists workspaces."""
 
+from datetime import UTC, datetime
 from typing import override
 
-from postledger.accounts import queries, workspaces
+from django.db import transaction
+
+from postledger.accounts import queries, working_hours, workspaces
 from postledger.accounts.models import Workspace
 from postledger.accounts.queries import Organisation
-from postledger.cli import base_command
+from postledger.cli import base_command, pace_arguments
+from postledger.deliveries import account_changes
 
 
 class Command(base_command.NounCommand):
@@ -16,9 +20,11 @@ class Command(base_command.NounCommand):
         verb("create", self._create, "Creates a workspace.").add_argument("name")
         footer = verb("footer", self._footer, "Sets the texts of its footers.")
         tests = verb("tests", self._tests, "Sets or shows the recipients of test sends.")
-        zone = verb("zone", self._zone, "Sets the time zone of contacts without their own.")
-        for parser in (footer, tests, zone):
+        zone = verb("zone", self._zone, "Sets the zone of its days, hours and contacts.")
+        hours = verb("hours", self._hours, "Sets or shows when its bulk mail may go.")
+        for parser in (footer, tests, zone, hours):
             base_command.add_workspace(parser)
+        pace_arguments.add_hours(hours)
         footer.add_argument("--org-name", metavar="TEXT", help="the sender's name")
         footer.add_argument("--org-address", metavar="TEXT", help="the postal address")
         footer.add_argument("--unsubscribe-url", metavar="URL", help="the unsubscribe page")
@@ -64,12 +70,47 @@ class Command(base_command.NounCommand):
             self.stdout.write(address)
 
     def _zone(self, *, workspace: Workspace, zone: str, actor: str) -> None:
-        workspaces.set_time_zone(workspace.id, zone, actor=actor)
-        self.stdout.write(f"Contacts without a time zone of their own use {zone}.")
+        with transaction.atomic():
+            workspaces.set_time_zone(workspace.id, zone, actor=actor)
+            account_changes.limits_changed(queries.sender_ids(workspace.id))
+        self.stdout.write(
+            f"Contacts and working hours without a time zone of their own use {zone}; its days are"
+            " those of daily limits."
+        )
+
+    def _hours(
+        self,
+        *,
+        workspace: Workspace,
+        spans: list[str],
+        days: str | None,
+        zone: str | None,
+        actor: str,
+    ) -> None:
+        if spans or days or zone:
+            hours = pace_arguments.parse_hours(spans, days, zone)
+            with transaction.atomic():
+                workspaces.set_hours(workspace.id, hours, actor=actor)
+                account_changes.limits_changed(queries.sender_ids(workspace.id))
+            workspace.refresh_from_db()
+        text = "at all hours"
+        if workspace.working_hours is not None:
+            text = working_hours.describe(workspace.working_hours, zone=workspace.time_zone)
+        self.stdout.write(f'Bulk mail of workspace "{workspace.name}" goes {text}.')
+        now = datetime.now(UTC)
+        self.stdout.write(pace_arguments.describe_opening(workspace, None, now))
+        for sender in queries.senders(workspace.id):
+            if sender.working_hours is not None:
+                opening = pace_arguments.describe_opening(workspace, sender, now)
+                self.stdout.write(f"{sender.address} has hours of its own, too. {opening}")
 
     def _list(self) -> None:
         rows = queries.workspaces()
         if not rows:
             self.stdout.write("There is no workspace yet; see postledger workspace create.")
         for workspace in rows:
-            self.stdout.write(f"{workspace.name}  since {workspace.created_at:%Y-%m-%d}")
+            line = f"{workspace.name}  since {workspace.created_at:%Y-%m-%d}"
+            if workspace.working_hours is not None:
+                zone = workspace.time_zone
+                line += f"  {working_hours.describe(workspace.working_hours, zone=zone)}"
+            self.stdout.write(line)

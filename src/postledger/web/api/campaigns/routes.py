@@ -131,6 +131,7 @@ def test_campaign(
         addresses=None if payload.addresses is None else " ".join(payload.addresses),
         contact_id=payload.contact_id,
         actor=call.actor,
+        member_id=call.member_id,
         now=call.now,
         is_sandboxed=call.is_test,
     )
@@ -147,6 +148,7 @@ def launch_campaign(call: Call, campaign_id: CampaignId) -> dict[str, object]:
         call.workspace_id,
         campaign_id,
         actor=call.actor,
+        member_id=call.member_id,
         now=call.now,
         is_sandboxed=call.is_test,
     )
@@ -178,6 +180,7 @@ class Admin:
     actor: str = "admin password"
     is_test: bool = False
     scopes: Collection[str] = ()
+    member_id: int | None = None
 
 
 def authenticate_admin(request: HttpRequest) -> Admin | None:
@@ -233,6 +236,10 @@ def send_campaign(call: Call, payload: SendIn) -> dict[str, object]:
         now=call.now,
     )
     run_id = launching.launch_once(
-        campaign, launch_id=payload.send_batch_id, actor=call.actor, now=call.now
+        campaign,
+        launch_id=payload.send_batch_id,
+        actor=call.actor,
+        member_id=call.member_id,
+        now=call.now,
     )
     return {"run_id": run_id}

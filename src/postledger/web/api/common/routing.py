@@ -52,6 +52,7 @@ class Call:
     actor: str
     is_test: bool
     scopes: Collection[str]
+    member_id: int | None  # whose runs the caller launches
     now: datetime
 
     @classmethod
@@ -63,6 +64,7 @@ class Call:
             caller.actor,
             caller.is_test,
             caller.scopes,
+            caller.member_id,
             now=datetime.now(UTC),
         )
 

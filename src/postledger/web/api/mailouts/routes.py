@@ -42,7 +42,7 @@ class MailoutOut(ResponseSchema):
 def send_mailout(call: Call, payload: MailoutIn) -> dict[str, object]:
     """Reads the page and launches a run of it. The result is written back to the page."""
     page_id = notion_pages.parse_page_id(payload.page_id)
-    request = MailoutRequest(page_id, payload.sender, payload.list)
+    request = MailoutRequest(page_id, payload.sender, payload.list, call.member_id)
     mailout = mailouts.send_page(call.workspace_id, request, actor=call.actor, now=call.now)
     path = f"/v1/runs/{mailout.run_id}/report.csv"
     base_url = settings.PUBLIC_URL.rstrip("/")

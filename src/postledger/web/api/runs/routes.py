@@ -75,7 +75,9 @@ def retry_run(call: Call, run_id: RunId, payload: RetryIn) -> dict[str, object]:
 @routes.post("/{uuid:run_id}/remaining", Launched, status=202, shown_with=None)
 def send_remaining(call: Call, run_id: RunId) -> dict[str, object]:
     """Sends the campaign's current content to the recipients whose mail was never handed over."""
-    launched = launching.launch_remaining(call.workspace_id, run_id, actor=call.actor, now=call.now)
+    launched = launching.launch_remaining(
+        call.workspace_id, run_id, actor=call.actor, member_id=call.member_id, now=call.now
+    )
     return {"run_id": launched}
 
 

@@ -1,0 +1,69 @@
+"""Limits that people set for senders and members: which are allowed, and how to say them. Pure."""
+
+import math
+from typing import TypedDict
+
+from postledger.lib.errors import RefusedError
+
+FASTEST = 10_000  # mails a second; a constraint of the table has the same number
+MOST = 1_000_000_000  # mails an hour or a day
+
+
+class InvalidLimitError(RefusedError):
+    code = "invalid_limit"
+
+
+class LimitChanges(TypedDict, total=False):
+    """The limits of a sender that change; None removes one, and what is left out stays."""
+
+    rate_per_second: float | None
+    rate_per_hour: int | None
+    daily_limit: int | None
+
+
+def check_changes(changes: LimitChanges) -> None:
+    check_rate(changes.get("rate_per_second"))
+    check_count(changes.get("rate_per_hour"), "an hour")
+    check_count(changes.get("daily_limit"), "a day")
+
+
+def check_rate(rate: float | None) -> None:
+    if rate is None:
+        return
+    if rate == 0:
+        raise _refuse_zero("a rate of 0 mails a second")
+    if not math.isfinite(rate) or not 0 < rate <= FASTEST:
+        raise InvalidLimitError(
+            f"{rate:g} is not a rate a second: use a number above 0 and at most {FASTEST:,}, such"
+            " as 5 or 0.5."
+        )
+
+
+def check_count(count: int | None, period: str) -> None:
+    if count is None:
+        return
+    if count == 0:
+        raise _refuse_zero(f"a limit of 0 mails {period}")
+    if not 1 <= count <= MOST:
+        raise InvalidLimitError(
+            f"{str(count)[:20]} is not a number of mails {period}: use 1 to {MOST:,}."
+        )
+
+
+def _refuse_zero(limit: str) -> InvalidLimitError:
+    return InvalidLimitError(
+        f"No mail would ever go with {limit}. To let mail wait, hold its stream: postledger stream"
+        " hold. To end a limit, write none."
+    )
+
+
+def describe(
+    *,
+    rate_per_second: float | None = None,
+    rate_per_hour: int | None = None,
+    daily_limit: int | None = None,
+) -> str:
+    """The limits in words; empty without any."""
+    limits = (rate_per_second, "a second"), (rate_per_hour, "an hour"), (daily_limit, "a day")
+    parts = [f"{most:,.10g} {period}" for most, period in limits if most is not None]
+    return f"at most {', '.join(parts)}" if parts else ""
