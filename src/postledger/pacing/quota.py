@@ -61,13 +61,13 @@ def find_early_sync(known: Known, now: datetime) -> datetime:
     return max(now, known.synced_at + BUSY_INTERVAL)
 
 
-def find_settle_time(known: Known, mark: Mark | None, *, is_busy: bool) -> timedelta:
-    """How long to wait after the mark, until the provider has counted all mail granted by then.
+def is_settled(known: Known, mark: Mark | None, *, is_busy: bool) -> bool:
+    """Whether the provider has counted all mail granted before the mark, without any waiting.
 
     Nothing is on its way if nothing was granted since the last reading, or since Redis was filled.
     """
-    is_settled = mark is not None and (mark.granted == 0 or mark == known.mark)
-    return timedelta() if is_settled or not is_busy else SETTLE_TIME
+    has_granted_none = mark is not None and (mark.granted == 0 or mark == known.mark)
+    return has_granted_none or not is_busy
 
 
 def shows_more(known: Known, reading: QuotaReading, mark: Mark | None) -> bool:

@@ -6,7 +6,7 @@ A provider that does not answer delays nobody else, and what it said before stil
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -35,13 +35,13 @@ class _Asked:
     mark: Mark | None
 
 
-def sync_due(redis_url: str) -> int:
+def sync_due(redis_url: str, *, settle_time: timedelta = quota.SETTLE_TIME) -> int:
     """Reads all quotas whose time has come, and returns how many this process claimed."""
     if not quotas.has_due():
         return 0
     claims = quotas.claim_due(queries.list_busy_senders(), limit=MOST_AT_ONCE)
     if claims:
-        _sync(claims, redis_url)
+        _sync(claims, redis_url, settle_time)
     return len(claims)
 
 
@@ -49,7 +49,7 @@ def sync_now(account: ProviderAccount, redis_url: str) -> AccountQuota | None:
     """Reads the quota of one account, whenever its time is, and returns what is stored then."""
     own = set(account.sender_set.values_list("pk", flat=True))
     is_busy = not own.isdisjoint(queries.list_busy_senders())
-    _sync([quotas.claim_now(account, is_busy=is_busy)], redis_url)
+    _sync([quotas.claim_now(account, is_busy=is_busy)], redis_url, quota.SETTLE_TIME)
     return quotas.find_quota(account.pk)
 
 
@@ -60,8 +60,9 @@ def sync_early(account_id: int, now: datetime) -> None:
         quotas.bring_forward(account_id, quota.find_early_sync(_describe(row), now))
 
 
-def _sync(claims: Sequence[QuotaClaim], redis_url: str) -> None:
-    for claim, asked in zip(claims, asyncio.run(_ask_all(claims, redis_url)), strict=True):
+def _sync(claims: Sequence[QuotaClaim], redis_url: str, settle_time: timedelta) -> None:
+    answers = asyncio.run(_ask_all(claims, redis_url, settle_time))
+    for claim, asked in zip(claims, answers, strict=True):
         if isinstance(asked.answer, QuotaReading):
             _store(claim, asked.answer, asked.mark)
         else:
@@ -96,18 +97,20 @@ def _wake(account_id: int) -> None:
     """Where mail that waits for the quota of an account will be told to go on."""
 
 
-async def _ask_all(claims: Sequence[QuotaClaim], redis_url: str) -> list[_Asked]:
+async def _ask_all(
+    claims: Sequence[QuotaClaim], redis_url: str, settle_time: timedelta
+) -> list[_Asked]:
     limiter = Limiter(redis_url)
     try:
-        return await asyncio.gather(*(_ask(claim, limiter) for claim in claims))
+        return await asyncio.gather(*(_ask(claim, limiter, settle_time) for claim in claims))
     finally:
         await limiter.close()
 
 
-async def _ask(claim: QuotaClaim, limiter: Limiter) -> _Asked:
+async def _ask(claim: QuotaClaim, limiter: Limiter, settle_time: timedelta) -> _Asked:
     mark = await limiter.mark(claim.account.pk)
-    wait = quota.find_settle_time(_describe(claim.before), mark, is_busy=claim.is_busy)
-    await asyncio.sleep(wait.total_seconds())
+    if not quota.is_settled(_describe(claim.before), mark, is_busy=claim.is_busy):
+        await asyncio.sleep(settle_time.total_seconds())
     try:
         async with asyncio.timeout(ASK_SECONDS):
             return _Asked(await _read(claim.account), mark)
