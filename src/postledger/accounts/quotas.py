@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import DateTimeField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
+from django.db.models import DateTimeField, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Coalesce, Now
 
@@ -163,5 +163,5 @@ def _still_ours(claim: QuotaClaim) -> QuerySet[AccountQuota]:
     return AccountQuota.objects.filter(is_later, Exists(unchanged), pk=account.pk)
 
 
-def _in(wait: timedelta) -> ExpressionWrapper[CombinedExpression]:
-    return ExpressionWrapper(Now() + wait, output_field=DateTimeField())
+def _in(wait: timedelta) -> CombinedExpression:
+    return Now() + wait
