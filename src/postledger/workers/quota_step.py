@@ -26,19 +26,21 @@ class QuotaStep(WorkerStep):
     def __init__(self, parent: WorkController, **kwargs: Any) -> None:
         super().__init__(parent, **kwargs)
         self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._poll, name="quota", daemon=True)
 
     @override
     def start(self, parent: WorkController) -> None:
-        threading.Thread(target=self._poll, name="quota", daemon=True).start()
+        self._thread.start()
 
     @override
     def stop(self, parent: WorkController) -> None:
         self._stopping.set()
 
     def _poll(self) -> None:
-        while not self._stopping.wait(POLL_INTERVAL):
+        while not self._stopping.is_set():
             try:
                 call_on_thread(quota_sync.sync_due, settings.REDIS_URL)
             except Exception as error:  # noqa: BLE001  the thread's edge: the database may be away
                 _log.warning("quotas not read, polls again", error=type(error).__name__)
+            self._stopping.wait(POLL_INTERVAL)
         connection.close()  # it belongs to this thread, which ends

@@ -95,7 +95,7 @@ class Command(base_command.NounCommand):
         account = base_command.account(workspace, name)
         provider_accounts.set_rate(workspace.id, account_id=account.id, rate=rate, actor=actor)
         pace = (
-            "at the rate that its provider names, if any" if rate is None else f"{rate:g} a second"
+            "as fast as its provider says" if rate is None else f"at most {rate:g} mails a second"
         )
         self.stdout.write(f'Account "{name}" sends {pace}.')
 
