@@ -74,6 +74,8 @@ def test_the_account_and_its_identities_can_be_changed(fake: FakeSes, client: An
     ask(fake, "PATCH", "account", {"is_sending_enabled": False, "max_send_rate": 14})
     assert client.get_account()["SendingEnabled"] is False
     assert client.get_account()["SendQuota"]["MaxSendRate"] == 14
+    ask(fake, "PATCH", "account", {"sent_by_others": 12, "report_lag": 60})
+    assert client.get_account()["SendQuota"]["SentLast24Hours"] == 12
 
     state = {"verification": "FAILED", "dkim": "TEMPORARY_FAILURE"}
     shown = ask(fake, "PUT", "identities/Globex.example", state)

@@ -284,6 +284,25 @@ def test_a_quota_counts_recipients_of_the_last_24_hours() -> None:
     assert quota.sent_last_24_hours(NOW + timedelta(hours=24)) == 10
 
 
+def test_mail_of_others_counts_against_the_quota() -> None:
+    quota = Quota(max_24_hour_send=10, max_send_rate=UNLIMITED, sent_by_others=9)
+
+    assert count(quota, 1, timedelta())
+    assert not count(quota, 1, timedelta())
+    assert quota.report_sent(NOW) == 10
+
+
+def test_what_is_reported_may_lag_behind_what_is_counted() -> None:
+    quota = Quota(max_24_hour_send=3, max_send_rate=UNLIMITED, report_lag=5)
+    for second in (0, 2, 4):
+        assert count(quota, 1, timedelta(seconds=second))
+
+    reported = [quota.report_sent(NOW + timedelta(seconds=second)) for second in (4, 5, 6, 7, 9)]
+
+    assert reported == [0, 1, 1, 2, 3]
+    assert not count(quota, 1, timedelta(seconds=4))
+
+
 def test_a_domain_covers_its_subdomains_and_nothing_beside_them() -> None:
     account = Account()
     account.add_identities("acme.example")

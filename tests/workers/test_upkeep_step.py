@@ -1,5 +1,5 @@
-"""A worker without its broker, and without beat, plans, drains, gives up, folds and makes
-partitions.
+"""A worker without its broker, and without beat, plans, drains, gives up, folds, makes partitions
+and reads quotas.
 """
 
 from datetime import UTC, datetime
@@ -10,6 +10,8 @@ from celery import current_app
 from django.db import connection
 from pytest_django import Settings
 
+from postledger.accounts import provider_accounts, senders
+from postledger.accounts.models import AccountQuota
 from postledger.campaigns import launching
 from postledger.campaigns.models import Run
 from postledger.deliveries import ledger, partitions
@@ -60,6 +62,23 @@ def lose_worker() -> int:
     return stream_id
 
 
+def attach_silent_ses() -> None:
+    """An account that says its quota, at a place where nobody answers."""
+    sender = cast.sender("hooli")
+    settings = {
+        "region": "us-east-1",
+        "access_key_id": "AKIA1",
+        "secret_access_key": "hidden-key",
+        "endpoint": f"http://127.0.0.1:{installations.free_port()}",
+    }
+    account_id = provider_accounts.create_account(
+        sender.workspace_id, name="ses", kind="ses", settings=settings, actor="test"
+    )
+    senders.attach_sender(
+        sender.workspace_id, sender_id=sender.pk, account_id=account_id, actor="test"
+    )
+
+
 def drop_last_month() -> None:
     for table in partitions.TABLES:
         installations.execute(f"DROP TABLE {partitions.partition(table, LAST_MONTH)}")
@@ -76,6 +95,7 @@ def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
 ) -> None:
     run, unwanted, swept = launched(settings), cancel_stream(), lose_worker()
     blocked = block_sender()
+    attach_silent_ses()
     drop_last_month()
 
     with worker(
@@ -88,6 +108,7 @@ def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
         is_swept = within(30, lambda: not office.is_leased(swept))
         is_given_up = within(60, lambda: not office.waiting(blocked))
         is_folded = within(30, lambda: not count_unfolded())
+        is_asked = within(30, AccountQuota.objects.exclude(failed_since=None).exists)
         is_made = within(30, lambda: partitions.exists(LAST_MONTH))
         code = end_process(process)
 
@@ -98,6 +119,9 @@ def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
     assert is_given_up
     assert is_folded
     assert is_made
+    assert is_asked
+    assert "quota_not_read" in log
+    assert "hidden-key" not in log
     assert code == 0
     assert office.counts(run.stream_id) == {State.ACCEPTED: PEOPLE}
     assert office.counts(unwanted) == {State.CANCELLED: 3}

@@ -1,5 +1,6 @@
 """Accounts at providers: created, changed, archived; their settings are validated, then sealed."""
 
+import math
 from collections.abc import Callable, Mapping
 
 from django.db import transaction
@@ -7,9 +8,10 @@ from django.db.models.functions import Now
 from pydantic import ValidationError
 
 from postledger.accounts import constraints, sealing, trail
-from postledger.accounts.models import ProviderAccount, Sender
+from postledger.accounts.models import AccountQuota, ProviderAccount, Sender
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 from postledger.providers import registry
+from postledger.providers.quota_source import QuotaSource
 
 type Settings = Mapping[str, object]
 
@@ -32,6 +34,14 @@ class AccountArchivedError(ConflictError):
 
 class AccountInUseError(ConflictError):
     code = "account_in_use"
+
+
+class QuotaKnownError(ConflictError):
+    code = "quota_known"
+
+
+class InvalidRateError(RefusedError):
+    code = "invalid_rate"
 
 
 class InvalidSettingsError(RefusedError):
@@ -85,7 +95,58 @@ def update_account(
                 f"The account “{account.name}” was changed at the same time:"
                 " check it and try again."
             )
+        # It may be another account at the service now.
+        AccountQuota.objects.filter(pk=account.pk).update(next_sync_at=Now())
         _note(account, "updated", actor, settings=sorted(changes), anew=is_anew)
+
+
+def set_rate(workspace_id: int, *, account_id: int, rate: float | None, actor: str) -> None:
+    """How many mails a second all its senders send together; None: what its provider says."""
+    if rate is not None and not (math.isfinite(rate) and rate > 0):
+        raise InvalidRateError("A rate is a number of mails a second above 0, such as 14 or 0.5.")
+    with transaction.atomic():
+        account = _lock(workspace_id, account_id)
+        ProviderAccount.objects.filter(pk=account_id).update(rate_per_second=rate)
+        _note(account, "rate_set", actor, rate=None if rate is None else f"{rate:g}")
+
+
+def set_quota_source(
+    workspace_id: int, *, account_id: int, source: Settings | None, actor: str
+) -> None:
+    """Reads the quota of an account at a URL from now on, or no more for None.
+
+    What was read elsewhere is forgotten.
+    """
+    if source is not None:
+        _check_quota_source(source)
+    with transaction.atomic():
+        account = _lock(workspace_id, account_id)
+        if account.kind in registry.QUOTA_KINDS:
+            raise QuotaKnownError(
+                f"The account “{account.name}” is of kind {account.kind}, which says its quota"
+                " itself: it needs no URL."
+            )
+        sealed = source and sealing.seal(workspace_id, source, purpose=sealing.QUOTA_SOURCE)
+        ProviderAccount.objects.filter(pk=account_id).update(sealed_quota_source=sealed)
+        AccountQuota.objects.filter(pk=account_id).update(
+            # The count of syncs goes on: the limiter takes only a later one.
+            remaining=None,
+            size=None,
+            max_rate=None,
+            synced_at=None,
+            next_sync_at=Now(),
+            failed_since=None,
+            error="",
+        )
+        _note(account, "quota_source_set" if source else "quota_source_removed", actor)
+
+
+def _check_quota_source(source: Settings) -> None:
+    errors = list_setting_errors(lambda: QuotaSource.model_validate(source))
+    if errors:
+        raise InvalidSettingsError(
+            f"The quota cannot be read there: {'; '.join(errors)}. Correct that and try again."
+        )
 
 
 def lock_for_sender(workspace_id: int, *, account_id: int | None) -> None:

@@ -17,6 +17,7 @@ from postledger.lib.secrets import UnsealableError
 
 PROVIDER = "provider settings"
 INTEGRATION = "integration settings"
+QUOTA_SOURCE = "quota source"
 
 
 def seal(workspace_id: int, settings: Mapping[str, object], *, purpose: str = PROVIDER) -> bytes:
@@ -47,6 +48,14 @@ def unseal_settings(row: ProviderAccount | Integration) -> dict[str, object]:
     return unseal(row.workspace_id, bytes(row.sealed_settings), purpose=_purpose(row))
 
 
+def unseal_quota_source(account: ProviderAccount) -> dict[str, object] | None:
+    """Where its quota is read, with the token: never show it. None if no source is stored."""
+    if account.sealed_quota_source is None:
+        return None
+    sealed = bytes(account.sealed_quota_source)
+    return unseal(account.workspace_id, sealed, purpose=QUOTA_SOURCE)
+
+
 def reseal_all(*, actor: str) -> int:
     """Seals every account and integration under the current secret, and returns their number.
 
@@ -64,6 +73,8 @@ def _reseal(row: ProviderAccount | Integration, actor: str) -> bool:
     is_account = isinstance(row, ProviderAccount)
     try:
         settings = unseal_settings(row)
+        if isinstance(row, ProviderAccount):
+            _reseal_quota_source(row)
     except UnsealableError as refused:
         name = f"“{row.name}”" if isinstance(row, ProviderAccount) else row.kind
         raise UnsealableError(
@@ -80,6 +91,16 @@ def _reseal(row: ProviderAccount | Integration, actor: str) -> bool:
         subject=f"account {row.pk}" if is_account else f"integration {row.kind}",
     )
     return True
+
+
+def _reseal_quota_source(account: ProviderAccount) -> None:
+    source = unseal_quota_source(account)
+    if source is not None:
+        unchanged = ProviderAccount.objects.filter(
+            pk=account.pk, sealed_quota_source=account.sealed_quota_source
+        )
+        sealed = seal(account.workspace_id, source, purpose=QUOTA_SOURCE)
+        unchanged.update(sealed_quota_source=sealed)
 
 
 def _purpose(row: ProviderAccount | Integration) -> str:

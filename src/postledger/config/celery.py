@@ -17,6 +17,7 @@ from postledger.workers import (  # noqa: E402
     dispatcher_step,
     feedback_step,
     importer_step,
+    quota_step,
     tasks,
     upkeep_step,
 )
@@ -31,6 +32,7 @@ for step in (
     dispatcher_step.DispatchStep,
     importer_step.ImportStep,
     feedback_step.FeedbackStep,
+    quota_step.QuotaStep,
     upkeep_step.UpkeepStep,
     BeatStep,
 ):

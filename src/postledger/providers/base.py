@@ -239,6 +239,31 @@ class EmitsEvents(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class QuotaReading:
+    """What a service still takes of an account, by its own count."""
+
+    remaining: int | None  # mails; None: unlimited
+    size: int | None = None  # of the whole quota; None: unlimited, or not said
+    max_rate: float | None = None  # mails a second; None: unlimited, or not said
+
+
+class QuotaUnreadError(Exception):
+    """The quota could not be read. The message says why in one sentence, and holds no secret."""
+
+
+@runtime_checkable
+class ReadsQuota(Protocol):
+    """A provider whose service says how much of its quota is left."""
+
+    async def read_quota(self) -> QuotaReading:
+        """Asks the service, within seconds, once the provider is open.
+
+        Raises QuotaUnreadError.
+        """
+        ...
+
+
 class Provider(Protocol):
     """One account at one service; may send several windows at the same time."""
 

@@ -14,6 +14,9 @@ KINDS: Mapping[str, str] = {
     "smtp": "postledger.providers.smtp.provider",
 }
 
+# Whose providers are `base.ReadsQuota`; known without importing them.
+QUOTA_KINDS = frozenset({"ses"})
+
 
 class UnknownKindError(RefusedError):
     code = "provider_unknown"

@@ -39,6 +39,7 @@ from postledger.deliveries.queries.streams import (
     find_stream,
     find_streams,
     is_cancelled,
+    list_busy_senders,
     list_fenced_streams,
     list_streams,
     read_books,

@@ -122,6 +122,18 @@ def cancelled_with_work() -> list[int]:
     return [id_ for (id_,) in sql.rows(_CANCELLED, {})]
 
 
+_BUSY: LiteralString = """
+SELECT DISTINCT s.sender_id FROM deliveries_lane l
+JOIN deliveries_stream s ON s.id = l.stream_id
+WHERE NOT s.is_test AND EXISTS (SELECT FROM deliveries_batch b WHERE b.stream_id = l.stream_id)
+"""
+
+
+def list_busy_senders() -> list[int]:
+    """The senders whose mail waits or is on its way; mail to the sandbox does not count."""
+    return [id_ for (id_,) in sql.rows(_BUSY, {})]
+
+
 _STAYED_BLOCKED: LiteralString = """
 SELECT s.id FROM deliveries_senderhold h
 JOIN deliveries_stream s ON s.sender_id = h.sender_id

@@ -30,6 +30,8 @@ class AccountChanges:
     enforcement_status: Literal["HEALTHY", "PROBATION", "SHUTDOWN"] | None = None
     max_24_hour_send: float | None = None
     max_send_rate: float | None = None
+    sent_by_others: int | None = None
+    report_lag: float | None = None
     new_identities: Status | None = None
 
 
@@ -135,7 +137,7 @@ def _account(service: Service, request: Request) -> Answer:
         for field in fields(changes):
             value = getattr(changes, field.name)
             if value is not None:
-                owner = account.quota if field.name.startswith("max_") else account
+                owner = account.quota if hasattr(account.quota, field.name) else account
                 setattr(owner, field.name, value)
     return _answer_json(_describe(account))
 
@@ -148,6 +150,8 @@ def _describe(account: Account) -> Mapping[str, object]:
         "enforcement_status": account.enforcement_status,
         "max_24_hour_send": account.quota.max_24_hour_send,
         "max_send_rate": account.quota.max_send_rate,
+        "sent_by_others": account.quota.sent_by_others,
+        "report_lag": account.quota.report_lag,
         "new_identities": account.new_identities,
         "identities": [asdict(identity) for identity in account.identities.values()],
         "configuration_sets": sorted(account.configuration_sets),

@@ -23,6 +23,9 @@ class Quota:
 
     max_24_hour_send: float
     max_send_rate: float
+    sent_by_others: int = 0  # by other systems of the same account, in the last 24 hours
+    report_lag: float = 0.0  # seconds until a mail is in the count that GetAccount shows
+    _unreported: deque[_Slot] = field(default_factory=deque)  # one for each mail
     _slots: deque[_Slot] = field(default_factory=deque)
     _slots_sum: int = 0
     _tokens: float = 0.0
@@ -39,11 +42,21 @@ class Quota:
             self._slots.append(_Slot(now))
         self._slots[-1].recipient_count += recipient_count
         self._slots_sum += recipient_count
+        if self.report_lag:
+            self._unreported.append(_Slot(now, recipient_count))
+
+    def report_sent(self, now: datetime) -> int:
+        """What GetAccount shows: it may lag behind what is counted against the limit."""
+        lag = timedelta(seconds=self.report_lag)
+        while self._unreported and now - self._unreported[0].began_at >= lag:
+            self._unreported.popleft()
+        hidden = sum(mail.recipient_count for mail in self._unreported)
+        return self.sent_last_24_hours(now) - hidden
 
     def sent_last_24_hours(self, now: datetime) -> int:
         while self._slots and now - self._slots[0].began_at >= _DAY:
             self._slots_sum -= self._slots.popleft().recipient_count
-        return self._slots_sum
+        return self._slots_sum + self.sent_by_others
 
     def _take_tokens(self, recipient_count: int, now: datetime) -> None:
         capacity = max(1.0, self.max_send_rate)

@@ -19,6 +19,7 @@ class Origin:
     host: str
     port: int
     context: ssl.SSLContext | None = None
+    address: str = ""  # where the host is, if somebody has looked already; its name stays in TLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,9 @@ class Pool:
 
     async def _open(self, connection: Connection) -> None:
         origin = self._origin
-        await self._loop.create_connection(lambda: connection, origin.host, origin.port)
+        await self._loop.create_connection(
+            lambda: connection, origin.address or origin.host, origin.port
+        )
         connection.limit_unacknowledged(self.timeouts.call)
         connection.measure_buffer()
         if origin.context is not None:

@@ -4,18 +4,12 @@ SES answers about one such question in a second, so each is asked once: the iden
 before those of its addresses, which rarely have one of their own.
 """
 
-import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Protocol
 from urllib.parse import quote
 
-from pydantic import BaseModel, ValidationError
-
-from postledger.providers.base import Failure, Finding, Throttled
-from postledger.providers.http.exchange import Break
-from postledger.providers.http.messages import Answer
-from postledger.providers.ses import event_findings, findings, outcomes
+from postledger.providers.base import Finding
+from postledger.providers.ses import event_findings, findings, reading
 from postledger.providers.ses.documents import (
     AccountState,
     ConfigurationSetState,
@@ -24,26 +18,18 @@ from postledger.providers.ses.documents import (
     Obstacle,
     Unread,
 )
+from postledger.providers.ses.reading import Service
 from postledger.providers.ses.settings import SesSettings
 
-_ACCOUNT_PATH = "/v2/email/account"
 _IDENTITY_PATH = "/v2/email/identities/{}"
 _CONFIGURATION_SET_PATH = "/v2/email/configuration-sets/{}"
 _DESTINATIONS_PATH = f"{_CONFIGURATION_SET_PATH}/event-destinations"
-_OK = 200
-_NOT_FOUND = 404
-_THROTTLED_TRIES = 3
-_THROTTLED_SECONDS = 1.1
-
-
-class Service(Protocol):
-    async def ask(self, path: str) -> Answer | Break: ...
 
 
 async def check_account(
     service: Service, settings: SesSettings, senders: Sequence[str]
 ) -> AsyncIterator[Finding]:
-    account = await _read(service, _ACCOUNT_PATH, AccountState)
+    account = await reading.read(service, reading.ACCOUNT_PATH, AccountState)
     if isinstance(account, Unread) and account.obstacle is not Obstacle.DENIED:
         # And so would be everything else.
         yield findings.unread_account(account, settings.region, settings.actual_endpoint)
@@ -70,12 +56,14 @@ async def _check_configuration_sets(
 ) -> AsyncIterator[Finding]:
     for name in names:
         quoted = quote(name, safe="")
-        state = await _read(service, _CONFIGURATION_SET_PATH.format(quoted), ConfigurationSetState)
+        state = await reading.read(
+            service, _CONFIGURATION_SET_PATH.format(quoted), ConfigurationSetState
+        )
         yield findings.judge_configuration_set(name, state)
         if isinstance(state, Unread) and state.obstacle is not Obstacle.DENIED:
             continue
         path = _DESTINATIONS_PATH.format(quoted)
-        destinations = await _read(service, path, EventDestinationsState)
+        destinations = await reading.read(service, path, EventDestinationsState)
         yield event_findings.judge_destinations(name, destinations)
     if not names:
         yield findings.no_configuration_set()
@@ -122,7 +110,7 @@ async def _find_identity(
 
 
 async def _read_identity(service: Service, name: str) -> IdentityState | Unread:
-    return await _read(service, _IDENTITY_PATH.format(quote(name, safe="")), IdentityState)
+    return await reading.read(service, _IDENTITY_PATH.format(quote(name, safe="")), IdentityState)
 
 
 def _is_verified(identity: IdentityState | Unread) -> bool:
@@ -142,42 +130,3 @@ def _default_sets(identities: Mapping[str, IdentityState | Unread]) -> set[str]:
     """The sets that SES uses for mail that names none."""
     states = [identity for identity in identities.values() if isinstance(identity, IdentityState)]
     return {state.configuration_set_name for state in states if state.configuration_set_name}
-
-
-async def _read[State: BaseModel](
-    service: Service, path: str, state: type[State]
-) -> State | Unread:
-    answer = await _ask(service, path)
-    if isinstance(answer, Break):
-        return Unread(Obstacle.UNREACHABLE, outcomes.judge_break(answer).detail)
-    if answer.status == _OK:
-        return _parse(answer, state)
-    failure = outcomes.judge_refusal(answer)
-    return Unread(_name_obstacle(answer.status, failure), failure.detail)
-
-
-async def _ask(service: Service, path: str) -> Answer | Break:
-    """Asks again after a second if there were too many questions."""
-    for _ in range(_THROTTLED_TRIES - 1):
-        answer = await service.ask(path)
-        if isinstance(answer, Break) or answer.status == _OK:
-            return answer
-        if not isinstance(outcomes.judge_refusal(answer), Throttled):
-            return answer
-        await asyncio.sleep(_THROTTLED_SECONDS)
-    return await service.ask(path)
-
-
-def _parse[State: BaseModel](answer: Answer, state: type[State]) -> State | Unread:
-    try:
-        return state.model_validate_json(answer.body)
-    except ValidationError:
-        return Unread(Obstacle.UNREACHABLE, "the answer is not one of SES")
-
-
-def _name_obstacle(status: int, failure: Failure) -> Obstacle:
-    if status == _NOT_FOUND and failure.original_code == "NotFoundException":
-        return Obstacle.ABSENT
-    if failure.original_code in {"AccessDeniedException", "AccessDenied"}:
-        return Obstacle.DENIED
-    return Obstacle.CREDENTIALS if failure.code == outcomes.CREDENTIALS else Obstacle.UNREACHABLE

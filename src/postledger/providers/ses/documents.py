@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, FiniteFloat, model_validator
 from pydantic.alias_generators import to_pascal
 
 SUCCESS = "SUCCESS"
@@ -37,6 +37,20 @@ class AccountState(_State):
     production_access_enabled: bool
     sending_enabled: bool
     send_quota: Quota = Quota()
+
+
+class ReportedQuota(_State):
+    """Complete, unlike `Quota`: a figure that is missing is not 0."""
+
+    max_24_hour_send: FiniteFloat
+    max_send_rate: FiniteFloat
+    sent_last_24_hours: FiniteFloat
+
+
+class QuotaState(_State):
+    """The answer of GetAccount, where only the quota counts."""
+
+    send_quota: ReportedQuota
 
 
 class Dkim(_State):

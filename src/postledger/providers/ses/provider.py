@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING
 
 from postledger.lib.clock import Clock, Deadline, boottime
 from postledger.providers import windows
-from postledger.providers.base import Finding, Form, Outcome, OutgoingMessage, ProviderEvent
+from postledger.providers.base import (
+    Finding,
+    Form,
+    Outcome,
+    OutgoingMessage,
+    ProviderEvent,
+    QuotaReading,
+)
 from postledger.providers.http.exchange import Break, Exchange
 from postledger.providers.http.messages import Answer
 from postledger.providers.http.pool import NoConnectionError, Origin, Pool, Timeouts
 from postledger.providers.http.window_sender import WindowSender
-from postledger.providers.ses import account_check, events, findings
+from postledger.providers.ses import account_check, events, findings, quota
 from postledger.providers.ses.settings import SesSettings
 from postledger.providers.windows import WindowQueue
 
@@ -106,6 +113,9 @@ class Ses:
         async with aclosing(windows.run_workers(queue, sender.run_worker, count)) as reports:
             async for report in reports:
                 yield report
+
+    async def read_quota(self) -> QuotaReading:
+        return await quota.read_quota(self)
 
     async def ask(self, path: str) -> Answer | Break:
         """The answer to a request that reads, on a connection of its own."""

@@ -1,14 +1,18 @@
 """`postledger account`: accounts at providers, with sealed credentials."""
 
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import override
 
+from django.conf import settings as installation
+from django.core.management.base import CommandError
 from django.db import transaction
 
-from postledger.accounts import hash_key, provider_accounts, queries, sealing
+from postledger.accounts import hash_key, provider_accounts, queries, quotas, sealing
 from postledger.accounts.models import ProviderAccount, Workspace
-from postledger.cli import archiving, arguments, base_command
+from postledger.cli import archiving, arguments, base_command, quota_lines
 from postledger.cli.arguments import Setting
 from postledger.deliveries import account_changes
+from postledger.pacing import quota_sync
 from postledger.providers import registry
 
 
@@ -21,7 +25,9 @@ class Command(base_command.NounCommand):
         update = verb("update", self._update, "Changes some settings; the others stay.")
         archive = verb("archive", self._archive, "Attaches no more sender to it; deletes nothing.")
         restore = verb("restore", self._restore, "Takes an archived account into use again.")
-        for parser in (create, update, archive, restore):
+        rate = verb("rate", self._rate, "Limits how many mails a second all its senders send.")
+        quota = verb("quota", self._quota, "Reads its quota now, or says where it is read.")
+        for parser in (create, update, archive, restore, rate, quota):
             base_command.add_workspace(parser)
             parser.add_argument("name")
         create.add_argument("--kind", required=True, choices=sorted(registry.KINDS))
@@ -30,6 +36,8 @@ class Command(base_command.NounCommand):
         archive.add_argument(
             "--yes", action="store_true", help="although mail waits for it, which is still sent"
         )
+        rate.add_argument("rate", type=_parse_rate, help="a number, or none")
+        _add_quota_source(quota)
         verb(
             "reseal", self._reseal, "Seals accounts and integrations under the current SECRET_KEY."
         )
@@ -83,6 +91,49 @@ class Command(base_command.NounCommand):
         result = "is in use again" if is_changed else "was not archived"
         self.stdout.write(f'Account "{name}" {result}.')
 
+    def _rate(self, *, workspace: Workspace, name: str, rate: float | None, actor: str) -> None:
+        account = base_command.account(workspace, name)
+        provider_accounts.set_rate(workspace.id, account_id=account.id, rate=rate, actor=actor)
+        pace = (
+            "as fast as its provider says" if rate is None else f"at most {rate:g} mails a second"
+        )
+        self.stdout.write(f'Account "{name}" sends {pace}.')
+
+    def _quota(  # noqa: PLR0913  the options of the command
+        self,
+        *,
+        workspace: Workspace,
+        name: str,
+        url: str | None,
+        path: str | None,
+        header: str | None,
+        secrets: list[Setting],
+        remove: bool,
+        actor: str,
+    ) -> None:
+        account = base_command.account(workspace, name)
+        given = [("url", url), ("path", path), ("header", header), *secrets]
+        source = {name: value for name, value in given if value is not None}
+        if source or remove:
+            provider_accounts.set_quota_source(
+                workspace.id,
+                account_id=account.id,
+                source=None if remove else source,
+                actor=actor,
+            )
+        if remove:
+            self.stdout.write(f'The quota of account "{name}" is read no more.')
+        else:
+            account.refresh_from_db()
+            self._show_quota(account)
+
+    def _show_quota(self, account: ProviderAccount) -> None:
+        quota = quota_sync.sync_now(account, installation.REDIS_URL)
+        lines = [] if quota is None else list(quota_lines.describe(account, quota))
+        self.stdout.write("\n".join(lines))
+        if quota is None or quota.failed_since is not None:
+            raise CommandError("The quota could not be read.")
+
     def _reseal(self, *, actor: str) -> None:
         with transaction.atomic():
             count = sealing.reseal_all(actor=actor)
@@ -97,7 +148,31 @@ class Command(base_command.NounCommand):
             self.stdout.write(
                 f"{account.name}  {account.kind}  senders: {account.sender_set.count()}"
                 f"  changed {account.updated_at:%Y-%m-%d %H:%M} UTC{_describe_archiving(account)}"
+                f"{quota_lines.summarise(account, quotas.find_quota(account.pk))}"
             )
+
+
+def _add_quota_source(parser: ArgumentParser) -> None:
+    parser.add_argument("--url", help="where the quota of an SMTP account is read")
+    parser.add_argument("--path", help="to the number in the JSON there, as data.credits.0.left")
+    parser.add_argument("--header", help="with the token; if left out, Authorization: Bearer TOKEN")
+    parser.add_argument(
+        "--secret",
+        dest="secrets",
+        action="append",
+        default=[],
+        type=arguments.read_secret,
+        metavar="NAME=FILE",
+        help="the token, or a URL with a key, from a file, or from standard input if it is -",
+    )
+    parser.add_argument("--remove", action="store_true", help="read it no more")
+
+
+def _parse_rate(text: str) -> float | None:
+    try:
+        return None if text == "none" else float(text)
+    except ValueError:
+        raise ArgumentTypeError("use a number of mails a second, or none") from None
 
 
 def _describe_archiving(account: ProviderAccount) -> str:

@@ -15,7 +15,7 @@ def _get(account: Account, call: Call) -> object:
         "SendQuota": {
             "Max24HourSend": float(account.quota.max_24_hour_send),
             "MaxSendRate": float(account.quota.max_send_rate),
-            "SentLast24Hours": float(account.quota.sent_last_24_hours(call.now)),
+            "SentLast24Hours": float(account.quota.report_sent(call.now)),
         },
         "SuppressionAttributes": {"SuppressedReasons": account.suppressed_reasons},
     }

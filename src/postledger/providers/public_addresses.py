@@ -1,0 +1,57 @@
+"""Finds the addresses of a host that a person named, and refuses those inside a network.
+
+What is asked is what was looked at: connect to the addresses that are returned, not to the name,
+which may lead elsewhere a moment later.
+"""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+_TRANSLATED = IPv6Network("64:ff9b::/96")  # NAT64: an IPv4 address inside one of IPv6
+
+
+class ForbiddenAddressError(Exception):
+    """The host is inside a network, or on this machine although its name does not say so."""
+
+
+async def find_addresses(host: str, port: int) -> Sequence[str]:
+    """Public addresses of a host; those of this machine only for a host that names it.
+
+    One forbidden address among them is enough to raise ForbiddenAddressError. Raises OSError if
+    the host is unknown.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    is_allowed = is_loopback if is_here(host) else is_public
+    if not addresses or not all(map(is_allowed, addresses)):
+        raise ForbiddenAddressError
+    return addresses
+
+
+def is_here(host: str) -> bool:
+    """Whether a host names this machine: localhost, or an address of its own."""
+    return host == "localhost" or is_loopback(host)
+
+
+def is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def is_public(address: str) -> bool:
+    parsed = ip_address(address)
+    if isinstance(parsed, IPv6Address):
+        # Each leads to an address of IPv4, which may be a private one.
+        if parsed.sixtofour or parsed.teredo or parsed in _TRANSLATED:
+            return False
+        parsed = parsed.ipv4_mapped or parsed
+    return _is_global(parsed)
+
+
+def _is_global(address: IPv4Address | IPv6Address) -> bool:
+    return address.is_global and not address.is_multicast

@@ -1,0 +1,37 @@
+"""What SES still takes in its rolling 24 hours, and how much in a second."""
+
+import math
+
+from postledger.providers.base import QuotaReading, QuotaUnreadError
+from postledger.providers.ses import reading
+from postledger.providers.ses.documents import Obstacle, QuotaState, ReportedQuota, Unread
+from postledger.providers.ses.reading import Service
+
+_UNLIMITED = -1
+
+
+async def read_quota(service: Service) -> QuotaReading:
+    """Asks GetAccount; raises QuotaUnreadError."""
+    state = await reading.read(service, reading.ACCOUNT_PATH, QuotaState)
+    if isinstance(state, Unread):
+        raise QuotaUnreadError(_explain(state))
+    return judge(state.send_quota)
+
+
+def judge(quota: ReportedQuota) -> QuotaReading:
+    """SES counts in doubles; minus one is unlimited. Parts of a mail count against us."""
+    rate = quota.max_send_rate if quota.max_send_rate > 0 else None
+    if quota.max_24_hour_send == _UNLIMITED:
+        return QuotaReading(remaining=None, max_rate=rate)
+    size = max(0, math.floor(quota.max_24_hour_send))
+    # More than all of it is used where the quota was lowered.
+    remaining = max(0, math.floor(quota.max_24_hour_send - quota.sent_last_24_hours))
+    return QuotaReading(min(remaining, size), size, rate)
+
+
+def _explain(unread: Unread) -> str:
+    if unread.obstacle is Obstacle.DENIED:
+        return "SES does not let the keys read the quota: allow them ses:GetAccount."
+    if unread.obstacle is Obstacle.CREDENTIALS:
+        return f"SES refuses the keys of the account: {unread.detail.removesuffix('.')}."
+    return f"SES did not say the quota: {unread.detail.removesuffix('.')}."

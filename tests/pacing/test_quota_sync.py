@@ -1,0 +1,361 @@
+"""Quotas are read from providers once in their time, and what was read later stays."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.db.models import F
+from django.db.models.functions import Now
+from redis import Redis
+
+from postledger.accounts import provider_accounts, queries, quotas, senders
+from postledger.accounts.models import AccountQuota, ProviderAccount, Sender
+from postledger.deliveries import account_changes
+from postledger.fakes.ses.faults import AnswerError, DelayAnswer, Rule
+from postledger.fakes.ses.quota import UNLIMITED, Quota
+from postledger.fakes.ses.server import FakeSes, serving_in_thread
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Service
+from postledger.pacing import quota_sync, stored
+from postledger.pacing.limiter import Limiter
+from postledger.pacing.limits import (
+    Figures,
+    Granted,
+    Limit,
+    Outcome,
+    Refused,
+    Request,
+    Reserve,
+    Unfilled,
+)
+from postledger.providers.base import QuotaReading
+from tests import cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOTHING_RESERVED = Reserve(of_rate=0, of_quota=0)
+WAIT = timedelta(minutes=1)
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeSes]:
+    with serving_in_thread(Service()) as fake:
+        fake.service.account.quota = Quota(1000, UNLIMITED)
+        yield fake
+
+
+@pytest.fixture
+def clean_redis(redis_url: str) -> str:
+    """A Redis that was emptied long ago: it may be filled at once."""
+    with Redis.from_url(redis_url) as client:
+        client.flushall()
+        client.set("postledger:pacing:server", f"{client.info('server')['run_id']}:1")
+    return redis_url
+
+
+def keys(fake: FakeSes) -> dict[str, object]:
+    return {
+        "region": "us-east-1",
+        "access_key_id": ACCESS_KEY_ID,
+        "secret_access_key": SECRET_ACCESS_KEY,
+        "endpoint": fake.endpoint,
+    }
+
+
+def attach_ses(fake: FakeSes, workspace: str = "acme") -> ProviderAccount:
+    sender = cast.sender(workspace)
+    account_id = provider_accounts.create_account(
+        sender.workspace_id, name="ses", kind="ses", settings=keys(fake), actor="test"
+    )
+    senders.attach_sender(
+        sender.workspace_id, sender_id=sender.pk, account_id=account_id, actor="test"
+    )
+    return ProviderAccount.objects.get(pk=account_id)
+
+
+def stored_quota(account: ProviderAccount) -> AccountQuota:
+    return AccountQuota.objects.get(pk=account.pk)
+
+
+def bring_forward(account: ProviderAccount) -> None:
+    """Lets the database's clock pass the time of the next reading."""
+    AccountQuota.objects.filter(pk=account.pk).update(next_sync_at=datetime(2020, 1, 1, tzinfo=UTC))
+
+
+def minutes_to_next(account: ProviderAccount) -> int:
+    left = AccountQuota.objects.values_list(F("next_sync_at") - Now(), flat=True)
+    seconds: float = left.get(pk=account.pk).total_seconds()
+    return round(seconds / 60)
+
+
+def ask(url: str, count: int, figures: Figures | None = None) -> Outcome:
+    """Asks the limiter for mails of acme's sender, by what is stored about it."""
+    outgoing = queries.outgoing(cast.sender().pk)
+    assert outgoing is not None
+    assert outgoing.account_id is not None
+    limits = stored.make_sender_limits(
+        outgoing.limits,
+        sender_id=outgoing.sender_id,
+        account_id=outgoing.account_id,
+        reserve=NOTHING_RESERVED,
+        now=datetime.now(UTC),
+    )
+    request = Request(count, limits)
+
+    async def play() -> Outcome:
+        limiter = Limiter(url, timeout=60)
+        outcome = await limiter.grant(request)
+        if isinstance(outcome, Unfilled):
+            assert await limiter.fill(outcome, request, figures or Figures(0, 0))
+            outcome = await limiter.grant(request)
+        await limiter.close()
+        return outcome
+
+    return asyncio.run(play())
+
+
+def send(fake: FakeSes, count: int) -> None:
+    for _ in range(count):
+        fake.service.account.quota.count(1, datetime.now(UTC))
+
+
+def test_an_account_is_read_by_itself_from_its_first_sender_on(
+    fake: FakeSes, clean_redis: str
+) -> None:
+    fake.service.account.quota = Quota(1000, 20, sent_by_others=400)
+    account = attach_ses(fake)
+
+    assert quota_sync.sync_due(clean_redis) == 1
+    assert quota_sync.sync_due(clean_redis) == 0
+
+    row = stored_quota(account)
+    assert (row.remaining, row.size, row.max_rate, row.sync_id) == (600, 1000, 20, 1)
+    outgoing = queries.outgoing(cast.sender().pk)
+    assert outgoing
+    assert outgoing.limits.account_rate == 18
+    assert minutes_to_next(account) == 5
+
+
+def test_mail_that_waits_has_the_quota_read_each_minute(fake: FakeSes, clean_redis: str) -> None:
+    account = attach_ses(fake)
+    cast.stream(mails=1)
+
+    quota_sync.sync_due(clean_redis, settle_time=timedelta())
+
+    assert minutes_to_next(account) == 1
+
+
+def test_an_unused_account_is_not_read_unless_its_mail_waits(
+    fake: FakeSes, clean_redis: str
+) -> None:
+    attach_ses(fake)
+    Sender.objects.update(archived_at=Now(), is_default=False)
+    assert quota_sync.sync_due(clean_redis) == 0
+
+    cast.stream(mails=1)
+
+    assert quota_sync.sync_due(clean_redis, settle_time=timedelta()) == 1
+
+
+def test_a_quota_of_0_holds_the_first_mail(fake: FakeSes, clean_redis: str) -> None:
+    fake.service.account.quota = Quota(0, UNLIMITED)
+    account = attach_ses(fake)
+    quota_sync.sync_due(clean_redis)
+
+    outcome = ask(clean_redis, 1)
+
+    assert isinstance(outcome, Refused)
+    [refusal] = outcome.refusals
+    assert refusal.limit is Limit.QUOTA
+    assert refusal.until == stored_quota(account).next_sync_at
+
+    fake.service.account.quota = Quota(5, UNLIMITED)
+    bring_forward(account)
+    quota_sync.sync_due(clean_redis)
+
+    outcome = ask(clean_redis, 10)
+    assert isinstance(outcome, Granted)
+    assert outcome.count == 5
+
+
+def test_an_unlimited_account_has_no_limit(fake: FakeSes, clean_redis: str) -> None:
+    fake.service.account.quota = Quota(UNLIMITED, UNLIMITED)
+    account = attach_ses(fake)
+    quota_sync.sync_due(clean_redis)
+
+    assert stored_quota(account).remaining is None
+    assert isinstance(ask(clean_redis, 50), Granted)
+
+
+def test_neither_a_lagging_count_nor_other_systems_let_more_go_than_the_provider_takes(
+    fake: FakeSes, clean_redis: str
+) -> None:
+    quota = fake.service.account.quota = Quota(30, UNLIMITED, report_lag=0.5)
+    account = attach_ses(fake)
+    cast.stream(mails=1)
+    quota_sync.sync_due(clean_redis, settle_time=timedelta())
+    granted = ask(clean_redis, 12)
+    assert isinstance(granted, Granted)
+    send(fake, granted.count)
+    quota.sent_by_others = 10
+
+    bring_forward(account)
+    quota_sync.sync_due(clean_redis, settle_time=timedelta(seconds=0.6))
+
+    assert stored_quota(account).remaining == 8
+    outcome = ask(clean_redis, 50)
+    assert isinstance(outcome, Granted)
+    send(fake, outcome.count)  # one mail more would be refused
+    assert outcome.count == 8
+    assert isinstance(ask(clean_redis, 1), Refused)
+
+
+def test_what_was_granted_while_the_provider_was_asked_counts(
+    fake: FakeSes, clean_redis: str
+) -> None:
+    """Perhaps twice, until the next reading; never not at all."""
+    fake.service.account.quota = Quota(30, UNLIMITED)
+    account = attach_ses(fake)
+    quota_sync.sync_due(clean_redis)
+    ask(clean_redis, 5)
+    send(fake, 5)
+    bring_forward(account)
+    fake.set_faults(Rule(DelayAnswer(1.0), operation="GetAccount"))
+    reading = threading.Thread(target=sync_on_thread, args=(clean_redis,))
+    reading.start()
+    while not fake.service.script.strikes[0]:
+        threading.Event().wait(0.01)
+    assert isinstance(ask(clean_redis, 7), Granted)
+    reading.join()
+
+    outcome = ask(clean_redis, 50)
+
+    assert isinstance(outcome, Granted)
+    assert outcome.count == 30 - 5 - 7
+
+
+def sync_on_thread(url: str) -> int:
+    try:
+        return quota_sync.sync_due(url)
+    finally:
+        connection.close()
+
+
+def test_workers_that_look_at_once_read_an_account_once(fake: FakeSes, clean_redis: str) -> None:
+    attach_ses(fake)
+    attach_ses(fake, "globex")
+
+    with ThreadPoolExecutor(6) as pool:
+        counts = list(pool.map(sync_on_thread, [clean_redis] * 6))
+
+    assert sum(counts) == 2
+    assert set(AccountQuota.objects.values_list("sync_id", flat=True)) == {1}
+
+
+def test_an_earlier_reading_does_not_overwrite_a_later_one(fake: FakeSes) -> None:
+    account = attach_ses(fake)
+    earlier = quotas.claim_now(account, is_busy=False)
+    later = quotas.claim_now(account, is_busy=False)
+
+    assert store(later, 70)
+    assert not store(earlier, 900)
+    assert not quotas.store_failure(earlier, "It did not answer.", wait=WAIT)
+
+    row = stored_quota(account)
+    assert (row.remaining, row.sync_id, row.failed_since) == (70, 1, None)
+    assert store(quotas.claim_now(account, is_busy=False), 60)
+    assert stored_quota(account).sync_id == 2
+
+
+def store(claim: quotas.QuotaClaim, remaining: int) -> bool:
+    return quotas.store_reading(claim, QuotaReading(remaining), count_id="a", granted=1, wait=WAIT)
+
+
+def test_a_reading_of_former_settings_is_dropped_and_the_account_read_again(
+    fake: FakeSes,
+) -> None:
+    account = attach_ses(fake)
+    claim = quotas.claim_now(account, is_busy=False)
+    assert not quotas.has_due()
+
+    account_changes.update_account(
+        account.workspace_id,
+        account_id=account.pk,
+        changes={"configuration_set": "news"},
+        actor="test",
+    )
+
+    assert not store(claim, 70)
+    assert quotas.has_due()
+
+
+def test_a_provider_that_does_not_say_it_delays_nobody_and_its_last_word_counts(
+    fake: FakeSes, clean_redis: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    account = attach_ses(fake)
+    other = attach_ses(fake, "globex")
+    quota_sync.sync_due(clean_redis)
+    bring_forward(account)
+    bring_forward(other)
+    fake.service.account.quota = Quota(500, UNLIMITED)
+    fake.set_faults(Rule(AnswerError("AccessDeniedException"), operation="GetAccount", times=1))
+
+    with caplog.at_level(logging.DEBUG):
+        assert quota_sync.sync_due(clean_redis) == 2
+
+    rows = list(AccountQuota.objects.order_by("failed_since"))  # nulls are last
+    failed, read = rows
+    assert (failed.remaining, read.remaining) == (1000, 500)
+    assert failed.error == "SES does not let the keys read the quota: allow them ses:GetAccount."
+    assert failed.synced_at is not None
+    assert minutes_to_next(failed.account) == 1
+    assert "quota_not_read" in caplog.text
+    assert SECRET_ACCESS_KEY not in caplog.text
+
+    bring_forward(failed.account)
+    quota_sync.sync_due(clean_redis)
+    row = stored_quota(failed.account)
+    assert (row.remaining, row.failed_since, row.error) == (500, None, "")
+
+
+def test_settings_that_cannot_be_unsealed_are_a_failure_like_others(
+    fake: FakeSes, clean_redis: str
+) -> None:
+    account = attach_ses(fake)
+    foreign = attach_ses(fake, "globex")
+    # As if somebody had copied the row of another workspace.
+    ProviderAccount.objects.filter(pk=account.pk).update(sealed_settings=foreign.sealed_settings)
+
+    quota_sync.sync_due(clean_redis)
+
+    assert stored_quota(account).synced_at is None
+    assert "SECRET_KEY" in stored_quota(account).error
+    assert stored_quota(foreign).remaining == 1000
+
+
+def test_without_redis_a_quota_is_read_all_the_same(fake: FakeSes) -> None:
+    account = attach_ses(fake)
+
+    quota_sync.sync_due("redis://127.0.0.1:1/0")
+
+    row = stored_quota(account)
+    assert (row.remaining, row.mark_count_id) == (1000, None)
+
+
+def test_a_refused_mail_brings_the_reading_forward(fake: FakeSes, clean_redis: str) -> None:
+    account = attach_ses(fake)
+    quota_sync.sync_due(clean_redis)
+    AccountQuota.objects.update(synced_at=Now() - timedelta(minutes=2))
+    assert not quotas.has_due()
+
+    quota_sync.sync_early(account.pk, datetime.now(UTC))
+
+    assert quotas.has_due()
+    quota_sync.sync_due(clean_redis)
+    quota_sync.sync_early(account.pk, datetime.now(UTC))
+    assert not quotas.has_due()
+    assert minutes_to_next(account) == 1

@@ -1,0 +1,227 @@
+"""A quota is read from a URL: one number, from a public address, and nothing secret is repeated."""
+
+import asyncio
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from postledger.providers import public_addresses, quota_source
+from postledger.providers.base import QuotaReading, QuotaUnreadError
+from postledger.providers.quota_source import QuotaSource
+from tests.providers.raw_server import Part, Peer, RawServer
+
+TOKEN = "made-up-token"
+
+
+def answering(
+    document: object = None, *, status: str = "200 OK", body: bytes | None = None, head: str = ""
+) -> Part:
+    async def answer(peer: Peer) -> None:
+        await peer.read_request()
+        content = json.dumps(document).encode() if body is None else body
+        peer.say(f"HTTP/1.1 {status}\r\n{head}Content-Length: {len(content)}\r\n\r\n".encode())
+        peer.say(content)
+        await peer.close()
+
+    return answer
+
+
+def read(
+    part: Part, *, path: str = "left", seconds: float = 10, **settings: object
+) -> tuple[QuotaReading, RawServer]:
+    async def play() -> tuple[QuotaReading, RawServer]:
+        async with RawServer((part,)).running() as server:
+            url = f"http://127.0.0.1:{server.port}/v1/quota?key=url-secret"
+            source = QuotaSource.model_validate({"url": url, "path": path, **settings})
+            return await quota_source.read_quota(source, seconds=seconds), server
+
+    return asyncio.run(play())
+
+
+def fail(part: Part, **more: object) -> str:
+    with pytest.raises(QuotaUnreadError) as raised:
+        read(part, token=TOKEN, **more)  # type: ignore[arg-type]  # of several types
+    text = str(raised.value)
+    assert TOKEN not in text
+    assert "url-secret" not in text
+    return text
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "remaining"),
+    [
+        ({"left": 12}, "left", 12),
+        ({"data": {"credits": [{"left": 1}, {"left": 99.9}]}}, "data.credits.1.left", 99),
+        ([0], "0", 0),
+        ({"0": 7}, "0", 7),
+        ({"left": 1e300}, "left", quota_source.MOST),
+    ],
+)
+def test_the_number_at_the_path_is_what_is_left(
+    document: object, path: str, remaining: int
+) -> None:
+    reading, _ = read(answering(document), path=path)
+
+    assert reading == QuotaReading(remaining)
+
+
+@pytest.mark.parametrize(
+    ("header", "line"),
+    [
+        ("", f"Authorization: Bearer {TOKEN}"),
+        ("X-Api-Key", f"X-Api-Key: {TOKEN}"),
+    ],
+)
+def test_the_token_goes_in_its_header(header: str, line: str) -> None:
+    _, server = read(answering({"left": 1}), token=TOKEN, header=header)
+
+    lines = bytes(server.peers[0].received).decode().split("\r\n")
+    assert lines[0] == "GET /v1/quota?key=url-secret HTTP/1.1"
+    assert line in lines
+    assert f"Host: 127.0.0.1:{server.port}" in lines
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        ({"left": -1}, "left"),
+        ({"left": "12"}, "left"),
+        ({"left": None}, "left"),
+        ({"left": True}, "left"),
+        ({"left": {}}, "left"),
+        ({"left": 1}, "right"),
+        ({"left": 1}, "left.more"),
+        ({"left": [1]}, "left.1"),
+        ({"left": [1]}, "left.-1"),
+        ({"left": [1]}, "left.99999999999999"),
+    ],
+)
+def test_anything_but_a_number_of_at_least_0_is_an_error(document: object, path: str) -> None:
+    assert path in fail(answering(document), path=path)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"<html>", b"", b"\xff\xfe{", b"[" * 100_000, b'{"left": ' + b"1" * 5000 + b"}"],
+)
+def test_what_is_no_json_is_an_error(body: bytes) -> None:
+    assert fail(answering(body=body)) == "The quota's URL did not answer with JSON."
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"1e400"])
+def test_a_number_without_an_end_is_an_error(number: bytes) -> None:
+    assert "no number" in fail(answering(body=b'{"left": ' + number + b"}"))
+
+
+def test_a_redirect_is_not_followed_wherever_it_leads() -> None:
+    async def play() -> tuple[str, int]:
+        async with RawServer((answering({"left": 5}),)).running() as inside:
+            location = f"Location: http://127.0.0.1:{inside.port}/\r\n"
+            part = answering(status="302 Found", head=location)
+            async with RawServer((part,)).running() as server:
+                source = QuotaSource.model_validate(
+                    {"url": f"http://127.0.0.1:{server.port}/", "path": "left"}
+                )
+                with pytest.raises(QuotaUnreadError) as raised:
+                    await quota_source.read_quota(source)
+                return str(raised.value), len(inside.peers)
+
+    text, count = asyncio.run(play())
+
+    assert "redirect (302), which is not followed" in text
+    assert count == 0
+
+
+def test_an_answer_of_another_status_is_an_error() -> None:
+    assert "the status 401" in fail(answering({"left": 5}, status="401 Unauthorized"))
+
+
+def test_an_answer_that_is_too_long_is_cut_off() -> None:
+    assert "longer than" in fail(answering({"left": 5, "more": "x" * 300_000}))
+
+
+def test_a_service_that_is_silent_is_given_up() -> None:
+    async def be_silent(peer: Peer) -> None:
+        await peer.read_to_the_end()
+
+    text = fail(be_silent, seconds=0.2)
+
+    assert "gave no answer" in text or "did not answer" in text
+
+
+def test_a_service_that_hangs_up_is_an_error() -> None:
+    async def hang_up(peer: Peer) -> None:
+        await peer.read_request()
+        await peer.reset()
+
+    assert "gave no answer" in fail(hang_up)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "10.0.0.1",
+        "127.1",
+        "2130706433",
+        "0.0.0.0",  # noqa: S104  asked for, not listened at
+        "169.254.169.254",
+        "192.168.0.1",
+        "100.64.0.1",
+        "[::]",
+        "[fd00::1]",
+        "[fe80::1]",
+        "[::ffff:10.0.0.1]",
+        "[64:ff9b::a00:1]",
+        "[2002:a00:1::]",
+        "224.0.0.1",
+    ],
+)
+def test_a_host_inside_a_network_is_not_asked(host: str) -> None:
+    source = QuotaSource.model_validate({"url": f"https://{host}/", "path": "left"})
+
+    with pytest.raises(QuotaUnreadError, match="only public addresses are asked"):
+        asyncio.run(quota_source.read_quota(source))
+
+
+def test_only_a_host_that_names_this_machine_is_on_it() -> None:
+    assert asyncio.run(public_addresses.find_addresses("127.0.0.1", 80)) == ["127.0.0.1"]
+    assert asyncio.run(public_addresses.find_addresses("1.1.1.1", 80)) == ["1.1.1.1"]
+    assert not public_addresses.is_here("127.1")
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"url": "http://api.example.com/"}, "write it as https"),
+        ({"url": "ftp://127.0.0.1/"}, "write it as https"),
+        ({"url": "https://user:pass@api.example.com/"}, "write it as https"),
+        ({"url": "https://api.example.com:0/"}, "write it as https"),
+        ({"url": "https://api.example.com:x/"}, "write it as https"),
+        ({"url": "https://api.example.com/a b"}, "write it as https"),
+        ({"url": "https://api.example.com/\r\nX: y"}, "write it as https"),
+        ({"url": "https:///left"}, "write it as https"),
+        ({"path": ""}, "names and indexes"),
+        ({"path": "a..b"}, "names and indexes"),
+        ({"header": "X Y", "token": "a"}, "name of a header"),
+        ({"header": "X-Api-Key"}, "needs a token"),
+        ({"token": "a\r\nX: y"}, "line break"),
+        ({"unheard_of": 1}, "unheard_of"),
+    ],
+)
+def test_a_wrong_source_is_refused(settings: dict[str, object], complaint: str) -> None:
+    usual = {"url": "https://api.example.com/", "path": "left"}
+
+    with pytest.raises(ValidationError, match=complaint):
+        QuotaSource.model_validate({**usual, **settings})
+
+
+def test_url_and_token_are_not_shown() -> None:
+    shown = repr(
+        QuotaSource.model_validate(
+            {"url": "https://api.example.com/?key=hidden", "path": "left", "token": TOKEN}
+        )
+    )
+
+    assert "hidden" not in shown
+    assert TOKEN not in shown

@@ -1,0 +1,86 @@
+"""SES says what is left of its 24 hours: in doubles, with other systems' mail, or without limit."""
+
+import asyncio
+
+import pytest
+
+from postledger.fakes.ses.faults import AnswerBadBody, AnswerError, Fault, Rule
+from postledger.fakes.ses.quota import UNLIMITED, Quota
+from postledger.fakes.ses.server import FakeSes, serving
+from postledger.providers import registry
+from postledger.providers.base import QuotaReading, QuotaUnreadError, ReadsQuota
+from postledger.providers.ses import quota
+from postledger.providers.ses.documents import ReportedQuota
+from postledger.providers.ses.provider import Ses
+from tests.providers.stands import opened, ses_settings
+
+
+def read(stated: Quota | None = None, fault: Fault | None = None) -> QuotaReading:
+    async def play() -> QuotaReading:
+        async with serving(FakeSes()) as fake:
+            if stated is not None:
+                fake.service.account.quota = stated
+            if fault is not None:
+                fake.set_faults(Rule(fault, operation="GetAccount"))
+            async with opened(Ses(ses_settings(fake.endpoint))) as provider:
+                return await provider.read_quota()
+
+    return asyncio.run(play())
+
+
+def test_what_others_sent_is_not_left_for_us() -> None:
+    stated = Quota(max_24_hour_send=50_000, max_send_rate=14, sent_by_others=49_000)
+
+    assert read(stated) == QuotaReading(remaining=1_000, size=50_000, max_rate=14)
+
+
+def test_minus_one_is_unlimited() -> None:
+    assert read(Quota(UNLIMITED, UNLIMITED)) == QuotaReading(remaining=None)
+    assert read(Quota(UNLIMITED, 500)) == QuotaReading(remaining=None, max_rate=500)
+
+
+@pytest.mark.parametrize(
+    ("daily", "sent", "remaining"),
+    [(200.5, 0.0, 200), (200.0, 199.5, 0), (100.0, 250.0, 0), (0.0, 0.0, 0), (200.0, -3.0, 200)],
+)
+def test_doubles_are_rounded_against_us_and_a_lowered_quota_leaves_nothing(
+    daily: float, sent: float, remaining: int
+) -> None:
+    stated = ReportedQuota.model_validate(
+        {"Max24HourSend": daily, "SentLast24Hours": sent, "MaxSendRate": 0.5}
+    )
+
+    reading = quota.judge(stated)
+
+    assert (reading.remaining, reading.size, reading.max_rate) == (remaining, int(daily), 0.5)
+
+
+def test_an_account_that_may_not_send_at_all_names_no_rate() -> None:
+    assert read(Quota(0, 0)) == QuotaReading(remaining=0, size=0)
+
+
+def test_figures_that_are_missing_are_not_0() -> None:
+    with pytest.raises(QuotaUnreadError, match="not one of SES"):
+        read(fault=AnswerBadBody())
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("AccessDeniedException", "allow them ses:GetAccount"),
+        ("InvalidClientTokenId", "SES refuses the keys"),
+        ("InternalServiceErrorException", "SES did not say the quota"),
+    ],
+)
+def test_a_refusal_is_a_sentence(code: str, sentence: str) -> None:
+    with pytest.raises(QuotaUnreadError, match=sentence):
+        read(fault=AnswerError(code))
+
+
+def test_the_kinds_that_say_their_quota_are_known_by_name() -> None:
+    settings = {"ses": {"region": "eu-west-1"}, "smtp": {"host": "mail.acme.example"}}
+    providers = {kind: registry.build(kind, settings.get(kind, {})) for kind in registry.KINDS}
+
+    reading = {kind for kind, each in providers.items() if isinstance(each, ReadsQuota)}
+
+    assert reading == registry.QUOTA_KINDS
