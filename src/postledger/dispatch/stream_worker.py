@@ -107,6 +107,8 @@ class StreamWorker:
             raise
         self.shared_bodies = pipeline.shared_bodies
         await pipeline.give_back(batches)
+        if claim.is_probe:
+            await self.context.db.run(ledger.end_probe, claim)
 
     def _is_over(self, ends_at: float) -> bool:
         return self.context.stop.is_set() or time.monotonic() >= ends_at

@@ -103,7 +103,8 @@ class HandOver:
             self.is_broken = True
             report.provider_error(self.stream, error)
         name = f"It raised {type(error).__name__}." if error else ""
-        await self.context.holds.react(self.stream, CallReport(outcomes, unanswered, name))
+        call_report = CallReport(outcomes, unanswered, name, is_probe=self.claim.is_probe)
+        await self.context.holds.react(self.stream, call_report)
 
     def _check_lease_and_consent(
         self, windows: Sequence[Window], read: RoundInput

@@ -80,7 +80,8 @@ class Pipeline:
         sign = partial(references.write, epoch=claim.epoch, key=key)
         self._composer = Composer(stream, sender, datetime.now(UTC), sign, opened.provider.form)
         self._hand_over = HandOver(stream, context, claim, opened)
-        self._window_size = min(opened.provider.window_size, context.options.largest_window)
+        largest = 1 if claim.is_probe else context.options.largest_window
+        self._window_size = min(opened.provider.window_size, largest)
 
     async def run_round(
         self, batches: Sequence[Batch], composing: AbstractAsyncContextManager[object]
@@ -125,7 +126,7 @@ class Pipeline:
             if armed.windows:
                 crashpoints.reached(Point.AFTER_ARM)
                 await self._hand_over.run(armed.windows, armed.mails, read, armed.requested_at)
-                self.is_blocked |= self._hand_over.is_broken
+                self.is_blocked |= self._hand_over.is_broken or self._claim.is_probe
 
     async def give_back(self, batches: Sequence[Batch]) -> None:
         """Gives up the lease of batches that were not armed, once the database is back."""
