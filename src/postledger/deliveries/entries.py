@@ -133,6 +133,7 @@ class Claim:
     epoch: int = 1
     is_alone: bool = False  # one suspect, composed with nothing beside it
     has_suspects: bool = False  # other due batches of the stream lost a worker before arming
+    is_probe: bool = False  # one mail of it tries a provider that did not answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,8 @@ class SenderHold(models.Model):
     category = models.TextField(null=True)
     original_code = models.TextField(null=True)
     fails_at = models.DateTimeField(null=True)  # waiting mail of a blocked sender, from then on
+    probe_lease = models.BigIntegerField(null=True)  # the claim that may try one mail
+    probe_until = models.DateTimeField(null=True)  # the others wait for it
 
 
 class DeadAddress(models.Model):

@@ -191,6 +191,7 @@ class CallReport:
     outcomes: Sequence[Outcome]
     unanswered: int = 0  # mails without an outcome
     error: str = ""  # what it raised
+    is_probe: bool = False  # one mail, to a provider that did not answer before
 
     @property
     def has_acceptance(self) -> bool:
@@ -199,6 +200,15 @@ class CallReport:
     @property
     def accepted_count(self) -> int:
         return sum(isinstance(outcome, Accepted) for outcome in self.outcomes)
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether the provider said anything about a mail, be it no."""
+        return any(
+            not isinstance(outcome, InDoubt | NotSent)
+            and not (isinstance(outcome, TryLater) and outcome.is_outage)
+            for outcome in self.outcomes
+        )
 
     @property
     def leaves_only_doubt(self) -> bool:

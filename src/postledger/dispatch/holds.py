@@ -83,17 +83,21 @@ class Holds:
     async def react(self, stream: StreamFacts, call: CallReport, *, is_tuned: bool = False) -> None:
         """Holds the sender if the outcomes of a call require it; an acceptance ends a back-off.
 
+        After a provider did not answer, one mail tries it: what answers it lets the rest follow,
+        and no answer to it is as bad as several in a row.
         With `is_tuned` a lower rate answers a throttle, unless the provider names a time to wait.
         """
         holder = _holder(stream)
         if call.has_acceptance:
             self._troubles.pop(holder, None)
-            await self._forget_broken(stream)
+        if call.has_acceptance or (call.is_probe and call.has_answer):
+            await self._forget_broken(stream, is_probe=call.is_probe)
         self._doubtful_calls[holder] += 1 if call.leaves_only_doubt else 0
         if not call.leaves_only_doubt:
             self._doubtful_calls.pop(holder, None)
         trouble = answers.find_trouble(call.outcomes)
-        if call.error or self._doubtful_calls[holder] >= MOST_DOUBTFUL_CALLS:
+        most = 1 if call.is_probe else MOST_DOUBTFUL_CALLS
+        if call.error or self._doubtful_calls[holder] >= most:
             self._doubtful_calls.pop(holder, None)
             await self._hold_broken_provider(
                 stream, call.error or "It took mail and did not answer."
@@ -101,10 +105,11 @@ class Holds:
         elif trouble is not None and not (is_tuned and answers.is_mere_throttle(trouble)):
             await self._hold_for(stream, trouble)
 
-    async def _forget_broken(self, stream: StreamFacts) -> None:
-        """A provider that accepts is broken no more, also where another process found it broken."""
+    async def _forget_broken(self, stream: StreamFacts, *, is_probe: bool) -> None:
+        """A provider that answers is broken no more, also where another process found it broken."""
         now = time.monotonic()
-        if not stream.is_test and now >= self._forgotten.get(stream.sender_id, 0.0):
+        is_due = is_probe or now >= self._forgotten.get(stream.sender_id, 0.0)
+        if not stream.is_test and is_due:
             self._forgotten[stream.sender_id] = now + FORGET_EVERY
             await self._db.run(ledger.forget_broken_provider, stream.sender_id)
 

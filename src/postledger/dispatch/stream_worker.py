@@ -109,6 +109,8 @@ class StreamWorker:
             raise
         self.shared_bodies, self.pause = pipeline.shared_bodies, pipeline.pause
         await pipeline.give_back(batches)
+        if claim.is_probe:
+            await self.context.db.run(ledger.end_probe, claim)
 
     def _is_over(self, pipeline: Pipeline, ends_at: float) -> bool:
         if pipeline.is_blocked or pipeline.pause:

@@ -55,6 +55,7 @@ from postledger.deliveries.ledger.limit_holds import (
 from postledger.deliveries.ledger.months import MonthInUseError, drop_month
 from postledger.deliveries.ledger.opening import StreamClosedError, open_stream
 from postledger.deliveries.ledger.planning import Planned, plan
+from postledger.deliveries.ledger.probes import end_probe
 from postledger.deliveries.ledger.rotation import next_streams, retire_idle_streams
 from postledger.deliveries.ledger.sender_holds import (
     SETTINGS_READ_WITHIN,

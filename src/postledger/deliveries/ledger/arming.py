@@ -19,7 +19,7 @@ MOST_POSITIONS = 1_000
 # The gate is asked first and once; the batch's own conditions are checked on the locked row.
 _WINDOWS: LiteralString = """
 WITH gate AS MATERIALIZED (
-    SELECT deliveries_gate(%(stream)s, %(epoch)s) AS is_open
+    SELECT deliveries_gate(%(stream)s, %(epoch)s, %(lease)s) AS is_open
 ), want AS (
     SELECT * FROM unnest(
         %(ids)s::bigint[], %(versions)s::integer[], %(los)s::bigint[], %(tos)s::bigint[]
@@ -105,8 +105,9 @@ def arm(
 
     A window is armed only if the lease is mine and still runs, nothing changed since it was
     composed (version, lo), nothing is armed in its batch, neither stream nor sender is held, and
-    the epoch is that of the claim; arming renews the lease. The gates' verdicts commit with it or
-    not at all. Where verdicts are given, even none, a window with nothing left to send is passed
+    the epoch is that of the claim; arming renews the lease. After a provider did not answer, only
+    the claim that tries it arms, and one mail. The gates' verdicts commit with it or not at all.
+    Where verdicts are given, even none, a window with nothing left to send is passed
     over and not returned.
     Never call this inside a longer transaction: the commit is what allows the sending.
     """
@@ -115,6 +116,8 @@ def arm(
     if any(window.to - window.batch.lo > MOST_POSITIONS for window in windows):
         msg = f"a window has at most {MOST_POSITIONS} positions"
         raise ValueError(msg)
+    if claim.is_probe and sum(window.to - window.batch.lo for window in windows) > 1:
+        raise ValueError("a provider that did not answer gets one mail at first")
     for entry in verdicts or ():
         if not states.is_verdict(entry.state):
             raise ValueError(f"{entry.state} is not a verdict the gates can give")

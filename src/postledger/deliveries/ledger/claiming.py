@@ -1,6 +1,7 @@
 """Leases on due batches: claiming them and giving them back."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from typing import LiteralString
@@ -8,7 +9,7 @@ from typing import LiteralString
 from psycopg.sql import SQL, Composed
 
 from postledger.deliveries.entries import Batch, Claim
-from postledger.deliveries.ledger import sql
+from postledger.deliveries.ledger import probes, sql
 from postledger.deliveries.reasons import Reason
 
 # A suspect lost a worker before it was armed; perhaps the worker died of it.
@@ -42,7 +43,7 @@ WITH stream AS MATERIALIZED (
     SELECT lease, %(holder)s, statement_timestamp(), max(lease_until), {alone}, array_agg(id)
     FROM claimed GROUP BY lease
 )
-SELECT lease, (SELECT epoch FROM stream), EXISTS ({suspects}),
+SELECT lease, (SELECT epoch FROM stream), EXISTS ({suspects}), EXISTS ({untried}),
        id, %(stream)s, lo, hi, try_number, version,
        CASE WHEN is_single THEN coalesce((
            SELECT size FROM deliveries_body WHERE stream_id = %(stream)s AND position = lo
@@ -54,7 +55,13 @@ FROM claimed ORDER BY lo
 @cache
 def _claim_statement(*, limit: int, is_alone: bool) -> Composed:
     losses = SQL("> 0") if is_alone else SQL("= 0")
-    return SQL(_CLAIM).format(losses=losses, suspects=SQL(_SUSPECTS), limit=limit, alone=is_alone)
+    return SQL(_CLAIM).format(
+        losses=losses,
+        suspects=SQL(_SUSPECTS),
+        untried=SQL(probes.UNTRIED),
+        limit=limit,
+        alone=is_alone,
+    )
 
 
 def claim(stream_id: int, *, holder: str, limit: int, lease_time: timedelta) -> Claim | None:
@@ -62,7 +69,8 @@ def claim(stream_id: int, *, holder: str, limit: int, lease_time: timedelta) -> 
 
     At most one holder has a batch: rows are taken with SKIP LOCKED, the token comes from a
     sequence, and the lease ends by the database's clock. None when there is nothing to take.
-    Suspects are left to `claim_suspect`.
+    Suspects are left to `claim_suspect`. After a provider did not answer, one claim of its account
+    gets one batch, to try one mail of it (`is_probe`), and the others get None until it has ended.
     """
     return _run_claim(stream_id, holder=holder, limit=limit, lease_time=lease_time, is_alone=False)
 
@@ -84,9 +92,19 @@ def _run_claim(
     rows = sql.rows(statement, params)
     if not rows:
         return None
-    lease, epoch, has_suspects, *_ = rows[0]
-    batches = [Batch(*columns) for _, _, _, *columns in rows]
-    return Claim(lease, batches, epoch, is_alone=is_alone, has_suspects=has_suspects)
+    lease, epoch, has_suspects, is_untried, *_ = rows[0]
+    batches = [Batch(*columns) for _, _, _, _, *columns in rows]
+    claim = Claim(lease, batches, epoch, is_alone=is_alone, has_suspects=has_suspects)
+    return _claim_probe(stream_id, claim, lease_time) if is_untried else claim
+
+
+def _claim_probe(stream_id: int, claim: Claim, lease_time: timedelta) -> Claim | None:
+    """The claim with one batch, if it may try the provider; None if another one does."""
+    is_mine = probes.take_probe(stream_id, claim, lease_time)
+    first, rest = (claim.batches[:1], claim.batches[1:]) if is_mine else ((), claim.batches)
+    if rest:
+        wait(claim, rest, reason=Reason.READY)
+    return replace(claim, batches=first, is_probe=True) if first else None
 
 
 _END_ALONE: LiteralString = """

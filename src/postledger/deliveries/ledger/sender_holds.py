@@ -7,7 +7,7 @@ from typing import LiteralString
 from django.db import transaction
 
 from postledger.deliveries.entries import Block
-from postledger.deliveries.ledger import holds, sql
+from postledger.deliveries.ledger import holds, probes, sql
 from postledger.deliveries.reasons import Reason
 
 # The sender, and with its account every other sender that uses it.
@@ -33,7 +33,7 @@ ON CONFLICT (sender_id, reason) DO UPDATE SET
     since = {holds.KEPT_SINCE}, until = excluded.until,
     actor = excluded.actor, detail = excluded.detail, is_account = excluded.is_account, times = 1,
     code = excluded.code, category = excluded.category, original_code = excluded.original_code,
-    fails_at = excluded.fails_at
+    fails_at = excluded.fails_at, probe_lease = NULL, probe_until = NULL
 WHERE {holds.IS_LATER}
 RETURNING sender_id
 """
@@ -83,7 +83,7 @@ SELECT id, %(reason)s, statement_timestamp(), statement_timestamp() + %(length)s
 FROM ({_SENDERS}) AS sender
 ON CONFLICT (sender_id, reason) DO UPDATE SET
     since = {holds.KEPT_SINCE}, actor = excluded.actor, detail = excluded.detail,
-    is_account = true,
+    is_account = true, probe_lease = NULL, probe_until = NULL,
     times = CASE
         WHEN held.until > excluded.since - interval '1 hour' THEN held.times + 1 ELSE 1
     END,
@@ -114,14 +114,16 @@ def hold_broken_provider(sender_id: int, *, actor: str, detail: str) -> bool:
 
 _FORGET_BROKEN: LiteralString = f"""
 DELETE FROM deliveries_senderhold
-WHERE reason = %(reason)s AND until <= statement_timestamp() AND sender_id IN ({_SENDERS})
+WHERE reason IN {probes.TRIED_FIRST} AND until <= statement_timestamp()
+  AND sender_id IN ({_SENDERS})
 """
 
 
 def forget_broken_provider(sender_id: int) -> None:
-    """Lets an account start afresh whose provider has accepted mail since it was found broken."""
-    params = {"reason": Reason.PROVIDER_BROKEN.value, "sender": sender_id, "is_account": True}
-    sql.rows(_FORGET_BROKEN, params)
+    """Lets an account start afresh whose provider has answered since it was found broken or down:
+    the rest of its mail follows.
+    """
+    sql.rows(_FORGET_BROKEN, {"sender": sender_id, "is_account": True})
 
 
 def _hold_senders(

@@ -226,7 +226,10 @@ AND NOT EXISTS (
 )
 AND NOT EXISTS (
     SELECT FROM deliveries_senderhold h
-    WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
+    WHERE h.sender_id = s.sender_id AND (
+        h.until IS NULL OR h.until > statement_timestamp()
+        OR (h.probe_until > statement_timestamp() AND NOT s.is_test)
+    )
 )
 """
 

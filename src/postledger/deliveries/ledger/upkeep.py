@@ -171,7 +171,7 @@ def fold(*, limit: int = 10_000) -> int:
     return sql.count(_FOLD, {"limit": limit})
 
 
-# How often a provider broke is counted in its row; that is forgotten when it accepts mail again.
+# How often a provider broke is counted in its row; that is forgotten when it answers again.
 _FORGET_HOLDS: LiteralString = """
 WITH of_streams AS (
     DELETE FROM deliveries_streamhold WHERE until < statement_timestamp() - interval '1 day'

@@ -330,6 +330,8 @@ class Migration(migrations.Migration):
                         ("category", models.TextField(null=True)),
                         ("original_code", models.TextField(null=True)),
                         ("fails_at", models.DateTimeField(null=True)),
+                        ("probe_lease", models.BigIntegerField(null=True)),
+                        ("probe_until", models.DateTimeField(null=True)),
                     ],
                 ),
                 migrations.CreateModel(

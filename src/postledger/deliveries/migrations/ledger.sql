@@ -156,6 +156,10 @@ CREATE TABLE deliveries_senderhold (
     category text,
     original_code text,
     fails_at timestamptz,
+    -- Of a provider that did not answer, after the hold has ended: the claim that may try one mail,
+    -- and until when the others wait for its answer.
+    probe_lease bigint,
+    probe_until timestamptz,
     PRIMARY KEY (sender_id, reason),
     CONSTRAINT deliveries_senderhold_block_is_whole CHECK (
         (code IS NULL) = (fails_at IS NULL) AND (code IS NULL) = (category IS NULL)
@@ -404,8 +408,10 @@ BEGIN RETURN EXISTS (
            OR CASE s.kind WHEN 'campaign' THEN e.campaigns_lifted_at ELSE e.lifted_at END IS NOT NULL)
 ); END $$;
 
--- The current epoch, if work of this stream may be sent in it now; else NULL.
-CREATE FUNCTION deliveries_open_epoch(stream bigint) RETURNS integer
+-- The current epoch, if work of this stream may be sent in it now; else NULL. A provider that did
+-- not answer gets one mail first: work may be claimed while no claim has that mail, and may be armed
+-- by the claim that has it. A test stream asks nothing of the provider.
+CREATE FUNCTION deliveries_open_epoch(stream bigint, lease bigint DEFAULT NULL) RETURNS integer
 LANGUAGE plpgsql STABLE AS $$
 BEGIN RETURN (
     SELECT e.number
@@ -424,7 +430,14 @@ BEGIN RETURN (
       )
       AND NOT EXISTS (
         SELECT FROM deliveries_senderhold h
-        WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > clock_timestamp())
+        WHERE h.sender_id = s.sender_id AND (
+            h.until IS NULL OR h.until > clock_timestamp()
+            OR (h.reason IN ('provider_broken', 'provider_down') AND NOT s.is_test
+                AND CASE
+                    WHEN lease IS NULL THEN h.probe_until > clock_timestamp()
+                    ELSE h.probe_lease IS DISTINCT FROM lease
+                END)
+        )
       )
 ); END $$;
 
@@ -433,12 +446,13 @@ BEGIN RETURN (
 -- them alone. A volatile function reads with a new snapshot, so a hold that won the gate is seen
 -- even by a statement that began before it. A row lock would do too, but would write the stream's
 -- row at every arm.
-CREATE FUNCTION deliveries_gate(stream bigint, epoch integer) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE FUNCTION deliveries_gate(stream bigint, epoch integer, lease bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(1, (id & 2147483647)::integer),
             pg_advisory_xact_lock_shared(2, (sender_id & 2147483647)::integer)
     FROM deliveries_stream WHERE id = stream;
-    RETURN coalesce(deliveries_open_epoch(stream) = epoch, false);
+    RETURN coalesce(deliveries_open_epoch(stream, lease) = epoch, false);
 END $$;
 
 -- Sees that a stream is walked for work until the caller's transaction ends, and after; returns

@@ -31,10 +31,14 @@ class StreamFacts:
     member_id: int | None = None  # who launched it, where a person did
 
 
+# While one mail tries its provider, a sender is held until its answer, at the latest until then.
 _SENDER_CAUSES: LiteralString = """
-SELECT reason, since, until, actor, detail,
-       CASE WHEN is_account THEN 'account' ELSE 'sender' END AS scope, code, fails_at, sender_id
-FROM deliveries_senderhold WHERE until IS NULL OR until > statement_timestamp()
+SELECT reason, since,
+       CASE WHEN until <= statement_timestamp() THEN probe_until ELSE until END AS until,
+       actor, detail, CASE WHEN is_account THEN 'account' ELSE 'sender' END AS scope,
+       code, fails_at, sender_id
+FROM deliveries_senderhold
+WHERE until IS NULL OR until > statement_timestamp() OR probe_until > statement_timestamp()
 """
 # A stream without a cause has one row, and one with several a row for each.
 _FACTS: LiteralString = f"""

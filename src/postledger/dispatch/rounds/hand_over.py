@@ -131,7 +131,7 @@ class HandOver:
             self.is_broken = True
             report.provider_error(self.stream, error)
         name = f"It raised {type(error).__name__}." if error else ""
-        call_report = CallReport(outcomes, unanswered, name)
+        call_report = CallReport(outcomes, unanswered, name, is_probe=self.claim.is_probe)
         is_tuned = False
         if not self.stream.is_test:
             is_tuned = await self.context.permits.tuner.learn(self.sender, call_report, began)

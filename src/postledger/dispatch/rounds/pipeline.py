@@ -66,7 +66,8 @@ class Pipeline:
         mailbox = Mailbox(sender.address, sender.name)
         self._composer = Composer(stream, mailbox, datetime.now(UTC), sign, opened.provider.form)
         self._hand_over = HandOver(stream, context, claim, opened, sender)
-        self._window_size = min(opened.provider.window_size, context.options.largest_window)
+        largest = 1 if claim.is_probe else context.options.largest_window
+        self._window_size = min(opened.provider.window_size, largest)
 
     async def run_round(
         self, batches: Sequence[Batch], composing: AbstractAsyncContextManager[object]
@@ -128,7 +129,7 @@ class Pipeline:
             if armed.windows:
                 crashpoints.reached(Point.AFTER_ARM)
                 await self._hand_over.run(armed, read, permit)
-                self.is_blocked |= self._hand_over.is_broken
+                self.is_blocked |= self._hand_over.is_broken or self._claim.is_probe
             else:
                 await self._context.permits.give_back(permit, permit.count)
 
