@@ -29,8 +29,16 @@ def known(
 
 
 def test_a_quota_is_read_each_minute_while_mail_waits_and_less_often_otherwise() -> None:
-    assert quota.find_interval(is_busy=True) == MINUTE
-    assert quota.find_interval(is_busy=False) == 5 * MINUTE
+    mark = Mark("a", 40)
+
+    assert quota.find_interval(known(), mark, is_busy=True) == MINUTE
+    assert quota.find_interval(known(), mark, is_busy=False) == 5 * MINUTE
+    assert quota.find_interval(known(), None, is_busy=False) == 5 * MINUTE
+
+
+def test_a_reading_without_a_mark_is_soon_followed_by_one_if_mail_may_have_begun() -> None:
+    assert quota.find_interval(known(), None, is_busy=True) < MINUTE
+    assert quota.find_interval(known(ago=None), None, is_busy=False) < MINUTE
 
 
 def test_waits_after_failures_double_up_to_a_quarter_of_an_hour() -> None:

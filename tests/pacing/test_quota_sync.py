@@ -20,7 +20,7 @@ from postledger.fakes.ses.faults import AnswerError, DelayAnswer, Rule
 from postledger.fakes.ses.quota import UNLIMITED, Quota
 from postledger.fakes.ses.server import FakeSes, serving_in_thread
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Service
-from postledger.pacing import quota_sync, stored
+from postledger.pacing import quota, quota_sync, stored
 from postledger.pacing.limiter import Limiter
 from postledger.pacing.limits import (
     Figures,
@@ -137,12 +137,15 @@ def test_an_account_is_read_by_itself_from_its_first_sender_on(
     outgoing = queries.outgoing(cast.sender().pk)
     assert outgoing
     assert outgoing.limits.account_rate == 18
+    bring_forward(account)
+    quota_sync.sync_due(clean_redis)
     assert minutes_to_next(account) == 5
 
 
 def test_mail_that_waits_has_the_quota_read_each_minute(fake: FakeSes, clean_redis: str) -> None:
     account = attach_ses(fake)
     cast.stream(mails=1)
+    assert isinstance(ask(clean_redis, 1), Granted)
 
     quota_sync.sync_due(clean_redis, settle_time=timedelta())
 
@@ -194,14 +197,14 @@ def test_an_unlimited_account_has_no_limit(fake: FakeSes, clean_redis: str) -> N
 def test_neither_a_lagging_count_nor_other_systems_let_more_go_than_the_provider_takes(
     fake: FakeSes, clean_redis: str
 ) -> None:
-    quota = fake.service.account.quota = Quota(30, UNLIMITED, report_lag=0.5)
+    account_quota = fake.service.account.quota = Quota(30, UNLIMITED, report_lag=0.5)
     account = attach_ses(fake)
     cast.stream(mails=1)
     quota_sync.sync_due(clean_redis, settle_time=timedelta())
     granted = ask(clean_redis, 12)
     assert isinstance(granted, Granted)
     send(fake, granted.count)
-    quota.sent_by_others = 10
+    account_quota.sent_by_others = 10
 
     bring_forward(account)
     quota_sync.sync_due(clean_redis, settle_time=timedelta(seconds=0.6))
@@ -238,9 +241,33 @@ def test_what_was_granted_while_the_provider_was_asked_counts(
     assert outcome.count == 30 - 5 - 7
 
 
-def sync_on_thread(url: str) -> int:
+def test_mail_that_begins_beside_the_first_reading_is_not_stopped_by_it(
+    fake: FakeSes, clean_redis: str
+) -> None:
+    """The limiter was filled without a quota: only a reading with a mark tells it what is left."""
+    fake.service.account.quota = Quota(30, UNLIMITED)
+    attach_ses(fake)
+    fake.set_faults(Rule(DelayAnswer(1.0), operation="GetAccount", times=1))
+    reading = threading.Thread(
+        target=sync_on_thread, args=(clean_redis,), kwargs={"settle_time": timedelta()}
+    )
+    reading.start()
+    while not fake.service.script.strikes[0]:
+        threading.Event().wait(0.01)
+    granted = ask(clean_redis, 7)
+    assert isinstance(granted, Granted)
+    send(fake, granted.count)
+    reading.join()
+
+    outcome = ask(clean_redis, 50)
+
+    assert isinstance(outcome, Granted)
+    assert outcome.count == 23
+
+
+def sync_on_thread(url: str, settle_time: timedelta = quota.SETTLE_TIME) -> int:
     try:
-        return quota_sync.sync_due(url)
+        return quota_sync.sync_due(url, settle_time=settle_time)
     finally:
         connection.close()
 

@@ -22,7 +22,7 @@ def launch(
 ) -> tuple[Tenant, int]:
     """A workspace of this name, and the stream of its campaign, which is being sent."""
     url = f"http://127.0.0.1:{drill.fleet.web_port}/ses-events"
-    tenant = feedback_tenants.create(drill, name, url=url)
+    tenant = feedback_tenants.create(drill, name, url=url, port=drill.ses.port)
     # Before the first mail, so that nothing has to be counted anew.
     Sender.objects.filter(pk=tenant.sender_id).update(**limits)
     return tenant, launch_again(tenant, contacts=contacts)

@@ -25,8 +25,10 @@ class Tenant:
     address: str
 
 
-def create(drill: Drill, name: str, *, sqs_endpoint: str = "", url: str = "") -> Tenant:
-    """A workspace that SES reports to: by the queue, or by the URL."""
+def create(
+    drill: Drill, name: str, *, sqs_endpoint: str = "", url: str = "", port: int | None = None
+) -> Tenant:
+    """A workspace that SES reports to: by the queue, or by the URL. `port`: not by the proxy."""
     workspace_id = workspaces.create_workspace(name, actor="proof")
     workspaces.set_organisation(
         workspace_id,
@@ -38,7 +40,7 @@ def create(drill: Drill, name: str, *, sqs_endpoint: str = "", url: str = "") ->
     address = f"news@{name}.{ses.NAME}.example"
     call_command(
         *("ses", "connect", name, "ses", "--region", "us-east-1", "--from", address),
-        *("--endpoint", f"http://127.0.0.1:{drill.ses.proxy.port}"),
+        *("--endpoint", f"http://127.0.0.1:{port or drill.ses.proxy.port}"),
         *("--access-key-id", ACCESS_KEY_ID, "--secret", f"secret_access_key={secret}"),
         *(("--set", f"sqs_endpoint={sqs_endpoint}") if sqs_endpoint else ()),
         *("--create", *(("--url", url) if url else ())),

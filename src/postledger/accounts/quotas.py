@@ -19,7 +19,7 @@ from postledger.providers import registry
 from postledger.providers.base import QuotaReading
 
 # Longer than a reading takes; a process that died meanwhile delays the next one by so much.
-CLAIM_TIME = timedelta(seconds=60)
+CLAIM_TIME = timedelta(seconds=90)
 _LONGEST_ERROR = 500
 _READABLE = Q(kind__in=registry.QUOTA_KINDS) | Q(sealed_quota_source__isnull=False)
 

@@ -211,6 +211,10 @@ class CallReport:
         )
 
     @property
+    def is_out_of_quota(self) -> bool:
+        return any(isinstance(outcome, Throttled) and outcome.is_quota for outcome in self.outcomes)
+
+    @property
     def leaves_only_doubt(self) -> bool:
         has_doubt = self.unanswered or any(isinstance(item, InDoubt) for item in self.outcomes)
         return bool(has_doubt) and not self.has_acceptance

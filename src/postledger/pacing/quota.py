@@ -23,6 +23,9 @@ from postledger.providers.base import QuotaReading
 
 BUSY_INTERVAL = timedelta(seconds=60)  # while mail waits or goes
 IDLE_INTERVAL = timedelta(seconds=300)
+# After a reading that no mark belongs to: if the limiter was filled without the quota meanwhile, it
+# grants nothing until it gets one with a mark.
+UNMARKED_INTERVAL = timedelta(seconds=15)
 LONGEST_RETRY = timedelta(minutes=15)
 COUNTER_LAG = timedelta(seconds=7)
 SETTLE_TIME = timedelta(seconds=Horizon().lifetime) + COUNTER_LAG
@@ -38,8 +41,10 @@ class Known:
     failed_since: datetime | None = None
 
 
-def find_interval(*, is_busy: bool) -> timedelta:
-    """How long an answer is believed."""
+def find_interval(known: Known, mark: Mark | None, *, is_busy: bool) -> timedelta:
+    """How long an answer is believed; the first mail often comes beside the first reading."""
+    if mark is None and (is_busy or known.synced_at is None):
+        return UNMARKED_INTERVAL
     return BUSY_INTERVAL if is_busy else IDLE_INTERVAL
 
 

@@ -5,7 +5,7 @@ A provider that does not answer delays nobody else, and what it said before stil
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import structlog
@@ -70,14 +70,15 @@ def _sync(claims: Sequence[QuotaClaim], redis_url: str, settle_time: timedelta) 
 
 
 def _store(claim: QuotaClaim, reading: QuotaReading, mark: Mark | None) -> None:
+    known = _describe(claim.before)
     is_stored = quotas.store_reading(
         claim,
         reading,
         count_id=None if mark is None else mark.count_id,
         granted=None if mark is None else mark.granted,
-        wait=quota.find_interval(is_busy=claim.is_busy),
+        wait=quota.find_interval(known, mark, is_busy=claim.is_busy),
     )
-    if is_stored and quota.shows_more(_describe(claim.before), reading, mark):
+    if is_stored and quota.shows_more(known, reading, mark):
         _wake(claim.account.pk)
 
 
@@ -110,7 +111,15 @@ async def _ask_all(
 
 
 async def _ask(claim: QuotaClaim, limiter: Limiter, settle_time: timedelta) -> _Asked:
+    """Asks once more if the limiter began to count the account's mail while it was asked."""
     mark = await limiter.mark(claim.account.pk)
+    asked = await _ask_after(claim, mark, settle_time)
+    if mark is None and (mark := await limiter.mark(claim.account.pk)) is not None:
+        asked = await _ask_after(replace(claim, is_busy=True), mark, settle_time)
+    return asked
+
+
+async def _ask_after(claim: QuotaClaim, mark: Mark | None, settle_time: timedelta) -> _Asked:
     if not quota.is_settled(_describe(claim.before), mark, is_busy=claim.is_busy):
         await asyncio.sleep(settle_time.total_seconds())
     try:

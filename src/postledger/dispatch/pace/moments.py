@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from postledger.pacing.limits import MICROSECONDS, LocalPace, SenderLimits
+from postledger.pacing.limits import MICROSECONDS, LocalPace, SenderLimits, to_interval
 
 # A mail that is later than this does not go: its neighbours of other workers have their moments.
 LATEST = 0.5
@@ -90,4 +90,6 @@ def find_intervals(limits: SenderLimits) -> dict[_Whose, float]:
         ("sender", limits.sender_id): limits.rate,
         ("account", limits.account.account_id): limits.account.rate,
     }
-    return {key: 1 / rate for key, rate in rates.items() if rate is not None}
+    return {
+        key: to_interval(rate) / MICROSECONDS for key, rate in rates.items() if rate is not None
+    }

@@ -16,10 +16,11 @@ from postledger.deliveries.ledger import LimitCause
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
 from postledger.dispatch import heartbeat
+from postledger.dispatch.answers import CallReport
 from postledger.dispatch.db_threads import DbThreads
 from postledger.dispatch.pace.moments import ClockOffset, Line, LocalCalendar, find_intervals
 from postledger.dispatch.pace.tuner import Tuner
-from postledger.pacing import hours, limits, stored
+from postledger.pacing import hours, limits, quota_sync, stored
 from postledger.pacing.limiter import Limiter
 from postledger.pacing.limits import (
     Away,
@@ -91,7 +92,7 @@ class Permits:
     def __init__(self, db: DbThreads, limiter: Limiter | None, reserve: Reserve) -> None:
         self._db = db
         self._limiter = limiter
-        self.tuner = Tuner(db, limiter)
+        self._tuner = Tuner(db, limiter)
         self._reserve = reserve
         self._offset = ClockOffset()
         self._local = LocalCalendar()
@@ -104,7 +105,7 @@ class Permits:
         """Whether up to so many mails of a stream may go now, and when."""
         if stream.is_test or sender.account_id is None:
             return Permit(count)
-        tuned_rate = self.tuner.find_rate(sender)
+        tuned_rate = self._tuner.find_rate(sender)
         sender = replace(sender, limits=replace(sender.limits, tuned_rate=tuned_rate))
         now = datetime.now(UTC)
         closed = _find_closed_hours(stream, sender, now)
@@ -125,6 +126,15 @@ class Permits:
         """Returns the last moments of a permit: no mail went at them."""
         if permit.granted is not None and unsent and self._limiter is not None:
             await self._limiter.give_back(permit.granted, permit.granted.moments[-unsent:])
+
+    async def learn(self, sender: Outgoing, call: CallReport, began: float) -> bool:
+        """Takes in what the answers of a call say about rate and quota of the sender's account.
+
+        True if a lower rate answers its throttles from now on.
+        """
+        if call.is_out_of_quota and sender.account_id is not None:
+            await self._db.run(quota_sync.sync_early, sender.account_id, datetime.now(UTC))
+        return await self._tuner.learn(sender, call, began)
 
     async def trim(self, permit: Permit, count: int) -> Permit:
         """The permit for so many mails; the moments after theirs are given back."""

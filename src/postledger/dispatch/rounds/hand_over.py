@@ -134,7 +134,7 @@ class HandOver:
         call_report = CallReport(outcomes, unanswered, name, is_probe=self.claim.is_probe)
         is_tuned = False
         if not self.stream.is_test:
-            is_tuned = await self.context.permits.tuner.learn(self.sender, call_report, began)
+            is_tuned = await self.context.permits.learn(self.sender, call_report, began)
         await self.context.holds.react(self.stream, call_report, is_tuned=is_tuned)
 
     def _check_lease_and_consent(
