@@ -38,6 +38,7 @@ CAMPAIGNS: dict[str, Attempt] = {
         f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]}
     ),
     "launchCampaign": lambda who, id_: who.post(f"/v1/campaigns/{id_}/launch", None),
+    "forecastCampaign": lambda who, id_: who.get(f"/v1/campaigns/{id_}/forecast"),
     "listRuns": lambda who, id_: who.get(f"/v1/campaigns/{id_}/runs"),
 }
 RUNS: dict[str, Attempt] = {

@@ -21,6 +21,12 @@ from postledger.deliveries.queries.feedback import (
     read_first_events,
     read_report_counts,
 )
+from postledger.deliveries.queries.live_work import (
+    LaterWork,
+    count_handed_over,
+    list_later_work,
+    list_live_streams,
+)
 from postledger.deliveries.queries.streams import (
     Books,
     FencedStream,
