@@ -13,11 +13,14 @@ from postledger.deliveries.entries import (
     Block,
     Claim,
     Entry,
+    Hold,
+    HoldScope,
     NewDelivery,
     StreamKind,
     Window,
 )
 from postledger.deliveries.ledger import upkeep
+from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.lib import ids
@@ -164,6 +167,16 @@ def block(workspace: str = "acme", *, code: str = "SES_ACCOUNT_SENDING_PAUSED") 
         detail=f"{code}: Sending paused.",
         block=Block(code, Category.PERMANENT, "SendingPausedException"),
     )
+
+
+def sender_hold(stream: StreamFacts) -> Hold | None:
+    """The first cause that holds a stream's sender, or the whole account."""
+    return next((hold for hold in stream.holds if hold.scope is not HoldScope.STREAM), None)
+
+
+def stream_hold(stream: StreamFacts) -> Hold | None:
+    """The first cause that holds a stream by itself."""
+    return next((hold for hold in stream.holds if hold.scope is HoldScope.STREAM), None)
 
 
 def let_block_run_out() -> None:

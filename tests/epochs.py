@@ -92,6 +92,7 @@ _TABLES = {
     "deliveries_senderhold": None,
     "deliveries_lease": None,
     "deliveries_stream": "id",
+    "deliveries_streamhold": "stream_id",
     "deliveries_lane": "stream_id",
     "deliveries_batch": "stream_id",
     "deliveries_streamdelta": "stream_id",

@@ -496,7 +496,7 @@ def test_a_held_sender_is_named_and_new_settings_let_it_be_tried_again(
 
     assert f"to send again: postledger sender release acme {FROM}." in unchanged
     assert "is held" not in changed
-    [hold] = mail_queries.find_sender_holds([Sender.objects.get().pk]).values()
+    [[hold]] = mail_queries.find_sender_holds([Sender.objects.get().pk]).values()
     assert hold.until is not None
     assert hold.fails_at is None
 

@@ -52,8 +52,8 @@ def test_a_stream_is_held_and_released_and_both_are_noted() -> None:
     ]
     facts = queries.find_stream(stream_id)
     assert facts
-    assert facts.stream_hold
-    assert (facts.stream_hold.reason, facts.stream_hold.detail) == (Reason.PAUSED, "wrong link")
+    [hold] = facts.holds
+    assert (hold.reason, hold.detail) == (Reason.PAUSED, "wrong link")
     assert ledger.claim(stream_id, holder="w", limit=1, lease_time=cast.LEASE) is None
 
     assert run("stream", "release", str(stream_id)) == [
@@ -93,9 +93,9 @@ def test_a_hold_ends_at_the_moment_that_was_given(given: str, wanted: datetime |
 
     facts = queries.find_stream(stream_id)
     assert facts
-    assert facts.stream_hold
-    assert facts.stream_hold.until
-    assert abs(facts.stream_hold.until - wanted) < timedelta(minutes=5)
+    [hold] = facts.holds
+    assert hold.until
+    assert abs(hold.until - wanted) < timedelta(minutes=5)
 
 
 def test_a_hold_that_would_change_nothing_says_why() -> None:

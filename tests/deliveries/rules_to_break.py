@@ -21,7 +21,10 @@ WORK = [
         "1 arm starts at lo",
         ("ledger/arming.py", "AND b.lo = w.lo\n      AND b.armed_to IS NULL", ""),
     ),
-    Break("1 arm respects holds", (SQL, "AND (s.held_reason IS NULL", "AND (true")),
+    Break(
+        "1 arm respects holds",
+        (SQL, "WHERE h.stream_id = s.id AND (h.until", "WHERE false AND (h.until"),
+    ),
     Break(
         "1 arm respects sender holds",
         (
@@ -146,8 +149,8 @@ WORK = [
         "18 a stream that is held is not given up",
         (
             "ledger/closing.py",
-            "AND (s.held_reason IS NULL OR s.held_until",
-            "AND (true OR s.held_until",
+            "WHERE own.stream_id = s.id AND (own.until",
+            "WHERE false AND (own.until",
         ),
     ),
     Break(

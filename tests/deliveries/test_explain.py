@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from postledger.deliveries import explain
-from postledger.deliveries.entries import AttemptOutcome, Decision, Hold, StreamKind
+from postledger.deliveries.entries import AttemptOutcome, Decision, Hold, HoldScope, StreamKind
 from postledger.deliveries.ledger import books
 from postledger.deliveries.queries import (
     AttemptFacts,
@@ -36,8 +36,7 @@ STREAM = StreamFacts(
     created_at=NOON,
     cancelled_at=None,
     cancelled_by=None,
-    stream_hold=None,
-    sender_hold=None,
+    holds=(),
 )
 WORK = WorkFacts(
     reason=Reason.READY,
@@ -63,8 +62,10 @@ DELIVERY = DeliveryFacts(
     work=WORK,
     history=[],
 )
-PAUSE = Hold(Reason.PAUSED, NOON, None, "bob", "")
-BLOCK = Hold(Reason.SENDER_BLOCKED, NOON, None, "dispatch", "domain not verified.")
+PAUSE = Hold(Reason.PAUSED, NOON, None, "bob", "", HoldScope.STREAM)
+BLOCK = Hold(
+    Reason.SENDER_BLOCKED, NOON, None, "dispatch", "domain not verified.", HoldScope.SENDER
+)
 CODED_BLOCK = replace(BLOCK, code="SES_ACCOUNT_SENDING_PAUSED", fails_at=NOON + 60 * MINUTE)
 
 
@@ -337,7 +338,7 @@ def test_a_fresh_doubt_says_until_when_it_cannot_be_sent_again() -> None:
 
 @pytest.mark.parametrize("reason", Reason)
 def test_a_hold_says_who_why_and_until_what(reason: Reason) -> None:
-    held = replace(STREAM, stream_hold=Hold(reason, NOON, None, "bob", ""))
+    held = replace(STREAM, holds=(Hold(reason, NOON, None, "bob", "", HoldScope.STREAM),))
 
     sentence, _ = tell(DELIVERY, held)
 
@@ -350,21 +351,23 @@ def test_a_hold_says_who_why_and_until_what(reason: Reason) -> None:
 def test_a_hold_with_an_end_names_it() -> None:
     pause = replace(PAUSE, until=NOON + MINUTE)
 
-    sentence, _ = tell(DELIVERY, replace(STREAM, stream_hold=pause))
+    sentence, _ = tell(DELIVERY, replace(STREAM, holds=(pause,)))
 
     assert sentence.endswith("because a person paused it, until 2026-11-15 12:01:00 UTC.")
 
 
-def test_the_widest_hold_is_told_first() -> None:
-    sender, stream, _ = tell(DELIVERY, replace(STREAM, stream_hold=PAUSE, sender_hold=BLOCK))
+def test_every_hold_is_told_first_the_one_that_ends_last() -> None:
+    pause = replace(PAUSE, until=NOON + MINUTE)
+    sender, stream, waiting = tell(DELIVERY, replace(STREAM, holds=(pause, BLOCK)))
 
     assert sender.startswith("The sender has been held")
     assert "(domain not verified)" in sender
     assert stream.startswith("The stream has been held")
+    assert waiting.endswith("; it goes on when all holds have ended.")
 
 
 def test_a_block_says_when_mail_fails_and_what_prevents_it() -> None:
-    _, sentence, waiting = tell(DELIVERY, replace(STREAM, sender_hold=CODED_BLOCK))
+    _, sentence, waiting = tell(DELIVERY, replace(STREAM, holds=(CODED_BLOCK,)))
 
     assert sentence == (
         "If nobody releases it, or holds or releases one of its streams, before"
@@ -376,7 +379,7 @@ def test_a_block_says_when_mail_fails_and_what_prevents_it() -> None:
 def test_a_block_that_nobody_ended_says_what_becomes_of_mail() -> None:
     over = replace(CODED_BLOCK, fails_at=NOON)
 
-    _, sentence, _ = tell(DELIVERY, replace(STREAM, sender_hold=over))
+    _, sentence, _ = tell(DELIVERY, replace(STREAM, holds=(over,)))
 
     assert sentence == (
         "Nobody acted in time: mail of it fails with SES_ACCOUNT_SENDING_PAUSED when it is due."
@@ -385,9 +388,16 @@ def test_a_block_that_nobody_ended_says_what_becomes_of_mail() -> None:
 
 def test_a_used_up_quota_says_what_follows_its_hold() -> None:
     until = NOON + MINUTE
-    hold = Hold(Reason.QUOTA_EXHAUSTED, NOON, until, "dispatcher", "Daily message quota exceeded.")
+    hold = Hold(
+        Reason.QUOTA_EXHAUSTED,
+        NOON,
+        until,
+        "dispatcher",
+        "Daily message quota exceeded.",
+        HoldScope.SENDER,
+    )
 
-    sentence, _ = tell(DELIVERY, replace(STREAM, sender_hold=hold))
+    sentence, _ = tell(DELIVERY, replace(STREAM, holds=(hold,)))
 
     assert sentence == (
         "The sender has been held since 2026-11-15 12:00:00 UTC by dispatcher because the"
@@ -398,25 +408,20 @@ def test_a_used_up_quota_says_what_follows_its_hold() -> None:
 
 
 def test_held_work_does_not_claim_that_a_worker_takes_it_now() -> None:
-    *_, sentence = tell(DELIVERY, replace(STREAM, sender_hold=BLOCK))
+    *_, sentence = tell(DELIVERY, replace(STREAM, holds=(BLOCK,)))
 
     assert sentence.endswith("because it is due; it goes on when the hold ends.")
 
 
-@pytest.mark.parametrize("scope", ["stream_hold", "sender_hold"])
-def test_a_hold_that_is_over_is_not_told(scope: str) -> None:
-    over = replace(PAUSE, until=NOON)
-    stream = replace(
-        STREAM,
-        stream_hold=over if scope == "stream_hold" else None,
-        sender_hold=over if scope == "sender_hold" else None,
-    )
+@pytest.mark.parametrize("scope", HoldScope)
+def test_a_hold_that_is_over_is_not_told(scope: HoldScope) -> None:
+    over = replace(PAUSE, until=NOON, scope=scope)
 
-    assert tell(DELIVERY, stream) == tell(DELIVERY)
+    assert tell(DELIVERY, replace(STREAM, holds=(over,))) == tell(DELIVERY)
 
 
 def test_a_cancelled_stream_says_what_becomes_of_the_rest() -> None:
-    cancelled = replace(STREAM, cancelled_at=NOON, cancelled_by="bob", stream_hold=PAUSE)
+    cancelled = replace(STREAM, cancelled_at=NOON, cancelled_by="bob", holds=(PAUSE,))
 
     first, then = tell(DELIVERY, cancelled)
 
@@ -464,7 +469,7 @@ def test_a_held_stream_moves_when_the_hold_ends() -> None:
     wait = WaitSummary(Reason.READY, 1, 1, 0, NOON, NOON)
 
     *_, held, waiting = explain.explain_stream(
-        replace(STREAM, stream_hold=PAUSE), Books(1, {}), [wait], now=NOON
+        replace(STREAM, holds=(PAUSE,)), Books(1, {}), [wait], now=NOON
     )
 
     assert held.startswith("The stream has been held since")

@@ -80,19 +80,18 @@ def test_a_hold_with_an_end_ends_by_itself() -> None:
     assert cast.claim(stream_id).batches
 
 
-def test_a_persons_hold_is_not_replaced_by_a_timed_one() -> None:
+def test_a_persons_hold_is_not_shortened_by_the_same_one_with_an_end() -> None:
     stream_id = cast.stream(mails=1)
     ledger.hold(stream_id, reason=Reason.PAUSED, actor="bob")
 
     replaced = ledger.hold(
-        stream_id, reason=Reason.RATE_PER_HOUR, actor="machine", until=datetime.now(UTC)
+        stream_id, reason=Reason.PAUSED, actor="carol", length=timedelta(hours=1)
     )
 
     facts = queries.find_stream(stream_id)
     assert not replaced
     assert facts is not None
-    assert facts.stream_hold is not None
-    assert facts.stream_hold.reason is Reason.PAUSED
+    assert [(hold.until, hold.actor) for hold in facts.holds] == [(None, "bob")]
 
 
 def test_of_two_holds_with_an_end_the_longer_one_stays() -> None:
@@ -111,9 +110,7 @@ def test_of_two_holds_with_an_end_the_longer_one_stays() -> None:
     facts = queries.find_stream(stream_id)
     assert lengths == [(True, True), (True, True), (False, False)]
     assert facts is not None
-    assert facts.stream_hold is not None
-    assert facts.sender_hold is not None
-    assert facts.stream_hold.until == facts.sender_hold.until == evening
+    assert [hold.until for hold in facts.holds] == [evening, evening]
 
 
 def test_streams_take_turns_and_transactional_mail_goes_first() -> None:

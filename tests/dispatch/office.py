@@ -223,12 +223,12 @@ def sent_once(office: Office, stream_id: int) -> bool:
     return not [at for at, times in Counter(office.taken_from(stream_id)).items() if times > 1]
 
 
-def end_sender_holds() -> None:
+def end_sender_holds(ago: str = "1 second") -> None:
     """Lets the database's clock pass the end of every sender's hold that has one."""
     sql.rows(
-        "UPDATE deliveries_senderhold SET until = clock_timestamp() - interval '1 second'"
+        "UPDATE deliveries_senderhold SET until = clock_timestamp() - %(ago)s::text::interval"
         " WHERE until IS NOT NULL",
-        {},
+        {"ago": ago},
     )
 
 

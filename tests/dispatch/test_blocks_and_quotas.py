@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postledger.deliveries import entries, ledger, queries
-from postledger.deliveries.entries import Hold
+from postledger.deliveries.entries import Hold, HoldScope
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.providers.base import (
@@ -44,7 +44,7 @@ def always(outcome: Outcome) -> Script:
 def hold_of(stream_id: int) -> Hold | None:
     facts = queries.find_stream(stream_id)
     assert facts is not None
-    return facts.sender_hold
+    return cast.sender_hold(facts)
 
 
 def meet(outcome: Outcome, folder: Path, *, mails: int = 1) -> tuple[int, Hold]:
@@ -102,7 +102,7 @@ def test_a_test_stream_blocks_nobody(tmp_path: Path) -> None:
 
 def _stream_hold(stream_id: int) -> Hold | None:
     facts = queries.find_stream(stream_id)
-    return facts.stream_hold if facts else None
+    return cast.stream_hold(facts) if facts else None
 
 
 def test_a_quota_that_is_used_up_until_nobody_knows_when_is_tried_again_after_a_minute(
@@ -116,7 +116,7 @@ def test_a_quota_that_is_used_up_until_nobody_knows_when_is_tried_again_after_a_
 
     assert hold.reason is Reason.QUOTA_EXHAUSTED
     assert hold.until == hold.since + timedelta(minutes=1)
-    assert (hold.code, hold.is_account) == (None, True)
+    assert (hold.code, hold.scope) == (None, HoldScope.ACCOUNT)
     office.until(lambda: cast.batches(stream) == [(0, 1, 2, Reason.QUOTA_EXHAUSTED)])
     assert office.counts(stream) == {State.WAITING: 1}
     assert set(office.attempts(stream).values()) == {0}

@@ -49,8 +49,7 @@ def facts(kind: StreamKind) -> StreamFacts:
         created_at=NOON,
         cancelled_at=None,
         cancelled_by=None,
-        stream_hold=None,
-        sender_hold=None,
+        holds=(),
     )
 
 

@@ -251,7 +251,7 @@ def test_where_nobody_could_leave_the_sender_is_held_and_nobody_fails(
 
 def _find_hold(stream_id: int) -> Hold | None:
     stream = deliveries.find_stream(stream_id)
-    return stream.sender_hold if stream else None
+    return cast.sender_hold(stream) if stream else None
 
 
 def test_a_letter_that_is_gone_fails_its_mails_with_a_reason(acme: office.Office) -> None:

@@ -24,6 +24,7 @@ from postledger.dispatch.holds import Holds
 from postledger.dispatch.provider_pool import Blocked, OpenProvider, ProviderPool
 from postledger.dispatch.stream_worker import StreamWorker
 from postledger.providers.base import Accepted, Mailbox, OutgoingMessage, TryLater
+from tests import cast
 from tests.dispatch import office, vendors
 from tests.dispatch.vendors import Answers
 from tests.providers.fake_smtp import FakeSmtp, serving
@@ -37,7 +38,7 @@ def sender_hold(stream_id: int) -> tuple[Reason, bool] | None:
     """The reason of the sender's hold in force, and whether it has an end."""
     stream = queries.find_stream(stream_id)
     assert stream is not None
-    hold = stream.sender_hold
+    hold = cast.sender_hold(stream)
     return None if hold is None else (hold.reason, hold.until is not None)
 
 
@@ -97,7 +98,7 @@ def test_an_account_that_cannot_be_opened_holds_its_sender_and_fails_nobody(
     with office.dispatching() as dispatcher:
         office.until(lambda: sender_hold(stream) == (Reason.SENDER_BLOCKED, True), dispatcher)
 
-    hold = facts(stream).sender_hold
+    hold = cast.sender_hold(facts(stream))
     assert hold is not None
     assert hold.detail == "The provider cannot be opened: No such file or directory."
     assert office.counts(stream) == {State.WAITING: 3}
@@ -313,14 +314,14 @@ def test_what_the_sandbox_says_of_a_test_stream_never_stops_the_senders_own_mail
         acme = open_smtp(tmp_path, server.port)
         test = office.stream(acme, [f"{word}@example.com"], is_test=True)
         with office.dispatching() as dispatcher:
-            office.until(lambda: facts(test).stream_hold is not None, dispatcher)
+            office.until(lambda: cast.stream_hold(facts(test)) is not None, dispatcher)
             live = office.stream(acme, ["live@example.com"])
             office.until(lambda: not office.waiting(live), dispatcher)
 
-    hold = facts(test).stream_hold
+    hold = cast.stream_hold(facts(test))
     assert hold is not None
     assert hold.until is not None
-    assert facts(test).sender_hold is None
+    assert cast.sender_hold(facts(test)) is None
     assert server.recipients == ["live@example.com"]
     assert office.counts(test) == {State.WAITING: 1}
 

@@ -42,8 +42,7 @@ STREAM = StreamFacts(
     created_at=NOON,
     cancelled_at=None,
     cancelled_by=None,
-    stream_hold=None,
-    sender_hold=None,
+    holds=(),
 )
 MAIL = ComposedMail(
     0, 1, 0, "r-1", OutgoingMessage("id", "reference", "a@x.example", "b@x.example", b"")

@@ -105,10 +105,10 @@ def test_a_throttled_sender_rests_and_nobodys_attempts_are_counted(tmp_path: Pat
 
     held = queries.find_stream(stream)
     assert held is not None
-    assert held.sender_hold is not None
-    assert held.sender_hold.reason is Reason.THROTTLED
-    assert held.sender_hold.until is not None
-    rest = held.sender_hold.until - datetime.now(UTC)
+    [hold] = held.holds
+    assert hold.reason is Reason.THROTTLED
+    assert hold.until is not None
+    rest = hold.until - datetime.now(UTC)
     assert timedelta(seconds=15) < rest <= timedelta(seconds=30)
     assert office.attempts(stream) == {"throttle@example.com": 0, "r@example.com": 1}
     assert office.counts(stream) == {State.ACCEPTED: 1, State.WAITING: 1}
@@ -124,9 +124,9 @@ def test_a_blocked_sender_is_held_without_an_end_and_nobody_fails(tmp_path: Path
 
     held = queries.find_stream(stream)
     assert held is not None
-    assert held.sender_hold is not None
-    assert (held.sender_hold.reason, held.sender_hold.until) == (Reason.SENDER_BLOCKED, None)
-    assert "535 5.7.8" in held.sender_hold.detail
+    [hold] = held.holds
+    assert (hold.reason, hold.until) == (Reason.SENDER_BLOCKED, None)
+    assert "535 5.7.8" in hold.detail
     assert cast.batches(stream) == [(1, 2, 2, Reason.SENDER_BLOCKED)]
     assert office.attempts(stream)["block@example.com"] == 0
     assert office.counts(stream) == {State.ACCEPTED: 2, State.WAITING: 1}

@@ -31,6 +31,7 @@ from postledger.fakes.ses.faults import (
 from postledger.fakes.ses.server import FakeSes, serving_in_thread
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.observability import metrics, metrics_store
+from tests import cast
 from tests.deliveries import views
 from tests.deliveries.views import Row
 from tests.dispatch import office
@@ -323,7 +324,8 @@ def read_attempts(stream_id: int) -> list[Row]:
 def read_hold(stream_id: int) -> Reason | None:
     facts = queries.find_stream(stream_id)
     assert facts is not None
-    return facts.sender_hold.reason if facts.sender_hold else None
+    hold = cast.sender_hold(facts)
+    return hold.reason if hold else None
 
 
 def count_metrics() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:

@@ -22,7 +22,7 @@ def test_a_hold_of_some_length_runs_by_the_databases_clock() -> None:
 
     facts = queries.find_stream(stream_id)
     assert facts is not None
-    for held in (facts.stream_hold, facts.sender_hold):
+    for held in (cast.stream_hold(facts), cast.sender_hold(facts)):
         assert held is not None
         assert held.until is not None
         assert held.until - held.since == second

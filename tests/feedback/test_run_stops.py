@@ -36,7 +36,7 @@ def release(stream_id: int) -> bool:
 def find_hold(stream_id: int) -> Hold | None:
     stream = queries.find_stream(stream_id)
     assert stream is not None
-    return stream.stream_hold
+    return cast.stream_hold(stream)
 
 
 def test_a_run_with_too_many_bounces_is_held_with_the_figures() -> None:
@@ -140,6 +140,22 @@ def test_a_pause_is_neither_replaced_nor_does_its_end_count_afresh() -> None:
 
     ledger.release(run)
     assert run_stops.stop_bad_runs() == 1
+
+
+def test_a_run_that_stopped_itself_and_was_paused_counts_afresh_after_its_release() -> None:
+    run = cast.stream(mails=1)
+    report(run, delivered=500, bounced=500)
+    assert run_stops.stop_bad_runs() == 1
+    assert ledger.hold(run, reason=Reason.PAUSED, actor="alice")
+    assert [hold.reason for hold in queries.find_streams([run])[run].holds] == [
+        Reason.BOUNCE_RATE,
+        Reason.PAUSED,
+    ]
+
+    ledger.release(run)
+
+    assert queries.list_guarded_runs() == []
+    assert queries.find_streams([run])[run].holds == ()
 
 
 @pytest.mark.parametrize("kind", [StreamKind.TRANSACTIONAL, StreamKind.TOPIC])

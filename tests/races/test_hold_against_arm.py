@@ -3,6 +3,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
@@ -10,7 +11,7 @@ from django.db import transaction
 
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Batch, Claim, Window
-from postledger.deliveries.ledger import sql
+from postledger.deliveries.ledger import LimitCause, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from tests import cast
@@ -34,6 +35,10 @@ def _sender() -> int:
     return cast.sender().pk
 
 
+def _hour_is_full() -> LimitCause:
+    return LimitCause(Reason.RATE_PER_HOUR, datetime.now(UTC) + timedelta(hours=1))
+
+
 BRAKES = [
     pytest.param(
         Brake(
@@ -47,6 +52,13 @@ BRAKES = [
             lambda _: ledger.release_sender(_sender()),
         ),
         id="sender",
+    ),
+    pytest.param(
+        Brake(
+            lambda stream: ledger.hold_for_limits(stream, [_hour_is_full()]),
+            lambda _: bool(ledger.end_limit_holds(sender_ids=[_sender()])),
+        ),
+        id="limits",
     ),
 ]
 

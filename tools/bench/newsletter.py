@@ -85,8 +85,7 @@ def composing(letter: Letter, to: Sequence[Recipient]) -> Callable[[], object]:
         created_at=NOW,
         cancelled_at=None,
         cancelled_by=None,
-        stream_hold=None,
-        sender_hold=None,
+        holds=(),
     )
     # As a worker does it: as many at a time as one turn of a carrier arms.
     rounds = [to[first : first + _AT_ONCE] for first in range(0, len(to), _AT_ONCE)]

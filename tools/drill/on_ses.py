@@ -127,8 +127,7 @@ def _go_on_until(drill: Drill, is_so: Callable[[], bool]) -> None:
 
     def look() -> bool:
         stream = books.persistently(lambda: queries.find_stream(drill.load.stream_id))
-        hold = stream and stream.sender_hold
-        if hold and hold.reason is Reason.SENDER_BLOCKED:
+        if stream and any(hold.reason is Reason.SENDER_BLOCKED for hold in stream.holds):
             _release(drill)
         return is_so()
 

@@ -92,7 +92,7 @@ def _find_hold(run_id: UUID) -> str | None:
     from postledger.deliveries import queries
 
     stream = queries.find_stream(_find_stream_id(run_id))
-    return stream.stream_hold.reason.value if stream and stream.stream_hold else None
+    return stream.holds[0].reason.value if stream and stream.holds else None
 
 
 def _read_settled_books(run_id: UUID) -> dict[str, int]:

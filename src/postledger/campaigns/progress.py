@@ -9,11 +9,11 @@ from postledger.campaigns import states
 from postledger.campaigns.launching import CampaignUnknownError, find_run
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.states import Ending, RunFacts, RunState
-from postledger.deliveries import queries, reporting
-from postledger.deliveries.entries import Hold
+from postledger.deliveries import causes, queries, reporting
+from postledger.deliveries.entries import Hold, HoldScope
 from postledger.deliveries.explain import format_time
-from postledger.deliveries.queries import Books, ReportCounts, StreamFacts, WaitSummary
-from postledger.deliveries.reasons import EXPLANATIONS, Reason
+from postledger.deliveries.queries import Books, ReportCounts, WaitSummary
+from postledger.deliveries.reasons import EXPLANATIONS, LIMIT_REASONS, Reason
 from postledger.deliveries.states import State
 from postledger.supabase import passes
 from postledger.supabase.passes import PassFailure
@@ -29,8 +29,9 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class RunHold:
-    """A hold in force: nothing is sent while it lasts."""
+    """One cause of a hold in force: nothing is sent while it lasts."""
 
+    scope: HoldScope
     reason: Reason
     why: str
     moved_by: str
@@ -93,9 +94,13 @@ class Progress:
     trouble: str  # why planning stopped
     trouble_since: datetime | None
     audience_wait: AudienceWait | None
-    hold: RunHold | None  # the widest hold in force: the sender's, or the run's own
+    holds: Sequence[RunHold]  # of the run, its sender or the account; first what ends last
     waits: Sequence[WaitingMails]  # waiting mail by reason
     pace: Pace | None  # of a run that sends, if it can be measured
+
+    @property
+    def hold(self) -> RunHold | None:
+        return self.holds[0] if self.holds else None
 
     @property
     def waiting(self) -> int:
@@ -133,9 +138,9 @@ def list_progress(  # noqa: PLR0913  the parts of a query, each by its name
 def _read_progress(run: Run, now: datetime) -> Progress:
     stream = queries.find_stream(run.stream_id)
     books = queries.read_books([run.stream_id])[run.stream_id]
-    hold = _hold(stream, now)
+    holds = causes.sort_in_force(stream.holds if stream else (), now=now)
     is_cancelled = queries.is_cancelled(stream)
-    state = states.state_of(facts(run, books, is_cancelled=is_cancelled, is_held=bool(hold)))
+    state = states.state_of(facts(run, books, is_cancelled=is_cancelled, is_held=_is_paused(holds)))
     waits = queries.summarise_waits(run.stream_id)
     is_sending = state in {RunState.PLANNING, RunState.SENDING}
     return Progress(
@@ -156,8 +161,8 @@ def _read_progress(run: Run, now: datetime) -> Progress:
         trouble=run.trouble,
         trouble_since=run.trouble_since,
         audience_wait=None if is_cancelled else _audience_wait(run),
-        hold=_run_hold(hold) if hold else None,
-        waits=[_waiting_mails(wait, hold, books.waiting) for wait in waits],
+        holds=list(map(_run_hold, holds)),
+        waits=[_waiting_mails(wait, holds, books.waiting) for wait in waits],
         pace=_pace(run, books.waiting, waits, now) if is_sending else None,
     )
 
@@ -221,6 +226,7 @@ def _pace(run: Run, waiting: int, waits: Sequence[WaitSummary], now: datetime) -
 def _run_hold(hold: Hold) -> RunHold:
     explanation = EXPLANATIONS[hold.reason]
     return RunHold(
+        hold.scope,
         hold.reason,
         explanation.why,
         explanation.moved_by,
@@ -232,24 +238,21 @@ def _run_hold(hold: Hold) -> RunHold:
     )
 
 
-def _waiting_mails(wait: WaitSummary, hold: Hold | None, waiting: int) -> WaitingMails:
-    """A hold decides what moves the mails, whatever they wait for."""
+def _waiting_mails(wait: WaitSummary, holds: Sequence[Hold], waiting: int) -> WaitingMails:
+    """The hold that ends last decides what moves the mails, whatever they wait for."""
     explanation = EXPLANATIONS[wait.reason]
     return WaitingMails(
         wait.reason,
         explanation.why,
-        EXPLANATIONS[hold.reason].moved_by if hold else explanation.moved_by,
+        EXPLANATIONS[holds[0].reason].moved_by if holds else explanation.moved_by,
         min(wait.position_count, waiting),
         wait.since,
         wait.next_due_at,
     )
 
 
-def _hold(stream: StreamFacts | None, now: datetime) -> Hold | None:
-    if stream is None:
-        return None
-    return _in_force(stream.sender_hold, now) or _in_force(stream.stream_hold, now)
-
-
-def _in_force(hold: Hold | None, now: datetime) -> Hold | None:
-    return hold if hold is not None and (hold.until is None or hold.until > now) else None
+def _is_paused(holds: Sequence[Hold]) -> bool:
+    """A run that waits for its own limits is being sent: it goes on by itself."""
+    return any(
+        hold.reason not in LIMIT_REASONS or hold.scope is not HoldScope.STREAM for hold in holds
+    )

@@ -54,11 +54,14 @@ def unswept_seconds() -> float:
 _HOLDS: LiteralString = """
 SELECT (
     SELECT count(*) FROM deliveries_lane l JOIN deliveries_stream s ON s.id = l.stream_id
-    WHERE s.cancelled_at IS NULL AND s.held_reason IS NOT NULL
-      AND (s.held_until IS NULL OR s.held_until > statement_timestamp())
+    WHERE s.cancelled_at IS NULL
+      AND EXISTS (
+          SELECT FROM deliveries_streamhold h
+          WHERE h.stream_id = s.id AND (h.until IS NULL OR h.until > statement_timestamp())
+      )
       AND EXISTS (SELECT FROM deliveries_batch b WHERE b.stream_id = l.stream_id)
 ), (
-    SELECT count(*) FROM deliveries_senderhold h
+    SELECT count(DISTINCT h.sender_id) FROM deliveries_senderhold h
     JOIN accounts_sender sender ON sender.id = h.sender_id
     WHERE (h.until IS NULL OR h.until > statement_timestamp())
       AND (sender.archived_at IS NULL OR EXISTS (

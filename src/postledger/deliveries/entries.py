@@ -358,16 +358,24 @@ class Block:
     original_code: str | None = None
 
 
+class HoldScope(StrEnum):
+    """What is held together."""
+
+    ACCOUNT = "account"  # every sender of it
+    SENDER = "sender"
+    STREAM = "stream"
+
+
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A hold in force, as people are told of it."""
+    """One cause of a hold in force, as people are told of it."""
 
     reason: Reason
     since: datetime
     until: datetime | None
     actor: str
     detail: str
-    is_account: bool = False  # every sender of the account is held
+    scope: HoldScope
     # Of a block: what waiting mail fails with, and from when on if nobody acts.
     code: str | None = None
     fails_at: datetime | None = None

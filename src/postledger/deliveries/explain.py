@@ -5,6 +5,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import assert_never
 
+from postledger.deliveries import causes
 from postledger.deliveries.entries import DOUBTFUL, AttemptOutcome, Hold
 from postledger.deliveries.queries import (
     AttemptFacts,
@@ -209,7 +210,13 @@ def _overruled(stream: StreamFacts, now: datetime) -> str:
         return f"it will be booked as {state}"
     if stream.fenced_since:
         return "it goes on when the fence is lifted"
-    return "it goes on when the hold ends" if list(_holds(stream, now)) else ""
+    match len(causes.sort_in_force(stream.holds, now=now)):
+        case 0:
+            return ""
+        case 1:
+            return "it goes on when the hold ends"
+        case _:
+            return "it goes on when all holds have ended"
 
 
 def _stops(facts: StreamFacts, now: datetime) -> Iterator[str]:
@@ -229,14 +236,11 @@ def _stops(facts: StreamFacts, now: datetime) -> Iterator[str]:
 
 
 def _holds(facts: StreamFacts, now: datetime) -> Iterator[str]:
-    """The holds in force, the widest first."""
-    is_account = facts.sender_hold is not None and facts.sender_hold.is_account
-    widest = "account" if is_account else "sender"
-    for scope, held in ((widest, facts.sender_hold), ("stream", facts.stream_hold)):
-        if held and (held.until is None or held.until > now):
-            yield _hold(scope, held)
-            if held.fails_at:
-                yield f"{explain_block(held, now=now)}."
+    """The causes in force, the one that ends last first."""
+    for held in causes.sort_in_force(facts.holds, now=now):
+        yield _hold(held)
+        if held.fails_at:
+            yield f"{explain_block(held, now=now)}."
 
 
 def explain_block(held: Hold, *, now: datetime) -> str:
@@ -251,13 +255,13 @@ def explain_block(held: Hold, *, now: datetime) -> str:
     )
 
 
-def _hold(scope: str, held: Hold) -> str:
+def _hold(held: Hold) -> str:
     explanation = EXPLANATIONS[held.reason]
     then = f"; then {explanation.then}" if explanation.then else ""
     end = f"{format_time(held.until)}{then}" if held.until else explanation.moved_by
     detail = f" ({held.detail.rstrip('.')})" if held.detail else ""
     return (
-        f"The {scope} has been held since {format_time(held.since)} by {held.actor}"
+        f"The {held.scope} has been held since {format_time(held.since)} by {held.actor}"
         f" because {explanation.why}{detail}, until {end}."
     )
 

@@ -26,11 +26,6 @@ class Stream(models.Model):
     epoch = models.IntegerField(db_default=1)  # in which it was opened
     lifted_epoch = models.IntegerField(null=True)  # in which the fence was lifted for it alone
     next_position = models.BigIntegerField(db_default=0)
-    held_reason = models.TextField(null=True)
-    held_since = models.DateTimeField(null=True)
-    held_until = models.DateTimeField(null=True)
-    held_by = models.TextField(null=True)
-    held_detail = models.TextField(null=True)
     cancelled_at = models.DateTimeField(null=True)
     cancelled_by = models.TextField(null=True)
     block_code = models.TextField(null=True)
@@ -64,10 +59,23 @@ class Stream(models.Model):
     guard_complained = models.BigIntegerField(db_default=0)
 
 
-class SenderHold(models.Model):
-    """A sender that may not send; the row exists while it is held."""
+class StreamHold(models.Model):
+    """One cause why a stream may not send, while its end has not come."""
 
-    sender = models.OneToOneField(Sender, on_delete=models.PROTECT, primary_key=True)
+    pk = models.CompositePrimaryKey("stream_id", "reason")
+    stream_id = models.BigIntegerField()
+    reason = models.TextField()
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True)
+    actor = models.TextField()
+    detail = models.TextField()
+
+
+class SenderHold(models.Model):
+    """One cause why a sender may not send, while its end has not come."""
+
+    pk = models.CompositePrimaryKey("sender_id", "reason")
+    sender = models.ForeignKey(Sender, on_delete=models.PROTECT)
     reason = models.TextField()
     since = models.DateTimeField()
     until = models.DateTimeField(null=True)

@@ -17,10 +17,12 @@ class Reason(StrEnum):
     REQUEUED = "requeued"  # a person gave it another chance
     SENT_AGAIN = "sent_again"  # a person or a policy chose to send again after a doubt
     DISPROVED = "disproved"  # evidence showed that the doubtful try was not taken
+    RATE_PER_SECOND = "rate_per_second"  # the rate of its sender or account is used up
     RATE_PER_HOUR = "rate_per_hour"  # the sender's hourly limit is reached
     DAILY_LIMIT = "daily_limit"  # the daily limit is reached
     QUOTA_EXHAUSTED = "quota_exhausted"  # the provider's quota is used up
     OUTSIDE_HOURS = "outside_hours"  # outside the working hours
+    LIMITS_UNKNOWN = "limits_unknown"  # Redis does not answer, and limits count in Redis
     PROVIDER_DOWN = "provider_down"  # the provider does not answer; the whole batch waits
     NO_MEMORY = "no_memory"  # large mails use all the memory its worker may take
     WORK_FAILED = "work_failed"  # an error that nobody foresaw, before it was handed over
@@ -35,6 +37,12 @@ class Reason(StrEnum):
 
 # A run stopped itself; after its release it counts afresh.
 GUARD_REASONS = frozenset({Reason.BOUNCE_RATE, Reason.COMPLAINT_RATE})
+
+
+# Limits and hours make a stream wait by these. No person ends them: a limit stays a limit.
+LIMIT_REASONS = frozenset(
+    {Reason.RATE_PER_HOUR, Reason.DAILY_LIMIT, Reason.QUOTA_EXHAUSTED, Reason.OUTSIDE_HOURS}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,9 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.DISPROVED: Explanation(
         "its doubtful try turned out not to be taken", "a worker takes it"
     ),
+    Reason.RATE_PER_SECOND: Explanation(
+        "the rate of its sender or account is used up", "its moment comes within seconds"
+    ),
     Reason.RATE_PER_HOUR: Explanation("the hourly limit is reached", "the next clock hour starts"),
     Reason.DAILY_LIMIT: Explanation("the daily limit is reached", "the next opening comes"),
     Reason.QUOTA_EXHAUSTED: Explanation(
@@ -67,6 +78,9 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         then="it is tried again; while no quota is left, it waits longer each time, up to one hour",
     ),
     Reason.OUTSIDE_HOURS: Explanation("it is outside the working hours", "the next opening comes"),
+    Reason.LIMITS_UNKNOWN: Explanation(
+        "how much was sent is not known while Redis does not answer", "a worker reaches Redis again"
+    ),
     Reason.PROVIDER_DOWN: Explanation("the provider does not answer", "the next try reaches it"),
     Reason.NO_MEMORY: Explanation(
         "other large mails use the worker's memory", "they are sent, and a worker takes it"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import LiteralString
 
-from postledger.deliveries import queries
-from postledger.deliveries.entries import UNCOUNTED
+from postledger.deliveries import causes, queries
+from postledger.deliveries.entries import UNCOUNTED, Hold, HoldScope
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.queries import StreamFacts, WorkFacts
 from postledger.deliveries.reasons import EXPLANATIONS, Reason
@@ -51,6 +51,18 @@ class TimelineEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class MailHold:
+    """One cause that holds a mail's stream, its sender or its account."""
+
+    scope: HoldScope
+    reason: Reason
+    why: str
+    since: datetime
+    until: datetime | None
+    moved_by: str
+
+
+@dataclass(frozen=True, slots=True)
 class MailWait:
     """Why a mail has no result yet, since when, and what will move it."""
 
@@ -60,6 +72,7 @@ class MailWait:
     until: datetime | None
     moved_by: str
     fails_at: datetime | None = None  # from when on it fails, if nobody acts
+    holds: Sequence[MailHold] = ()  # all causes; the first is the reason above
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +181,24 @@ def _find_wait(id_: DeliveryId, now: datetime) -> MailWait | None:
 
 
 def _wait_of_stream(stream: StreamFacts, now: datetime) -> MailWait | None:
-    """The widest hold in force: it comes before the mail's own reason."""
-    for hold in (stream.sender_hold, stream.stream_hold):
-        if hold and (hold.until is None or hold.until > now):
-            waiting = _explained(hold.reason, hold.since, hold.until)
-            return replace(waiting, fails_at=hold.fails_at)
+    """The hold that ends last: it comes before the mail's own reason."""
+    holds = causes.sort_in_force(stream.holds, now=now)
+    if holds:
+        waiting = _explained(holds[0].reason, holds[0].since, holds[0].until)
+        fails_at = next((hold.fails_at for hold in holds if hold.fails_at), None)
+        return replace(waiting, fails_at=fails_at, holds=list(map(_mail_hold, holds)))
     if stream.cancelled_at:
         state = "failed" if stream.block_code else "cancelled"
         why, moved_by = "its stream was cancelled", f"it is booked as {state}"
         return MailWait("cancelled", why, stream.cancelled_at, None, moved_by)
     return None
+
+
+def _mail_hold(hold: Hold) -> MailHold:
+    explanation = EXPLANATIONS[hold.reason]
+    return MailHold(
+        hold.scope, hold.reason, explanation.why, hold.since, hold.until, explanation.moved_by
+    )
 
 
 def _wait_of_work(work: WorkFacts, now: datetime) -> MailWait:

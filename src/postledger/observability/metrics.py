@@ -24,9 +24,9 @@ VALIDATION_CODES = (
 )
 REASONS = (
     *("ready", "scheduled", "retry", "throttled", "not_sent", "handed_back", "lease_lost"),
-    *("requeued", "sent_again", "disproved", "rate_per_hour", "daily_limit", "quota_exhausted"),
-    *("outside_hours", "provider_down", "provider_broken", "no_memory", "work_failed"),
-    *("content_broken",),
+    *("requeued", "sent_again", "disproved", "rate_per_second", "rate_per_hour", "daily_limit"),
+    *("quota_exhausted", "outside_hours", "limits_unknown"),
+    *("provider_down", "provider_broken", "no_memory", "work_failed", "content_broken"),
     *("paused", "sender_blocked", "bounce_rate", "complaint_rate", "audience_syncing"),
 )
 # Of what a provider failed with; a mail that was not handed over has none.

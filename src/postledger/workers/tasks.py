@@ -133,11 +133,12 @@ def supabase() -> None:
 @shared_task(name="postledger.tidy")
 def tidy() -> None:
     """Creates partitions, retires idle streams, repeats erasures, and deletes what has expired:
-    uploads, unconfirmed contacts, idempotency keys and messages of providers.
+    holds, uploads, unconfirmed contacts, idempotency keys and messages of providers.
     """
     call_on_thread(partitions.create_missing)
     call_on_thread(ledger.retire_idle_streams, idle=_IDLE_AFTER)
     call_on_thread(ledger.retire_marks)
+    call_on_thread(ledger.forget_ended_holds)
     call_on_thread(uploads.abandon_old_uploads, datetime.now(UTC))
     call_on_thread(erasure.retry_pending, datetime.now(UTC))
     call_on_thread(erasing.remove_unconfirmed, datetime.now(UTC))

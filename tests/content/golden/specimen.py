@@ -142,8 +142,7 @@ def _composed(specimen: Specimen, kind: StreamKind, page: RoundInput) -> Compose
         created_at=NOON,
         cancelled_at=None,
         cancelled_by=None,
-        stream_hold=None,
-        sender_hold=None,
+        holds=(),
     )
     window = Window(Batch(1, STREAM, 0, 1, 1, 0), 1)
     return Composer(facts, specimen.sender, NOON, sign=str).compose([window], page)

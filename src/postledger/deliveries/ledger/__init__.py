@@ -46,19 +46,22 @@ from postledger.deliveries.ledger.fence import (
     put_in_doubt,
     retire_marks,
 )
-from postledger.deliveries.ledger.holds import (
-    cancel,
-    forget_broken_provider,
-    hold,
-    hold_broken_provider,
-    hold_sender,
-    release,
-    release_sender,
-    retry_senders,
+from postledger.deliveries.ledger.holds import cancel, hold, release
+from postledger.deliveries.ledger.limit_holds import (
+    LimitCause,
+    end_limit_holds,
+    hold_for_limits,
 )
 from postledger.deliveries.ledger.months import MonthInUseError, drop_month
 from postledger.deliveries.ledger.opening import StreamClosedError, open_stream
 from postledger.deliveries.ledger.planning import Planned, plan
 from postledger.deliveries.ledger.rotation import next_streams, retire_idle_streams
+from postledger.deliveries.ledger.sender_holds import (
+    forget_broken_provider,
+    hold_broken_provider,
+    hold_sender,
+    release_sender,
+    retry_senders,
+)
 from postledger.deliveries.ledger.settling import settle
-from postledger.deliveries.ledger.upkeep import Swept, fold, sweep
+from postledger.deliveries.ledger.upkeep import Swept, fold, forget_ended_holds, sweep

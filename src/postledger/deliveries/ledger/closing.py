@@ -114,8 +114,11 @@ _STAYED_BLOCKED: LiteralString = """
 SELECT s.kind, h.code, h.category, h.original_code, h.detail
 FROM deliveries_stream s JOIN deliveries_senderhold h ON h.sender_id = s.sender_id
 WHERE s.id = %(stream)s AND h.fails_at <= clock_timestamp()
-  AND s.cancelled_at IS NULL AND (s.held_reason IS NULL OR s.held_until <= clock_timestamp())
-  AND deliveries_is_judged(s.id)
+  AND s.cancelled_at IS NULL AND deliveries_is_judged(s.id)
+  AND NOT EXISTS (
+    SELECT FROM deliveries_streamhold own
+    WHERE own.stream_id = s.id AND (own.until IS NULL OR own.until > clock_timestamp())
+  )
 FOR SHARE OF h
 """
 _TO_GIVE_UP: LiteralString = """

@@ -22,6 +22,7 @@ GATE_OF_STREAM = 1
 GATE_OF_SENDER = 2
 ROTATION_LOCK = 3
 FEEDBACK_LOCK = 5  # 4 is the consent lock of contacts
+LIMITS_LOCK = 6
 FALL_LOCK = 71
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -219,7 +220,10 @@ AND EXISTS (
     SELECT FROM epoch WHERE s.lifted_epoch = epoch.number
     OR CASE s.kind WHEN 'campaign' THEN is_lifted_for_campaigns ELSE is_lifted END
 )
-AND (s.held_reason IS NULL OR s.held_until <= statement_timestamp())
+AND NOT EXISTS (
+    SELECT FROM deliveries_streamhold h
+    WHERE h.stream_id = s.id AND (h.until IS NULL OR h.until > statement_timestamp())
+)
 AND NOT EXISTS (
     SELECT FROM deliveries_senderhold h
     WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())

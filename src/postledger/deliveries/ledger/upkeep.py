@@ -1,4 +1,6 @@
-"""What the ledger does by itself: sweep lost leases, fold counters; `closing` has the others."""
+"""What the ledger does by itself: sweep lost leases, fold counters, forget holds; `closing` has the
+others.
+"""
 
 from dataclasses import dataclass
 from typing import LiteralString
@@ -167,3 +169,22 @@ SELECT count(*) FROM gone
 def fold(*, limit: int = 10_000) -> int:
     """Adds finished batches' counters to their streams' rows; the sums stay what they were."""
     return sql.count(_FOLD, {"limit": limit})
+
+
+# How often a provider broke is counted in its row; that is forgotten when it accepts mail again.
+_FORGET_HOLDS: LiteralString = """
+WITH of_streams AS (
+    DELETE FROM deliveries_streamhold WHERE until < statement_timestamp() - interval '1 day'
+    RETURNING reason
+), of_senders AS (
+    DELETE FROM deliveries_senderhold
+    WHERE until < statement_timestamp() - interval '1 day' AND reason <> %(counted)s
+    RETURNING reason
+)
+SELECT (SELECT count(*) FROM of_streams) + (SELECT count(*) FROM of_senders)
+"""
+
+
+def forget_ended_holds() -> int:
+    """Deletes the causes of holds that ended more than a day ago; returns how many."""
+    return sql.count(_FORGET_HOLDS, {"counted": Reason.PROVIDER_BROKEN.value})

@@ -277,14 +277,45 @@ class Migration(migrations.Migration):
                     ],
                 ),
                 migrations.CreateModel(
+                    name="StreamHold",
+                    fields=[
+                        (
+                            "pk",
+                            models.CompositePrimaryKey(
+                                "stream_id",
+                                "reason",
+                                blank=True,
+                                editable=False,
+                                primary_key=True,
+                                serialize=False,
+                            ),
+                        ),
+                        ("stream_id", models.BigIntegerField()),
+                        ("reason", models.TextField()),
+                        ("since", models.DateTimeField()),
+                        ("until", models.DateTimeField(null=True)),
+                        ("actor", models.TextField()),
+                        ("detail", models.TextField()),
+                    ],
+                ),
+                migrations.CreateModel(
                     name="SenderHold",
                     fields=[
                         (
-                            "sender",
-                            models.OneToOneField(
-                                on_delete=django.db.models.deletion.PROTECT,
+                            "pk",
+                            models.CompositePrimaryKey(
+                                "sender_id",
+                                "reason",
+                                blank=True,
+                                editable=False,
                                 primary_key=True,
                                 serialize=False,
+                            ),
+                        ),
+                        (
+                            "sender",
+                            models.ForeignKey(
+                                on_delete=django.db.models.deletion.PROTECT,
                                 to="accounts.sender",
                             ),
                         ),
@@ -356,11 +387,6 @@ class Migration(migrations.Migration):
                         ("epoch", models.IntegerField(db_default=1)),
                         ("lifted_epoch", models.IntegerField(null=True)),
                         ("next_position", models.BigIntegerField(db_default=0)),
-                        ("held_reason", models.TextField(null=True)),
-                        ("held_since", models.DateTimeField(null=True)),
-                        ("held_until", models.DateTimeField(null=True)),
-                        ("held_by", models.TextField(null=True)),
-                        ("held_detail", models.TextField(null=True)),
                         ("cancelled_at", models.DateTimeField(null=True)),
                         ("cancelled_by", models.TextField(null=True)),
                         ("block_code", models.TextField(null=True)),

@@ -86,11 +86,6 @@ CREATE TABLE deliveries_stream (
     -- A trial of a campaign goes to its testers; what is reported of its mails changes no contact.
     is_trial boolean NOT NULL DEFAULT false,
     next_position bigint NOT NULL DEFAULT 0,
-    held_reason text,
-    held_since timestamptz,
-    held_until timestamptz,
-    held_by text,
-    held_detail text,
     cancelled_at timestamptz,
     cancelled_by text,
     -- Of the block that its sender had when it was cancelled: what its waiting mail fails with.
@@ -124,18 +119,28 @@ CREATE TABLE deliveries_stream (
     guard_accepted bigint NOT NULL DEFAULT 0,
     guard_delivered bigint NOT NULL DEFAULT 0,
     guard_bounced bigint NOT NULL DEFAULT 0,
-    guard_complained bigint NOT NULL DEFAULT 0,
-    CONSTRAINT deliveries_stream_hold_is_whole CHECK (
-        (held_reason IS NULL) = (held_since IS NULL) AND (held_reason IS NULL) = (held_by IS NULL)
-    )
+    guard_complained bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 -- Serves the foreign keys and the list of a workspace's streams.
 CREATE INDEX deliveries_stream_workspace ON deliveries_stream (workspace_id, id);
 CREATE INDEX deliveries_stream_sender ON deliveries_stream (sender_id);
 CREATE INDEX deliveries_stream_member ON deliveries_stream (member_id) WHERE member_id IS NOT NULL;
 
+-- What holds a stream, one row for each cause. A cause is in force until its end; without one, a
+-- person ends it.
+CREATE TABLE deliveries_streamhold (
+    stream_id bigint NOT NULL,
+    reason text NOT NULL,
+    since timestamptz NOT NULL,
+    until timestamptz,
+    actor text NOT NULL,
+    detail text NOT NULL,
+    PRIMARY KEY (stream_id, reason)
+);
+
+-- What holds a sender, in the same way.
 CREATE TABLE deliveries_senderhold (
-    sender_id bigint PRIMARY KEY REFERENCES accounts_sender,
+    sender_id bigint NOT NULL REFERENCES accounts_sender,
     reason text NOT NULL,
     since timestamptz NOT NULL,
     until timestamptz,
@@ -150,9 +155,10 @@ CREATE TABLE deliveries_senderhold (
     category text,
     original_code text,
     fails_at timestamptz,
+    PRIMARY KEY (sender_id, reason),
     CONSTRAINT deliveries_senderhold_block_is_whole CHECK (
         (code IS NULL) = (fails_at IS NULL) AND (code IS NULL) = (category IS NULL)
-        AND (fails_at IS NULL OR until IS NULL)
+        AND (fails_at IS NULL OR (until IS NULL AND reason = 'sender_blocked'))
     )
 );
 
@@ -411,7 +417,10 @@ BEGIN RETURN (
       AND (s.lifted_epoch = e.number
            OR CASE s.kind WHEN 'campaign' THEN e.campaigns_lifted_at ELSE e.lifted_at END IS NOT NULL)
       AND s.cancelled_at IS NULL
-      AND (s.held_reason IS NULL OR s.held_until <= clock_timestamp())
+      AND NOT EXISTS (
+        SELECT FROM deliveries_streamhold h
+        WHERE h.stream_id = s.id AND (h.until IS NULL OR h.until > clock_timestamp())
+      )
       AND NOT EXISTS (
         SELECT FROM deliveries_senderhold h
         WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > clock_timestamp())

@@ -72,7 +72,7 @@ CROSS JOIN LATERAL (
     FROM deliveries_streamdelta WHERE stream_id = s.id
 ) AS d
 WHERE s.kind = 'campaign' AND NOT s.is_test AND NOT s.is_trial AND s.cancelled_at IS NULL
-  AND (s.held_reason IS NULL OR s.held_until IS NOT NULL)
+  AND NOT EXISTS (SELECT FROM deliveries_streamhold h WHERE h.stream_id = s.id AND h.until IS NULL)
   AND (s.bounced + coalesce(d.bounced, 0) > s.guard_bounced
        OR s.complained + coalesce(d.complained, 0) > s.guard_complained)
 """

@@ -1,11 +1,13 @@
 """The facts about streams: their books, holds and waits, and the fence."""
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
 
-from postledger.deliveries.entries import Hold, StreamKind
+from postledger.deliveries import causes
+from postledger.deliveries.entries import Hold, HoldScope, StreamKind
 from postledger.deliveries.ledger import books, sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -22,19 +24,23 @@ class StreamFacts:
     created_at: datetime
     cancelled_at: datetime | None
     cancelled_by: str | None
-    stream_hold: Hold | None
-    sender_hold: Hold | None
+    holds: tuple[Hold, ...]  # the causes in force, in the order of `causes`
     fenced_since: datetime | None = None
     block_code: str | None = None  # of its sender's block when it was cancelled
     is_trial: bool = False  # what is reported of its mails changes no contact
     member_id: int | None = None  # who launched it, where a person did
 
 
-_FACTS: LiteralString = """
+_SENDER_CAUSES: LiteralString = """
+SELECT reason, since, until, actor, detail,
+       CASE WHEN is_account THEN 'account' ELSE 'sender' END AS scope, code, fails_at, sender_id
+FROM deliveries_senderhold WHERE until IS NULL OR until > statement_timestamp()
+"""
+# A stream without a cause has one row, and one with several a row for each.
+_FACTS: LiteralString = f"""
 SELECT s.id, s.workspace_id, s.sender_id, s.kind, s.title, s.is_test, s.created_at,
        s.cancelled_at, s.cancelled_by,
-       s.held_reason, s.held_since, s.held_until, s.held_by, s.held_detail,
-       h.reason, h.since, h.until, h.actor, h.detail, h.is_account, h.code, h.fails_at,
+       h.reason, h.since, h.until, h.actor, h.detail, h.scope, h.code, h.fails_at,
        CASE WHEN s.lifted_epoch IS DISTINCT FROM e.number
              AND CASE s.kind WHEN 'campaign' THEN e.campaigns_lifted_at ELSE e.lifted_at END
                  IS NULL
@@ -42,13 +48,19 @@ SELECT s.id, s.workspace_id, s.sender_id, s.kind, s.title, s.is_test, s.created_
        s.block_code, s.is_trial, s.member_id
 FROM deliveries_stream s
 LEFT JOIN deliveries_epoch e ON e.number = (SELECT max(number) FROM deliveries_epoch)
-LEFT JOIN deliveries_senderhold h
-  ON h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
+LEFT JOIN LATERAL (
+    SELECT reason, since, until, actor, detail, scope, code, fails_at
+    FROM ({_SENDER_CAUSES}) AS of_sender WHERE sender_id = s.sender_id
+    UNION ALL
+    SELECT reason, since, until, actor, detail, 'stream', NULL, NULL FROM deliveries_streamhold
+    WHERE stream_id = s.id AND (until IS NULL OR until > statement_timestamp())
+) AS h ON true
 """
 _BY_ID: LiteralString = f"{_FACTS} WHERE s.id = ANY(%(ids)s::bigint[])"
-_NEWEST: LiteralString = f"""{_FACTS}
-WHERE %(workspace)s::bigint IS NULL OR s.workspace_id = %(workspace)s
-ORDER BY s.id DESC LIMIT %(limit)s
+_NEWEST: LiteralString = """
+SELECT id FROM deliveries_stream
+WHERE %(workspace)s::bigint IS NULL OR workspace_id = %(workspace)s
+ORDER BY id DESC LIMIT %(limit)s
 """
 
 
@@ -58,8 +70,10 @@ def find_stream(stream_id: int) -> StreamFacts | None:
 
 def find_streams(stream_ids: Sequence[int]) -> dict[int, StreamFacts]:
     """The facts of some streams, by their ids."""
-    streams = map(_stream, sql.rows(_BY_ID, {"ids": sql.Bigints(stream_ids)}))
-    return {stream.id: stream for stream in streams}
+    rows_by_id: defaultdict[int, list[sql.Row]] = defaultdict(list)
+    for row in sql.rows(_BY_ID, {"ids": sql.Bigints(stream_ids)}):
+        rows_by_id[row[0]].append(row)
+    return {id_: _stream(rows) for id_, rows in rows_by_id.items()}
 
 
 def is_cancelled(stream: StreamFacts | None) -> bool:
@@ -69,17 +83,19 @@ def is_cancelled(stream: StreamFacts | None) -> bool:
 
 def list_streams(*, workspace_id: int | None = None, limit: int = 50) -> list[StreamFacts]:
     """The newest streams, of one workspace or of all."""
-    return [_stream(row) for row in sql.rows(_NEWEST, {"workspace": workspace_id, "limit": limit})]
+    newest = sql.rows(_NEWEST, {"workspace": workspace_id, "limit": limit})
+    streams = find_streams([id_ for (id_,) in newest])
+    return [streams[id_] for (id_,) in newest]
 
 
-def _stream(row: sql.Row) -> StreamFacts:
-    columns = (*row[:9], _hold(row[9:14]), _hold(row[14:22]), *row[22:])
+def _stream(rows: Sequence[sql.Row]) -> StreamFacts:
+    holds = causes.sort_causes(_hold(row[9:17]) for row in rows if row[9] is not None)
+    columns = (*rows[0][:9], holds, *rows[0][17:])
     return StreamFacts(*sql.convert(columns, {3: StreamKind}))
 
 
-def _hold(columns: sql.Row) -> Hold | None:
-    reason, since, until, actor, detail, *of_sender = columns
-    return Hold(Reason(reason), since, until, actor, detail or "", *of_sender) if reason else None
+def _hold(columns: sql.Row) -> Hold:
+    return Hold(*sql.convert(columns, {0: Reason, 5: HoldScope}))
 
 
 _STREAM_IDS: LiteralString = """
@@ -122,19 +138,17 @@ def blocked_with_work() -> list[int]:
     return [id_ for (id_,) in sql.rows(_STAYED_BLOCKED, {})]
 
 
-_SENDER_HOLDS: LiteralString = """
-SELECT sender_id, reason, since, until, actor, detail, is_account, code, fails_at
-FROM deliveries_senderhold
-WHERE sender_id = ANY(%(senders)s::bigint[])
-  AND (until IS NULL OR until > statement_timestamp())
+_SENDER_HOLDS: LiteralString = f"""
+SELECT * FROM ({_SENDER_CAUSES}) AS h WHERE sender_id = ANY(%(senders)s::bigint[])
 """
 
 
-def find_sender_holds(sender_ids: Collection[int]) -> dict[int, Hold]:
-    """The holds in force of some senders, by the senders' ids."""
-    rows = sql.rows(_SENDER_HOLDS, {"senders": sql.Bigints(sender_ids)})
-    holds = {sender_id: _hold(tuple(columns)) for sender_id, *columns in rows}
-    return {sender_id: hold for sender_id, hold in holds.items() if hold is not None}
+def find_sender_holds(sender_ids: Collection[int]) -> dict[int, tuple[Hold, ...]]:
+    """The causes in force of the senders that are held, by the senders' ids."""
+    holds: defaultdict[int, list[Hold]] = defaultdict(list)
+    for *columns, sender_id in sql.rows(_SENDER_HOLDS, {"senders": sql.Bigints(sender_ids)}):
+        holds[sender_id].append(_hold(tuple(columns)))
+    return {sender_id: causes.sort_causes(held) for sender_id, held in holds.items()}
 
 
 @dataclass(frozen=True, slots=True)

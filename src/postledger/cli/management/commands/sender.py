@@ -1,7 +1,7 @@
 """`postledger sender`: From identities, their default, and the accounts that send for them."""
 
 from argparse import ArgumentTypeError
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import override
 
 from django.core.management.base import CommandError
@@ -24,7 +24,7 @@ class Command(base_command.NounCommand):
     def add_verbs(self, verb: base_command.Verb) -> None:
         create = verb("create", self._create, "Creates a sender, with its account if you name one.")
         attach = verb("attach", self._attach, "Sends the sender's mail through another account.")
-        release = verb("release", self._release, "Ends the hold of a sender.")
+        release = verb("release", self._release, "Ends the holds of a sender.")
         default = verb("default", self._set_default, "Sends mail that names no sender from it.")
         archive = verb("archive", self._archive, "Takes no new mail for it; deletes nothing.")
         restore = verb("restore", self._restore, "Takes mail for an archived sender again.")
@@ -162,10 +162,10 @@ class Command(base_command.NounCommand):
             self.stdout.write(f"{workspace.name} has no sender; see postledger sender create.")
         holds = mail_queries.find_sender_holds([sender.id for sender in rows])
         for sender in rows:
-            self.stdout.write("  ".join(_describe(sender, holds.get(sender.id))))
+            self.stdout.write("  ".join(_describe(sender, holds.get(sender.id, ()))))
 
 
-def _describe(sender: Sender, hold: Hold | None) -> Iterator[str]:
+def _describe(sender: Sender, holds: Sequence[Hold]) -> Iterator[str]:
     yield sender.address
     if sender.name:
         yield f"“{sender.name}”"
@@ -174,7 +174,7 @@ def _describe(sender: Sender, hold: Hold | None) -> Iterator[str]:
         yield "default"
     if sender.archived_at is not None:
         yield f"archived {format_time(sender.archived_at)}"
-    if hold is not None:
+    for hold in holds:
         end = f"until {format_time(hold.until)}" if hold.until else "until it is released"
         why = EXPLANATIONS[hold.reason].why
         yield f"held since {format_time(hold.since)} {end}, because {why} ({hold.reason.value})"

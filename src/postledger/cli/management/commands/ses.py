@@ -108,9 +108,9 @@ class Command(base_command.NounCommand):
     def _name_held(self, workspace: Workspace, attached: Iterable[Sender]) -> None:
         """A sender that SES refused stays held until a person releases it."""
         by_id = {sender.id: sender for sender in attached}
-        for sender_id, hold in mail_queries.find_sender_holds(list(by_id)).items():
-            if hold.until is not None:
-                continue  # it ends by itself
+        for sender_id, holds in mail_queries.find_sender_holds(list(by_id)).items():
+            if holds[0].until is not None:
+                continue  # all end by themselves
             command = _command("sender", "release", workspace.name, by_id[sender_id].address)
             self.stdout.write(f"{by_id[sender_id].address} is held; to send again: {command}.")
 

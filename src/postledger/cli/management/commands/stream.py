@@ -11,7 +11,8 @@ from postledger.accounts import queries as account_queries
 from postledger.accounts import trail
 from postledger.accounts.models import Workspace
 from postledger.cli import arguments, base_command
-from postledger.deliveries import ledger, queries
+from postledger.deliveries import causes, ledger, queries
+from postledger.deliveries.entries import HoldScope
 from postledger.deliveries.explain import format_time
 from postledger.deliveries.queries import Books, StreamFacts
 from postledger.deliveries.reasons import EXPLANATIONS, Reason
@@ -31,7 +32,7 @@ class Command(base_command.NounCommand):
             help="ends the hold: 2h, 3d or 2026-11-16T08:00 (UTC unless it has an offset)",
         )
         hold.add_argument("--reason", default="", metavar="TEXT", help="shown by postledger why")
-        release = verb("release", self._release, "Ends the hold of a stream.")
+        release = verb("release", self._release, "Ends the holds of a stream, but not its limits.")
         cancel = verb("cancel", self._cancel, "Ends a stream for good; waiting mail is not sent.")
         cancel.add_argument("--yes", action="store_true", help="required: it cannot be undone")
         for parser in (hold, release, cancel):
@@ -90,11 +91,12 @@ class Command(base_command.NounCommand):
             self.stdout.write(
                 f"It was cancelled {format_time(stream.cancelled_at)}: nothing is sent."
             )
-        elif stream.sender_hold is not None:
-            why = EXPLANATIONS[stream.sender_hold.reason].why
-            self.stdout.write(
-                f"Its sender is held too, because {why}: see postledger why {stream.id}."
-            )
+            return
+        for hold in base_command.stream(number, workspace).holds:
+            is_own = hold.scope is HoldScope.STREAM
+            still = "It is still held" if is_own else f"Its {hold.scope} is held too"
+            why = EXPLANATIONS[hold.reason].why
+            self.stdout.write(f"{still}, because {why}: see postledger why {number}.")
 
     def _cancel(self, *, number: int, workspace: Workspace | None, yes: bool, actor: str) -> None:
         stream = base_command.stream(number, workspace)
@@ -130,7 +132,8 @@ def _name(stream: StreamFacts) -> str:
 def _explain_no_hold(stream: StreamFacts) -> str:
     if stream.cancelled_at is not None:
         return f"{_name(stream)} was cancelled {format_time(stream.cancelled_at)}: nothing is sent."
-    hold = stream.stream_hold
+    own = (hold for hold in stream.holds if hold.scope is HoldScope.STREAM)
+    hold = next((hold for hold in own if hold.reason is Reason.PAUSED), None)
     if hold is None or hold.until is None:
         return f"{_name(stream)} is already held until it is released."
     return (
@@ -154,7 +157,7 @@ def _list_stops(stream: StreamFacts, now: datetime) -> Iterator[str]:
     if stream.cancelled_at is not None:
         yield f"cancelled {format_time(stream.cancelled_at)}"
         return
-    for hold, label in ((stream.stream_hold, "held"), (stream.sender_hold, "its sender held")):
-        if hold is not None and (hold.until is None or hold.until > now):
-            end = f" until {format_time(hold.until)}" if hold.until else ""
-            yield f"{label}{end} ({hold.reason.value})"
+    for hold in causes.sort_in_force(stream.holds, now=now):
+        label = "held" if hold.scope is HoldScope.STREAM else f"its {hold.scope} held"
+        end = f" until {format_time(hold.until)}" if hold.until else ""
+        yield f"{label}{end} ({hold.reason.value})"

@@ -8,6 +8,8 @@ from pydantic import (
     Field,
 )
 
+from postledger.deliveries.entries import HoldScope
+from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.lib import ids
 from postledger.lib.ids import DeliveryId
@@ -100,6 +102,17 @@ class TimelineEvent(ResponseSchema):
     )
 
 
+class MailHoldOut(ResponseSchema):
+    """One cause that holds the mail."""
+
+    scope: HoldScope = Field(description="What is held: its stream, its sender or the account.")
+    reason: Reason
+    why: str
+    since: datetime
+    until: datetime | None = Field(description="When it ends by itself.")
+    moved_by: str = Field(description="What will end it.")
+
+
 class WaitingMail(ResponseSchema):
     """Why a mail has no result yet."""
 
@@ -110,6 +123,10 @@ class WaitingMail(ResponseSchema):
     moved_by: str = Field(description="What will move it.", examples=["it is sent at that time"])
     fails_at: datetime | None = Field(
         description="The provider refuses the sender: if nobody acts, the mail fails from then on."
+    )
+    holds: list[MailHoldOut] = Field(
+        description="Everything that holds it, first what ends last; the mail goes on when all"
+        " have ended."
     )
 
 

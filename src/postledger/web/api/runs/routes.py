@@ -151,9 +151,10 @@ def list_run_exclusions(
 
 def hide_addresses(call: Call, run: Progress) -> Progress:
     """The run as this caller may see it: a provider's answer may quote a recipient."""
-    if call.may_read_contacts or run.hold is None:
+    if call.may_read_contacts:
         return run
-    return replace(run, hold=replace(run.hold, detail=masking.mask_text(run.hold.detail)))
+    holds = [replace(hold, detail=masking.mask_text(hold.detail)) for hold in run.holds]
+    return replace(run, holds=holds)
 
 
 def _find_progress(call: Call, run_id: RunId) -> Progress:

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import Field, computed_field
 
 from postledger.campaigns.states import RunState
+from postledger.deliveries.entries import HoldScope
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.pacing.prospects import Binding, Owner
@@ -66,8 +67,9 @@ class FeedbackOut(ResponseSchema):
 
 
 class HoldOut(ResponseSchema):
-    """Nothing is sent during a hold."""
+    """One cause of a hold; nothing is sent while any is in force."""
 
+    scope: HoldScope = Field(description="What is held: the run, its sender or the account.")
     reason: Reason
     why: str
     moved_by: str = Field(description="What will end it.")
@@ -132,7 +134,8 @@ class RunOut(Launched):
     feedback: FeedbackOut
     excluded: dict[str, int] = Field(description="Contacts that get no mail, by reason.")
     waits: list[WaitOut]
-    hold: HoldOut | None
+    hold: HoldOut | None = Field(description="The first of `holds`.")
+    holds: list[HoldOut] = Field(description="All causes in force, first what ends last.")
     trouble: PlanningIssueOut | None = Field(validation_alias="planning_issue")
     audience_wait: AudienceWaitOut | None
     pace: PaceOut | None = Field(description="Null while there are too few results.")
