@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from postledger.accounts import sending_limits
 from postledger.accounts.models import Member, Sender
-from postledger.deliveries import queries
+from postledger.deliveries import causes, queries
 from postledger.deliveries.entries import Hold
 from postledger.deliveries.queries import LaterWork, StreamFacts
 from postledger.deliveries.reasons import Reason
@@ -169,9 +169,9 @@ def _read_prospects(workspace_id: int, now: datetime) -> list[Prospect]:
 def _make_prospect(
     facts: StreamFacts, priority: int, waiting: int, later: Iterable[LaterWork], *, now: datetime
 ) -> Prospect:
-    holds = [hold for hold in _list_holds(facts, now) if hold.reason not in _PLANNED]
+    in_force = causes.sort_in_force(facts.holds, now=now)
+    holds = [hold for hold in in_force if hold.reason not in _PLANNED]
     is_held = facts.fenced_since is not None or any(hold.until is None for hold in holds)
-    last = max((hold for hold in holds if hold.until), key=_find_end, default=None)
     parts = [Part(min(work.position_count, waiting), work.due_at) for work in later]
     due = Part(max(waiting - sum(part.mails for part in parts), 0))
     return Prospect(
@@ -181,27 +181,20 @@ def _make_prospect(
         kind=facts.kind,
         priority=priority,
         opened_at=facts.created_at,
-        parts=tuple(_delay(part, last) for part in (due, *parts) if part.mails),
+        parts=tuple(_delay(part, holds) for part in (due, *parts) if part.mails),
         is_test=facts.is_test,
         is_held=is_held,
     )
 
 
-def _delay(part: Part, hold: Hold | None) -> Part:
-    if hold is None or hold.until is None or (part.starts_at and part.starts_at >= hold.until):
+def _delay(part: Part, holds: Sequence[Hold]) -> Part:
+    """The first hold is the one that ends last."""
+    if not holds or (part.starts_at and holds[0].until and part.starts_at >= holds[0].until):
         return part
+    hold = holds[0]
     is_quota = hold.reason is Reason.QUOTA_EXHAUSTED
     waits_for = Binding.QUOTA_EXHAUSTED if is_quota else Binding.HELD
     return replace(part, starts_at=hold.until, waits_for=waits_for)
-
-
-def _find_end(hold: Hold) -> datetime:
-    return hold.until or datetime.max.replace(tzinfo=UTC)
-
-
-def _list_holds(facts: StreamFacts, now: datetime) -> list[Hold]:
-    holds = [hold for hold in (facts.stream_hold, facts.sender_hold) if hold is not None]
-    return [hold for hold in holds if hold.until is None or hold.until > now]
 
 
 def _read_pacing(everything: Sequence[Prospect]) -> Pacing:

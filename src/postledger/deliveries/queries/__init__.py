@@ -26,6 +26,7 @@ from postledger.deliveries.queries.live_work import (
     count_handed_over,
     list_later_work,
     list_live_streams,
+    list_streams_of_sender,
 )
 from postledger.deliveries.queries.streams import (
     Books,

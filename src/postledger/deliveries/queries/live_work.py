@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import LiteralString
 
 from postledger.deliveries.ledger import sql
+from postledger.deliveries.queries.streams import StreamFacts, find_streams
 from postledger.lib import ids
 
 # Every stream with work is in the rotation.
@@ -19,6 +20,19 @@ WHERE s.workspace_id = %(workspace)s AND s.cancelled_at IS NULL
 def list_live_streams(workspace_id: int) -> dict[int, int]:
     """The streams of a workspace with work, and their priorities; the lowest goes first."""
     return dict(sql.rows(_LIVE, {"workspace": workspace_id}))
+
+
+_LIVE_OF_SENDER: LiteralString = """
+SELECT s.id FROM deliveries_lane l JOIN deliveries_stream s ON s.id = l.stream_id
+WHERE s.sender_id = %(sender)s AND s.cancelled_at IS NULL
+  AND EXISTS (SELECT FROM deliveries_batch b WHERE b.stream_id = s.id)
+"""
+
+
+def list_streams_of_sender(sender_id: int) -> list[StreamFacts]:
+    """The streams of a sender that have work."""
+    ids_ = [id_ for (id_,) in sql.rows(_LIVE_OF_SENDER, {"sender": sender_id})]
+    return list(find_streams(ids_).values())
 
 
 @dataclass(frozen=True, slots=True)
