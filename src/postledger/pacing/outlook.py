@@ -25,8 +25,6 @@ from postledger.pacing.prospects import (
 
 # What one worker sends in a second where no limit holds it and nothing was measured.
 MAILS_PER_WORKER = 50.0
-# Of one sender, in an hour or a day; a larger use is not counted to the end.
-_MOST_COUNTED = 100_000
 _MEASURED = "measured"
 # Holds that the plan knows as limits: it holds the stream itself while they last.
 _PLANNED = frozenset({Reason.RATE_PER_HOUR, Reason.DAILY_LIMIT, Reason.OUTSIDE_HOURS})
@@ -231,7 +229,6 @@ def _count_used(
         sender_ids=[] if is_member else [name.owner_id],
         member_id=name.owner_id if is_member else None,
         since=since,
-        most=_MOST_COUNTED,
     )
 
 
@@ -243,5 +240,6 @@ def _count_since_sync(account_id: int, pacing: Pacing) -> int:
     )
     senders = Sender.objects.filter(account_id=account_id).values_list("pk", flat=True)
     return queries.count_handed_over(
-        sender_ids=list(senders), since=quota.synced_at, most=_MOST_COUNTED
+        sender_ids=list(senders),
+        since=quota.synced_at,
     )

@@ -1,6 +1,5 @@
 """`postledger why`: explains the state of a delivery, stream, run or sender."""
 
-import re
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from postledger.deliveries.states import State
 from postledger.deliveries.why import Cause
 from postledger.feedback import event_flow
 
-_STREAM = re.compile("[0-9]{1,18}")
+_MOST_DIGITS = 18
 
 
 class Command(BaseCommand):
@@ -50,7 +49,8 @@ class Command(BaseCommand):
 
 
 def _explain_stream(id_: str, now: datetime) -> list[str]:
-    stream = queries.find_stream(int(id_)) if _STREAM.fullmatch(id_) else None
+    is_number = id_.isascii() and id_.isdecimal() and len(id_) <= _MOST_DIGITS
+    stream = queries.find_stream(int(id_)) if is_number else None
     if stream is None:
         return []
     waits = queries.summarise_waits(stream.id)
