@@ -7,7 +7,12 @@ import pytest
 from django.conf import LazySettings
 
 from postledger.accounts.keys import Scope
-from postledger.accounts.models import Sender
+from postledger.accounts.models import Member, Sender
+from postledger.campaigns import forecasts
+from postledger.deliveries import ledger
+from postledger.deliveries.reasons import Reason
+from postledger.pacing.prospects import Binding, Owner
+from tests import cast
 from tests.web import newsroom
 from tests.web.callers import Caller, caller
 
@@ -43,6 +48,33 @@ def test_a_campaign_before_its_launch_shows_when_its_audience_would_have_its_mai
     [change] = forecast["changes"]
     assert (change["without"], change["of"]) == ("rate_per_second", "sender")
     assert change["ends_at"] < forecast["ends_at"]
+
+
+def test_a_daily_limit_of_the_member_who_would_launch_counts(alice: Caller) -> None:
+    newsroom.people(alice, 3)
+    member = Member.objects.create(
+        workspace_id=alice.workspace_id, email="bob@acme.example", role="member", daily_limit=1
+    )
+
+    forecast = forecasts.forecast_campaign(
+        alice.workspace_id,
+        newsroom.make_campaign(alice),
+        worker_count=1,
+        member_id=member.pk,
+        now=datetime.now(UTC),
+    )
+
+    assert (forecast.binding, forecast.owner) == (Binding.DAILY_LIMIT, Owner.MEMBER)
+
+
+def test_a_campaign_whose_sender_is_held_would_wait_too(alice: Caller) -> None:
+    newsroom.people(alice, 3)
+    id_ = newsroom.make_campaign(alice)
+    ledger.hold_sender(cast.sender().pk, reason=Reason.PAUSED, actor="bob")
+
+    forecast = alice.get(f"/v1/campaigns/{id_}/forecast").body
+
+    assert (forecast["ends_at"], forecast["left"], forecast["binding"]) == (None, 3, "held")
 
 
 def test_only_subscribers_of_the_campaigns_list_count_before_its_launch(alice: Caller) -> None:

@@ -21,9 +21,14 @@ _PRIORITY = 2  # of campaigns in the rotation: after all mail to one person
 
 
 def forecast_campaign(
-    workspace_id: int, campaign_id: int, *, worker_count: int, now: datetime
+    workspace_id: int,
+    campaign_id: int,
+    *,
+    worker_count: int,
+    member_id: int | None = None,
+    now: datetime,
 ) -> Outlook:
-    """When the mails would have gone if the campaign was launched now.
+    """When the mails would have gone if the campaign was launched now, by this member or nobody.
 
     Of a campaign that was launched: when its last run will have ended.
     """
@@ -38,7 +43,7 @@ def forecast_campaign(
     newcomer = Prospect(
         stream_id=0,
         sender_id=campaign.sender_id,
-        member_id=None,
+        member_id=member_id,
         kind=StreamKind.CAMPAIGN,
         priority=_PRIORITY,
         opened_at=now,

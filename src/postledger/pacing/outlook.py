@@ -81,8 +81,10 @@ def predict_end(
 def predict_launch(
     workspace_id: int, newcomer: Prospect, *, workforce: Workforce, now: datetime
 ) -> Outlook:
-    """When a stream would end if it was opened now."""
-    return _predict(newcomer, [*_read_prospects(workspace_id, now), newcomer], workforce, now)
+    """When a stream would end if it was opened now; its sender may be held."""
+    holds = queries.find_sender_holds([newcomer.sender_id]).get(newcomer.sender_id, ())
+    asked = _hold(newcomer, holds, now)
+    return _predict(asked, [*_read_prospects(workspace_id, now), asked], workforce, now)
 
 
 def _predict(
@@ -167,29 +169,35 @@ def _read_prospects(workspace_id: int, now: datetime) -> list[Prospect]:
 def _make_prospect(
     facts: StreamFacts, priority: int, waiting: int, later: Iterable[LaterWork], *, now: datetime
 ) -> Prospect:
-    in_force = causes.sort_in_force(facts.holds, now=now)
-    holds = [hold for hold in in_force if hold.reason not in _PLANNED]
-    is_held = facts.fenced_since is not None or any(hold.until is None for hold in holds)
     parts = [Part(min(work.position_count, waiting), work.due_at) for work in later]
     due = Part(max(waiting - sum(part.mails for part in parts), 0))
-    return Prospect(
+    prospect = Prospect(
         stream_id=facts.id,
         sender_id=facts.sender_id,
         member_id=facts.member_id,
         kind=facts.kind,
         priority=priority,
         opened_at=facts.created_at,
-        parts=tuple(_delay(part, holds) for part in (due, *parts) if part.mails),
+        parts=tuple(part for part in (due, *parts) if part.mails),
         is_test=facts.is_test,
-        is_held=is_held,
+        is_held=facts.fenced_since is not None,
     )
+    return _hold(prospect, facts.holds, now)
 
 
-def _delay(part: Part, holds: Sequence[Hold]) -> Part:
-    """The first hold is the one that ends last."""
-    if not holds or (part.starts_at and holds[0].until and part.starts_at >= holds[0].until):
+def _hold(prospect: Prospect, holds: Iterable[Hold], now: datetime) -> Prospect:
+    """What is held until a moment starts then."""
+    in_force = causes.sort_in_force(holds, now=now)
+    last = next((hold for hold in in_force if hold.reason not in _PLANNED), None)
+    if last is None:
+        return prospect
+    parts = tuple(_delay(part, last) for part in prospect.parts)
+    return replace(prospect, parts=parts, is_held=prospect.is_held or last.until is None)
+
+
+def _delay(part: Part, hold: Hold) -> Part:
+    if part.starts_at and hold.until and part.starts_at >= hold.until:
         return part
-    hold = holds[0]
     is_quota = hold.reason is Reason.QUOTA_EXHAUSTED
     waits_for = Binding.QUOTA_EXHAUSTED if is_quota else Binding.HELD
     return replace(part, starts_at=hold.until, waits_for=waits_for)
