@@ -29,6 +29,10 @@ COLUMNS = {
     "campaign_runs": [
         *["id", "campaign_tag", "article_key", "actor", "send_batch_id", "started_at"]
     ],
+    "campaign_queue": [
+        *["id", "campaign_id", "run_id", "status", "defer_reason", "deferred_until"],
+        *["created_at", "started_at", "completed_at"],
+    ],
 }
 
 

@@ -38,6 +38,7 @@ CAMPAIGNS: dict[str, Attempt] = {
         f"/v1/campaigns/{id_}/test", {"addresses": ["a@example.com"]}
     ),
     "launchCampaign": lambda who, id_: who.post(f"/v1/campaigns/{id_}/launch", None),
+    "forecastCampaign": lambda who, id_: who.get(f"/v1/campaigns/{id_}/forecast"),
     "listRuns": lambda who, id_: who.get(f"/v1/campaigns/{id_}/runs"),
 }
 RUNS: dict[str, Attempt] = {
@@ -80,8 +81,12 @@ def launched(who: Caller, campaign_id: int) -> str:
     """A run whose audience is planned."""
     reply = who.post(f"/v1/campaigns/{campaign_id}/launch", None)
     assert reply.status == 202, reply.body
-    planning.plan_run(UUID(reply.body["run_id"]))
+    plan(reply.body["run_id"])
     return str(reply.body["run_id"])
+
+
+def plan(run_id: str) -> None:
+    planning.plan_run(UUID(run_id))
 
 
 def stream_of(run_id: str) -> int:

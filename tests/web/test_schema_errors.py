@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from pydantic import BaseModel, ValidationError, field_validator
 
-from postledger.web.api.api import api, mailout_api
+from postledger.web.api.api import OUTSIDE, api
 from postledger.web.api.common import schema_errors
 from tests.web import newsroom
 from tests.web.callers import MAIL, Caller, Reply
@@ -285,7 +285,7 @@ def schemas() -> list[type[BaseModel]]:
     """The parameters and the body of every operation, but those of paths: they are a 404."""
     return [
         model
-        for part in (api, mailout_api)
+        for part in (api, *OUTSIDE.values())
         for router in part._get_bound_routers()
         for path_view in router.path_operations.values()
         for operation in path_view.operations

@@ -20,6 +20,7 @@ type Attempt = Callable[[Caller, str], Reply]
 # What charlie tries at each operation that can name something of acme.
 NAMING: dict[str, Attempt] = {
     "getMail": lambda charlie, id_: charlie.get(f"/v1/email/{id_}"),
+    "explainWait": lambda charlie, id_: charlie.get(f"/v1/why/{id_}"),
     "cancelMail": lambda charlie, id_: charlie.ask("DELETE", f"/v1/email/{id_}"),
 }
 VERSION = {"texts": [{"locale": "en", "subject": "a", "format": "html", "body": "<p>a</p>"}]}
@@ -76,7 +77,13 @@ OTHERS = {
     *("listSuppressions", "createSuppression", "restoreAddress"),
     *("checkAudience", "countAudience", "sampleAudience"),
     *("listCampaigns", "createCampaign", "sendCampaign"),
-    *("uploadImport", "listImports", "exportContacts", "sendMailout"),  # in tests of their own
+    *(
+        "uploadImport",
+        "listImports",
+        "exportContacts",
+        "sendMailout",
+        "pollProgress",
+    ),  # have their own
 }
 
 

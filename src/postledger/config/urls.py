@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from postledger.web import health
 from postledger.web.api import openapi
-from postledger.web.api.api import api, mailout_api
+from postledger.web.api.api import OUTSIDE, api
 from postledger.web.api.docs.views import docs_page, home_page
 from postledger.web.hooks.ses import receive_events
 from postledger.web.public.confirm import confirm_page, never_page
@@ -18,7 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("ses-events", receive_events),
     path("v1/openapi.json", openapi.serve_document),
     path("v1/", api.urls),
-    path("send-mailout", mailout_api.urls),
+    *(path(route, part.urls) for route, part in OUTSIDE.items()),
     path("", home_page),
     path("docs", docs_page),
     path("ready", health.ready),

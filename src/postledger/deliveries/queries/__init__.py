@@ -21,6 +21,13 @@ from postledger.deliveries.queries.feedback import (
     read_first_events,
     read_report_counts,
 )
+from postledger.deliveries.queries.live_work import (
+    LaterWork,
+    count_handed_over,
+    list_later_work,
+    list_live_streams,
+    list_streams_of_sender,
+)
 from postledger.deliveries.queries.sent import (
     count_sent_by_account,
     count_sent_by_sender,

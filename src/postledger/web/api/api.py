@@ -23,9 +23,11 @@ from postledger.web.api.email.routes import routes as email
 from postledger.web.api.imports.routes import routes as imports
 from postledger.web.api.lists.routes import routes as lists
 from postledger.web.api.mailouts.routes import routes as mailouts
+from postledger.web.api.progress.routes import routes as progress
 from postledger.web.api.runs.routes import routes as runs
 from postledger.web.api.suppressions.routes import routes as suppressions
 from postledger.web.api.templates.routes import routes as templates
+from postledger.web.api.why.routes import routes as why
 from postledger.web.shared import problems
 from postledger.web.shared.problems import (
     InvalidJsonError,
@@ -115,7 +117,10 @@ api = _build(
         "/exports": exports,
         "/campaigns": campaigns,
         "/runs": runs,
+        "/why": why,
     },
 )
-# Outside /v1: other programs already use this URL.
+# Outside /v1: other programs already use these URLs.
 mailout_api = _build("send-mailout", {"": mailouts})
+progress_api = _build("mail-progress", {"": progress})
+OUTSIDE = {"send-mailout": mailout_api, "mail/progress/poll/": progress_api}

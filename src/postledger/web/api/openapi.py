@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 
-from postledger.web.api.api import api, mailout_api
+from postledger.web.api.api import OUTSIDE, api
 from postledger.web.shared import problems
 from postledger.web.shared.problems import Problem
 
@@ -32,9 +32,12 @@ def build_document() -> dict[str, Any]:
 @cache
 def _build_json(public_url: str) -> str:
     """Ninja's documents, which take it seconds, with problems: any operation may end with any."""
-    document, mailouts = _describe(api, "v1/"), _describe(mailout_api, "send-mailout")
-    document["paths"] |= mailouts["paths"]
-    schemas = document["components"]["schemas"] | mailouts["components"]["schemas"]
+    document = _describe(api, "v1/")
+    schemas = document["components"]["schemas"]
+    for route, part in OUTSIDE.items():
+        described = _describe(part, route)
+        document["paths"] |= described["paths"]
+        schemas |= described["components"]["schemas"]
     schema = Problem.model_json_schema(mode="serialization", ref_template=f"{_SCHEMAS}{{model}}")
     document["components"]["schemas"] = schemas | {**schema.pop("$defs"), "Problem": schema}
     document["servers"] = [{"url": public_url.rstrip("/") or "/"}]

@@ -17,7 +17,7 @@ type View = Callable[[HttpRequest], HttpResponseBase]
 
 HEADER = "X-Request-Id"
 
-_API_PATHS = ("/v1/", "/send-mailout", bodies.EVENTS)
+_API_PATHS = ("/v1/", "/send-mailout", "/mail/progress/", bodies.EVENTS)
 _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _META_KEY = "postledger.request_id"
 _log = structlog.get_logger(__name__)

@@ -1,58 +1,109 @@
-"""`postledger why`: explains the state of a delivery or stream."""
+"""`postledger why`: explains the state of a delivery, stream, run or sender."""
 
 from argparse import ArgumentParser
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import override
+from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
-from postledger.campaigns import progress
+from postledger.accounts import queries as accounts
+from postledger.campaigns import progress, run_causes
+from postledger.campaigns.models import Run
 from postledger.cli import bulk_decisions
-from postledger.deliveries import explain, queries
+from postledger.deliveries import explain, queries, why
+from postledger.deliveries.queries import StreamFacts, WaitSummary
 from postledger.deliveries.states import State
+from postledger.deliveries.why import Cause
 from postledger.feedback import event_flow
+
+_MOST_DIGITS = 18
 
 
 class Command(BaseCommand):
-    help = "Explains what happened to a delivery or stream, its state, and what happens next."
+    help = "Explains what happened, the state, what happens next, and what a person can do."
 
     @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "id", help="a delivery's id, a provider's message id, or a stream's number"
+            "id",
+            help="a delivery's id, a provider's message id, a stream's number, a run's id, or a"
+            " sender's address",
         )
 
     @override
     def handle(self, *args: object, id: str = "", **options: object) -> None:
         now = datetime.now(UTC)
-        # A provider's message id may be all digits too.
-        lines = (_explain_stream(int(id), now) if id.isdecimal() else None) or _explain_delivery(
-            id, now
+        # A provider's message id may look like any of the others.
+        lines = (
+            _explain_stream(id, now)
+            or _explain_run(id, now)
+            or _explain_delivery(id, now)
+            or list(_explain_senders(id, now))
         )
-        if lines is None:
-            raise CommandError(f"There is no delivery or stream {id}.")
+        if not lines:
+            raise CommandError(f"There is no delivery, stream, run or sender {id}.")
         for line in lines:
             self.stdout.write(line)
 
 
-def _explain_stream(stream_id: int, now: datetime) -> list[str] | None:
-    stream = queries.find_stream(stream_id)
+def _explain_stream(id_: str, now: datetime) -> list[str]:
+    is_number = id_.isascii() and id_.isdecimal() and len(id_) <= _MOST_DIGITS
+    stream = queries.find_stream(int(id_)) if is_number else None
     if stream is None:
-        return None
-    books = queries.read_books([stream_id])[stream_id]
-    waits = queries.summarise_waits(stream_id)
-    planning = [] if stream.cancelled_at else progress.explain_planning(stream_id)
-    reports = queries.read_report_counts([stream_id])[stream_id]
+        return []
+    waits = queries.summarise_waits(stream.id)
+    causes = why.list_stream_causes(stream, waits, now=now)
+    return [*_describe_stream(stream, waits, now), *_describe(causes)]
+
+
+def _describe_stream(stream: StreamFacts, waits: Sequence[WaitSummary], now: datetime) -> list[str]:
+    books = queries.read_books([stream.id])[stream.id]
+    planning = [] if stream.cancelled_at else progress.explain_planning(stream.id)
+    reports = queries.read_report_counts([stream.id])[stream.id]
     return explain.explain_stream(stream, books, waits, planning=planning, reports=reports, now=now)
 
 
-def _explain_delivery(id_: str, now: datetime) -> list[str] | None:
+def _explain_run(id_: str, now: datetime) -> list[str]:
+    try:
+        run = Run.objects.filter(pk=UUID(id_)).first()
+    except ValueError:
+        return []
+    stream = None if run is None else queries.find_stream(run.stream_id)
+    if run is None or stream is None:
+        return []
+    causes = run_causes.list_run_causes(run.workspace_id, run.pk, now=now)
+    waits = queries.summarise_waits(stream.id)
+    return [*_describe_stream(stream, waits, now), *_describe(causes)]
+
+
+def _explain_delivery(id_: str, now: datetime) -> list[str]:
     match = bulk_decisions.find_delivery(id_)
     if match is None:
-        return None
+        return []
     stream, delivery = match
     lines = explain.explain_delivery(delivery, stream, now=now)
     if delivery.state is State.IN_DOUBT and not stream.is_test:
         flow = event_flow.find_flow(stream.sender_id, now=now)
         lines.append(f"Of its sender: {event_flow.describe(flow, now=now)}.")
+    if delivery.state is not State.ACCEPTED:
+        lines += _describe(why.list_delivery_causes(delivery, stream, now=now))
     return lines
+
+
+def _explain_senders(address: str, now: datetime) -> Iterator[str]:
+    """Several workspaces may have a sender with the same address."""
+    for workspace in accounts.workspaces():
+        sender = accounts.sender_by_address(workspace.pk, address=address)
+        if sender is None:
+            continue
+        holds = queries.find_sender_holds([sender.pk]).get(sender.pk, ())
+        streams = queries.list_streams_of_sender(sender.pk)
+        causes = why.list_sender_causes(holds, streams, now=now)
+        yield f"Sender {sender.address} of workspace “{workspace.name}”."
+        yield from _describe(causes) if causes else ["Nothing holds it."]
+
+
+def _describe(causes: Iterable[Cause]) -> Iterator[str]:
+    return (line for cause in causes for line in why.describe_cause(cause))

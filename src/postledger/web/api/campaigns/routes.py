@@ -14,12 +14,14 @@ from postledger.accounts import integrations
 from postledger.accounts import queries as accounts
 from postledger.accounts.integrations import AdminSettings
 from postledger.accounts.keys import Scope
-from postledger.campaigns import drafts, launching, preview, progress
+from postledger.campaigns import drafts, forecasts, launching, preview, progress
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.campaigns.preview import AudienceCheck
+from postledger.dispatch import heartbeat
 from postledger.lib.secrets import UnsealableError
 from postledger.mailing.content_source import ArticleSource, TemplateSource
 from postledger.observability import context
+from postledger.pacing.outlook import Outlook
 from postledger.web.api.campaigns.schemas import (
     CampaignChangeIn,
     CampaignOut,
@@ -35,7 +37,7 @@ from postledger.web.api.common.pagination import NewestFirstQuery, cut_page
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import preview_fields
 from postledger.web.api.runs.routes import hide_addresses
-from postledger.web.api.runs.schemas import Launched, RunPage
+from postledger.web.api.runs.schemas import ForecastOut, Launched, RunPage
 from postledger.web.shared import guesses, throttle
 
 routes = Routes("campaigns", read=Scope.CAMPAIGNS_READ, write=Scope.CAMPAIGNS_WRITE)
@@ -153,6 +155,17 @@ def launch_campaign(call: Call, campaign_id: CampaignId) -> dict[str, object]:
         is_sandboxed=call.is_test,
     )
     return {"run_id": run_id}
+
+
+@routes.get("/{int:campaign_id}/forecast", ForecastOut)
+def forecast_campaign(call: Call, campaign_id: CampaignId) -> Outlook:
+    """When its mails would have gone if it was launched now; after a launch, when they will have.
+
+    Counts the audience, or estimates it if that takes more than 5 seconds.
+    """
+    return forecasts.forecast_campaign(
+        call.workspace_id, campaign_id, worker_count=heartbeat.alive().count(), now=call.now
+    )
 
 
 @routes.get("/{int:campaign_id}/runs", RunPage)

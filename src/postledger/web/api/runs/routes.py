@@ -8,11 +8,12 @@ from django.http import StreamingHttpResponse
 from ninja import Path, Query
 
 from postledger.accounts.keys import Scope
-from postledger.campaigns import exclusions, launching, progress, report, run_control
+from postledger.campaigns import exclusions, forecasts, launching, progress, report, run_control
 from postledger.campaigns.progress import Progress
 from postledger.campaigns.report import Failure
 from postledger.deliveries import queries
 from postledger.deliveries.states import State
+from postledger.dispatch import heartbeat
 from postledger.feedback import event_flow
 from postledger.observability import masking
 from postledger.web.api.common.pagination import cut_page
@@ -21,6 +22,7 @@ from postledger.web.api.runs.schemas import (
     ExclusionPage,
     ExclusionsQuery,
     Failures,
+    ForecastRun,
     Launched,
     RetriedRun,
     RetryIn,
@@ -32,10 +34,14 @@ routes = Routes("runs", read=Scope.CAMPAIGNS_READ, write=Scope.CAMPAIGNS_WRITE)
 RunId = Annotated[UUID, Path(description="The id of the run.")]
 
 
-@routes.get("/{uuid:run_id}", RunOut)
-def get_run(call: Call, run_id: RunId) -> Progress:
-    """The books of the run, why the remaining mails wait, and what will move them."""
-    return _find_progress(call, run_id)
+@routes.get("/{uuid:run_id}", ForecastRun)
+def get_run(call: Call, run_id: RunId) -> dict[str, object]:
+    """The books of the run, why the remaining mails wait, what will move them, and when it ends."""
+    run = _find_progress(call, run_id)
+    forecast = forecasts.forecast_run(
+        call.workspace_id, run, worker_count=heartbeat.alive().count(), now=call.now
+    )
+    return {**dict(RunOut.model_validate(run)), "forecast": forecast}
 
 
 @routes.post("/{uuid:run_id}/pause", RunOut)

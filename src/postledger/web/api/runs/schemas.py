@@ -10,6 +10,7 @@ from postledger.campaigns.states import RunState
 from postledger.deliveries.entries import HoldScope
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
+from postledger.pacing.prospects import Binding, Owner
 from postledger.web.api.common.fields import Matching, TextOrNull
 from postledger.web.api.common.pagination import NextCursor, PageQuery
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
@@ -138,6 +139,48 @@ class RunOut(Launched):
     trouble: PlanningIssueOut | None = Field(validation_alias="planning_issue")
     audience_wait: AudienceWaitOut | None
     pace: PaceOut | None = Field(description="Null while there are too few results.")
+
+
+class ChangeOut(ResponseSchema):
+    """When the mails would have gone without one of the causes."""
+
+    without: Binding
+    of: Owner | None = Field(
+        validation_alias="owner", description="Whose limit it is; null for hours."
+    )
+    ends_at: datetime
+
+
+class ForecastOut(ResponseSchema):
+    """When the mails will have gone, by the limits, hours and quotas as they are now.
+
+    Other streams of the workspace with waiting mail share these limits, and are part of it.
+    """
+
+    waiting: int = Field(
+        description="Mails that are to go; before a launch, the expected size of the audience."
+    )
+    ends_at: datetime | None = Field(
+        description="Null if a person has to act first, or if it takes longer than 90 days."
+    )
+    left: int = Field(description="Mails that will still wait when it cannot be foreseen further.")
+    binding: Binding | None = Field(
+        description="What sets the pace for the longest time; null if nothing waits. `capacity`:"
+        " no limit does, the workers send as fast as they can."
+    )
+    of: Owner | None = Field(
+        validation_alias="owner", description="Whose limit `binding` is, where it is a limit."
+    )
+    changes: list[ChangeOut] = Field(
+        description="What would let it end earlier: each cause taken away alone."
+    )
+    as_of: datetime
+
+
+class ForecastRun(RunOut):
+    forecast: ForecastOut | None = Field(
+        description="Null while the audience is planned, and when no mail waits."
+    )
 
 
 class RetriedRun(RunOut):

@@ -1,0 +1,53 @@
+"""The route that says what is being sent, and what the rest waits for."""
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import Field
+
+from postledger.accounts.keys import Scope
+from postledger.campaigns import queue
+from postledger.campaigns.queue import QueueProgress
+from postledger.web.api.common.routing import Call, Routes
+from postledger.web.api.common.schemas import ResponseSchema
+
+routes = Routes("progress", read=Scope.CAMPAIGNS_READ, write=Scope.CAMPAIGNS_WRITE)
+
+
+class ActiveCampaignOut(ResponseSchema):
+    """The run that has been sent for the longest time."""
+
+    id: int = Field(description="Of the campaign.")
+    name: str
+    campaign_tag: str
+    run_id: UUID
+    planned: int
+    sent: int = Field(description="Mails that the provider accepted.")
+    failed: int
+    waiting: int
+    started_at: datetime | None
+
+
+class ProgressOut(ResponseSchema):
+    """The queue of the workspace's runs, without tests."""
+
+    active_campaign: ActiveCampaignOut | None = Field(
+        description="Null while no run is being sent."
+    )
+    queued_count: int = Field(description="Runs that wait: they are planned, scheduled or held.")
+    next_campaign_at: datetime | None = Field(
+        description="When the first of them goes on; null if no such time is known."
+    )
+    reason_code: str | None = Field(
+        description="Why the run that goes on first waits: the cause that ends last.",
+        examples=["rate_per_hour"],
+    )
+    next_run_at: datetime | None = Field(
+        description="When that run goes on; null if a person has to act first."
+    )
+
+
+@routes.get("", ProgressOut)
+def poll_progress(call: Call) -> QueueProgress:
+    """What is being sent in the workspace, how many runs wait, and what the first waits for."""
+    return queue.read_progress(call.workspace_id)

@@ -1,0 +1,149 @@
+"""All causes that keep mail back are told, with what ends each and what a person can do."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from postledger.deliveries import why
+from postledger.deliveries.entries import Hold, HoldScope
+from postledger.deliveries.queries import DeliveryFacts, StreamFacts, WaitSummary
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from postledger.deliveries.why import Cause
+from tests.deliveries.test_explain import BLOCK, DELIVERY, NOON, PAUSE, STREAM, WORK
+
+HOUR = timedelta(hours=1)
+HOURLY = Hold(Reason.RATE_PER_HOUR, NOON, NOON + HOUR, "limits", "", HoldScope.STREAM)
+CLOSED = replace(HOURLY, reason=Reason.OUTSIDE_HOURS, until=NOON + 5 * HOUR)
+
+
+def of_mail(delivery: DeliveryFacts, *holds: Hold) -> list[Cause]:
+    return why.list_delivery_causes(delivery, replace(STREAM, holds=holds), now=NOON)
+
+
+def of_stream(stream: StreamFacts, *waits: WaitSummary) -> list[Cause]:
+    return why.list_stream_causes(stream, waits, now=NOON)
+
+
+def waiting(reason: Reason, due_at: datetime = NOON) -> WaitSummary:
+    return WaitSummary(reason, 1, 10, 0, due_at, NOON - HOUR)
+
+
+def codes(causes: list[Cause]) -> list[str]:
+    return [str(cause.code) for cause in causes]
+
+
+def test_two_causes_are_told_and_the_one_that_ends_last_comes_first() -> None:
+    [first, second] = of_mail(DELIVERY, HOURLY, CLOSED)
+
+    assert first == Cause(
+        "outside_hours",
+        "It is held because it is outside the working hours.",
+        NOON,
+        NOON + 5 * HOUR,
+        "the next opening comes",
+        "Change the working hours of the workspace or the sender, or wait.",
+    )
+    assert (second.code, second.until) == ("rate_per_hour", NOON + HOUR)
+
+
+def test_what_a_person_ends_comes_before_what_ends_by_itself() -> None:
+    assert codes(of_mail(DELIVERY, HOURLY, PAUSE)) == ["paused", "rate_per_hour"]
+
+
+def test_a_provider_is_quoted_once_and_its_sender_is_named() -> None:
+    [cause] = of_mail(DELIVERY, BLOCK)
+
+    assert cause.sentence == (
+        "The sender is held because the provider refuses this sender (domain not verified)."
+    )
+    assert "postledger sender release" in cause.advice
+
+
+def test_a_mail_that_is_due_later_says_so_beside_the_holds() -> None:
+    later = replace(DELIVERY, work=replace(WORK, reason=Reason.SCHEDULED, due_at=NOON + 2 * HOUR))
+
+    assert codes(of_mail(later, HOURLY)) == ["scheduled", "rate_per_hour"]
+    assert codes(of_mail(later, CLOSED)) == ["outside_hours", "scheduled"]
+
+
+def test_a_hold_that_has_ended_is_no_cause() -> None:
+    [cause] = of_mail(DELIVERY, replace(HOURLY, until=NOON))
+
+    assert (cause.code, cause.until) == ("ready", None)
+
+
+@pytest.mark.parametrize("where", ["worker", "provider"])
+def test_a_mail_with_a_worker_waits_for_nothing_else(where: str) -> None:
+    is_armed = where == "provider"
+    work = replace(WORK, holder="w1", lease_until=NOON + HOUR, is_armed=is_armed)
+
+    assert codes(of_mail(replace(DELIVERY, work=work), PAUSE)) == [f"with_{where}"]
+
+
+@pytest.mark.parametrize("state", [state for state in State if state is not State.WAITING])
+def test_every_result_is_its_own_cause_and_says_what_to_do(state: State) -> None:
+    settled = replace(DELIVERY, state=state, code="X-1", settled_at=NOON, work=None)
+
+    [cause] = of_mail(settled, PAUSE)
+
+    assert (cause.code, cause.since, cause.until) == (state.value, NOON, None)
+    assert cause.sentence.endswith("(X-1).")
+    assert cause.advice.endswith(".")
+
+
+def test_a_cancelled_stream_has_one_cause() -> None:
+    cancelled = replace(STREAM, cancelled_at=NOON, cancelled_by="bob", holds=(PAUSE,))
+
+    assert codes(of_stream(cancelled, waiting(Reason.READY))) == ["cancelled"]
+
+
+def test_a_fence_stands_beside_holds() -> None:
+    fenced = replace(STREAM, fenced_since=NOON, holds=(HOURLY,))
+
+    assert codes(of_stream(fenced, waiting(Reason.READY))) == ["fenced", "rate_per_hour"]
+
+
+def test_a_stream_says_what_its_next_mail_waits_for() -> None:
+    waits = (waiting(Reason.SCHEDULED, NOON + 2 * HOUR), waiting(Reason.RETRY, NOON + HOUR))
+
+    [cause] = of_stream(STREAM, *waits)
+
+    assert (cause.code, cause.until, cause.since) == ("retry", NOON + HOUR, NOON - HOUR)
+    assert codes(of_stream(STREAM, waiting(Reason.READY), *waits)) == ["ready"]
+
+
+def test_a_stream_without_waiting_mail_has_no_cause() -> None:
+    assert of_stream(replace(STREAM, holds=(PAUSE,))) == []
+
+
+def test_a_sender_has_its_own_causes_and_each_limit_of_its_streams_once() -> None:
+    longer = replace(HOURLY, until=NOON + 2 * HOUR)
+    streams = [replace(STREAM, holds=(HOURLY, PAUSE)), replace(STREAM, holds=(longer,))]
+
+    causes = why.list_sender_causes([BLOCK], streams, now=NOON)
+
+    assert [(str(cause.code), cause.until) for cause in causes] == [
+        ("sender_blocked", None),
+        ("rate_per_hour", NOON + 2 * HOUR),
+    ]
+
+
+def test_every_reason_has_advice_in_whole_sentences() -> None:
+    assert set(why.ADVICE) == set(Reason)
+    assert [text for text in why.ADVICE.values() if not text.endswith(".")] == []
+
+
+def test_a_cause_is_written_for_a_person() -> None:
+    [cause] = of_mail(DELIVERY, HOURLY)
+
+    head, *others = why.describe_cause(cause)
+    assert head == (
+        "rate_per_hour since 2026-11-15 12:00:00 UTC until 2026-11-15 13:00:00 UTC:"
+        " It is held because the hourly limit is reached."
+    )
+    assert others == [
+        "  What will move it: the next clock hour starts.",
+        "  What you can do: Raise the sender's limit per hour, or wait.",
+    ]

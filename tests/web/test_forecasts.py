@@ -1,0 +1,139 @@
+"""When the mails of a campaign will have gone, over HTTP: before its launch, and during a run."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+
+from postledger.accounts.keys import Scope
+from postledger.accounts.models import Member, Sender
+from postledger.campaigns import forecasts
+from postledger.deliveries import ledger
+from postledger.deliveries.reasons import Reason
+from postledger.pacing.prospects import Binding, Owner
+from tests import cast
+from tests.web import newsroom
+from tests.web.callers import Caller, caller
+
+RATE = 0.1  # mails a second: slow enough that no clock of a test matters
+
+
+@pytest.fixture(autouse=True)
+def furnished(alice: Caller, settings: LazySettings) -> None:
+    newsroom.furnish(alice, settings)
+
+
+def minutes_of(forecast: dict[str, Any]) -> float:
+    spent = datetime.fromisoformat(forecast["ends_at"]) - datetime.fromisoformat(forecast["as_of"])
+    return spent / timedelta(minutes=1)
+
+
+def test_a_campaign_before_its_launch_shows_when_its_audience_would_have_its_mails(
+    alice: Caller,
+) -> None:
+    Sender.objects.update(rate_per_second=RATE)
+    [first, *_] = newsroom.people(alice, 4)
+    alice.post(f"/v1/contacts/{first}/unsubscribe", {})
+
+    forecast = alice.get(f"/v1/campaigns/{newsroom.make_campaign(alice)}/forecast").body
+
+    assert minutes_of(forecast) == pytest.approx(0.5)
+    assert {key: forecast[key] for key in ("waiting", "left", "binding", "of")} == {
+        "waiting": 3,
+        "left": 0,
+        "binding": "rate_per_second",
+        "of": "sender",
+    }
+    [change] = forecast["changes"]
+    assert (change["without"], change["of"]) == ("rate_per_second", "sender")
+    assert change["ends_at"] < forecast["ends_at"]
+
+
+def test_a_daily_limit_of_the_member_who_would_launch_counts(alice: Caller) -> None:
+    newsroom.people(alice, 3)
+    member = Member.objects.create(
+        workspace_id=alice.workspace_id, email="bob@acme.example", role="member", daily_limit=1
+    )
+
+    forecast = forecasts.forecast_campaign(
+        alice.workspace_id,
+        newsroom.make_campaign(alice),
+        worker_count=1,
+        member_id=member.pk,
+        now=datetime.now(UTC),
+    )
+
+    assert (forecast.binding, forecast.owner) == (Binding.DAILY_LIMIT, Owner.MEMBER)
+
+
+def test_a_campaign_whose_sender_is_held_would_wait_too(alice: Caller) -> None:
+    newsroom.people(alice, 3)
+    id_ = newsroom.make_campaign(alice)
+    ledger.hold_sender(cast.sender().pk, reason=Reason.PAUSED, actor="bob")
+
+    forecast = alice.get(f"/v1/campaigns/{id_}/forecast").body
+
+    assert (forecast["ends_at"], forecast["left"], forecast["binding"]) == (None, 3, "held")
+
+
+def test_only_subscribers_of_the_campaigns_list_count_before_its_launch(alice: Caller) -> None:
+    alice.post("/v1/lists", {"key": "news", "name": "News"})
+    [first, *_] = newsroom.people(alice, 3)
+    alice.ask("PUT", f"/v1/contacts/{first}/subscriptions/news", {"state": "active"})
+    id_ = newsroom.make_campaign(alice, list="news")
+
+    assert alice.get(f"/v1/campaigns/{id_}/forecast").body["waiting"] == 1
+
+
+def test_mails_at_one_local_time_go_when_the_last_zone_reaches_it(alice: Caller) -> None:
+    newsroom.people(alice, 1, time_zone="Pacific/Auckland")
+    alice.post("/v1/contacts", {"address": "hilo@example.com", "time_zone": "Pacific/Honolulu"})
+    day = datetime.now(UTC) + timedelta(days=3)
+    timing = {"local_time": f"{day:%Y-%m-%dT09:00:00}"}
+    id_ = newsroom.make_campaign(alice, timing=timing)
+
+    forecast = alice.get(f"/v1/campaigns/{id_}/forecast").body
+
+    assert (forecast["waiting"], forecast["binding"]) == (2, "scheduled")
+    assert forecast["ends_at"].startswith(f"{day:%Y-%m-%dT19:00:00}")
+
+
+def test_a_run_shows_when_its_waiting_mails_will_have_gone(alice: Caller) -> None:
+    Sender.objects.update(rate_per_second=RATE)
+    newsroom.people(alice, 3)
+    id_ = newsroom.make_campaign(alice)
+    run_id = newsroom.launched(alice, id_)
+    newsroom.book(run_id, newsroom.taken, size=1)
+
+    forecast = alice.get(f"/v1/runs/{run_id}").body["forecast"]
+    of_campaign = alice.get(f"/v1/campaigns/{id_}/forecast").body
+
+    assert (forecast["waiting"], forecast["binding"]) == (2, "rate_per_second")
+    assert minutes_of(forecast) == pytest.approx(1 / 3)
+    assert (of_campaign["waiting"], of_campaign["binding"]) == (2, "rate_per_second")
+
+
+def test_a_run_that_a_person_paused_has_no_end(alice: Caller) -> None:
+    newsroom.people(alice, 3)
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
+    alice.post(f"/v1/runs/{run_id}/pause", None)
+
+    forecast = alice.get(f"/v1/runs/{run_id}").body["forecast"]
+
+    assert (forecast["ends_at"], forecast["left"], forecast["binding"]) == (None, 3, "held")
+
+
+def test_a_run_without_waiting_mail_has_no_forecast(alice: Caller) -> None:
+    newsroom.people(alice, 1)
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
+    newsroom.book(run_id, newsroom.taken)
+
+    assert alice.get(f"/v1/runs/{run_id}").body["forecast"] is None
+
+
+def test_a_forecast_needs_the_scope_that_reads_campaigns(alice: Caller) -> None:
+    id_ = newsroom.make_campaign(alice)
+    stranger = caller("acme", scopes=[Scope.CONTACTS_READ])
+
+    assert stranger.get(f"/v1/campaigns/{id_}/forecast").status == 403
