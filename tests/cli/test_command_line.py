@@ -74,7 +74,7 @@ def test_the_help_has_a_line_for_each_command_and_djangos_own_apart() -> None:
     folder = Path(__file__).parents[2] / "src/postledger"
     modules = {path.stem for path in folder.glob("*/management/commands/[a-z]*.py")}
     assert set(lines) == {module.replace("_", "-") for module in modules}
-    assert lines["why"].startswith("Explains what happened to a delivery or stream")
+    assert lines["why"].startswith("Explains what happened")
     assert "migrate" in django
     assert "\n" not in django.strip()
 

@@ -98,7 +98,11 @@ def test_why_tells_a_delivery_by_its_id() -> None:
     assert output[1].startswith("Planned 20")
     assert output[2].endswith("UTC, try 1: the provider asked to try later (BUSY).")
     assert "because the provider asked to try later; the next attempt is made, at 20" in output[3]
-    assert len(output) == 4
+    assert output[4].startswith("retry since 20")
+    assert output[5:] == [
+        "  What will move it: the next attempt is made.",
+        "  What you can do: Nothing, unless the provider's answer names what to mend.",
+    ]
 
 
 @pytest.mark.django_db
@@ -129,8 +133,10 @@ def test_why_tells_a_whole_doubt() -> None:
 
     assert "its worker was lost while the mail was with the provider" in output[2]
     assert output[3].startswith("It has been in doubt since 20")
-    assert output[-2].startswith("Sending it again is refused before 20")
-    assert output[-1] == "Of its sender: no events are expected: its account listens to no topic."
+    assert output[5].startswith("Sending it again is refused before 20")
+    assert output[6] == "Of its sender: no events are expected: its account listens to no topic."
+    assert output[7].startswith("in_doubt since 20")
+    assert output[-1].endswith("then decide: postledger resolve.")
 
 
 @pytest.mark.django_db
@@ -151,7 +157,9 @@ def test_why_tells_a_stream_by_its_number() -> None:
     "unknown", ["17", "no-such-message", "9f1c2a34-5b6d-4e8f-a012-3456789abcde", "ses-0"]
 )
 def test_why_of_something_unknown_says_what_to_give(unknown: str) -> None:
-    with pytest.raises(CommandError, match=f"There is no delivery or stream {unknown}."):
+    with pytest.raises(
+        CommandError, match=f"There is no delivery, stream, run or sender {unknown}."
+    ):
         run("why", unknown)
 
 
@@ -159,7 +167,7 @@ def test_why_of_something_unknown_says_what_to_give(unknown: str) -> None:
 def test_why_of_a_delivery_that_was_never_planned_is_refused() -> None:
     stream_id = cast.stream(mails=1)
 
-    with pytest.raises(CommandError, match="There is no delivery or stream"):
+    with pytest.raises(CommandError, match="There is no delivery, stream, run or sender"):
         run("why", str(DeliveryId(stream_id, 1).uuid()))
 
 

@@ -435,7 +435,10 @@ def test_the_rest_of_a_run_is_those_whom_it_did_not_try(alice: Caller) -> None:
     assert press.addresses(rest) == ["r1@example.com"]
 
 
-READS = {"getCampaign", "previewCampaign", "listRuns", "getRun", "listRunFailures"}
+READS = {
+    *("getCampaign", "previewCampaign", "forecastCampaign", "listRuns", "getRun"),
+    "listRunFailures",
+}
 READS_ADDRESSES = {"getRunReport", "listRunExclusions"}
 
 
