@@ -25,6 +25,19 @@ def acme() -> None:
     run("sender", "create", "acme", "help@acme.example", "--sandbox")
 
 
+def test_every_cause_that_holds_a_sender_is_listed(acme: None) -> None:
+    news = Sender.objects.get(address="news@acme.example")
+    until = datetime.now(UTC) + timedelta(hours=1)
+    ledger.hold_sender(news.pk, reason=Reason.THROTTLED, actor="dispatcher", until=until)
+    ledger.hold_sender(news.pk, reason=Reason.SENDER_BLOCKED, actor="dispatcher")
+
+    assert run("sender", "list", "acme")[1].endswith(
+        "  held since NOW until it is released, because the provider refuses this sender"
+        " (sender_blocked)  held since NOW until NOW, because the provider limits our rate"
+        " (throttled)"
+    )
+
+
 def test_the_default_sender_is_shown_and_changed(acme: None) -> None:
     before = run("sender", "list", "acme")
 

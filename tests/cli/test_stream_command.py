@@ -6,6 +6,7 @@ import pytest
 
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Entry
+from postledger.deliveries.ledger import LimitCause
 from postledger.deliveries.reasons import Reason
 from tests import cast
 from tests.cli.command_line import ME, refusal, run, trail
@@ -123,6 +124,23 @@ def test_a_released_stream_that_something_else_stops_says_so() -> None:
     assert run("stream", "release", str(stream_id))[1].startswith(blocked)
     ledger.cancel(stream_id, actor="bob")
     assert run("stream", "release", str(stream_id))[1] == ("It was cancelled NOW: nothing is sent.")
+
+
+def test_a_release_leaves_limits_and_says_so() -> None:
+    stream_id = cast.stream()
+    run("stream", "hold", str(stream_id))
+    until = datetime.now(UTC) + timedelta(hours=1)
+    ledger.hold_for_limits(stream_id, [LimitCause(Reason.DAILY_LIMIT, until)])
+
+    [before] = run("stream", "list")
+    said = run("stream", "release", str(stream_id))
+    [after] = run("stream", "list")
+
+    assert before.endswith("0 waiting  held (paused)  held until NOW (daily_limit)")
+    assert said[1] == (
+        f"It is still held, because the daily limit is reached: see postledger why {stream_id}."
+    )
+    assert after.endswith("0 waiting  held until NOW (daily_limit)")
 
 
 def test_a_stream_is_cancelled_only_with_yes_and_once() -> None:

@@ -21,7 +21,15 @@ ROOT = Path(__file__).parents[2]
 LEDGER = Path("src/postledger/deliveries")
 TESTS = [
     f"tests/deliveries/test_{name}.py"
-    for name in ("work", "after_work", "blocked_senders", "cancelling", "fence", "machine")
+    for name in (
+        "work",
+        "after_work",
+        "blocked_senders",
+        "probes",
+        "cancelling",
+        "fence",
+        "machine",
+    )
 ]
 
 

@@ -118,8 +118,8 @@ FENCE = [
         "14c arm needs the epoch of its claim (backstop)",
         (
             SQL,
-            "coalesce(deliveries_open_epoch(stream) = epoch, false)",
-            "deliveries_open_epoch(stream) IS NOT NULL",
+            "coalesce(deliveries_open_epoch(stream, lease) = epoch, false)",
+            "deliveries_open_epoch(stream, lease) IS NOT NULL",
         ),
     ),
     Break(

@@ -34,6 +34,10 @@ WORK = [
         ),
     ),
     Break(
+        "1 only a probe is armed after a provider did not answer",
+        (SQL, "ELSE h.probe_lease IS DISTINCT FROM lease", "ELSE false"),
+    ),
+    Break(
         "2 evidence outdates",
         ("ledger/evidence.py", "SET version = version + 1", "SET version = version"),
     ),

@@ -13,6 +13,7 @@ from postledger.campaigns import planning, run_control
 from postledger.campaigns.models import Run
 from postledger.deliveries import ledger, reporting
 from postledger.deliveries.entries import Block
+from postledger.deliveries.ledger import LimitCause
 from postledger.deliveries.models import StreamDelta
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.reporting import LatestResults
@@ -126,6 +127,33 @@ def test_what_waits_says_why_since_when_and_what_will_move_it(alice: Caller) -> 
     assert hold["actor"].startswith("key ")
     [under_hold] = held["waits"]
     assert under_hold["moved_by"] == "a person releases it"
+
+
+def test_a_run_that_waits_for_limits_tells_each_and_is_paused_only_by_a_person(
+    alice: Caller,
+) -> None:
+    newsroom.people(alice, 1)
+    run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
+    stream_id = Run.objects.get(pk=run_id).stream_id
+    until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    causes = [LimitCause(Reason.RATE_PER_HOUR, until), LimitCause(Reason.OUTSIDE_HOURS, until)]
+    ledger.hold_for_limits(stream_id, causes)
+
+    limited = alice.get(f"/v1/runs/{run_id}").body
+    paused = steer(alice, run_id, "pause")
+    resumed = steer(alice, run_id, "resume")
+
+    assert [seen["state"] for seen in (limited, paused, resumed)] == [
+        "sending",
+        "paused",
+        "sending",
+    ]
+    names = ["outside_hours", "rate_per_hour"]
+    assert [hold["reason"] for hold in limited["holds"]] == names
+    assert limited["hold"] == limited["holds"][0]
+    assert datetime.fromisoformat(limited["hold"]["until"]) == until
+    assert [hold["reason"] for hold in paused["holds"]] == ["paused", *names]
+    assert [hold["reason"] for hold in resumed["holds"]] == names
 
 
 def test_a_hold_of_the_sender_is_told_and_resuming_the_run_does_not_end_it(alice: Caller) -> None:

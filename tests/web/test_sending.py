@@ -14,6 +14,7 @@ from postledger.accounts import keys
 from postledger.accounts.keys import Scope
 from postledger.contacts.models import Contact
 from postledger.deliveries import entries, ledger, queries
+from postledger.deliveries.ledger import LimitCause
 from postledger.deliveries.reasons import Reason
 from postledger.lib.ids import DeliveryId
 from postledger.web.shared import auth
@@ -61,6 +62,7 @@ def test_a_mail_that_waits_says_why_since_when_and_what_will_move_it(alice: Call
         "reason": "scheduled",
         "why": "it is scheduled for later",
         "moved_by": "it is sent at that time",
+        "holds": [],
     }
     assert [event["type"] for event in seen["timeline"]] == ["RECEIVED"]
 
@@ -72,6 +74,22 @@ def test_a_mail_under_a_hold_says_so(alice: Caller) -> None:
     waiting = alice.get(f"/v1/email/{id_}").body["waiting"]
 
     assert (waiting["reason"], waiting["moved_by"]) == ("paused", "a person releases it")
+    assert [(hold["scope"], hold["reason"]) for hold in waiting["holds"]] == [("stream", "paused")]
+
+
+def test_every_cause_that_holds_a_mail_is_told_first_the_one_that_ends_last(alice: Caller) -> None:
+    id_ = alice.send().body["id"]
+    until = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=2)
+    ledger.hold_for_limits(stream_of(id_), [LimitCause(Reason.DAILY_LIMIT, until)])
+    cast.block()
+
+    waiting = alice.get(f"/v1/email/{id_}").body["waiting"]
+
+    assert (waiting["reason"], waiting["until"]) == ("sender_blocked", None)
+    assert waiting["fails_at"] is not None
+    blocked, limited = waiting["holds"]
+    assert (blocked["scope"], limited["scope"]) == ("sender", "stream")
+    assert (limited["reason"], datetime.fromisoformat(limited["until"])) == ("daily_limit", until)
 
 
 def test_the_timeline_speaks_of_tries_and_their_ends(alice: Caller) -> None:

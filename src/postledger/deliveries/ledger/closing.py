@@ -114,7 +114,8 @@ _STAYED_BLOCKED: LiteralString = """
 SELECT s.kind, h.code, h.category, h.original_code, h.detail
 FROM deliveries_stream s JOIN deliveries_senderhold h ON h.sender_id = s.sender_id
 WHERE s.id = %(stream)s AND h.fails_at <= clock_timestamp()
-  AND s.cancelled_at IS NULL AND deliveries_is_judged(s.id)
+  AND s.cancelled_at IS NULL
+  AND deliveries_is_judged(s.id)
   AND NOT EXISTS (
     SELECT FROM deliveries_streamhold own
     WHERE own.stream_id = s.id AND (own.until IS NULL OR own.until > clock_timestamp())
