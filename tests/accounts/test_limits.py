@@ -1,12 +1,13 @@
 """Limits of senders and members: what is allowed, what stays, and who may change them."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
 
 from postledger.accounts import limits, members, queries, senders, sending_limits, workspaces
-from postledger.accounts.limits import InvalidLimitError
+from postledger.accounts.limits import InvalidLimitError, LimitChanges
 from postledger.accounts.members import Role
 from postledger.accounts.models import AuditEntry, Member, Sender
 from postledger.accounts.queries import MemberUnknownError, SenderUnknownError
@@ -119,6 +120,35 @@ def test_the_limits_of_another_workspace_are_out_of_reach(acme: int, globex: int
     assert sending_limits.find_member_limit(member_id) is None
 
 
+def test_mail_is_counted_afresh_since_a_limit_of_the_hour_or_day_was_added(acme: int) -> None:
+    sender_id, member_id = make_sender(acme), make_member(acme)
+    seen = []
+    for changes in (
+        LimitChanges(rate_per_second=5),
+        LimitChanges(rate_per_hour=100),
+        LimitChanges(rate_per_hour=200),
+        LimitChanges(rate_per_hour=None),
+        LimitChanges(daily_limit=100),
+        LimitChanges(rate_per_hour=100),
+    ):
+        senders.set_limits(acme, sender_id=sender_id, actor="alice", **changes)
+        seen.append(Sender.objects.get(pk=sender_id).counted_since)
+    added = []
+    for daily_limit in (5, 6, None, 7):
+        members.set_daily_limit(acme, member_id=member_id, daily_limit=daily_limit, actor="alice")
+        added.append(Member.objects.get(pk=member_id).counted_since)
+
+    assert seen[0] is None
+    assert [later != earlier for earlier, later in pairwise(seen)] == [
+        True,
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert [later != earlier for earlier, later in pairwise(added)] == [False, False, True]
+
+
 def test_the_daily_limit_of_a_member_is_set_and_removed(acme: int) -> None:
     member_id = make_member(acme)
 
@@ -126,7 +156,8 @@ def test_the_daily_limit_of_a_member_is_set_and_removed(acme: int) -> None:
     limit = sending_limits.find_member_limit(member_id)
     members.set_daily_limit(acme, member_id=member_id, daily_limit=None, actor="alice")
 
-    assert (limit, sending_limits.find_member_limit(member_id)) == (500, None)
+    assert limit is not None
+    assert (limit.per_day, sending_limits.find_member_limit(member_id)) == (500, None)
     noted = AuditEntry.objects.filter(action="member.limit_changed").order_by("pk")
     assert list(noted.values_list("data", flat=True)) == [
         {"daily_limit": 500},

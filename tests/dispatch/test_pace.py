@@ -228,6 +228,17 @@ def test_two_causes_at_once_are_two(acme: Office, options: Options) -> None:
     assert list(send_until_held(run, options)) == [Reason.OUTSIDE_HOURS, Reason.RATE_PER_HOUR]
 
 
+def test_a_limit_is_seen_under_a_pause(acme: Office, options: Options) -> None:
+    run = office.stream(acme, office.people(2))
+    ledger.hold(run, reason=Reason.PAUSED, actor="alice")
+    limit(acme, working_hours={"spans": [["17:00", "18:00"]]})
+
+    quickly = replace(options, review_every=timedelta(seconds=0.05))
+    with office.dispatching(quickly) as dispatcher:
+        both = [Reason.PAUSED, Reason.OUTSIDE_HOURS]
+        office.until(lambda: list(reasons(run)) == both, dispatcher)
+
+
 class Clocked:
     """Accepts at once, and notes when each mail came."""
 

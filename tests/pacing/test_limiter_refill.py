@@ -15,6 +15,7 @@ from postledger.pacing.limits import (
     Away,
     Figures,
     Granted,
+    Horizon,
     Limit,
     LocalPace,
     MemberLimit,
@@ -216,3 +217,25 @@ def test_without_redis_workers_divide_the_rate() -> None:
 )
 def test_without_redis_counted_limits_make_mail_wait(request_: object) -> None:
     assert divide_rates(request_, 4) is None  # type: ignore[arg-type]
+
+
+def test_what_was_sent_before_a_limit_was_added_counts(two: Paced) -> None:
+    """Workers that have not read the change are waited for, and then refused."""
+    before = ask_for(1, per_day=None, rate=10)
+    two.prepare(before)
+    granted(two.ask(before))
+    added = replace(
+        before, limits=replace(before.limits, per_day=50, counted_since=two.now), count=40
+    )
+
+    settling = refusals(two.ask(added))
+    granted(two.ask(before, worker=1))
+    two.move(seconds=Horizon().settling)
+    unfilled = two.ask(added)
+    assert isinstance(unfilled, Unfilled)
+    two.fill(unfilled, added, Figures(used_this_hour=0, used_today=45))
+    two.move(seconds=30)
+
+    assert settling == {Limit.REFILL: two.now - timedelta(seconds=30)}
+    assert granted(two.ask(added)).count == 5
+    assert set(refusals(two.ask(before, worker=1))) == {Limit.REFILL}

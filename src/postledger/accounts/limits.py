@@ -27,6 +27,13 @@ def check_changes(changes: LimitChanges) -> None:
     check_count(changes.get("daily_limit"), "a day")
 
 
+def adds_count(changes: LimitChanges, per_hour: int | None, per_day: int | None) -> bool:
+    """Whether a limit of the hour or the day is set where there was none."""
+    is_new_hour = per_hour is None and changes.get("rate_per_hour") is not None
+    is_new_day = per_day is None and changes.get("daily_limit") is not None
+    return is_new_hour or is_new_day
+
+
 def check_rate(rate: float | None) -> None:
     if rate is None:
         return

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from django.db import transaction
+from django.db.models.functions import Now
 
 from postledger.accounts import constraints, limits, trail
 from postledger.accounts.models import Member
@@ -48,6 +49,8 @@ def set_daily_limit(
     limits.check_count(daily_limit, "a day")
     members = Member.objects.filter(workspace_id=workspace_id, pk=member_id)
     with transaction.atomic():
+        if daily_limit is not None:
+            members.filter(daily_limit=None).update(counted_since=Now())
         if not members.update(daily_limit=daily_limit):
             raise MemberUnknownError(
                 f"This workspace has no member {member_id}: use one of its members."

@@ -34,6 +34,7 @@ class Member(models.Model):
     role = models.TextField()
     # Mails of the runs that they launch, in one day of the workspace's zone; None: no limit.
     daily_limit = models.IntegerField(null=True)
+    counted_since = models.DateTimeField(null=True)  # when it was last added
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -114,6 +115,8 @@ class Sender(models.Model):
     rate_per_second = models.FloatField(null=True)
     rate_per_hour = models.IntegerField(null=True)
     daily_limit = models.IntegerField(null=True)
+    # When a limit of the hour or the day was last added: mail of before may not have been counted.
+    counted_since = models.DateTimeField(null=True)
     working_hours = models.JSONField(null=True)  # as those of the workspace
 
     class Meta:

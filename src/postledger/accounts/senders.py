@@ -81,8 +81,11 @@ def set_limits(
     """Sets the limits that are named; None removes one, and the others stay."""
     limits.check_changes(changes)
     with transaction.atomic():
-        _lock(workspace_id, sender_id)
-        Sender.objects.filter(pk=sender_id).update(**changes)
+        sender = _lock(workspace_id, sender_id)
+        own = Sender.objects.filter(pk=sender_id)
+        own.update(**changes)
+        if limits.adds_count(changes, sender.rate_per_hour, sender.daily_limit):
+            own.update(counted_since=Now())
         _note(workspace_id, sender_id, "limits_changed", actor, **changes)
 
 

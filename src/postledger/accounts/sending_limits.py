@@ -31,6 +31,7 @@ class SendingLimits:
     rate_per_second: float | None = None
     rate_per_hour: int | None = None
     daily_limit: int | None = None
+    counted_since: datetime | None = None  # when one of these two was last added
     account_rate: float | None = None
     tuned_rate: float | None = None  # that the account's provider bears, as it was last stored
     quota: StoredQuota | None = None
@@ -61,6 +62,7 @@ def describe(sender: Sender) -> SendingLimits:
         rate_per_second=sender.rate_per_second,
         rate_per_hour=sender.rate_per_hour,
         daily_limit=sender.daily_limit,
+        counted_since=sender.counted_since,
         account_rate=_find_rate(account, quota),
         tuned_rate=account.tuned_rate if account else None,
         quota=_describe_quota(quota),
@@ -68,10 +70,17 @@ def describe(sender: Sender) -> SendingLimits:
     )
 
 
-def find_member_limit(member_id: int) -> int | None:
-    """How many mails a day the runs of a member may send."""
-    limits = Member.objects.filter(pk=member_id).values_list("daily_limit", flat=True)
-    return limits.first()
+@dataclass(frozen=True, slots=True)
+class StoredMemberLimit:
+    per_day: int
+    counted_since: datetime | None  # when it was added
+
+
+def find_member_limit(member_id: int) -> StoredMemberLimit | None:
+    """How many mails a day the runs of a member may send; None: no limit."""
+    limited = Member.objects.filter(pk=member_id, daily_limit__isnull=False)
+    row = limited.values_list("daily_limit", "counted_since").first()
+    return None if row is None else StoredMemberLimit(row[0] or 0, row[1])
 
 
 def _find_quota(account: ProviderAccount | None) -> AccountQuota | None:

@@ -67,6 +67,10 @@ class Env(BaseSettings):
     """How long a lease lasts; slow providers get longer leases automatically."""
     batch_size: int = Field(50, ge=1, le=500)
     """The largest window: how many mails of one batch may be with a provider at a time."""
+    reserved_rate: float = Field(0.2, ge=0, le=0.5)
+    """The share of an account's rate that only transactional mail and notifications may use."""
+    reserved_quota: float = Field(0.05, ge=0, le=0.5)
+    """The same of an account's quota."""
     stop_seconds: int = Field(45, ge=0, le=900)
     """How long a stopping worker waits for answers before it ends calls."""
     retry_transactional: str = retry.TRANSACTIONAL

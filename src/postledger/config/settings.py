@@ -14,6 +14,7 @@ from postledger.dispatch import retry
 from postledger.dispatch.options import Options
 from postledger.feedback import guard
 from postledger.observability import logging
+from postledger.pacing.limits import Reserve
 
 _env = env.load()
 _database = env.parse_database_url(_env.database_url.get_secret_value())
@@ -137,6 +138,7 @@ DISPATCH_OPTIONS = Options(
     shortest_lease=timedelta(seconds=_env.lease_seconds),
     largest_window=_env.batch_size,
     is_sending=_env.sending == "on",
+    reserve=Reserve(of_rate=_env.reserved_rate, of_quota=_env.reserved_quota),
     redis_url=REDIS_URL,
     state_folder=_state_folder(_env.state_folder),
     stop_within=timedelta(seconds=_env.stop_seconds),

@@ -11,7 +11,7 @@ import structlog
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Body, StreamKind
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch import heartbeat
+from postledger.dispatch import heartbeat, limit_review
 from postledger.dispatch.capacity import Capacity, Slot
 from postledger.dispatch.context import Context
 from postledger.dispatch.db_threads import DbThreads
@@ -95,6 +95,7 @@ class Dispatcher:
         context = Context(self.name, options, db, providers, Holds(db), fence, permits)
         over = asyncio.Event()
         beating = asyncio.create_task(self._write_heartbeats(context, over))
+        reviewing = asyncio.create_task(self._review_limits(context, over))
         try:
             while not self._stop_requested:
                 await self._tick(context)
@@ -102,6 +103,7 @@ class Dispatcher:
         finally:
             over.set()
             await beating  # not cancelled: a heartbeat under way would outlive its removal
+            await reviewing
             await providers.close()
             if limiter is not None:
                 await limiter.close()
@@ -266,9 +268,22 @@ class Dispatcher:
                 await db.run(metrics_store.flush)
             except Exception:  # noqa: BLE001  the loop's edge: a missing heartbeat ends nobody
                 _log.exception("could not write the heartbeat")
-            with suppress(TimeoutError):
-                async with asyncio.timeout(HEARTBEAT_EVERY):
-                    await over.wait()
+            await _wait(over, HEARTBEAT_EVERY)
+
+    async def _review_limits(self, context: Context, over: asyncio.Event) -> None:
+        while not await _wait(over, self._options.review_every.total_seconds()):
+            try:
+                await limit_review.review_held(context)
+            except Exception:  # noqa: BLE001  the loop's edge: it goes on after any error
+                _log.exception("could not look at the limits of held streams")
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> bool:
+    """Whether the event comes within so many seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
 
 
 class _StreamCache:

@@ -23,6 +23,7 @@ class Options:
     # Where mails are granted, and where the witness is kept, also in a file in the folder.
     redis_url: str = ""
     reserve: Reserve = field(default_factory=Reserve)
+    review_every: timedelta = timedelta(seconds=15)  # the limits of streams that are held
     horizon: Horizon = field(default_factory=Horizon)
     state_folder: Path | None = None
 

@@ -77,7 +77,7 @@ class ProviderPool:
     ) -> AsyncIterator[tuple[Outgoing, OpenProvider] | Blocked]:
         """The stream's sender and its provider, open at least until the block ends."""
         try:
-            sender = await self._sender(stream.sender_id)
+            sender = await self.find_sender(stream.sender_id)
             opened = await self._provider(sender, is_test=stream.is_test)
         except RefusedError as refused:
             yield Blocked(str(refused))
@@ -99,7 +99,8 @@ class ProviderPool:
         if self._closing:
             await asyncio.wait(self._closing, timeout=CLOSE_WITHIN)
 
-    async def _sender(self, sender_id: int) -> Outgoing | None:
+    async def find_sender(self, sender_id: int) -> Outgoing | None:
+        """A sender with its settings and limits, as they were some seconds ago at most."""
         sender, until = self._senders.get(sender_id, (None, 0.0))
         if until < time.monotonic():
             sender = await self.db.run(accounts.outgoing, sender_id)

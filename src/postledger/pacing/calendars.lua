@@ -56,12 +56,25 @@ local function load_account()
     'tuned_rate')
 end
 
+-- Nil also if what is counted has changed since: not every mail of before was counted.
+local function load_counts(key, counted_since, ...)
+  local hash = load_hash(key, 'counted_since', ...)
+  return hash and tonumber(hash.counted_since) >= counted_since and hash or nil
+end
+
 local function load_sender()
-  return load_hash(SENDER, 'taken', 'opens', 'hour', 'day', 'day_ends', 'day_used')
+  return load_counts(SENDER, request.counted_since, 'taken', 'opens', 'hour', 'day', 'day_ends',
+    'day_used')
 end
 
 local function load_member()
-  return load_hash(MEMBER, 'day', 'day_ends', 'day_used')
+  return load_counts(MEMBER, request.member_counted_since, 'day', 'day_ends', 'day_used')
+end
+
+-- Whether the asker's settings are older than those that others count by.
+local function is_outdated(sender, member)
+  return tonumber(sender.counted_since) > request.counted_since
+    or member and tonumber(member.counted_since) > request.member_counted_since
 end
 
 local function hour_key(hour)

@@ -93,10 +93,18 @@ local function grant()
   if now < since + request.lifetime then
     return refuse_until_settled()
   end
+  local counted_since = math.max(request.counted_since, request.member_counted_since)
+  if now < counted_since + request.settling then
+    -- Workers that have not read the change send without being counted.
+    return refuse({ 'refill', whole(counted_since + request.settling) })
+  end
   local account, sender = load_account(), load_sender()
   local member = request.has_member and load_member()
   if not (account and sender) or member == nil then
     return unfilled()
+  end
+  if is_outdated(sender, member) then
+    return refuse({ 'refill', whole(now + request.lifetime) })
   end
   if now < request.day.starts_at or now >= request.day.ends_at then
     return { 'wrong_day', whole(now) }
@@ -193,9 +201,9 @@ local function fill_account(figures, opens)
   end
 end
 
-local function fill_day(key, used)
-  redis.call('HSET', key, 'generation', generation, 'day', request.day.key,
-    'day_ends', whole(request.day.ends_at), 'day_used', whole(used))
+local function fill_day(key, used, counted_since)
+  redis.call('HSET', key, 'generation', generation, 'counted_since', whole(counted_since),
+    'day', request.day.key, 'day_ends', whole(request.day.ends_at), 'day_used', whole(used))
   redis.call('EXPIRE', key, STATE_TTL)
 end
 
@@ -220,10 +228,10 @@ local function fill()
     redis.call('HSET', SENDER, 'hour', whole(figures.hour))
   end
   if not sender or not read_day(sender) then
-    fill_day(SENDER, figures.used_today)
+    fill_day(SENDER, figures.used_today, request.counted_since)
   end
   if request.has_member and (not member or not read_day(member)) then
-    fill_day(MEMBER, figures.member_used_today)
+    fill_day(MEMBER, figures.member_used_today, request.member_counted_since)
   end
   return { 'filled' }
 end

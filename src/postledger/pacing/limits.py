@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 MICROSECONDS = 1_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Limit(StrEnum):
@@ -91,14 +91,17 @@ class SenderLimits:
     rate: float | None = None  # mails a second
     per_hour: int | None = None  # of the clock, in UTC
     per_day: int | None = None
+    # When a limit was last added: what was sent before may not have been counted.
+    counted_since: datetime = EPOCH
 
 
 @dataclass(frozen=True, slots=True)
 class MemberLimit:
-    """The member who launched a run. Counted without a limit too: one may be set during a day."""
+    """The member who launched a run."""
 
     member_id: int
     per_day: int | None = None
+    counted_since: datetime = EPOCH  # as that of a sender
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,8 @@ class Horizon:
     end: float = 1.0
     reserved_start: float = 1.5
     reserved_end: float = 2.0
+    # So long after a limit was added, workers may not have read it and send uncounted mail.
+    settling: float = 10.0
     # A mail that is not armed so long after its grant is given back. An emptied Redis grants
     # nothing for this time: afterwards the ledger knows every mail that was granted before.
     lifetime: float = 3.0
@@ -182,7 +187,7 @@ class Unfilled:
 
     @property
     def hour_starts_at(self) -> datetime:
-        return _EPOCH + timedelta(hours=self.hour)
+        return EPOCH + timedelta(hours=self.hour)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +256,11 @@ def divide_rates(request: Request, live_workers: int) -> LocalPace | None:
 
 
 def to_datetime(moment: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=moment)
+    return EPOCH + timedelta(microseconds=moment)
 
 
 def to_moment(time: datetime) -> int:
-    return (time - _EPOCH) // timedelta(microseconds=1)
+    return (time - EPOCH) // timedelta(microseconds=1)
 
 
 def to_interval(rate: float) -> int:

@@ -9,6 +9,7 @@ from postledger.accounts.sending_limits import SendingLimits, StoredQuota
 from postledger.pacing import hours
 from postledger.pacing.hours import Span, WorkingHours
 from postledger.pacing.limits import (
+    EPOCH,
     AccountLimits,
     Day,
     Mark,
@@ -57,6 +58,7 @@ def make_sender_limits(
         rate=_lower(stored.rate_per_second),
         per_hour=stored.rate_per_hour,
         per_day=stored.daily_limit,
+        counted_since=stored.counted_since or EPOCH,
     )
 
 

@@ -111,6 +111,7 @@ class Migration(migrations.Migration):
                 ("name", models.TextField(default="")),
                 ("role", models.TextField()),
                 ("daily_limit", models.IntegerField(null=True)),
+                ("counted_since", models.DateTimeField(null=True)),
                 (
                     "created_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
@@ -290,6 +291,7 @@ class Migration(migrations.Migration):
                 ("rate_per_second", models.FloatField(null=True)),
                 ("rate_per_hour", models.IntegerField(null=True)),
                 ("daily_limit", models.IntegerField(null=True)),
+                ("counted_since", models.DateTimeField(null=True)),
                 ("working_hours", models.JSONField(null=True)),
                 (
                     "account",

@@ -24,6 +24,7 @@ from postledger.deliveries.queries.feedback import (
 from postledger.deliveries.queries.live_work import (
     LaterWork,
     count_handed_over,
+    list_held_streams,
     list_later_work,
     list_live_streams,
     list_streams_of_sender,

@@ -7,6 +7,7 @@ from typing import LiteralString
 
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.queries.streams import StreamFacts, find_streams, read_books
+from postledger.deliveries.reasons import LIMIT_REASONS
 from postledger.deliveries.states import State
 from postledger.lib import ids
 
@@ -33,6 +34,29 @@ WHERE s.sender_id = %(sender)s AND s.cancelled_at IS NULL
 def list_streams_of_sender(sender_id: int) -> list[StreamFacts]:
     """The streams of a sender that have work."""
     ids_ = [id_ for (id_,) in sql.rows(_LIVE_OF_SENDER, {"sender": sender_id})]
+    return list(find_streams(ids_).values())
+
+
+_HELD: LiteralString = """
+SELECT s.id FROM deliveries_lane l JOIN deliveries_stream s ON s.id = l.stream_id
+WHERE s.cancelled_at IS NULL
+  AND EXISTS (SELECT FROM deliveries_batch b WHERE b.stream_id = s.id)
+  AND (EXISTS (
+        SELECT FROM deliveries_streamhold h
+        WHERE h.stream_id = s.id AND (h.until IS NULL OR h.until > statement_timestamp())
+          AND h.reason <> ALL(%(limits)s::text[])
+      ) OR EXISTS (
+        SELECT FROM deliveries_senderhold h
+        WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
+      ))
+ORDER BY s.id DESC LIMIT %(limit)s
+"""
+
+
+def list_held_streams(*, limit: int) -> list[StreamFacts]:
+    """The newest streams with work that something else than their limits holds."""
+    limits = sql.Texts(reason.value for reason in LIMIT_REASONS)
+    ids_ = [id_ for (id_,) in sql.rows(_HELD, {"limits": limits, "limit": limit})]
     return list(find_streams(ids_).values())
 
 

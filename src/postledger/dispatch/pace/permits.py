@@ -10,6 +10,7 @@ from typing import assert_never
 
 from postledger.accounts import sending_limits
 from postledger.accounts.queries import Outgoing
+from postledger.accounts.sending_limits import StoredMemberLimit
 from postledger.deliveries import queries
 from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.ledger import LimitCause
@@ -99,7 +100,7 @@ class Permits:
         self._left: dict[tuple[str, int], float] = {}  # when the next mail of a line may leave
         self._sent_without_redis = False
         self._live_workers = (1, 0.0)  # with the moment after which it is read again
-        self._member_limits: dict[int, tuple[int | None, float]] = {}
+        self._member_limits: dict[int, tuple[StoredMemberLimit | None, float]] = {}
 
     async def ask(self, stream: StreamFacts, sender: Outgoing, count: int) -> Answer:
         """Whether up to so many mails of a stream may go now, and when."""
@@ -121,6 +122,22 @@ class Permits:
             await self._limiter.give_back(outcome, outcome.moments)
         refusals = outcome.refusals if isinstance(outcome, Refused) else ()
         return Deferred([closed, *_list_causes(refusals)])
+
+    async def list_causes(
+        self, stream: StreamFacts, sender: Outgoing
+    ) -> Sequence[LimitCause] | None:
+        """The limits that would hold a stream now, of which it takes nothing; None: not known."""
+        answer = await self.ask(stream, sender, 1)
+        match answer:
+            case Permit():
+                await self.give_back(answer, answer.count)
+                return ()
+            case Deferred(causes=causes):
+                return causes
+            case Pause():
+                return None
+            case _:
+                assert_never(answer)
 
     async def give_back(self, permit: Permit, unsent: int) -> None:
         """Returns the last moments of a permit: no mail went at them."""
@@ -157,11 +174,13 @@ class Permits:
         """The member who launched the stream, if they have a limit."""
         if stream.member_id is None:
             return None
-        per_day, until = self._member_limits.get(stream.member_id, (None, 0.0))
+        found, until = self._member_limits.get(stream.member_id, (None, 0.0))
         if until < time.monotonic():
-            per_day = await self._db.run(sending_limits.find_member_limit, stream.member_id)
-            self._member_limits[stream.member_id] = per_day, time.monotonic() + FRESH_SECONDS
-        return None if per_day is None else MemberLimit(stream.member_id, per_day)
+            found = await self._db.run(sending_limits.find_member_limit, stream.member_id)
+            self._member_limits[stream.member_id] = found, time.monotonic() + FRESH_SECONDS
+        if found is None:
+            return None
+        return MemberLimit(stream.member_id, found.per_day, found.counted_since or limits.EPOCH)
 
     async def _ask_limiter(self, limiter: Limiter, request: Request, sender: Outgoing) -> Outcome:
         """Asks for a grant; fills Redis first where it lost its counts, and corrects the day."""
