@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from django.conf import settings
+
 from postledger.accounts import sending_limits
 from postledger.accounts.models import Member, Sender
 from postledger.deliveries import causes, queries
@@ -210,7 +212,8 @@ def _read_pacing(everything: Sequence[Prospect]) -> Pacing:
         for sender in rows.filter(pk__in={one.sender_id for one in everything})
     }
     members = Member.objects.filter(pk__in={one.member_id for one in everything if one.member_id})
-    return Pacing(senders, dict(members.values_list("pk", "daily_limit")))
+    reserve = settings.DISPATCH_OPTIONS.reserve
+    return Pacing(senders, dict(members.values_list("pk", "daily_limit")), reserve)
 
 
 def _read_used(everything: Sequence[Prospect], pacing: Pacing, now: datetime) -> Pacing:

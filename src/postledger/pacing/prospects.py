@@ -97,7 +97,7 @@ class Pacing:
 
     senders: Mapping[int, PacedSender]
     member_limits: Mapping[int, int | None]
-    reserve: Reserve = Reserve()  # noqa: RUF009  a frozen value
+    reserve: Reserve = field(default_factory=Reserve)
     used: Mapping[LimitName, int] = field(default_factory=dict)  # of the counts
 
 
@@ -144,9 +144,10 @@ def list_limits(
         yield name, PerDay(member_limit, sender.limits.zone, pacing.used.get(name, 0))
     if sender.account_id is None:
         return
-    if sender.limits.account_rate is not None:
+    rates = (sender.limits.account_rate, sender.limits.tuned_rate)
+    if known := [rate for rate in rates if rate is not None]:
         name = LimitName(Owner.ACCOUNT, sender.account_id, Binding.RATE_PER_SECOND)
-        yield name, PerSecond(sender.limits.account_rate, pacing.reserve.of_rate)
+        yield name, PerSecond(min(known), pacing.reserve.of_rate)
     if sender.limits.quota is not None:
         name = LimitName(Owner.ACCOUNT, sender.account_id, Binding.QUOTA_EXHAUSTED)
         first = min(

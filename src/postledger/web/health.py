@@ -112,7 +112,7 @@ def _read_gauges() -> dict[Gauge, Values]:
         metric_names.WAITING_BATCHES: _zeros(metric_names.WAITING_BATCHES) | waiting,
         metric_names.HELD_STREAMS: {(): holds.stream_count},
         metric_names.HELD_SENDERS: {(): holds.sender_count},
-        metric_names.WORKERS_ALIVE: {(): heartbeat.alive().count()},
+        metric_names.WORKERS_ALIVE: {(): heartbeat.count_alive()},
         metric_names.IN_DOUBT: {(): backlog.count_in_doubt()},
         **_read_event_gauges(),
     }

@@ -12,7 +12,7 @@ _START = "Start a worker: postledger worker."
 
 
 def check_workers() -> Iterator[CheckResult]:
-    yield judge_workers(heartbeat.alive().count(), backlog.due_oldest_seconds())
+    yield judge_workers(heartbeat.count_alive(), backlog.due_oldest_seconds())
 
 
 def judge_workers(alive_count: int, due_seconds: float | None) -> CheckResult:

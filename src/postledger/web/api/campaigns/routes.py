@@ -164,7 +164,11 @@ def forecast_campaign(call: Call, campaign_id: CampaignId) -> Outlook:
     Counts the audience, or estimates it if that takes more than 5 seconds.
     """
     return forecasts.forecast_campaign(
-        call.workspace_id, campaign_id, worker_count=heartbeat.alive().count(), now=call.now
+        call.workspace_id,
+        campaign_id,
+        worker_count=heartbeat.count_alive(),
+        member_id=call.member_id,
+        now=call.now,
     )
 
 

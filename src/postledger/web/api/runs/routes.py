@@ -39,7 +39,7 @@ def get_run(call: Call, run_id: RunId) -> dict[str, object]:
     """The books of the run, why the remaining mails wait, what will move them, and when it ends."""
     run = _find_progress(call, run_id)
     forecast = forecasts.forecast_run(
-        call.workspace_id, run, worker_count=heartbeat.alive().count(), now=call.now
+        call.workspace_id, run, worker_count=heartbeat.count_alive(), now=call.now
     )
     return {**dict(RunOut.model_validate(run)), "forecast": forecast}
 
