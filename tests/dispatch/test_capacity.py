@@ -1,6 +1,7 @@
 """No workspace, stream or kind of mail takes every slot, and bodies stay within their memory."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -212,3 +213,17 @@ def test_no_more_than_the_limit_is_taken_but_by_one_mail(rounds: list[list[int]]
         if not count:
             assert total + sizes[0] > memory.limit
             memory.give_back(taken.pop()[1])
+
+
+def test_a_worker_that_waits_for_moments_takes_a_slot_of_its_stream_alone() -> None:
+    pacing = [
+        replace(Slot(number, 1, StreamKind.CAMPAIGN), is_pacing=True)
+        for number in range(50)
+        for _ in range(2)
+    ]
+    capacity = Capacity(pacing, Limits())
+
+    assert capacity.free(StreamKind.CAMPAIGN) == Limits().bulk
+    assert capacity.admits(Slot(99, 1, StreamKind.CAMPAIGN))
+    assert not capacity.admits(Slot(7, 1, StreamKind.CAMPAIGN))
+    assert not Capacity(pacing * 2, Limits()).free(StreamKind.CAMPAIGN)

@@ -18,6 +18,7 @@ class Slot:
     workspace_id: int
     kind: StreamKind
     is_test: bool = False
+    is_pacing: bool = False  # its mails wait for their moments, and it does nothing else
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,11 @@ class Limits:
     A stream of single mails gets more slots than a bulk one: each may be held up by one slow
     answer, and the next mail should not wait for it. Test mail takes half of a workspace's slots at
     most, so that no test key stops live mail.
+    A worker whose mails only wait for their moments takes no slot: many senders with slow rates
+    would keep all others waiting. It counts for its stream, and all workers are at most so many.
     """
 
+    workers: int = 200
     slots: int = 16
     urgent: int = 12
     single: int = 10
@@ -44,9 +48,10 @@ class Capacity:
     """The free slots at one moment."""
 
     def __init__(self, taken: Iterable[Slot], limits: Limits) -> None:
-        slots = list(taken)
+        workers = list(taken)
+        slots = [slot for slot in workers if not slot.is_pacing]
         self._limits = limits
-        self._free = limits.slots - len(slots)
+        self._free = min(limits.slots - len(slots), limits.workers - len(workers))
         kinds = Counter(slot.kind for slot in slots)
         urgent = limits.urgent - sum(kinds[kind] for kind in _URGENT)
         self._free_of = {
@@ -56,7 +61,7 @@ class Capacity:
         }
         self._workspaces = Counter(slot.workspace_id for slot in slots)
         self._tests = Counter(slot.workspace_id for slot in slots if slot.is_test)
-        self._streams = Counter((slot.stream_id, slot.kind) for slot in slots)
+        self._streams = Counter((slot.stream_id, slot.kind) for slot in workers)
 
     def free(self, kind: StreamKind) -> int:
         """How many stream workers may still start for streams of this kind."""

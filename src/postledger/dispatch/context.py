@@ -32,6 +32,7 @@ class Context:
     holds: Holds
     fence: Fence
     permits: Permits
+    request_poll: Callable[[], None] = lambda: None  # a slot is free: another stream may have it
     compose_lock: ComposeLock = field(default_factory=ComposeLock)
     body_memory: BodyMemory = field(default_factory=BodyMemory)
     slow_streams: set[int] = field(default_factory=set)  # their last round was composed slowly

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import structlog
@@ -92,7 +93,9 @@ class Dispatcher:
         providers = ProviderPool(db, options.shortest_lease, self._take_event)
         limiter = Limiter(options.redis_url, options.horizon) if options.redis_url else None
         permits = Permits(db, limiter, options.reserve)
-        context = Context(self.name, options, db, providers, Holds(db), fence, permits)
+        context = Context(
+            self.name, options, db, providers, Holds(db), fence, permits, self._request_poll
+        )
         over = asyncio.Event()
         beating = asyncio.create_task(self._write_heartbeats(context, over))
         reviewing = asyncio.create_task(self._review_limits(context, over))
@@ -189,7 +192,10 @@ class Dispatcher:
         )
 
     def _capacity(self) -> Capacity:
-        taken = (_slot(worker.stream) for worker in self._workers.values())
+        taken = (
+            replace(_slot(worker.stream), is_pacing=worker.is_pacing)
+            for worker in self._workers.values()
+        )
         return Capacity(taken, self._options.limits)
 
     # Stream workers ----------------------------------------------------------------------------

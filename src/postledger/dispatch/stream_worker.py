@@ -33,6 +33,11 @@ class StreamWorker:
     is_claiming: bool = True
     has_worked: bool = False
     pause: Pause | None = None  # the stream gets no moment before it is over
+    _pipeline: Pipeline | None = None
+
+    @property
+    def is_pacing(self) -> bool:
+        return self._pipeline is not None and self._pipeline.is_pacing
 
     async def run(self) -> None:
         async with self.context.providers.use(self.stream) as usable:
@@ -93,6 +98,7 @@ class StreamWorker:
         self.has_worked = True
         crashpoints.reached(Point.AFTER_CLAIM)
         pipeline = Pipeline(self.stream, self.context, claim, sender, opened, self.shared_bodies)
+        self._pipeline = pipeline
         batches: Sequence[Batch] = claim.batches
         report.received(sum(batch.hi - batch.lo for batch in batches))
         ends_at = time.monotonic() + TURN_SECONDS

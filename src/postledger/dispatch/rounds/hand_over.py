@@ -48,6 +48,7 @@ class HandOver:
     opened: OpenProvider
     sender: Outgoing
     is_broken: bool = False  # the provider raised: no further call before a hold has ended
+    is_pacing: bool = False  # its mails wait for their moments
 
     async def run(self, armed: ArmedRound, read: RoundInput, permit: Permit) -> None:
         windows, mails, requested_at = armed.windows, armed.mails, armed.requested_at
@@ -87,9 +88,13 @@ class HandOver:
         paced = PacedCall(mails, permit, send)
         began = asyncio.get_running_loop().time()
         call = asyncio.create_task(paced.run())
+        if permit.moments:
+            self.is_pacing = True
+            self.context.request_poll()
         try:
             await self._settle_while_sending(call, in_flight, deadline)
         finally:
+            self.is_pacing = False
             if not call.done():
                 call.cancel()  # the provider still yields an outcome for every mail
                 await asyncio.wait({call})

@@ -69,6 +69,11 @@ class Pipeline:
         largest = 1 if claim.is_probe else context.options.largest_window
         self._window_size = min(opened.provider.window_size, largest)
 
+    @property
+    def is_pacing(self) -> bool:
+        """Whether its mails wait for their moments, and it does nothing else."""
+        return self._hand_over.is_pacing
+
     async def run_round(
         self, batches: Sequence[Batch], composing: AbstractAsyncContextManager[object]
     ) -> Sequence[Batch]:
