@@ -88,6 +88,16 @@ def test_a_mood_is_said_to_everybody_until_it_ends(
         assert send(client, "r1@drill.example") == 250
 
 
+def test_a_rate_is_kept_in_any_second_and_what_comes_faster_is_throttled(tmp_path: Path) -> None:
+    (tmp_path / "mood").write_text("2/s")
+    times = iter([0.0, 0.6, 0.9, 1.0, 1.1, 1.6, 1.9, 9.0])
+    answers = smtp_server.Answers(tmp_path / "mood", clock=lambda: next(times))
+
+    codes = [int(answers.to_command("MAIL", "")[:3]) for _ in range(8)]
+
+    assert codes == [250, 250, 450, 250, 450, 250, 450, 250]
+
+
 def test_a_client_that_leaves_in_the_middle_is_written_down(
     client: smtplib.SMTP, tmp_path: Path
 ) -> None:

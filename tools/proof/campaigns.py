@@ -21,27 +21,39 @@ def launch(
     drill: Drill, name: str, *, contacts: int, limits: Mapping[str, float]
 ) -> tuple[Tenant, int]:
     """A workspace of this name, and the stream of its campaign, which is being sent."""
-    url = f"http://127.0.0.1:{drill.fleet.web_port}/ses-events"
-    tenant = feedback_tenants.create(drill, name, url=url, port=drill.ses.port)
+    tenant = create_tenant(drill, name)
     # Before the first mail, so that nothing has to be counted anew.
     Sender.objects.filter(pk=tenant.sender_id).update(**limits)
-    return tenant, launch_again(tenant, contacts=contacts)
+    draft_id = write(tenant.workspace_id, "news", contacts=contacts)
+    return tenant, start(tenant.workspace_id, draft_id).stream_id
 
 
-def launch_again(tenant: Tenant, *, contacts: int) -> int:
+def create_tenant(drill: Drill, name: str) -> Tenant:
+    """A workspace whose mail goes to the fake SES, which reports to the web process."""
+    url = f"http://127.0.0.1:{drill.fleet.web_port}/ses-events"
+    return feedback_tenants.create(drill, name, url=url, port=drill.ses.port)
+
+
+def write(workspace_id: int, tag: str, *, contacts: int) -> int:
+    """A campaign to so many new contacts of its own, which is not launched yet; its id."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO contacts_contact (workspace_id, address, name, attributes, created_at)"
-            " SELECT %s, 'r' || n || '@drill.example', 'Reader', '{}', now()"
+            " SELECT %s, %s || '-' || n || '@drill.example', 'Reader',"
+            " jsonb_build_object('group', %s::text), now()"
             " FROM generate_series(1, %s) AS n",
-            [tenant.workspace_id, contacts],
+            [workspace_id, tag, tag, contacts],
         )
     source = InlineSource("News", "News for {{ email }}", Format.MARKDOWN)
-    draft = Draft("news", "News", source, audience={})
-    now = datetime.now(UTC)
-    campaign_id = drafts.create_campaign(tenant.workspace_id, draft, actor="proof", now=now)
-    run_id = launching.launch_campaign(tenant.workspace_id, campaign_id, actor="proof", now=now)
-    return Run.objects.get(pk=run_id).stream_id
+    draft = Draft(tag, "News", source, audience={"group": tag})
+    return drafts.create_campaign(workspace_id, draft, actor="proof", now=datetime.now(UTC))
+
+
+def start(workspace_id: int, campaign_id: int) -> Run:
+    run_id = launching.launch_campaign(
+        workspace_id, campaign_id, actor="proof", now=datetime.now(UTC)
+    )
+    return Run.objects.get(pk=run_id)
 
 
 def cancel(stream_id: int) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from io import StringIO
 
 from django.core.management import call_command
 from django.db import connection
@@ -44,6 +45,7 @@ def create(
         *("--access-key-id", ACCESS_KEY_ID, "--secret", f"secret_access_key={secret}"),
         *(("--set", f"sqs_endpoint={sqs_endpoint}") if sqs_endpoint else ()),
         *("--create", *(("--url", url) if url else ())),
+        stdout=StringIO(),  # what it tells people, once for each tenant
     )
     sender = Sender.objects.get(workspace_id=workspace_id)
     return Tenant(name, workspace_id, sender.pk, address)

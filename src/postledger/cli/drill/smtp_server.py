@@ -10,7 +10,8 @@ named in the message.
 
 The address decides the reply: `refuse+…` gets 550, `later+…` always 451, `soon+N+…` N times 451,
 `hide+…` 550 after the dot. The file MOOD has one word for all: `throttle`, `block`, `busy`,
-`silent` (mails are taken, and answered once the mood has changed), or nothing.
+`silent` (mails are taken, and answered once the mood has changed), `14/s` (so many are taken in any
+second, and the others throttled), or nothing.
 """
 
 import asyncio
@@ -18,7 +19,8 @@ import os
 import re
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import cast, override
@@ -44,6 +46,8 @@ _LOOK_AGAIN = 0.02
 _TAKEN = "250 2.0.0 taken"
 _REFUSED = "550 5.1.1 no such mailbox"
 _LATER = "451 4.3.0 try again later"
+_TOO_MUCH = "450 4.7.1 too much mail"
+_RATE = re.compile(r"(\d+)/s")
 _MOODS = {
     ("throttle", "MAIL"): "450 4.7.1 too many messages, rate limit",
     ("busy", "MAIL"): "421 4.3.2 too much mail, sending rate exceeded",
@@ -60,14 +64,20 @@ def mark(address: str) -> str:
 class Answers:
     """Chooses replies; reads the mood each time, so that a change of the file counts at once."""
 
-    def __init__(self, mood: Path | None) -> None:
+    def __init__(self, mood: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._mood = mood
+        self._clock = clock
         self._asked: Counter[str] = Counter()
+        self._begun: deque[float] = deque()  # the mails of the last second
 
     def to_command(self, verb: str, recipient: str) -> str:
-        in_this_mood = _MOODS.get((self._word(), verb))
+        word = self._word()
+        in_this_mood = _MOODS.get((word, verb))
         if in_this_mood is not None:
             return in_this_mood
+        rate = _RATE.fullmatch(word)
+        if verb == "MAIL" and rate and not self._admits(int(rate[1])):
+            return _TOO_MUCH
         if verb == "RCPT":
             return self._to_recipient(recipient) or _REPLIES["RCPT"]
         return _REPLIES.get(verb, "500 5.5.1 unknown command")
@@ -78,6 +88,16 @@ class Answers:
 
     def to_mail(self, recipient: str) -> str:
         return _REFUSED if recipient.startswith("hide+") else _TAKEN
+
+    def _admits(self, rate: int) -> bool:
+        """Whether one more mail may begin; no second has more of them than the rate."""
+        now = self._clock()
+        while self._begun and self._begun[0] <= now - 1.0:
+            self._begun.popleft()
+        if len(self._begun) >= rate:
+            return False
+        self._begun.append(now)
+        return True
 
     def _to_recipient(self, recipient: str) -> str | None:
         word, _, remainder = recipient.partition("+")
