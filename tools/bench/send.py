@@ -29,7 +29,7 @@ ROUNDS = 3
 SIZE = 5_000
 SBIN = "/usr/sbin"
 HERE = Path(__file__).parent
-PARTS = ("sandbox", "smtp", "ses", "api")
+PARTS = ("sandbox", "limits", "smtp", "ses", "api")
 TOOLS = {"smtp": f"{SBIN}/smtp-sink", "api": "wrk"}  # that a part needs
 
 
@@ -77,6 +77,23 @@ class Bench:
             lambda: self.carried(owner),
             lambda: self.moved(owner),
             "the same ledger, no dispatcher",
+        )
+
+    def limits(self) -> None:
+        """A sender whose limits are never reached, beside one without any."""
+        from postledger.accounts.models import Sender
+
+        journal = str(self.installed.folder / "journal")
+        free = sender("sandbox", "free", journal=journal)
+        limited = sender("sandbox", "limited", journal=journal)
+        Sender.objects.filter(pk=limited).update(
+            rate_per_second=10_000, rate_per_hour=10**9, daily_limit=10**9
+        )
+        self.line(
+            f"sandbox with limits, {self.workers} workers",
+            lambda: self.carried(limited),
+            lambda: self.carried(free),
+            "without limits",
         )
 
     def smtp(self) -> None:
@@ -217,15 +234,15 @@ class Bench:
         return float(rate)
 
 
-def sender(kind: str, **settings: object) -> int:
+def sender(kind: str, name: str = "", **settings: object) -> int:
     from postledger.accounts import provider_accounts
     from postledger.accounts.models import Sender, Workspace
 
     bench = Workspace.objects.get(name="bench")
     account = provider_accounts.create_account(
-        bench.pk, name=kind, kind=kind, settings=settings, actor="bench"
+        bench.pk, name=name or kind, kind=kind, settings=settings, actor="bench"
     )
-    address = f"{kind}@bench.example"
+    address = f"{name or kind}@bench.example"
     return Sender.objects.create(workspace=bench, account_id=account, address=address).pk
 
 

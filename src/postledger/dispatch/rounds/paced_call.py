@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import groupby
 
-from postledger.dispatch.pace.moments import LATEST
+from postledger.dispatch.pace.moments import LATEST, group_moments
 from postledger.dispatch.pace.permits import Permit
 from postledger.dispatch.rounds.compose import ComposedMail
 
@@ -41,16 +40,14 @@ class PacedCall:
 
     async def _begin_calls(self, calls: list[asyncio.Task[None]]) -> None:
         loop, line = asyncio.get_running_loop(), self._permit.line
-        for moment, group in groupby(self._permit.moments):
-            start = line.find_start(moment)
-            if (wait := start - loop.time()) > 0:
+        for moment, count in group_moments(self._permit.moments):
+            if (wait := line.find_start(moment) - loop.time()) > 0:
                 await asyncio.sleep(wait)
             now = loop.time()
             if now - moment > LATEST or any(call.done() and call.exception() for call in calls):
                 return
-            count = len(list(group))
             due, self.not_begun = self.not_begun[:count], self.not_begun[count:]
-            line.leave(now)
+            line.leave(count, now)
             calls.append(asyncio.ensure_future(self._send(due)))
 
 
