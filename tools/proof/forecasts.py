@@ -110,7 +110,7 @@ def _is_planned(watched: Watched) -> bool:
 
 
 def _ask(drill: "Drill", watched: Watched) -> Predicted:
-    request = urllib.request.Request(  # noqa: S310  our own server
+    request = urllib.request.Request(
         f"http://127.0.0.1:{drill.fleet.web_port}/v1/runs/{watched.run.pk}",
         headers={"Authorization": f"Bearer {watched.token}"},
     )

@@ -123,7 +123,7 @@ def _ask_for_singles(drill: "Drill", token: str, seconds: float) -> dict[str, fl
 
 def _ask(drill: "Drill", token: str, address: str) -> None:
     body = {"to": address, "subject": "Order", "html": "<p>Thanks</p>", "text": "Thanks"}
-    request = urllib.request.Request(  # noqa: S310  our own server
+    request = urllib.request.Request(
         f"http://127.0.0.1:{drill.fleet.web_port}/v1/email/send",
         data=json.dumps(body).encode(),
         headers={
