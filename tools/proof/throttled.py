@@ -53,6 +53,7 @@ def main() -> int:
 
 def _prove(drill: "Drill", rate: int, seconds: float, learning: float) -> bool:
     from postledger.deliveries import audit, queries
+    from postledger.deliveries.states import State
     from tools.drill import tenants
     from tools.proof import campaigns
 
@@ -69,16 +70,16 @@ def _prove(drill: "Drill", rate: int, seconds: float, learning: float) -> bool:
     mean = sum(learning <= at < seconds for at in times) / (seconds - learning)
     early = sum(at < learning for at in times) / learning
     books = queries.read_books([stream_id])[stream_id]
-    tries = _read_tries(stream_id)
+    accepted, tries = books.counts[State.ACCEPTED], _read_tries(stream_id)
     is_balanced = not audit.audit(stream_id).discrepancies
-    is_matched = books.counts["accepted"] == len(times)
     say(
         f"{rate}/s taken, {seconds:.0f} s: mean {mean:.2f}/s after {learning:.0f} s"
         f" ({mean / rate:.2f} of the rate), {early:.2f}/s before; {len(times)} taken,"
-        f" {books.counts['accepted']} booked; {tries}; tuned to {_read_tuned(workspace_id):.2f}/s;"
+        f" {accepted} booked; {tries}; tuned to {_read_tuned(workspace_id):.2f}/s;"
         f" books balance: {is_balanced}"
     )
-    return mean >= _LEAST_USE * rate and tries.are_free and is_balanced and is_matched
+    is_used, is_matched = mean >= _LEAST_USE * rate, accepted == len(times)
+    return is_used and tries.are_free and is_balanced and is_matched
 
 
 def _read_times(drill: "Drill") -> list[float]:
