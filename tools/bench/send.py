@@ -234,7 +234,7 @@ class Bench:
         return float(rate)
 
 
-def sender(kind: str, name: str = "", **settings: object) -> int:
+def sender(kind: str, name: str = "", /, **settings: object) -> int:
     from postledger.accounts import provider_accounts
     from postledger.accounts.models import Sender, Workspace
 
