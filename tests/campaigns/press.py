@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from postledger.accounts import provider_accounts, senders, workspaces
 from postledger.accounts.queries import Organisation
+from postledger.accounts.working_hours import Hours
 from postledger.campaigns import drafts, launching, planning
 from postledger.campaigns.drafts import Draft
 from postledger.campaigns.models import Run
@@ -65,8 +66,9 @@ def campaign(
     list_key: str | None = None,
     audience: Mapping[str, Any] | None = None,
     timing: SendTime | None = None,
+    window: Hours | None = None,
 ) -> int:
-    draft = Draft(tag, "News", content, None, list_key, audience, timing or SendTime())
+    draft = Draft(tag, "News", content, None, list_key, audience, timing or SendTime(), window)
     return drafts.create_campaign(workspace_id, draft, actor="alice", now=NOW)
 
 

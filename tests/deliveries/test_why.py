@@ -39,11 +39,12 @@ def test_two_causes_are_told_and_the_one_that_ends_last_comes_first() -> None:
 
     assert first == Cause(
         "outside_hours",
-        "It is held because it is outside the working hours.",
+        "It is held because it is outside the hours in which mail may go.",
         NOON,
         NOON + 5 * HOUR,
         "the next opening comes",
-        "Change the working hours of the workspace or the sender, or wait.",
+        "Wait, or change the working hours of the workspace or the sender. A run keeps the delivery"
+        " window that its campaign had at the launch.",
     )
     assert (second.code, second.until) == ("rate_per_hour", NOON + HOUR)
 

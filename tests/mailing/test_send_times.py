@@ -1,13 +1,14 @@
-"""When mails are due: at once, at one moment, or at one local time."""
+"""When mails are due: at once, at a moment, at a local time, and within a delivery window."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postledger.mailing import send_times
 from postledger.mailing.send_times import SendTime, Wave
+from postledger.pacing.hours import Span, WorkingHours
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 NINE = SendTime(local_time=datetime(2026, 11, 16, 9))  # noqa: DTZ001  in everybody's own zone
@@ -77,8 +78,47 @@ def test_a_send_time_survives_json(send_time: send_times.SendTime) -> None:
     assert send_times.from_json(send_times.to_json(send_time)) == send_time
 
 
+DAYTIME = WorkingHours("UTC", (Span(time(9), time(20)),))
+
+
+def test_where_the_delivery_window_is_open_mail_goes_at_once_and_elsewhere_at_its_opening() -> None:
+    # Noon in Lisbon, 21:00 in Tokyo, 07:00 in New York.
+    morning = datetime(2026, 11, 16, tzinfo=UTC)
+    assert send_times.split_waves(SendTime(), window=DAYTIME, zones=ZONES, now=NOW) == [
+        Wave(None, ("Europe/Lisbon", "UTC")),
+        Wave(NOW + timedelta(hours=2), ("America/New_York",), is_outside_hours=True),
+        Wave(morning, ("Asia/Tokyo",), is_outside_hours=True),
+        Wave(morning, is_last_look=True, is_outside_hours=True),
+    ]
+
+
+def test_zones_in_which_the_window_closes_at_other_times_have_waves_of_their_own() -> None:
+    zones = {"Europe/Lisbon", "Europe/Berlin", "Europe/Rome"}
+    waves = send_times.split_waves(SendTime(), window=DAYTIME, zones=zones, now=NOW)
+    assert sorted(wave.zones or () for wave in waves if not wave.is_last_look) == [
+        ("Europe/Berlin", "Europe/Rome"),
+        ("Europe/Lisbon", "UTC"),
+    ]
+
+
+def test_a_time_within_the_delivery_window_is_kept_and_one_outside_it_waits() -> None:
+    tomorrow = NOW + timedelta(days=1)
+    waves = send_times.split_waves(
+        SendTime(tomorrow), window=DAYTIME, zones={"Asia/Tokyo"}, now=NOW
+    )
+    assert [(wave.due_at, wave.is_outside_hours) for wave in waves[:2]] == [
+        (tomorrow, False),
+        (tomorrow + timedelta(hours=12), True),
+    ]
+    eight = SendTime(local_time=datetime(2026, 11, 16, 8))  # noqa: DTZ001  in everybody's own zone
+    first, *_ = send_times.split_waves(eight, window=DAYTIME, zones={"Asia/Tokyo"}, now=NOW)
+    assert first == Wave(datetime(2026, 11, 16, tzinfo=UTC), ("Asia/Tokyo",), is_outside_hours=True)
+
+
 def test_a_wave_survives_json() -> None:
-    for wave in send_times.split_waves(NINE, zones=ZONES, now=NOW):
+    waves = send_times.split_waves(NINE, zones=ZONES, now=NOW)
+    waves += send_times.split_waves(NINE, window=DAYTIME, zones=ZONES, now=NOW)
+    for wave in waves:
         assert (
             send_times.wave_from_json(json.loads(json.dumps(send_times.wave_to_json(wave)))) == wave
         )

@@ -254,6 +254,24 @@ def test_hours_of_workspace_and_sender_apply_together_and_to_bulk_mail_only() ->
     assert single.ends_at == now + timedelta(seconds=1)
 
 
+def test_a_delivery_window_counts_as_hours_of_the_workspaces_zone() -> None:
+    sender = cast.sender()
+    stream_id = ledger.open_stream(
+        sender.workspace_id,
+        sender_id=sender.pk,
+        kind=StreamKind.CAMPAIGN,
+        title="News",
+        delivery_window={"spans": [["14:30", "20:00"]]},
+    )
+    cast.enqueue(stream_id, range(50))
+    Workspace.objects.update(time_zone="Etc/GMT-1")
+
+    result = predict(stream_id)
+
+    assert result.binding is Binding.OUTSIDE_HOURS
+    assert result.ends_at == NOW + timedelta(hours=1, seconds=1)
+
+
 def test_mail_of_a_test_key_has_no_limits() -> None:
     limit_sender(rate_per_second=1, rate_per_hour=1)
 

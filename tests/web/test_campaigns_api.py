@@ -21,6 +21,7 @@ from tests.web.callers import Caller, caller
 ARTICLE = {"kind": "article", "key": "flood"}
 US = "ocd-division/country:us"
 OHIO = f"{US}/state:oh"
+EVERY_DAY = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 SOON = f"{datetime.now(UTC) + timedelta(days=30):%Y-%m-%dT%H:%M:%S}"
 
 
@@ -84,6 +85,30 @@ def test_a_campaign_is_found_as_it_was_written(
     assert alice.get("/v1/campaigns").body == {"campaigns": [fetched.body], "next": None}
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ({"opens": "09:00", "closes": "20:00"}, EVERY_DAY),
+        ({"opens": "09:00", "closes": "20:00", "weekdays": ["tue", "mon", "tue"]}, ["mon", "tue"]),
+        ({"opens": "22:00", "closes": "06:00", "weekdays": ["fri"]}, ["fri"]),
+        ({"opens": "00:00", "closes": "00:00", "weekdays": ["sat", "sun"]}, ["sat", "sun"]),
+    ],
+)
+def test_a_delivery_window_is_kept_until_it_is_removed(
+    alice: Caller, written: dict[str, Any], shown: list[str]
+) -> None:
+    created = alice.post("/v1/campaigns", {**newsroom.NEW, "delivery_window": written}).body
+    path = f"/v1/campaigns/{created['id']}"
+    renamed = alice.ask("PATCH", path, {"name": "Other"}).body
+    removed = alice.ask("PATCH", path, {"delivery_window": None}).body
+    changed = alice.ask("PATCH", path, {"delivery_window": written}).body
+
+    assert created["delivery_window"] == {**written, "weekdays": shown}
+    assert renamed["delivery_window"] == created["delivery_window"]
+    assert removed["delivery_window"] is None
+    assert changed["delivery_window"] == created["delivery_window"]
+
+
 def test_a_tag_is_taken_once(alice: Caller) -> None:
     newsroom.make_campaign(alice)
 
@@ -142,6 +167,21 @@ def test_a_change_leaves_what_it_does_not_name(alice: Caller) -> None:
         ({"timing": {"local_time": f"{SOON}Z"}}, "INVALID_PAYLOAD"),
         (
             {"timing": {"at": f"{SOON}Z", "local_time": SOON}},
+            "INVALID_PAYLOAD",
+        ),
+        ({"delivery_window": {"opens": "09:00"}}, "INVALID_PAYLOAD"),
+        ({"delivery_window": {"opens": "9", "closes": "20:00"}}, "INVALID_PAYLOAD"),
+        ({"delivery_window": {"opens": "09:00", "closes": "24:00"}}, "INVALID_PAYLOAD"),
+        (
+            {"delivery_window": {"opens": "09:00", "closes": "20:00", "weekdays": []}},
+            "INVALID_PAYLOAD",
+        ),
+        (
+            {"delivery_window": {"opens": "09:00", "closes": "20:00", "weekdays": ["monday"]}},
+            "INVALID_PAYLOAD",
+        ),
+        (
+            {"delivery_window": {"opens": "09:00", "closes": "20:00", "zone": "UTC"}},
             "INVALID_PAYLOAD",
         ),
         ({"audience": {}}, "INVALID_PAYLOAD"),

@@ -149,6 +149,12 @@ def test_a_wrong_mail_is_told_what_to_write(
             "Give at or local_time, not both.",
         ),
         (
+            "/v1/campaigns",
+            {**newsroom.NEW, "delivery_window": {"opens": "9 am", "closes": "20:00"}},
+            "delivery_window.opens",
+            "Write a time of the day, such as 09:00; midnight is 00:00.",
+        ),
+        (
             "/v1/campaigns/send",
             {"campaign_tag": "a", "article_key": "a", "send_batch_id": "x"},
             "send_batch_id",

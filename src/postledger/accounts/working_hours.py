@@ -89,6 +89,14 @@ def to_json(hours: Hours) -> dict[str, Any]:
     return stored if hours.zone is None else {**stored, "zone": hours.zone}
 
 
+def from_json(stored: Mapping[str, Any]) -> Hours:
+    return Hours(
+        tuple((_parse_time(opens), _parse_time(closes)) for opens, closes in stored["spans"]),
+        tuple(stored.get("weekdays", EVERY_DAY)),
+        stored.get("zone"),
+    )
+
+
 def describe(stored: Mapping[str, Any], *, zone: str) -> str:
     """Stored hours in words; `zone` is that of the workspace."""
     spans = ", ".join(f"{opens}-{closes}" for opens, closes in stored["spans"])

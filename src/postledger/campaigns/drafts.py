@@ -11,8 +11,9 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.functions import Now
 
-from postledger.accounts import constraints, trail
+from postledger.accounts import constraints, trail, working_hours
 from postledger.accounts import queries as accounts
+from postledger.accounts.working_hours import Hours
 from postledger.campaigns import launching
 from postledger.campaigns.launching import AlreadyLaunchedError, CampaignUnknownError
 from postledger.campaigns.models import Campaign, Run
@@ -52,6 +53,7 @@ class Draft:
     list_key: str | None = None  # None: all that the workspace sends
     audience: Mapping[str, Any] | None = None  # None: everybody
     timing: SendTime = SendTime()  # noqa: RUF009  a frozen value
+    delivery_window: Hours | None = None  # of each contact's own day; None: always
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +203,7 @@ def _check_tag(tag: str) -> None:
 
 def _stored(draft: Draft) -> dict[str, Any]:
     """The columns of a draft except its sender."""
+    window = draft.delivery_window
     return {
         "tag": draft.tag,
         "name": draft.name,
@@ -208,6 +211,7 @@ def _stored(draft: Draft) -> dict[str, Any]:
         "audience": dict(draft.audience or {}),
         "content": content_source.to_json(draft.content),
         "timing": send_times.to_json(draft.timing),
+        "delivery_window": working_hours.to_json(window) if window else None,
     }
 
 
@@ -228,6 +232,7 @@ def list_campaigns(
 
 
 def _facts(campaign: Campaign) -> CampaignFacts:
+    window = campaign.delivery_window
     return CampaignFacts(
         id=campaign.pk,
         tag=campaign.tag,
@@ -237,6 +242,7 @@ def _facts(campaign: Campaign) -> CampaignFacts:
         list_key=campaign.list_key or None,
         audience=campaign.audience,
         timing=send_times.from_json(campaign.timing),
+        delivery_window=None if window is None else working_hours.from_json(window),
         created_by=campaign.created_by,
         created_at=campaign.created_at,
         updated_at=campaign.updated_at,

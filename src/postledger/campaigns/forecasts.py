@@ -48,6 +48,7 @@ def forecast_campaign(
         priority=_PRIORITY,
         opened_at=now,
         parts=tuple(_split_parts(campaign, now)),
+        delivery_window=campaign.delivery_window,
     )
     return outlook.predict_launch(workspace_id, newcomer, workforce=workforce, now=now)
 

@@ -31,6 +31,7 @@ from postledger.deliveries.entries import StreamKind
 from postledger.lib.errors import ConflictError, NotFoundError
 from postledger.mailing import content_source, send_times, snapshot, stream_letters
 from postledger.mailing.snapshot import Snapshot
+from postledger.pacing.stored import read_hours
 from postledger.supabase import passes
 
 
@@ -102,6 +103,7 @@ def digest(campaign: Campaign) -> bytes:
         "list": campaign.list_key,
         "sender": campaign.sender_id,
         "timing": campaign.timing,
+        "delivery_window": campaign.delivery_window,
     }
     return sha256(json.dumps(launched, sort_keys=True).encode()).digest()
 
@@ -259,6 +261,7 @@ def _create_run(campaign: Campaign, launch: Launch, content: Snapshot) -> UUID:
         is_test=launch.is_sandboxed,
         is_trial=launch.is_test,
         member_id=None if launch.is_sandboxed else launch.member_id,  # no mail leaves the sandbox
+        delivery_window=None if launch.is_test else campaign.delivery_window,
     )
     is_article = campaign.content["kind"] == "article"
     run = Run.objects.create(
@@ -340,11 +343,13 @@ def _split_waves(campaign: Campaign, launch: Launch) -> list[dict[str, Any]]:
     if launch.test_addresses is not None:
         return []
     send_time = send_times.from_json(campaign.timing)
-    zones: set[str] = set()
-    if send_time.local_time is not None:
-        zones = audience.list_time_zones(campaign.workspace_id)  # reads every contact
+    stored_window = None if launch.is_test else campaign.delivery_window
     default_zone = accounts.time_zone(campaign.workspace_id)
+    zones: set[str] = set()
+    if send_time.local_time is not None or stored_window is not None:
+        zones = audience.list_time_zones(campaign.workspace_id)  # reads every contact
+    window = None if stored_window is None else read_hours(stored_window, zone=default_zone)
     waves = send_times.split_waves(
-        send_time, zones=zones, default_zone=default_zone, now=launch.now
+        send_time, window=window, zones=zones, default_zone=default_zone, now=launch.now
     )
     return [send_times.wave_to_json(wave) for wave in waves]

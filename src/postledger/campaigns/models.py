@@ -20,6 +20,8 @@ class Campaign(models.Model):
     audience = models.JSONField(db_default={})  # a filter for contacts.filters.parsing
     content = models.JSONField()  # see mailing.content_source
     timing = models.JSONField(db_default={})  # see mailing.send_times
+    # Hours of each contact's own day, as `accounts.working_hours` writes them; None: always.
+    delivery_window = models.JSONField(null=True)
     created_by = models.TextField()
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())

@@ -162,7 +162,7 @@ def _plan_chunk(run: Run, size: int) -> None:
         source=lines.sql,
         params=lines.params,
         due_at=wave.due_at,
-        reason=Reason.READY if wave.due_at is None else Reason.SCHEDULED,
+        reason=_find_reason(wave),
         is_interrupted=previous_runs.is_interrupted(run),
     )
     if chunks.UNKNOWN_VARIANT in planned.kept_back:
@@ -179,6 +179,12 @@ def _plan_chunk(run: Run, size: int) -> None:
         trouble="",
         trouble_since=None,
     )
+
+
+def _find_reason(wave: Wave) -> Reason:
+    if wave.due_at is None:
+        return Reason.READY
+    return Reason.OUTSIDE_HOURS if wave.is_outside_hours else Reason.SCHEDULED
 
 
 def _select_chunk(run: Run, wave: Wave, size: int) -> Chunk:

@@ -72,6 +72,18 @@ def find_contacts(workspace_id: int, addresses: Sequence[str]) -> dict[str, Cont
     return {vars(contact)["given_address"]: contact for contact in contacts}
 
 
+_TIME_ZONES: LiteralString = """
+SELECT id, time_zone FROM contacts_contact
+WHERE id = ANY(%(contacts)s::bigint[]) AND workspace_id = %(workspace)s AND time_zone IS NOT NULL
+"""
+
+
+def find_time_zones(workspace_id: int, contact_ids: Sequence[int]) -> dict[int, str]:
+    """The time zones of those of these contacts that have one of their own."""
+    params = {"workspace": workspace_id, "contacts": list(contact_ids)}
+    return dict(sql.rows(_TIME_ZONES, params))
+
+
 # In the order of contacts_contact_once, which no other index has. By id, the planner would take the
 # primary key, and read past the contacts of every other workspace.
 _PAGE: LiteralString = """

@@ -23,6 +23,8 @@ class Stream(models.Model):
     title = models.TextField()
     is_test = models.BooleanField(db_default=False)
     is_trial = models.BooleanField(db_default=False)
+    # Hours of each recipient's own day, as `accounts.working_hours` writes them; None: always.
+    delivery_window = models.JSONField(null=True)
     epoch = models.IntegerField(db_default=1)  # in which it was opened
     lifted_epoch = models.IntegerField(null=True)  # in which the fence was lifted for it alone
     next_position = models.BigIntegerField(db_default=0)

@@ -21,7 +21,7 @@ class Reason(StrEnum):
     RATE_PER_HOUR = "rate_per_hour"  # the sender's hourly limit is reached
     DAILY_LIMIT = "daily_limit"  # the daily limit is reached
     QUOTA_EXHAUSTED = "quota_exhausted"  # the provider's quota is used up
-    OUTSIDE_HOURS = "outside_hours"  # outside the working hours
+    OUTSIDE_HOURS = "outside_hours"  # outside the working hours, or the hours of a recipient
     LIMITS_UNKNOWN = "limits_unknown"  # Redis does not answer, and limits count in Redis
     PROVIDER_DOWN = "provider_down"  # the provider does not answer; the whole batch waits
     NO_MEMORY = "no_memory"  # large mails use all the memory its worker may take
@@ -77,7 +77,9 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         "it is tried again",
         then="it is tried again; while no quota is left, it waits longer each time, up to one hour",
     ),
-    Reason.OUTSIDE_HOURS: Explanation("it is outside the working hours", "the next opening comes"),
+    Reason.OUTSIDE_HOURS: Explanation(
+        "it is outside the hours in which mail may go", "the next opening comes"
+    ),
     Reason.LIMITS_UNKNOWN: Explanation(
         "how much was sent is not known while Redis does not answer", "a worker reaches Redis again"
     ),

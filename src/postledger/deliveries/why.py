@@ -49,7 +49,8 @@ ADVICE: dict[Reason, str] = {
     Reason.DAILY_LIMIT: "Raise the daily limit of the sender or of the member who launched it, or"
     " wait.",
     Reason.QUOTA_EXHAUSTED: "Ask the provider for a larger quota, or wait.",
-    Reason.OUTSIDE_HOURS: "Change the working hours of the workspace or the sender, or wait.",
+    Reason.OUTSIDE_HOURS: "Wait, or change the working hours of the workspace or the sender. A run"
+    " keeps the delivery window that its campaign had at the launch.",
     Reason.LIMITS_UNKNOWN: "Look whether Redis runs: postledger doctor.",
     Reason.PROVIDER_DOWN: "Look whether the provider can be reached: postledger doctor.",
     Reason.NO_MEMORY: "Give the workers more memory, or send smaller attachments.",

@@ -1,10 +1,10 @@
-"""When mails are due: at once, at one moment, or at one local time.
+"""When mails are due: at once, at one moment, or at one local time, and within a delivery window.
 
 A stream is planned in waves: recipients of one wave are due at the same moment.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,6 +12,8 @@ from zoneinfo import ZoneInfo
 from pydantic import TypeAdapter
 
 from postledger.lib.errors import RefusedError
+from postledger.pacing import hours
+from postledger.pacing.hours import WorkingHours
 
 MAX_DISTANCE = timedelta(days=366)
 
@@ -36,6 +38,7 @@ class Wave:
     zones: tuple[str, ...] | None = None
     default_zone: str = "UTC"  # of contacts without a zone
     is_last_look: bool = False  # finds contacts whose zone changed while the others were planned
+    is_outside_hours: bool = False  # due later than it was meant, when the delivery window opens
 
 
 def check(send_time: SendTime, *, now: datetime) -> None:
@@ -51,18 +54,54 @@ def check(send_time: SendTime, *, now: datetime) -> None:
 
 
 def split_waves(
-    send_time: SendTime, *, zones: Iterable[str] = (), default_zone: str = "UTC", now: datetime
+    send_time: SendTime,
+    *,
+    window: WorkingHours | None = None,
+    zones: Iterable[str] = (),
+    default_zone: str = "UTC",
+    now: datetime,
 ) -> list[Wave]:
-    """The waves, the earliest first; a moment in the past means at once."""
-    if send_time.local_time is None:
+    """The waves, the earliest first; a moment in the past means at once.
+
+    With a delivery window, whose hours are those of each zone, a wave is due when it opens. Zones
+    share a wave if their clocks show the same time then: it closes for all of them at once, too.
+    """
+    if send_time.local_time is None and window is None:
         return [Wave(send_time.at if send_time.at and send_time.at > now else None)]
-    due: dict[datetime | None, list[str]] = {}
+    turns: dict[_Turn, list[str]] = {}
     for zone in sorted({*zones, default_zone}):
-        moment = moment_in(zone, send_time.local_time)
-        due.setdefault(moment if moment > now else None, []).append(zone)
-    by_time = sorted(due.items(), key=lambda wave: wave[0] or now)
-    waves = [Wave(moment, tuple(names), default_zone) for moment, names in by_time]
-    return [*waves, Wave(waves[-1].due_at, is_last_look=True)]
+        turns.setdefault(_find_turn(send_time, window, zone, now), []).append(zone)
+    waves = [
+        Wave(
+            turn.due_at if turn.due_at > now else None,
+            tuple(names),
+            default_zone,
+            is_outside_hours=turn.is_outside_hours,
+        )
+        for turn, names in sorted(turns.items())
+    ]
+    return [*waves, replace(waves[-1], zones=None, default_zone="UTC", is_last_look=True)]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Turn:
+    """What zones of one wave have in common."""
+
+    due_at: datetime
+    is_outside_hours: bool = False
+    offset: timedelta = timedelta()  # of its clocks from UTC, where there is a delivery window
+
+
+def _find_turn(send_time: SendTime, window: WorkingHours | None, zone: str, now: datetime) -> _Turn:
+    meant = send_time.at or now
+    if send_time.local_time is not None:
+        meant = moment_in(zone, send_time.local_time)
+    meant = max(meant, now)
+    if window is None:
+        return _Turn(meant)
+    opening = hours.find_next_opening([replace(window, zone=zone)], meant) or meant + hours.HORIZON
+    offset = opening.astimezone(ZoneInfo(zone)).utcoffset() or timedelta()
+    return _Turn(opening, opening > meant, offset)
 
 
 def moment_in(zone: str, time: datetime) -> datetime:

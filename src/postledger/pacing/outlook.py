@@ -183,6 +183,7 @@ def _make_prospect(
         parts=tuple(part for part in (due, *parts) if part.mails),
         is_test=facts.is_test,
         is_held=facts.fenced_since is not None,
+        delivery_window=facts.delivery_window,
     )
     return _hold(prospect, facts.holds, now)
 

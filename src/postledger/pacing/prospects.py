@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import override
+from typing import Any, override
 
 from postledger.accounts.sending_limits import SendingLimits, StoredQuota
 from postledger.deliveries.entries import StreamKind
 from postledger.pacing import stored
+from postledger.pacing.hours import WorkingHours
 from postledger.pacing.limits import Reserve
 from postledger.pacing.plan import Limit, PerDay, PerHour, PerSecond, Plan, Quota, Stream
 
@@ -74,6 +75,7 @@ class Prospect:
     parts: tuple[Part, ...]
     is_test: bool = False  # its mail goes to the sandbox, which has no limits
     is_held: bool = False  # until a person acts
+    delivery_window: Mapping[str, Any] | None = None  # hours of each recipient's own day
 
     @property
     def waiting(self) -> int:
@@ -123,11 +125,21 @@ def _make_stream(prospect: Prospect, part: Part, pacing: Pacing, limits: tuple[s
     return Stream(
         waiting=part.mails,
         limits=limits,
-        hours=stored.read_all_hours(sender.limits) if is_bulk and not prospect.is_test else (),
+        hours=_read_hours(prospect, sender.limits) if is_bulk and not prospect.is_test else (),
         starts_at=part.starts_at,
         priority=prospect.priority,
         may_use_reserve=not is_bulk,
     )
+
+
+def _read_hours(prospect: Prospect, limits: SendingLimits) -> tuple[WorkingHours, ...]:
+    """The hours of a stream. A delivery window is taken in the workspace's zone: that is near
+    enough where most recipients live in it, and who lives elsewhere gets mail at other times.
+    """
+    hours = stored.read_all_hours(limits)
+    if prospect.delivery_window is None:
+        return hours
+    return (*hours, stored.read_hours(prospect.delivery_window, zone=limits.zone))
 
 
 def list_limits(

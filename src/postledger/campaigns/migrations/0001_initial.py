@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
                 ("audience", models.JSONField(db_default={})),
                 ("content", models.JSONField()),
                 ("timing", models.JSONField(db_default={})),
+                ("delivery_window", models.JSONField(null=True)),
                 ("created_by", models.TextField()),
                 (
                     "created_at",

@@ -1,6 +1,7 @@
 """Opens streams, and refuses mail to a stream that takes no more."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import LiteralString
 
@@ -23,10 +24,12 @@ class StreamClosedError(ConflictError):
 _OPEN: LiteralString = """
 WITH stream AS (
     INSERT INTO deliveries_stream (
-        id, workspace_id, sender_id, member_id, kind, title, is_test, is_trial, epoch
+        id, workspace_id, sender_id, member_id, kind, title, is_test, is_trial,
+        delivery_window, epoch
     )
     SELECT %(first)s + nextval('deliveries_stream_number'), %(workspace)s, %(sender)s, %(member)s,
-           %(kind)s, %(title)s, %(is_test)s, %(is_trial)s, max(number)
+           %(kind)s, %(title)s, %(is_test)s, %(is_trial)s, %(window)s::jsonb,
+           max(number)
     FROM deliveries_epoch
     RETURNING id
 )
@@ -45,6 +48,7 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
     is_test: bool = False,
     is_trial: bool = False,
     member_id: int | None = None,
+    delivery_window: Mapping[str, object] | None = None,
     body: Body | None = None,
     month: int | None = None,
 ) -> int:
@@ -53,7 +57,8 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
     It stays in that month's partition for ever. A month that was dropped takes no stream.
     `body` is the content that all its mails share; a test stream's mails go to the sandbox, a
     trial's to its testers, and reports about them change no contact. `member_id` is the member who
-    launched it, whose daily limit counts its mails.
+    launched it, whose daily limit counts its mails. `delivery_window` are hours of each recipient's
+    own day, as `accounts.working_hours` writes them: outside them its mail waits.
     """
     if month is None:
         month = partitions.this_month()
@@ -68,6 +73,7 @@ def open_stream(  # noqa: PLR0913  what a stream is, each by its name
         "title": title,
         "is_test": is_test,
         "is_trial": is_trial,
+        "window": None if delivery_window is None else json.dumps(delivery_window),
         "priority": _PRIORITIES[kind],
     }
     with transaction.atomic():

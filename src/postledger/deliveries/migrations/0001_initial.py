@@ -386,6 +386,7 @@ class Migration(migrations.Migration):
                         ("title", models.TextField()),
                         ("is_test", models.BooleanField(db_default=False)),
                         ("is_trial", models.BooleanField(db_default=False)),
+                        ("delivery_window", models.JSONField(null=True)),
                         ("epoch", models.IntegerField(db_default=1)),
                         ("lifted_epoch", models.IntegerField(null=True)),
                         ("next_position", models.BigIntegerField(db_default=0)),

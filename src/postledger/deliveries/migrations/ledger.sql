@@ -85,6 +85,7 @@ CREATE TABLE deliveries_stream (
     is_test boolean NOT NULL DEFAULT false,
     -- A trial of a campaign goes to its testers; what is reported of its mails changes no contact.
     is_trial boolean NOT NULL DEFAULT false,
+    delivery_window jsonb,  -- hours of each recipient's own day, outside which its mail waits
     next_position bigint NOT NULL DEFAULT 0,
     cancelled_at timestamptz,
     cancelled_by text,

@@ -1,10 +1,10 @@
 """The facts about streams: their books, holds and waits, and the fence."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import LiteralString
+from typing import Any, LiteralString
 
 from postledger.deliveries import causes
 from postledger.deliveries.entries import Hold, HoldScope, StreamKind
@@ -29,6 +29,8 @@ class StreamFacts:
     block_code: str | None = None  # of its sender's block when it was cancelled
     is_trial: bool = False  # what is reported of its mails changes no contact
     member_id: int | None = None  # who launched it, where a person did
+    # Hours of each recipient's own day, in the stored form; outside them its mail waits.
+    delivery_window: Mapping[str, Any] | None = None
 
 
 # While one mail tries its provider, a sender is held until its answer, at the latest until then.
@@ -49,7 +51,7 @@ SELECT s.id, s.workspace_id, s.sender_id, s.kind, s.title, s.is_test, s.created_
              AND CASE s.kind WHEN 'campaign' THEN e.campaigns_lifted_at ELSE e.lifted_at END
                  IS NULL
             THEN e.began_at END,
-       s.block_code, s.is_trial, s.member_id
+       s.block_code, s.is_trial, s.member_id, s.delivery_window
 FROM deliveries_stream s
 LEFT JOIN deliveries_epoch e ON e.number = (SELECT max(number) FROM deliveries_epoch)
 LEFT JOIN LATERAL (

@@ -19,10 +19,11 @@ from postledger.deliveries.reasons import Reason
 from postledger.dispatch.context import Context
 from postledger.dispatch.pace.permits import Deferred, Pause, Permit
 from postledger.dispatch.provider_pool import Blocked, OpenProvider
-from postledger.dispatch.rounds import armed_round, report, round_input
+from postledger.dispatch.rounds import armed_round, local_hours, report, round_input
 from postledger.dispatch.rounds.armed_round import ArmedRound
 from postledger.dispatch.rounds.compose import BrokenContentError, ComposedRound, Composer
 from postledger.dispatch.rounds.hand_over import HandOver
+from postledger.dispatch.rounds.local_hours import DeliveryWindow
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib import crashpoints, references
 from postledger.lib.clock import boottime
@@ -101,7 +102,9 @@ class Pipeline:
         began = boottime()
         async with composing:
             read = await self._read(windows)
-            permit = await self._permit(read)
+            windows, read = await self._keep_local_hours(windows, read)
+            batches = [window.batch for window in windows]
+            permit = await self._permit(read) if windows else None
             if permit is None:
                 return batches
             windows, later = round_input.cut_windows(windows, read.recipients, permit.count)
@@ -177,6 +180,19 @@ class Pipeline:
         crashpoints.reached(Point.AFTER_READ)
         self.shared_bodies = {at: body for at, body in read.bodies.items() if at < 0}
         return read
+
+    async def _keep_local_hours(
+        self, windows: list[Window], read: RoundInput
+    ) -> tuple[list[Window], RoundInput]:
+        """What may go by the local day of its recipients; other batches wait for their opening."""
+        if self._stream.delivery_window is None:
+            return windows, read
+        now = datetime.now(UTC)
+        delivery = DeliveryWindow(self._stream.delivery_window, self._sender.limits.zone)
+        windows, later = local_hours.sort_windows(windows, read, delivery, now)
+        for opens_at, batches in later.items():
+            await self._wait(batches, Reason.OUTSIDE_HOURS, opens_at - now)
+        return windows, round_input.keep_recipients(read, windows)
 
     async def _permit(self, read: RoundInput) -> Permit | None:
         """How many mails of this round may go, and when; None if the round ends here."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from postledger.contacts import queries as contact_queries
 from postledger.contacts import standings, unsubscribe_links
 from postledger.contacts.standings import Standings
 from postledger.contacts.states import Purpose
@@ -28,6 +29,8 @@ class RoundInput:
     # How recipients unsubscribe, where the content offers it.
     unsubscribe: UnsubscribeLinks | None = None
     list_key: str = ""  # of the list they may unsubscribe from
+    # Of contacts with a zone of their own, where the stream has a delivery window.
+    time_zones: Mapping[int, str] = MappingProxyType({})
 
 
 def read(stream: StreamFacts, windows: Sequence[Window], shared: Mapping[int, Body]) -> RoundInput:
@@ -49,7 +52,15 @@ def read(stream: StreamFacts, windows: Sequence[Window], shared: Mapping[int, Bo
         },
         unsubscribe=unsubscribe_links.workspace_links(stream.workspace_id) if list_key else None,
         list_key=list_key,
+        time_zones=_find_time_zones(stream, recipients),
     )
+
+
+def _find_time_zones(stream: StreamFacts, recipients: Sequence[Recipient]) -> Mapping[int, str]:
+    if stream.delivery_window is None:
+        return {}
+    ids = [item.contact_id for item in recipients if item.contact_id]
+    return contact_queries.find_time_zones(stream.workspace_id, ids)
 
 
 def cut_windows(

@@ -15,6 +15,8 @@ from pydantic import (
     model_validator,
 )
 
+from postledger.accounts import working_hours
+from postledger.accounts.working_hours import Hours
 from postledger.campaigns import drafts, test_sends
 from postledger.campaigns.drafts import Draft
 from postledger.campaigns.preview import PreviewRecipient
@@ -47,6 +49,7 @@ from postledger.web.api.common.pagination import NextCursor
 from postledger.web.api.common.schemas import PreviewOut, RequestSchema, ResponseSchema, SourceIn
 
 _LOCAL = r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$"
+_CLOCK = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
 
 
 def _local_time(value: object) -> datetime:
@@ -171,6 +174,45 @@ def _timing_of(send_time: SendTime) -> Timing:
     return Timing.model_validate(send_times.to_json(send_time))
 
 
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+WEEKDAYS: list[Weekday] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+ClockTime = Annotated[
+    str,
+    Matching(_CLOCK, "write a time of the day, such as 09:00; midnight is 00:00"),
+]
+
+
+class DeliveryWindow(RequestSchema):
+    """The hours of each recipient's own day in which its mail goes.
+
+    One that does not close later than it opens closes on the next day.
+    """
+
+    opens: ClockTime = Field(examples=["09:00"])
+    closes: ClockTime = Field(examples=["20:00"])
+    weekdays: list[Weekday] = Field(
+        default=WEEKDAYS,
+        min_length=1,
+        max_length=len(WEEKDAYS),
+        description="The days on which it opens; every day by default.",
+    )
+
+    def hours(self) -> Hours:
+        span = f"{self.opens}-{self.closes}"
+        return working_hours.parse_hours([span], days=",".join(self.weekdays))
+
+
+def _window_of(hours: Hours | None) -> DeliveryWindow | None:
+    if hours is None:
+        return None
+    [(opens, closes)] = hours.spans
+    return DeliveryWindow(
+        opens=f"{opens:%H:%M}",
+        closes=f"{closes:%H:%M}",
+        weekdays=[WEEKDAYS[day] for day in hours.weekdays],
+    )
+
+
 class NewCampaignIn(RequestSchema):
     """A new campaign; nothing is sent before its launch."""
 
@@ -185,6 +227,9 @@ class NewCampaignIn(RequestSchema):
     )
     audience_filter: Filter | None = Field(default=None, description="Which of them get it.")
     timing: Timing | None = Field(default=None, description="At once by default.")
+    delivery_window: DeliveryWindow | None = Field(
+        default=None, description="At all hours by default."
+    )
 
     def draft(self) -> Draft:
         return Draft(
@@ -195,6 +240,7 @@ class NewCampaignIn(RequestSchema):
             self.list,
             self.audience_filter,
             self.timing.send_time() if self.timing else SendTime(),
+            self.delivery_window.hours() if self.delivery_window else None,
         )
 
 
@@ -209,9 +255,11 @@ class CampaignChangeIn(RequestSchema):
     list: ListKey | None = Field(default_factory=lambda: None)
     audience_filter: Filter | None = Field(default_factory=lambda: None)
     timing: Timing | None = Field(default_factory=lambda: None)
+    delivery_window: DeliveryWindow | None = Field(default_factory=lambda: None)
 
     def changes(self) -> dict[str, Any]:
         """The changed fields of a `Draft`."""
+        window = self.delivery_window
         changed = {
             "tag": ("tag", self.tag),
             "name": ("name", self.name),
@@ -220,6 +268,7 @@ class CampaignChangeIn(RequestSchema):
             "list": ("list_key", self.list),
             "audience_filter": ("audience", self.audience_filter or {}),
             "timing": ("timing", self.timing.send_time() if self.timing else SendTime()),
+            "delivery_window": ("delivery_window", window.hours() if window else None),
         }
         return dict(changed[name] for name in self.model_fields_set)
 
@@ -314,6 +363,7 @@ class CampaignOut(ResponseSchema):
     audience_filter: dict[str, JsonValue] = Field(validation_alias="audience")
     content: Annotated[Content, BeforeValidator(_content_of)]
     timing: Annotated[Timing, BeforeValidator(_timing_of)]
+    delivery_window: Annotated[DeliveryWindow | None, BeforeValidator(_window_of)]
     created_by: str
     created_at: datetime
     updated_at: datetime
