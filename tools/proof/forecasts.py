@@ -57,11 +57,12 @@ class Predicted:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.proof.forecasts")
     parser.add_argument("--seconds", type=float, default=_SECONDS)
+    parser.add_argument("--smaller-share", type=float, default=_SMALLER_SHARE)
     parser.add_argument("--asked-after", type=float, default=_ASKED_AFTER)
     options = parser.parse_args()
     with stage.put_up(workers=2) as drill:
         drill.ses.limit_rate(-1)
-        watched = _launch(drill, options.seconds)
+        watched = _launch(drill, options.seconds, options.smaller_share)
         until(lambda: all(map(_is_planned, watched)), seconds=60)
         time.sleep(options.asked_after)
         predicted = [_ask(drill, one) for one in watched]
@@ -69,7 +70,7 @@ def main() -> int:
     return 0 if all(results) else 1
 
 
-def _launch(drill: "Drill", seconds: float) -> list[Watched]:
+def _launch(drill: "Drill", seconds: float, smaller_share: float) -> list[Watched]:
     from postledger.accounts.models import ProviderAccount, Sender
     from tools.proof import campaigns
 
@@ -79,7 +80,7 @@ def _launch(drill: "Drill", seconds: float) -> list[Watched]:
     accounts = ProviderAccount.objects.filter(workspace_id=shared.workspace_id)
     accounts.update(rate_per_second=_ACCOUNT_RATE)
     mails = int(_ACCOUNT_RATE * _BULK_SHARE * seconds)
-    smaller = int(mails * _SMALLER_SHARE)
+    smaller = int(mails * smaller_share)
     planned = [
         (alone, "sender", int(_SENDER_RATE * seconds)),
         (shared, "smaller", smaller),

@@ -47,7 +47,6 @@ _TAKEN = "250 2.0.0 taken"
 _REFUSED = "550 5.1.1 no such mailbox"
 _LATER = "451 4.3.0 try again later"
 _TOO_MUCH = "450 4.7.1 too much mail"
-_RATE = re.compile(r"(\d+)/s")
 _MOODS = {
     ("throttle", "MAIL"): "450 4.7.1 too many messages, rate limit",
     ("busy", "MAIL"): "421 4.3.2 too much mail, sending rate exceeded",
@@ -75,8 +74,8 @@ class Answers:
         in_this_mood = _MOODS.get((word, verb))
         if in_this_mood is not None:
             return in_this_mood
-        rate = _RATE.fullmatch(word)
-        if verb == "MAIL" and rate and not self._admits(int(rate[1])):
+        rate, is_rate, _ = word.partition("/s")
+        if verb == "MAIL" and is_rate and not self._admits(int(rate)):
             return _TOO_MUCH
         if verb == "RCPT":
             return self._to_recipient(recipient) or _REPLIES["RCPT"]
