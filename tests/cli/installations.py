@@ -114,11 +114,15 @@ def free_port() -> int:
 
 
 @contextmanager
-def redis(folder: Path, *options: str) -> Iterator[str]:
+def redis(folder: Path, *options: str, **environment: str) -> Iterator[str]:
     """A Redis server of its own; yields its address."""
     port = free_port()
     options_ = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
-    server = subprocess.Popen(["redis-server", *options_, *options], stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        ["redis-server", *options_, *options],
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+    )
     try:
         _wait_for_redis(port, *options)
         yield f"redis://127.0.0.1:{port}/0"

@@ -26,10 +26,10 @@ from postledger.providers.base import Accepted, Outcome, OutgoingMessage, Thrott
 from tests.cli import installations
 from tests.dispatch import office, vendors
 from tests.dispatch.office import OPTIONS, Office
+from tests.pacing import clock_hours
+from tests.pacing.paced import settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-SOON = timedelta(minutes=3)
 
 
 @pytest.fixture(scope="module")
@@ -48,25 +48,16 @@ def options(redis_url: str) -> Options:
 def empty(redis_url: str) -> None:
     with Redis.from_url(redis_url) as redis:
         redis.flushall()
-        run_id = redis.info("server")["run_id"]
-        redis.set("postledger:pacing:server", f"{run_id}:1")
+        settle(redis)
 
 
 @pytest.fixture
 def acme(tmp_path: Path) -> Office:
     """A workspace in whose zone it is about noon: no test sees its day end."""
-    stay_clear_of_the_hours_end()
+    clock_hours.stay_clear_of_the_hours_end()
     acme = office.open_office(tmp_path)
-    hour = datetime.now(UTC).hour
-    Workspace.objects.update(time_zone=f"Etc/GMT{hour - 12:+d}" if hour != 12 else "Etc/GMT")
+    Workspace.objects.update(time_zone=clock_hours.find_noon_zone())
     return acme
-
-
-def stay_clear_of_the_hours_end() -> None:
-    now = datetime.now(UTC)
-    hour_ends = (now + timedelta(hours=1)).replace(minute=0, second=0, microsecond=0)
-    if hour_ends - now < SOON:
-        time.sleep((hour_ends - now).total_seconds() + 1)
 
 
 def reasons(stream_id: int) -> dict[Reason, datetime | None]:
@@ -87,16 +78,11 @@ def limit(acme: Office, **limits: object) -> None:
     Sender.objects.filter(pk=acme.sender_id).update(**limits)
 
 
-def next_hour() -> datetime:
-    now = datetime.now(UTC)
-    return now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
-
-
 def test_150_recipients_at_100_an_hour_get_100_mails(acme: Office, options: Options) -> None:
     limit(acme, rate_per_hour=100)
     run = office.stream(acme, office.people(150))
 
-    assert send_until_held(run, options) == {Reason.RATE_PER_HOUR: next_hour()}
+    assert send_until_held(run, options) == {Reason.RATE_PER_HOUR: clock_hours.next_hour()}
 
     assert office.counts(run) == {State.ACCEPTED: 100, State.WAITING: 50}
     assert set(office.attempts(run).values()) == {0, 1}
@@ -109,7 +95,7 @@ def test_a_limit_counts_on_after_redis_was_emptied(acme: Office, options: Option
     empty(options.redis_url)
     second = office.stream(acme, office.people(10))
 
-    assert send_until_held(second, options) == {Reason.RATE_PER_HOUR: next_hour()}
+    assert send_until_held(second, options) == {Reason.RATE_PER_HOUR: clock_hours.next_hour()}
 
     assert office.counts(second) == {State.WAITING: 10}
 

@@ -82,9 +82,18 @@ class Installation:
         subprocess.run([str(COMMANDS / "postledger"), *command], env=self.environment, check=True)
 
     def worker(self, *options: str) -> Process:
-        process = self.start("worker", [str(COMMANDS / "postledger"), "worker", *options])
+        process = self._start_worker(*options)
         until(process.shows_life)
         return process
+
+    def two_workers(self) -> tuple[Process, Process]:
+        """One of them with beat; they start side by side."""
+        pair = self._start_worker("--beat"), self._start_worker()
+        until(lambda: all(process.shows_life() for process in pair))
+        return pair
+
+    def _start_worker(self, *options: str) -> Process:
+        return self.start("worker", [str(COMMANDS / "postledger"), "worker", *options])
 
     def web(self, port: int, *options: str) -> Process:
         command = [str(COMMANDS / "postledger"), "serve", "--port", str(port), *options]

@@ -68,9 +68,8 @@ class Paced:
         self._set_clock()
 
     def settle(self) -> None:
-        """Lets Redis look as if it had been there for long."""
-        run_id = self.redis.info("server")["run_id"]
-        self.redis.set("postledger:pacing:server", f"{run_id}:1")
+        """As if this Redis had been there for long."""
+        settle(self.redis)
 
     def move(self, **by: float) -> None:
         self.now += timedelta(**by)
@@ -123,6 +122,12 @@ class Paced:
             self._runner.run(limiter.close())
         self._runner.close()
         self.redis.close()
+
+
+def settle(redis: Redis) -> None:
+    """Lets a Redis look as if it had been there for long."""
+    run_id = redis.info("server")["run_id"]
+    redis.set("postledger:pacing:server", f"{run_id}:1")
 
 
 @contextmanager

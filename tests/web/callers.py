@@ -66,16 +66,26 @@ def caller(
     is_test: bool = False,
     member_id: int | None = None,
 ) -> Caller:
-    owner = cast.sender(workspace)
+    workspace_id = cast.sender(workspace).workspace_id
+    return of_workspace(workspace_id, scopes=scopes, is_test=is_test, member_id=member_id)
+
+
+def of_workspace(
+    workspace_id: int,
+    *,
+    scopes: Collection[Scope] = tuple(Scope),
+    is_test: bool = False,
+    member_id: int | None = None,
+) -> Caller:
     made = keys.create_key(
-        owner.workspace_id,
+        workspace_id,
         name="program",
         scopes=scopes,
         is_test=is_test,
         member_id=member_id,
         actor="alice",
     )
-    return Caller(owner.workspace_id, made.key_id, made.token)
+    return Caller(workspace_id, made.key_id, made.token)
 
 
 def reply(response: Any) -> Reply:

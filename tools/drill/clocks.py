@@ -1,23 +1,22 @@
 """Workers whose clocks are wrong, all in the same way; and a database whose clock is set."""
 
-import shutil
-import subprocess
 import time
-from pathlib import Path
+from datetime import timedelta
 
 from postledger.cli.drill.losses import CAMPAIGN
 from postledger.deliveries import ledger, undecided
 from postledger.deliveries.entries import Decision, SeenDelivery
 from postledger.deliveries.states import State
-from tools.drill import books, processes
+from tools.drill import books, processes, skew
 from tools.drill.drill import Drill
 from tools.drill.size import Size
+from tools.drill.skew import SetClock
 
 _SWEPT_WITHIN = 8.0
 
 
 def skewed(drill: Drill, size: Size) -> None:
-    library = _library(drill.folder)
+    library = skew.build_library(drill.folder)
     if library is None:
         drill.skipped.append("skewed clocks: there is no C compiler here")
         return
@@ -40,14 +39,14 @@ def stepped(drill: Drill, size: Size) -> None:
     It stays where it ends up: to set it back by half an hour would only show that work planned in
     the future waits for it.
     """
-    library = _library(drill.folder)
+    library = skew.build_library(drill.folder)
     if library is None:
         drill.skipped.append("steps of the database's clock: there is no C compiler here")
         return
-    clock = drill.folder / "clock"
+    clock = SetClock(library, drill.folder / "clock")
     offset = 0
-    clock.write_bytes(offset.to_bytes(8, "little", signed=True))
-    drill.database.extra = {"LD_PRELOAD": str(library), "SKEW_FILE": str(clock)}
+    clock.set_ahead(timedelta())
+    drill.database.extra = clock.environment
     with drill.outage():
         drill.database.stop("fast")
         drill.database.start()
@@ -55,8 +54,7 @@ def stepped(drill: Drill, size: Size) -> None:
         drill.pass_time(3)
         processes.kill_one(drill)
         offset += seconds
-        with clock.open("r+b") as file:
-            file.write(offset.to_bytes(8, "little", signed=True))
+        clock.set_ahead(timedelta(seconds=offset))
         drill.faults[f"database's clock set by {seconds} s"] += 1
         # Leases end at once, or later; a person looks when they have been swept. Work that was
         # planned before the clock was set back is due when it has caught up.
@@ -73,16 +71,6 @@ def _send_again(drill: Drill) -> None:
         drill.load.asked.add(CAMPAIGN, len(chosen), at=time.time())
         taken = ledger.resolve(stream_id, chosen, decision=Decision.SEND_AGAIN, actor="alice")
         drill.faults["a person's send again"] += len(taken)
-
-
-def _library(folder: Path) -> Path | None:
-    """Not libfaketime: that one also changes how long waits are."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        return None
-    source, made = Path(__file__).with_name("skew.c"), folder / "skew.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", made, source, "-ldl"], check=True)
-    return made
 
 
 def _replace(drill: Drill, **extra: str) -> None:
