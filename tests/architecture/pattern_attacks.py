@@ -42,7 +42,6 @@ ATTACKS: Mapping[str, Attack] = {
     "cli.drill.smtp_server: _ID": Attack("X-Postledger-Id: a", "\n"),
     "cli.drill.smtp_server: _TO": Attack("a@", "To: a<", " "),
     "cli.drill.smtp_server: _MARK": Attack("[[for a"),
-    "cli.drill.smtp_server: _RATE": Attack("0"),
     "cli.management.commands.fence: _ONE_CLICK": Attack("?token=&", "POST "),
     "config.env_file: _PLAIN": Attack("a"),
     "contacts.csv_columns: _ESCAPED": Attack(";\"'' "),

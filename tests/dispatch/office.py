@@ -129,7 +129,7 @@ def people(count: int) -> list[str]:
 def context(db: DbThreads, providers: ProviderPool, holds: Holds | None = None) -> Context:
     """What stream workers share, without a witness outside the database."""
     fence = Fence(TokenWitness(redis_url="", folder=None, name="worker"))
-    permits = Permits(db, None, OPTIONS.reserve)
+    permits = Permits(db, None, OPTIONS.reserve, OPTIONS.horizon)
     return Context("worker", OPTIONS, db, providers, holds or Holds(db), fence, permits)
 
 

@@ -39,6 +39,12 @@ class SendingLimits:
     working_hours: tuple[Mapping[str, object], ...] = ()
 
     @property
+    def lowest_rate(self) -> float | None:
+        """The lowest of the rates a second that apply."""
+        rates = (self.rate_per_second, self.account_rate, self.tuned_rate)
+        return min((rate for rate in rates if rate is not None), default=None)
+
+    @property
     def are_counted(self) -> bool:
         """Whether the limiter has to be asked: hours alone need no count."""
         counted = (

@@ -92,7 +92,7 @@ class Dispatcher:
         db = DbThreads(DB_THREADS)
         providers = ProviderPool(db, options.shortest_lease, self._take_event)
         limiter = Limiter(options.redis_url, options.horizon) if options.redis_url else None
-        permits = Permits(db, limiter, options.reserve)
+        permits = Permits(db, limiter, options.reserve, options.horizon)
         context = Context(
             self.name, options, db, providers, Holds(db), fence, permits, self._request_poll
         )

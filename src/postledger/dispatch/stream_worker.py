@@ -21,6 +21,7 @@ from postledger.lib.database_outage import OUTAGE_ERRORS
 # A turn takes this many batches, and begins no round after this many seconds.
 SINGLES_PER_TURN = 50
 BATCHES_PER_TURN = 4
+SLOW_RATE = 50.0  # mails a second: one batch lasts ten seconds and more
 TURN_SECONDS = 2.0
 
 
@@ -45,7 +46,7 @@ class StreamWorker:
                 await self.context.holds.hold_blocked(self.stream.sender_id, usable)
                 return
             sender, opened = usable
-            claim = await self._claim(opened)
+            claim = await self._claim(sender, opened)
             if claim is not None:
                 await self._work(claim, sender, opened, self.context.compose_lock.shared())
             if self.context.stop.is_set():
@@ -53,19 +54,25 @@ class StreamWorker:
             if claim.has_suspects if claim else await self._has_suspects():
                 await self._serve_suspect(sender, opened)
 
-    async def _claim(self, opened: OpenProvider) -> Claim | None:
+    async def _claim(self, sender: Outgoing, opened: OpenProvider) -> Claim | None:
         crashpoints.reached(Point.BEFORE_CLAIM)
-        is_single = self.stream.kind is StreamKind.TRANSACTIONAL
         claim = await self.context.db.run(
             ledger.claim,
             self.stream.id,
             holder=self.context.name,
-            limit=SINGLES_PER_TURN if is_single else BATCHES_PER_TURN,
+            limit=self._find_batch_count(sender),
             lease_time=opened.lease,
         )
         self.is_claiming = False
         self.on_claim()
         return claim
+
+    def _find_batch_count(self, sender: Outgoing) -> int:
+        if self.stream.kind is StreamKind.TRANSACTIONAL:
+            return SINGLES_PER_TURN
+        rate = sender.limits.lowest_rate
+        # The rounds of a claim follow one another; a second claim uses the moments in between.
+        return 1 if rate is not None and rate < SLOW_RATE else BATCHES_PER_TURN
 
     async def _has_suspects(self) -> bool:
         return await self.context.db.run(ledger.has_suspects, self.stream.id)

@@ -156,7 +156,7 @@ def list_limits(
         yield name, PerDay(member_limit, sender.limits.zone, pacing.used.get(name, 0))
     if sender.account_id is None:
         return
-    rates = (sender.limits.account_rate, sender.limits.tuned_rate)
+    rates = (stored.lower_rate(sender.limits.account_rate), sender.limits.tuned_rate)
     if known := [rate for rate in rates if rate is not None]:
         name = LimitName(Owner.ACCOUNT, sender.account_id, Binding.RATE_PER_SECOND)
         yield name, PerSecond(min(known), pacing.reserve.of_rate)
@@ -174,9 +174,10 @@ def list_limits(
 def _list_sender_limits(
     sender_id: int, limits: SendingLimits, used: Mapping[LimitName, int]
 ) -> Iterator[tuple[LimitName, Limit]]:
-    if limits.rate_per_second is not None:
+    rate = stored.lower_rate(limits.rate_per_second)
+    if rate is not None:
         name = LimitName(Owner.SENDER, sender_id, Binding.RATE_PER_SECOND)
-        yield name, PerSecond(limits.rate_per_second)
+        yield name, PerSecond(rate)
     if limits.rate_per_hour is not None:
         name = LimitName(Owner.SENDER, sender_id, Binding.RATE_PER_HOUR)
         yield name, PerHour(limits.rate_per_hour, used.get(name, 0))

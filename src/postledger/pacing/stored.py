@@ -50,19 +50,20 @@ def make_sender_limits(
         sender_id=sender_id,
         account=AccountLimits(
             account_id=account_id,
-            rate=_lower(stored.account_rate),
+            rate=lower_rate(stored.account_rate),
             reserved_share=reserve.of_rate,
             quota=_make_quota(stored.quota, reserve) if stored.quota else None,
         ),
         day=find_day(stored.zone, read_all_hours(stored), now),
-        rate=_lower(stored.rate_per_second),
+        rate=lower_rate(stored.rate_per_second),
         per_hour=stored.rate_per_hour,
         per_day=stored.daily_limit,
         counted_since=stored.counted_since or EPOCH,
     )
 
 
-def _lower(rate: float | None) -> float | None:
+def lower_rate(rate: float | None) -> float | None:
+    """The rate at which mail leaves, for one that is set."""
     return None if rate is None else rate * _SHARE_OF_RATE
 
 

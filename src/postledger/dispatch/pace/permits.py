@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from postledger.pacing.limits import (
     Away,
     Figures,
     Granted,
+    Horizon,
     Limit,
     MemberLimit,
     Outcome,
@@ -43,6 +45,8 @@ from postledger.pacing.limits import (
 FRESH_SECONDS = 5.0
 # Redis is asked again at once where it has to be filled, or where the day has changed.
 _MOST_QUESTIONS = 4
+# A stream with many batches asks for no more than one with few.
+_SHARE_SECONDS, _LEAST_SHARE = 0.5, 20
 _SHORTLY = timedelta(seconds=0.5)
 _WHILE_REDIS_IS_AWAY = timedelta(seconds=2)
 
@@ -90,14 +94,18 @@ type Answer = Permit | Pause | Deferred
 class Permits:
     """Keeps the limits of all senders that this process works for."""
 
-    def __init__(self, db: DbThreads, limiter: Limiter | None, reserve: Reserve) -> None:
+    def __init__(
+        self, db: DbThreads, limiter: Limiter | None, reserve: Reserve, horizon: Horizon
+    ) -> None:
         self._db = db
+        self._horizon = horizon
         self._limiter = limiter
         self._tuner = Tuner(db, limiter)
         self._reserve = reserve
         self._offset = ClockOffset()
         self._local = LocalCalendar()
         self._left: dict[tuple[str, int], float] = {}  # when the next mail of a line may leave
+        self._away_since: float | None = None  # by the event loop's clock
         self._sent_without_redis = False
         self._live_workers = (1, 0.0)  # with the moment after which it is read again
         self._member_limits: dict[int, tuple[StoredMemberLimit | None, float]] = {}
@@ -114,7 +122,10 @@ class Permits:
         if self._limiter is None or not (sender.limits.are_counted or member):
             return Deferred([closed]) if closed else Permit(count)
         is_urgent = stream.kind is StreamKind.TRANSACTIONAL
-        request = Request(count, self._limits(sender, now), member, is_reserved=is_urgent)
+        asked = self._limits(sender, now)
+        if not is_urgent:
+            count = min(count, _find_share(asked))
+        request = Request(count, asked, member, is_reserved=is_urgent)
         outcome = await self._ask_limiter(self._limiter, request, sender)
         if closed is None:
             return await self._answer(outcome, request)
@@ -200,6 +211,7 @@ class Permits:
             outcome = await limiter.grant(request)
         if not isinstance(outcome, Away):
             self._offset.observe(outcome.now, asyncio.get_running_loop().time())
+            self._away_since = None
         return outcome
 
     async def _answer(self, outcome: Outcome, request: Request) -> Answer:
@@ -227,7 +239,10 @@ class Permits:
     async def _answer_without_redis(self, request: Request) -> Answer:
         """Each live worker takes its share of the rates; what has to be counted waits."""
         pace = limits.divide_rates(request, await self._count_workers())
-        if pace is None:
+        now = asyncio.get_running_loop().time()
+        self._away_since = self._away_since or now
+        # Mails that were granted before go first, also those of other workers.
+        if pace is None or now < self._away_since + self._horizon.lifetime:
             return Pause(Reason.LIMITS_UNKNOWN, _WHILE_REDIS_IS_AWAY)
         self._sent_without_redis = True
         if math.isinf(pace.sender) and math.isinf(pace.account):
@@ -237,7 +252,7 @@ class Permits:
             pace,
             sender_id=request.limits.sender_id,
             account_id=request.limits.account.account_id,
-            now=asyncio.get_running_loop().time(),
+            now=now,
         )
         if not moments:
             return Pause(Reason.RATE_PER_SECOND, _SHORTLY)
@@ -249,6 +264,12 @@ class Permits:
             count = await self._db.run(heartbeat.count_alive)
             self._live_workers = count, time.monotonic() + FRESH_SECONDS
         return count
+
+
+def _find_share(asked: SenderLimits) -> int:
+    """The most that one round of bulk mail asks for: streams of one account get equal blocks."""
+    rates = [rate for rate in (asked.rate, asked.account.rate) if rate is not None]
+    return max(_LEAST_SHARE, math.ceil(min(rates) * _SHARE_SECONDS)) if rates else sys.maxsize
 
 
 def _find_closed_hours(stream: StreamFacts, sender: Outgoing, now: datetime) -> LimitCause | None:

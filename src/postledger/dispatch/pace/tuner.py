@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import defaultdict
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import structlog
 
@@ -57,6 +57,8 @@ class Tuner:
                 return False
             read_at = stored.now / MICROSECONDS
             before = self._read(account_id, stored, sender, read_at)
+            if throttles:  # what was taken beside them shows how much the provider bears
+                before = replace(before, accepted=before.accepted + accepted)
             event: Event = Throttled(read_at - (now - began)) if throttles else Accepted(accepted)
             after = tuning.tune(before, event, read_at, limit=sender.limits.account_rate)
             if after == before or await self._write(account_id, stored, after):
