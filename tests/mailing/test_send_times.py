@@ -56,6 +56,29 @@ def test_a_time_that_a_clock_skips_comes_and_does_not_get_lost() -> None:
     )
 
 
+def test_a_time_that_a_clock_shows_twice_comes_once_and_the_first_time() -> None:
+    twice = datetime(2026, 10, 25, 2, 30)  # noqa: DTZ001  Berlin goes from 03:00 to 02:00
+    autumn = datetime(2026, 10, 24, 12, tzinfo=UTC)
+    zones = {"Europe/Berlin", "Africa/Lagos"}  # Lagos always has Berlin's winter time
+    waves = send_times.split_waves(SendTime(local_time=twice), zones=zones, now=autumn)
+    assert [(wave.due_at, wave.zones) for wave in waves if not wave.is_last_look] == [
+        (datetime(2026, 10, 25, 0, 30, tzinfo=UTC), ("Europe/Berlin",)),
+        (datetime(2026, 10, 25, 1, 30, tzinfo=UTC), ("Africa/Lagos",)),
+        (datetime(2026, 10, 25, 2, 30, tzinfo=UTC), ("UTC",)),
+    ]
+
+
+def test_a_leap_day_is_a_day_like_others() -> None:
+    leap_day = SendTime(local_time=datetime(2028, 2, 29, 9))  # noqa: DTZ001  see NINE
+    a_year_before = datetime(2027, 3, 1, 12, tzinfo=UTC)
+    send_times.check(leap_day, now=a_year_before)
+    waves = send_times.split_waves(leap_day, zones={"Asia/Tokyo"}, now=a_year_before)
+    assert [wave.due_at for wave in waves if not wave.is_last_look] == [
+        datetime(2028, 2, 29, 0, tzinfo=UTC),
+        datetime(2028, 2, 29, 9, tzinfo=UTC),
+    ]
+
+
 @given(
     st.sets(st.sampled_from(sorted(ZONES)), min_size=1),
     st.datetimes(datetime(2000, 1, 2), datetime(2100, 1, 1)),  # noqa: DTZ001  no zone is meant

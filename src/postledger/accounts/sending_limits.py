@@ -45,9 +45,9 @@ class SendingLimits:
         return min((rate for rate in rates if rate is not None), default=None)
 
     @property
-    def are_counted(self) -> bool:
-        """Whether the limiter has to be asked: hours alone need no count."""
-        counted = (
+    def are_asked(self) -> bool:
+        """Whether the limiter has to be asked, be it for the time by the clock that all share."""
+        asked = (
             self.rate_per_second,
             self.rate_per_hour,
             self.daily_limit,
@@ -55,7 +55,7 @@ class SendingLimits:
             self.tuned_rate,
             self.quota,
         )
-        return any(limit is not None for limit in counted)
+        return bool(self.working_hours) or any(limit is not None for limit in asked)
 
 
 def describe(sender: Sender) -> SendingLimits:

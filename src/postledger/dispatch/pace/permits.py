@@ -116,23 +116,29 @@ class Permits:
             return Permit(count)
         tuned_rate = self._tuner.find_rate(sender)
         sender = replace(sender, limits=replace(sender.limits, tuned_rate=tuned_rate))
-        now = datetime.now(UTC)
-        closed = _find_closed_hours(stream, sender, now)
         member = await self._find_member(stream)
-        if self._limiter is None or not (sender.limits.are_counted or member):
-            return Deferred([closed]) if closed else Permit(count)
-        is_urgent = stream.kind is StreamKind.TRANSACTIONAL
-        asked = self._limits(sender, now)
-        if not is_urgent:
-            count = min(count, _find_share(asked))
-        request = Request(count, asked, member, is_reserved=is_urgent)
+        if self._limiter is None or not (sender.limits.are_asked or member):
+            return _answer_by_hours(stream, sender, count, datetime.now(UTC))
+        request = self._make_request(stream, sender, member, count)
         outcome = await self._ask_limiter(self._limiter, request, sender)
+        # By Redis's clock, which all workers share.
+        now = datetime.now(UTC) if isinstance(outcome, Away) else limits.to_datetime(outcome.now)
+        closed = _find_closed_hours(stream, sender, now)
         if closed is None:
             return await self._answer(outcome, request)
         if isinstance(outcome, Granted):
             await self._limiter.give_back(outcome, outcome.moments)
         refusals = outcome.refusals if isinstance(outcome, Refused) else ()
         return Deferred([closed, *_list_causes(refusals)])
+
+    def _make_request(
+        self, stream: StreamFacts, sender: Outgoing, member: MemberLimit | None, count: int
+    ) -> Request:
+        is_urgent = stream.kind is StreamKind.TRANSACTIONAL
+        asked = self._limits(sender, datetime.now(UTC))  # of a wrong day, the limiter says so
+        if not is_urgent:
+            count = min(count, _find_share(asked))
+        return Request(count, asked, member, is_reserved=is_urgent)
 
     async def list_causes(
         self, stream: StreamFacts, sender: Outgoing
@@ -270,6 +276,11 @@ def _find_share(asked: SenderLimits) -> int:
     """The most that one round of bulk mail asks for: streams of one account get equal blocks."""
     rates = [rate for rate in (asked.rate, asked.account.rate) if rate is not None]
     return max(_LEAST_SHARE, math.ceil(min(rates) * _SHARE_SECONDS)) if rates else sys.maxsize
+
+
+def _answer_by_hours(stream: StreamFacts, sender: Outgoing, count: int, now: datetime) -> Answer:
+    closed = _find_closed_hours(stream, sender, now)
+    return Deferred([closed]) if closed else Permit(count)
 
 
 def _find_closed_hours(stream: StreamFacts, sender: Outgoing, now: datetime) -> LimitCause | None:
