@@ -58,12 +58,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.proof.pace")
     parser.add_argument("--rates", type=int, nargs="*", default=_RATES)
     parser.add_argument("--seconds", type=float, default=_SECONDS)
+    parser.add_argument("--only", choices=("quiet", "disturbed"), help="with or without Redis")
     options = parser.parse_args()
     with stage.put_up(workers=2) as drill:
         drill.ses.limit_rate(-1)
         results = [
             _prove(drill, rate, options.seconds, is_disturbed=is_disturbed)
             for is_disturbed in (False, True)
+            if options.only is None or is_disturbed == (options.only == "disturbed")
             for rate in options.rates
         ]
     return 0 if all(results) else 1

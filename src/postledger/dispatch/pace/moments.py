@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from postledger.pacing.limits import MICROSECONDS, LocalPace, SenderLimits, to_interval
 
 # A mail that is later than this does not go: its neighbours of other workers have their moments.
-LATEST = 0.5
+LATEST = 0.25
+# How far ahead moments are taken without Redis, and what is no jitter of a clock any more.
+_AHEAD, _CLOCK_STEP = 0.5, 1.0
 # An event loop wakes up some milliseconds late; the next mail need not wait for that.
 _JITTER = 0.01
 # Mails of a fast sender go in small groups, none before its moment: a call for each costs more.
@@ -33,7 +35,7 @@ class ClockOffset:
 
     def observe(self, redis_now: int, received_at: float) -> None:
         bound = received_at - redis_now / MICROSECONDS
-        if self._bounds and abs(bound - min(self._bounds)) > LATEST:
+        if self._bounds and abs(bound - min(self._bounds)) > _CLOCK_STEP:
             self._bounds.clear()  # Redis's clock was set, or it is another Redis
         self._bounds.append(bound)
 
@@ -50,12 +52,12 @@ class LocalCalendar:
     def take(
         self, count: int, pace: LocalPace, *, sender_id: int, account_id: int, now: float
     ) -> list[float]:
-        """Up to so many moments of the next second; none if the first is later than that."""
+        """Up to so many of the next moments; none if the first is too far ahead."""
         rates = {("sender", sender_id): pace.sender, ("account", account_id): pace.account}
         interval = max(1 / rate for rate in rates.values()) if rates else 0.0
         moment = max(now, *(self._next.get(key, now) for key in rates))
         moments: list[float] = []
-        while len(moments) < count and moment <= now + LATEST:
+        while len(moments) < count and moment <= now + _AHEAD:
             moments.append(moment)
             moment += interval
         if moments:
