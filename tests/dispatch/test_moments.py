@@ -1,12 +1,21 @@
 """When mails leave: never before their moments, and never in a burst."""
 
+import asyncio
+from collections.abc import Sequence
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postledger.dispatch.pace.moments import ClockOffset, Line, LocalCalendar, group_moments
+from postledger.dispatch.pace.permits import Permit
+from postledger.dispatch.rounds.compose import ComposedMail
+from postledger.dispatch.rounds.paced_call import PacedCall
 from postledger.pacing.limits import MICROSECONDS, LocalPace
+from postledger.providers.base import OutgoingMessage
 
 KEY = ("sender", 1)
+MESSAGE = OutgoingMessage("id", "reference", "news@acme.example", "a@example.com", b"", {})
 moments = st.lists(st.floats(0, 1), max_size=60).map(sorted)
 
 
@@ -46,6 +55,27 @@ def test_lines_of_one_process_share_the_distances_of_an_account() -> None:
     first.leave(1, 10.0)
 
     assert 10.9 < second.find_start(10.0) <= 11.0
+
+
+def test_rounds_of_one_sender_that_were_held_up_leave_one_after_the_other() -> None:
+    left: list[float] = []
+
+    async def send(mails: Sequence[ComposedMail]) -> None:
+        left.append(asyncio.get_running_loop().time())
+
+    async def play() -> None:
+        now, free = asyncio.get_running_loop().time(), dict[tuple[str, int], float]()
+        mail = ComposedMail(0, 1, 0, "", MESSAGE)
+        permits = [
+            Permit(1, [now - 0.2 + number / 20], line=Line(free, {KEY: 0.05}))
+            for number in range(4)
+        ]
+        await asyncio.gather(*(PacedCall([mail], permit, send).run() for permit in permits))
+
+    asyncio.run(play())
+
+    assert len(left) == 4
+    assert min(later - earlier for earlier, later in pairwise(sorted(left))) > 0.03
 
 
 @given(st.lists(st.floats(0, 0.2), min_size=1, max_size=100))

@@ -19,6 +19,7 @@ from postledger.accounts.models import (
 )
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import StreamKind
+from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.dispatch.options import Options
@@ -223,6 +224,45 @@ def test_a_limit_is_seen_under_a_pause(acme: Office, options: Options) -> None:
     with office.dispatching(quickly) as dispatcher:
         both = [Reason.PAUSED, Reason.OUTSIDE_HOURS]
         office.until(lambda: list(reasons(run)) == both, dispatcher)
+
+
+def last_lease() -> int:
+    [(lease,)] = sql.rows("SELECT last_value FROM deliveries_lease_token", {})
+    return int(lease)
+
+
+def test_a_limit_whose_end_has_passed_is_not_asked_again_and_again(
+    acme: Office, options: Options
+) -> None:
+    AccountQuota.objects.create(
+        account_id=acme.account_id or 0,
+        remaining=0,
+        size=200,
+        sync_id=1,
+        synced_at=datetime.now(UTC),
+        next_sync_at=datetime.now(UTC) - timedelta(seconds=1),
+    )
+    office.stream(acme, office.people(5))
+
+    before = last_lease()
+
+    with office.dispatching(options):
+        time.sleep(3)
+
+    assert last_lease() - before < 20
+
+
+def test_a_raised_limit_ends_the_hold_of_a_worker_that_had_not_read_it(
+    acme: Office, options: Options
+) -> None:
+    limit(acme, daily_limit=3)
+    run = office.stream(acme, office.people(5))
+    quickly = replace(options, review_every=timedelta(seconds=0.2))
+    with office.dispatching(quickly) as dispatcher:
+        office.until(lambda: bool(reasons(run)), dispatcher)
+        limit(acme, daily_limit=1000)
+
+        office.until(lambda: not office.waiting(run), dispatcher)
 
 
 class Clocked:

@@ -200,3 +200,25 @@ def test_an_evicted_counter_is_filled_again(one: Paced) -> None:
     one.redis.delete(f"postledger:pacing:sender:1:hour:{hour}")
     assert isinstance(one.ask(request), Unfilled)
     assert granted(one.take(request, Figures(used_this_hour=95, used_today=95))).count == 5
+
+
+def test_what_comes_back_after_a_mark_frees_nothing_of_the_quota_read_then(one: Paced) -> None:
+    """The provider's figure knows that it was not sent; the mark does not."""
+    before = Quota(1000, 1000, 1, None, NOON, reserved_share=0)
+    one.prepare(ask_for(1, quota=before))
+    block = granted(one.ask(ask_for(100, quota=before)))
+    mark = one.run(one.limiters[0].mark(7))
+    one.give_back(block, block.moments[-20:])
+    one.move(seconds=10)
+    after = Quota(10, 1000, 2, mark, NOON, reserved_share=0)
+
+    assert granted(one.ask(ask_for(500, quota=after))).count == 10
+
+
+def test_a_worker_that_is_behind_midnight_is_told_the_day_before_redis_is_filled(
+    one: Paced,
+) -> None:
+    one.move_to(TODAY.ends_at + timedelta(hours=2))
+    one.settle()
+
+    assert isinstance(one.ask(ask_for(10, per_day=10, day=TODAY)), WrongDay)

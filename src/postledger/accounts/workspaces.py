@@ -4,9 +4,10 @@ import re
 from collections.abc import Mapping
 
 from django.db import transaction
+from django.db.models.functions import Now
 
 from postledger.accounts import constraints, queries, trail, working_hours
-from postledger.accounts.models import Workspace
+from postledger.accounts.models import Member, Sender, Workspace
 from postledger.accounts.queries import NOBODY, Organisation
 from postledger.accounts.senders import create_sender, set_limits
 from postledger.accounts.working_hours import Hours
@@ -81,7 +82,12 @@ def set_time_zone(workspace_id: int, zone: str, *, actor: str) -> None:
     """Sets the zone of daily limits, and of contacts and working hours without one of their own."""
     working_hours.check_zone(zone)
     data = {"zone": zone}
-    _update(workspace_id, {"time_zone": zone}, action="zone_changed", data=data, actor=actor)
+    with transaction.atomic():
+        _update(workspace_id, {"time_zone": zone}, action="zone_changed", data=data, actor=actor)
+        # Their days are other ones from now on, and are counted anew.
+        for limited in (Sender.objects, Member.objects):
+            own = limited.filter(workspace_id=workspace_id, daily_limit__isnull=False)
+            own.update(counted_since=Now())
 
 
 def set_hours(workspace_id: int, hours: Hours | None, *, actor: str) -> None:

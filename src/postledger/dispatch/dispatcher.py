@@ -33,6 +33,8 @@ DB_THREADS = 3
 # Without a wake-up or a tick the dispatcher polls: a dead broker costs time, no mail.
 POLL_EVERY = 5.0
 HEARTBEAT_EVERY = 5.0
+# A rate may be raised while a stream rests for the next moment of a slow one.
+LONGEST_REST = 5.0
 # Time for the answers of ended calls to be booked, however short `stop_within` was.
 SETTLE_WITHIN = 15.0
 
@@ -234,7 +236,7 @@ class Dispatcher:
     def _rest(self, stream_id: int, seconds: float) -> None:
         """Leaves a stream alone until its next moment: asking before would be in vain."""
         self._resting.add(stream_id)
-        asyncio.get_running_loop().call_later(seconds, self._end_rest, stream_id)
+        asyncio.get_running_loop().call_later(min(seconds, LONGEST_REST), self._end_rest, stream_id)
 
     def _end_rest(self, stream_id: int) -> None:
         self._resting.discard(stream_id)

@@ -53,7 +53,7 @@ end
 
 local function load_account()
   return load_hash(ACCOUNT, 'taken', 'opens', 'granted', 'filled', 'sync', 'ceiling', 'reserved',
-    'tuned_rate')
+    'tuned_rate', 'marked_at')
 end
 
 -- Nil also if what is counted has changed since: not every mail of before was counted.

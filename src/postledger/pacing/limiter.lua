@@ -98,6 +98,10 @@ local function grant()
     -- Workers that have not read the change send without being counted.
     return refuse({ 'refill', whole(counted_since + request.settling) })
   end
+  -- Before anything is filled: figures of another day would be taken for those of today.
+  if now < request.day.starts_at or now >= request.day.ends_at then
+    return { 'wrong_day', whole(now) }
+  end
   local account, sender = load_account(), load_sender()
   local member = request.has_member and load_member()
   if not (account and sender) or member == nil then
@@ -105,9 +109,6 @@ local function grant()
   end
   if is_outdated(sender, member) then
     return refuse({ 'refill', whole(now + request.lifetime) })
-  end
-  if now < request.day.starts_at or now >= request.day.ends_at then
-    return { 'wrong_day', whole(now) }
   end
   local calendars = open_calendars(account, sender)
   if is_clock_set_back(calendars) then
@@ -170,7 +171,10 @@ local function give_back()
   end
   local count = #request.moments
   local member = request.has_member and load_member()
-  redis.call('HINCRBY', ACCOUNT, 'granted', -count)
+  -- A mark may have counted them, and the quota that was read then knows nothing of their return.
+  if request.granted_at > tonumber(account.marked_at or 0) then
+    redis.call('HINCRBY', ACCOUNT, 'granted', -count)
+  end
   if redis.call('EXISTS', hour_key(request.hour)) == 1 then
     redis.call('DECRBY', hour_key(request.hour), count)
   end
@@ -241,6 +245,7 @@ local function mark()
   if not account or now < since + request.lifetime then
     return { 'stale' }
   end
+  redis.call('HSET', ACCOUNT, 'marked_at', whole(now))
   return { 'marked', account.filled, tonumber(account.granted) }
 end
 

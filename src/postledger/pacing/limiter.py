@@ -84,6 +84,7 @@ class Limiter:
         details |= {
             "generation": granted.generation,
             "hour": granted.hour,
+            "granted_at": granted.now,
             "moments": list(unsent),
         }
         await self._run("give_back", granted.request, details)

@@ -7,7 +7,6 @@ from typing import LiteralString
 
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.queries.streams import StreamFacts, find_streams, read_books
-from postledger.deliveries.reasons import LIMIT_REASONS
 from postledger.deliveries.states import State
 from postledger.lib import ids
 
@@ -44,20 +43,19 @@ WHERE s.cancelled_at IS NULL
   AND (EXISTS (
         SELECT FROM deliveries_streamhold h
         WHERE h.stream_id = s.id AND (h.until IS NULL OR h.until > statement_timestamp())
-          AND h.reason <> ALL(%(limits)s::text[])
       ) OR EXISTS (
         SELECT FROM deliveries_senderhold h
         WHERE h.sender_id = s.sender_id AND (h.until IS NULL OR h.until > statement_timestamp())
       ))
-ORDER BY s.id DESC LIMIT %(limit)s
+  AND s.id > %(after)s
+ORDER BY s.id LIMIT %(limit)s
 """
 
 
-def list_held_streams(*, limit: int) -> list[StreamFacts]:
-    """The newest streams with work that something else than their limits holds."""
-    limits = sql.Texts(reason.value for reason in LIMIT_REASONS)
-    ids_ = [id_ for (id_,) in sql.rows(_HELD, {"limits": limits, "limit": limit})]
-    return list(find_streams(ids_).values())
+def list_held_streams(*, after: int, limit: int) -> list[StreamFacts]:
+    """Streams with work that are held, in the order of their ids."""
+    ids_ = [id_ for (id_,) in sql.rows(_HELD, {"after": after, "limit": limit})]
+    return sorted(find_streams(ids_).values(), key=lambda stream: stream.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,7 @@ class Permits:
         self._local = LocalCalendar()
         self._left: dict[tuple[str, int], float] = {}  # when the next mail of a line may leave
         self._away_since: float | None = None  # by the event loop's clock
+        self._away_seen = 0.0
         self._sent_without_redis = False
         self._live_workers = (1, 0.0)  # with the moment after which it is read again
         self._member_limits: dict[int, tuple[StoredMemberLimit | None, float]] = {}
@@ -118,7 +119,8 @@ class Permits:
         sender = replace(sender, limits=replace(sender.limits, tuned_rate=tuned_rate))
         member = await self._find_member(stream)
         if self._limiter is None or not (sender.limits.are_asked or member):
-            return _answer_by_hours(stream, sender, count, datetime.now(UTC))
+            closed = _find_closed_hours(stream, sender, datetime.now(UTC))
+            return Deferred([closed]) if closed else self._permit_uncounted(count)
         request = self._make_request(stream, sender, member, count)
         outcome = await self._ask_limiter(self._limiter, request, sender)
         # By Redis's clock, which all workers share.
@@ -234,7 +236,9 @@ class Permits:
                 causes = _list_causes(refusals)
                 if causes:
                     return Deferred(causes)
-                return Pause(Reason.RATE_PER_SECOND, outcome.wait)
+                is_filled = all(refusal.limit is not Limit.REFILL for refusal in refusals)
+                reason = Reason.RATE_PER_SECOND if is_filled else Reason.LIMITS_UNKNOWN
+                return Pause(reason, outcome.wait)
             case Unfilled() | WrongDay():  # again and again: another worker fills it, or empties it
                 return Pause(Reason.LIMITS_UNKNOWN, _SHORTLY)
             case Away():
@@ -246,13 +250,15 @@ class Permits:
         """Each live worker takes its share of the rates; what has to be counted waits."""
         pace = limits.divide_rates(request, await self._count_workers())
         now = asyncio.get_running_loop().time()
-        self._away_since = self._away_since or now
+        if self._away_since is None or now - self._away_seen > self._horizon.lifetime:
+            self._away_since = now  # what was seen before was another outage
+        self._away_seen = now
         # Mails that were granted before go first, also those of other workers.
         if pace is None or now < self._away_since + self._horizon.lifetime:
             return Pause(Reason.LIMITS_UNKNOWN, _WHILE_REDIS_IS_AWAY)
         self._sent_without_redis = True
         if math.isinf(pace.sender) and math.isinf(pace.account):
-            return Permit(request.count)
+            return self._permit_uncounted(request.count)
         moments = self._local.take(
             request.count,
             pace,
@@ -263,6 +269,11 @@ class Permits:
         if not moments:
             return Pause(Reason.RATE_PER_SECOND, _SHORTLY)
         return Permit(len(moments), moments)
+
+    def _permit_uncounted(self, count: int) -> Permit:
+        """Ends as a grant does: a limit that is added meanwhile counts what is armed by then."""
+        now = asyncio.get_running_loop().time()
+        return Permit(count, expires_at=now + self._horizon.lifetime)
 
     async def _count_workers(self) -> int:
         count, until = self._live_workers
@@ -276,11 +287,6 @@ def _find_share(asked: SenderLimits) -> int:
     """The most that one round of bulk mail asks for: streams of one account get equal blocks."""
     rates = [rate for rate in (asked.rate, asked.account.rate) if rate is not None]
     return max(_LEAST_SHARE, math.ceil(min(rates) * _SHARE_SECONDS)) if rates else sys.maxsize
-
-
-def _answer_by_hours(stream: StreamFacts, sender: Outgoing, count: int, now: datetime) -> Answer:
-    closed = _find_closed_hours(stream, sender, now)
-    return Deferred([closed]) if closed else Permit(count)
 
 
 def _find_closed_hours(stream: StreamFacts, sender: Outgoing, now: datetime) -> LimitCause | None:

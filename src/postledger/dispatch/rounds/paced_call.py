@@ -41,9 +41,11 @@ class PacedCall:
     async def _begin_calls(self, calls: list[asyncio.Task[None]]) -> None:
         loop, line = asyncio.get_running_loop(), self._permit.line
         for moment, count in group_moments(self._permit.moments):
-            if (wait := line.find_start(moment) - loop.time()) > 0:
-                await asyncio.sleep(wait)
+            # Asked again after each sleep: another round may have left meanwhile.
             now = loop.time()
+            while (start := line.find_start(moment)) > now:
+                await asyncio.sleep(start - now)
+                now = loop.time()
             if now - moment > LATEST or any(call.done() and call.exception() for call in calls):
                 return
             due, self.not_begun = self.not_begun[:count], self.not_begun[count:]

@@ -38,6 +38,7 @@ _NO_UNSUBSCRIBE_PAGE = Blocked(
 )
 _ERROR_WAIT = timedelta(seconds=30)
 _MEMORY_WAIT = timedelta(seconds=1)
+_LIMIT_WAIT = timedelta(seconds=1)
 _LONGEST_ON_LOOP = 0.05  # seconds of composing; a round of usual mails takes some milliseconds
 _NOT_ARMED = "The database was lost while the window was being armed."
 
@@ -211,7 +212,8 @@ class Pipeline:
                 return None
             case Deferred(causes=causes):
                 await self._context.holds.hold_for_limits(self._stream, causes)
-                self.is_blocked = True
+                # Their ends may have passed by the database's clock: it is not asked at once again.
+                self.pause = Pause(causes[0].reason, _LIMIT_WAIT)
                 return None
             case _:
                 assert_never(answer)
