@@ -47,7 +47,7 @@ def test_the_limits_of_a_sender_are_set_shown_and_removed() -> None:
     ("options", "advice"),
     [
         (("--per-second", "0"), "To let mail wait, hold its stream: postledger stream hold."),
-        (("--per-second", "nan"), "use a number above 0 and at most 10,000, such as 5 or 0.5"),
+        (("--per-second", "nan"), "use a number from 0.00001 to 10,000, such as 5 or 0.5"),
         (("--per-second", "fast"), "use one such as 5 or 0.5, or none for no limit"),
         (("--per-hour", "0"), "To end a limit, write none."),
         (("--per-hour", "1.5"), "use one such as 100, or none for no limit"),

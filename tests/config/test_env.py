@@ -46,8 +46,8 @@ def test_the_first_sender_sends_five_mails_a_second_unless_the_environment_says_
 @pytest.mark.parametrize(
     ("rate", "sentence"),
     [
-        ("0", "Input should be greater than 0"),
-        ("-1", "Input should be greater than 0"),
+        ("0", "Input should be greater than or equal to 0.00001"),
+        ("-1", "Input should be greater than or equal to 0.00001"),
         ("10001", "Input should be less than or equal to 10000"),
         ("nan", "Input should be a finite number"),
         ("inf", "Input should be a finite number"),

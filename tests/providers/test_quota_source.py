@@ -174,6 +174,9 @@ def test_a_service_that_hangs_up_is_an_error() -> None:
         "[::ffff:10.0.0.1]",
         "[64:ff9b::a00:1]",
         "[2002:a00:1::]",
+        "[::10.0.0.1]",
+        "[::ffff:0:10.0.0.1]",
+        "[fec0::1]",
         "224.0.0.1",
     ],
 )
@@ -184,9 +187,18 @@ def test_a_host_inside_a_network_is_not_asked(host: str) -> None:
         asyncio.run(quota_source.read_quota(source))
 
 
+@pytest.mark.parametrize("host", ["a..example", f"{'a' * 64}.example"])
+def test_a_host_that_cannot_exist_is_an_error_with_a_sentence(host: str) -> None:
+    source = QuotaSource.model_validate({"url": f"https://{host}/", "path": "left"})
+
+    with pytest.raises(QuotaUnreadError, match="is not known or cannot be reached"):
+        asyncio.run(quota_source.read_quota(source))
+
+
 def test_only_a_host_that_names_this_machine_is_on_it() -> None:
     assert asyncio.run(public_addresses.find_addresses("127.0.0.1", 80)) == ["127.0.0.1"]
     assert asyncio.run(public_addresses.find_addresses("1.1.1.1", 80)) == ["1.1.1.1"]
+    assert public_addresses.is_public("2606:4700:4700::1111")
     assert not public_addresses.is_here("127.1")
 
 

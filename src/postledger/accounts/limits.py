@@ -1,4 +1,4 @@
-"""Limits that people set for senders and members: which are allowed, and how to say them. Pure."""
+"""Limits that people set for senders, accounts and members: which are allowed, in words. Pure."""
 
 import math
 from typing import TypedDict
@@ -6,6 +6,9 @@ from typing import TypedDict
 from postledger.lib.errors import RefusedError
 
 FASTEST = 10_000  # mails a second; a constraint of the table has the same number
+# A mail in 28 hours. The limiter forgets a sender after three days without mail, and then lets the
+# first one wait again: at a rate below that, none would ever go.
+SLOWEST = 0.00001
 MOST = 1_000_000_000  # mails an hour or a day
 
 
@@ -39,10 +42,10 @@ def check_rate(rate: float | None) -> None:
         return
     if rate == 0:
         raise _refuse_zero("a rate of 0 mails a second")
-    if not math.isfinite(rate) or not 0 < rate <= FASTEST:
+    if not math.isfinite(rate) or not SLOWEST <= rate <= FASTEST:
         raise InvalidLimitError(
-            f"{rate:g} is not a rate a second: use a number above 0 and at most {FASTEST:,}, such"
-            " as 5 or 0.5."
+            f"{rate:g} is not a rate of mails a second: use a number from {SLOWEST:.5f} to"
+            f" {FASTEST:,}, such as 5 or 0.5."
         )
 
 

@@ -1,13 +1,12 @@
 """Accounts at providers: created, changed, archived; their settings are validated, then sealed."""
 
-import math
 from collections.abc import Callable, Mapping
 
 from django.db import transaction
 from django.db.models.functions import Now
 from pydantic import ValidationError
 
-from postledger.accounts import constraints, sealing, trail
+from postledger.accounts import constraints, limits, sealing, trail
 from postledger.accounts.models import AccountQuota, ProviderAccount, Sender
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 from postledger.providers import registry
@@ -38,10 +37,6 @@ class AccountInUseError(ConflictError):
 
 class QuotaKnownError(ConflictError):
     code = "quota_known"
-
-
-class InvalidRateError(RefusedError):
-    code = "invalid_rate"
 
 
 class InvalidSettingsError(RefusedError):
@@ -102,8 +97,7 @@ def update_account(
 
 def set_rate(workspace_id: int, *, account_id: int, rate: float | None, actor: str) -> None:
     """How many mails a second all its senders send together; None: what its provider says."""
-    if rate is not None and not (math.isfinite(rate) and rate > 0):
-        raise InvalidRateError("A rate is a number of mails a second above 0, such as 14 or 0.5.")
+    limits.check_rate(rate)
     with transaction.atomic():
         account = _lock(workspace_id, account_id)
         ProviderAccount.objects.filter(pk=account_id).update(rate_per_second=rate)

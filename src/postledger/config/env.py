@@ -18,7 +18,7 @@ from pydantic_settings import (
 )
 
 from postledger.accounts import constraints
-from postledger.accounts.limits import FASTEST
+from postledger.accounts.limits import FASTEST, SLOWEST
 from postledger.dispatch import retry
 from postledger.feedback import guard
 from postledger.lib.values import parse_database_id
@@ -88,7 +88,7 @@ class Env(BaseSettings):
     """The first sender's address; read once, when the first workspace is created."""
     from_name: str = ""
     """The first sender's name; read once, together with `FROM_EMAIL`."""
-    send_rate_per_sec: float = Field(5, gt=0, le=FASTEST, allow_inf_nan=False)
+    send_rate_per_sec: float = Field(5, ge=SLOWEST, le=FASTEST, allow_inf_nan=False)
     """How many mails a second the first sender may send; read once, together with `FROM_EMAIL`."""
     org_name: str = ""
     """The sender's name in footers; read once, when the first workspace is created."""

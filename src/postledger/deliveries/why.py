@@ -22,7 +22,7 @@ from postledger.deliveries.states import State
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    code: str  # a reason of waits and holds, a state, or the code of a failure
+    code: str  # a reason of waits and holds, a state, or one of the codes in docs/reference/api.md
     sentence: str
     since: datetime | None
     until: datetime | None  # None: not known, or a person ends it
@@ -62,7 +62,7 @@ ADVICE: dict[Reason, str] = {
     Reason.SENDER_BLOCKED: "Mend what the provider names, then release the sender:"
     " postledger sender release.",
     Reason.BOUNCE_RATE: f"Remove the addresses that do not work, then {_RELEASE_STREAM}.",
-    Reason.COMPLAINT_RATE: f"Leave out who did not ask for it, then {_RELEASE_STREAM}.",
+    Reason.COMPLAINT_RATE: f"Remove the contacts that did not ask for it, then {_RELEASE_STREAM}.",
     Reason.AUDIENCE_SYNCING: "If it lasts, check the connection to Supabase: postledger doctor.",
 }
 _SUBJECTS = {

@@ -7,9 +7,7 @@ which may lead elsewhere a moment later.
 import asyncio
 import socket
 from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-
-_TRANSLATED = IPv6Network("64:ff9b::/96")  # NAT64: an IPv4 address inside one of IPv6
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 
 class ForbiddenAddressError(Exception):
@@ -20,10 +18,13 @@ async def find_addresses(host: str, port: int) -> Sequence[str]:
     """Public addresses of a host; those of this machine only for a host that names it.
 
     One forbidden address among them is enough to raise ForbiddenAddressError. Raises OSError if
-    the host is unknown.
+    the host is unknown, or is no name that a host can have.
     """
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError:  # a label is empty or too long
+        raise OSError("not the name of a host") from None
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
     is_allowed = is_loopback if is_here(host) else is_public
     if not addresses or not all(map(is_allowed, addresses)):
@@ -47,11 +48,17 @@ def is_public(address: str) -> bool:
     parsed = ip_address(address)
     if isinstance(parsed, IPv6Address):
         # Each leads to an address of IPv4, which may be a private one.
-        if parsed.sixtofour or parsed.teredo or parsed in _TRANSLATED:
+        if parsed.sixtofour or parsed.teredo:
             return False
         parsed = parsed.ipv4_mapped or parsed
     return _is_global(parsed)
 
 
 def _is_global(address: IPv4Address | IPv6Address) -> bool:
-    return address.is_global and not address.is_multicast
+    """Python takes site-local addresses of IPv6, and those that nobody has assigned, for global.
+
+    Some of these have an address of IPv4 inside: NAT64 (64:ff9b::/96) and IPv4-compatible (::/96).
+    """
+    if isinstance(address, IPv6Address) and address.is_site_local:
+        return False
+    return address.is_global and not address.is_multicast and not address.is_reserved

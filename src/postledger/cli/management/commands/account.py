@@ -1,6 +1,6 @@
 """`postledger account`: accounts at providers, with sealed credentials."""
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from typing import override
 
 from django.conf import settings as installation
@@ -9,7 +9,7 @@ from django.db import transaction
 
 from postledger.accounts import hash_key, provider_accounts, queries, quotas, sealing
 from postledger.accounts.models import ProviderAccount, Workspace
-from postledger.cli import archiving, arguments, base_command, quota_lines
+from postledger.cli import archiving, arguments, base_command, pace_arguments, quota_lines
 from postledger.cli.arguments import Setting
 from postledger.deliveries import account_changes
 from postledger.pacing import quota_sync
@@ -36,7 +36,11 @@ class Command(base_command.NounCommand):
         archive.add_argument(
             "--yes", action="store_true", help="although mail waits for it, which is still sent"
         )
-        rate.add_argument("rate", type=_parse_rate, help="a number, or none")
+        rate.add_argument(
+            "rate",
+            type=pace_arguments.parse_rate,
+            help="mails a second, such as 14 or 0.5; none for what the provider says",
+        )
         _add_quota_source(quota)
         verb(
             "reseal", self._reseal, "Seals accounts and integrations under the current SECRET_KEY."
@@ -166,13 +170,6 @@ def _add_quota_source(parser: ArgumentParser) -> None:
         help="the token, or a URL with a key, from a file, or from standard input if it is -",
     )
     parser.add_argument("--remove", action="store_true", help="read it no more")
-
-
-def _parse_rate(text: str) -> float | None:
-    try:
-        return None if text == "none" else float(text)
-    except ValueError:
-        raise ArgumentTypeError("use a number of mails a second, or none") from None
 
 
 def _describe_archiving(account: ProviderAccount) -> str:
