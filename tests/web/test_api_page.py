@@ -88,7 +88,7 @@ PACKAGES = re.compile(
 )
 # Refusals that no answer of the API has.
 OF_COMMANDS = {
-    *("quota_known", "no_quota", "invalid_rate"),
+    *("quota_known", "no_quota"),
     *("account_archived", "account_changed", "account_exists", "account_in_use"),
     *("invalid_settings", "sender_is_default"),
     *("first_workspace_only", "integration_changed", "provider_unknown", "sender_exists"),

@@ -30,7 +30,9 @@ from postledger.pacing.limits import (
 
 _PARTS = 9
 _PLENTY = 1_000_000_000
-_FAR = Horizon(3600, 3600, 3600, 3600, 3600)  # seconds: the bench does not wait for moments
+_FAR = Horizon(
+    3600, 3600, 3600, 3600, lifetime=3600
+)  # the bench waits for no moment
 _COMMANDS = {"cmdstat_evalsha", "cmdstat_incr"}
 
 

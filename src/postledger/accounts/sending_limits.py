@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from postledger.accounts.limits import SLOWEST
 from postledger.accounts.models import AccountQuota, Member, ProviderAccount, Sender
 
 # SES takes short bursts, and now and then less than the rate that it names.
@@ -99,7 +100,7 @@ def _find_rate(account: ProviderAccount | None, quota: AccountQuota | None) -> f
         return account.rate_per_second
     if quota is None or quota.max_rate is None:
         return None
-    return quota.max_rate * SHARE_OF_MAX_RATE
+    return max(quota.max_rate * SHARE_OF_MAX_RATE, SLOWEST)
 
 
 def _describe_quota(quota: AccountQuota | None) -> StoredQuota | None:

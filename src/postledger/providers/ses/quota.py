@@ -8,6 +8,7 @@ from postledger.providers.ses.documents import Obstacle, QuotaState, ReportedQuo
 from postledger.providers.ses.reading import Service
 
 _UNLIMITED = -1
+_MOST = 1e15  # mails a day; more is no number of mails, and would not be stored
 
 
 async def read_quota(service: Service) -> QuotaReading:
@@ -23,9 +24,9 @@ def judge(quota: ReportedQuota) -> QuotaReading:
     rate = quota.max_send_rate if quota.max_send_rate > 0 else None
     if quota.max_24_hour_send == _UNLIMITED:
         return QuotaReading(remaining=None, max_rate=rate)
-    size = max(0, math.floor(quota.max_24_hour_send))
+    size = math.floor(min(max(0.0, quota.max_24_hour_send), _MOST))
     # More than all of it is used where the quota was lowered.
-    remaining = max(0, math.floor(quota.max_24_hour_send - quota.sent_last_24_hours))
+    remaining = math.floor(min(max(0.0, quota.max_24_hour_send - quota.sent_last_24_hours), _MOST))
     return QuotaReading(min(remaining, size), size, rate)
 
 
