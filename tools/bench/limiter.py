@@ -30,9 +30,7 @@ from postledger.pacing.limits import (
 
 _PARTS = 9
 _PLENTY = 1_000_000_000
-_FAR = Horizon(
-    3600, 3600, 3600, 3600, lifetime=3600
-)  # the bench waits for no moment
+_FAR = Horizon(3600, 3600, 3600, 3600, lifetime=3600)  # the bench waits for no moment
 _COMMANDS = {"cmdstat_evalsha", "cmdstat_incr"}
 
 
