@@ -165,3 +165,16 @@ def test_a_provider_that_comes_to_take_more_gets_more() -> None:
     provider.allowed = 200
     sender.run(240)
     assert sender.mean_rate(200, 240) >= 0.8 * 200
+
+
+def test_a_trouble_of_ten_seconds_is_over_half_a_minute_later() -> None:
+    state = tuning.tune(Tuning(accepted_before=20), Throttled(granted_at=0.0), 0.0)
+    for second in range(1, 11):
+        state = tuning.tune(state, Throttled(granted_at=float(second)), second + 0.5)
+    assert state.rate == tuning.LOWEST_RATE
+
+    for second in range(12, 42):
+        state = tuning.tune(state, Accepted(20), float(second))
+
+    assert state.rate is not None
+    assert state.rate > 6

@@ -10,7 +10,10 @@ from typing import assert_never
 LOWERED_TO = 0.7
 # A window's mails are answered within about this time: their throttles are one event.
 SHORTEST_BETWEEN_LOWERINGS = 1.0  # seconds
-LOWEST_RATE = 0.1  # mails per second; one mail in ten seconds still finds out what is taken
+LOWEST_RATE = 1.0  # mails per second: a throttle costs no attempt, and a slow start costs minutes
+# Lowerings that follow one another are one trouble: the rate before it stays the aim, and is given
+# up step by step if the provider really takes less.
+_AIM_KEPT = 0.9
 
 # A clean second moves the rate by a share of the distance to where it was last throttled, and by
 # a small share of itself. So it is back near that point soon, dwells there, and goes on faster
@@ -43,7 +46,7 @@ class Tuning:
     """What an account's answers have shown; times are seconds of the limiter's clock."""
 
     rate: float | None = None  # mails per second; None: never throttled
-    throttled_rate: float = 0.0  # the rate at the last lowering
+    throttled_rate: float = 0.0  # at the last lowering, or before those that came right after it
     lowered_at: float | None = None
     counted_since: float | None = None  # the start of the second in which mails are counted
     accepted: int = 0  # since then
@@ -89,7 +92,7 @@ def _lower(tuning: Tuning, now: float, limit: float | None) -> Tuning:
         rate = max(tuning.accepted, tuning.accepted_before, 1.0)
     return Tuning(
         rate=max(rate * LOWERED_TO, LOWEST_RATE),
-        throttled_rate=rate,
+        throttled_rate=max(rate, tuning.throttled_rate * _AIM_KEPT),
         lowered_at=now,
         counted_since=now,
     )
