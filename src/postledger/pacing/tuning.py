@@ -22,6 +22,7 @@ _SHARE_OF_DISTANCE = 0.1
 _SHARE_OF_RATE = 0.005
 # A second counts as clean only if it used this share of the rate: idle seconds prove nothing.
 _LEAST_USE = 0.5
+_MOST_SECONDS = 5  # that one answer may show to be clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def _raise_rate(tuning: Tuning, seconds: int, limit: float | None) -> float | No
         return None
     if tuning.accepted < _LEAST_USE * rate * seconds:
         return rate
-    # One answer shows one clean second; at a slow rate it shows those that it waited for, too.
-    for _ in range(min(seconds, 1 + int(1 / rate))):
+    # A round's answers come together, and show the seconds that the round took.
+    for _ in range(min(seconds, _MOST_SECONDS)):
         rate += _SHARE_OF_RATE * rate + _SHARE_OF_DISTANCE * abs(tuning.throttled_rate - rate)
     return rate if limit is None else min(rate, limit)

@@ -57,8 +57,10 @@ class Tuner:
                 return False
             read_at = stored.now / MICROSECONDS
             before = self._read(account_id, stored, sender, read_at)
-            if throttles:  # what was taken beside them shows how much the provider bears
-                before = replace(before, accepted=before.accepted + accepted)
+            if throttles:
+                # What was taken beside them shows how much the provider bears; where nothing was,
+                # the rate falls from what was tried.
+                before = replace(before, accepted=before.accepted + (accepted or throttles))
             event: Event = Throttled(read_at - (now - began)) if throttles else Accepted(accepted)
             after = tuning.tune(before, event, read_at, limit=sender.limits.account_rate)
             if after == before or await self._write(account_id, stored, after):
