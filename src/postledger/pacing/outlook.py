@@ -236,12 +236,9 @@ def _count_used(
     since = now.replace(minute=0, second=0, microsecond=0)
     if isinstance(limit, PerDay):
         since = stored.find_day(limit.zone, (), now).starts_at
-    is_member = name.owner is Owner.MEMBER
-    return queries.count_handed_over(
-        sender_ids=[] if is_member else [name.owner_id],
-        member_id=name.owner_id if is_member else None,
-        since=since,
-    )
+    if name.owner is Owner.MEMBER:
+        return queries.count_sent_for_member(name.owner_id, since=since)
+    return queries.count_sent_by_sender(name.owner_id, since=since)
 
 
 def _count_since_sync(account_id: int, pacing: Pacing) -> int:
@@ -250,8 +247,4 @@ def _count_since_sync(account_id: int, pacing: Pacing) -> int:
         for sender in pacing.senders.values()
         if sender.account_id == account_id and sender.limits.quota is not None
     )
-    senders = Sender.objects.filter(account_id=account_id).values_list("pk", flat=True)
-    return queries.count_handed_over(
-        sender_ids=list(senders),
-        since=quota.synced_at,
-    )
+    return queries.count_sent_by_account(account_id, since=quota.synced_at)

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, override
 
@@ -27,6 +28,32 @@ class WorkerStep(StartStopStep):
     @override
     def terminate(self, parent: WorkController) -> None:
         self.stop(parent)
+
+
+class ThreadStep(WorkerStep):
+    """A thread that starts with the worker and is asked to stop with it.
+
+    A daemon: what it does may be cut off anywhere, and must not keep the worker from ending.
+    """
+
+    thread_name: ClassVar[str]
+
+    def __init__(self, parent: WorkController, **kwargs: Any) -> None:
+        super().__init__(parent, **kwargs)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name=self.thread_name, daemon=True)
+
+    @override
+    def start(self, parent: WorkController) -> None:
+        self._thread.start()
+
+    @override
+    def stop(self, parent: WorkController) -> None:
+        self._stopping.set()
+
+    @abstractmethod
+    def _work(self) -> None:
+        """Works until `_stopping` is set."""
 
 
 class BeatStep(WorkerStep):

@@ -3,40 +3,32 @@
 It polls, so an import needs no broker, and the import of a dead worker is found like any other.
 """
 
-import threading
-from typing import Any, override
+from typing import override
 
 import structlog
 from celery.worker import WorkController
 
 from postledger.dispatch.db_threads import call_on_thread
 from postledger.imports import worker_jobs
-from postledger.workers.celery_parts import WorkerStep
+from postledger.workers.celery_parts import ThreadStep
 
 _log = structlog.get_logger(__name__)
 
 POLL_INTERVAL = 2.0  # seconds
 
 
-class ImportStep(WorkerStep):
+class ImportStep(ThreadStep):
     """Starts the importer with the worker; stops it between two chunks when the worker ends."""
 
-    def __init__(self, parent: WorkController, **kwargs: Any) -> None:
-        super().__init__(parent, **kwargs)
-        self._stopping = threading.Event()
-        # A daemon: an import may be cut off anywhere, and must not keep the worker from ending.
-        self._thread = threading.Thread(target=self._poll, name="importer", daemon=True)
-
-    @override
-    def start(self, parent: WorkController) -> None:
-        self._thread.start()
+    thread_name = "importer"
 
     @override
     def stop(self, parent: WorkController) -> None:
-        self._stopping.set()
+        super().stop(parent)
         self._thread.join(timeout=10)
 
-    def _poll(self) -> None:
+    @override
+    def _work(self) -> None:
         while not self._stopping.wait(POLL_INTERVAL):
             try:
                 while not self._stopping.is_set():

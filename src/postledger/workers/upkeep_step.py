@@ -8,11 +8,10 @@ import math
 import threading
 import time
 from datetime import timedelta
-from typing import Any, override
+from typing import override
 
 import structlog
 from celery import current_app
-from celery.worker import WorkController
 from django.db import connection
 from django.db.models.functions import Now
 
@@ -20,7 +19,7 @@ from postledger.dispatch import heartbeat
 from postledger.dispatch.db_threads import call_on_thread
 from postledger.lib.database_outage import OUTAGE_ERRORS
 from postledger.workers import dispatcher_step, tasks
-from postledger.workers.celery_parts import WorkerStep
+from postledger.workers.celery_parts import ThreadStep
 
 _log = structlog.get_logger(__name__)
 
@@ -30,22 +29,12 @@ _ASK_EVERY = 5.0
 _CHECK_EVERY = 1.0
 
 
-class UpkeepStep(WorkerStep):
+class UpkeepStep(ThreadStep):
     """Starts the upkeep with the worker. A task may be cut off at any time by the worker's end."""
 
-    def __init__(self, parent: WorkController, **kwargs: Any) -> None:
-        super().__init__(parent, **kwargs)
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="upkeep", daemon=True)
+    thread_name = "upkeep"
 
     @override
-    def start(self, parent: WorkController) -> None:
-        self._thread.start()
-
-    @override
-    def stop(self, parent: WorkController) -> None:
-        self._stopping.set()
-
     def _work(self) -> None:
         silence = _Silence()
         upkeep = [_Task(*entry) for entry in tasks.INTERVALS.items()]

@@ -23,7 +23,6 @@ from postledger.deliveries.queries.feedback import (
 )
 from postledger.deliveries.queries.live_work import (
     LaterWork,
-    count_handed_over,
     list_held_streams,
     list_later_work,
     list_live_streams,

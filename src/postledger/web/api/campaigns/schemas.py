@@ -9,18 +9,13 @@ from pydantic import (
     BeforeValidator,
     Field,
     JsonValue,
-    PlainValidator,
-    WithJsonSchema,
     computed_field,
     model_validator,
 )
 
-from postledger.accounts import working_hours
-from postledger.accounts.working_hours import Hours
 from postledger.campaigns import drafts, test_sends
 from postledger.campaigns.drafts import Draft
 from postledger.campaigns.preview import PreviewRecipient
-from postledger.mailing import send_times
 from postledger.mailing.content_source import (
     ArticleSource,
     ContentSource,
@@ -29,6 +24,7 @@ from postledger.mailing.content_source import (
     TemplateSource,
 )
 from postledger.mailing.send_times import SendTime
+from postledger.web.api.campaigns.timing import DeliveryWindow, Timing, timing_of, window_of
 from postledger.web.api.common.fields import (
     LAST_ID,
     MOST_OCD_IDS,
@@ -37,7 +33,6 @@ from postledger.web.api.common.fields import (
     ListKey,
     Locale,
     Matching,
-    Moment,
     Name,
     OcdId,
     TemplateKey,
@@ -47,20 +42,6 @@ from postledger.web.api.common.fields import (
 )
 from postledger.web.api.common.pagination import NextCursor
 from postledger.web.api.common.schemas import PreviewOut, RequestSchema, ResponseSchema, SourceIn
-
-_LOCAL = r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$"
-_CLOCK = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
-
-
-def _local_time(value: object) -> datetime:
-    try:
-        time = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is not None or time.microsecond:
-        raise ValueError("write a time without a zone, such as 2026-01-31T09:00")
-    return time
-
 
 Tag = Annotated[
     str,
@@ -75,11 +56,6 @@ NotionPageId = Annotated[
     ),
 ]
 Filter = Annotated[dict[str, JsonValue], Field(examples=[{"state": "OH"}])]
-LocalTime = Annotated[
-    datetime,
-    PlainValidator(_local_time),
-    WithJsonSchema({"type": "string", "pattern": _LOCAL, "examples": ["2026-01-31T09:00"]}),
-]
 
 
 class InlineContent(SourceIn):
@@ -150,67 +126,6 @@ def _content_of(source: ContentSource) -> Content:
             return ArticleContent(kind="article", key=key)
         case PageSource(page_id):
             return NotionContent(kind="page", page_id=page_id)
-
-
-class Timing(RequestSchema):
-    """When to send; at once by default."""
-
-    at: Moment | None = Field(default=None, description="One moment for all recipients.")
-    local_time: LocalTime | None = Field(
-        default=None, description="This time in each recipient's own time zone."
-    )
-
-    @model_validator(mode="after")
-    def _refuse_both(self) -> Self:
-        if self.at is not None and self.local_time is not None:
-            raise ValueError("give at or local_time, not both")
-        return self
-
-    def send_time(self) -> SendTime:
-        return SendTime(self.at, self.local_time)
-
-
-def _timing_of(send_time: SendTime) -> Timing:
-    return Timing.model_validate(send_times.to_json(send_time))
-
-
-Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-WEEKDAYS: list[Weekday] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-ClockTime = Annotated[
-    str,
-    Matching(_CLOCK, "write a time of the day, such as 09:00; midnight is 00:00"),
-]
-
-
-class DeliveryWindow(RequestSchema):
-    """The hours of each recipient's own day in which its mail goes.
-
-    One that does not close later than it opens closes on the next day.
-    """
-
-    opens: ClockTime = Field(examples=["09:00"])
-    closes: ClockTime = Field(examples=["20:00"])
-    weekdays: list[Weekday] = Field(
-        default=WEEKDAYS,
-        min_length=1,
-        max_length=len(WEEKDAYS),
-        description="The days on which it opens; every day by default.",
-    )
-
-    def hours(self) -> Hours:
-        span = f"{self.opens}-{self.closes}"
-        return working_hours.parse_hours([span], days=",".join(self.weekdays))
-
-
-def _window_of(hours: Hours | None) -> DeliveryWindow | None:
-    if hours is None:
-        return None
-    [(opens, closes)] = hours.spans
-    return DeliveryWindow(
-        opens=f"{opens:%H:%M}",
-        closes=f"{closes:%H:%M}",
-        weekdays=[WEEKDAYS[day] for day in hours.weekdays],
-    )
 
 
 class NewCampaignIn(RequestSchema):
@@ -362,8 +277,8 @@ class CampaignOut(ResponseSchema):
     list: str | None = Field(validation_alias="list_key")
     audience_filter: dict[str, JsonValue] = Field(validation_alias="audience")
     content: Annotated[Content, BeforeValidator(_content_of)]
-    timing: Annotated[Timing, BeforeValidator(_timing_of)]
-    delivery_window: Annotated[DeliveryWindow | None, BeforeValidator(_window_of)]
+    timing: Annotated[Timing, BeforeValidator(timing_of)]
+    delivery_window: Annotated[DeliveryWindow | None, BeforeValidator(window_of)]
     created_by: str
     created_at: datetime
     updated_at: datetime
