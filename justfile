@@ -56,7 +56,11 @@ fmt:
     ruff check --fix
     ruff format
 
-# One measurement by its name: `just bench ledger`, `send`, `growth`, `holds`, `planning`, `importing`, `filters`, `render`, `ses_events` or `limiter`.
+# Bring the translations up to date and say what is missing; `--missing ru` prints it, `--fill ru FILE` takes it over.
+translations *args:
+    python -m tools.translations {{ args }}
+
+# One measurement by its name: `just bench ledger`, `send`, `growth`, `holds`, `planning`, `importing`, `filters`, `render`, `pages`, `ses_events` or `limiter`.
 bench name *args:
     python -m tools.bench.{{ name }} {{ args }}
 

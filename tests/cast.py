@@ -227,6 +227,13 @@ def judge(stream_id: int, verdict: Callable[[int], Entry], *, size: int = 10) ->
     return window
 
 
+def doubtful(mails: int = 1, *, workspace: str = "acme") -> int:
+    """A stream whose mails are in doubt, because their worker was lost."""
+    stream_id = stream(mails=mails, workspace=workspace)
+    lose(stream_id)
+    return stream_id
+
+
 def lose(stream_id: int, *, size: int = 10) -> Window:
     """Arms the next window and loses its worker: the window becomes doubt."""
     taken, window = armed(stream_id, size=size)

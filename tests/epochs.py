@@ -96,6 +96,7 @@ _TABLES = {
     "deliveries_lane": "stream_id",
     "deliveries_batch": "stream_id",
     "deliveries_streamdelta": "stream_id",
+    "deliveries_streampace": "stream_id",
     "deliveries_delivery": "stream_id",
     "deliveries_attempt": "stream_id",
     "deliveries_deliveryevent": "stream_id",

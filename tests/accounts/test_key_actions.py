@@ -4,11 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from postledger.accounts import keys, members, workspaces
+from postledger.accounts import keys, workspaces
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.keys import InvalidKeyError, KeyEndedError, KeyUnknownError, NewKey, Scope
-from postledger.accounts.members import Role
 from postledger.accounts.models import ApiKey, AuditEntry
+from postledger.accounts.people import members
+from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import MemberUnknownError
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -71,7 +72,7 @@ def make_for_member(workspace_id: int, member_id: int) -> NewKey:
 
 
 def test_a_key_launches_for_its_member_and_so_does_its_successor(acme: int) -> None:
-    alice = members.add_member(acme, email="alice@acme.example", role=Role.MEMBER, actor="setup")
+    alice = members.add_member(acme, email="alice@acme.example", role=Role.MANAGER, actor="setup")
     old = make_for_member(acme, alice)
 
     new = keys.rotate_key(acme, prefix=old.prefix, overlap=DAY, actor="alice", now=NOW)
@@ -81,7 +82,7 @@ def test_a_key_launches_for_its_member_and_so_does_its_successor(acme: int) -> N
 
 
 def test_the_member_of_a_key_is_one_of_its_workspace(acme: int, globex: int) -> None:
-    charlie = members.add_member(globex, email="c@globex.example", role=Role.MEMBER, actor="setup")
+    charlie = members.add_member(globex, email="c@globex.example", role=Role.MANAGER, actor="setup")
 
     for stranger in (charlie, charlie + 1):
         with pytest.raises(MemberUnknownError, match="This workspace has no such member"):

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from postledger.accounts import limits, members, queries, senders, sending_limits, workspaces
+from postledger.accounts import limits, queries, senders, sending_limits, workspaces
 from postledger.accounts.limits import InvalidLimitError, LimitChanges
-from postledger.accounts.members import Role
 from postledger.accounts.models import AuditEntry, Member, Sender
+from postledger.accounts.people import members
+from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import MemberUnknownError, SenderUnknownError
 
 
@@ -29,7 +30,7 @@ def make_sender(workspace_id: int) -> int:
 
 def make_member(workspace_id: int) -> int:
     return members.add_member(
-        workspace_id, email="alice@acme.example", role=Role.MEMBER, actor="setup"
+        workspace_id, email="alice@acme.example", role=Role.MANAGER, actor="setup"
     )
 
 

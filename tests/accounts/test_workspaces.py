@@ -2,10 +2,12 @@
 
 import pytest
 
-from postledger.accounts import members, queries, senders, workspaces
+from postledger.accounts import queries, senders, workspaces
 from postledger.accounts.constraints import InvalidNameError
-from postledger.accounts.members import MemberExistsError, Role
 from postledger.accounts.models import AuditEntry, Member, Sender, Workspace
+from postledger.accounts.people import members
+from postledger.accounts.people.members import MemberExistsError
+from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import Organisation, SenderUnknownError
 from postledger.accounts.senders import SenderExistsError
 from postledger.accounts.workspaces import InvalidOrganisationError, WorkspaceExistsError
@@ -53,12 +55,12 @@ def test_a_name_that_cannot_be_seen_is_refused(name: str) -> None:
 
 def test_a_person_is_a_member_once_whatever_the_capitals(acme: int, globex: int) -> None:
     members.add_member(acme, email="alice@acme.example", role=Role.OWNER, actor="setup")
-    members.add_member(globex, email="alice@acme.example", role=Role.MEMBER, actor="setup")
+    members.add_member(globex, email="alice@acme.example", role=Role.MANAGER, actor="setup")
 
     with pytest.raises(
         MemberExistsError, match=r"Alice@acme\.example is already a member of this workspace"
     ):
-        members.add_member(acme, email="Alice@Acme.example", role=Role.MEMBER, actor="setup")
+        members.add_member(acme, email="Alice@Acme.example", role=Role.MANAGER, actor="setup")
 
     assert list(Member.objects.filter(workspace_id=acme).values_list("role")) == [("owner",)]
 

@@ -130,6 +130,21 @@ def test_an_account_is_made_with_a_password_from_a_file(acme: int, password: Pat
     }
 
 
+def test_an_operator_who_moves_an_account_may_move_it_inside(acme: int, password: Path) -> None:
+    run(*relay(password), "--set", "public_only=true")
+    account = ProviderAccount.objects.get()
+
+    run("account", "update", "acme", "relay", "--set", "username=bob")
+    account.refresh_from_db()
+    renamed = sealing.unseal_settings(account)
+    run("account", "update", "acme", "relay", "--set", "host=10.0.0.7")
+    account.refresh_from_db()
+    moved = sealing.unseal_settings(account)
+
+    assert renamed["public_only"] == "true"
+    assert "public_only" not in moved
+
+
 def test_a_password_is_read_from_standard_input(
     acme: int, password: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,10 +306,11 @@ def test_a_test_key_says_so(acme: int) -> None:
     caller = keys.recognise(token, now=datetime.now(UTC))
     assert caller
     assert caller.is_test
-    assert caller.scopes == set(Scope)
+    assert caller.scopes == keys.USUAL_SCOPES
+    assert Scope.SETUP_WRITE not in caller.scopes
 
 
-EVERYTHING = " ".join(sorted(Scope))
+USUAL = " ".join(sorted(keys.USUAL_SCOPES))
 
 
 def test_a_key_is_listed_rotated_and_revoked(acme: int) -> None:
@@ -311,8 +327,8 @@ def test_a_key_is_listed_rotated_and_revoked(acme: int) -> None:
     assert keys.recognise(old, now=now + timedelta(hours=1)) is None
     assert keys.recognise(new, now=now + timedelta(hours=1))
     assert f"{prefix} is valid until 20" in err
-    assert listed[0].startswith(f"{prefix}  shop  {EVERYTHING}  valid until 20")
-    assert listed[1] == f"{new.partition('.')[0]}  shop  {EVERYTHING}  valid  never used"
+    assert listed[0].startswith(f"{prefix}  shop  {USUAL}  valid until 20")
+    assert listed[1] == f"{new.partition('.')[0]}  shop  {USUAL}  valid  never used"
 
     assert run("key", "revoke", new) == [f"Revoked API key {new.partition('.')[0]}."]
     assert run("key", "revoke", new) == [f"API key {new.partition('.')[0]} was already revoked."]

@@ -17,7 +17,12 @@ from django.db.models.functions import Now
 from pytest_django import Settings
 
 from postledger.accounts import provider_accounts, queries, sealing, workspaces
-from postledger.accounts.models import AccountQuota, AuditEntry, ProviderAccount
+from postledger.accounts.models import AccountQuota, AuditEntry, ProviderAccount, Sender
+from postledger.cli.doctor.quotas import check_quotas
+from postledger.fakes.http.server import serving_in_thread
+from postledger.fakes.sendgrid.server import FakeSendGrid
+from postledger.fakes.sendgrid.service import SENDING_KEY
+from postledger.lib.check_results import Level
 from tests import cast
 from tests.cli import installations
 from tests.cli.installations import doctor
@@ -90,6 +95,26 @@ def refusal(*arguments: str) -> str:
     with pytest.raises(CommandError) as refused:
         run(*arguments)
     return str(refused.value)
+
+
+def test_a_quota_that_the_key_may_not_read_is_told_and_is_no_error() -> None:
+    sender = cast.sender("acme")
+    with serving_in_thread(FakeSendGrid()) as fake:
+        account_id = provider_accounts.create_account(
+            sender.workspace_id,
+            name="sendgrid",
+            kind="sendgrid",
+            settings={"api_key": SENDING_KEY, "endpoint": fake.endpoint},
+            actor="test",
+        )
+        lines = run("quota", "acme", "sendgrid")
+
+    assert lines[0] == 'The quota of account "sendgrid" is not known: its mail goes without it.'
+    assert "permission user.credits.read" in lines[1]
+    assert SENDING_KEY not in str(lines)
+    assert not [line for line in run("list", "acme") if "not read" in line]
+    Sender.objects.update(account_id=account_id)
+    assert [result.level for result in check_quotas()] == [Level.OK]
 
 
 def source(

@@ -134,7 +134,10 @@ def test_why_tells_a_whole_doubt() -> None:
     assert "its worker was lost while the mail was with the provider" in output[2]
     assert output[3].startswith("It has been in doubt since 20")
     assert output[5].startswith("Sending it again is refused before 20")
-    assert output[6] == "Of its sender: no events are expected: its account listens to no topic."
+    assert (
+        output[6]
+        == "Of its sender: no events are expected: its account has no topic and no webhook."
+    )
     assert output[7].startswith("in_doubt since 20")
     assert output[-1].endswith("then decide: postledger resolve.")
 

@@ -22,9 +22,18 @@ PAGE = (Path(__file__).parents[2] / "docs/reference/commands.md").read_text()
 BLOCKS = re.findall(r"^```\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 EXAMPLES = [line for block in BLOCKS for line in block.splitlines()]
 # Looks at servers that tests of commands do not need; its own tests run it.
-ELSEWHERE = {"contacts", "doctor", "drill", "feedback-test", "notion", "ses", "supabase"}
+ELSEWHERE = {
+    "contacts",
+    "doctor",
+    "drill",
+    "feedback-test",
+    "notion",
+    "sendgrid",
+    "ses",
+    "supabase",
+}
 # They run until they are stopped.
-ENDLESS = {"fake_ses", "serve", "up", "worker"}
+ENDLESS = {"fake_sendgrid", "fake_ses", "serve", "up", "worker"}
 
 
 def run(line: str) -> str:
@@ -32,7 +41,7 @@ def run(line: str) -> str:
     assert program == "postledger"
     out = StringIO()
     if command not in ELSEWHERE:
-        call_command(command, *arguments, stdout=out, stderr=StringIO())
+        call_command(command.replace("-", "_"), *arguments, stdout=out, stderr=StringIO())
     return out.getvalue()
 
 

@@ -5,8 +5,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command, execute_from_command_line
 
-from postledger.cli import bulk_decisions
 from postledger.deliveries import audit, entries, ledger, queries, undecided
+from postledger.deliveries.attention import deciding
 from postledger.deliveries.entries import Decision, Entry, Evidence, SeenDelivery, Window
 from postledger.deliveries.queries import EventFacts
 from postledger.deliveries.states import State
@@ -32,12 +32,6 @@ def refused(position: int) -> Entry:
     return entries.refused(position, code="550 5.1.1", detail="No such mailbox.")
 
 
-def doubtful(mails: int = 1, *, workspace: str = "acme") -> int:
-    stream_id = cast.stream(mails=mails, workspace=workspace)
-    cast.lose(stream_id)
-    return stream_id
-
-
 def failed(mails: int = 1, *, workspace: str = "acme") -> int:
     stream_id = cast.stream(mails=mails, workspace=workspace)
     cast.book(stream_id, refused)
@@ -61,11 +55,11 @@ def test_without_a_doubt_there_is_nothing_to_list() -> None:
 
 
 def test_doubts_are_listed_with_their_stream_age_reason_and_grace() -> None:
-    first, second = doubtful(), doubtful(2, workspace="globex")
+    first, second = cast.doubtful(), cast.doubtful(2, workspace="globex")
     cast.pass_grace(second)
 
     lost = "    Its worker was lost while the mail was with the provider; "
-    events = "  No events are expected: its account listens to no topic."
+    events = "  No events are expected: its account has no topic and no webhook."
     assert run("resolve") == [
         f"acme, stream {first}, campaign “News”: 1 in doubt",
         events,
@@ -85,8 +79,8 @@ def test_doubts_are_listed_with_their_stream_age_reason_and_grace() -> None:
 
 
 def test_a_long_list_of_doubts_is_bounded() -> None:
-    doubtful(3)
-    doubtful(3)
+    cast.doubtful(3)
+    cast.doubtful(3)
 
     output = run("resolve", "--limit", "2")
 
@@ -95,7 +89,7 @@ def test_a_long_list_of_doubts_is_bounded() -> None:
 
 
 def test_a_doubt_that_was_folded_away_and_resolved_is_not_listed() -> None:
-    stream_id = doubtful(2)
+    stream_id = cast.doubtful(2)
     ledger.fold()
     run("resolve", name(stream_id), "--sent")
 
@@ -104,7 +98,7 @@ def test_a_doubt_that_was_folded_away_and_resolved_is_not_listed() -> None:
 
 
 def test_of_a_cancelled_stream_the_list_promises_no_sending() -> None:
-    stream_id = doubtful()
+    stream_id = cast.doubtful()
     cast.pass_grace(stream_id)
     ledger.cancel(stream_id, actor="bob")
 
@@ -138,7 +132,7 @@ def test_of_a_cancelled_stream_the_list_promises_no_sending() -> None:
 def test_each_button_ends_a_doubt_and_is_noted(
     button: str, after: State, message: str, kind: str
 ) -> None:
-    stream_id = doubtful()
+    stream_id = cast.doubtful()
     cast.pass_grace(stream_id)
 
     output = run("resolve", name(stream_id), button)
@@ -153,7 +147,7 @@ def test_each_button_ends_a_doubt_and_is_noted(
 
 
 def test_a_name_that_is_given_is_noted_beside_who_typed() -> None:
-    stream_id = doubtful()
+    stream_id = cast.doubtful()
 
     run("resolve", name(stream_id), "--sent", "--actor", "alice")
 
@@ -162,7 +156,7 @@ def test_a_name_that_is_given_is_noted_beside_who_typed() -> None:
 
 
 def test_the_id_of_one_try_names_its_mail() -> None:
-    stream_id = doubtful()
+    stream_id = cast.doubtful()
 
     run("resolve", str(DeliveryId(stream_id, 0, 1).uuid()), "--sent")
 
@@ -170,7 +164,7 @@ def test_the_id_of_one_try_names_its_mail() -> None:
 
 
 def test_sending_again_is_refused_while_bytes_may_still_leave() -> None:
-    stream_id = doubtful()
+    stream_id = cast.doubtful()
 
     assert refusal("resolve", name(stream_id), "--send-again") == (
         "Nothing changed: its doubtful try may still arrive until NOW; send it again after that."
@@ -187,7 +181,7 @@ def test_sending_again_is_refused_while_bytes_may_still_leave() -> None:
 
 
 def test_a_mail_counted_as_not_sent_is_not_requeued_while_bytes_may_still_leave() -> None:
-    stream_id = doubtful()
+    stream_id = cast.doubtful()
     run("resolve", name(stream_id), "--not-sent")
 
     assert "may still arrive until NOW" in refusal("requeue", name(stream_id))
@@ -199,7 +193,7 @@ def test_a_mail_counted_as_not_sent_is_not_requeued_while_bytes_may_still_leave(
 
 @pytest.mark.parametrize("button", BUTTONS)
 def test_a_repeated_click_changes_nothing(button: str) -> None:
-    stream_id = doubtful()
+    stream_id = cast.doubtful()
     cast.pass_grace(stream_id)
     run("resolve", name(stream_id), button)
     before = state(stream_id), cast.batches(stream_id), events(stream_id), trail()
@@ -211,7 +205,7 @@ def test_a_repeated_click_changes_nothing(button: str) -> None:
 
 
 def test_a_doubt_that_evidence_ended_is_left_as_evidence_says() -> None:
-    stream_id = doubtful()
+    stream_id = cast.doubtful()
     ledger.record(stream_id, [Evidence(1, sent(0), "ses")])
 
     assert refusal("resolve", name(stream_id), "--not-sent").startswith(
@@ -221,7 +215,7 @@ def test_a_doubt_that_evidence_ended_is_left_as_evidence_says() -> None:
 
 
 def test_of_a_cancelled_stream_nothing_is_sent_again_but_doubts_end() -> None:
-    stream_id = doubtful()
+    stream_id = cast.doubtful()
     cast.pass_grace(stream_id)
     ledger.cancel(stream_id, actor="bob")
 
@@ -234,10 +228,10 @@ def test_of_a_cancelled_stream_nothing_is_sent_again_but_doubts_end() -> None:
 
 
 def test_all_doubts_of_a_stream_are_ended_page_by_page() -> None:
-    mails = bulk_decisions.CHUNK + 1
-    stream_id, other = cast.stream(mails=mails), doubtful()
+    mails = deciding.CHUNK + 1
+    stream_id, other = cast.stream(mails=mails), cast.doubtful()
     while queries.read_books([stream_id])[stream_id].waiting:
-        cast.lose(stream_id, size=bulk_decisions.CHUNK)
+        cast.lose(stream_id, size=deciding.CHUNK)
 
     output = run("resolve", "--stream", str(stream_id), "--sent")
 
@@ -410,7 +404,7 @@ def test_a_failure_beside_mails_that_are_with_the_provider_is_left_alone() -> No
 def test_what_cannot_be_meant_is_refused_with_what_to_give(
     arguments: list[str], message: str
 ) -> None:
-    stream_id = doubtful()
+    stream_id = cast.doubtful()
 
     output = refusal(*(name(stream_id) if word == "ID" else word for word in arguments))
 
@@ -430,7 +424,7 @@ def test_what_cannot_be_meant_is_refused_with_what_to_give(
     ],
 )
 def test_another_workspaces_stream_is_not_found(arguments: list[str]) -> None:
-    stream_id = doubtful(workspace="globex")
+    stream_id = cast.doubtful(workspace="globex")
     cast.sender("acme")
     named = [str(stream_id) if word == "NUMBER" else word for word in arguments]
 
@@ -443,7 +437,7 @@ def test_another_workspaces_stream_is_not_found(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("command", [["resolve", "--sent"], ["requeue"]])
 def test_another_workspaces_mail_is_not_found(command: list[str]) -> None:
-    stream_id = doubtful(workspace="globex")
+    stream_id = cast.doubtful(workspace="globex")
     cast.sender("acme")
 
     assert refusal(*command, name(stream_id), "--workspace", "acme") == (
@@ -453,9 +447,29 @@ def test_another_workspaces_mail_is_not_found(command: list[str]) -> None:
 
 
 def test_a_command_line_is_read_as_it_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
-    stream_id = doubtful()
+    stream_id = cast.doubtful()
     line = ["postledger", "resolve", "--stream", str(stream_id), "--not-sent", "--actor", "alice"]
 
     execute_from_command_line(line)
 
     assert "Decided 1 mails: each is counted as not sent" in capsys.readouterr().out
+
+
+def test_dead_letters_are_listed_by_cause_and_discarded() -> None:
+    stream_id = failed(2)
+    failed(workspace="globex")
+
+    listed = run("discard", "--workspace", "acme")
+    run("discard", name(stream_id))
+    run("discard", "--stream", str(stream_id), "--code", "550 5.1.1", "--actor", "alice")
+
+    assert listed[0] == "acme: 2 with 550 5.1.1 (refused) since NOW"
+    assert listed[-1] == "Dead letters: 2."
+    assert run("discard", "--workspace", "acme") == ["There is no dead letter."]
+    assert len(run("discard")) == 3
+    assert state(stream_id) is State.FAILED
+    assert [(entry[2], entry[4]) for entry in trail()] == [
+        ("failure.discarded", {"count": 1}),
+        ("failure.discarded", {"count": 1}),
+    ]
+    assert "discarded it: it stays failed" in "\n".join(run("why", name(stream_id)))

@@ -135,7 +135,7 @@ def test_the_daily_limit_of_a_member_is_set_listed_and_removed() -> None:
     removed = run("member", "limit", "acme", ALICE, "--per-day", "none")
 
     assert limited == [f"Runs that {ALICE} launches send at most 1,000 a day."]
-    assert listed == [f"{ALICE}  member  “Alice”  at most 1,000 a day"]
+    assert listed == [f"{ALICE}  manager  “Alice”  at most 1,000 a day"]
     assert removed == [f"Runs that {ALICE} launches send without a limit."]
     assert run("member", "list", "globex") == ["globex has no member; see postledger member add."]
     assert "hold its stream" in refusal("member", "limit", "acme", ALICE, "--per-day", "0")

@@ -17,10 +17,11 @@ from postledger.deliveries import ledger
 from postledger.deliveries import queries as mail_queries
 from postledger.deliveries.entries import Block
 from postledger.deliveries.reasons import Reason
+from postledger.fakes.http.faults import AnswerError, AnswerGateway, DelayAnswer, Rule
+from postledger.fakes.http.server import serving_in_thread
 from postledger.fakes.ses.account import Account, Identity, Status
-from postledger.fakes.ses.faults import AnswerError, AnswerGateway, DelayAnswer, Rule
 from postledger.fakes.ses.quota import UNLIMITED, Quota
-from postledger.fakes.ses.server import FakeSes, serving_in_thread
+from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.providers.base import Category
 from postledger.providers.ses import event_documents
@@ -35,7 +36,7 @@ REGION = "us-east-1"
 
 @pytest.fixture
 def fake() -> Iterator[FakeSes]:
-    with serving_in_thread() as fake:
+    with serving_in_thread(FakeSes()) as fake:
         fake.service.account.add_identities("acme.example")
         fake.service.account.add_configuration_sets("main")
         report_to_topic(fake, *event_documents.EVENT_TYPES)

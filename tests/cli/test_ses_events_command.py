@@ -13,11 +13,13 @@ from moto.server import ThreadedMotoServer
 
 from postledger.accounts import sealing, workspaces
 from postledger.accounts.models import AuditEntry, ProviderAccount
-from postledger.fakes.ses.faults import AnswerError, Rule
-from postledger.fakes.ses.server import FakeSes, serving_in_thread
+from postledger.fakes.http.faults import AnswerError, Rule
+from postledger.fakes.http.server import serving_in_thread
+from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.feedback import topics
 from postledger.feedback.models import Topic
+from postledger.providers import set_up
 from postledger.providers.ses import aws_client, event_documents
 from postledger.providers.ses.settings import SesSettings
 from tests.cli.installations import DEAD
@@ -43,7 +45,7 @@ def moto() -> Iterator[str]:
 
 @pytest.fixture
 def fake() -> Iterator[FakeSes]:
-    with serving_in_thread() as fake:
+    with serving_in_thread(FakeSes()) as fake:
         fake.service.account.add_identities("acme.example")
         yield fake
 
@@ -282,6 +284,9 @@ def test_a_url_beside_the_queue_leaves_the_queue_as_it_is(fake: FakeSes) -> None
     [
         (("--create", "--url", "mail.acme.example/ses-events"), "SNS posts over HTTPS only"),
         (("--create", "--url", "https://a:b@acme.example/"), "SNS posts over HTTPS only"),
+        (("--create", "--url", "https://[x/ses-events"), "SNS posts over HTTPS only"),
+        (("--create", "--url", "https://acme.example:99999/"), "SNS posts over HTTPS only"),
+        (("--create", "--url", "https://acme example/"), "SNS posts over HTTPS only"),
         (("--url", URL), "--url belongs to --create"),
         (("--create", "--queue", URL), "--queue to --topic"),
         (("--create", "--remove"), "not allowed with argument"),
@@ -388,7 +393,7 @@ def test_a_queue_in_which_messages_wait_is_read_on_and_removed_later(fake: FakeS
 def test_names_in_aws_tell_accounts_apart_that_look_alike() -> None:
     long = "ä b/c" * 20
 
-    names = {event_documents.name_resources(long, "mail", tag) for tag in ("1a2b3c4d", "5e6f7a8b")}
+    names = {set_up.name_resources(long, "mail", tag) for tag in ("1a2b3c4d", "5e6f7a8b")}
 
     assert len(names) == 2
     assert max(map(len, names)) <= 64

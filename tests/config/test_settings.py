@@ -73,15 +73,17 @@ def test_the_host_of_the_public_url_is_served_without_being_listed(
 @pytest.mark.parametrize(
     ("query", "options"),
     [
-        ("", "-c synchronous_commit=on"),
-        ("?options=-c%20work_mem%3D8MB", "-c work_mem=8MB -c synchronous_commit=on"),
+        ("", "-c jit=off -c synchronous_commit=on"),
+        ("?options=-c%20work_mem%3D8MB", "-c jit=off -c work_mem=8MB -c synchronous_commit=on"),
         (
             "?options=-c%20synchronous_commit%3Doff",
-            "-c synchronous_commit=off -c synchronous_commit=on",
+            "-c jit=off -c synchronous_commit=off -c synchronous_commit=on",
         ),
     ],
 )
-def test_every_connection_asks_for_commits_that_last(query: str, options: str) -> None:
+def test_every_connection_asks_for_commits_that_last_and_compiles_nothing(
+    query: str, options: str
+) -> None:
     database = read(DATABASE_URL=f"postgresql://alice@db/books{query}")["DATABASES"]["default"]
 
     assert database["OPTIONS"]["options"] == options

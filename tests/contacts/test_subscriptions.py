@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import fields
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -268,6 +268,7 @@ def test_a_snooze_leaves_the_other_preferences_alone(acme: int) -> None:
         Preferences(max_notifications=0),
         Preferences(notify_on=("",)),
         Preferences(notify_on=("x",) * 51),
+        Preferences(snooze_until=datetime(9999, 12, 31, tzinfo=UTC)),
     ],
 )
 def test_preferences_that_no_mail_can_be_timed_by_are_refused(

@@ -134,8 +134,8 @@ FENCE = [
         "14c wait needs the epoch of its claim",
         (
             "ledger/claiming.py",
-            "AND %(epoch)s = (SELECT max(number) FROM deliveries_epoch)",
-            "AND %(epoch)s::int IS NOT NULL",
+            "AND %(epoch)s = (SELECT max(number) FROM deliveries_epoch)\nRETURNING id",
+            "AND %(epoch)s::int IS NOT NULL\nRETURNING id",
         ),
     ),
     Break(

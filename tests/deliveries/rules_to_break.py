@@ -160,7 +160,7 @@ WORK = [
     Break(
         "18 a person's action gives the mail its time anew",
         (
-            "ledger/holds.py",
+            "ledger/holds/stream_holds.py",
             "WHERE sender_id = (SELECT sender_id FROM",
             "WHERE false AND sender_id = (SELECT sender_id FROM",
         ),
@@ -172,7 +172,8 @@ WORK = [
     Break("10 cancel stops arming", (SQL, "AND s.cancelled_at IS NULL", "")),
     Break("11 a click needs the state", ("ledger/decisions.py", "AND d.state = %(before)s", "")),
     Break(
-        "11 a click needs the try", ("ledger/decisions.py", "AND d.last_try = seen.last_try", "")
+        "11 a click needs the try",
+        ("ledger/decisions.py", "      AND d.last_try = seen.last_try\n", ""),
     ),
     Break(
         "11 a click needs it uncovered",
@@ -248,6 +249,26 @@ WORK = [
             "ledger/settling.py",
             "FROM spaced WHERE state <> 'accepted'",
             "FROM spaced WHERE state = 'waiting'",
+        ),
+    ),
+    Break(
+        "12 a batch that is cut shrinks before its pieces exist",
+        ("ledger/claiming.py", "SET hi = meant.hi, version", "SET version"),
+    ),
+    Break(
+        "4 an armed batch is not cut",
+        (
+            "ledger/claiming.py",
+            "lease = %(lease)s AND armed_to IS NULL\n      AND lo =",
+            "lease = %(lease)s\n      AND lo =",
+        ),
+    ),
+    Break(
+        "14c an old claim cuts nothing",
+        (
+            "ledger/claiming.py",
+            "AND hi = %(hi)s\n      AND %(epoch)s = (SELECT max(number) FROM deliveries_epoch)",
+            "AND hi = %(hi)s",
         ),
     ),
     Break(

@@ -9,7 +9,8 @@ from postledger.accounts.models import AuditEntry
 from postledger.accounts.provider_accounts import InvalidSettingsError
 from postledger.deliveries import account_changes, entries, ledger, queries
 from postledger.deliveries.entries import Block, Hold
-from postledger.deliveries.ledger import sender_holds, sql
+from postledger.deliveries.ledger import sql
+from postledger.deliveries.ledger.holds import sender_holds
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.providers.base import Category

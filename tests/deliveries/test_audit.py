@@ -234,7 +234,6 @@ def test_every_rule_is_spoiled_by_a_test_here() -> None:
     [
         *((state, "stream") for state in State if state is not State.WAITING),
         (State.ACCEPTED, "streamdelta"),
-        (State.ACCEPTED, "batch"),
     ],
 )
 def test_a_miscounted_state_is_found(stream: int, state: State, table: str) -> None:

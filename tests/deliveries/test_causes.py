@@ -5,8 +5,8 @@ from typing import LiteralString
 
 import pytest
 
-from postledger.accounts import members
-from postledger.accounts.members import Role
+from postledger.accounts.people import members
+from postledger.accounts.people.roles import Role
 from postledger.deliveries import backlog, causes, ledger, queries
 from postledger.deliveries.entries import Hold, HoldScope, StreamKind
 from postledger.deliveries.ledger import LimitCause, sql
@@ -229,7 +229,7 @@ def test_a_cause_that_comes_back_within_a_minute_keeps_its_beginning(
 def test_a_changed_limit_ends_the_causes_of_its_senders_and_members_only() -> None:
     acme, globex = cast.sender(), cast.sender("globex")
     member = members.add_member(
-        acme.workspace_id, email="alice@acme.example", role=Role.MEMBER, actor="cli"
+        acme.workspace_id, email="alice@acme.example", role=Role.MANAGER, actor="cli"
     )
     by_member = ledger.open_stream(
         acme.workspace_id,

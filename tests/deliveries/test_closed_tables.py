@@ -14,6 +14,8 @@ from postledger.deliveries.reasons import Reason
 from postledger.lib import ids
 from tests import cast
 from tests.deliveries import views
+from tests.notifications import cast as topics
+from tests.notifications import queue
 
 pytestmark = pytest.mark.django_db
 
@@ -59,6 +61,7 @@ def story() -> None:
     cast.book(stream_id, lambda place: entries.exhausted(place, code="BUSY"))
     views.report(stream_id, positions[0], "opened")
     _campaign()
+    _notification()
     ledger.hold_sender(cast.sender().pk, reason=Reason.PAUSED, actor="bob")
 
 
@@ -84,6 +87,12 @@ def _campaign() -> None:
         waves=[],
         actor="alice",
     )
+
+
+def _notification() -> None:
+    """One that was sent, for the views that tell of topics."""
+    row = queue.planned(topics.add_topic(cast.sender().workspace_id))
+    cast.book(queue.stream_of(row), lambda place: entries.accepted(place, message_id="n"))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from postledger.deliveries import explain
+from postledger.deliveries import explain, history_texts
 from postledger.deliveries.entries import AttemptOutcome, Decision, Hold, HoldScope, StreamKind
 from postledger.deliveries.ledger import books
 from postledger.deliveries.queries import (
@@ -19,7 +19,8 @@ from postledger.deliveries.queries import (
     WaitSummary,
     WorkFacts,
 )
-from postledger.deliveries.reasons import EXPLANATIONS, Reason
+from postledger.deliveries.reason_texts import explain_reason
+from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.providers.base import EventKind
 
@@ -89,7 +90,7 @@ def test_a_story_opens_with_who_and_when() -> None:
 
 @pytest.mark.parametrize("reason", Reason)
 def test_a_wait_says_since_when_why_and_what_will_move_it(reason: Reason) -> None:
-    why, moved_by = EXPLANATIONS[reason].why, EXPLANATIONS[reason].moved_by
+    why, moved_by = explain_reason(reason).why, explain_reason(reason).moved_by
 
     story = tell_of(replace(WORK, reason=reason))
 
@@ -259,7 +260,7 @@ def test_a_report_of_the_provider_is_part_of_the_story(report: str, clause: str)
 
 def test_every_counter_and_every_kind_of_event_has_a_sentence() -> None:
     kinds = {kind.value for kind in EventKind} - {EventKind.UNKNOWN}
-    unsaid = (kinds | set(books.REPORTED)) - explain._REPORTS.keys()
+    unsaid = (kinds | set(books.REPORTED)) - history_texts._REPORTS.keys()
 
     assert unsaid == {"reported", EventKind.PREFERENCES_CHANGED}
 
@@ -344,7 +345,7 @@ def test_a_hold_says_who_why_and_until_what(reason: Reason) -> None:
 
     assert sentence == (
         "The stream has been held since 2026-11-15 12:00:00 UTC by bob"
-        f" because {EXPLANATIONS[reason].why}, until {EXPLANATIONS[reason].moved_by}."
+        f" because {explain_reason(reason).why}, until {explain_reason(reason).moved_by}."
     )
 
 
@@ -454,7 +455,7 @@ def test_a_stream_tells_its_books_as_a_sum() -> None:
 @pytest.mark.parametrize("reason", Reason)
 def test_a_stream_says_why_its_work_waits(reason: Reason) -> None:
     wait = WaitSummary(reason, 3, 1200, 1, NOON + MINUTE, NOON)
-    why, moved_by = EXPLANATIONS[reason].why, EXPLANATIONS[reason].moved_by
+    why, moved_by = explain_reason(reason).why, explain_reason(reason).moved_by
 
     *_, sentence = explain.explain_stream(STREAM, Books(1200, {}), [wait], now=NOON)
 

@@ -1,6 +1,6 @@
 """Claims about opening streams and planning mail into them."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection, transaction
@@ -118,3 +118,35 @@ def test_more_lines_than_a_statement_should_carry_are_refused() -> None:
 
     with pytest.raises(ValueError, match="up to 1000"):
         cast.enqueue(stream_id, range(1001))
+
+
+BY_ROW = pg.SQL(
+    "SELECT 'r' || n || '@example.com' AS address, 'r' || n AS dedupe_key,"
+    " NULL::bigint AS contact_id, NULL::text AS variables, 0 AS letter, NULL::text AS kept_back,"
+    " CASE WHEN n > 700 THEN %(noon)s::timestamptz END AS due_at,"
+    " CASE WHEN n > 700 THEN 'outside_hours' ELSE 'ready' END AS reason"
+    " FROM generate_series(1, 1200) AS n ORDER BY due_at NULLS FIRST, n"
+)
+
+
+def test_no_batch_has_mails_of_two_due_times_and_a_repeated_chunk_adds_nothing() -> None:
+    stream_id = cast.stream()
+    noon = NOW + timedelta(hours=5)
+
+    for _ in range(2):
+        ledger.plan(stream_id, source=BY_ROW, params={"noon": noon}, is_timed_by_row=True)
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT lo, hi, reason, due_at >= %s FROM deliveries_batch"
+            " WHERE stream_id = %s ORDER BY lo",
+            [noon, stream_id],
+        )
+        batches = cursor.fetchall()
+    assert batches == [
+        (0, 500, "ready", False),
+        (500, 700, "ready", False),
+        (700, 1000, "outside_hours", True),
+        (1000, 1200, "outside_hours", True),
+    ]
+    assert audit.audit(stream_id).discrepancies == []

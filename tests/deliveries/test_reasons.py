@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from postledger.deliveries.entries import AttemptOutcome
-from postledger.deliveries.reasons import EXPLANATIONS, Reason
+from postledger.deliveries.reason_texts import explain_reason
+from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/states.md").read_text()
@@ -21,7 +22,7 @@ def rows(heading: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_says_why_and_what_will_move_it(reason: Reason) -> None:
-    explanation = EXPLANATIONS[reason]
+    explanation = explain_reason(reason)
 
     assert explanation.why
     assert explanation.moved_by
@@ -29,7 +30,7 @@ def test_every_reason_says_why_and_what_will_move_it(reason: Reason) -> None:
 
 @pytest.mark.parametrize("reason", Reason)
 def test_an_explanation_fits_into_a_sentence(reason: Reason) -> None:
-    for words in (EXPLANATIONS[reason].why, EXPLANATIONS[reason].moved_by):
+    for words in (explain_reason(reason).why, explain_reason(reason).moved_by):
         assert words == words.strip().rstrip(".")
         assert words[0].islower()
 
@@ -44,4 +45,4 @@ def test_the_page_lists_exactly_the_vocabulary(heading: str, vocabulary: type[St
 
 @pytest.mark.parametrize("reason", Reason)
 def test_the_page_explains_a_reason_as_the_commands_do(reason: Reason) -> None:
-    assert rows("Reasons")[reason] == EXPLANATIONS[reason].why
+    assert rows("Reasons")[reason] == explain_reason(reason).why

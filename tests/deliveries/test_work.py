@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from postledger.deliveries import audit, entries, ledger, queries
-from postledger.deliveries.entries import Entry, Evidence, StreamKind, Window
+from postledger.deliveries.entries import Entry, Evidence, Piece, StreamKind, Window
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from tests import cast
@@ -368,6 +368,62 @@ def test_an_armed_batch_cannot_be_given_back() -> None:
     given_back = ledger.wait(taken, [window.batch], reason=Reason.HANDED_BACK)
 
     assert given_back == []
+
+
+def test_who_waits_alone_keeps_nobody_waiting() -> None:
+    stream_id = cast.stream(mails=6)
+    taken = cast.claim(stream_id)
+    [batch] = taken.batches
+    pieces = [Piece(0, 2), Piece(2, 3, SOON, Reason.SCHEDULED), Piece(3, 6)]
+
+    given_back = ledger.wait_apart(taken, batch, pieces)
+
+    assert len(given_back) == 3
+    assert cast.batches(stream_id) == [
+        (0, 2, 1, Reason.READY),
+        (2, 3, 1, Reason.SCHEDULED),
+        (3, 6, 1, Reason.READY),
+    ]
+    others = cast.claim(stream_id, limit=9)
+    assert [(batch.lo, batch.hi) for batch in others.batches] == [(0, 2), (3, 6)]
+    assert ledger.arm(taken, [Window(batch, 2)], lease_time=cast.LEASE) == []
+    assert audit.audit(stream_id).discrepancies == []
+
+
+def test_waiting_alone_is_no_try_and_a_lost_worker_leaves_no_doubt_about_it() -> None:
+    stream_id = cast.stream(mails=2)
+    taken = cast.claim(stream_id)
+    [batch] = taken.batches
+    ledger.wait_apart(taken, batch, [Piece(0, 1, SOON, Reason.OUTSIDE_HOURS), Piece(1, 2)])
+    cast.lose(stream_id)
+
+    assert cast.states(stream_id) == {0: State.WAITING, 1: State.IN_DOUBT}
+    assert cast.batches(stream_id) == [(0, 1, 1, Reason.OUTSIDE_HOURS)]
+    facts = queries.find_delivery(stream_id, 0)
+    assert facts is not None
+    assert (facts.attempts, facts.last_try) == (0, 0)
+    assert audit.audit(stream_id).discrepancies == []
+
+
+def test_a_batch_whose_lease_was_lost_or_that_is_armed_is_not_cut() -> None:
+    stream_id = cast.stream(mails=2)
+    taken, window = cast.armed(stream_id)
+    pieces = [Piece(0, 1), Piece(1, 2, SOON, Reason.SCHEDULED)]
+
+    assert ledger.wait_apart(taken, window.batch, pieces) == []
+    other = cast.stream(mails=2)
+    lost = cast.claim(other)
+    cast.run_out(lost.lease)
+    ledger.sweep()
+    assert ledger.wait_apart(lost, lost.batches[0], pieces) == []
+    assert cast.batches(other) == [(0, 2, 1, Reason.LEASE_LOST)]
+
+
+def test_pieces_that_leave_a_position_out_are_refused() -> None:
+    taken = cast.claim(cast.stream(mails=3))
+
+    with pytest.raises(ValueError, match="all of its positions"):
+        ledger.wait_apart(taken, taken.batches[0], [Piece(0, 1), Piece(2, 3)])
 
 
 def test_windows_of_two_streams_are_refused() -> None:

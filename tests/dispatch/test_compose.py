@@ -17,7 +17,8 @@ from postledger.dispatch.rounds import compose, gates
 from postledger.dispatch.rounds.compose import ComposedRound, Composer
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.lib.ids import DeliveryId
-from postledger.providers.base import Attachment, Mailbox
+from postledger.providers import mime
+from postledger.providers.base import Attachment, Form, Mailbox, Parts
 from tests.providers.messages import NOON
 
 STREAM = 1_382_979_469_313
@@ -63,12 +64,12 @@ def draft(
     *,
     try_number: int = 1,
     suppressed: Mapping[str, str] | None = None,
+    form: Form = Form.MIME,
 ) -> ComposedRound:
     batch = Batch(1, STREAM, 0, len(to) or 1, try_number, 0)
     page = RoundInput(to, bodies, Standings(suppressed or {}, {}))
-    return Composer(facts(StreamKind.CAMPAIGN), SENDER, NOON, sign=str).compose(
-        [Window(batch, batch.hi)], page
-    )
+    composer = Composer(facts(StreamKind.CAMPAIGN), SENDER, NOON, sign=str, form=form)
+    return composer.compose([Window(batch, batch.hi)], page)
 
 
 def single(body: Body, *, try_number: int = 1) -> EmailMessage:
@@ -184,13 +185,30 @@ def test_bad_content_ends_the_mail_and_says_how_to_mend_it(
     ],
 )
 @pytest.mark.parametrize("place", [0, shared_position(0)])
-def test_what_would_smuggle_a_header_in_ends_the_mail(place: int, extra: dict[str, object]) -> None:
+@pytest.mark.parametrize("form", Form)
+def test_what_would_smuggle_a_header_in_ends_the_mail(
+    form: Form, place: int, extra: dict[str, object]
+) -> None:
     given = {"subject": "Hello", "html": "<p>x</p>", **extra}
+    body = Body(**given)  # type: ignore[arg-type]
 
-    composed = draft(recipients("alice@example.com"), {place: Body(**given)})  # type: ignore[arg-type]
+    composed = draft(recipients("alice@example.com"), {place: body}, form=form)
 
     assert not composed.mails
     assert [verdict.code for verdict in composed.verdicts] == [compose.INVALID_PAYLOAD]
+
+
+@pytest.mark.parametrize("body", [PLAIN, FULL])
+@pytest.mark.parametrize("place", [0, shared_position(0)])
+def test_the_parts_of_a_mail_make_the_same_mail(place: int, body: Body) -> None:
+    to = recipients("alice@example.com")
+
+    [as_parts] = draft(to, {place: body}, form=Form.PARTS).mails
+    [as_bytes] = draft(to, {place: body}).mails
+
+    assert isinstance(as_parts.message.content, Parts)
+    composed = mime.compose(as_parts.message.content, reference=as_parts.message.reference)
+    assert _without_boundary(composed) == _without_boundary(as_bytes.message.content)
 
 
 def test_a_mail_whose_content_is_not_there_ends() -> None:

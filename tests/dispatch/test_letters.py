@@ -332,12 +332,15 @@ def test_a_provider_that_takes_no_mime_gets_the_parts_of_the_same_mail() -> None
     assert content.to.address == mail.message.recipient == "alice@example.com"
     for name, value in content.headers.items():
         assert message[name] == value
+    assert content.date == NOON
     assert {"List-Id", "List-Unsubscribe", "List-Unsubscribe-Post"} <= content.headers.keys()
 
 
-def test_a_mail_that_must_not_go_is_refused_in_either_form() -> None:
-    broken = Recipient(1, "bob@example.com", None, {"name": "x" * 200_000}, 0)
+@pytest.mark.parametrize("name", ["x" * 200_000, "Bob \x07"])
+def test_a_mail_that_must_not_go_is_refused_in_either_form(name: str) -> None:
+    broken = Recipient(1, "bob@example.com", None, {"name": name}, 0)
 
     as_bytes, as_parts = (draft(ALICE, broken, form=form) for form in Form)
 
+    assert as_bytes.verdicts
     assert as_parts.verdicts == as_bytes.verdicts

@@ -23,10 +23,16 @@ from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.dispatch.options import Options
+from postledger.fakes.http.server import serving_in_thread
+from postledger.fakes.sendgrid.server import FakeSendGrid
+from postledger.pacing import quota_sync
 from postledger.providers.base import Accepted, Outcome, OutgoingMessage, Throttled
+from tests import cast
 from tests.cli import installations
 from tests.dispatch import office, vendors
 from tests.dispatch.office import OPTIONS, Office
+from tests.dispatch.test_sendgrid_pipeline import open_sendgrid
+from tests.dispatch.test_ses_pipeline import read_hold
 from tests.pacing import clock_hours
 from tests.pacing.paced import settle
 
@@ -126,7 +132,7 @@ def test_a_members_daily_limit_counts_the_runs_they_launched(
     acme: Office, options: Options
 ) -> None:
     ann = Member.objects.create(
-        workspace_id=acme.workspace_id, email="ann@acme.example", role="member", daily_limit=4
+        workspace_id=acme.workspace_id, email="ann@acme.example", role="manager", daily_limit=4
     ).pk
     runs = [
         ledger.open_stream(
@@ -186,6 +192,42 @@ def test_bulk_mail_leaves_a_share_of_the_quota_to_single_mails(
     office.send_all(single, options=options)
 
     assert office.counts(run) == {State.ACCEPTED: 20, State.WAITING: 30}
+
+
+def test_credits_that_sendgrid_charges_beyond_hold_no_mail(
+    tmp_path: Path, options: Options
+) -> None:
+    with serving_in_thread(FakeSendGrid()) as fake:
+        credits_ = fake.service.account.credits
+        credits_.total, credits_.allows_overage = 3, True
+        acme = open_sendgrid(fake, tmp_path)
+        for people, remaining in ((5, 3), (2, 0)):
+            quota_sync.sync_due(options.redis_url)
+            assert AccountQuota.objects.get().remaining == remaining
+            office.send_all(office.stream(acme, office.people(people)), options=options)
+            AccountQuota.objects.update(next_sync_at=datetime.now(UTC))
+
+    assert (len(fake.service.kept), credits_.overage) == (7, 4)
+
+
+def test_a_plan_that_refuses_mail_beyond_its_credits_holds_it_until_there_are_more(
+    tmp_path: Path, options: Options
+) -> None:
+    with serving_in_thread(FakeSendGrid()) as fake:
+        fake.service.account.credits.total = 1
+        run = office.stream(open_sendgrid(fake, tmp_path), office.people(3))
+        quota_sync.sync_due(options.redis_url)
+        with office.dispatching(options) as dispatcher:
+            office.until(lambda: read_hold(run) is not None, dispatcher)
+        assert read_hold(run) is Reason.QUOTA_EXHAUSTED
+        assert office.counts(run) == {State.ACCEPTED: 1, State.WAITING: 2}
+
+        fake.service.account.credits.total = 3
+        office.end_sender_holds()
+        cast.bring_forward(run)
+        office.send_all(run, options=options)
+
+    assert office.counts(run) == {State.ACCEPTED: 3}
 
 
 def test_bulk_mail_waits_for_the_opening_and_single_mails_do_not(

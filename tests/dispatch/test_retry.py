@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from postledger.deliveries.entries import StreamKind
 from postledger.dispatch import retry
 from postledger.dispatch.retry import Policy
+from postledger.mailing.terms import JobPolicy
 
 GATEWAY = retry.read("5: 1 5 30 120 600 +-25%")
 PLAIN = Policy(attempts=4, delays=(1, 4, 10))
@@ -166,3 +167,10 @@ def test_a_wait_for_a_quota_doubles_from_a_minute_to_an_hour() -> None:
     waits = [retry.quota_backoff(times).total_seconds() / 60 for times in (1, 2, 3, 6, 7, 10_000)]
 
     assert waits == [1, 2, 4, 32, 60, 60]
+
+
+@pytest.mark.parametrize("schedule", [[], [0], [0, 0], [0, 999, 0]])
+def test_only_the_second_attempt_of_a_job_may_follow_at_once(schedule: list[int]) -> None:
+    policy = retry.adapt(PLAIN, JobPolicy(max_attempts=5, retry_schedule_ms=schedule))
+
+    assert [seconds(policy, attempts) for attempts in range(1, 6)] == [0, 1, 1, 1, None]

@@ -15,7 +15,7 @@ from postledger.deliveries.entries import Body, NewDelivery, StreamKind
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.dispatch import retry
-from postledger.fakes.ses.faults import (
+from postledger.fakes.http.faults import (
     AnswerBadBody,
     AnswerError,
     AnswerGarbage,
@@ -28,7 +28,8 @@ from postledger.fakes.ses.faults import (
     HalveAnswer,
     Rule,
 )
-from postledger.fakes.ses.server import FakeSes, serving_in_thread
+from postledger.fakes.http.server import serving_in_thread
+from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.observability import metrics, metrics_store
 from tests import cast
@@ -199,7 +200,7 @@ def read_events(stream_id: int) -> list[Row]:
 
 
 def test_a_mail_that_ses_takes_is_received_validated_attempted_and_sent(tmp_path: Path) -> None:
-    with serving_in_thread() as fake:
+    with serving_in_thread(FakeSes()) as fake:
         stream = enqueue(open_ses(fake, tmp_path), "ann@example.com")
         office.send_all(stream)
 
@@ -217,7 +218,7 @@ def test_a_mail_that_ses_takes_is_received_validated_attempted_and_sent(tmp_path
 def test_a_mail_for_which_ses_is_unavailable_at_first_is_scheduled_and_sent(
     tmp_path: Path,
 ) -> None:
-    with serving_in_thread() as fake:
+    with serving_in_thread(FakeSes()) as fake:
         fake.set_faults(Rule(AnswerError("ServiceUnavailable"), times=1))
         stream = enqueue(open_ses(fake, tmp_path), "ann@example.com")
         office.send_all(stream)
@@ -244,7 +245,7 @@ def test_a_mail_for_which_ses_is_unavailable_at_first_is_scheduled_and_sent(
 
 def test_a_mail_that_ses_rejects_is_attempted_once_and_failed_for_good(tmp_path: Path) -> None:
     rejection = Rule(AnswerError("MessageRejected", "Contains a virus."))
-    with serving_in_thread() as fake:
+    with serving_in_thread(FakeSes()) as fake:
         fake.set_faults(rejection)
         stream = enqueue(open_ses(fake, tmp_path), "ann@example.com")
         office.send_all(stream)
@@ -278,7 +279,7 @@ class Run:
 
 def run_table(folder: Path) -> Run:
     """One dispatcher, and a sender for each failure: many of them hold their sender."""
-    with serving_in_thread() as fake, deaf_server() as deaf:
+    with serving_in_thread(FakeSes()) as fake, deaf_server() as deaf:
         failures = TABLE | network_failures(fake, deaf)
         fake.set_faults(
             *(

@@ -1,4 +1,4 @@
-"""A fake SES for each test, in a thread."""
+"""A fake SES or SendGrid for each test, in a thread."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 
-from postledger.fakes.ses.server import FakeSes, serving_in_thread
+from postledger.fakes.http.server import serving_in_thread
+from postledger.fakes.sendgrid import service as sendgrid_service
+from postledger.fakes.sendgrid.server import FakeSendGrid
+from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import Service
-from tests.fakes import ses, sns
+from tests.fakes import sendgrid, ses, sns
 
 
 @pytest.fixture
 def fake() -> Iterator[FakeSes]:
     service = Service(kept=deque())
     service.account.add_identities(ses.DOMAIN)
-    with serving_in_thread(service) as fake:
+    with serving_in_thread(FakeSes(service)) as fake:
         yield fake
 
 
@@ -45,3 +48,12 @@ def sns_client(fake: FakeSes) -> Any:
 @pytest.fixture
 def client(fake: FakeSes) -> Any:
     return ses.connect(fake.endpoint)
+
+
+@pytest.fixture
+def sendgrid_fake() -> Iterator[FakeSendGrid]:
+    service = sendgrid_service.Service(kept=deque())
+    service.account.add_identities(sendgrid.DOMAIN)
+    service.publisher.batch_seconds = 0.01
+    with serving_in_thread(FakeSendGrid(service)) as fake:
+        yield fake

@@ -1,16 +1,11 @@
-"""Clients of the fake SES: boto3, and bytes on a socket; and the fake as a process of its own."""
+"""Clients of the fake SES: boto3, and signed bytes on a socket; and the fake as a process."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import boto3  # type: ignore[import-untyped]  # it has no stubs
 from botocore.auth import SigV4Auth
@@ -20,6 +15,9 @@ from botocore.credentials import Credentials
 
 from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from tests.fakes import processes, wire
+from tests.fakes.processes import FakeProcess
+from tests.fakes.wire import PATIENCE
 
 DOMAIN = "acme.example"
 SENDER = f"news@{DOMAIN}"
@@ -27,7 +25,6 @@ RECIPIENT = "ann@example.com"
 RAW = (
     b"From: News <news@acme.example>\r\nMessage-ID: <1@acme.example>\r\nSubject: Hi\r\n\r\nHi!\r\n"
 )
-PATIENCE = 30.0  # of a client that waits for what must come
 CREDENTIALS = Credentials(ACCESS_KEY_ID, SECRET_ACCESS_KEY)
 _SESSION = boto3.Session()
 
@@ -96,57 +93,9 @@ def sign(
     return f"POST /v2/email/outbound-emails HTTP/1.1\r\n{lines}\r\n".encode() + body
 
 
-@dataclass(frozen=True, slots=True)
-class WireAnswer:
-    status: int
-    headers: Mapping[str, str]  # names in lowercase
-    body: bytes
-
-    @property
-    def error_type(self) -> str:
-        return self.headers["x-amzn-errortype"]
-
-
-class Wire:
-    """A socket to the fake."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
-
+class Wire(wire.Wire):
     def send(self, *recipients: str, raw: bytes = RAW) -> None:
         self.socket.sendall(sign(self.port, document(*recipients, raw=raw)))
-
-    def read_answer(self, data: bytes = b"") -> WireAnswer:
-        """One complete answer, whose first bytes may be read already."""
-        while b"\r\n\r\n" not in data:
-            data += self._receive()
-        head, _, body = data.partition(b"\r\n\r\n")
-        status, *lines = head.decode().split("\r\n")
-        pairs = (line.partition(": ") for line in lines)
-        headers = {name.lower(): value for name, _, value in pairs}
-        while len(body) < int(headers["content-length"]):
-            body += self._receive()
-        assert len(body) == int(headers["content-length"])
-        return WireAnswer(int(status.split()[1]), headers, body)
-
-    def read_to_end(self) -> bytes:
-        """All until the fake closes; a reset raises ConnectionResetError."""
-        data = b""
-        while part := self.socket.recv(65536):
-            data += part
-        return data
-
-    def _receive(self) -> bytes:
-        part = self.socket.recv(65536)
-        assert part, "the connection ended in the middle of an answer"
-        return part
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.socket.close()
 
 
 def recipients(fake: FakeSes) -> list[str]:
@@ -154,40 +103,12 @@ def recipients(fake: FakeSes) -> list[str]:
     return [name for accepted in list(fake.service.kept) for name in accepted.mail.recipients]
 
 
-@dataclass(frozen=True, slots=True)
-class FakeProcess:
-    process: subprocess.Popen[str]
-    port: int
-    introduction: str
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-
 @contextmanager
 def running(
     *arguments: str, journal: Path | None = None, most_kilobytes: int | None = None
 ) -> Iterator[FakeProcess]:
     """The fake in a process of its own, at a free port; its files can be limited in size."""
-    command = [sys.executable, "-P", "-m", "postledger.fakes.ses.process", "--port", "0"]
     named = ["--identity", DOMAIN, *(["--journal", str(journal)] if journal else []), *arguments]
-    limit = ["bash", "-c", f'ulimit -f {most_kilobytes}; exec "$@"', "limit"]
-    with start([*(limit if most_kilobytes else []), *command, *named]) as process:
+    command = ["postledger.fakes.ses.process", "--port", "0", *named]
+    with processes.running(command, most_kilobytes) as process:
         yield process
-
-
-@contextmanager
-def start(command: list[str], **environment: str) -> Iterator[FakeProcess]:
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}
-    )
-    assert process.stdout is not None
-    try:
-        introduction = process.stdout.readline()
-        port = int(introduction.partition("http://127.0.0.1:")[2].partition(";")[0])
-        yield FakeProcess(process, port, introduction)
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()

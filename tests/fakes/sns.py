@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 
 from tests.fakes import ses
+from tests.fakes.wire import PATIENCE
 from tools.drill.waiting import until
 
 SIGNED = {
@@ -52,7 +53,7 @@ class Sink:
 
     def wait(self, count: int) -> list[Post]:
         """The posts, when there are so many."""
-        until(lambda: len(self.posts) >= count, seconds=ses.PATIENCE, every=0.01)
+        until(lambda: len(self.posts) >= count, seconds=PATIENCE, every=0.01)
         return list(self.posts)
 
     def events(self) -> list[dict[str, Any]]:
@@ -95,7 +96,7 @@ def connect(endpoint: str, service: str = "sns", credentials: Credentials = ses.
         region_name="us-east-1",
         aws_access_key_id=credentials.access_key,
         aws_secret_access_key=credentials.secret_key,
-        config=Config(retries={"total_max_attempts": 1}, proxies={}, read_timeout=ses.PATIENCE),
+        config=Config(retries={"total_max_attempts": 1}, proxies={}, read_timeout=PATIENCE),
     )
 
 
@@ -124,5 +125,5 @@ def receive(sqs: Any, queue_url: str, count: int) -> list[str]:
             sqs.delete_message(QueueUrl=queue_url, ReceiptHandle=message["ReceiptHandle"])
         return len(bodies) >= count
 
-    until(poll, seconds=ses.PATIENCE, every=0.01)
+    until(poll, seconds=PATIENCE, every=0.01)
     return bodies

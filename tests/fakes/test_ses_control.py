@@ -9,12 +9,14 @@ import pytest
 
 from postledger.fakes.ses.server import FakeSes
 from tests.cli import installations
-from tests.fakes import ses
+from tests.fakes import processes, ses
+from tests.fakes.processes import FakeProcess
+from tests.fakes.wire import PATIENCE
 
 
-def ask(fake: FakeSes | ses.FakeProcess, method: str, path: str, body: object = None) -> Any:
+def ask(fake: FakeSes | FakeProcess, method: str, path: str, body: object = None) -> Any:
     answer = httpx.request(
-        method, f"{fake.endpoint}/_fake/{path}", json=body, timeout=ses.PATIENCE, trust_env=False
+        method, f"{fake.endpoint}/_fake/{path}", json=body, timeout=PATIENCE, trust_env=False
     )
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -53,7 +55,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(
     fake: FakeSes, method: str, path: str, body: object, status: int
 ) -> None:
     url = f"{fake.endpoint}/_fake/{path}"
-    answer = httpx.request(method, url, json=body, timeout=ses.PATIENCE, trust_env=False)
+    answer = httpx.request(method, url, json=body, timeout=PATIENCE, trust_env=False)
 
     assert answer.status_code == status
     assert answer.json()["message"]
@@ -64,7 +66,7 @@ def test_accepted_mail_can_be_looked_at(fake: FakeSes, client: Any) -> None:
     id_ = client.send_email(**ses.mail())["MessageId"]
 
     [entry] = ask(fake, "GET", "messages")
-    raw = httpx.get(f"{fake.endpoint}/_fake/messages/{id_}", timeout=ses.PATIENCE, trust_env=False)
+    raw = httpx.get(f"{fake.endpoint}/_fake/messages/{id_}", timeout=PATIENCE, trust_env=False)
 
     assert (entry["message_id"], entry["destination"]) == (id_, [ses.RECIPIENT])
     assert raw.content == ses.RAW
@@ -88,7 +90,7 @@ def test_the_account_and_its_identities_can_be_changed(fake: FakeSes, client: An
 
 
 def test_an_idle_limit_is_set_and_removed(fake: FakeSes) -> None:
-    ask(fake, "PUT", "idle-limit", {"shortest": 0.01, "longest": 0.02})
+    ask(fake, "PUT", "idle-limit", {"shortest": 0.3, "longest": 0.4})
     with ses.Wire(fake.port) as wire:
         assert wire.read_to_end() == b""
 
@@ -109,12 +111,12 @@ def test_the_command_needs_no_installation_and_no_database(tmp_path: Path) -> No
         "SECRET_KEY": "",
         "POSTLEDGER_ENV": str(tmp_path / "missing.env"),
     }
-    with ses.start(command, **nothing) as fake:
+    with processes.start(command, **nothing) as fake:
         client = ses.connect(fake.endpoint)
         sent = client.send_email(**ses.mail("a@acme.example", ConfigurationSetName="main"))
         quota = client.get_account()["SendQuota"]
         fake.process.send_signal(signal.SIGTERM)
-        assert fake.process.wait(ses.PATIENCE) == 0
+        assert fake.process.wait(PATIENCE) == 0
 
     assert "us-east-1" in fake.introduction
     assert quota == {"Max24HourSend": 200, "MaxSendRate": 1, "SentLast24Hours": 1}

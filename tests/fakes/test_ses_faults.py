@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
 
-from postledger.fakes.ses.errors import NAMES, SesError
-from postledger.fakes.ses.faults import (
+from postledger.fakes.http.faults import (
     AnswerBadBody,
     AnswerError,
     AnswerGarbage,
@@ -24,15 +22,18 @@ from postledger.fakes.ses.faults import (
     HalveAnswer,
     IdleLimit,
     Moment,
+    Operation,
     ResetAtConnect,
     Rule,
     Script,
     Stage,
     TrickleAnswer,
 )
+from postledger.fakes.ses.errors import SesError
 from postledger.fakes.ses.server import FakeSes
 from tests.fakes import ses
 from tests.fakes.ses import Wire
+from tests.fakes.wire import PATIENCE
 
 LARGE = ses.RAW.ljust(4 * 1024 * 1024, b".")
 
@@ -45,7 +46,7 @@ def send(fake: FakeSes, fault: Fault) -> Wire:
     return wire
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("name", sorted(SesError.known))
 def test_every_error_is_answered_in_the_vendors_form(fake: FakeSes, name: str) -> None:
     with send(fake, AnswerError(name)) as wire:
         answer = wire.read_answer()
@@ -271,9 +272,12 @@ def test_a_fault_meets_other_operations_where_its_rule_names_them(
         client.get_account()
 
 
+SENDING = Operation("SendEmail", is_send=True)
+
+
 def choose(script: Script, *recipients: str) -> list[str]:
     """The kinds of fault that mails to these recipients meet, in their order."""
-    faults = (script.choose(Stage.REQUEST, "SendEmail", [name]) for name in recipients)
+    faults = (script.choose(Stage.REQUEST, SENDING, [name]) for name in recipients)
     return [fault.kind if fault else "-" for fault in faults]
 
 
@@ -309,8 +313,12 @@ def test_chance_depends_on_the_seed_and_the_number_alone() -> None:
 def test_a_fault_before_the_recipient_is_known_cannot_name_one() -> None:
     with pytest.raises(ValueError, match="before the recipients are known"):
         Rule(CutRequest(Moment.BODY), recipient="ann@*")
-    with pytest.raises(ValidationError, match="Unknown error"):
-        TypeAdapter(Rule).validate_python({"fault": {"kind": "error", "name": "Nonsense"}})
+
+
+def test_an_error_that_the_vendor_does_not_have_needs_a_status(fake: FakeSes) -> None:
+    with pytest.raises(ValueError, match="Unknown error"):
+        fake.set_faults(Rule(AnswerError("Nonsense")))
+    fake.set_faults(Rule(AnswerError("Nonsense", status=418)))
 
 
 def connect_and_read(port: int) -> bytes:
@@ -330,7 +338,7 @@ def read_end(wire: Wire) -> tuple[bytes, End]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + ses.PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)

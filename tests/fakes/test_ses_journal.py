@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from postledger.fakes.ses import faults, journal
-from postledger.fakes.ses.faults import Rule
-from postledger.fakes.ses.journal import Journal
-from postledger.fakes.ses.server import FakeSes, serving_in_thread
+from postledger.fakes.http import faults, journal
+from postledger.fakes.http.faults import Rule
+from postledger.fakes.http.journal import Journal
+from postledger.fakes.http.server import serving_in_thread
+from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import Service
 from tests.fakes import ses
 
@@ -115,7 +116,7 @@ def test_only_accepted_mail_is_in_the_journal(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     service = Service(journal=Journal(path))
     service.account.add_identities(ses.DOMAIN)
-    with serving_in_thread(service) as fake:
+    with serving_in_thread(FakeSes(service)) as fake:
         send_one_of_each(fake)
 
     assert [entry["destination"] for entry in journal.read_mails(path)] == [

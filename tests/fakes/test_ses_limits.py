@@ -8,11 +8,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from postledger.fakes.ses.account import Account, Identity, Status
-from postledger.fakes.ses.connection import MAX_BODY
 from postledger.fakes.ses.errors import SesError
 from postledger.fakes.ses.quota import UNLIMITED, Quota
 from postledger.fakes.ses.send_email import MAX_MESSAGE_SIZE, read_mail
 from postledger.fakes.ses.server import FakeSes
+from postledger.fakes.ses.service import Service
 from tests.fakes import ses
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -108,14 +108,15 @@ def test_a_message_may_have_forty_megabytes_in_base64() -> None:
 
     assert len(mail.raw) == MAX_MESSAGE_SIZE
     assert len(longest) == 40_000_000
-    assert len(longest) + 1_000_000 < MAX_BODY
+    assert len(longest) + 1_000_000 < Service.max_body
     with pytest.raises(SesError) as raised:
         read_mail(ses.mail(raw=too_long.decode()))
     assert raised.value.message == "Message length is more than 30000000 bytes long: '30000001'."
 
 
 def test_a_larger_request_is_refused_before_it_is_read(fake: FakeSes) -> None:
-    head = f"POST /v2/email/outbound-emails HTTP/1.1\r\nHost: a\r\nContent-Length: {MAX_BODY + 1}"
+    length = Service.max_body + 1
+    head = f"POST /v2/email/outbound-emails HTTP/1.1\r\nHost: a\r\nContent-Length: {length}"
     with ses.Wire(fake.port) as wire:
         wire.socket.sendall(f"{head}\r\n\r\n".encode())
         answer = wire.read_answer()

@@ -8,11 +8,12 @@ from typing import get_args
 
 from pydantic import TypeAdapter
 
-from postledger.fakes.ses import faults, process
+from postledger.fakes.events.disturbances import Disturbances
+from postledger.fakes.http import faults
+from postledger.fakes.http.faults import Rule
+from postledger.fakes.ses import process
 from postledger.fakes.ses.control import AccountChanges, IdentityState
-from postledger.fakes.ses.events.disturbances import Disturbances
 from postledger.fakes.ses.events.outcomes import WORDS, Shares
-from postledger.fakes.ses.faults import Rule
 from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import SESSION_KEY_ID, SESSION_TOKEN
 from postledger.fakes.ses.sns import operations as sns_operations
@@ -69,5 +70,5 @@ def test_the_command_begins_as_the_page_shows() -> None:
 
     fake = FakeSes(process.build_service(options), options.host, options.port)
 
-    assert process._introduce(fake) == shown
+    assert process.introduce(fake) == shown
     assert {SESSION_KEY_ID, SESSION_TOKEN} <= NAMED

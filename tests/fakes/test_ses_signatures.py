@@ -7,9 +7,9 @@ import pytest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
+from postledger.fakes.http.exchanges import Request
 from postledger.fakes.ses import sigv4
 from postledger.fakes.ses.errors import SesError
-from postledger.fakes.ses.http import Request
 from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import (
     ACCESS_KEY_ID,
@@ -19,12 +19,13 @@ from postledger.fakes.ses.service import (
 )
 from postledger.fakes.ses.sigv4 import Credential
 from tests.fakes import ses
+from tests.fakes.wire import WireAnswer
 
 SESSION = Credentials(SESSION_KEY_ID, SECRET_ACCESS_KEY, SESSION_TOKEN)
 BODY = ses.document()
 
 
-def send(fake: FakeSes, request: bytes) -> ses.WireAnswer:
+def send(fake: FakeSes, request: bytes) -> WireAnswer:
     with ses.Wire(fake.port) as wire:
         wire.socket.sendall(request)
         return wire.read_answer()

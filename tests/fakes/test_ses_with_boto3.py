@@ -8,11 +8,11 @@ import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 from botocore.loaders import Loader
 
-from postledger.fakes.ses import faults
+from postledger.fakes.http import faults
+from postledger.fakes.http.faults import Rule
 from postledger.fakes.ses.account import Identity, Status
-from postledger.fakes.ses.errors import NAMES, SesError
-from postledger.fakes.ses.faults import Rule
-from postledger.fakes.ses.operations import table
+from postledger.fakes.ses.errors import SesError
+from postledger.fakes.ses.operations.table import TABLE
 from postledger.fakes.ses.quota import Quota
 from postledger.fakes.ses.server import FakeSes
 from tests.fakes import ses
@@ -32,14 +32,14 @@ DESTINATION = {
 
 
 def test_every_operation_has_the_method_and_the_path_of_the_api() -> None:
-    for route in table.ROUTES:
+    for route in TABLE.routes:
         http = MODEL["operations"][route.name]["http"]
         assert (http["method"], http["requestUri"]) == (route.method, f"/v2/email/{route.path}")
 
 
 def test_every_error_of_the_api_is_known_with_its_status() -> None:
     assert {name: SesError(name).status for name in ERRORS} == ERRORS
-    assert set(ERRORS) <= NAMES
+    assert set(ERRORS) <= set(SesError.known)
 
 
 @pytest.mark.parametrize(

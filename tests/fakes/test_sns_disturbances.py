@@ -8,16 +8,21 @@ from typing import Any
 import httpx
 import pytest
 
-from postledger.fakes.ses import event_books, journal, set_up
-from postledger.fakes.ses.event_books import EventBooks
-from postledger.fakes.ses.events.disturbances import Disturbances, Fate
+from postledger.fakes.events.disturbances import Disturbances, Fate
+from postledger.fakes.events.event_books import EventBooks
+from postledger.fakes.events.publisher import SendRate
+from postledger.fakes.http import journal
+from postledger.fakes.http.journal import Journal
+from postledger.fakes.http.server import serving_in_thread
+from postledger.fakes.ses import set_up
+from postledger.fakes.ses.events import reported_mail
 from postledger.fakes.ses.events.outcomes import Outcome, Shares, choose_outcome
-from postledger.fakes.ses.events.publisher import SendRate
-from postledger.fakes.ses.journal import Journal
-from postledger.fakes.ses.server import FakeSes, serving_in_thread
+from postledger.fakes.ses.events.reported_mail import ReportedMail
+from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import Service
 from tests.fakes import ses
 from tests.fakes.sns import Sink
+from tests.fakes.wire import PATIENCE
 from tools.drill.waiting import until
 
 MAILS = 30
@@ -35,7 +40,7 @@ def fake(path: Path, sink: Sink) -> Iterator[FakeSes]:
     service.account.add_identities(ses.DOMAIN)
     service.publisher.fanout.retry_seconds = 0.02
     set_up.connect(service.account, "events", ["main"], [sink.url])
-    with serving_in_thread(service) as fake:
+    with serving_in_thread(FakeSes(service)) as fake:
         yield fake
 
 
@@ -50,14 +55,14 @@ def send(client: Any, count: int = MAILS) -> None:
 
 
 def wait_for_the_end(fake: FakeSes) -> None:
-    until(lambda: fake.service.publisher.waiting == 0, seconds=ses.PATIENCE, every=0.01)
+    until(lambda: fake.service.publisher.waiting == 0, seconds=PATIENCE, every=0.01)
 
 
-def read_books(fake: FakeSes, path: Path) -> EventBooks:
+def read_books(fake: FakeSes, path: Path) -> EventBooks[ReportedMail]:
     """The journal of events that have all ended."""
     wait_for_the_end(fake)
     fake.run(fake.service.record_set_up())  # is written after all else
-    return event_books.read(path)
+    return reported_mail.read_books(path)
 
 
 def test_lost_events_never_arrive_and_the_journal_names_each(
@@ -197,7 +202,7 @@ def test_events_for_a_subscription_that_ended_are_failed(
     sink.status = 503
     send(client, 1)
     [topic] = fake.service.account.topics.by_arn.values()
-    until(lambda: len(sink.posts) == 2, seconds=ses.PATIENCE)
+    until(lambda: len(sink.posts) == 2, seconds=PATIENCE)
 
     sns_client.delete_topic(TopicArn=topic.arn)
 

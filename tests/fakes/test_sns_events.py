@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from postledger.fakes.events.disturbances import Disturbances
 from postledger.fakes.ses import set_up
-from postledger.fakes.ses.events.disturbances import Disturbances
 from postledger.fakes.ses.server import FakeSes
 from tests.fakes import ses, sns
 from tests.fakes.sns import Sink
+from tests.fakes.wire import PATIENCE
 from tools.drill.waiting import until
 
 
@@ -191,4 +192,4 @@ def test_events_for_a_queue_that_does_not_exist_are_failed(
 
     send(client)
 
-    until(lambda: fake.service.publisher.counts["failed"] == 2, seconds=ses.PATIENCE)
+    until(lambda: fake.service.publisher.counts["failed"] == 2, seconds=PATIENCE)

@@ -9,15 +9,16 @@ from typing import Any
 import httpx
 import pytest
 
-from postledger.fakes.ses import event_books
+from postledger.fakes.ses.events import reported_mail
 from tests.fakes import ses, sns
+from tests.fakes.processes import FakeProcess
 from tests.fakes.sns import Sink
 from tools.drill.waiting import until
 
 MAILS = 12
 
 
-def set_everything_up(fake: ses.FakeProcess, sink: Sink) -> None:
+def set_everything_up(fake: FakeProcess, sink: Sink) -> None:
     """By the API alone, as `postledger ses connect --create` does."""
     client, sns_client = ses.connect(fake.endpoint), sns.connect(fake.endpoint)
     topic_arn = sns_client.create_topic(Name="events")["TopicArn"]
@@ -38,7 +39,7 @@ def set_everything_up(fake: ses.FakeProcess, sink: Sink) -> None:
     sink.posts.clear()
 
 
-def send(fake: ses.FakeProcess, first: int) -> list[str]:
+def send(fake: FakeProcess, first: int) -> list[str]:
     client = ses.connect(fake.endpoint)
     return [
         client.send_email(**ses.mail(f"r{number}@example.com", ConfigurationSetName="main"))[
@@ -48,17 +49,17 @@ def send(fake: ses.FakeProcess, first: int) -> list[str]:
     ]
 
 
-def show_events(fake: ses.FakeProcess) -> Any:
+def show_events(fake: FakeProcess) -> Any:
     return httpx.get(f"{fake.endpoint}/_fake/events", trust_env=False).json()
 
 
-def wait_for_the_end(fake: ses.FakeProcess) -> None:
+def wait_for_the_end(fake: FakeProcess) -> None:
     until(lambda: show_events(fake)["counts"]["waiting"] == 0, seconds=60)
     fake.process.send_signal(signal.SIGTERM)
     fake.process.wait()
 
 
-def disturb(fake: ses.FakeProcess, **fields: object) -> None:
+def disturb(fake: FakeProcess, **fields: object) -> None:
     url = f"{fake.endpoint}/_fake/events"
     httpx.put(url, json=fields, trust_env=False).raise_for_status()
 
@@ -92,7 +93,7 @@ def test_every_event_of_accepted_mail_arrives_although_the_fake_is_killed(
         (event["mail"]["messageId"], event["eventType"]) for event in map(json.loads, facts)
     )
     assert set(events) == {(name, kind) for name in accepted for kind in ("Send", "Delivery")}
-    books = event_books.read(path)
+    books = reported_mail.read_books(path)
     assert (books.count_unfinished(), books.list_unreported()) == (0, [])
 
 
@@ -113,6 +114,6 @@ def test_a_subscription_of_the_command_line_is_the_same_after_a_kill(
     with ses.running(*arguments, journal=path) as fake:
         wait_for_the_end(fake)
 
-    books = event_books.read(path)
+    books = reported_mail.read_books(path)
     assert list(books.mails) == accepted
     assert (books.counts["delivered"], books.counts["failed"]) == (2 * MAILS, 0)

@@ -13,8 +13,8 @@ from postledger.contacts.models import Contact, Suppression
 from postledger.contacts.states import ContactState
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Mismatch
-from postledger.feedback import application, inbox
-from postledger.feedback.application import Applied
+from postledger.feedback import application, inbox, unmatched
+from postledger.feedback.application import Applied, NothingAppliedError
 from postledger.feedback.inbox import IncomingMessage
 from postledger.feedback.models import InboxMessage, ReceivedMessage, UnmatchedEvent
 from postledger.lib.ids import DeliveryId
@@ -68,7 +68,9 @@ def test_an_unknown_event_type_changes_no_contact_and_is_logged(
         reports.apply(account, reports.event("Teleport", R0, reports.reference(stream, 0)))
 
     assert Contact.objects.values().get(pk=contact_id) == before
-    assert [(line["event"], line["name"]) for line in lines] == [("unknown_event_type", "Teleport")]
+    assert [(line["event"], line["names"]) for line in lines] == [
+        ("unknown_event_type", ["Teleport"])
+    ]
     assert feedback(stream) == ["unknown"]
 
 
@@ -293,6 +295,44 @@ def test_a_faulty_message_is_marked_and_stops_no_other(account: int, stream: int
     assert reports.apply_all() == Applied()
 
 
+def test_large_messages_that_fail_stop_nobody(account: int, stream: int) -> None:
+    poison = reports.event(
+        "Open", R0, reports.reference(stream, 0, epoch=10**17), a="x" * 1_100_000
+    )
+    good = reports.event("Delivery", R0, reports.reference(stream, 0))
+    reports.store(account, [poison] * 3)
+    _, other = topics.new_account()
+    reports.store(other, [good])
+
+    applied = reports.apply_all()
+
+    assert (applied.new_count, applied.broken_count) == (1, 3)
+    assert feedback(stream) == ["delivered"]
+
+
+def test_messages_that_fail_without_one_that_does_not_wait_unmarked(
+    account: int, stream: int
+) -> None:
+    poison = reports.event("Open", R0, reports.reference(stream, 0, epoch=10**17))
+    reports.store(account, [poison] * 3)
+
+    for _ in range(2):
+        with pytest.raises(NothingAppliedError):
+            application.apply_waiting()
+
+    assert set(InboxMessage.objects.values_list("fault", flat=True)) == {""}
+
+
+def test_unknown_names_make_one_line_of_the_log(account: int) -> None:
+    events = [reports.event(f"New {number}", R0, None) for number in range(30)]
+
+    with capture_logs() as lines:
+        reports.apply(account, *events, *events)
+
+    [line] = lines
+    assert (line["count"], len(line["names"])) == (60, 5)
+
+
 def test_what_fails_again_after_a_retry_stands_before_nobody(account: int, stream: int) -> None:
     good = reports.event("Delivery", R0, reports.reference(stream, 0))
     poison = reports.event("Open", R0, reports.reference(stream, 0, epoch=10**17))
@@ -335,6 +375,16 @@ def test_an_applied_message_is_not_kept_and_its_id_goes_after_30_days(
     inbox.drop_old_messages(received_at + timedelta(days=30, seconds=1))
     assert not InboxMessage.objects.exists()
     assert not ReceivedMessage.objects.exists()
+
+
+def test_an_unmatched_event_goes_after_30_days(account: int) -> None:
+    reports.apply(account, reports.event("Delivery", R0, None))
+    received_at = UnmatchedEvent.objects.get().received_at
+
+    unmatched.drop_old_events(received_at + timedelta(days=30))
+    assert UnmatchedEvent.objects.exists()
+    unmatched.drop_old_events(received_at + timedelta(days=30, seconds=1))
+    assert not UnmatchedEvent.objects.exists()
 
 
 def test_an_erased_person_loses_the_texts_of_events_also_of_those_that_come_later(

@@ -1,9 +1,11 @@
 """A message is stored once, and one with a fault is kept without ever being applied."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 
 import pytest
+from django.db import connection, transaction
 
 from postledger.feedback import inbox
 from postledger.feedback.inbox import IncomingMessage
@@ -55,14 +57,14 @@ def test_a_message_with_a_fault_waits_for_nobody() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("body", ["a\0b", "a\ud800b"])
-def test_a_text_that_cannot_be_stored_becomes_a_fault(body: str) -> None:
+def test_a_letter_that_cannot_be_stored_is_replaced(body: str) -> None:
     _, account_id = new_account()
 
     assert inbox.store(account_id, [message(1, body), message(2)]) == 2
 
     row = InboxMessage.objects.get(message_id="message-1")
-    assert row.fault.startswith("Contains a NUL")
-    assert row.body.startswith("a")
+    assert row.fault == ""
+    assert row.body in {"a\N{REPLACEMENT CHARACTER}b", "a?b"}
 
 
 @pytest.mark.race
@@ -77,3 +79,38 @@ def test_two_who_store_the_same_messages_in_opposite_orders_store_them_once() ->
 
     assert sum(counts) == 300
     assert InboxMessage.objects.count() == 300
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_takes_large_messages_leaves_the_others_to_others() -> None:
+    _, account_id = new_account()
+    inbox.store(account_id, [message(number, "x" * 900_000) for number in range(8)])
+
+    with transaction.atomic():
+        mine = inbox.claim(1_000)
+        with ThreadPoolExecutor(1) as pool:
+            others = pool.submit(claim_elsewhere).result()
+
+    assert [len(mine), len(others)] == [2, 2]
+    assert {each.id for each in mine}.isdisjoint(others)
+
+
+def claim_elsewhere() -> list[int]:
+    """The ids that another process gets at the same time."""
+    try:
+        with transaction.atomic():
+            return [each.id for each in inbox.claim(1_000)]
+    finally:
+        connection.close()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("limit", [1, 4, 5, 12, 100])
+def test_as_many_small_messages_are_taken_as_are_asked_for(limit: int) -> None:
+    _, account_id = new_account()
+    inbox.store(account_id, [message(number) for number in range(30)])
+
+    ids = [each.id for each in inbox.claim(limit)]
+
+    assert ids == sorted(set(ids))
+    assert len(ids) == min(limit, 30)

@@ -11,8 +11,9 @@ from django.db import connection
 
 from postledger.accounts.models import Sender
 from postledger.contacts.models import Contact, Suppression
+from postledger.fakes.http.server import serving_in_thread
 from postledger.fakes.ses import set_up
-from postledger.fakes.ses.server import serving_in_thread
+from postledger.fakes.ses.server import FakeSes
 from postledger.feedback import application, inbox, topics
 from postledger.feedback.inbox import IncomingMessage
 from postledger.feedback.models import InboxMessage, UnmatchedEvent
@@ -59,7 +60,7 @@ def store_posts(account_id: int, sink: Sink) -> None:
 def test_every_report_of_the_simulator_comes_back_and_leaves_no_contact_behind(
     tmp_path: Path,
 ) -> None:
-    with serving_in_thread() as fake, sns.sink() as sink:
+    with serving_in_thread(FakeSes()) as fake, sns.sink() as sink:
         acme = open_ses(fake, tmp_path, configuration_set="main")
         assert acme.account_id is not None
         arn = set_up.connect(fake.service.account, "events", ["main"], [sink.url])
@@ -103,7 +104,7 @@ def test_the_sandbox_reports_by_its_own_words(tmp_path: Path) -> None:
 
 
 def test_a_mail_whose_events_do_not_come_is_named_after_the_time_limit(tmp_path: Path) -> None:
-    with serving_in_thread() as fake:
+    with serving_in_thread(FakeSes()) as fake:
         acme = open_ses(fake, tmp_path, configuration_set="main")
         assert acme.account_id is not None
         arn = "arn:aws:sns:us-east-1:123456789012:deaf"
@@ -117,7 +118,7 @@ def test_a_mail_whose_events_do_not_come_is_named_after_the_time_limit(tmp_path:
 
 
 def test_a_sender_whose_events_are_not_expected_is_not_tested(tmp_path: Path) -> None:
-    with serving_in_thread() as fake:
+    with serving_in_thread(FakeSes()) as fake:
         open_ses(fake, tmp_path)
         open_smtp(tmp_path, 25, "globex")
     topicless = command_line.refusal("feedback_test", "news@acme.example")
@@ -125,7 +126,7 @@ def test_a_sender_whose_events_are_not_expected_is_not_tested(tmp_path: Path) ->
     unknown = command_line.refusal("feedback_test", "nobody@acme.example")
 
     assert "no events are expected" in topicless
-    assert "is of kind smtp, which reports no events" in by_smtp
+    assert "is of kind smtp, which has no simulator addresses" in by_smtp
     assert "There is no sender nobody@acme.example" in unknown
 
 

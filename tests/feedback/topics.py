@@ -15,10 +15,14 @@ def new_arn(region: str = "eu-west-1", *, partition: str = "aws") -> str:
     return f"arn:{partition}:sns:{region}:123456789012:events-{uuid4()}"
 
 
+def find_workspace(name: str) -> int:
+    row = Workspace.objects.filter(name=name).first()
+    return row.pk if row else workspaces.create_workspace(name, actor="alice")
+
+
 def new_account(workspace: str = "acme", **settings: object) -> tuple[int, int]:
     """The ids of a workspace and of its new account."""
-    row = Workspace.objects.filter(name=workspace).first()
-    workspace_id = row.pk if row else workspaces.create_workspace(workspace, actor="alice")
+    workspace_id = find_workspace(workspace)
     account_id = provider_accounts.create_account(
         workspace_id,
         name=f"ses {uuid4()}",

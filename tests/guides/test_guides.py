@@ -31,8 +31,8 @@ FIELD = re.compile(r"<input [^>]*\bname=\"(\w+)\"")
 
 
 # These wait for mail to go out; the others only for answers.
-SENDING = {"campaign", "ses", "slices"}
-FAKE_SES_PORT = "8579"  # others may use that of the guide
+SENDING = {"campaign", "notifications", "sendgrid", "ses", "slices"}
+FAKE_PORTS = ("8579", "8580")  # others may use those of the guides
 
 
 def installation(
@@ -57,9 +57,7 @@ def test_every_command_of_a_guide_does_what_it_says(guide: str, tmp_path: Path) 
         if guide in SENDING:
             installed.worker("--beat")
         output, is_problem = "", False
-        ses_port = str(rig.free_port())
-        written = (DOCS / f"guides/{guide}.md").read_text()
-        for kind, text in BLOCK.findall(written.replace(FAKE_SES_PORT, ses_port)):
+        for kind, text in BLOCK.findall(_read_guide(guide)):
             match kind:
                 case "sh":
                     assert not is_problem, output
@@ -79,6 +77,13 @@ def test_every_command_of_a_guide_does_what_it_says(guide: str, tmp_path: Path) 
                 case _:
                     pytest.fail(f"a block of kind {kind!r} is not run")
         assert not is_problem, output
+
+
+def _read_guide(guide: str) -> str:
+    text = (DOCS / f"guides/{guide}.md").read_text()
+    for port in FAKE_PORTS:
+        text = text.replace(port, str(rig.free_port()))
+    return text
 
 
 def _prepare_environment(

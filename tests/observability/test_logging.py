@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 import structlog
+from django.http import HttpResponse
+from django.test import RequestFactory
+from django.utils.log import log_response
 
 from postledger.observability import context
 from postledger.observability.logging import make_formatter
@@ -105,6 +108,24 @@ def test_no_secret_reaches_a_line(lines: Lines) -> None:
     ours.info("connecting to amqp://guest:hunter2@broker", api_key="hunter2", to="password=hunter2")
 
     assert "hunter2" not in lines.getvalue()
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 405, 500])
+def test_a_refused_request_leaves_no_link_in_its_line(status: int, lines: Lines) -> None:
+    request = RequestFactory().post("/join/hunter2?token=hunter2")
+
+    log_response(
+        "%s (%s): %s",
+        "Refused",
+        "a reason",
+        request.path,
+        response=HttpResponse(status=status),
+        request=request,
+        logger=foreign,
+    )
+
+    assert "hunter2" not in lines.getvalue()
+    assert (lines.only()["event"], lines.only()["status_code"]) == ("Refused (a reason)", status)
 
 
 def test_django_writes_through_the_same_formatter() -> None:

@@ -184,7 +184,7 @@ def test_mails_that_never_reached_a_provider_are_no_part_of_a_limit() -> None:
 def test_a_members_day_holds_the_runs_that_they_launched() -> None:
     sender = cast.sender()
     member = Member.objects.create(
-        workspace=sender.workspace, email="bob@acme.example", role="member", daily_limit=50
+        workspace=sender.workspace, email="bob@acme.example", role="manager", daily_limit=50
     )
     done, asked = (
         ledger.open_stream(

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -13,13 +13,17 @@ from django.db.models import F
 from django.db.models.functions import Now
 from redis import Redis
 
-from postledger.accounts import provider_accounts, queries, quotas, senders
+from postledger.accounts import provider_accounts, queries, quotas, senders, sending_limits
 from postledger.accounts.models import AccountQuota, ProviderAccount, Sender
 from postledger.deliveries import account_changes
-from postledger.fakes.ses.faults import AnswerError, DelayAnswer, Rule
+from postledger.fakes.http.faults import AnswerError, DelayAnswer, Rule
+from postledger.fakes.http.server import serving_in_thread
+from postledger.fakes.sendgrid.account import ApiKey
+from postledger.fakes.sendgrid.server import FakeSendGrid
+from postledger.fakes.sendgrid.service import API_KEY
 from postledger.fakes.ses.quota import UNLIMITED, Quota
-from postledger.fakes.ses.server import FakeSes, serving_in_thread
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Service
+from postledger.fakes.ses.server import FakeSes
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.pacing import quota, quota_sync, stored
 from postledger.pacing.limiter import Limiter
 from postledger.pacing.limits import (
@@ -43,7 +47,7 @@ WAIT = timedelta(minutes=1)
 
 @pytest.fixture
 def fake() -> Iterator[FakeSes]:
-    with serving_in_thread(Service()) as fake:
+    with serving_in_thread(FakeSes()) as fake:
         fake.service.account.quota = Quota(1000, UNLIMITED)
         yield fake
 
@@ -67,9 +71,13 @@ def keys(fake: FakeSes) -> dict[str, object]:
 
 
 def attach_ses(fake: FakeSes, workspace: str = "acme") -> ProviderAccount:
+    return attach("ses", keys(fake), workspace)
+
+
+def attach(kind: str, settings: Mapping[str, object], workspace: str = "acme") -> ProviderAccount:
     sender = cast.sender(workspace)
     account_id = provider_accounts.create_account(
-        sender.workspace_id, name="ses", kind="ses", settings=keys(fake), actor="test"
+        sender.workspace_id, name=kind, kind=kind, settings=settings, actor="test"
     )
     senders.attach_sender(
         sender.workspace_id, sender_id=sender.pk, account_id=account_id, actor="test"
@@ -347,6 +355,30 @@ def test_a_provider_that_does_not_say_it_delays_nobody_and_its_last_word_counts(
     quota_sync.sync_due(clean_redis)
     row = stored_quota(failed.account)
     assert (row.remaining, row.failed_since, row.error) == (500, None, "")
+
+
+def test_a_quota_that_the_key_may_not_read_is_no_failure_and_its_last_word_counts_no_more(
+    clean_redis: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving_in_thread(FakeSendGrid()) as fake:
+        fake.service.account.credits.total = 1000
+        account = attach("sendgrid", {"api_key": API_KEY, "endpoint": fake.endpoint})
+        quota_sync.sync_due(clean_redis)
+        assert stored_quota(account).remaining == 1000
+
+        fake.service.account.keys[API_KEY] = ApiKey(frozenset({"mail.send"}))
+        bring_forward(account)
+        with caplog.at_level(logging.WARNING):
+            assert quota_sync.sync_due(clean_redis) == 1
+
+    quota_sync.sync_early(account.pk, datetime.now(UTC))  # mail was refused
+    row = stored_quota(account)
+    assert (row.remaining, row.size, row.synced_at, row.failed_since) == (None, None, None, None)
+    assert "permission user.credits.read" in row.error
+    assert minutes_to_next(account) == 15
+    assert not caplog.records
+    limits = sending_limits.describe(Sender.objects.get(account=account))
+    assert limits.quota is None  # mail goes without it
 
 
 def test_settings_that_cannot_be_unsealed_are_a_failure_like_others(

@@ -2,12 +2,21 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from postledger.lib import references
 from postledger.lib.clock import boottime
 from postledger.lib.ids import DeliveryId
-from postledger.providers.base import Mailbox, Outcome, OutgoingMessage, Parts, Provider
+from postledger.providers.base import (
+    Attachment,
+    Form,
+    Mailbox,
+    Outcome,
+    OutgoingMessage,
+    Parts,
+    Provider,
+)
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 SENDER = "news@acme.example"
@@ -35,12 +44,20 @@ def a_message(
     return OutgoingMessage(an_id(position), a_reference(position), sender, recipient, content)
 
 
-def a_window(*recipients: str) -> list[OutgoingMessage]:
+def a_window(*recipients: str, form: Form = Form.MIME) -> list[OutgoingMessage]:
     """Mails to broken@ are large."""
     return [
-        a_message(recipient, position, LARGE if recipient.startswith("broken") else WIRE)
+        a_message(recipient, position, a_content(recipient, form))
         for position, recipient in enumerate(recipients)
     ]
+
+
+def a_content(recipient: str, form: Form) -> Parts | bytes:
+    is_large = recipient.startswith("broken")
+    if form is Form.MIME:
+        return LARGE if is_large else WIRE
+    attached = (Attachment("large.bin", "application/octet-stream", LARGE),) if is_large else ()
+    return replace(a_letter(recipient), attachments=attached)
 
 
 def a_letter(to: str = "alice@example.com") -> Parts:

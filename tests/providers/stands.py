@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
-from postledger.fakes.ses.faults import (
+from postledger.fakes.http.faults import (
     AnswerError,
     AnswerGarbage,
     DelayAnswer,
@@ -12,19 +12,23 @@ from postledger.fakes.ses.faults import (
     Fault,
     Rule,
 )
+from postledger.fakes.http.server import serving as serving_http
+from postledger.fakes.sendgrid.server import FakeSendGrid
+from postledger.fakes.sendgrid.service import API_KEY
 from postledger.fakes.ses.server import FakeSes
-from postledger.fakes.ses.server import serving as serving_ses
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.lib.clock import boottime
 from postledger.providers.base import InDoubt, NotSent, Outcome, OutgoingMessage, Provider
 from postledger.providers.sandbox import provider as sandbox
+from postledger.providers.sendgrid.provider import SendGrid
+from postledger.providers.sendgrid.settings import SendGridSettings
 from postledger.providers.ses.provider import Ses
 from postledger.providers.ses.settings import SesSettings
 from postledger.providers.smtp.provider import Smtp
 from postledger.providers.smtp.settings import SmtpSettings, Timeouts, Tls
 from tests.providers.cutting_relay import CuttingRelay
 from tests.providers.fake_smtp import FakeSmtp, serving
-from tests.providers.messages import SENDER
+from tests.providers.messages import SENDER, a_window
 
 SLOW = 0.8
 
@@ -49,6 +53,10 @@ class Stand:
     clock: SettableClock
     # A request of HTTP is handed over before the service can be slow.
     interrupted_while_slow: type[Outcome] = NotSent
+
+    def window(self, *recipients: str) -> list[OutgoingMessage]:
+        """Mails in the form of the provider."""
+        return a_window(*recipients, form=self.provider.form)
 
 
 def smtp_settings(server: FakeSmtp, *, patience: float = 5.0, **more: object) -> SmtpSettings:
@@ -99,17 +107,34 @@ async def smtp_stand(lanes: int, patience: float) -> AsyncIterator[Stand]:
             yield Stand(provider, lambda: server.recipients, clock)
 
 
-SES_BY_ADDRESS: dict[str, Fault] = {
-    "refuse": AnswerError("MessageRejected"),
-    "later": AnswerError("InternalServiceErrorException"),
-    "throttle": AnswerError("TooManyRequestsException"),
-    "block": AnswerError("SendingPausedException"),
-    "vanish": DropAnswer(),
-    "slow": DelayAnswer(SLOW),
-    "hang": DelayAnswer(600),
-    "garbage": AnswerGarbage(),
-    "nul": AnswerError("MessageRejected", "no \0 such \ud800 user \x7f"),
-}
+def rules_by_address(*, refuse: str, later: str, throttle: str, block: str) -> list[Rule]:
+    """The faults of a fake, four of them under the names that it gives to errors."""
+    faults: dict[str, Fault] = {
+        "refuse": AnswerError(refuse),
+        "later": AnswerError(later),
+        "throttle": AnswerError(throttle),
+        "block": AnswerError(block),
+        "vanish": DropAnswer(),
+        "slow": DelayAnswer(SLOW),
+        "hang": DelayAnswer(600),
+        "garbage": AnswerGarbage(),
+        "nul": AnswerError(refuse, "no \0 such \ud800 user \x7f"),
+    }
+    return [Rule(fault, recipient=f"{word}[+@]*") for word, fault in faults.items()]
+
+
+SES_RULES = rules_by_address(
+    refuse="MessageRejected",
+    later="InternalServiceErrorException",
+    throttle="TooManyRequestsException",
+    block="SendingPausedException",
+)
+SENDGRID_RULES = rules_by_address(
+    refuse="bad_request",
+    later="internal_error",
+    throttle="too_many_requests",
+    block="forbidden",
+)
 
 
 def ses_settings(endpoint: str, *, patience: float = 5.0, **more: object) -> SesSettings:
@@ -125,26 +150,54 @@ def ses_settings(endpoint: str, *, patience: float = 5.0, **more: object) -> Ses
     )
 
 
-def ses_recipients(fake: FakeSes) -> list[str]:
+def taken_by(fake: FakeSes | FakeSendGrid) -> list[str]:
     return [address for accepted in fake.service.kept for address in accepted.mail.recipients]
 
 
 @asynccontextmanager
 async def ses_stand(lanes: int, patience: float) -> AsyncIterator[Stand]:
     async with (
-        serving_ses(FakeSes()) as fake,
+        serving_http(FakeSes()) as fake,
         CuttingRelay(fake.port, b'"broken').running() as relay,
     ):
         fake.service.account.add_identities(SENDER)
-        fake.set_faults(
-            *(Rule(fault, recipient=f"{word}[+@]*") for word, fault in SES_BY_ADDRESS.items())
-        )
+        fake.set_faults(*SES_RULES)
         settings = ses_settings(relay.endpoint, patience=patience, connections=lanes)
         clock = SettableClock()
         async with opened(Ses(settings, clock=clock)) as provider:
-            yield Stand(provider, lambda: ses_recipients(fake), clock, InDoubt)
+            yield Stand(provider, lambda: taken_by(fake), clock, InDoubt)
+
+
+def sendgrid_settings(endpoint: str, *, patience: float = 5.0, **more: object) -> SendGridSettings:
+    return SendGridSettings.model_validate(
+        {
+            "api_key": API_KEY,
+            "endpoint": endpoint,
+            "timeouts": {"connect": patience, "request": patience, "call": 2 * patience},
+            **more,
+        }
+    )
+
+
+@asynccontextmanager
+async def sendgrid_stand(lanes: int, patience: float) -> AsyncIterator[Stand]:
+    async with (
+        serving_http(FakeSendGrid()) as fake,
+        CuttingRelay(fake.port, b'"broken').running() as relay,
+    ):
+        fake.service.account.add_identities(SENDER)
+        fake.set_faults(*SENDGRID_RULES)
+        settings = sendgrid_settings(relay.endpoint, patience=patience, connections=lanes)
+        clock = SettableClock()
+        async with opened(SendGrid(settings, clock=clock)) as provider:
+            yield Stand(provider, lambda: taken_by(fake), clock, InDoubt)
 
 
 type Stands = Callable[[int, float], AbstractAsyncContextManager[Stand]]
 
-STANDS: dict[str, Stands] = {"sandbox": sandbox_stand, "ses": ses_stand, "smtp": smtp_stand}
+STANDS: dict[str, Stands] = {
+    "sandbox": sandbox_stand,
+    "sendgrid": sendgrid_stand,
+    "ses": ses_stand,
+    "smtp": smtp_stand,
+}

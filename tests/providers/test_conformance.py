@@ -18,7 +18,7 @@ from postledger.providers.base import (
     Throttled,
     TryLater,
 )
-from tests.providers.messages import a_letter, a_message, a_window, closing, send
+from tests.providers.messages import a_letter, a_message, closing, send
 from tests.providers.stands import SLOW, STANDS, Stand, Stands
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ OUTCOMES: dict[str, type[Outcome]] = {
     "slow": Accepted,
 }
 # Servers of the stands, and connections that a server has not accepted yet.
-SERVERS_OWN = re.compile(r"FakeSmtp|fakes\.ses|cutting_relay|_Side|_accept_connection")
+SERVERS_OWN = re.compile(r"FakeSmtp|Connection\._serve|_Side|_accept_connection")
 MAYBE_TAKEN = (Accepted, InDoubt)
 
 
@@ -66,7 +66,7 @@ def test_every_provider_of_the_registry_is_here() -> None:
 @pytest.mark.parametrize("word", OUTCOMES)
 def test_each_answer_is_its_outcome(stands: Stands, word: str) -> None:
     async def story(stand: Stand) -> None:
-        [outcome] = await send(stand.provider, a_window(f"{word}@example.com"))
+        [outcome] = await send(stand.provider, stand.window(f"{word}@example.com"))
 
         assert type(outcome) is OUTCOMES[word]
         assert bool(stand.taken()) == isinstance(outcome, MAYBE_TAKEN)
@@ -74,11 +74,11 @@ def test_each_answer_is_its_outcome(stands: Stands, word: str) -> None:
     at(stands, story)
 
 
-def test_a_message_may_be_a_letter_or_finished_bytes(stands: Stands) -> None:
+def test_a_message_may_be_a_letter_or_have_the_form_of_the_provider(stands: Stands) -> None:
     async def story(stand: Stand) -> None:
-        outcomes = await send(
-            stand.provider, [a_message(content=a_letter()), a_message("bob@example.com", 1)]
-        )
+        window = [a_message(content=a_letter()), *stand.window("bob@example.com")]
+
+        outcomes = await send(stand.provider, window)
 
         assert [type(outcome) for outcome in outcomes] == [Accepted, Accepted]
 
@@ -89,7 +89,7 @@ def test_a_message_may_be_a_letter_or_finished_bytes(stands: Stands) -> None:
 def test_one_failing_address_never_stops_the_others(stands: Stands, lanes: int) -> None:
     async def story(stand: Stand) -> None:
         words = [word for word in OUTCOMES for _ in range(3)]
-        window = a_window(*(f"{word}+{n}@example.com" for n, word in enumerate(words)))
+        window = stand.window(*(f"{word}+{n}@example.com" for n, word in enumerate(words)))
 
         outcomes = await send(stand.provider, window)
 
@@ -105,7 +105,7 @@ def test_one_failing_address_never_stops_the_others(stands: Stands, lanes: int) 
 
 def test_a_window_is_handed_over_in_its_order(stands: Stands) -> None:
     async def story(stand: Stand) -> None:
-        window = a_window(*(f"r{n}@example.com" for n in range(30)))
+        window = stand.window(*(f"r{n}@example.com" for n in range(30)))
 
         await send(stand.provider, window)
 
@@ -128,7 +128,7 @@ def test_a_service_that_talks_nonsense_about_one_mail_gets_the_others(
 ) -> None:
     async def story(stand: Stand) -> None:
         others = [f"r{n}@example.com" for n in range(6)]
-        window = a_window(*others[:3], f"{word}@example.com", *others[3:])
+        window = stand.window(*others[:3], f"{word}@example.com", *others[3:])
 
         outcomes = await send(stand.provider, window)
 
@@ -144,7 +144,7 @@ def test_a_service_that_talks_nonsense_about_one_mail_gets_the_others(
 @pytest.mark.parametrize("word", [*OUTCOMES, "twice", "garbage", "nul"])
 def test_every_text_of_an_outcome_can_be_stored(stands: Stands, word: str) -> None:
     async def story(stand: Stand) -> None:
-        [outcome] = await send(stand.provider, a_window(f"{word}@example.com"))
+        [outcome] = await send(stand.provider, stand.window(f"{word}@example.com"))
 
         texts = [getattr(outcome, name, "") for name in ("id", "code", "detail")]
         assert any(texts)
@@ -155,8 +155,8 @@ def test_every_text_of_an_outcome_can_be_stored(stands: Stands, word: str) -> No
 
 def test_two_windows_at_once_get_their_own_outcomes(stands: Stands) -> None:
     async def story(stand: Stand) -> None:
-        one = a_window(*(f"r{n}@example.com" for n in range(10)))
-        other = a_window(*(f"refuse+{n}@example.com" for n in range(10)))
+        one = stand.window(*(f"r{n}@example.com" for n in range(10)))
+        other = stand.window(*(f"refuse+{n}@example.com" for n in range(10)))
 
         accepted, refused = await asyncio.gather(
             send(stand.provider, one), send(stand.provider, other)
@@ -170,7 +170,7 @@ def test_two_windows_at_once_get_their_own_outcomes(stands: Stands) -> None:
 
 def test_an_outcome_is_told_as_soon_as_it_is_known(stands: Stands) -> None:
     async def story(stand: Stand) -> None:
-        window = a_window("hang@example.com", "alice@example.com")
+        window = stand.window("hang@example.com", "alice@example.com")
         async with closing(stand.provider, window) as outcomes:
             index, outcome = await anext(outcomes)
 
@@ -181,7 +181,7 @@ def test_an_outcome_is_told_as_soon_as_it_is_known(stands: Stands) -> None:
 
 def test_nothing_is_started_after_the_deadline(stands: Stands) -> None:
     async def story(stand: Stand) -> None:
-        window = a_window("alice@example.com", "hang@example.com", "slow@example.com")
+        window = stand.window("alice@example.com", "hang@example.com", "slow@example.com")
 
         outcomes = await send(stand.provider, window, within=-0.001)
 
@@ -194,7 +194,7 @@ def test_nothing_is_started_after_the_deadline(stands: Stands) -> None:
 def test_the_deadline_ends_a_window(stands: Stands) -> None:
     async def story(stand: Stand) -> None:
         deadline = boottime() + stand.provider.call_time + 0.2
-        window = a_window("alice@example.com", "hang@example.com")
+        window = stand.window("alice@example.com", "hang@example.com")
 
         outcomes = dict([pair async for pair in stand.provider.send(window, deadline)])
 
@@ -213,7 +213,7 @@ def test_a_machine_that_slept_through_the_deadline_takes_up_nothing_more(stands:
     lanes = 2
 
     async def story(stand: Stand) -> None:
-        window = a_window("alice@example.com", *(f"slow+{n}@example.com" for n in range(5)))
+        window = stand.window("alice@example.com", *(f"slow+{n}@example.com" for n in range(5)))
         sending = asyncio.ensure_future(send(stand.provider, window, within=600))
         await until(lambda: bool(stand.taken()))
         stand.clock.sleep(3600.0)
@@ -234,7 +234,7 @@ class Collector:
     """Iterates in a task of its own, which can be cancelled."""
 
     def __init__(self, stand: Stand, *recipients: str) -> None:
-        self.window = a_window(*recipients)
+        self.window = stand.window(*recipients)
         self.outcomes: dict[int, Outcome] = {}
         self.task = asyncio.ensure_future(self._collect(stand))
 
@@ -291,7 +291,7 @@ def test_the_provider_serves_on_after_a_cancelled_window(stands: Stands) -> None
         await until(lambda: "hang@example.com" in stand.taken())
         await collector.cancelled()
 
-        outcomes = await send(stand.provider, a_window(*["alice@example.com"] * 8))
+        outcomes = await send(stand.provider, stand.window(*["alice@example.com"] * 8))
 
         assert {type(outcome) for outcome in outcomes} == {Accepted}
 
@@ -300,7 +300,7 @@ def test_the_provider_serves_on_after_a_cancelled_window(stands: Stands) -> None
 
 def test_whoever_walks_away_leaves_nothing_running(stands: Stands) -> None:
     async def story(stand: Stand) -> None:
-        window = a_window("alice@example.com", *["hang@example.com"] * 3)
+        window = stand.window("alice@example.com", *["hang@example.com"] * 3)
         async with closing(stand.provider, window) as outcomes:
             await anext(outcomes)
 

@@ -26,10 +26,12 @@ from postledger.providers.base import (
     Refused,
     TryLater,
 )
-from postledger.providers.http import messages, outcomes
+from postledger.providers.http import messages
 from postledger.providers.http.exchange import Break, Exchange, Stage, StaleError
 from postledger.providers.http.messages import Answer, Request
-from postledger.providers.http.pool import Origin, Pool, Timeouts
+from postledger.providers.http.outcomes import CommonRows
+from postledger.providers.http.pool import Origin, Pool
+from postledger.providers.http.settings import Timeouts
 from postledger.providers.http.window_sender import Vendor, WindowSender
 from postledger.providers.windows import WindowQueue
 from tests.providers.conftest import Authority
@@ -59,7 +61,7 @@ class PlainVendor:
         return Refused(str(answer.status), "early" if answer.is_early else "in turn")
 
     def judge_break(self, broken: Break) -> Failure:
-        return outcomes.judge_break(broken, timeout_code="SLOW")
+        return CommonRows("PLAIN").judge_break(broken)
 
 
 def a_request(body: bytes = SMALL) -> Request:
@@ -242,7 +244,7 @@ def test_an_answer_that_never_ends_is_given_up_in_time() -> None:
         outcome = await client.send_one()
 
         assert isinstance(outcome, InDoubt)
-        assert (outcome.code, outcome.category) == ("SLOW", "TIMEOUT_ERROR")
+        assert (outcome.code, outcome.category) == ("PLAIN_TIMEOUT", "TIMEOUT_ERROR")
         assert outcome.duration is not None
         assert 0.6 <= outcome.duration.total_seconds() < 30
 
@@ -418,7 +420,8 @@ def test_a_mail_whose_time_is_over_is_not_handed_over(
         assert (result.stage, result.code) == (Stage.REQUEST, "timeout")
         peers = client.server.peers  # none, if the end came before it accepted
         await until(lambda: all(peer.has_ended for peer in peers))
-        assert {body_of(peer) for peer in peers} <= {b"", LARGE[:-2]}
+        # The reset may overtake what a slow reader had not read yet.
+        assert all(LARGE[:-2].startswith(body_of(peer)) for peer in peers)
 
     play(story, Peer.read_to_the_end, loop=loop, tls=tls)
 
@@ -445,7 +448,7 @@ def test_a_service_that_stops_reading_has_not_got_the_mail(tls: Tls | None, loop
         outcome = await client.send_one(LARGE)
 
         assert isinstance(outcome, TryLater)
-        assert (outcome.code, outcome.category) == ("SLOW", "TIMEOUT_ERROR")
+        assert (outcome.code, outcome.category) == ("PLAIN_TIMEOUT", "TIMEOUT_ERROR")
         assert (outcome.original_code, outcome.is_outage) == ("RequestTimeout", False)
 
     play(story, stall, loop=loop, request=0.5, tls=tls)
@@ -710,6 +713,12 @@ def test_a_mail_waits_for_a_free_connection_only_while_it_has_time() -> None:
         assert outcome == NotSent("no connection became free in time")
 
     play(story, take, call=10)
+
+
+@pytest.mark.parametrize("target", ["", "/a b", "/a\r\nX: y", "/é", "/\0"])
+def test_a_target_that_could_end_its_line_is_not_written(target: str) -> None:
+    with pytest.raises(ValueError, match="target"):
+        Request("GET", target, (), b"").to_bytes()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_a_provider_is_built_by_its_name(kind: str, settings: dict[str, object])
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(registry.UnknownKindError, match="sandbox, ses, smtp"):
+    with pytest.raises(registry.UnknownKindError, match="sandbox, sendgrid, ses, smtp"):
         registry.build("pigeon", {})
 
 
@@ -98,6 +98,7 @@ def test_a_vendor_is_imported_on_first_use() -> None:
         ({}, "host"),
         ({"host": "mail.example\r\nEHLO x"}, "host"),
         ({"host": "mail.example", "port": 70_000}, "port"),
+        ({"host": "mail.example", "connections": 101}, "connections"),
         ({"host": "mail.example", "tls": "maybe"}, "tls"),
         ({"host": "mail.example", "ehlo_name": "a b"}, "ehlo_name"),
         ({"host": "mail.example", "unheard_of": 1}, "unheard_of"),

@@ -16,7 +16,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 from botocore.exceptions import MetadataRetrievalError
 from pydantic import ValidationError
 
-from postledger.fakes.ses.faults import (
+from postledger.fakes.http.faults import (
     AnswerBadBody,
     AnswerError,
     AnswerGarbage,
@@ -29,7 +29,8 @@ from postledger.fakes.ses.faults import (
     Rule,
     TrickleAnswer,
 )
-from postledger.fakes.ses.server import FakeSes, serving
+from postledger.fakes.http.server import serving
+from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Service
 from postledger.fakes.ses.sigv4 import Credential
 from postledger.lib import references
@@ -54,7 +55,7 @@ from postledger.providers.ses.settings import SesSettings
 from postledger.providers.ses.signing import Signer
 from tests.providers.messages import KEY, LARGE, SENDER, WIRE, a_letter, a_message, a_window, send
 from tests.providers.raw_server import Peer, RawServer
-from tests.providers.stands import opened, ses_recipients, ses_settings
+from tests.providers.stands import opened, ses_settings, taken_by
 
 
 def at(
@@ -117,6 +118,18 @@ def test_the_id_of_the_request_is_a_tag_of_letters_that_ses_allows() -> None:
     at(story)
 
 
+def test_the_tags_of_a_notification_are_tags_of_the_mail() -> None:
+    async def story(fake: FakeSes, provider: Ses) -> None:
+        given = {"dedupeKey": "seat-1", "traceId": "t1", "subscriptionId": "7", "openEventId": "8"}
+        await send_one(provider, replace(a_message(), tags=given))
+
+        [accepted] = fake.service.kept
+        tags = dict(accepted.mail.tags)
+        assert {name: tags[name] for name in given} == given
+
+    at(story)
+
+
 def test_the_configuration_set_of_the_account_is_used() -> None:
     async def story(fake: FakeSes, provider: Ses) -> None:
         assert isinstance(await send_one(provider), Accepted)
@@ -140,7 +153,7 @@ def test_a_letter_keeps_the_name_beside_its_from_address() -> None:
 def test_a_domain_outside_ascii_is_written_in_ascii() -> None:
     async def story(fake: FakeSes, provider: Ses) -> None:
         assert isinstance(await send_one(provider, a_message("anna@bücher.example")), Accepted)
-        assert ses_recipients(fake) == ["anna@xn--bcher-kva.example"]
+        assert taken_by(fake) == ["anna@xn--bcher-kva.example"]
 
     at(story)
 
@@ -191,7 +204,7 @@ def test_a_window_uses_no_more_connections_than_it_may() -> None:
             await asyncio.sleep(0.001)
 
         assert {type(outcome) for outcome in await sending} == {Accepted}
-        assert len(set(ses_recipients(fake))) == len(ses_recipients(fake)) == 30
+        assert len(set(taken_by(fake))) == len(taken_by(fake)) == 30
         assert max(seen) == 3
 
     at(story, connections=3)

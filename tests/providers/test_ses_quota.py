@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from postledger.fakes.ses.faults import AnswerBadBody, AnswerError, Fault, Rule
+from postledger.fakes.http.faults import AnswerBadBody, AnswerError, Fault, Rule
+from postledger.fakes.http.server import serving
 from postledger.fakes.ses.quota import UNLIMITED, Quota
-from postledger.fakes.ses.server import FakeSes, serving
+from postledger.fakes.ses.server import FakeSes
 from postledger.providers import registry
 from postledger.providers.base import QuotaReading, QuotaUnreadError, ReadsQuota
 from postledger.providers.ses import quota
@@ -60,7 +61,7 @@ def test_an_account_that_may_not_send_at_all_names_no_rate() -> None:
 
 
 def test_figures_that_are_missing_are_not_0() -> None:
-    with pytest.raises(QuotaUnreadError, match="not one of SES"):
+    with pytest.raises(QuotaUnreadError, match="not the expected document"):
         read(fault=AnswerBadBody())
 
 
@@ -78,7 +79,11 @@ def test_a_refusal_is_a_sentence(code: str, sentence: str) -> None:
 
 
 def test_the_kinds_that_say_their_quota_are_known_by_name() -> None:
-    settings = {"ses": {"region": "eu-west-1"}, "smtp": {"host": "mail.acme.example"}}
+    settings = {
+        "sendgrid": {"api_key": "SG.made-up"},
+        "ses": {"region": "eu-west-1"},
+        "smtp": {"host": "mail.acme.example"},
+    }
     providers = {kind: registry.build(kind, settings.get(kind, {})) for kind in registry.KINDS}
 
     reading = {kind for kind, each in providers.items() if isinstance(each, ReadsQuota)}

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -52,6 +53,42 @@ def outcomes_of(server: FakeSmtp, window: list[OutgoingMessage], **settings: Any
     return outcomes
 
 
+def name_addresses(
+    monkeypatch: pytest.MonkeyPatch, names: dict[str, list[str]], *, times: int = 99
+) -> None:
+    """Resolves some names, each so often; afterwards to this machine."""
+    resolve = socket.getaddrinfo
+    asked = Counter[str]()
+
+    def answer(host: str, port: int, *rest: Any, **options: Any) -> list[Any]:
+        asked[host] += 1
+        addresses = names[host] if asked[host] <= times else ["127.0.0.1"]
+        return [found for each in addresses for found in resolve(each, port, *rest, **options)]
+
+    monkeypatch.setattr(
+        socket,
+        "getaddrinfo",
+        lambda host, *rest, **options: (answer if host in names else resolve)(
+            host, *rest, **options
+        ),
+    )
+
+
+def stand_for_public_servers(monkeypatch: pytest.MonkeyPatch, *, alive: str) -> list[str]:
+    """Has this machine answer for one public address, and nobody for others."""
+    connect = asyncio.BaseEventLoop.create_connection
+    asked: list[str] = []
+
+    async def redirect(loop: Any, factory: Any, host: str, port: int, **options: Any) -> Any:
+        asked.append(host)
+        if host != alive:
+            raise ConnectionRefusedError
+        return await connect(loop, factory, "127.0.0.1", port, **options)
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", redirect)
+    return asked
+
+
 def types(outcomes: list[Outcome]) -> list[type[Outcome]]:
     return [type(outcome) for outcome in outcomes]
 
@@ -69,6 +106,38 @@ def test_a_message_is_said_in_few_words() -> None:
         "DATA",
         "QUIT",
     ]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.7", "::1"])
+def test_a_name_that_leads_inside_is_not_connected_to_where_only_public_servers_are_allowed(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = FakeSmtp()
+    name_addresses(monkeypatch, {"relay.acme.example": ["1.1.1.1", address]})
+
+    [outcome] = outcomes_of(
+        server, a_window("alice@example.com"), host="relay.acme.example", public_only=True
+    )
+
+    assert isinstance(outcome, SenderBlocked)
+    assert (outcome.code, outcome.is_account) == ("host_inside", True)
+    assert server.said == []
+
+
+def test_the_address_that_was_looked_at_is_the_one_that_is_connected_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However often the name is asked for: the resolver gives each answer once."""
+    server = FakeSmtp()
+    name_addresses(monkeypatch, {"relay.acme.example": ["9.9.9.9", "1.1.1.1"]}, times=1)
+    connected = stand_for_public_servers(monkeypatch, alive="1.1.1.1")
+
+    [outcome] = outcomes_of(
+        server, a_window("alice@example.com"), host="relay.acme.example", public_only=True
+    )
+
+    assert outcome == Accepted("Q1")
+    assert connected == ["9.9.9.9", "1.1.1.1"]
 
 
 @pytest.mark.parametrize(("features", "writes"), [(FEATURES, 1), (FEATURES[1:], 3)])

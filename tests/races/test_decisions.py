@@ -219,3 +219,46 @@ def test_a_person_and_a_late_answer_end_one_doubt_once() -> None:
         assert queries.read_books([stream])[stream].counts[State.IN_DOUBT] == 0
 
     assert collide.findings(*streams) == []
+
+
+def test_of_two_discards_at_once_one_is_written() -> None:
+    stream = _failed(2)
+    seen = [SeenDelivery(at, 1) for at in range(2)]
+
+    with collide.uncommitted(lambda: ledger.discard(stream, seen, actor="alice")) as first:
+        second = collide.start(lambda: ledger.discard(stream, seen, actor="bob"))
+        second.must_wait()
+        assert first.answer() == [0, 1]
+
+    assert second.answer() == []
+    assert collide.findings(stream) == []
+
+
+def test_of_a_discard_and_a_requeue_the_later_one_finds_what_the_other_left() -> None:
+    stream = _failed(1)
+
+    with collide.uncommitted(lambda: _requeue(stream, [0])) as first:
+        second = collide.start(lambda: ledger.discard(stream, [SeenDelivery(0, 1)], actor="bob"))
+        second.must_wait()
+        assert first.answer() == [0]
+
+    assert second.answer() == []
+
+
+def test_late_answers_of_two_kinds_and_a_decision_about_the_same_mails_wait_in_one_order() -> None:
+    stream = _doubtful(2)
+    refusal = Evidence(1, entries.refused(0, code="550"), "late answer")
+    seen = [SeenDelivery(at, 1) for at in (0, 1)]
+    decision = partial(
+        ledger.resolve, stream, seen, decision=Decision.COUNT_AS_NOT_SENT, actor="bob"
+    )
+
+    with collide.uncommitted(partial(_lock, stream, 0)):
+        clicks = collide.start(decision)
+        clicks.must_wait()
+        answers = collide.start(lambda: ledger.record(stream, [refusal, collide.proof(1)]))
+        answers.must_wait()
+
+    assert (answers.answer(), clicks.answer()) == (1, [0])
+    assert cast.states(stream) == {0: State.FAILED, 1: State.ACCEPTED}
+    assert collide.findings(stream) == []

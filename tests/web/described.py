@@ -22,6 +22,17 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "startImport": uploads.WANTED,
     "putSubscription": {"state": "pending"},
     "createList": {"key": "weekly"},
+    "createTopic": {"key": "alarms", "template": "plan"},
+    "publishEvents": {"events": [{"data": {"place": "Porto"}}]},
+    "createSource": {"key": "feed", "topic": "notices"},
+    "changeSource": {"interval_seconds": 5},
+    "createKey": {"scopes": ["setup:write"]},
+    "addMember": {"role": "viewer"},
+    "createAccount": {"kind": "sandbox"},
+    "setQuotaSource": {"url": "https://api.example.com/credits", "path": "left"},
+    "resolveDoubts": {"stream_id": 1},
+    "requeueDeadLetters": {"code": "550 5.1.1"},
+    "discardDeadLetters": {"code": "550 5.1.1"},
 }
 _BY_FORMAT = {
     "email": "r9@example.com",

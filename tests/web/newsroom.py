@@ -44,6 +44,7 @@ CAMPAIGNS: dict[str, Attempt] = {
 RUNS: dict[str, Attempt] = {
     "getRun": lambda who, id_: who.get(f"/v1/runs/{id_}"),
     "getRunReport": lambda who, id_: who.get(f"/v1/runs/{id_}/report.csv"),
+    "getRunPace": lambda who, id_: who.get(f"/v1/runs/{id_}/pace"),
     "listRunFailures": lambda who, id_: who.get(f"/v1/runs/{id_}/failures"),
     "listRunExclusions": lambda who, id_: who.get(f"/v1/runs/{id_}/exclusions"),
     "pauseRun": lambda who, id_: who.post(f"/v1/runs/{id_}/pause", None),

@@ -20,9 +20,11 @@ from postledger.accounts.keys import Scope
 from postledger.campaigns import planning
 from postledger.content.rendering import html_allow_list
 from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.lib.ids import DeliveryId
 from postledger.providers import headers
 from postledger.transactional.requests import Validation
 from postledger.web.api import openapi
+from postledger.web.api.accounts.schemas import NewAccountIn
 from postledger.web.api.articles.schemas import SliceIn
 from postledger.web.api.audiences.routes import AudienceIn
 from postledger.web.api.campaigns.schemas import NewCampaignIn, SendIn
@@ -33,13 +35,24 @@ from postledger.web.api.contacts.subscription_schemas import (
     SubscriptionIn,
 )
 from postledger.web.api.content.routes import ContentIn
+from postledger.web.api.dead_letters.schemas import DeadLetterChoiceIn
+from postledger.web.api.doubts.schemas import DoubtDecisionsIn
 from postledger.web.api.email.schemas import MailIn
+from postledger.web.api.events.schemas import EventIn
 from postledger.web.api.imports.schemas import ImportSettings
+from postledger.web.api.keys.schemas import NewKeyIn
 from postledger.web.api.lists.schemas import NewListIn
 from postledger.web.api.mailouts.routes import MailoutIn
+from postledger.web.api.members.schemas import NewMemberIn
+from postledger.web.api.senders.schemas import NewSenderIn, SenderChangeIn
 from postledger.web.api.suppressions.schemas import NewSuppressionIn
 from postledger.web.api.templates.schemas import TextIn, VersionIn
+from postledger.web.api.topic_subscriptions.schemas import NewTopicSubscriptionIn
+from postledger.web.api.topics.schemas import NewTopicIn
 from postledger.web.shared import problems
+from tests import cast
+from tests.notifications import cast as topics
+from tests.notifications import queue
 from tests.web import newsroom, uploads
 from tests.web.callers import Caller, Reply
 
@@ -56,12 +69,44 @@ class Example:
     is_file: bool
 
     def run(self, who: Caller, really: dict[str, str]) -> Reply:
-        path = self.path
+        path, body = self.path, self.body
         for written, meant in really.items():
-            path = path.replace(written, meant)
+            path, body = path.replace(written, meant), body.replace(written, meant)
         if self.is_file:
             return uploads.bring(who, FILE)
-        return who.ask(self.method, path, json.loads(self.body) if self.body else None)
+        return who.ask(self.method, path, json.loads(body) if body else None)
+
+
+def set_up(who: Caller) -> dict[str, str]:
+    """What the page names of what needs a person and of what is set up, and what is so here."""
+    failed, doubtful = cast.stream(mails=2), cast.stream(mails=2)
+    cast.book(failed, newsroom.refused)
+    cast.lose(doubtful)
+    sender = who.post("/v1/senders", {"address": "play@acme.example"}).body
+    account = who.post("/v1/accounts", {"name": "play", "kind": "sandbox"}).body
+    key = who.post("/v1/keys", {"name": "play", "scopes": ["mail:send"]}).body
+    member = who.post("/v1/members", {"email": "carol@acme.example", "role": "viewer"}).body
+    topic = topics.add_topic(who.workspace_id, is_by_job=True)
+    row = queue.pend(topics.event(topic), topics.subscribe(topic, "erin"))
+    mails = "01420000-0007-8000-8000-0000000000"
+    return {
+        f"{mails}d0": DeliveryId(doubtful, 0).text(),
+        f"{mails}f0": DeliveryId(failed, 0).text(),
+        f"{mails}f1": DeliveryId(failed, 1).text(),
+        "1382979469314": str(doubtful),
+        "/senders/8": f"/senders/{sender['id']}",
+        '"default_id": 7': f'"default_id": {cast.sender().pk}',
+        '"password": "another"': '"slow": 3',
+        "/accounts/3": f"/accounts/{account['id']}",
+        "pl_live_3kq81xvn": key["prefix"],
+        "/members/5": f"/members/{member['id']}",
+        "/notifications/91": f"/notifications/{row.pk}",
+        "notification:91": f"notification:{row.pk}",
+        "event:32": f"event:{row.event_id}",
+        '"notificationId": 91': f'"notificationId": {row.pk}',
+        '"openEventId": 32': f'"openEventId": {row.event_id}',
+        '"subscriptionId": 12': f'"subscriptionId": {row.subscription_id}',
+    }
 
 
 def commands(fence: str) -> Iterator[list[str]]:
@@ -83,25 +128,14 @@ def example(words: list[str]) -> Example:
 
 
 PACKAGES = re.compile(
-    r"postledger\.(accounts|campaigns|contacts|content|deliveries|imports|lib|mailing|privacy"
-    r"|providers|supabase|transactional|web)\b"
+    r"postledger\.(accounts|campaigns|contacts|content|deliveries|imports|lib|mailing"
+    r"|notifications|privacy|providers|supabase|transactional|web)\b"
 )
 # Refusals that no answer of the API has.
 OF_COMMANDS = {
-    *("quota_known", "no_quota"),
-    *("account_archived", "account_changed", "account_exists", "account_in_use"),
-    *("invalid_settings", "sender_is_default"),
-    *("first_workspace_only", "integration_changed", "provider_unknown", "sender_exists"),
-    *("invalid_organisation", "invalid_time_zone", "member_exists", "workspace_exists"),
-    *("invalid_hours", "invalid_limit", "member_unknown"),
-    *(
-        "invalid_key",
-        "key_ended",
-        "key_unknown",
-        "fence_fell_again",
-        "month_in_use",
-        "import_file_changed",
-    ),
+    *("no_quota", "provider_unknown", "first_workspace_only", "integration_changed"),
+    *("invalid_organisation", "workspace_exists"),
+    *("fence_fell_again", "month_in_use", "import_file_changed"),
 }
 OF_WORKERS = {
     *("earlier_run_busy", "import_abandoned", "import_moved", "picture_unavailable"),
@@ -115,10 +149,16 @@ REPLACED = {
     *("html_too_large", "invalid_content", "invalid_header", "template_failed"),
     *("invalid_article_key", "invalid_campaign_tag", "invalid_locale", "invalid_template_key"),
 }
-OF_PAGES = {"bad_link", "stale"}
+OF_PAGES = {
+    *("form_incomplete", "sender_fails", "sender_connected", "not_set_up"),
+    *("bad_link", "stale"),
+    *("already_joined", "first_run_code", "first_run_over", "no_letter_sender"),
+}
 # Answered to SNS: docs/reference/feedback.md has them.
 OF_HOOKS = {"invalid_envelope", "raw_delivery", "signature_invalid", "topic_unknown", "not_now"}
-OF_EVENT_SETUP = {"aws_error", "invalid_url", "no_queue_service", "tracking_enabled"}
+OF_EVENT_SETUP = {
+    *("aws_error", "invalid_url", "no_queue_service", "sendgrid_refused", "tracking_enabled")
+}
 NOT_ANSWERED = OF_COMMANDS | OF_EVENT_SETUP | OF_WORKERS | REPLACED | OF_PAGES | OF_HOOKS
 EXAMPLES = [example(words) for words in commands("```")]
 # It needs a Notion: tests/campaigns/notion/ has what becomes of it.
@@ -128,13 +168,14 @@ MAILOUT = [example(words) for words in commands("```sh")]
 def test_every_example_works_in_the_order_of_the_page(
     alice: Caller, settings: LazySettings
 ) -> None:
-    really: dict[str, str] = {}
     newsroom.furnish(alice, settings)
+    really = set_up(alice)
 
     for shown in EXAMPLES:
         reply = shown.run(alice, really)
 
         assert 200 <= reply.status < 300, (shown, reply.body)
+        really |= of_topic(shown, reply)
         if shown.path.endswith("/email/send"):
             really.setdefault(MAIL, reply.body["id"])
         elif shown.path.endswith("/slices") and shown.method == "POST":
@@ -143,6 +184,7 @@ def test_every_example_works_in_the_order_of_the_page(
             really["/imports/5"] = f"/imports/{reply.body['id']}"
         elif shown.path.endswith("/v1/contacts") and shown.method == "POST":
             really["/contacts/42"] = f"/contacts/{reply.body['id']}"
+            really['"contact_id": 42,'] = f'"contact_id": {reply.body["id"]},'
             other = alice.post("/v1/contacts", {"address": "carol@example.com"}).body
             really["/contacts/43"] = f"/contacts/{other['id']}"
         elif shown.path.endswith("/v1/campaigns") and shown.method == "POST":
@@ -155,6 +197,17 @@ def test_every_example_works_in_the_order_of_the_page(
             really[newsroom.BATCH] = reply.body["run_id"]
             planning.plan_run(UUID(reply.body["run_id"]))
             newsroom.book(reply.body["run_id"], newsroom.refused)
+
+
+def of_topic(shown: Example, reply: Reply) -> dict[str, str]:
+    """The ids that the page names of the topic `seats`."""
+    match shown.path, reply.body:
+        case "/v1/topics/seats/events", {"events": [{"id": event_id}]}:
+            return {"/events/31": f"/events/{event_id}"}
+        case "/v1/topics/seats/subscriptions", {"id": subscription_id}:
+            return {"/topic-subscriptions/11": f"/topic-subscriptions/{subscription_id}"}
+        case _:
+            return {}
 
 
 def test_every_operation_has_an_example() -> None:
@@ -232,11 +285,21 @@ def test_every_code_is_in_lower_case_but_those_of_the_validations() -> None:
         ("Consent", "field", SubscriptionIn),
         ("Consent", "field of preferences", PreferencesIn),
         ("Consent", "field of a consent", ConsentIn),
+        ("Topics", "field", NewTopicIn),
+        ("Topic subscriptions", "field", NewTopicSubscriptionIn),
+        ("Events", "field of an event", EventIn),
         ("Suppressions", "field", NewSuppressionIn),
         ("Audiences", "field", AudienceIn),
         ("Imports", "field", ImportSettings),
         ("Campaigns", "field", NewCampaignIn),
         ("Send an article", "field", SendIn),
+        ("Doubts", "field", DoubtDecisionsIn),
+        ("Dead letters", "field of a choice", DeadLetterChoiceIn),
+        ("Senders", "field", NewSenderIn),
+        ("Senders", "field of a change", SenderChangeIn),
+        ("Accounts", "field", NewAccountIn),
+        ("API keys", "field", NewKeyIn),
+        ("Members", "field", NewMemberIn),
         ("Mailouts", "field", MailoutIn),
     ],
 )

@@ -477,7 +477,7 @@ def test_the_rest_of_a_run_is_those_whom_it_did_not_try(alice: Caller) -> None:
 
 READS = {
     *("getCampaign", "previewCampaign", "forecastCampaign", "listRuns", "getRun"),
-    "listRunFailures",
+    *("listRunFailures", "getRunPace"),
 }
 READS_ADDRESSES = {"getRunReport", "listRunExclusions"}
 

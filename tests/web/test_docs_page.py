@@ -14,7 +14,7 @@ from postledger.web.api import openapi
 from postledger.web.api.docs import operations
 from postledger.web.api.docs.operations import Reader
 
-PAGES = ["/", "/docs"]
+PAGES = ["/docs"]
 
 
 def page(path: str) -> str:
@@ -56,13 +56,6 @@ def test_every_link_of_a_page_leads_somewhere(path: str, db: None) -> None:
 def test_a_page_is_only_read(path: str) -> None:
     assert Client().head(path).status_code == 200
     assert Client().post(path).status_code == 405
-
-
-def test_the_home_page_says_what_this_is_and_where_to_go() -> None:
-    html = page("/")
-
-    assert "delivers email" in html
-    assert {'href="/docs"', 'href="/v1/openapi.json"'} <= set(re.findall(r'href="[^"]+"', html))
 
 
 def described() -> list[tuple[str, str, dict[str, Any]]]:

@@ -6,7 +6,7 @@ from postledger.contacts import export
 from postledger.contacts.details import Details
 from postledger.contacts.filters.expressions import EVERYBODY
 from postledger.contacts.models import Contact
-from postledger.web.api.common.routing import csv_response
+from postledger.web.shared.csv_files import csv_response
 from tests.contacts import people
 from tests.web import uploads
 from tests.web.callers import Caller

@@ -53,7 +53,7 @@ def test_a_campaign_before_its_launch_shows_when_its_audience_would_have_its_mai
 def test_a_daily_limit_of_the_member_who_would_launch_counts(alice: Caller) -> None:
     newsroom.people(alice, 3)
     member = Member.objects.create(
-        workspace_id=alice.workspace_id, email="bob@acme.example", role="member", daily_limit=1
+        workspace_id=alice.workspace_id, email="bob@acme.example", role="manager", daily_limit=1
     )
 
     forecast = forecasts.forecast_campaign(

@@ -34,7 +34,7 @@ FIELDS = (
 
 
 def changes(field: str, evil: str) -> dict[str, Any]:
-    attachment = {"filename": "a.txt", "content_type": "text/plain", "content": ""}
+    attachment = {"filename": "a.txt", "content_type": "text/plain", "content": "YQ=="}
     changed: dict[str, dict[str, Any]] = {
         "subject": {"subject": evil},
         "to": {"to": f"alice@example.com{evil}"},

@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 import pytest
 from django.conf import LazySettings
 
-from postledger.accounts import members
-from postledger.accounts.members import Role
+from postledger.accounts.people import members
+from postledger.accounts.people.roles import Role
 from postledger.campaigns.models import Run
 from postledger.deliveries import queries
 from tests.web import newsroom
@@ -23,7 +23,7 @@ def furnished(alice: Caller, settings: LazySettings) -> None:
 @pytest.fixture
 def member_id(alice: Caller) -> int:
     return members.add_member(
-        alice.workspace_id, email="m@acme.example", role=Role.MEMBER, actor="setup"
+        alice.workspace_id, email="m@acme.example", role=Role.MANAGER, actor="setup"
     )
 
 

@@ -10,14 +10,17 @@ from django.db import connection
 from django.test import Client
 
 from postledger.accounts.keys import Scope
+from postledger.accounts.models import Member
+from postledger.accounts.people.roles import Role
 from postledger.campaigns import run_control
 from postledger.campaigns.models import Run
 from postledger.deliveries import ledger
-from postledger.deliveries.ledger.limit_holds import LimitCause
+from postledger.deliveries.ledger.holds.limit_holds import LimitCause
 from postledger.deliveries.reasons import Reason
 from tests import cast
 from tests.web import newsroom
 from tests.web.callers import Caller, caller
+from tests.web.dashboard import people
 
 URL = "/mail/progress/poll/"
 SOON = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
@@ -223,6 +226,43 @@ def test_it_takes_a_key_that_reads_campaigns(alice: Caller) -> None:
     assert caller("acme", scopes=[Scope.READ]).get(URL).status == 403
     assert Client().get(URL).status_code == 401
     assert alice.get(URL).headers["Cache-Control"] == "no-store"
+
+
+def test_a_member_who_is_signed_in_reads_it_without_a_key(alice: Caller) -> None:
+    launch(alice, "one")
+    other = cast.sender("globex").workspace_id
+    member = people.person(Role.VIEWER)
+    assert member.workspace.pk == alice.workspace_id
+
+    seen = member.client.get(URL)
+    named = member.client.get(URL, {"workspace": alice.workspace_id})
+
+    assert seen.status_code == 200
+    assert seen.json()["active_campaign"]["campaign_tag"] == "one"
+    assert named.json() == seen.json() == alice.get(URL).body
+    assert member.client.get(URL, {"workspace": other}).status_code == 404
+    assert member.client.get(URL, {"workspace": "acme"}).status_code in {404, 422}
+    assert people.person(workspace="globex").client.get(URL).json() == NOTHING
+
+
+def test_a_member_of_two_workspaces_reads_the_one_seen_last(alice: Caller) -> None:
+    launch(alice, "one")
+    member = people.person(workspace="globex")
+    assert member.client.get(URL).json() == NOTHING
+    Member.objects.create(
+        workspace_id=alice.workspace_id, user=member.user, email="g@acme.example", role=Role.VIEWER
+    )
+
+    member.client.get(f"/w/{alice.workspace_id}/")
+
+    assert member.client.get(URL).json()["active_campaign"]["campaign_tag"] == "one"
+
+
+def test_whoever_was_removed_reads_nothing_any_more(alice: Caller) -> None:
+    member = people.person()
+    Member.objects.filter(user=member.user).update(removed_at=SOON)
+
+    assert member.client.get(URL).status_code == 404
 
 
 def test_polling_reads_no_deliveries(alice: Caller) -> None:

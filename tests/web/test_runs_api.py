@@ -11,12 +11,11 @@ from django.db import connection
 from postledger.accounts.keys import Scope
 from postledger.campaigns import planning, run_control
 from postledger.campaigns.models import Run
-from postledger.deliveries import ledger, reporting
+from postledger.deliveries import ledger
 from postledger.deliveries.entries import Block
 from postledger.deliveries.ledger import LimitCause
 from postledger.deliveries.models import StreamDelta
 from postledger.deliveries.reasons import Reason
-from postledger.deliveries.reporting import LatestResults
 from postledger.feedback import run_stops
 from postledger.providers.base import Category
 from tests import cast
@@ -243,24 +242,6 @@ def test_only_failures_of_the_code_that_is_named_go_again(alice: Caller) -> None
     assert (wrong.status, wrong.body["code"]) == (422, "INVALID_PAYLOAD")
 
 
-@pytest.mark.parametrize(
-    ("count", "first", "last", "expected"),
-    [
-        (600, 60, 0, 10.0),
-        (99, 60, 0, None),  # too few
-        (600, 200, 61, None),  # too long ago
-        (600, 0, 0, None),  # all at one moment
-    ],
-)
-def test_a_speed_is_told_of_many_fresh_results_only(
-    count: int, first: int, last: int, expected: float | None
-) -> None:
-    results = LatestResults(count, NOW - timedelta(seconds=first), NOW - timedelta(seconds=last))
-
-    assert reporting.results_per_second(results, now=NOW) == expected
-    assert reporting.results_per_second(LatestResults(0, None, None), now=NOW) is None
-
-
 def test_speed_and_end_are_told_while_it_sends_and_only_then(alice: Caller) -> None:
     press.people(alice.workspace_id, 700)
     run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
@@ -269,9 +250,8 @@ def test_speed_and_end_are_told_while_it_sends_and_only_then(alice: Caller) -> N
     newsroom.book(run_id, newsroom.taken, size=400)
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE deliveries_delivery SET settled_at = statement_timestamp()"
-            " - (400 - position) * interval '0.1 second'"
-            " WHERE stream_id = %s AND state = 'accepted'",
+            "UPDATE deliveries_streamdelta SET at = at - interval '40 seconds'"
+            " WHERE stream_id = %s",
             [stream_id],
         )
 
@@ -279,9 +259,9 @@ def test_speed_and_end_are_told_while_it_sends_and_only_then(alice: Caller) -> N
     paused = steer(alice, run_id, "pause")
 
     assert before["pace"] is None
-    assert seen["pace"]["mails_per_second"] == pytest.approx(10, rel=0.01)
+    assert 8 < seen["pace"]["mails_per_second"] <= 10
     left = datetime.fromisoformat(seen["pace"]["ends_at"]) - datetime.now(UTC)
-    assert timedelta(seconds=25) < left < timedelta(seconds=31)
+    assert timedelta(seconds=25) < left < timedelta(seconds=38)
     assert paused["pace"] is None
 
 
@@ -290,11 +270,6 @@ def test_no_end_is_told_where_something_waits_for_its_time(alice: Caller) -> Non
     run_id = newsroom.launched(alice, newsroom.make_campaign(alice))
     newsroom.book(run_id, newsroom.taken, size=200)
     with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE deliveries_delivery SET settled_at = settled_at - position"
-            " * interval '1 millisecond' WHERE stream_id = %s AND state = 'accepted'",
-            [newsroom.stream_of(run_id)],
-        )
         cursor.execute("UPDATE deliveries_batch SET due_at = due_at + interval '1 day'")
 
     pace = alice.get(f"/v1/runs/{run_id}").body["pace"]

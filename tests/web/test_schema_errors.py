@@ -323,10 +323,13 @@ def errors_of(schema: Any) -> set[str]:
             errors = {"max_length": "string_too_long", "min_length": "string_too_short"}
             limited = {error for name, error in errors.items() if name in schema}
             return {"string_type", *limited, *(["string_unicode"] if limited else [])}
-        case "int":
-            errors = {"ge": "greater_than_equal", "le": "less_than_equal"}
-            limited = {error for name, error in errors.items() if name in schema}
-            return {"int_type", "int_parsing", "int_parsing_size", "int_from_float", *limited}
+        case "int" | "float" as kind:
+            errors = {
+                "ge": "greater_than_equal",
+                "gt": "greater_than",
+                "le": "less_than_equal",
+            }
+            return {*NUMBERS[kind], *(error for name, error in errors.items() if name in schema)}
         case "list" | "dict" as kind:
             errors = {"max_length": "too_long", "min_length": "too_short"}
             return {f"{kind}_type", *(error for name, error in errors.items() if name in schema)}
@@ -340,6 +343,10 @@ def errors_of(schema: Any) -> set[str]:
 
 
 LENGTHS = {"max_length_validator": "too_long", "min_length_validator": "too_short"}
+NUMBERS = {
+    "int": {"int_type", "int_parsing", "int_parsing_size", "int_from_float"},
+    "float": {"float_type", "float_parsing", "finite_number"},
+}
 ERRORS: dict[str, set[str]] = {
     "any": set(),
     "bool": {"bool_type"},

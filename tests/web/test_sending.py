@@ -139,7 +139,7 @@ def test_a_mail_in_doubt_says_whether_events_of_its_sender_arrive(alice: Caller)
     after = alice.get(f"/v1/email/{id_}").body["events"]
 
     assert before is None
-    assert after == "no events are expected: its account listens to no topic"
+    assert after == "no events are expected: its account has no topic and no webhook"
 
 
 def test_the_record_of_a_mail_agrees_with_itself(alice: Caller) -> None:

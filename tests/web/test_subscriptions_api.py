@@ -11,7 +11,7 @@ PREFERENCES = {
     "notify_on": ["open", "cancelled"],
     "max_notifications": 3,
     "delivery_window": {"start_minute": 1320, "end_minute": 360},
-    "snooze_until": "2036-12-24T18:00:00Z",
+    "snooze_until": "2030-12-24T18:00:00Z",
     "locale": "pt-BR",
 }
 NOTHING: dict[str, None] = dict.fromkeys(PREFERENCES)

@@ -8,10 +8,14 @@ from django.conf import LazySettings
 
 from postledger.accounts import workspaces
 from postledger.accounts.queries import Organisation
+from postledger.deliveries import ledger
 from postledger.deliveries.entries import StreamKind
+from postledger.deliveries.reasons import Reason
 from postledger.lib.ids import DeliveryId
 from postledger.web.api import openapi
 from tests import cast
+from tests.notifications import cast as topics
+from tests.notifications import queue
 from tests.web import newsroom, uploads
 from tests.web.callers import Caller, Reply
 
@@ -69,20 +73,113 @@ LISTS: dict[str, Attempt] = {
     "archiveList": lambda who, key: who.post(f"/v1/lists/{key}/archive", None),
     "restoreList": lambda who, key: who.post(f"/v1/lists/{key}/restore", None),
 }
+TOPICS: dict[str, Attempt] = {
+    "getTopic": lambda who, key: who.get(f"/v1/topics/{key}"),
+    "changeTopic": lambda who, key: who.ask("PATCH", f"/v1/topics/{key}", {"name": "a"}),
+    "archiveTopic": lambda who, key: who.post(f"/v1/topics/{key}/archive", None),
+    "restoreTopic": lambda who, key: who.post(f"/v1/topics/{key}/restore", None),
+    "publishEvents": lambda who, key: who.post(
+        f"/v1/topics/{key}/events", {"events": [{"data": {}}]}
+    ),
+    "listEvents": lambda who, key: who.get(f"/v1/topics/{key}/events"),
+    "subscribeContact": lambda who, key: who.post(
+        f"/v1/topics/{key}/subscriptions", {"contact_id": 1}
+    ),
+    "listTopicSubscriptions": lambda who, key: who.get(f"/v1/topics/{key}/subscriptions"),
+}
+EVENTS: dict[str, Attempt] = {
+    "getEvent": lambda who, id_: who.get(f"/v1/events/{id_}"),
+    "listNotifications": lambda who, id_: who.get(f"/v1/events/{id_}/notifications"),
+}
+NOTIFICATIONS: dict[str, Attempt] = {
+    "getNotification": lambda who, id_: who.get(f"/v1/notifications/{id_}"),
+    "getMailJob": lambda who, id_: who.get(f"/v1/notifications/{id_}/job"),
+}
+WISHES = {"preferences": {"max_notifications": 5}}
+TOPIC_SUBSCRIPTIONS: dict[str, Attempt] = {
+    "getTopicSubscription": lambda who, id_: who.get(f"/v1/topic-subscriptions/{id_}"),
+    "changeTopicSubscription": lambda who, id_: who.ask(
+        "PATCH", f"/v1/topic-subscriptions/{id_}", WISHES
+    ),
+    "pauseTopicSubscription": lambda who, id_: who.post(
+        f"/v1/topic-subscriptions/{id_}/pause", None
+    ),
+    "resumeTopicSubscription": lambda who, id_: who.post(
+        f"/v1/topic-subscriptions/{id_}/resume", None
+    ),
+    "endTopicSubscription": lambda who, id_: who.ask("DELETE", f"/v1/topic-subscriptions/{id_}"),
+}
+SOURCES: dict[str, Attempt] = {
+    "getSource": lambda who, key: who.get(f"/v1/sources/{key}"),
+    "changeSource": lambda who, key: who.ask("PATCH", f"/v1/sources/{key}", {"items_path": "a"}),
+    "archiveSource": lambda who, key: who.post(f"/v1/sources/{key}/archive", None),
+    "takeSnapshot": lambda who, key: who.post(f"/v1/sources/{key}/snapshots", {"items": []}),
+}
+# Of what needs a person, and of what is set up: each by the thing that it names.
+SENT = {"decision": "count_as_sent"}
+ATTENTION: dict[str, Attempt] = {
+    "resolveDoubt": lambda who, id_: who.post(f"/v1/doubts/{id_}/resolve", SENT),
+    "resolveDoubts": lambda who, id_: who.post("/v1/doubts/resolve", {**SENT, "ids": [id_]}),
+    "getDeadLetter": lambda who, id_: who.get(f"/v1/dead-letters/{id_}"),
+    "requeueDeadLetter": lambda who, id_: who.post(f"/v1/dead-letters/{id_}/requeue", None),
+    "discardDeadLetter": lambda who, id_: who.post(f"/v1/dead-letters/{id_}/discard", None),
+    "requeueDeadLetters": lambda who, id_: who.post("/v1/dead-letters/requeue", {"ids": [id_]}),
+    "discardDeadLetters": lambda who, id_: who.post("/v1/dead-letters/discard", {"ids": [id_]}),
+}
+STREAMS: dict[str, Attempt] = {
+    "releaseStream": lambda who, id_: who.post(f"/v1/holds/streams/{id_}/release", None),
+}
+SENDERS: dict[str, Attempt] = {
+    "releaseSender": lambda who, id_: who.post(f"/v1/holds/senders/{id_}/release", None),
+    "testSender": lambda who, id_: who.post(f"/v1/holds/senders/{id_}/test", None),
+    "getSender": lambda who, id_: who.get(f"/v1/senders/{id_}"),
+    "changeSender": lambda who, id_: who.ask("PATCH", f"/v1/senders/{id_}", {"daily_limit": 5}),
+    "makeSenderDefault": lambda who, id_: who.post(f"/v1/senders/{id_}/default", None),
+    "archiveSender": lambda who, id_: who.post(f"/v1/senders/{id_}/archive", {}),
+    "restoreSender": lambda who, id_: who.post(f"/v1/senders/{id_}/restore", None),
+}
+SOURCE = {"url": "https://api.example.com/credits", "path": "left"}
+ACCOUNTS: dict[str, Attempt] = {
+    "getAccount": lambda who, id_: who.get(f"/v1/accounts/{id_}"),
+    "changeAccount": lambda who, id_: who.ask(
+        "PATCH", f"/v1/accounts/{id_}", {"rate_per_second": 5}
+    ),
+    "setQuotaSource": lambda who, id_: who.ask("PUT", f"/v1/accounts/{id_}/quota-source", SOURCE),
+    "removeQuotaSource": lambda who, id_: who.ask("DELETE", f"/v1/accounts/{id_}/quota-source"),
+    "archiveAccount": lambda who, id_: who.post(f"/v1/accounts/{id_}/archive", {}),
+    "restoreAccount": lambda who, id_: who.post(f"/v1/accounts/{id_}/restore", None),
+}
+KEYS: dict[str, Attempt] = {
+    "getKey": lambda who, prefix: who.get(f"/v1/keys/{prefix}"),
+    "rotateKey": lambda who, prefix: who.post(f"/v1/keys/{prefix}/rotate", {}),
+    "revokeKey": lambda who, prefix: who.post(f"/v1/keys/{prefix}/revoke", None),
+}
+MEMBERS: dict[str, Attempt] = {
+    "getMember": lambda who, id_: who.get(f"/v1/members/{id_}"),
+    "changeMember": lambda who, id_: who.ask("PATCH", f"/v1/members/{id_}", {"daily_limit": 5}),
+    "removeMember": lambda who, id_: who.ask("DELETE", f"/v1/members/{id_}"),
+}
 # And at those that cannot: what must not come of them is tested below, one by one.
 OTHERS = {
     *("sendMail", "sendMails", "searchMails", "listTemplates", "createTemplate"),
     *("listArticles", "createArticle", "checkContent", "previewContent"),
     *("listContacts", "createContact", "eraseAddress", "listLists", "createList"),
+    *("listTopics", "createTopic"),
+    *("listSources", "createSource"),
+    "postMailJob",  # tests/web/test_mail_jobs_api.py has what becomes of it
     *("listSuppressions", "createSuppression", "restoreAddress"),
     *("checkAudience", "countAudience", "sampleAudience"),
-    *("listCampaigns", "createCampaign", "sendCampaign"),
+    *("listCampaigns", "createCampaign", "sendCampaign", "searchMessages", "getOverview"),
+    *("listDoubts", "listDoubtGroups", "listDeadLetters", "listDeadLetterCauses"),
+    *("listHeldSenders", "listHeldStreams", "listSenders", "createSender"),
+    *("listAccounts", "createAccount", "listKeys", "createKey", "listMembers", "addMember"),
     *(
         "uploadImport",
         "listImports",
         "exportContacts",
         "sendMailout",
         "pollProgress",
+        "listAlerts",
     ),  # have their own
 }
 
@@ -101,6 +198,17 @@ def test_every_operation_is_tried_by_charlie() -> None:
         *CONTACTS,
         *SUBSCRIPTIONS,
         *LISTS,
+        *TOPICS,
+        *EVENTS,
+        *NOTIFICATIONS,
+        *TOPIC_SUBSCRIPTIONS,
+        *SOURCES,
+        *ATTENTION,
+        *STREAMS,
+        *SENDERS,
+        *ACCOUNTS,
+        *KEYS,
+        *MEMBERS,
         *uploads.NAMING,
         *newsroom.CAMPAIGNS,
         *newsroom.RUNS,
@@ -261,6 +369,78 @@ def a_contact(who: Caller) -> str:
     return str(who.post("/v1/contacts", new).body["id"])
 
 
+def a_topic(who: Caller) -> tuple[str, str]:
+    """The ids of an event and of a subscription of its topic `secret-topic`."""
+    text = {"locale": "en", "subject": "a", "format": "html", "body": "<p>a</p>"}
+    who.post("/v1/templates", {"id": "seat", "name": "Seat"})
+    who.post("/v1/templates/seat/versions", {"texts": [text]})
+    who.post("/v1/topics", {"key": "secret-topic", "name": "Topic", "template": "seat"})
+    published = who.post("/v1/topics/secret-topic/events", {"events": [{"data": {}}]})
+    wanted = {"contact_id": int(a_contact(who))}
+    subscription = who.post("/v1/topics/secret-topic/subscriptions", wanted)
+    return str(published.body["events"][0]["id"]), str(subscription.body["id"])
+
+
+@pytest.mark.parametrize("operation", TOPICS)
+def test_a_topic_of_acme_is_to_charlie_as_one_that_does_not_exist(
+    operation: str, alice: Caller, charlie: Caller
+) -> None:
+    a_topic(alice)
+    before = alice.get("/v1/topics/secret-topic").body
+
+    assert_not_found(TOPICS[operation], charlie, "secret-topic", "nothing", "x", str(uuid4()))
+
+    assert alice.get("/v1/topics/secret-topic").body == before
+    assert charlie.get("/v1/topics").body == {"topics": []}
+
+
+@pytest.mark.parametrize("operation", EVENTS)
+def test_an_event_of_acme_is_to_charlie_as_one_that_does_not_exist(
+    operation: str, alice: Caller, charlie: Caller
+) -> None:
+    id_, _ = a_topic(alice)
+
+    assert_not_found(EVENTS[operation], charlie, id_, str(int(id_) + 1), str(uuid4()), "x")
+
+    assert EVENTS[operation](alice, id_).status == 200
+
+
+@pytest.mark.parametrize("operation", NOTIFICATIONS)
+def test_a_notification_of_acme_is_to_charlie_as_one_that_does_not_exist(
+    operation: str, alice: Caller, charlie: Caller
+) -> None:
+    topic = topics.add_topic(alice.workspace_id)
+    id_ = str(queue.pend(topics.event(topic), topics.subscribe(topic, "secret")).pk)
+
+    assert_not_found(NOTIFICATIONS[operation], charlie, id_, str(int(id_) + 1), str(uuid4()), "x")
+
+    assert NOTIFICATIONS["getNotification"](alice, id_).status == 200
+
+
+@pytest.mark.parametrize("operation", TOPIC_SUBSCRIPTIONS)
+def test_a_topic_subscription_of_acme_is_to_charlie_as_one_that_does_not_exist(
+    operation: str, alice: Caller, charlie: Caller
+) -> None:
+    _, id_ = a_topic(alice)
+    before = alice.get(f"/v1/topic-subscriptions/{id_}").body
+
+    assert_not_found(
+        TOPIC_SUBSCRIPTIONS[operation], charlie, id_, str(int(id_) + 1), str(uuid4()), "x"
+    )
+
+    assert alice.get(f"/v1/topic-subscriptions/{id_}").body == before
+    assert TOPIC_SUBSCRIPTIONS[operation](alice, id_).status in {200, 204}
+
+
+def test_a_contact_of_acme_cannot_subscribe_to_charlies_topic(
+    alice: Caller, charlie: Caller
+) -> None:
+    a_topic(charlie)
+    wanted = {"contact_id": int(a_contact(alice))}
+
+    assert charlie.post("/v1/topics/secret-topic/subscriptions", wanted).status == 404
+
+
 @pytest.mark.parametrize("operation", CONTACTS)
 def test_a_contact_of_acme_is_to_charlie_as_one_that_does_not_exist(
     operation: str, alice: Caller, charlie: Caller
@@ -313,6 +493,36 @@ def test_a_list_of_acme_is_to_charlie_as_one_that_does_not_exist(
 
     assert alice.get("/v1/lists/secret-plan").body == before
     assert LISTS[operation](alice, "secret-plan").status == 200
+
+
+def a_source(who: Caller) -> dict[str, object]:
+    topics.add_topic(who.workspace_id, key="secret-topic")
+    ids = {"id_fields": ["index"], "watched_field": "status"}
+    new: dict[str, object] = {"key": "secret-source", "topic": "secret-topic", **ids}
+    who.post("/v1/sources", new)
+    return new
+
+
+@pytest.mark.parametrize("operation", SOURCES)
+def test_a_source_of_acme_is_to_charlie_as_one_that_does_not_exist(
+    operation: str, alice: Caller, charlie: Caller
+) -> None:
+    a_source(alice)
+    before = alice.get("/v1/sources/secret-source").body
+
+    assert_not_found(SOURCES[operation], charlie, "secret-source", "nothing", "x", str(uuid4()))
+
+    assert alice.get("/v1/sources/secret-source").body == before
+    assert SOURCES[operation](alice, "secret-source").status == 200
+
+
+def test_charlie_lists_no_source_of_acme_and_makes_none_of_its_topics(
+    alice: Caller, charlie: Caller
+) -> None:
+    refused = charlie.post("/v1/sources", a_source(alice))
+
+    assert (refused.status, refused.body["code"]) == (422, "invalid_event_source")
+    assert charlie.get("/v1/sources").body == {"sources": []}
 
 
 def test_charlie_lists_counts_and_samples_nobody_of_acme(alice: Caller, charlie: Caller) -> None:
@@ -427,3 +637,114 @@ def test_a_contact_and_a_sender_of_acme_are_no_words_of_charlies_campaigns(
     assert shown.status == 404
     assert "Secret" not in str(shown.body)
     assert (sender.status, sender.body["code"]) == (422, "sender_unknown")
+
+
+@pytest.mark.parametrize("operation", ATTENTION)
+def test_a_mail_of_acme_that_needs_a_person_is_not_charlies_to_decide(
+    operation: str, alice: Caller, charlie: Caller
+) -> None:
+    stream_id = cast.stream(mails=1)
+    if "Doubt" in operation:
+        cast.lose(stream_id)
+    else:
+        cast.book(stream_id, newsroom.refused)
+    cast.stream(workspace="globex", mails=1)
+    id_ = DeliveryId(stream_id, 0).text()
+    before = cast.states(stream_id)
+
+    nothing = DeliveryId(stream_id, 10**9).text()
+    assert_not_found(ATTENTION[operation], charlie, id_, nothing, DeliveryId(1, 0).text())
+
+    assert cast.states(stream_id) == before
+    for path, name in (("doubts", "doubts"), ("dead-letters", "dead_letters")):
+        assert charlie.get(f"/v1/{path}").body == {name: [], "next": None}
+    assert charlie.get("/v1/doubts/groups").body == {"groups": []}
+    assert charlie.get("/v1/dead-letters/causes").body == {"causes": []}
+    assert ATTENTION[operation](alice, id_).status in {200, 204}
+
+
+def test_charlie_decides_no_cause_and_no_stream_of_acme(alice: Caller, charlie: Caller) -> None:
+    stream_id, doubtful = cast.stream(mails=1), cast.stream(mails=1)
+    cast.book(stream_id, newsroom.refused)
+    cast.lose(doubtful)
+    cause = {"code": "550 5.1.1"}
+
+    answers = [
+        charlie.post("/v1/dead-letters/discard", cause),
+        charlie.post("/v1/dead-letters/requeue", {**cause, "stream_id": stream_id}),
+    ]
+    of_stream = charlie.post("/v1/doubts/resolve", {**SENT, "stream_id": doubtful})
+
+    assert [(reply.status, reply.body["decided"]) for reply in answers] == [(200, 0)] * 2
+    assert of_stream.status == 404
+    assert len(alice.get("/v1/dead-letters").body["dead_letters"]) == 1
+    assert len(alice.get("/v1/doubts").body["doubts"]) == 1
+
+
+def test_charlie_finds_no_hold_of_acme(alice: Caller, charlie: Caller) -> None:
+    stream_id = cast.stream(mails=1)
+    ledger.hold(stream_id, reason=Reason.PAUSED, actor="test")
+    cast.block()
+
+    assert_not_found(STREAMS["releaseStream"], charlie, str(stream_id), "1", str(2**62))
+
+    assert charlie.get("/v1/holds/senders").body == {"senders": []}
+    assert charlie.get("/v1/holds/streams").body == {"streams": [], "next": None}
+    assert len(alice.get("/v1/holds/senders").body["senders"]) == 1
+    assert STREAMS["releaseStream"](alice, str(stream_id)).body == {"is_released": True}
+
+
+def set_up(who: Caller) -> dict[str, str]:
+    """One sender, account, key and member, by the path where they are."""
+    shop = who.post("/v1/senders", {"address": "shop@acme.example", "name": "secret-plan"}).body
+    account = who.post("/v1/accounts", {"name": "secret-plan", "kind": "sandbox"}).body
+    key = who.post("/v1/keys", {"name": "secret-plan", "scopes": ["mail:send"]}).body
+    member = who.post("/v1/members", {"email": "bob@acme.example", "role": "viewer"}).body
+    return {
+        "senders": str(shop["id"]),
+        "accounts": str(account["id"]),
+        "keys": key["prefix"],
+        "members": str(member["id"]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation"),
+    [
+        *(("senders", operation) for operation in SENDERS),
+        *(("accounts", operation) for operation in ACCOUNTS),
+        *(("keys", operation) for operation in KEYS),
+        *(("members", operation) for operation in MEMBERS),
+    ],
+)
+def test_what_acme_has_set_up_is_to_charlie_as_if_it_did_not_exist(
+    kind: str, operation: str, alice: Caller, charlie: Caller
+) -> None:
+    attempt = {**SENDERS, **ACCOUNTS, **KEYS, **MEMBERS}[operation]
+    name = set_up(alice)[kind]
+    before = alice.get(f"/v1/{kind}/{name}").body
+
+    others = ("pl_live_zzzzzzzz", "x") if kind == "keys" else ("999999999", str(2**70), "x")
+    assert_not_found(attempt, charlie, name, *others)
+
+    assert alice.get(f"/v1/{kind}/{name}").body == before
+    assert "secret-plan" not in str(charlie.get(f"/v1/{kind}").body)
+    assert "bob@acme.example" not in str(charlie.get(f"/v1/{kind}").body)
+    assert attempt(alice, name).status in {200, 201, 204}
+
+
+def test_charlie_attaches_and_grants_nothing_of_acme(alice: Caller, charlie: Caller) -> None:
+    names = set_up(alice)
+    account = {"account_id": int(names["accounts"])}
+    own = charlie.post("/v1/senders", {"address": "c@globex.example"}).body
+
+    replies = [
+        charlie.post("/v1/senders", {"address": "d@globex.example", **account}),
+        charlie.ask("PATCH", f"/v1/senders/{own['id']}", account),
+        charlie.post(
+            "/v1/keys", {"name": "k", "scopes": ["mail:send"], "member_id": int(names["members"])}
+        ),
+    ]
+
+    assert [reply.status for reply in replies] == [404, 404, 422]
+    assert charlie.get(f"/v1/senders/{own['id']}").body == own

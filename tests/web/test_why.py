@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from postledger.accounts.keys import Scope
 from postledger.campaigns.models import Run
 from postledger.deliveries import ledger
-from postledger.deliveries.ledger.limit_holds import LimitCause
+from postledger.deliveries.ledger.holds.limit_holds import LimitCause
 from postledger.deliveries.reasons import Reason
 from postledger.lib.ids import DeliveryId
 from tests import cast
@@ -154,3 +154,12 @@ def test_a_run_says_whether_it_is_planned_open_or_done(alice: Caller) -> None:
     assert codes(ask(alice, run_id)) == ["open"]
     alice.post(f"/v1/runs/{run_id}/close", None)
     assert ask(alice, run_id)["causes"] == []
+
+
+def test_a_program_reads_english_whatever_it_accepts(alice: Caller, run_id: str) -> None:
+    told = alice.ask("GET", f"/v1/why/{run_id}", Accept_Language="ru")
+    unknown = alice.ask("GET", "/v1/why/0", Accept_Language="ru")
+
+    assert told.body == ask(alice, run_id)
+    assert told.body["causes"][0]["sentence"] == "It is held because the daily limit is reached."
+    assert unknown.body["title"] == "Not found"

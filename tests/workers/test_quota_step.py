@@ -9,9 +9,10 @@ from pytest_django import Settings
 
 from postledger.accounts import provider_accounts, senders
 from postledger.accounts.models import AccountQuota
+from postledger.fakes.http.server import serving_in_thread
 from postledger.fakes.ses.quota import Quota
-from postledger.fakes.ses.server import serving_in_thread
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Service
+from postledger.fakes.ses.server import FakeSes
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.workers.quota_step import QuotaStep
 from tests import cast
 from tests.workers.worker_processes import within
@@ -34,7 +35,7 @@ def working() -> Iterator[None]:
 def test_a_worker_reads_the_quota_of_an_account_in_use(settings: Settings) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     sender = cast.sender()
-    with serving_in_thread(Service()) as fake:
+    with serving_in_thread(FakeSes()) as fake:
         fake.service.account.quota = Quota(200, 14, sent_by_others=50)
         account_id = provider_accounts.create_account(
             sender.workspace_id,

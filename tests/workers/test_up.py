@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from postledger.accounts.models import Workspace
+from postledger.accounts.people import first_run
 from postledger.deliveries.states import State
 from postledger.dispatch.models import Worker
 from tests import children
@@ -155,6 +157,20 @@ def test_a_terminal_gets_readable_lines(tmp_path: Path) -> None:
     [serving] = [line for line in lines if "serving" in line]
     assert serving.endswith(f"url=http://127.0.0.1:{running.port}")
     assert not [line for line in lines if line.startswith("{")]
+
+
+def test_the_first_run_is_offered_to_the_operator_and_not_to_the_log() -> None:
+    """The port is taken, so that it ends by itself."""
+    Workspace.objects.create(name="default")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = installations.run("up", "--port", str(port))
+
+    [line] = done.stdout.splitlines()
+    assert f"Open http://127.0.0.1:{port}/first-run and enter the code " in line
+    code = line.rpartition(" ")[2]
+    assert code not in done.stderr
+    first_run.check_code(code)
 
 
 def test_a_port_that_is_taken_ends_it_and_is_named() -> None:

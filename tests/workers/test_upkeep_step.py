@@ -1,5 +1,5 @@
-"""A worker without its broker, and without beat, plans, drains, gives up, folds, makes partitions
-and reads quotas.
+"""A worker without its broker, and without beat, plans, drains, gives up, folds, makes partitions,
+reads quotas, tells alerts and recounts.
 """
 
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from pytest_django import Settings
 
 from postledger.accounts import provider_accounts, senders
 from postledger.accounts.models import AccountQuota
+from postledger.alerts.models import Recount
 from postledger.campaigns import launching
 from postledger.campaigns.models import Run
 from postledger.deliveries import ledger, partitions
@@ -20,6 +21,7 @@ from postledger.deliveries.states import State
 from postledger.lib import ids
 from postledger.workers import tasks
 from tests import cast
+from tests.alerts import house
 from tests.campaigns import press
 from tests.cli import installations
 from tests.dispatch import office
@@ -79,6 +81,15 @@ def attach_silent_ses() -> None:
     )
 
 
+def hold_sender_for_minutes() -> None:
+    """A workspace whose members are to be told that its default sender is held."""
+    tyrell = house.open_house("tyrell")
+    house.end_worker()
+    house.add_sender(tyrell, "second@tyrell.example")
+    house.break_down("tyrell")
+    installations.execute("UPDATE deliveries_senderhold SET since = since - interval '3 minutes'")
+
+
 def drop_last_month() -> None:
     for table in partitions.TABLES:
         installations.execute(f"DROP TABLE {partitions.partition(table, LAST_MONTH)}")
@@ -96,6 +107,7 @@ def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
     run, unwanted, swept = launched(settings), cancel_stream(), lose_worker()
     blocked = block_sender()
     attach_silent_ses()
+    hold_sender_for_minutes()
     drop_last_month()
 
     with worker(
@@ -110,6 +122,8 @@ def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
         is_folded = within(30, lambda: not count_unfolded())
         is_asked = within(30, AccountQuota.objects.exclude(failed_since=None).exists)
         is_made = within(30, lambda: partitions.exists(LAST_MONTH))
+        is_told = within(60, lambda: house.list_told_states() == [State.ACCEPTED])
+        is_recounted = within(90, Recount.objects.exists)
         code = end_process(process)
 
     log = (tmp_path / "log").read_text()
@@ -119,6 +133,8 @@ def test_a_worker_without_a_broker_does_all_upkeep_by_itself(
     assert is_given_up
     assert is_folded
     assert is_made
+    assert is_told, house.alerts("tyrell")
+    assert is_recounted
     assert is_asked
     assert "quota_not_read" in log
     assert "hidden-key" not in log

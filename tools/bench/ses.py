@@ -25,7 +25,8 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.session import Session
 
-from postledger.fakes.ses.server import FakeSes, serving
+from postledger.fakes.http.server import serving
+from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.lib.clock import boottime
 from postledger.providers.base import Accepted, OutgoingMessage

@@ -19,8 +19,9 @@ from multiprocessing.connection import Connection
 import httpx
 import uvloop
 
+from postledger.fakes.http.server import serving
 from postledger.fakes.ses import set_up
-from postledger.fakes.ses.server import FakeSes, serving
+from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.sns.topics import ACCOUNT_ID
 from postledger.lib.clock import boottime
 from postledger.providers.base import Accepted

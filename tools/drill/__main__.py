@@ -37,9 +37,11 @@ SCENARIOS = {
     "database-locked": "databases.locked",
     "cuts": "lines.cuts",
     "answers": "answers.scripted",
-    "ses": "on_ses.broken",
+    "ses": "on_http.ses",
+    "sendgrid": "on_http.sendgrid",
     "people": "people.busy",
     "runs": "runs.planned",
+    "notifications": "notices.told",
     "three-deaths": "poison.three_deaths",
     "poison": "poison.poisoned_mail",
     "clocks": "clocks.skewed",
@@ -52,7 +54,7 @@ SCENARIOS = {
 # What the quick drill has time for: one scenario of each kind of trouble.
 USUAL = (
     *("crash-points", "stops", "database-stopped", "disk-full", "cuts", "ses", "answers"),
-    "people",
+    *("people", "notifications"),
 )
 
 

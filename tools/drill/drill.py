@@ -12,12 +12,14 @@ from postledger.cli.drill import doubts, losses, oracle, reading
 from postledger.cli.drill.losses import RequestedMails
 from postledger.cli.drill.oracle import Figures, Rule, Violation
 from postledger.cli.drill.records import Records, Wire
+from postledger.fakes.sendgrid.service import API_KEY
 from postledger.fakes.ses.service import SECRET_ACCESS_KEY
 from tools.drill import books
 from tools.drill.chaos import Proxy
 from tools.drill.customer import Customer
 from tools.drill.fleet import LEASE, Fleet
 from tools.drill.saying import say
+from tools.drill.sendgrid import SendGrid
 from tools.drill.services import Postgres, RabbitMQ, Redis_
 from tools.drill.ses import Ses
 from tools.drill.smtp import Smtp
@@ -76,6 +78,7 @@ class Drill:
     smtp: Smtp
     proxy: Proxy
     ses: Ses
+    sendgrid: SendGrid
     sqs: Sqs | None  # without it SES posts its events
     fleet: Fleet
     customer: Customer
@@ -195,9 +198,11 @@ class Drill:
 
     def records(self) -> Records:
         lines = self.smtp.lines()
+        vendors = (self.ses, self.sendgrid)
         exchanges = [*reading.exchanges(lines), *self.ses.proxy.exchanges]
+        exchanges += self.sendgrid.proxy.exchanges
         keys = [self.customer.token, self.fleet.environment["SECRET_KEY"]]
-        secrets = [PASSWORD, SECRET_ACCESS_KEY, *keys]
+        secrets = [PASSWORD, SECRET_ACCESS_KEY, API_KEY, *keys]
         tenants, deeds = self.load.workspaces, self.known
         faults = losses.faults(
             self.fleet.losses[self._judged_losses :],
@@ -208,17 +213,17 @@ class Drill:
             ),
         )
         return Records(
-            journal=[*reading.journal(lines), *self.ses.taken()],
+            journal=[*reading.journal(lines), *(mail for one in vendors for mail in one.taken())],
             ledger=reading.ledger(*tenants),
             promised=self.customer.promised,
             wire=Wire(
                 exchanges,
                 faults,
-                self.proxy.cut_addresses | self.ses.proxy.cut_addresses,
+                self.proxy.cut_addresses.union(*(one.proxy.cut_addresses for one in vendors)),
                 deeds.outages,
                 ANSWER_TIME,
                 self._earlier,
-                set(self.ses.proxy.unanswered),
+                set().union(*(one.proxy.unanswered for one in vendors)),
             ),
             refused=reading.refused(exchanges),
             poisoned=deeds.poisoned,

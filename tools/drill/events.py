@@ -1,8 +1,7 @@
-"""What SES reports of a drill's mail: lost, repeated, late and out of order, and what it ends."""
+"""What a vendor reports of a drill's mail: lost, repeated, late and out of order; what it ends."""
 
 import random
 import time
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,12 +11,10 @@ from postledger.cli.drill.doubts import DOUBTFUL
 from postledger.cli.drill.oracle import Rule
 from postledger.cli.drill.records import Booked
 from postledger.deliveries.states import State
-from postledger.fakes.ses import event_books
-from postledger.fakes.ses.event_books import EventBooks
-from postledger.feedback import topics
 from postledger.feedback.models import InboxMessage
-from tools.drill import books, ses
+from tools.drill import books
 from tools.drill.drill import Drill
+from tools.drill.http_fake import HttpFake
 from tools.drill.saying import say
 
 _PATIENCE = 120.0  # since there were last fewer
@@ -33,37 +30,30 @@ _DISTURBANCES = {
 }
 
 
-def listen(drill: Drill, workspace_id: int, sender_id: int) -> None:
+def listen(fake: HttpFake, workspace_id: int, sender_id: int) -> None:
     """Lets the workers read the queue, or the web process believe what is posted."""
     account_id = Sender.objects.values_list("account_id", flat=True).get(pk=sender_id)
     assert account_id is not None
-    topics.register_topic(
-        workspace_id,
-        account_id,
-        arn=ses.TOPIC_ARN,
-        queue_url=drill.sqs.create_queue() if drill.sqs else "",
-        actor="drill",
-    )
-    drill.ses.disturb_events({**_DISTURBANCES, "seed": random.randrange(10**6)})
+    fake.listen(workspace_id, account_id)
+    fake.disturb_events({**_DISTURBANCES, "seed": random.randrange(10**6)})
 
 
-def wait_until_applied(drill: Drill) -> None:
-    """Until nothing is on its way: neither at SES, nor in the queue, nor in the inbox."""
+def wait_until_applied(drill: Drill, fake: HttpFake) -> None:
+    """Until nothing is on its way: neither at the vendor, nor in the queue, nor in the inbox."""
     fewest, end = None, time.monotonic() + _PATIENCE
-    while any(counts := _count_on_the_way(drill)):
+    while any(counts := _count_on_the_way(fake)):
         if fewest is None or sum(counts) < fewest:
             fewest, end = sum(counts), time.monotonic() + _PATIENCE
         if time.monotonic() > end:
-            msg = "{} events at SES, {} in the queue, {} in the inbox".format(*counts)
+            msg = "{} events at the vendor, {} in the queue, {} in the inbox".format(*counts)
             raise TimeoutError(msg)
         drill.fleet.replace_dead()
         time.sleep(1)  # counting a long queue keeps moto from serving it
 
 
-def _count_on_the_way(drill: Drill) -> tuple[int, int, int]:
+def _count_on_the_way(fake: HttpFake) -> tuple[int, int, int]:
     stored = books.persistently(InboxMessage.objects.filter(fault="").count)
-    queued = drill.sqs.count_messages() if drill.sqs else 0
-    return drill.ses.count_waiting_events(), queued, stored
+    return fake.count_waiting_events(), fake.count_queued(), stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,39 +61,36 @@ class Doubts:
     """The mails that are still in doubt."""
 
     reported: list[str]  # although an event of theirs came
-    unreported: list[str]  # SES took them, and all their events were lost on purpose
-    untaken: list[str]  # SES never took them
+    unreported: list[str]  # the vendor took them, and all their events were lost on purpose
+    untaken: list[str]  # the vendor never took them
 
 
-def judge(drill: Drill, workspace_id: int) -> None:
+def judge(drill: Drill, fake: HttpFake, workspace_id: int) -> None:
     """An event of a mail ends its doubt."""
     ledger = books.persistently(lambda: reading.ledger(workspace_id))
-    event_records = event_books.read(drill.ses.journal)
-    doubts = sort_doubts(ledger, event_records)
+    reports = fake.read_reports()
+    doubts = sort_doubts(ledger, reports.mails)
     for mail in doubts.reported:
-        drill.violate(Rule.REPORTED, f"{mail} is in doubt, and SES has reported it")
-    counts = event_records.counts
+        drill.violate(Rule.REPORTED, f"{mail} is in doubt, and {fake.label} has reported it")
+    counts = reports.counts
     if missing := sum(counts[state] for state in ("failed", "declined", "unheard")):
         drill.violate(Rule.REPORTED, f"{missing} events were not taken")
     say(
         f"events: {counts['published']} published, {counts['delivered']} delivered,"
         f" {counts['lost']} lost on purpose; doubts that they ended: {_count_ended(ledger)}; still"
         f" in doubt: {len(doubts.reported)} of mails that were reported,"
-        f" {len(doubts.unreported)} of mails that SES took and whose events were all lost,"
-        f" {len(doubts.untaken)} of mails that SES never took"
+        f" {len(doubts.unreported)} of mails that {fake.label} took and whose events were all lost,"
+        f" {len(doubts.untaken)} of mails that {fake.label} never took"
     )
 
 
-def sort_doubts(ledger: Mapping[str, Booked], event_records: EventBooks) -> Doubts:
-    reports: defaultdict[str, list[bool]] = defaultdict(list)
-    for mail_books in event_records.mails.values():
-        reports[ses.name_delivery(dict(mail_books.mail.tags))].append(mail_books.is_reported)
+def sort_doubts(ledger: Mapping[str, Booked], reports: Mapping[str, bool]) -> Doubts:
+    """`reports` has the mails that the vendor took, and whether an event of each came."""
     doubts = Doubts([], [], [])
     for mail, booked in ledger.items():
         if booked.state is State.IN_DOUBT:
-            is_taken, is_reported = mail in reports, any(reports.get(mail, ()))
-            which = doubts.reported if is_reported else doubts.unreported
-            (which if is_taken else doubts.untaken).append(mail)
+            which = doubts.reported if reports.get(mail) else doubts.unreported
+            (which if mail in reports else doubts.untaken).append(mail)
     return doubts
 
 

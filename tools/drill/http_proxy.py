@@ -1,4 +1,4 @@
-"""The proxy in front of the fake SES: passes requests on one by one, and writes each of them down.
+"""The proxy in front of a fake vendor: passes requests on one by one, and writes each of them down.
 
 A request is read whole before it is passed on, so the client has always written its last byte: a
 cut leaves a doubt, whether the service got the request or not.
@@ -8,6 +8,7 @@ import asyncio
 import json
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, override
@@ -15,15 +16,11 @@ from typing import Any, override
 from postledger.cli.drill import reading
 from postledger.cli.drill.records import Exchange
 from postledger.lib.ids import DeliveryId
-from postledger.providers.ses.requests import REFERENCE_TAG
 from tools.drill.chaos import PATIENCE, TOO_LATE, Cut, Proxy, Stream
 
-_SEND_EMAIL = b"POST /v2/email/outbound-emails "
+TAKEN, LATER, REFUSED = 250, 451, 550  # the codes that SMTP has for these answers
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"^content-length: *(\d+)\r$", re.MULTILINE | re.IGNORECASE)
-_ERROR_NAME = re.compile(rb"^x-amzn-errortype: *(\w+)", re.MULTILINE | re.IGNORECASE)
-_REFUSALS = {b"MessageRejected", b"BadRequestException"}
-_TAKEN, _LATER, _REFUSED = 250, 451, 550
 # Of a client, in seconds: to the last byte of the request, and to the last byte of the answer.
 REQUEST_TIME, CALL_TIME = 1.5, 4.0
 # The client's clock starts before ours: an answer is heard for certain, or certainly not.
@@ -32,8 +29,26 @@ _SILENT_FOR = TOO_LATE + 1.0
 _BETWEEN_BYTES = 0.002
 
 
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What the proxy has to know of a vendor, told without our client."""
+
+    send: bytes  # how a request begins that has a mail
+    read_mail: Callable[[Any], tuple[str, str]]  # the address and the reference in its document
+    # The code that SMTP has for a whole answer, of its head and body; None leaves a doubt.
+    judge: Callable[[bytes, bytes], int | None]
+
+    def judge_answer(self, answer: bytes) -> int | None:
+        """None if the answer leaves the mail in doubt."""
+        if not (answer.startswith(b"HTTP/1.1 ") and is_complete(answer)):
+            return None
+        head, _, body = answer.partition(_HEAD_END)
+        return self.judge(head, body)
+
+
 class HttpProxy(Proxy):
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, dialect: Dialect) -> None:
+        self.dialect = dialect
         self.exchanges: list[Exchange] = []
         self.unanswered: set[tuple[str, int]] = set()  # tries whose answer no client understood
         super().__init__(target)
@@ -42,7 +57,7 @@ class HttpProxy(Proxy):
     async def carry(self, client: Stream) -> None:
         reader, writer = client
         try:
-            while await self._serve_one(client, await _read_request(reader)):
+            while await self._serve_one(client, await self._read_request(reader)):
                 pass
         finally:
             writer.close()
@@ -60,26 +75,24 @@ class HttpProxy(Proxy):
         writer.close()
         return True
 
+    async def _read_request(self, reader: asyncio.StreamReader) -> "_Request | bytes":
+        """A mail, or anything else as it came: such as a question for a certificate."""
+        head = await reader.readuntil(_HEAD_END)
+        length = _LENGTH.search(head)
+        body = await reader.readexactly(int(length[1]) if length else 0)
+        if not head.startswith(self.dialect.send):
+            return head + body
+        address, reference = self.dialect.read_mail(json.loads(body))
+        try_ = reading.parse_reference(reference)
+        assert try_ is not None
+        return _Request(head + body, address, try_)
+
 
 @dataclass(frozen=True, slots=True)
 class _Request:
     data: bytes
     address: str
     try_: DeliveryId
-
-
-async def _read_request(reader: asyncio.StreamReader) -> _Request | bytes:
-    """A mail, or anything else as it came: such as a question for a certificate."""
-    head = await reader.readuntil(_HEAD_END)
-    length = _LENGTH.search(head)
-    body = await reader.readexactly(int(length[1]) if length else 0)
-    if not head.startswith(_SEND_EMAIL):
-        return head + body
-    document = json.loads(body)
-    tags = {tag["Name"]: tag["Value"] for tag in document["EmailTags"]}
-    try_ = reading.parse_reference(tags[REFERENCE_TAG])
-    assert try_ is not None
-    return _Request(head + body, document["Destination"]["ToAddresses"][0], try_)
 
 
 class _Exchange:
@@ -110,7 +123,7 @@ class _Exchange:
 
     async def _pass_answer(self, reader: asyncio.StreamReader) -> bool:
         answer, is_reset = await self._read_answer(reader)
-        code = judge(answer)
+        code = self._proxy.dialect.judge_answer(answer)
         if self._fate in {None, Cut.DRIP}:
             self._note(code)
         else:
@@ -181,21 +194,7 @@ def is_complete(answer: bytes) -> bool:
     return bool(end and length) and len(body) >= int(length[1] if length else 0)
 
 
-def judge(answer: bytes) -> int | None:
-    """The code that SMTP has for an answer of SES; None if it leaves the mail in doubt."""
-    if not (answer.startswith(b"HTTP/1.1 ") and is_complete(answer)):
-        return None
-    head, _, body = answer.partition(_HEAD_END)
-    name = _ERROR_NAME.search(head)
-    if name:
-        return _REFUSED if name[1] in _REFUSALS else _LATER
-    status = head[9:12]
-    if status == b"503":
-        return _LATER
-    return _TAKEN if status == b"200" and "MessageId" in _read_object(body) else None
-
-
-def _read_object(body: bytes) -> dict[str, Any]:
+def read_object(body: bytes) -> dict[str, Any]:
     try:
         document = json.loads(body)
     except ValueError:

@@ -17,11 +17,16 @@ _OF_WEB = (Point.AFTER_ACCEPT_BEFORE_WAKE_UP, Point.IN_WAKE_UP)
 _OF_PLANNER = (Point.IN_PLAN_CHUNK,)
 _OF_SWEEPERS = (Point.IN_SWEEP,)
 _OF_FEEDBACK = (Point.IN_FEEDBACK,)  # tests/feedback/test_processes.py
+_OF_SOURCES = (Point.IN_SNAPSHOT,)  # tests/journeys/test_notifications.py
+_OF_POISON = (Point.COMPOSE,)  # poison.py
 _OF_WORKERS = tuple(
     point
     for point in Point
     if point
-    not in (*_OF_WEB, *_OF_PLANNER, *_OF_SWEEPERS, *_OF_FEEDBACK, Point.COMPOSE)  # poison.py
+    not in (
+        *(*_OF_WEB, *_OF_PLANNER, *_OF_SWEEPERS),
+        *(*_OF_FEEDBACK, *_OF_SOURCES, *_OF_POISON),
+    )
 )
 # These come round seldom: on the first pass, or nobody would die.
 _SELDOM = {Point.BEFORE_GIVE_BACK, Point.ON_WAKE_UP}
@@ -119,6 +124,13 @@ def random_kills(drill: Drill, size: Size) -> None:
     for _ in range(size.random_kills):
         drill.pass_time(random.uniform(0.3, 1.5))
         kill_one(drill)
+
+
+def replace_workers(drill: Drill) -> None:
+    """Kills all workers; their successors die where the fleet's next ones are to die."""
+    for member in drill.fleet.workers():
+        drill.fleet.kill(member)
+        drill.fleet.start_like(member)
 
 
 def kill_one(drill: Drill) -> None:

@@ -15,9 +15,8 @@ from postledger.cli.drill.oracle import Rule
 from postledger.content.rendering.source import Format
 from postledger.lib.crashpoints import Point
 from postledger.mailing.content_source import InlineSource
-from tools.drill import books
+from tools.drill import books, processes
 from tools.drill.drill import Drill
-from tools.drill.fleet import Fleet
 from tools.drill.size import Size
 
 _CONTACTS = 2_000
@@ -65,19 +64,13 @@ def _plan_among_deaths(drill: Drill) -> UUID:
     wanted = fleet.kills[Point.IN_PLAN_CHUNK] + _DEATHS
     drill.load.is_fed = False  # the drill's own planning would not die of it
     fleet.next_crash = lambda role: None if role == "web" else f"{Point.IN_PLAN_CHUNK}:1"
-    _replace(fleet)
+    processes.replace_workers(drill)
     run_id = launch(drill, "run", contacts=_CONTACTS)
     drill.pass_time_until(lambda: fleet.kills[Point.IN_PLAN_CHUNK] >= wanted, seconds=_PATIENCE)
     fleet.next_crash = lambda _role: None
-    _replace(fleet)
+    processes.replace_workers(drill)
     drill.load.is_fed = True
     return run_id
-
-
-def _replace(fleet: Fleet) -> None:
-    for member in fleet.workers():
-        fleet.kill(member)
-        fleet.start_like(member)
 
 
 def _is_planned(run_id: UUID) -> bool:

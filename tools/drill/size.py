@@ -4,6 +4,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """Of what is done to a vendor that is talked to by HTTP."""
+
+    kills: int
+    faults: int  # of the network between a worker and the vendor
+    mails: int
+
+
+@dataclass(frozen=True, slots=True)
 class Size:
     workers: int
     kills_of_a_point: int
@@ -14,9 +23,8 @@ class Size:
     is_gentle: bool  # whether brokers are also stopped politely, and frozen
     database_rounds: int
     cuts: int  # of each mode
-    ses_kills: int
-    ses_faults: int  # of the network between a worker and SES
-    ses_mails: int
+    ses: Amount
+    sendgrid: Amount
     has_queue: bool  # SES reports to SQS, which costs time; else it posts to the web process
     skews: tuple[int, ...]  # seconds by which clocks are wrong
     pause: float  # seconds that a fault lasts
@@ -27,6 +35,8 @@ class Size:
     moods: int  # rounds of a provider that throttles and blocks
     deeds: int  # of people
     runs: int  # of campaigns
+    events: int  # of a topic
+    fan_out_deaths: int  # of workers in the middle of a chunk
     gaps: int  # restores, and as many promotions
     restarts: int  # of each service, and of all together
 
@@ -41,9 +51,8 @@ QUICK = Size(
     is_gentle=False,
     database_rounds=1,
     cuts=8,
-    ses_kills=1,
-    ses_faults=10,
-    ses_mails=150,
+    ses=Amount(kills=1, faults=10, mails=150),
+    sendgrid=Amount(kills=1, faults=10, mails=150),
     has_queue=False,
     skews=(600,),
     pause=2.0,
@@ -54,6 +63,8 @@ QUICK = Size(
     moods=1,
     deeds=12,
     runs=1,
+    events=5,
+    fan_out_deaths=0,
     gaps=1,
     restarts=2,
 )
@@ -67,9 +78,8 @@ FULL = Size(
     is_gentle=True,
     database_rounds=5,
     cuts=100,
-    ses_kills=100,
-    ses_faults=300,
-    ses_mails=5_000,
+    ses=Amount(kills=100, faults=300, mails=5_000),
+    sendgrid=Amount(kills=50, faults=150, mails=3_000),
     has_queue=True,
     skews=(600, -600, 3600, -3600),
     pause=4.0,
@@ -80,6 +90,8 @@ FULL = Size(
     moods=12,
     deeds=200,
     runs=5,
+    events=400,
+    fan_out_deaths=20,
     gaps=5,
     restarts=50,
 )

@@ -68,7 +68,8 @@ def _environment(database: Postgres, rabbitmq: RabbitMQ, redis: Redis_) -> dict[
 def policies(attempts: int) -> dict[str, str]:
     """The environment of workers that give up after so many attempts."""
     written = f"{attempts}: 0.5 1 max 2"
-    return {"RETRY_CAMPAIGN": written, "RETRY_TRANSACTIONAL": written}
+    kinds = ("CAMPAIGN", "TRANSACTIONAL", "TOPIC")
+    return {f"RETRY_{kind}": written for kind in kinds}
 
 
 def _connect(environment: dict[str, str]) -> None:
@@ -98,6 +99,7 @@ def _furnished(
     from tools.drill.customer import Customer
     from tools.drill.drill import Drill, Known
     from tools.drill.fleet import Fleet
+    from tools.drill.sendgrid import SendGrid
     from tools.drill.ses import Ses
     from tools.drill.smtp import Smtp
 
@@ -108,6 +110,9 @@ def _furnished(
     ses = Ses(folder / "ses", f"http://127.0.0.1:{web_port}/ses-events", sqs)
     ses.start()
     down.callback(ses.end)
+    # Its scenario starts it: the quick drill and the proofs do without.
+    sendgrid = SendGrid(folder / "sendgrid", f"http://127.0.0.1:{web_port}/sendgrid-events")
+    down.callback(sendgrid.end)
     until(lambda: is_open(smtp.port) and is_open(ses.port), seconds=60)
     proxy = Proxy(smtp.port)
     (folder / "logs").mkdir()
@@ -124,7 +129,7 @@ def _furnished(
         asked=lambda: load.asked.add(TRANSACTIONAL, 1, at=time.time()),
     )
     deeds = Known(attempts={CAMPAIGN: 200, TRANSACTIONAL: 200})
-    return Drill(folder, *services, smtp, proxy, ses, sqs, fleet, customer, load, deeds)
+    return Drill(folder, *services, smtp, proxy, ses, sendgrid, sqs, fleet, customer, load, deeds)
 
 
 def _tenant(port: int) -> tuple["Load", str]:

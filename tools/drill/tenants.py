@@ -2,9 +2,8 @@
 
 from postledger.accounts import provider_accounts, senders, workspaces
 from postledger.accounts.queries import Organisation
-from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
-from tools.drill import ses
 from tools.drill.drill import ANSWER_TIME, CONNECTIONS, PASSWORD
+from tools.drill.http_fake import HttpFake
 from tools.drill.http_proxy import CALL_TIME, REQUEST_TIME
 
 
@@ -30,19 +29,14 @@ def create(name: str, port: int) -> tuple[int, int]:
     return _create(name, "smtp", settings)
 
 
-def create_on_ses(name: str, port: int, *, sqs_endpoint: str = "") -> tuple[int, int]:
-    """A workspace that sends by SES; returns its id and that of its sender."""
+def create_on(fake: HttpFake) -> tuple[int, int]:
+    """A workspace that sends through a vendor; returns its id and that of its sender."""
     settings = {
-        "region": "us-east-1",
-        "endpoint": f"http://127.0.0.1:{port}",
-        "access_key_id": ACCESS_KEY_ID,
-        "secret_access_key": SECRET_ACCESS_KEY,
-        "configuration_set": ses.CONFIGURATION_SET,
-        "sqs_endpoint": sqs_endpoint,
+        **fake.settings,
         "connections": CONNECTIONS,
         "timeouts": {"connect": 1.3, "request": REQUEST_TIME, "call": CALL_TIME},
     }
-    return _create(name, "ses", settings)
+    return _create(fake.kind, fake.kind, settings)
 
 
 def _create(name: str, kind: str, settings: dict[str, object]) -> tuple[int, int]:

@@ -10,8 +10,9 @@ from django.db import connection
 from postledger.accounts import workspaces
 from postledger.accounts.models import Sender
 from postledger.accounts.queries import Organisation
-from postledger.fakes.ses import event_books
-from postledger.fakes.ses.event_books import MailBooks
+from postledger.fakes.events.event_books import MailBooks
+from postledger.fakes.ses.events import reported_mail
+from postledger.fakes.ses.events.reported_mail import ReportedMail
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.feedback.models import Topic
 from tools.drill import ses
@@ -67,7 +68,7 @@ class Comparison:
 def compare(drill: Drill, tenant: Tenant) -> Comparison:
     own = [
         mail_books
-        for mail_books in event_books.read(drill.ses.journal).mails.values()
+        for mail_books in reported_mail.read_books(drill.ses.journal).mails.values()
         if mail_books.mail.sender == tenant.address
     ]
     states: Counter[str] = sum((mail_books.states for mail_books in own), Counter())
@@ -83,7 +84,7 @@ def compare(drill: Drill, tenant: Tenant) -> Comparison:
     )
 
 
-def _is_silent(mail_books: MailBooks) -> bool:
+def _is_silent(mail_books: MailBooks[ReportedMail]) -> bool:
     return not mail_books.is_reported
 
 

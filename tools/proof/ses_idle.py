@@ -21,19 +21,24 @@ from typing import Any, cast, override
 
 import uvloop
 
-from postledger.fakes.ses import journal
-from postledger.fakes.ses.connection import Connection
-from postledger.fakes.ses.faults import IdleLimit
-from postledger.fakes.ses.journal import Journal
-from postledger.fakes.ses.server import FakeSes, serving
+from postledger.fakes.http import journal
+from postledger.fakes.http.connection import Connection
+from postledger.fakes.http.faults import IdleLimit
+from postledger.fakes.http.journal import Journal
+from postledger.fakes.http.server import serving
+from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import Service
 from postledger.lib.clock import boottime
 from postledger.providers.base import Accepted, InDoubt
 from postledger.providers.ses.provider import Ses
 from postledger.providers.ses.settings import SesSettings
-from tools.proof.ses_cuts import SENDER, SMALL, make_mail, settings
+from tools.proof.cuts import SENDER, SES, SMALL, make_mail
 
 type Span = tuple[float, float]  # two moments between which something happened
+
+
+def settings(endpoint: str) -> SesSettings:
+    return SesSettings.model_validate({**SES.settings, "endpoint": endpoint})
 
 
 # The servers, in a process of their own.
@@ -75,9 +80,9 @@ class NotingTransport:
         return getattr(self._transport, name)
 
 
-class NotingConnection(Connection):
+class NotingConnection(Connection[Service]):
     def __init__(self, service: Service, closes: list[Span]) -> None:
-        super().__init__(service, set())
+        super().__init__(service, {}, set())
         self._closes = closes
 
     @override

@@ -16,7 +16,7 @@ from django.db.models import Q
 from postledger.accounts import constraints, trail
 from postledger.accounts.models import ApiKey
 from postledger.accounts.queries import MemberUnknownError
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import NotFoundError, RefusedError
 
 LONGEST_OVERLAP = timedelta(days=365)
 # Without it, a key that is used every second would be written every second.
@@ -40,6 +40,21 @@ class Scope(StrEnum):
     CONTACTS_WRITE = "contacts:write"  # create, change, import and delete them
     CAMPAIGNS_READ = "campaigns:read"  # read campaigns, their progress and their reports
     CAMPAIGNS_WRITE = "campaigns:write"  # create, change, launch and control them
+    NOTIFICATIONS_READ = "notifications:read"  # read topics, subscriptions, events and sources
+    NOTIFICATIONS_WRITE = "notifications:write"  # create and change topics, and what they have
+    EVENTS_PUBLISH = "events:publish"  # publish events, snapshots and mail jobs
+    DECISIONS_READ = "decisions:read"  # read what needs a person: doubts, dead letters and holds
+    DECISIONS_WRITE = "decisions:write"  # decide them
+    SETUP_READ = "setup:read"  # read senders, accounts and keys
+    SETUP_WRITE = "setup:write"  # create, change and archive them
+    MEMBERS_READ = "members:read"  # read who the members are
+    MEMBERS_WRITE = "members:write"  # add, change and remove them
+
+
+# What a program that sends mail needs; a key that may do more is asked for by name.
+USUAL_SCOPES = frozenset(
+    scope for scope in Scope if not scope.value.startswith(("decisions:", "setup:", "members:"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +121,7 @@ def _touch(key_id: int, last_used_at: datetime | None, now: datetime) -> None:
         ApiKey.objects.filter(is_stale, pk=key_id).update(last_used_at=now)
 
 
-class KeyUnknownError(RefusedError):
+class KeyUnknownError(NotFoundError):
     code = "key_unknown"
 
 
@@ -125,6 +140,17 @@ class NewKey:
     key_id: int
     prefix: str
     token: str = field(repr=False)
+
+
+def get_key(workspace_id: int, prefix: str) -> ApiKey:
+    """A key by the part of its token before the dot, with its member."""
+    own = ApiKey.objects.select_related("member").filter(workspace_id=workspace_id)
+    key = own.filter(prefix=prefix).first()
+    if key is None:
+        raise KeyUnknownError(
+            f"This workspace has no key {prefix[:40]!r}: use the part of the token before the dot."
+        )
+    return key
 
 
 def create_key(  # noqa: PLR0913  what a key is, each by its name
@@ -170,7 +196,7 @@ def rotate_key(
     """Creates a key with the same scopes and member; the old one ends with the overlap."""
     if not timedelta(0) <= overlap <= LONGEST_OVERLAP:
         raise InvalidKeyError(f"The overlap must be between 0 and {LONGEST_OVERLAP.days} days.")
-    old = _get_key(workspace_id, prefix)
+    old = get_key(workspace_id, prefix)
     ends_at = now + overlap
     working = ApiKey.objects.filter(pk=old.pk, revoked_at=None, expires_at=None)
     with transaction.atomic():
@@ -198,21 +224,12 @@ def rotate_key(
 
 def revoke_key(workspace_id: int, *, prefix: str, actor: str, now: datetime) -> bool:
     """Ends a key at once; False if it was already revoked."""
-    key = _get_key(workspace_id, prefix)
+    key = get_key(workspace_id, prefix)
     with transaction.atomic():
         if not ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now):
             return False
         trail.note(workspace_id, actor=actor, action="key.revoked", subject=f"key {prefix}")
     return True
-
-
-def _get_key(workspace_id: int, prefix: str) -> ApiKey:
-    key = ApiKey.objects.filter(workspace_id=workspace_id, prefix=prefix).first()
-    if key is None:
-        raise KeyUnknownError(
-            f"This workspace has no key {prefix[:40]!r}: use the part of the token before the dot."
-        )
-    return key
 
 
 def _insert(

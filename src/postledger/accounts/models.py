@@ -1,5 +1,6 @@
-"""Workspaces with their members, API keys, provider accounts, senders and integrations."""
+"""People; workspaces with their members, API keys, provider accounts, senders and integrations."""
 
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Lower, Now
@@ -25,13 +26,33 @@ class Workspace(models.Model):
         constraints = (models.UniqueConstraint(Lower("name"), name="accounts_workspace_once"),)
 
 
+class User(AbstractBaseUser):
+    """A person who signs in. What they may do in a workspace is their membership's business."""
+
+    email = models.EmailField(unique=True)  # in lower case
+    name = models.TextField(default="")
+    language = models.TextField(default="")  # of their pages; empty: as their browser asks
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    objects = BaseUserManager()
+
+    USERNAME_FIELD = "email"
+
+
 class Member(models.Model):
-    """A person who acts for a workspace."""
+    """A person's membership in a workspace; until they accept the invitation, without a user."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, null=True)
     email = models.TextField()
     name = models.TextField(default="")
     role = models.TextField()
+    # Of the link that makes the membership a user's; None: there is no invitation to accept.
+    invitation_hash = models.BinaryField(null=True)
+    invited_until = models.DateTimeField(null=True)
+    # From then on they may do nothing; the row stays for the keys and runs that name it.
+    removed_at = models.DateTimeField(null=True)
     # Mails of the runs that they launch, in one day of the workspace's zone; None: no limit.
     daily_limit = models.IntegerField(null=True)
     counted_since = models.DateTimeField(null=True)  # when it was last added
@@ -39,9 +60,23 @@ class Member(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint("workspace", Lower("email"), name="accounts_member_once"),
+            models.UniqueConstraint(
+                "workspace",
+                Lower("email"),
+                condition=models.Q(removed_at=None),
+                name="accounts_member_once",
+            ),
+            models.UniqueConstraint(
+                fields=["user", "workspace"],
+                condition=models.Q(removed_at=None),
+                name="accounts_member_user_once",
+            ),
+            models.UniqueConstraint(
+                fields=["invitation_hash"], name="accounts_member_invitation_once"
+            ),
             models.CheckConstraint(
-                condition=models.Q(role__in=("owner", "member")), name="accounts_member_role"
+                condition=models.Q(role__in=("owner", "manager", "developer", "viewer")),
+                name="accounts_member_role",
             ),
             models.CheckConstraint(
                 condition=models.Q(daily_limit__gte=1), name="accounts_member_limit"
@@ -49,6 +84,19 @@ class Member(models.Model):
             # The target of a foreign key (workspace, member) that the migration adds, so that no
             # key has another workspace's member.
             models.UniqueConstraint(fields=["workspace", "id"], name="accounts_member_own"),
+        )
+
+
+class FirstRunCode(models.Model):
+    """The one-time code that lets a person create the first owner; one row at most."""
+
+    id = models.BooleanField(primary_key=True, default=True)
+    code_hash = models.BinaryField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=models.Q(id=True), name="accounts_first_run_only"),
         )
 
 
@@ -152,6 +200,7 @@ class AccountQuota(models.Model):
     remaining = models.BigIntegerField(null=True)  # None: unlimited
     size = models.BigIntegerField(null=True)  # None: unlimited, or not said
     max_rate = models.FloatField(null=True)  # mails a second, where the provider says it
+    is_limit = models.BooleanField(default=True)  # False: mail does not wait when none remain
     sync_id = models.BigIntegerField(default=0)  # a later sync has a larger one
     # How many mails the limiter had granted when the provider was asked; None: Redis was away.
     mark_count_id = models.TextField(null=True)
@@ -159,7 +208,11 @@ class AccountQuota(models.Model):
     synced_at = models.DateTimeField(null=True)  # the last answer; None: there was none yet
     next_sync_at = models.DateTimeField(db_default=Now())
     failed_since = models.DateTimeField(null=True)  # asked in vain since then
-    error = models.TextField(default="")
+    error = models.TextField(default="")  # without `failed_since`: why it is not shown to the keys
+
+    @property
+    def is_hidden(self) -> bool:
+        return bool(self.error) and self.failed_since is None
 
 
 class Integration(models.Model):

@@ -1,12 +1,14 @@
 """Accounts at providers: created, changed, archived; their settings are validated, then sealed."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import override
 
 from django.db import transaction
 from django.db.models.functions import Now
 from pydantic import ValidationError
 
-from postledger.accounts import constraints, limits, sealing, trail
+from postledger.accounts import constraints, limits, quotas, sealing, trail
 from postledger.accounts.models import AccountQuota, ProviderAccount, Sender
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 from postledger.providers import registry
@@ -43,6 +45,16 @@ class InvalidSettingsError(RefusedError):
     code = "invalid_settings"
 
 
+@dataclass(frozen=True, slots=True)
+class SettingError:
+    name: str  # of the setting, with dots; empty: of all together
+    message: str  # repeats no value
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.name}: {self.message}" if self.name else self.message
+
+
 def create_account(
     workspace_id: int, *, name: str, kind: str, settings: Settings, actor: str
 ) -> int:
@@ -61,6 +73,15 @@ def create_account(
         )
         _note(account, "created", actor, name=name, kind=kind, settings=sorted(settings))
     return account.pk
+
+
+def ensure_sandbox(workspace_id: int, *, actor: str) -> int:
+    """The account that delivers to nobody; created if it is missing."""
+    name = "sandbox"
+    account = ProviderAccount.objects.filter(workspace_id=workspace_id, name=name).first()
+    if account is not None and account.kind == registry.SANDBOX:
+        return account.pk
+    return create_account(workspace_id, name=name, kind=registry.SANDBOX, settings={}, actor=actor)
 
 
 def update_account(
@@ -99,7 +120,7 @@ def set_rate(workspace_id: int, *, account_id: int, rate: float | None, actor: s
     """How many mails a second all its senders send together; None: what its provider says."""
     limits.check_rate(rate)
     with transaction.atomic():
-        account = _lock(workspace_id, account_id)
+        account = lock_account(workspace_id, account_id)
         ProviderAccount.objects.filter(pk=account_id).update(rate_per_second=rate)
         _note(account, "rate_set", actor, rate=None if rate is None else f"{rate:g}")
 
@@ -114,7 +135,7 @@ def set_quota_source(
     if source is not None:
         _check_quota_source(source)
     with transaction.atomic():
-        account = _lock(workspace_id, account_id)
+        account = lock_account(workspace_id, account_id)
         if account.kind in registry.QUOTA_KINDS:
             raise QuotaKnownError(
                 f"The account “{account.name}” is of kind {account.kind}, which says its quota"
@@ -123,14 +144,7 @@ def set_quota_source(
         sealed = source and sealing.seal(workspace_id, source, purpose=sealing.QUOTA_SOURCE)
         ProviderAccount.objects.filter(pk=account_id).update(sealed_quota_source=sealed)
         AccountQuota.objects.filter(pk=account_id).update(
-            # The count of syncs goes on: the limiter takes only a later one.
-            remaining=None,
-            size=None,
-            max_rate=None,
-            synced_at=None,
-            next_sync_at=Now(),
-            failed_since=None,
-            error="",
+            **quotas.UNREAD, next_sync_at=Now(), error=""
         )
         _note(account, "quota_source_set" if source else "quota_source_removed", actor)
 
@@ -162,7 +176,7 @@ def archive_account(workspace_id: int, *, account_id: int, actor: str) -> bool:
     Refused while a sender that takes mail uses it. Mail that waits is still sent.
     """
     with transaction.atomic():
-        account = _lock(workspace_id, account_id)
+        account = lock_account(workspace_id, account_id)
         if account.archived_at is not None:
             return False
         senders = Sender.objects.filter(account_id=account_id, archived_at=None)
@@ -180,7 +194,7 @@ def archive_account(workspace_id: int, *, account_id: int, actor: str) -> bool:
 def restore_account(workspace_id: int, *, account_id: int, actor: str) -> bool:
     """Lets senders be attached to an archived account again; False if it was not archived."""
     with transaction.atomic():
-        account = _lock(workspace_id, account_id)
+        account = lock_account(workspace_id, account_id)
         if account.archived_at is None:
             return False
         ProviderAccount.objects.filter(pk=account_id).update(archived_at=None)
@@ -188,7 +202,7 @@ def restore_account(workspace_id: int, *, account_id: int, actor: str) -> bool:
     return True
 
 
-def _lock(workspace_id: int, account_id: int) -> ProviderAccount:
+def lock_account(workspace_id: int, account_id: int) -> ProviderAccount:
     own = ProviderAccount.objects.select_for_update(no_key=True).filter(workspace_id=workspace_id)
     account = own.filter(pk=account_id).first()
     if account is None:
@@ -237,18 +251,20 @@ def check_settings(kind: str, settings: Settings) -> None:
 
 
 def list_setting_errors(build: Callable[[], object]) -> list[str]:
+    return [str(error) for error in find_setting_errors(build)]
+
+
+def find_setting_errors(build: Callable[[], object]) -> list[SettingError]:
     try:
         build()
     except ValidationError as error:
         # Without inputs and context: a refusal repeats no value.
         errors = error.errors(include_url=False, include_context=False, include_input=False)
-        return [_describe_error(item["loc"], item["msg"]) for item in errors]
+        return [
+            SettingError(".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, "))
+            for item in errors
+        ]
     return []
-
-
-def _describe_error(location: tuple[int | str, ...], message: str) -> str:
-    text = message.removeprefix("Value error, ")
-    return f"{'.'.join(map(str, location))}: {text}" if location else text
 
 
 def store_tuned_rate(account_id: int, rate: float) -> None:

@@ -11,7 +11,7 @@ from django.db.models.lookups import Exact
 from postledger.accounts import sealing, sending_limits
 from postledger.accounts.models import ApiKey, Member, ProviderAccount, Sender, Workspace
 from postledger.accounts.sending_limits import SendingLimits
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.providers import addresses
 
 
@@ -25,6 +25,18 @@ class SenderArchivedError(RefusedError):
 
 class MemberUnknownError(RefusedError):
     code = "member_unknown"
+
+
+class SenderNotFoundError(NotFoundError):
+    code = "sender_not_found"
+
+
+class MemberNotFoundError(NotFoundError):
+    code = "member_not_found"
+
+
+class AccountNotFoundError(NotFoundError):
+    code = "account_not_found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +136,27 @@ def account_named(workspace_id: int, *, name: str) -> ProviderAccount | None:
     return ProviderAccount.objects.filter(workspace_id=workspace_id, name=name).first()
 
 
+def get_account(workspace_id: int, account_id: int) -> ProviderAccount:
+    """An account by its number, with its quota."""
+    own = ProviderAccount.objects.select_related("accountquota").filter(workspace_id=workspace_id)
+    account = own.filter(pk=account_id).first()
+    if account is None:
+        raise AccountNotFoundError(f"This workspace has no account {account_id}.")
+    return account
+
+
 def senders(workspace_id: int) -> list[Sender]:
     own = Sender.objects.filter(workspace_id=workspace_id)
     return list(own.select_related("account").order_by("address"))
+
+
+def get_sender(workspace_id: int, sender_id: int) -> Sender:
+    """A sender by its number, with its account."""
+    own = Sender.objects.select_related("account").filter(workspace_id=workspace_id)
+    sender = own.filter(pk=sender_id).first()
+    if sender is None:
+        raise SenderNotFoundError(f"This workspace has no sender {sender_id}.")
+    return sender
 
 
 def sender_ids(workspace_id: int) -> list[int]:
@@ -183,13 +213,22 @@ def find_sender(workspace_id: int, *, address: str) -> Sender:
 
 
 def members(workspace_id: int) -> list[Member]:
-    return list(Member.objects.filter(workspace_id=workspace_id).order_by("email"))
+    own = Member.objects.filter(workspace_id=workspace_id, removed_at=None)
+    return list(own.order_by("email"))
 
 
 def member_by_email(workspace_id: int, *, email: str) -> Member | None:
     """Ignores case; served by the constraint accounts_member_once."""
-    own = Member.objects.filter(workspace_id=workspace_id)
+    own = Member.objects.filter(workspace_id=workspace_id, removed_at=None)
     return own.filter(Exact(Lower("email"), Lower(Value(email)))).first()
+
+
+def get_member(workspace_id: int, member_id: int) -> Member:
+    own = Member.objects.filter(workspace_id=workspace_id, removed_at=None)
+    member = own.filter(pk=member_id).first()
+    if member is None:
+        raise MemberNotFoundError(f"This workspace has no member {member_id}.")
+    return member
 
 
 def keys(workspace_id: int) -> list[ApiKey]:
@@ -199,3 +238,27 @@ def keys(workspace_id: int) -> list[ApiKey]:
 
 def key_by_prefix(prefix: str) -> ApiKey | None:
     return ApiKey.objects.filter(prefix=prefix).first()
+
+
+def page_accounts(workspace_id: int, *, after: int, limit: int) -> list[ProviderAccount]:
+    """Some accounts with their quotas, in the order in which they were created."""
+    own = ProviderAccount.objects.filter(workspace_id=workspace_id, pk__gt=after)
+    return list(own.select_related("accountquota").order_by("pk")[:limit])
+
+
+def page_senders(workspace_id: int, *, after: int, limit: int) -> list[Sender]:
+    """Some senders with their accounts, in the order in which they were created."""
+    own = Sender.objects.filter(workspace_id=workspace_id, pk__gt=after)
+    return list(own.select_related("account").order_by("pk")[:limit])
+
+
+def page_keys(workspace_id: int, *, after: int, limit: int) -> list[ApiKey]:
+    """Some keys with their members, in the order in which they were created."""
+    own = ApiKey.objects.filter(workspace_id=workspace_id, pk__gt=after)
+    return list(own.select_related("member").order_by("pk")[:limit])
+
+
+def page_members(workspace_id: int, *, after: int, limit: int) -> list[Member]:
+    """Some members, in the order in which they were added."""
+    own = Member.objects.filter(workspace_id=workspace_id, removed_at=None, pk__gt=after)
+    return list(own.order_by("pk")[:limit])

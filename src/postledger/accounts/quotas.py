@@ -4,9 +4,10 @@ Times are those of the database. One process at a time reads a quota: it claims 
 that began later is never overwritten by one that began earlier.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from django.db import transaction
 from django.db.models import DateTimeField, Exists, F, OuterRef, Q, QuerySet
@@ -21,6 +22,11 @@ from postledger.providers.base import QuotaReading
 # Longer than a reading takes; a process that died meanwhile delays the next one by so much.
 CLAIM_TIME = timedelta(seconds=90)
 _LONGEST_ERROR = 500
+# Of a quota whose last reading counts no more. The count of syncs goes on: the limiter takes only a
+# later one.
+UNREAD: Final[Mapping[str, None]] = dict.fromkeys(
+    ("remaining", "size", "max_rate", "synced_at", "failed_since")
+)
 _READABLE = Q(kind__in=registry.QUOTA_KINDS) | Q(sealed_quota_source__isnull=False)
 
 
@@ -93,6 +99,7 @@ def store_reading(
             remaining=reading.remaining,
             size=reading.size,
             max_rate=reading.max_rate,
+            is_limit=reading.is_limit,
             sync_id=F("sync_id") + 1,
             mark_count_id=count_id,
             mark_granted=granted,
@@ -113,6 +120,13 @@ def store_failure(claim: QuotaClaim, error: str, *, wait: timedelta) -> bool:
             error=error[:_LONGEST_ERROR],
             next_sync_at=_in(wait),
         )
+    )
+
+
+def store_hidden(claim: QuotaClaim, why: str, *, wait: timedelta) -> bool:
+    """Notes that the provider does not show it; what it said before counts no more."""
+    return bool(
+        _still_ours(claim).update(**UNREAD, next_sync_at=_in(wait), error=why[:_LONGEST_ERROR])
     )
 
 

@@ -104,7 +104,7 @@ def _find_rate(account: ProviderAccount | None, quota: AccountQuota | None) -> f
 
 
 def _describe_quota(quota: AccountQuota | None) -> StoredQuota | None:
-    if quota is None or quota.synced_at is None or quota.remaining is None:
+    if quota is None or quota.synced_at is None or not quota.is_limit or quota.remaining is None:
         return None
     return StoredQuota(
         remaining=quota.remaining,

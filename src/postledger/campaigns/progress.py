@@ -5,20 +5,26 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.utils.translation import gettext
+
 from postledger.campaigns import states
 from postledger.campaigns.launching import CampaignUnknownError, find_run
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.states import Ending, RunFacts, RunState
-from postledger.deliveries import causes, queries, reporting
+from postledger.deliveries import causes, queries
 from postledger.deliveries.entries import Hold, HoldScope
 from postledger.deliveries.explain import format_time
-from postledger.deliveries.queries import Books, ReportCounts, WaitSummary
-from postledger.deliveries.reasons import EXPLANATIONS, LIMIT_REASONS, Reason
+from postledger.deliveries.figures import pace
+from postledger.deliveries.queries import Books, ReportCounts, StreamFacts, WaitSummary
+from postledger.deliveries.reason_texts import explain_reason
+from postledger.deliveries.reasons import LIMIT_REASONS, Reason
 from postledger.deliveries.states import State
 from postledger.supabase import passes
 from postledger.supabase.passes import PassFailure
 
 PAGE = 25
+# Mails a second: a lower rate is that of a few results, and says little about the rest.
+_SLOWEST = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,8 @@ class Progress:
 def find_progress(
     workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False, now: datetime
 ) -> Progress:
-    return _read_progress(find_run(workspace_id, run_id, only_sandboxed=only_sandboxed), now)
+    run = find_run(workspace_id, run_id, only_sandboxed=only_sandboxed)
+    return read_runs([run], now=now)[0].progress
 
 
 def list_progress(  # noqa: PLR0913  the parts of a query, each by its name
@@ -132,18 +139,75 @@ def list_progress(  # noqa: PLR0913  the parts of a query, each by its name
     runs = Run.objects.filter(campaign_id=campaign_id, stream_id__lt=before)
     if only_sandboxed:
         runs = runs.filter(is_sandboxed=True)
-    return [_read_progress(run, now) for run in runs.order_by("-stream_id")[:limit]]
+    newest = list(runs.order_by("-stream_id")[:limit])
+    return [read.progress for read in read_runs(newest, now=now)]
 
 
-def _read_progress(run: Run, now: datetime) -> Progress:
-    stream = queries.find_stream(run.stream_id)
-    books = queries.read_books([run.stream_id])[run.stream_id]
+@dataclass(frozen=True, slots=True)
+class ReadRun:
+    """A run with the facts that its progress was made of."""
+
+    progress: Progress
+    stream: StreamFacts | None
+    waits: Sequence[WaitSummary]
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What the ledger says of some streams at one moment, by their ids."""
+
+    streams: Mapping[int, StreamFacts]
+    books: Mapping[int, Books]
+    waits: Mapping[int, Sequence[WaitSummary]]
+    feedback: Mapping[int, ReportCounts]
+    rates: Mapping[int, float]
+    pass_failures: Mapping[int, PassFailure | None]  # by workspace, where a run awaits a pass
+
+
+def read_runs(runs: Sequence[Run], *, now: datetime) -> list[ReadRun]:
+    """The progress of some runs; as many queries for many runs as for one."""
+    ids = [run.stream_id for run in runs]
+    figures = _Figures(
+        queries.find_streams(ids),
+        queries.read_books(ids),
+        queries.summarise_all_waits(ids),
+        queries.read_report_counts(ids),
+        pace.read_rates(ids, now=now),
+        {
+            workspace_id: passes.find_failure(workspace_id)
+            for workspace_id in {run.workspace_id for run in runs if _awaits_pass(run)}
+        },
+    )
+    return [_read_run(run, figures, now) for run in runs]
+
+
+def read_states(runs: Sequence[Run], *, now: datetime) -> list[tuple[RunState, Books]]:
+    """The states and books of some runs, in their order; two queries."""
+    ids = [run.stream_id for run in runs]
+    streams, books = queries.find_streams(ids), queries.read_books(ids)
+    return [
+        (_find_state(run, books[id_], streams.get(id_), now), books[id_])
+        for id_, run in zip(ids, runs, strict=True)
+    ]
+
+
+def _find_state(run: Run, books: Books, stream: StreamFacts | None, now: datetime) -> RunState:
+    is_held = _is_paused(causes.sort_in_force(stream.holds if stream else (), now=now))
+    is_cancelled = queries.is_cancelled(stream)
+    return states.state_of(facts(run, books, is_cancelled=is_cancelled, is_held=is_held))
+
+
+def _read_run(run: Run, figures: _Figures, now: datetime) -> ReadRun:
+    stream = figures.streams.get(run.stream_id)
+    books = figures.books[run.stream_id]
     holds = causes.sort_in_force(stream.holds if stream else (), now=now)
     is_cancelled = queries.is_cancelled(stream)
-    state = states.state_of(facts(run, books, is_cancelled=is_cancelled, is_held=_is_paused(holds)))
-    waits = queries.summarise_waits(run.stream_id)
+    state = _find_state(run, books, stream, now)
+    waits = figures.waits[run.stream_id]
     is_sending = state in {RunState.PLANNING, RunState.SENDING}
-    return Progress(
+    rate = figures.rates.get(run.stream_id, 0.0) if is_sending else 0.0
+    failure = figures.pass_failures.get(run.workspace_id)
+    progress = Progress(
         run_id=run.pk,
         number=run.stream_id,
         campaign_id=run.campaign_id,
@@ -156,15 +220,16 @@ def _read_progress(run: Run, now: datetime) -> Progress:
         ended_at=run.ended_at,
         ended_by=run.ended_by,
         books=books,
-        feedback=queries.read_report_counts([run.stream_id])[run.stream_id],
+        feedback=figures.feedback[run.stream_id],
         excluded=run.excluded,
         trouble=run.trouble,
         trouble_since=run.trouble_since,
-        audience_wait=None if is_cancelled else _audience_wait(run),
+        audience_wait=None if is_cancelled else _audience_wait(run, failure),
         holds=list(map(_run_hold, holds)),
         waits=[_waiting_mails(wait, holds, books.waiting) for wait in waits],
-        pace=_pace(run, books.waiting, waits, now) if is_sending else None,
+        pace=None if rate < _SLOWEST else _pace(run, books.waiting, waits, rate=rate, now=now),
     )
+    return ReadRun(progress, stream, waits)
 
 
 def explain_planning(stream_id: int) -> list[str]:
@@ -173,32 +238,47 @@ def explain_planning(stream_id: int) -> list[str]:
     if run is None:
         return []
     if run.trouble and run.trouble_since:
-        return [f"Planning stopped at {format_time(run.trouble_since)}: {run.trouble}"]
-    wait = _audience_wait(run)
+        values = {"time": format_time(run.trouble_since), "detail": run.trouble}
+        return [gettext("Planning stopped at %(time)s: %(detail)s") % values]
+    failure = passes.find_failure(run.workspace_id) if _awaits_pass(run) else None
+    wait = _audience_wait(run, failure)
     if wait is None:
-        return ["Its audience is being planned."]
-    sentence = f"It has waited since {format_time(wait.since)} because {wait.why}; {wait.moved_by}."
+        return [gettext("Its audience is being planned.")]
+    sentence = gettext("It has waited since %(time)s because %(why)s; %(moved_by)s.") % {
+        "time": format_time(wait.since),
+        "why": wait.why,
+        "moved_by": wait.moved_by,
+    }
     return [sentence, wait.detail] if wait.detail else [sentence]
 
 
-def _audience_wait(run: Run) -> AudienceWait | None:
-    if run.awaited_pass is None or run.planned_at is not None:
+def _awaits_pass(run: Run) -> bool:
+    return run.awaited_pass is not None and run.planned_at is None
+
+
+def _audience_wait(run: Run, failure: PassFailure | None) -> AudienceWait | None:
+    if not _awaits_pass(run):
         return None
-    explanation = EXPLANATIONS[Reason.AUDIENCE_SYNCING]
+    explanation = explain_reason(Reason.AUDIENCE_SYNCING)
     return AudienceWait(
         Reason.AUDIENCE_SYNCING,
         explanation.why,
         explanation.moved_by,
         run.launched_at,
-        _describe_failure(passes.find_failure(run.workspace_id)),
+        _describe_failure(failure),
     )
 
 
 def _describe_failure(failure: PassFailure | None) -> str:
     if failure is None:
         return ""
-    since = f" since {format_time(failure.since)}" if failure.since else ""
-    return f"Reading the subscribers has failed{since}: {failure.detail}"
+    if failure.since is None:
+        sentence = gettext("Reading the subscribers has failed: %(detail)s")
+        return sentence % {"detail": failure.detail}
+    return gettext("Reading the subscribers has failed since %(time)s: %(detail)s") % {
+        "time": format_time(failure.since),
+        "detail": failure.detail,
+    }
 
 
 def facts(run: Run, books: Books, *, is_cancelled: bool, is_held: bool) -> RunFacts:
@@ -213,10 +293,9 @@ def facts(run: Run, books: Books, *, is_cancelled: bool, is_held: bool) -> RunFa
     )
 
 
-def _pace(run: Run, waiting: int, waits: Sequence[WaitSummary], now: datetime) -> Pace | None:
-    rate = reporting.results_per_second(reporting.read_latest_results(run.stream_id), now=now)
-    if rate is None:
-        return None
+def _pace(
+    run: Run, waiting: int, waits: Sequence[WaitSummary], *, rate: float, now: datetime
+) -> Pace:
     # The end of unplanned or scheduled mail does not depend on the rate.
     is_predictable = run.planned_at is not None and all(wait.next_due_at <= now for wait in waits)
     ends_at = now + timedelta(seconds=waiting / rate) if is_predictable else None
@@ -224,7 +303,7 @@ def _pace(run: Run, waiting: int, waits: Sequence[WaitSummary], now: datetime) -
 
 
 def _run_hold(hold: Hold) -> RunHold:
-    explanation = EXPLANATIONS[hold.reason]
+    explanation = explain_reason(hold.reason)
     return RunHold(
         hold.scope,
         hold.reason,
@@ -240,11 +319,11 @@ def _run_hold(hold: Hold) -> RunHold:
 
 def _waiting_mails(wait: WaitSummary, holds: Sequence[Hold], waiting: int) -> WaitingMails:
     """The hold that ends last decides what moves the mails, whatever they wait for."""
-    explanation = EXPLANATIONS[wait.reason]
+    explanation = explain_reason(wait.reason)
     return WaitingMails(
         wait.reason,
         explanation.why,
-        EXPLANATIONS[holds[0].reason].moved_by if holds else explanation.moved_by,
+        explain_reason(holds[0].reason).moved_by if holds else explanation.moved_by,
         min(wait.position_count, waiting),
         wait.since,
         wait.next_due_at,

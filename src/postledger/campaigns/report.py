@@ -61,11 +61,14 @@ def list_failures(
     workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False
 ) -> list[Failure]:
     """The most frequent cause first."""
-    run = find_run(workspace_id, run_id, only_sandboxed=only_sandboxed)
-    causes = reporting.count_causes(run.stream_id)
+    return find_failures(find_run(workspace_id, run_id, only_sandboxed=only_sandboxed).stream_id)
+
+
+def find_failures(stream_id: int) -> list[Failure]:
+    """The same of the stream of a run."""
     return [
         Failure(cause.state, cause.code, cause.count, cause.since, cause.example, _remedy(cause))
-        for cause in causes
+        for cause in reporting.count_causes(stream_id)
     ]
 
 

@@ -3,43 +3,82 @@
 from datetime import datetime
 from uuid import UUID
 
-from postledger.campaigns import progress
-from postledger.campaigns.progress import Progress
-from postledger.campaigns.states import RunState
-from postledger.deliveries import queries, why
-from postledger.deliveries.reasons import Reason
-from postledger.deliveries.why import Cause
+from django.utils.translation import gettext
 
-_OPEN = "Retry the failures, decide the doubts, or close the run."
+from postledger.campaigns import progress
+from postledger.campaigns.launching import find_run
+from postledger.campaigns.progress import AudienceWait, PlanningIssue, Progress, ReadRun
+from postledger.campaigns.states import RunState
+from postledger.deliveries import why
+from postledger.deliveries.reason_texts import explain_reason
+from postledger.deliveries.why import Cause
 
 
 def list_run_causes(workspace_id: int, run_id: UUID, *, now: datetime) -> list[Cause]:
     """What keeps the mail of a run back; empty if all of it has gone."""
-    run = progress.find_progress(workspace_id, run_id, now=now)
-    stream = queries.find_stream(run.number)
-    waits = queries.summarise_waits(run.number)
-    causes = [] if stream is None else why.list_stream_causes(stream, waits, now=now)
+    [read] = progress.read_runs([find_run(workspace_id, run_id)], now=now)
+    return explain_run(read, now=now)
+
+
+def explain_run(read: ReadRun, *, now: datetime) -> list[Cause]:
+    """The same of a run that was read already. Pure."""
+    run, stream = read.progress, read.stream
+    causes = [] if stream is None else why.list_stream_causes(stream, read.waits, now=now)
     if run.state is RunState.OPEN:
-        sentence = "Every mail has a result, and some failed or are in doubt."
-        return [Cause("open", sentence, None, None, "a person's decision", _OPEN)]
+        return [_explain_open()]
     if stream is None or stream.cancelled_at is not None:
         return causes
     return [*_explain_planning(run), *causes]
+
+
+def _explain_open() -> Cause:
+    return Cause(
+        "open",
+        gettext("Every mail has a result, and some failed or are in doubt."),
+        None,
+        None,
+        gettext("a person's decision"),
+        gettext("Retry the failures, decide the doubts, or close the run."),
+    )
 
 
 def _explain_planning(run: Progress) -> list[Cause]:
     if run.planned_at is not None:
         return []
     if run.planning_issue is not None:
-        issue = run.planning_issue
-        advice = "Mend it; a worker tries again all the time."
-        sentence = f"Planning its audience has stopped: {issue.detail}"
-        return [Cause("planning_stopped", sentence, issue.since, None, "the next try", advice)]
+        return [_explain_trouble(run.planning_issue)]
     if run.audience_wait is not None:
-        wait = run.audience_wait
-        sentence = f"It waits because {wait.why}. {wait.detail}".strip()
-        advice = why.ADVICE[Reason.AUDIENCE_SYNCING]
-        return [Cause(wait.reason, sentence, wait.since, None, wait.moved_by, advice)]
-    sentence = "Its audience is being planned."
-    advice = "Nothing: it goes on by itself."
-    return [Cause("planning", sentence, run.launched_at, None, "a worker plans it", advice)]
+        return [_explain_audience_wait(run.audience_wait)]
+    return [
+        Cause(
+            "planning",
+            gettext("Its audience is being planned."),
+            run.launched_at,
+            None,
+            gettext("a worker plans it"),
+            gettext("Nothing: it goes on by itself."),
+        )
+    ]
+
+
+def _explain_trouble(issue: PlanningIssue) -> Cause:
+    return Cause(
+        "planning_stopped",
+        gettext("Planning its audience has stopped: %(detail)s") % {"detail": issue.detail},
+        issue.since,
+        None,
+        gettext("the next try"),
+        gettext("Mend it; a worker tries again all the time."),
+    )
+
+
+def _explain_audience_wait(wait: AudienceWait) -> Cause:
+    because = gettext("It waits because %(why)s.") % {"why": wait.why}
+    return Cause(
+        wait.reason,
+        f"{because} {wait.detail}".strip(),
+        wait.since,
+        None,
+        wait.moved_by,
+        explain_reason(wait.reason).advice,
+    )

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from postledger.accounts import trail
-from postledger.campaigns import progress, run_log, states
+from postledger.campaigns import progress, requeueing, run_log, states
 from postledger.campaigns.launching import find_run
 from postledger.campaigns.models import Run
 from postledger.campaigns.states import Ending, RunState
@@ -18,10 +18,8 @@ from postledger.deliveries.entries import SeenDelivery
 from postledger.deliveries.queries import Books
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.deliveries.undecided import UndecidedDelivery
 from postledger.lib import wake
 from postledger.lib.errors import ConflictError
-from postledger.mailing import chunks, snapshot
 
 SYSTEM = "postledger"
 ENDED_AT_ONCE = 1_000
@@ -87,37 +85,18 @@ def retry_failed(workspace_id: int, run_id: UUID, *, code: str | None = None, ac
     ):
         after = failed[-1].position
         seen = [SeenDelivery(mail.position, mail.last_try) for mail in failed]
-        with transaction.atomic():
-            # Locked, so that nobody closes the run because nothing waits.
-            _lock(run)
-            variables = _read_new_variables(run, failed)
-            done = ledger.requeue(run.stream_id, seen, actor=actor, variables=variables)
-            count = len(done)
-            if count:
-                _reopen(run)
-            requeued += count
+        requeued += len(requeueing.requeue_of_run(run, seen, actor=actor))
     if requeued:
         _log(run, "campaign.retried", actor, requeued=requeued)
         wake.notify(run.stream_id)
     return requeued
 
 
-def _read_new_variables(run: Run, failed: Sequence[UndecidedDelivery]) -> dict[int, str]:
-    contacts = {mail.position: mail.contact_id for mail in failed if mail.contact_id is not None}
-    choice = snapshot.from_json(run.letter_choice)
-    variables = chunks.read_variables(choice, list(contacts.values()))
-    return {
-        position: variables[contact_id]
-        for position, contact_id in contacts.items()
-        if contact_id in variables
-    }
-
-
 def close_run(workspace_id: int, run_id: UUID, *, actor: str, now: datetime) -> None:
     """Ends a run with its failures and doubts, by a person's decision."""
     run = find_run(workspace_id, run_id)
     with transaction.atomic():
-        run = _lock(run)
+        run = requeueing.lock_run(run)
         if run.ended_as == Ending.CLOSED:
             return
         _check_live(run)
@@ -185,22 +164,13 @@ def _end(run: Run, ending: Ending, actor: str) -> bool:
     return True
 
 
-def _lock(run: Run) -> Run:
-    return Run.objects.select_for_update(no_key=True).get(pk=run.pk)
-
-
-def _reopen(run: Run) -> None:
-    ended = Run.objects.filter(pk=run.pk, ended_at__isnull=False)
-    ended.update(ended_at=None, ended_as=None, ended_by="")
-
-
 def _check_live(run: Run) -> None:
     """Reopens an ended run whose mail was requeued by other means; refuses one without."""
     if run.ended_at is None:
         return
     if not queries.read_books([run.stream_id])[run.stream_id].waiting:
         raise _run_over(run)
-    _reopen(run)
+    requeueing.reopen_run(run)
 
 
 def _is_cancelled(run: Run) -> bool:

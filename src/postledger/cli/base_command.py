@@ -3,7 +3,8 @@
 import os
 import pwd
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from inspect import signature
 from typing import Any, override
 
@@ -13,7 +14,7 @@ from postledger.accounts import queries
 from postledger.accounts.models import Member, ProviderAccount, Sender, Workspace
 from postledger.deliveries import queries as mail_queries
 from postledger.deliveries.queries import StreamFacts
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import ConflictError, RefusedError
 
 type Run = Callable[..., None]
 type Verb = Callable[[str, Run, str], ArgumentParser]
@@ -120,6 +121,22 @@ def member(owner: Workspace, email: str) -> Member:
             f"{owner.name} has no member {email}; see postledger member list {owner.name}."
         )
     return row
+
+
+@contextmanager
+def asking_for_yes() -> Iterator[None]:
+    """Says how to archive something although mail waits for it."""
+    try:
+        yield
+    except ConflictError as refused:
+        if refused.code != "mail_waits":
+            raise
+        found = str(refused).partition(".")[0]
+        raise CommandError(
+            f"{found}. Archive it when they are sent; or cancel their"
+            " streams (postledger stream list, postledger stream cancel NUMBER); or add --yes: then"
+            " it takes no new mail, and what waits is still sent."
+        ) from None
 
 
 def stream(number: int, owner: Workspace | None = None) -> StreamFacts:

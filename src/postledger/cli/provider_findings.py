@@ -1,7 +1,14 @@
 """Says what a check of a provider account has found, with the command that corrects settings."""
 
-from postledger.lib.check_results import CheckResult
+from collections.abc import Iterable
+
+from postledger.lib.check_results import CheckResult, Level
 from postledger.providers.base import Finding
+
+
+def has_no_access(findings: Iterable[Finding]) -> bool:
+    """Whether the provider would say nothing more."""
+    return any(item.subject == "access" and item.level is Level.PROBLEM for item in findings)
 
 
 def describe(finding: Finding, *, update: str) -> CheckResult:

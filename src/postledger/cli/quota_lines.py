@@ -21,12 +21,17 @@ def summarise(account: ProviderAccount, quota: AccountQuota | None) -> str:
 
 def describe(account: ProviderAccount, quota: AccountQuota) -> Iterator[str]:
     """All that is known about the quota of an account, line by line."""
-    if quota.synced_at is None:
+    if quota.is_hidden:
+        yield f'The quota of account "{account.name}" is not known: its mail goes without it.'
+        yield quota.error
+    elif quota.synced_at is None:
         yield f'The quota of account "{account.name}" was never read: its mail goes without it.'
     else:
         yield f'The quota of account "{account.name}": {_describe_left(quota)}.'
         if quota.max_rate is not None:
             yield _describe_rate(account, quota.max_rate)
+        if quota.remaining is not None and not quota.is_limit:
+            yield "Mail beyond them waits only if the provider refuses it; it may charge for it."
         yield f"Read {_format(quota.synced_at)}, next {_format(quota.next_sync_at)}."
     if quota.failed_since is not None:
         yield f"Not read since {_format(quota.failed_since)}: {quota.error}"
@@ -37,7 +42,8 @@ def _describe_left(quota: AccountQuota) -> str:
     if quota.remaining is None:
         return "unlimited"
     of_size = "" if quota.size is None else f" of {quota.size:,}"
-    return f"{quota.remaining:,}{of_size} mails left"
+    thing = "mails" if quota.is_limit else "credits"
+    return f"{quota.remaining:,}{of_size} {thing} left"
 
 
 def _describe_rate(account: ProviderAccount, max_rate: float) -> str:

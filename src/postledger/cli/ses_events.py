@@ -1,27 +1,22 @@
 """Sets up what SES reports of an account's mail, and removes it, step by step."""
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from postledger.accounts import hash_key, sealing
-from postledger.accounts.models import ProviderAccount, Workspace
-from postledger.deliveries import account_changes
+from postledger.accounts import sealing
+from postledger.accounts.models import ProviderAccount
+from postledger.cli.provider_connection import AccountSetup, ContradictoryOptionsError
 from postledger.feedback import topics
-from postledger.lib.errors import BadRequestError
-from postledger.providers.ses import event_documents, event_removal, event_setup
-from postledger.providers.ses.event_setup import Clients, Step, StepState
+from postledger.providers import set_up
+from postledger.providers.ses import event_removal, event_setup
+from postledger.providers.ses.event_setup import Clients
 from postledger.providers.ses.settings import SesSettings
+from postledger.providers.set_up import Step, StepState
 
-_PURPOSE = "events of ses"
-_TAG_LENGTH = 8
 # Workers read settings again after 5 s, and a call takes 30 s at most.
 _SET_IS_IDLE_AFTER = timedelta(minutes=1)
-
-
-class ContradictoryOptionsError(BadRequestError):
-    code = "contradictory_options"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +49,10 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--queue", default="", metavar="URL", help="that the --topic sends to")
 
 
-@dataclass(frozen=True, slots=True)
-class EventSetup:
-    """The set-up of one account; no transaction is open while AWS is asked."""
+class EventSetup(AccountSetup):
+    """What SES reports of one account's mail."""
 
-    workspace: Workspace
-    account: ProviderAccount
-    actor: str
-
-    @property
-    def name(self) -> str:
-        """Of everything that we create in AWS for the account."""
-        tag = hash_key.hash_text(str(self.account.pk), purpose=_PURPOSE).hex()[:_TAG_LENGTH]
-        return event_documents.name_resources(self.workspace.name, self.account.name, tag)
+    __slots__ = ()
 
     def run(self, wish: EventWish) -> Iterator[Step]:
         if wish.is_create:
@@ -79,7 +65,8 @@ class EventSetup:
     def _create(self, url: str) -> Iterator[Step]:
         settings = self._read_settings()
         if url:
-            event_setup.check_url(url, settings)
+            is_here = settings.actual_endpoint.is_here
+            set_up.check_url(url, poster="SNS", path="/ses-events", is_here=is_here)
         configuration_set = settings.configuration_set or self.name
         yield from event_setup.create(
             Clients(settings),
@@ -89,7 +76,7 @@ class EventSetup:
             register=self._register,
         )
         if not settings.configuration_set:
-            self._change({"configuration_set": configuration_set})
+            self.change({"configuration_set": configuration_set})
             message = f"Mail of the account is sent with {configuration_set}."
             yield Step("account", StepState.DONE, message)
 
@@ -104,7 +91,7 @@ class EventSetup:
         configuration_set = settings.configuration_set or self.name
         is_set_idle = self._is_set_idle(settings)
         if settings.configuration_set == self.name:
-            self._change({"configuration_set": None})
+            self.change({"configuration_set": None})
             yield Step("account", StepState.DONE, f"Mail is no longer sent with {self.name}.")
         is_queue_left = False
         steps = event_removal.remove(
@@ -144,11 +131,6 @@ class EventSetup:
         changed_at = ProviderAccount.objects.values_list("updated_at").get(pk=self.account.pk)[0]
         is_old = datetime.now(UTC) - changed_at > _SET_IS_IDLE_AFTER
         return settings.configuration_set != self.name and is_old
-
-    def _change(self, changes: Mapping[str, object]) -> None:
-        account_changes.update_account(
-            self.workspace.pk, account_id=self.account.pk, changes=changes, actor=self.actor
-        )
 
     def _read_settings(self) -> SesSettings:
         account = ProviderAccount.objects.get(pk=self.account.pk)

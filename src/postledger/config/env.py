@@ -102,6 +102,8 @@ class Env(BaseSettings):
     """The previous `UNSUBSCRIBE_SECRET`: links in mail sent earlier still work."""
     unsub_secret: SecretStr = SecretStr("")
     """Another name of `UNSUBSCRIBE_SECRET`. If both are set, `UNSUBSCRIBE_SECRET` is used."""
+    default_locale: str = Field("en", pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
+    """The language of notifications where the subscription has none, such as `en` or `pt-BR`."""
     unsubscribe_get: Literal["page", "apply"] = "page"
     """What opening an unsubscribe link does: `page` asks first, `apply` unsubscribes at once."""
     ses_transient_bounce: Literal["keep", "apply"] = "keep"
@@ -120,6 +122,8 @@ class Env(BaseSettings):
     """The same for signed links and for one-click unsubscribes by mailbox providers."""
     proxy_count: int = Field(0, ge=0, le=10)
     """How many proxies in front of this installation add to `X-Forwarded-For`; 0 ignores it."""
+    source_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Hosts inside the network that sources of events may be read from, separated by commas."""
     notion_token: SecretStr = SecretStr("")
     """The secret of the Notion integration of the first workspace; read once, by `setup`."""
     notion_url: str = "https://api.notion.com"
@@ -146,7 +150,7 @@ class Env(BaseSettings):
             raise ValueError(value.reason)  # noqa: TRY004 - pydantic collects ValueErrors only
         return value
 
-    @field_validator("allowed_hosts", mode="before")
+    @field_validator("allowed_hosts", "source_hosts", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):

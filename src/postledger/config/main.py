@@ -11,6 +11,8 @@ from django.db import DatabaseError, InterfaceError
 from postledger.config import checks, env, env_file
 from postledger.observability import metrics_store
 
+_NEED_NO_SETTINGS = (["init"], ["fake-ses"], ["fake-sendgrid"])
+
 
 class CommandLine(ManagementUtility):
     """Names of commands may have hyphens, where their modules have underscores."""
@@ -56,7 +58,7 @@ def main() -> None:
         sys.stdout.write(f"postledger {version('postledger')}\n")
         return
     try:
-        env_file.load(may_be_missing=arguments[:1] in (["init"], ["fake-ses"]))
+        env_file.load(may_be_missing=arguments[:1] in _NEED_NO_SETTINGS)
         CommandLine(sys.argv).execute()
     except env.BadEnvironmentError as error:
         sys.exit(str(error))

@@ -1,12 +1,13 @@
 """Every URL of this installation."""
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from postledger.web import health
 from postledger.web.api import openapi
 from postledger.web.api.api import OUTSIDE, api
-from postledger.web.api.docs.views import docs_page, home_page
-from postledger.web.hooks.ses import receive_events
+from postledger.web.api.docs.views import docs_page
+from postledger.web.api.mail_jobs.routes import serve_schema
+from postledger.web.hooks import sendgrid, ses
 from postledger.web.public.confirm import confirm_page, never_page
 from postledger.web.public.pages import serve_picture
 from postledger.web.public.preferences import preferences_page
@@ -15,11 +16,13 @@ from postledger.web.public.unsubscribe import undo_page, unsubscribe_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
     # The busiest first: Django tries one after another.
-    path("ses-events", receive_events),
+    path("ses-events", ses.receive_events),
+    path("sendgrid-events/<int:account_id>", sendgrid.receive_events),
     path("v1/openapi.json", openapi.serve_document),
     path("v1/", api.urls),
+    path("schemas/mail_job/<str:version>", serve_schema),
     *(path(route, part.urls) for route, part in OUTSIDE.items()),
-    path("", home_page),
+    path("", include("postledger.web.dashboard.urls")),
     path("docs", docs_page),
     path("ready", health.ready),
     path("metrics", health.metrics),
@@ -31,3 +34,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("confirm", confirm_page, name="confirm"),
     path("never-again", never_page, name="never"),
 ]
+
+handler403 = "postledger.web.dashboard.refusals.forbidden"
+handler404 = "postledger.web.dashboard.refusals.not_found"
+handler429 = "postledger.web.dashboard.sign_in.refusals.too_many_attempts"  # allauth's
+handler500 = "postledger.web.dashboard.refusals.server_fault"

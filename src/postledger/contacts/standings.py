@@ -46,8 +46,9 @@ FROM named CROSS JOIN LATERAL (
     WHERE id = named.id AND workspace_id = %(workspace)s AND deleted_at IS NULL
     OFFSET 0
 ) AS contact LEFT JOIN LATERAL (
-    SELECT CASE WHEN state = 'active' AND snooze_until > statement_timestamp() THEN 'paused'
-           ELSE state END AS state
+    SELECT CASE WHEN state = 'active' AND %(is_snooze_pause)s
+                 AND snooze_until > statement_timestamp()
+           THEN 'paused' ELSE state END AS state
     FROM contacts_subscription
     WHERE contact_id = named.id AND list_id = (SELECT id FROM list)
     OFFSET 0
@@ -55,25 +56,28 @@ FROM named CROSS JOIN LATERAL (
 """
 
 
-def read_standings(
+def read_standings(  # noqa: PLR0913  each part by its name
     workspace_id: int,
     addresses: Sequence[str],
     contact_ids: Sequence[int],
     *,
     list_key: str | None = None,
     purpose: Purpose = Purpose.NEWS,
+    is_snooze_pause: bool = True,
 ) -> Standings:
     """The standings of up to 1,000 recipients, towards all mail and towards one list.
 
     PostgreSQL alone decides whether two addresses are the same, as its constraints do, so each
     result has the address that was given. Addresses are given as `providers.addresses.canonical`
-    writes them, which is how they are stored.
+    writes them, which is how they are stored. With `is_snooze_pause` who snoozes the list is told
+    as paused.
     """
     params = {
         "workspace": workspace_id,
         "addresses": list(addresses),
         "contacts": list(contact_ids),
         "list": list_key,
+        "is_snooze_pause": is_snooze_pause,
     }
     suppressed: dict[str, str] = {}
     left: dict[str, str] = {}

@@ -12,6 +12,7 @@ from binascii import b2a_base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from json.encoder import encode_basestring_ascii as _quoted
+from urllib.parse import urljoin
 
 from django.conf import settings
 
@@ -40,14 +41,22 @@ class UnsubscribeLinks:
     base_url: str
     secret: bytes = field(repr=False)
     workspace_id: int | None  # None: the first workspace
+    preferences_url: str = ""  # of the page behind manage links
 
     @property
     def is_complete(self) -> bool:
         return bool(self.base_url and self.secret)
 
     def url(self, email: str, *, list_key: str) -> str:
+        return f"{self.base_url}?token={self._sign(email, list_key)}"
+
+    def manage_url(self, email: str, *, list_key: str) -> str:
+        """The page on which a recipient sees and changes what they get; the token is the same."""
+        return f"{self.preferences_url}?token={self._sign(email, list_key)}"
+
+    def _sign(self, email: str, list_key: str) -> str:
         request = UnsubscribeRequest(email, list_key, self.workspace_id)
-        return f"{self.base_url}?token={sign_token(request, secret=self.secret)}"
+        return sign_token(request, secret=self.secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,15 @@ def workspace_links(workspace_id: int) -> UnsubscribeLinks:
         base_url=organisation.unsubscribe_base_url,
         secret=settings.UNSUBSCRIBE_SECRET.encode(),
         workspace_id=None if organisation.is_first else workspace_id,
+        preferences_url=_find_preferences(organisation.unsubscribe_base_url),
+    )
+
+
+def _find_preferences(unsubscribe_url: str) -> str:
+    """Beside the unsubscribe page, unless this installation's own pages have another address."""
+    return urljoin(
+        f"{settings.PUBLIC_URL.rstrip('/')}/" if settings.PUBLIC_URL else unsubscribe_url,
+        "preferences",
     )
 
 

@@ -1,12 +1,16 @@
 """A person's changes of accounts, senders and limits, after which waiting mail is tried again."""
 
 from collections.abc import Collection
+from typing import Unpack
 
 from django.db import transaction
 
-from postledger.accounts import provider_accounts, senders
+from postledger.accounts import provider_accounts, queries, senders
+from postledger.accounts.limits import LimitChanges
 from postledger.accounts.models import Sender
+from postledger.accounts.people import members
 from postledger.accounts.provider_accounts import Settings
+from postledger.accounts.working_hours import Hours
 from postledger.deliveries import ledger
 
 
@@ -33,6 +37,33 @@ def attach_sender(workspace_id: int, *, sender_id: int, account_id: int | None, 
         senders.attach_sender(workspace_id, sender_id=sender_id, account_id=account_id, actor=actor)
         ledger.retry_senders([sender_id])
         limits_changed([sender_id])
+
+
+def set_sender_limits(
+    workspace_id: int, *, sender_id: int, actor: str, **changes: Unpack[LimitChanges]
+) -> None:
+    """Sets the limits that are named, as `senders.set_limits`; what waits for a former one goes."""
+    with transaction.atomic():
+        senders.set_limits(workspace_id, sender_id=sender_id, actor=actor, **changes)
+        limits_changed([sender_id])
+
+
+def set_sender_hours(workspace_id: int, *, sender_id: int, hours: Hours | None, actor: str) -> None:
+    """Sets the hours of a sender, as `senders.set_hours`; what waits for former ones goes."""
+    with transaction.atomic():
+        senders.set_hours(workspace_id, sender_id=sender_id, hours=hours, actor=actor)
+        limits_changed([sender_id])
+
+
+def set_member_limit(
+    workspace_id: int, *, member_id: int, daily_limit: int | None, actor: str
+) -> None:
+    """Sets the daily limit of a member's runs; what waits for the former one goes."""
+    with transaction.atomic():
+        members.set_daily_limit(
+            workspace_id, member_id=member_id, daily_limit=daily_limit, actor=actor
+        )
+        limits_changed(queries.sender_ids(workspace_id))
 
 
 def limits_changed(sender_ids: Collection[int]) -> None:

@@ -92,7 +92,6 @@ def count_waiting_batches() -> dict[Reason, int]:
 _IN_DOUBT: LiteralString = """
 SELECT (SELECT coalesce(sum(in_doubt), 0) FROM deliveries_stream)
      + (SELECT coalesce(sum(in_doubt), 0) FROM deliveries_streamdelta)
-     + (SELECT coalesce(sum(in_doubt), 0) FROM deliveries_batch)
 """
 
 

@@ -97,6 +97,9 @@ class Body:
     attachments: Sequence[Attachment] = ()
     letter: str = ""  # the digest of the letter it was, or will be, made from, in hex
     list_key: str = ""  # of the list its recipients may leave; then it says how
+    # It holds a link that works until then, which only its reader may see: workers alone read its
+    # HTML and text, which are forgotten once the mail is sent. None: it holds no such link.
+    secret_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,16 @@ class Window:
 
     batch: Batch
     to: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Positions of a batch that is given back in pieces; without a delay they wait as before."""
+
+    lo: int
+    hi: int  # not included
+    delay: timedelta | None = None
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +352,7 @@ class Recipient:
     variables: Mapping[str, object] | None
     attempts: int
     letter: int = 0  # which of its stream's letters it is filled in from
+    dedupe_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,17 @@
-"""Explains a delivery or a stream in plain sentences, and why a decision changed nothing."""
+"""Explains a delivery or a stream in plain sentences, and why a decision changed nothing.
+
+All of it in the language that is spoken.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import assert_never
+
+from django.utils.translation import gettext, gettext_noop, ngettext, pgettext
 
 from postledger.deliveries import causes
-from postledger.deliveries.entries import DOUBTFUL, AttemptOutcome, Hold
+from postledger.deliveries.entries import Hold, HoldScope, StreamKind
+from postledger.deliveries.history_texts import describe_fact
 from postledger.deliveries.queries import (
     AttemptFacts,
     Books,
@@ -18,72 +23,68 @@ from postledger.deliveries.queries import (
     WaitSummary,
     WorkFacts,
 )
-from postledger.deliveries.reasons import EXPLANATIONS
+from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.states import State
 from postledger.deliveries.undecided import UnchangedDelivery
 
-_OUTCOMES: dict[AttemptOutcome, str] = {
-    AttemptOutcome.ACCEPTED: "the provider took it",
-    AttemptOutcome.REFUSED: "the provider refused it for good",
-    AttemptOutcome.TRY_LATER: "the provider asked to try later",
-    AttemptOutcome.THROTTLED: "the provider limited our rate; not counted",
-    AttemptOutcome.SENDER_BLOCKED: "the provider refused the sender, not the mail; not counted",
-    AttemptOutcome.NOT_SENT: "it was not handed over; not counted",
-    AttemptOutcome.IN_DOUBT: "the connection broke after hand-over",
-    AttemptOutcome.LOST_TIME: "it was due in a time that a restore of the database has lost",
-    AttemptOutcome.LEASE_LOST: "its worker was lost while the mail was with the provider",
-    AttemptOutcome.INVALID: "it did not pass validation",
-    AttemptOutcome.SKIPPED: "the recipient's settings say no",
-    AttemptOutcome.SUPPRESSED: "the address must not be mailed",
-    AttemptOutcome.EXPIRED: "its time to live had ended",
-    AttemptOutcome.POISON: "workers died of it again and again; it was given up",
-    AttemptOutcome.GIVEN_UP: "its sender stayed blocked; it was given up and not handed over",
+_KINDS: dict[StreamKind, str] = {
+    StreamKind.CAMPAIGN: gettext_noop("campaign"),
+    StreamKind.TOPIC: gettext_noop("topic"),
+    StreamKind.TRANSACTIONAL: gettext_noop("transactional"),
 }
-
-_EVENTS: dict[str, str] = {
-    "proved_accepted": "evidence came that the provider took it ({actor})",
-    "proved_not_accepted": "evidence came that the provider did not take it ({actor})",
-    "count_as_sent": "{actor} counted it as sent",
-    "count_as_not_sent": "{actor} counted it as not sent",
-    "send_again": "{actor} chose to send it again",
-    "requeued": "{actor} requeued it",
-    "cancelled": "{actor} cancelled it",
-    "superseded": "{actor} launched a later run that sends to this recipient again",
-}
-
-_REPORTS: dict[str, str] = {
-    "accepted": "the provider reported that it took it",
-    "delivered": "the recipient's server took it",
-    "deferred": "the recipient's server said not now; the provider goes on trying",
-    "bounced": "it bounced for good",
-    "soft_bounced": "it bounced; the address stays in use",
-    "on_suppression_list": "the provider kept it back: the address is on the account's own"
-    " suppression list",
-    "dropped": "the provider took it and then did not send it",
-    "complained": "the recipient reported it as spam",
-    "not_spam": "the recipient said that it is no spam",
-    "unsubscribed": "the recipient unsubscribed at the provider",
-    "opened": "it was opened, by a person or a machine",
-    "clicked": "a link in it was followed, by a person or a machine",
-    "refused": "the provider could not make the mail and did not send it",
-}
-
 _STATES: dict[State, str] = {
-    State.WAITING: "waits to be sent",
-    State.ACCEPTED: "was accepted",
-    State.FAILED: "failed",
-    State.SKIPPED: "was skipped",
-    State.SUPPRESSED: "was suppressed",
-    State.EXPIRED: "expired",
-    State.CANCELLED: "was cancelled",
-    State.IN_DOUBT: "is in doubt",
+    State.WAITING: gettext_noop("it waits to be sent"),
+    State.ACCEPTED: gettext_noop("it was accepted"),
+    State.FAILED: gettext_noop("it failed"),
+    State.SKIPPED: gettext_noop("it was skipped"),
+    State.SUPPRESSED: gettext_noop("it was suppressed"),
+    State.EXPIRED: gettext_noop("it expired"),
+    State.CANCELLED: gettext_noop("it was cancelled"),
+    State.IN_DOUBT: gettext_noop("it is in doubt"),
+}
+_COUNTS: dict[State, str] = {
+    State.WAITING: gettext_noop("%(count)s waiting"),
+    State.ACCEPTED: gettext_noop("%(count)s accepted"),
+    State.FAILED: gettext_noop("%(count)s failed"),
+    State.SKIPPED: gettext_noop("%(count)s skipped"),
+    State.SUPPRESSED: gettext_noop("%(count)s suppressed"),
+    State.EXPIRED: gettext_noop("%(count)s expired"),
+    State.CANCELLED: gettext_noop("%(count)s cancelled"),
+    State.IN_DOUBT: gettext_noop("%(count)s in doubt"),
+}
+_REPORTED: dict[str, str] = {
+    "delivered": gettext_noop("%(count)s delivered"),
+    "bounced": gettext_noop("%(count)s bounced"),
+    "soft_bounced": gettext_noop("%(count)s soft bounced"),
+    "on_suppression_list": gettext_noop("%(count)s on suppression list"),
+    "complained": gettext_noop("%(count)s complained"),
+    "dropped": gettext_noop("%(count)s dropped"),
+    "opened": gettext_noop("%(count)s opened"),
+    "clicked": gettext_noop("%(count)s clicked"),
+}
+_HELD: dict[HoldScope, str] = {
+    HoldScope.ACCOUNT: gettext_noop(
+        "The account has been held since %(since)s by %(actor)s because %(why)s%(detail)s"
+    ),
+    HoldScope.SENDER: gettext_noop(
+        "The sender has been held since %(since)s by %(actor)s because %(why)s%(detail)s"
+    ),
+    HoldScope.STREAM: gettext_noop(
+        "The stream has been held since %(since)s by %(actor)s because %(why)s%(detail)s"
+    ),
 }
 
 
 def explain_delivery(facts: DeliveryFacts, stream: StreamFacts, *, now: datetime) -> list[str]:
     return [
-        f"To {facts.address}, delivery {facts.position} of {stream.kind} “{stream.title}”.",
-        f"Planned {format_time(facts.planned_at)}.",
+        gettext("To %(address)s, delivery %(position)s of %(kind)s “%(title)s”.")
+        % {
+            "address": facts.address,
+            "position": facts.position,
+            "kind": gettext(_KINDS[stream.kind]),
+            "title": stream.title,
+        },
+        gettext("Planned %(time)s.") % {"time": format_time(facts.planned_at)},
         *(_past(fact) for fact in facts.history),
         *_present(facts, stream, now),
     ]
@@ -99,17 +100,23 @@ def explain_stream(  # noqa: PLR0913  the facts of a stream, each by its name
     now: datetime,
 ) -> list[str]:
     """`planning` says why more mail is to come, if it is."""
-    states = {state: state.value.replace("_", " ") for state in books.counts}
-    parts = [f"{count} {states[state]}" for state, count in books.counts.items() if count]
-    parts.append(f"{books.waiting} waiting")
+    counts = {state: count for state, count in books.counts.items() if count}
+    counts[State.WAITING] = books.waiting
+    parts = [gettext(_COUNTS[state]) % {"count": count} for state, count in counts.items()]
     return [
-        f"{facts.kind.capitalize()} “{facts.title}”, opened {format_time(facts.created_at)}.",
-        f"Planned {books.planned} = {' + '.join(parts)}.",
+        gettext("%(kind)s “%(title)s”, opened %(time)s.")
+        % {
+            "kind": _begin(gettext(_KINDS[facts.kind])),
+            "title": facts.title,
+            "time": format_time(facts.created_at),
+        },
+        gettext("Planned %(count)s = %(parts)s.")
+        % {"count": books.planned, "parts": " + ".join(parts)},
         *([explain_reports(reports)] if reports and reports.reported else []),
         *_stops(facts, now),
         *(_waits(wait, facts, now) for wait in waits),
         *planning,
-        *([] if waits or planning else ["No work is left."]),
+        *([] if waits or planning else [gettext("No work is left.")]),
         *_doubts(books.counts.get(State.IN_DOUBT, 0)),
     ]
 
@@ -118,42 +125,17 @@ def explain_reports(reports: ReportCounts) -> str:
     """What providers reported of the accepted mail; beside the books, and no part of their sum."""
     counts = {name: count for name, count in asdict(reports).items() if count}
     of_any = counts.pop("reported", 0)
-    parts = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items()]
-    return f"Reported of {_count(of_any, 'mail')}: {', '.join(parts) or 'accepted'}."
+    parts = [gettext(_REPORTED[name]) % {"count": count} for name, count in counts.items()]
+    return ngettext(
+        "Reported of %(count)s mail: %(parts)s.", "Reported of %(count)s mails: %(parts)s.", of_any
+    ) % {"count": of_any, "parts": ", ".join(parts) or pgettext("mails", "accepted")}
 
 
 def _past(fact: AttemptFacts | EventFacts | ReportFacts) -> str:
-    when = format_time(fact.at) + (f", try {fact.try_number}" if fact.try_number else "")
-    match fact:
-        case AttemptFacts():
-            return f"{when}: {_OUTCOMES[fact.outcome]}{_details(fact)}{_consequence(fact)}."
-        case EventFacts():
-            sentence = _EVENTS.get(fact.kind, f"{{actor}} reported “{fact.kind}”")
-            return f"{when}: {sentence.replace('{actor}', fact.actor)}."
-        case ReportFacts():
-            sentence = _REPORTS.get(fact.report, f"the provider reported “{fact.name}”")
-            details = ": ".join(part for part in (fact.code, fact.detail.rstrip(".")) if part)
-            return f"{when}: {sentence}{f' ({details})' if details else ''}."
-        case _:
-            assert_never(fact)
-
-
-def _details(fact: AttemptFacts) -> str:
-    """The code and the detail, unless they repeat the outcome."""
-    detail = (fact.detail or "").rstrip(".")
-    if detail.casefold() == _OUTCOMES[fact.outcome]:
-        detail = ""
-    details = ": ".join(part for part in (fact.code, detail) if part)
-    return f" ({details})" if details else ""
-
-
-def _consequence(fact: AttemptFacts) -> str:
-    """What an outcome led to, where that does not follow from the outcome."""
-    if fact.state is State.IN_DOUBT and fact.outcome not in DOUBTFUL:  # then it is an older doubt
-        return "; an earlier try is in doubt, so it stays in doubt"
-    if fact.state is State.FAILED and fact.outcome is AttemptOutcome.TRY_LATER:
-        return "; that was the last attempt"
-    return ""
+    when = format_time(fact.at)
+    if fact.try_number:
+        when = gettext("%(time)s, try %(number)s") % {"time": when, "number": fact.try_number}
+    return f"{when}: {describe_fact(fact)}."
 
 
 def _present(facts: DeliveryFacts, stream: StreamFacts, now: datetime) -> Iterator[str]:
@@ -161,77 +143,119 @@ def _present(facts: DeliveryFacts, stream: StreamFacts, now: datetime) -> Iterat
         yield from _stops(stream, now)
         yield _waiting(facts.work, stream, now)
         if facts.doubts:
-            yield f"Whether the provider took try {_join(facts.doubts)} is not known."
+            yield gettext("Whether the provider took try %(tries)s is not known.") % {
+                "tries": _join(facts.doubts)
+            }
     elif facts.state is State.IN_DOUBT:
         yield from _in_doubt(facts, now)
     else:
-        message_id = f" as {facts.message_id}" if facts.message_id else ""
-        code = f" ({facts.code})" if facts.code else ""
-        when = f" at {format_time(facts.settled_at)}" if facts.settled_at else ""
-        after = _count(facts.attempts, "attempt")
-        yield f"It {_STATES[facts.state]}{message_id}{code}{when}, after {after}."
+        yield _ended(facts)
+
+
+def _ended(facts: DeliveryFacts) -> str:
+    message_id = gettext(" as %(id)s") % {"id": facts.message_id} if facts.message_id else ""
+    code = f" ({facts.code})" if facts.code else ""
+    after = ngettext(", after %(count)s attempt", ", after %(count)s attempts", facts.attempts) % {
+        "count": facts.attempts
+    }
+    sentence = _begin(gettext(_STATES[facts.state]))
+    return f"{sentence}{message_id}{code}{_at(facts.settled_at)}{after}."
+
+
+def _at(moment: datetime | None) -> str:
+    return gettext(" at %(time)s") % {"time": format_time(moment)} if moment else ""
 
 
 def _in_doubt(facts: DeliveryFacts, now: datetime) -> Iterator[str]:
-    since = f" since {format_time(facts.settled_at)}" if facts.settled_at else ""
-    tries = _join(facts.doubts)
-    yield f"It has been in doubt{since}: nobody knows whether the provider took try {tries}."
-    yield (
+    since = ""
+    if facts.settled_at:
+        since = gettext(" since %(time)s") % {"time": format_time(facts.settled_at)}
+    yield gettext(
+        "It has been in doubt%(since)s: nobody knows whether the provider took try %(tries)s."
+    ) % {"since": since, "tries": _join(facts.doubts)}
+    yield gettext(
         "Evidence of the provider ends the doubt, or a person: postledger resolve, with --sent,"
         " --not-sent or --send-again."
     )
     if facts.resend_after and facts.resend_after > now:
-        yield (
-            f"Sending it again is refused before {format_time(facts.resend_after)}:"
-            " until then the doubtful try may still leave."
-        )
+        yield gettext(
+            "Sending it again is refused before %(time)s: until then the doubtful try may still"
+            " leave."
+        ) % {"time": format_time(facts.resend_after)}
 
 
 def _waiting(work: WorkFacts | None, stream: StreamFacts, now: datetime) -> str:
     if work is None:
-        return "It waits and no live batch covers it: the books are wrong. Run postledger audit."
-    if work.holder and work.lease_until:
-        where = "with the provider" if work.is_armed else "with a worker"
-        after = "becomes in doubt" if work.is_armed else "goes back to the queue"
-        return (
-            f"It is {where} now (try {work.try_number}, {work.holder});"
-            f" without news by {format_time(work.lease_until)} it {after}."
+        return gettext(
+            "It waits and no live batch covers it: the books are wrong. Run postledger audit."
         )
-    explanation = EXPLANATIONS[work.reason]
-    when = "now" if work.due_at <= now else f"at {format_time(work.due_at)}"
-    moved_by = _overruled(stream, now) or f"{explanation.moved_by}, {when}"
-    return f"It has waited since {format_time(work.since)} because {explanation.why}; {moved_by}."
+    if work.holder and work.lease_until:
+        return _leased(work, work.lease_until)
+    explanation = explain_reason(work.reason)
+    when = _when(work.due_at, now, later=gettext("at %(time)s"))
+    return gettext("It has waited since %(time)s because %(why)s; %(moved_by)s.") % {
+        "time": format_time(work.since),
+        "why": explanation.why,
+        "moved_by": _overruled(stream, now) or f"{explanation.moved_by}, {when}",
+    }
+
+
+def _leased(work: WorkFacts, until: datetime) -> str:
+    if work.is_armed:
+        sentence = gettext(
+            "It is with the provider now (try %(number)s, %(holder)s); without news by %(time)s it"
+            " becomes in doubt."
+        )
+    else:
+        sentence = gettext(
+            "It is with a worker now (try %(number)s, %(holder)s); without news by %(time)s it"
+            " goes back to the queue."
+        )
+    return sentence % {
+        "number": work.try_number,
+        "holder": work.holder,
+        "time": format_time(until),
+    }
+
+
+def _when(due_at: datetime, now: datetime, *, later: str) -> str:
+    return gettext("now") if due_at <= now else later % {"time": format_time(due_at)}
 
 
 def _overruled(stream: StreamFacts, now: datetime) -> str:
     """What will move the stream's work while something wide stops it; empty when nothing does."""
+    if stream.cancelled_at and stream.block_code:
+        return gettext("it will be booked as failed (%(code)s)") % {"code": stream.block_code}
     if stream.cancelled_at:
-        state = f"failed ({stream.block_code})" if stream.block_code else "cancelled"
-        return f"it will be booked as {state}"
+        return gettext("it will be booked as cancelled")
     if stream.fenced_since:
-        return "it goes on when the fence is lifted"
+        return gettext("it goes on when the fence is lifted")
     match len(causes.sort_in_force(stream.holds, now=now)):
         case 0:
             return ""
         case 1:
-            return "it goes on when the hold ends"
+            return gettext("it goes on when the hold ends")
         case _:
-            return "it goes on when all holds have ended"
+            return gettext("it goes on when all holds have ended")
 
 
 def _stops(facts: StreamFacts, now: datetime) -> Iterator[str]:
     if facts.cancelled_at:
-        while_blocked = ", while the provider refused its sender" if facts.block_code else ""
-        yield (
-            f"The stream was cancelled {format_time(facts.cancelled_at)} by"
-            f" {facts.cancelled_by}{while_blocked}."
+        sentence = (
+            gettext(
+                "The stream was cancelled %(time)s by %(actor)s, while the provider refused its"
+                " sender."
+            )
+            if facts.block_code
+            else gettext("The stream was cancelled %(time)s by %(actor)s.")
         )
+        yield sentence % {"time": format_time(facts.cancelled_at), "actor": facts.cancelled_by}
         return
     if facts.fenced_since:
-        yield (
-            f"Sending has been blocked since {format_time(facts.fenced_since)}: this database was"
-            " restored, promoted or copied. A person lifts the fence (postledger fence)."
-        )
+        yield gettext(
+            "Sending has been blocked since %(time)s: this database was restored, promoted or"
+            " copied. A person lifts the fence (postledger fence)."
+        ) % {"time": format_time(facts.fenced_since)}
     yield from _holds(facts, now)
 
 
@@ -247,45 +271,70 @@ def explain_block(held: Hold, *, now: datetime) -> str:
     """What becomes of the mail of a blocked sender if nobody acts; empty without a block."""
     if held.fails_at is None:
         return ""
+    values = {"time": format_time(held.fails_at), "code": held.code}
     if held.fails_at <= now:
-        return f"Nobody acted in time: mail of it fails with {held.code} when it is due"
+        return (
+            gettext("Nobody acted in time: mail of it fails with %(code)s when it is due") % values
+        )
     return (
-        f"If nobody releases it, or holds or releases one of its streams, before"
-        f" {format_time(held.fails_at)}, its mail that is due then fails with {held.code}"
+        gettext(
+            "If nobody releases it, or holds or releases one of its streams, before %(time)s, its"
+            " mail that is due then fails with %(code)s"
+        )
+        % values
     )
 
 
 def _hold(held: Hold) -> str:
-    explanation = EXPLANATIONS[held.reason]
-    then = f"; then {explanation.then}" if explanation.then else ""
-    end = f"{format_time(held.until)}{then}" if held.until else explanation.moved_by
-    detail = f" ({held.detail.rstrip('.')})" if held.detail else ""
-    return (
-        f"The {held.scope} has been held since {format_time(held.since)} by {held.actor}"
-        f" because {explanation.why}{detail}, until {end}."
-    )
+    explanation = explain_reason(held.reason)
+    held_because = gettext(_HELD[held.scope]) % {
+        "since": format_time(held.since),
+        "actor": held.actor,
+        "why": explanation.why,
+        "detail": f" ({held.detail.rstrip('.')})" if held.detail else "",
+    }
+    if held.until is None:
+        end = gettext(", until %(moved_by)s.") % {"moved_by": explanation.moved_by}
+    elif explanation.then:
+        values = {"time": format_time(held.until), "then": explanation.then}
+        end = gettext(", until %(time)s; then %(then)s.") % values
+    else:
+        end = gettext(", until %(time)s.") % {"time": format_time(held.until)}
+    return held_because + end
 
 
 def _waits(wait: WaitSummary, stream: StreamFacts, now: datetime) -> str:
-    explanation = EXPLANATIONS[wait.reason]
-    parts = [_count(wait.batch_count, "batch", "batches"), _count(wait.position_count, "position")]
-    if wait.leased_count:
-        parts.append(f"{_count(wait.leased_count, 'batch', 'batches')} with a worker now")
-    when = "now" if wait.next_due_at <= now else f"from {format_time(wait.next_due_at)}"
-    moved_by = _overruled(stream, now) or f"{explanation.moved_by}, {when}"
-    return (
-        f"Work has waited since {format_time(wait.since)} because {explanation.why}"
-        f" ({', '.join(parts)}); {moved_by}."
-    )
+    explanation = explain_reason(wait.reason)
+    batches, positions, leased = wait.batch_count, wait.position_count, wait.leased_count
+    parts = [
+        ngettext("%(count)s batch", "%(count)s batches", batches) % {"count": batches},
+        ngettext("%(count)s position", "%(count)s positions", positions) % {"count": positions},
+    ]
+    if leased:
+        parts.append(
+            ngettext(
+                "%(count)s batch with a worker now", "%(count)s batches with a worker now", leased
+            )
+            % {"count": leased}
+        )
+    when = _when(wait.next_due_at, now, later=gettext("from %(time)s"))
+    return gettext("Work has waited since %(time)s because %(why)s (%(parts)s); %(moved_by)s.") % {
+        "time": format_time(wait.since),
+        "why": explanation.why,
+        "parts": ", ".join(parts),
+        "moved_by": _overruled(stream, now) or f"{explanation.moved_by}, {when}",
+    }
 
 
 def _doubts(count: int) -> Iterator[str]:
     if count:
-        verb = "is" if count == 1 else "are"
-        yield (
-            f"{_count(count, 'delivery', 'deliveries')} {verb} in doubt:"
-            " evidence of the provider or a person's decision ends that."
-        )
+        yield ngettext(
+            "%(count)s delivery is in doubt: evidence of the provider or a person's decision ends"
+            " that.",
+            "%(count)s deliveries are in doubt: evidence of the provider or a person's decision"
+            " ends that.",
+            count,
+        ) % {"count": count}
 
 
 def explain_unchanged(
@@ -293,29 +342,30 @@ def explain_unchanged(
 ) -> str:
     """Why a decision about a delivery in `before` did not apply, as part of a sentence."""
     if delivery.state is not before:
-        when = f" at {format_time(delivery.settled_at)}" if delivery.settled_at else ""
-        return f"meanwhile it {_STATES[delivery.state]}{when}"
+        state = f"{gettext(_STATES[delivery.state])}{_at(delivery.settled_at)}"
+        return gettext("meanwhile %(state)s") % {"state": state}
     if makes_wait and stream.cancelled_at:
-        return (
-            f"its stream was cancelled {format_time(stream.cancelled_at)} by"
-            f" {stream.cancelled_by}, so nothing of it is sent any more"
-        )
+        return gettext(
+            "its stream was cancelled %(time)s by %(actor)s, so nothing of it is sent any more"
+        ) % {"time": format_time(stream.cancelled_at), "actor": stream.cancelled_by}
     if makes_wait and delivery.is_leaving and delivery.resend_after:
-        return (
-            f"its doubtful try may still arrive until {format_time(delivery.resend_after)};"
-            " send it again after that"
-        )
+        return gettext(
+            "its doubtful try may still arrive until %(time)s; send it again after that"
+        ) % {"time": format_time(delivery.resend_after)}
     if makes_wait and delivery.is_covered:
-        return "mails beside it are with the provider just now; try again in some minutes"
-    return "it changed while it was shown; read it again"
+        return gettext("mails beside it are with the provider just now; try again in some minutes")
+    if not makes_wait and delivery.is_discarded:
+        return gettext("it was discarded before")
+    return gettext("it changed while it was shown; read it again")
 
 
-def _count(count: int, singular: str, plural: str = "") -> str:
-    return f"{count} {singular}" if count == 1 else f"{count} {plural or singular + 's'}"
+def _begin(clause: str) -> str:
+    """A clause as the beginning of a sentence."""
+    return clause[:1].upper() + clause[1:]
 
 
 def _join(numbers: Sequence[int]) -> str:
-    return " and ".join(map(str, numbers))
+    return gettext(" and ").join(map(str, numbers))
 
 
 def format_time(moment: datetime) -> str:

@@ -131,13 +131,6 @@ class Batch(models.Model):
     losses = models.SmallIntegerField(db_default=0)  # leases lost before arming
     lone_losses = models.SmallIntegerField(db_default=0)  # of these, while it was claimed alone
     planned = models.IntegerField(db_default=0)
-    accepted = models.IntegerField(db_default=0)
-    failed = models.IntegerField(db_default=0)
-    skipped = models.IntegerField(db_default=0)
-    suppressed = models.IntegerField(db_default=0)
-    expired = models.IntegerField(db_default=0)
-    cancelled = models.IntegerField(db_default=0)
-    in_doubt = models.IntegerField(db_default=0)
 
 
 class Lease(models.Model):
@@ -156,6 +149,7 @@ class StreamDelta(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     stream_id = models.BigIntegerField()
+    at = models.DateTimeField(db_default=Now())
     planned = models.IntegerField(db_default=0)
     accepted = models.IntegerField(db_default=0)
     failed = models.IntegerField(db_default=0)
@@ -173,6 +167,25 @@ class StreamDelta(models.Model):
     opened = models.IntegerField(db_default=0)
     clicked = models.IntegerField(db_default=0)
     reported = models.IntegerField(db_default=0)
+
+
+class StreamPace(models.Model):
+    """How many results and reports a stream got in one slot of time."""
+
+    pk = models.CompositePrimaryKey("stream_id", "slot")
+    stream_id = models.BigIntegerField()
+    slot = models.DateTimeField()
+    accepted = models.IntegerField()
+    failed = models.IntegerField()
+    skipped = models.IntegerField()
+    suppressed = models.IntegerField()
+    expired = models.IntegerField()
+    cancelled = models.IntegerField()
+    in_doubt = models.IntegerField()
+    delivered = models.IntegerField()
+    bounced = models.IntegerField()
+    complained = models.IntegerField()
+    reported = models.IntegerField()
 
 
 class Delivery(models.Model):
@@ -223,6 +236,9 @@ class Body(models.Model):
     attachments = models.JSONField(null=True)
     letter = models.TextField(db_default="")
     list_key = models.TextField(db_default="")
+    # Until when a link in it works that only its reader may see; None: it has none.
+    secret_until = models.DateTimeField(null=True)
+    digest = models.BinaryField(null=True)  # of what was stored; none once it was emptied
 
 
 class Word(models.Model):

@@ -104,6 +104,11 @@ def is_dropped(months: Iterable[int]) -> bool:
     return bool(is_any)
 
 
+def list_dropped() -> list[int]:
+    """The months that were dropped, in their order."""
+    return [month for (month,) in _rows("SELECT month FROM deliveries_droppedmonth ORDER BY 1")]
+
+
 def partition(table: str, month: int) -> str:
     """The name of one month's partition of a table."""
     return f"{table}_{ids.month_name(month).replace('-', '_')}"
@@ -123,8 +128,6 @@ SELECT (SELECT count(*) FROM deliveries_batch WHERE stream_id >= %(first)s AND s
        (SELECT coalesce(sum(in_doubt), 0) FROM deliveries_stream
         WHERE id >= %(first)s AND id < %(end)s)
      + (SELECT coalesce(sum(in_doubt), 0) FROM deliveries_streamdelta
-        WHERE stream_id >= %(first)s AND stream_id < %(end)s)
-     + (SELECT coalesce(sum(in_doubt), 0) FROM deliveries_batch
         WHERE stream_id >= %(first)s AND stream_id < %(end)s)
 """
 

@@ -1,8 +1,8 @@
-"""Reads the results of a stream's mails: one by one, grouped by cause, and how fast they come."""
+"""Reads the results of a stream's mails: one by one, and grouped by cause."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import LiteralString
 
 from postledger.deliveries.entries import LEADS_TO_FAILURE, AttemptOutcome
@@ -130,46 +130,3 @@ def count_causes(stream_id: int) -> list[FailureCause]:
     outcomes = sql.Texts(outcome.value for outcome in LEADS_TO_FAILURE)
     rows = sql.rows(_CAUSES, {"stream": stream_id, "outcomes": outcomes})
     return [FailureCause(State(row[0]), AttemptOutcome(row[1]), *row[2:]) for row in rows]
-
-
-# Several workers are each in the middle of some batch: fewer mails would show one of them only.
-_LATEST = 5_000
-_FEWEST = 100
-_RECENT = timedelta(seconds=60)
-
-
-@dataclass(frozen=True, slots=True)
-class LatestResults:
-    """How many of a stream's latest mails have results, and when the first and last came."""
-
-    count: int
-    first_at: datetime | None
-    last_at: datetime | None
-
-
-# No counter is kept for it: results come in about the order of positions, so the mails before the
-# first work that was not tried yet are the latest ones.
-_LATEST_RESULTS: LiteralString = """
-SELECT count(*), min(d.settled_at), max(d.settled_at)
-FROM (
-    SELECT coalesce(min(lo), 0) AS lo FROM deliveries_batch
-    WHERE stream_id = %(stream)s AND try_number = 1
-) AS untried
-JOIN deliveries_delivery AS d
-  ON d.stream_id = %(stream)s AND d.position >= untried.lo - %(latest)s AND d.position < untried.lo
-WHERE d.settled_at IS NOT NULL
-"""
-
-
-def read_latest_results(stream_id: int) -> LatestResults:
-    [row] = sql.rows(_LATEST_RESULTS, {"stream": stream_id, "latest": _LATEST})
-    return LatestResults(*row)
-
-
-def results_per_second(results: LatestResults, *, now: datetime) -> float | None:
-    """None where too few results came, or none came lately."""
-    if results.first_at is None or results.last_at is None or results.count < _FEWEST:
-        return None
-    seconds = (results.last_at - results.first_at).total_seconds()
-    is_recent = now - results.last_at < _RECENT
-    return results.count / seconds if is_recent and seconds > 0 else None

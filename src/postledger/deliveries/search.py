@@ -228,10 +228,10 @@ def _mail(row: sql.Row) -> MailSummary:
 
 def _spans(streams: Sequence[int], filters: MailFilters, below: int) -> dict[str, object]:
     """The range of positions in each stream that has all mails of the filters' time."""
-    los = _first_since(streams, filters.since - _SLACK) if filters.since else [0] * len(streams)
+    los = first_since(streams, filters.since - _SLACK) if filters.since else [0] * len(streams)
     his = [below] * len(streams)
     if filters.until:
-        ends = _first_since(streams, filters.until + _SLACK)
+        ends = first_since(streams, filters.until + _SLACK)
         his = [min(below, end) for end in ends]
     return {"streams": sql.Bigints(streams), "los": sql.Bigints(los), "his": sql.Bigints(his)}
 
@@ -259,7 +259,8 @@ SELECT max(lo) FROM halving GROUP BY n ORDER BY n
 """
 
 
-def _first_since(streams: Sequence[int], moment: datetime) -> list[int]:
+def first_since(streams: Sequence[int], moment: datetime) -> list[int]:
+    """The position of the first delivery of each stream that was planned at a moment or later."""
     params = {"streams": sql.Bigints(streams), "moment": moment}
     return [position for (position,) in sql.rows(_FIRST_SINCE, params)]
 
@@ -282,7 +283,7 @@ class PersonalMail:
     list_key: str
 
 
-# As in erasing, no index leads from a person to their mail. The body that many mails share is
+# As in erasing, no index leads from a contact to its mail. The body that many mails share is
 # at `ledger.shared_position`.
 _TO_PERSON: LiteralString = """
 SELECT d.stream_id, d.position, d.address, s.title, d.state, d.planned_at, d.settled_at,
@@ -291,7 +292,8 @@ SELECT d.stream_id, d.position, d.address, s.title, d.state, d.planned_at, d.set
 FROM deliveries_stream s
 JOIN deliveries_delivery d ON d.stream_id = s.id
 LEFT JOIN LATERAL (
-    SELECT subject, text, letter, list_key FROM deliveries_body
+    SELECT subject, CASE WHEN secret_until IS NULL THEN text ELSE '' END AS text, letter, list_key
+    FROM deliveries_body
     WHERE stream_id = d.stream_id AND position IN (d.position, -1 - d.letter)
     ORDER BY position LIMIT 1
 ) AS b ON true

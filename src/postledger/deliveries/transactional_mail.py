@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import LiteralString
 
+from django.utils.translation import gettext
+
 from postledger.deliveries import causes, queries
 from postledger.deliveries.entries import UNCOUNTED, Hold, HoldScope
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.queries import StreamFacts, WorkFacts
-from postledger.deliveries.reasons import EXPLANATIONS, Reason
+from postledger.deliveries.reason_texts import explain_reason
+from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 
@@ -188,14 +191,15 @@ def _wait_of_stream(stream: StreamFacts, now: datetime) -> MailWait | None:
         fails_at = next((hold.fails_at for hold in holds if hold.fails_at), None)
         return replace(waiting, fails_at=fails_at, holds=list(map(_mail_hold, holds)))
     if stream.cancelled_at:
-        state = "failed" if stream.block_code else "cancelled"
-        why, moved_by = "its stream was cancelled", f"it is booked as {state}"
+        why = gettext("its stream was cancelled")
+        failed, cancelled = gettext("it is booked as failed"), gettext("it is booked as cancelled")
+        moved_by = failed if stream.block_code else cancelled
         return MailWait("cancelled", why, stream.cancelled_at, None, moved_by)
     return None
 
 
 def _mail_hold(hold: Hold) -> MailHold:
-    explanation = EXPLANATIONS[hold.reason]
+    explanation = explain_reason(hold.reason)
     return MailHold(
         hold.scope, hold.reason, explanation.why, hold.since, hold.until, explanation.moved_by
     )
@@ -203,13 +207,14 @@ def _mail_hold(hold: Hold) -> MailHold:
 
 def _wait_of_work(work: WorkFacts, now: datetime) -> MailWait:
     if work.lease_until is not None:
-        why = f"it is {'with the provider' if work.is_armed else 'with a worker'} now"
-        return MailWait(work.reason, why, work.since, work.lease_until, "the answer comes")
+        armed, leased = gettext("it is with the provider now"), gettext("it is with a worker now")
+        why, moved_by = armed if work.is_armed else leased, gettext("the answer comes")
+        return MailWait(work.reason, why, work.since, work.lease_until, moved_by)
     return _explained(work.reason, work.since, work.due_at if work.due_at > now else None)
 
 
 def _explained(reason: Reason, since: datetime, until: datetime | None) -> MailWait:
-    explanation = EXPLANATIONS[reason]
+    explanation = explain_reason(reason)
     return MailWait(reason, explanation.why, since, until, explanation.moved_by)
 
 

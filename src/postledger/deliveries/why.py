@@ -1,4 +1,4 @@
-"""Why mail waits or did not go: each cause with its time, its end, and what a person can do. Pure.
+"""Why mail waits or did not go: each cause with its time, its end, and what a person can do.
 
 The first cause is the one that ends last: mail goes on when all have ended.
 """
@@ -6,6 +6,8 @@ The first cause is the one that ends last: mail goes on when all have ended.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.utils.translation import gettext, gettext_noop
 
 from postledger.deliveries import causes
 from postledger.deliveries.entries import Hold, HoldScope
@@ -16,12 +18,15 @@ from postledger.deliveries.queries import (
     WaitSummary,
     WorkFacts,
 )
-from postledger.deliveries.reasons import EXPLANATIONS, LIMIT_REASONS, Reason
+from postledger.deliveries.reason_texts import explain_reason
+from postledger.deliveries.reasons import LIMIT_REASONS, Reason
 from postledger.deliveries.states import State
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
+    """Its texts are in the language that is spoken when it is found."""
+
     code: str  # a reason of waits and holds, a state, or one of the codes in docs/reference/api.md
     sentence: str
     since: datetime | None
@@ -30,56 +35,28 @@ class Cause:
     advice: str
 
 
-_NOTHING = "Nothing: it goes on by itself."
-_RELEASE_STREAM = "release it: postledger stream release, or resume the run"
-ADVICE: dict[Reason, str] = {
-    Reason.READY: "Nothing. If it lasts, look whether workers run: postledger doctor.",
-    Reason.SCHEDULED: "Cancel it if it is not to go at that time.",
-    Reason.RETRY: "Nothing, unless the provider's answer names what to mend.",
-    Reason.THROTTLED: "Nothing. A rate for the sender or the account avoids it.",
-    Reason.NOT_SENT: _NOTHING,
-    Reason.HANDED_BACK: _NOTHING,
-    Reason.LEASE_LOST: "Nothing. If it happens often, look at the log of the workers.",
-    Reason.REQUEUED: _NOTHING,
-    Reason.SENT_AGAIN: _NOTHING,
-    Reason.DISPROVED: _NOTHING,
-    Reason.RATE_PER_SECOND: "Raise the rate of the sender or the account, if the provider"
-    " allows more.",
-    Reason.RATE_PER_HOUR: "Raise the sender's limit per hour, or wait.",
-    Reason.DAILY_LIMIT: "Raise the daily limit of the sender or of the member who launched it, or"
-    " wait.",
-    Reason.QUOTA_EXHAUSTED: "Ask the provider for a larger quota, or wait.",
-    Reason.OUTSIDE_HOURS: "Wait, or change the working hours of the workspace or the sender. A run"
-    " keeps the delivery window that its campaign had at the launch.",
-    Reason.LIMITS_UNKNOWN: "Look whether Redis runs: postledger doctor.",
-    Reason.PROVIDER_DOWN: "Look whether the provider can be reached: postledger doctor.",
-    Reason.NO_MEMORY: "Give the workers more memory, or send smaller attachments.",
-    Reason.WORK_FAILED: "Look for the error in the log of the workers, and report it.",
-    Reason.CONTENT_BROKEN: f"Mend the content, then {_RELEASE_STREAM}.",
-    Reason.PROVIDER_BROKEN: "Check the account (postledger doctor), then release the sender:"
-    " postledger sender release.",
-    Reason.PAUSED: f"To send, {_RELEASE_STREAM}; a sender: postledger sender release.",
-    Reason.SENDER_BLOCKED: "Mend what the provider names, then release the sender:"
-    " postledger sender release.",
-    Reason.BOUNCE_RATE: f"Remove the addresses that do not work, then {_RELEASE_STREAM}.",
-    Reason.COMPLAINT_RATE: f"Remove the contacts that did not ask for it, then {_RELEASE_STREAM}.",
-    Reason.AUDIENCE_SYNCING: "If it lasts, check the connection to Supabase: postledger doctor.",
-}
-_SUBJECTS = {
-    HoldScope.ACCOUNT: "The account of its sender is held",
-    HoldScope.SENDER: "The sender is held",
-    HoldScope.STREAM: "It is held",
+_DONE = gettext_noop("Nothing: it is done.")
+_HELD = {
+    HoldScope.ACCOUNT: gettext_noop("The account of its sender is held because %(why)s%(detail)s."),
+    HoldScope.SENDER: gettext_noop("The sender is held because %(why)s%(detail)s."),
+    HoldScope.STREAM: gettext_noop("It is held because %(why)s%(detail)s."),
 }
 _RESULTS: dict[State, tuple[str, str]] = {
-    State.ACCEPTED: ("The provider took it", "Nothing: it is done."),
-    State.FAILED: ("It failed", "Mend the cause, then send it again: postledger requeue."),
-    State.SKIPPED: ("The recipient's settings say no", "Nothing: it is done."),
-    State.SUPPRESSED: ("The address must not be mailed", "Nothing: it is done."),
-    State.EXPIRED: ("Its time to live had ended", "Send a new mail if it is still of use."),
-    State.CANCELLED: ("It was cancelled", "Nothing: it is done."),
+    State.ACCEPTED: (gettext_noop("The provider took it"), _DONE),
+    State.FAILED: (
+        gettext_noop("It failed"),
+        gettext_noop("Mend the cause, then send it again: postledger requeue."),
+    ),
+    State.SKIPPED: (gettext_noop("The recipient's settings say no"), _DONE),
+    State.SUPPRESSED: (gettext_noop("The address must not be mailed"), _DONE),
+    State.EXPIRED: (
+        gettext_noop("Its time to live had ended"),
+        gettext_noop("Send a new mail if it is still of use."),
+    ),
+    State.CANCELLED: (gettext_noop("It was cancelled"), _DONE),
     State.IN_DOUBT: (
-        "Nobody knows whether the provider took it",
-        "Look at the provider, then decide: postledger resolve.",
+        gettext_noop("Nobody knows whether the provider took it"),
+        gettext_noop("Look at the provider, then decide: postledger resolve."),
     ),
 }
 
@@ -127,20 +104,20 @@ def list_sender_causes(
 
 
 def explain_hold(hold: Hold) -> Cause:
-    explanation = EXPLANATIONS[hold.reason]
+    explanation = explain_reason(hold.reason)
     detail = f" ({hold.detail.rstrip('.')})" if hold.detail else ""
     return Cause(
         hold.reason,
-        f"{_SUBJECTS[hold.scope]} because {explanation.why}{detail}.",
+        gettext(_HELD[hold.scope]) % {"why": explanation.why, "detail": detail},
         hold.since,
         hold.until,
         explanation.moved_by,
-        ADVICE[hold.reason],
+        explanation.advice,
     )
 
 
 def describe_cause(cause: Cause) -> Iterator[str]:
-    """A cause in lines for a person."""
+    """A cause in lines for a person at the command line."""
     since = f" since {format_time(cause.since)}" if cause.since else ""
     until = f" until {format_time(cause.until)}" if cause.until else ""
     yield f"{cause.code}{since}{until}: {cause.sentence}"
@@ -151,38 +128,45 @@ def describe_cause(cause: Cause) -> Iterator[str]:
 
 def _list_stops(stream: StreamFacts, now: datetime) -> Iterator[Cause]:
     if stream.cancelled_at is not None:
-        sentence = f"Its stream was cancelled by {stream.cancelled_by}."
-        done = "Nothing: what was not sent is not sent any more."
+        sentence = gettext("Its stream was cancelled by %(actor)s.") % {
+            "actor": stream.cancelled_by
+        }
+        done = gettext("Nothing: what was not sent is not sent any more.")
         yield Cause("cancelled", sentence, stream.cancelled_at, None, "", done)
         return
     if stream.fenced_since is not None:
         yield Cause(
             "fenced",
-            "Sending is blocked because this database was restored, promoted or copied.",
+            gettext("Sending is blocked because this database was restored, promoted or copied."),
             stream.fenced_since,
             None,
-            "a person lifts the fence",
-            "Look at what was lost, then lift the fence: postledger fence.",
+            gettext("a person lifts the fence"),
+            gettext("Look at what was lost, then lift the fence: postledger fence."),
         )
     yield from map(explain_hold, causes.sort_in_force(stream.holds, now=now))
 
 
 def _explain_wait(reason: Reason, since: datetime, due_at: datetime, now: datetime) -> Cause:
-    explanation = EXPLANATIONS[reason]
+    explanation = explain_reason(reason)
     until = due_at if due_at > now else None
-    sentence = f"It waits because {explanation.why}."
-    return Cause(reason, sentence, since, until, explanation.moved_by, ADVICE[reason])
+    sentence = gettext("It waits because %(why)s.") % {"why": explanation.why}
+    return Cause(reason, sentence, since, until, explanation.moved_by, explanation.advice)
 
 
 def _explain_lease(work: WorkFacts) -> Cause:
-    where = "provider" if work.is_armed else "worker"
+    if work.is_armed:
+        sentence = gettext("It is with a provider now, in try %(number)s.")
+        resumed_by = gettext("its result comes")
+    else:
+        sentence = gettext("It is with a worker now, in try %(number)s.")
+        resumed_by = gettext("the worker sends it")
     return Cause(
-        f"with_{where}",
-        f"It is with a {where} now, in try {work.try_number}.",
+        "with_provider" if work.is_armed else "with_worker",
+        sentence % {"number": work.try_number},
         None,
         work.lease_until,
-        "its result comes" if work.is_armed else "the worker sends it",
-        _NOTHING,
+        resumed_by,
+        gettext("Nothing: it goes on by itself."),
     )
 
 
@@ -192,11 +176,11 @@ def _explain_result(delivery: DeliveryFacts) -> Cause:
     code = f" ({delivery.code})" if delivery.code else ""
     return Cause(
         delivery.state,
-        f"{sentence}{code}.",
+        f"{gettext(sentence)}{code}.",
         delivery.settled_at,
         None,
-        "evidence of the provider, or a person's decision" if is_doubt else "",
-        advice,
+        gettext("evidence of the provider, or a person's decision") if is_doubt else "",
+        gettext(advice),
     )
 
 

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from postledger.deliveries.entries import StreamKind
+from postledger.mailing.terms import JobPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ def read(text: str) -> Policy:
     )
 
 
+_SHORTEST = 1.0  # seconds before the third attempt of a job, and before each later one
 TRANSACTIONAL = "5: 1 5 30 120 600 +-25%"
 CAMPAIGN = "4: 1 4 10"
 TOPIC = "3: 0 2 7 max 120"
@@ -55,6 +57,22 @@ DEFAULTS: Mapping[StreamKind, Policy] = {
     StreamKind.CAMPAIGN: read(CAMPAIGN),
     StreamKind.TOPIC: read(TOPIC),
 }
+
+
+def adapt(policy: Policy, job: JobPolicy) -> Policy:
+    """The policy with what a job says otherwise; its schedule is kept as it is, without chance.
+
+    Only the second attempt may follow at once: a job must not hammer the provider.
+    """
+    if job.retry_schedule_ms is not None:
+        first, *later = [ms / 1000 for ms in job.retry_schedule_ms] or [0.0]
+        delays = (first, *(max(_SHORTEST, seconds) for seconds in later or [first]))
+        policy = replace(policy, delays=delays, jitter=0.0)
+    return replace(
+        policy,
+        attempts=policy.attempts if job.max_attempts is None else job.max_attempts,
+        longest=policy.longest if job.lock_ttl_seconds is None else job.lock_ttl_seconds,
+    )
 
 
 def delay(

@@ -4,7 +4,7 @@ All of one call is one transaction, so a process that dies in it has applied not
 was applied before changes nothing, so neither order nor repetition matters.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -35,6 +35,9 @@ _log = structlog.get_logger(__name__)
 
 # In one transaction, whose locks others wait for.
 MOST_MESSAGES = 1_000
+_MOST_NAMES = 5  # of unknown events, in one line of the log
+# How often others are looked for that can be applied while none could.
+_MOST_CLAIMS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +97,20 @@ def apply_waiting(*, limit: int = MOST_MESSAGES) -> Applied:
     """Applies the oldest messages that wait and that no other process is applying.
 
     A message that cannot be read, or that the database refuses, is marked with its fault, and all
-    others are applied. Raises NothingAppliedError if each of them fails unexpectedly.
+    others are applied. Messages that fail unexpectedly are to blame if another one can be applied;
+    large ones may be all of a claim, so younger ones are claimed until then. Raises
+    NothingAppliedError if there is none.
     """
+    applied = Applied()
     with transaction.atomic():
-        messages = inbox.claim(limit)
-        applied = _apply_or_split(messages) if messages else Applied()
+        for _ in range(_MOST_CLAIMS):
+            messages = inbox.claim(limit - applied.message_count)
+            applied += _apply_or_split(messages) if messages else Applied()
+            if not messages or applied.broken_count < applied.message_count:
+                break
         if applied.message_count and applied.broken_count == applied.message_count:
             raise NothingAppliedError
-        return applied
+    return applied
 
 
 def retry_failed() -> Applied:
@@ -163,12 +172,12 @@ def _sort_events(messages: Sequence[WaitingMessage]) -> _Sorted:
     """Reads the events; a reference is believed only with its MAC."""
     given = _Sorted()
     keys = sealing.reference_keys()
-    unknown_names: set[str] = set()
+    unknown_names: Counter[str] = Counter()
     for message in messages:
         given.workspaces[message.account_id] = message.workspace_id
         for event in _read(message, given.faults):
             if event.kind is EventKind.UNKNOWN:
-                unknown_names.add(event.name)
+                unknown_names[event.name] += 1
             reference = references.read(event.reference, keys) if event.reference else None
             incoming = _Incoming(event, message, reference)
             if reference is not None:
@@ -176,8 +185,10 @@ def _sort_events(messages: Sequence[WaitingMessage]) -> _Sorted:
             else:
                 why = Mismatch.WRONG_MAC if event.reference else Mismatch.NO_REFERENCE
                 given.add_stray(incoming, why)
-    for name in sorted(unknown_names):
-        _log.warning("unknown_event_type", name=name)
+    if unknown_names:
+        # A post may have thousands of made-up names.
+        names = sorted(unknown_names)[:_MOST_NAMES]
+        _log.warning("unknown_event_type", count=unknown_names.total(), names=names)
     return given
 
 

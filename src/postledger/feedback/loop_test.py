@@ -20,6 +20,7 @@ _SES = {
     "complaint": "complained",
     "suppressionlist": "on_suppression_list",
 }
+_SENDGRID = {"success": "delivered"}  # it has no address that bounces or complains
 _SANDBOX = {
     "success": "delivered",
     "bounce": "bounced",
@@ -28,6 +29,7 @@ _SANDBOX = {
 }
 _SIMULATORS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "ses": (rules.SES_SIMULATOR, _SES),
+    "sendgrid": (rules.SENDGRID_SIMULATOR, _SENDGRID),
     "sandbox": (rules.SANDBOX_SIMULATOR, _SANDBOX),
 }
 # The simulator may report an address on a suppression list as any other bounce.
@@ -59,6 +61,10 @@ class ProbeResult:
 
 def has_simulator(kind: str) -> bool:
     return kind in _SIMULATORS
+
+
+def can_simulate_bounces(kind: str) -> bool:
+    return "bounced" in _SIMULATORS[kind][1].values()
 
 
 def send_probes(sender: Sender, kind: str) -> list[Probe]:

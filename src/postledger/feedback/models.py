@@ -1,4 +1,4 @@
-"""The topics that we listen to, the messages that came, and the events that belong to no mail."""
+"""The topics and webhooks that we listen to, the messages that came, and events without a mail."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -34,6 +34,32 @@ class Topic(models.Model):
                 fields=["queue_url"],
                 condition=models.Q(removed_at=None) & ~models.Q(queue_url=""),
                 name="feedback_queue_once",
+            ),
+        )
+
+
+class WebhookKey(models.Model):
+    """The public key of one account's event webhook at SendGrid; what it signed is believed.
+
+    Several are in use while the key is changed.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
+    account = models.ForeignKey(ProviderAccount, on_delete=models.PROTECT)
+    public_key = models.TextField()  # in base64, as SendGrid shows it
+    webhook_id = models.TextField(db_default="")  # SendGrid's; empty: not known
+    created_at = models.DateTimeField(db_default=Now())
+    last_used_at = models.DateTimeField(null=True)  # to the minute; None: it has signed nothing
+    # No longer believed.
+    removed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            # A post for one account cannot be sent to another again.
+            models.UniqueConstraint(
+                fields=["public_key"],
+                condition=models.Q(removed_at=None),
+                name="feedback_webhook_key_once",
             ),
         )
 
@@ -77,7 +103,7 @@ class ReceivedMessage(models.Model):
 
 
 class UnmatchedEvent(models.Model):
-    """An event that could not be applied to a mail, and why; no address is stored."""
+    """An event that could not be applied to a mail, and why; without address, for 30 days."""
 
     account = models.ForeignKey(ProviderAccount, on_delete=models.PROTECT)
     key = models.TextField()  # the same for every repetition
@@ -95,4 +121,5 @@ class UnmatchedEvent(models.Model):
         )
         indexes = (
             models.Index(fields=["account", "-received_at"], name="feedback_unmatched_newest"),
+            models.Index(fields=["received_at"], name="feedback_unmatched_at"),
         )

@@ -6,17 +6,16 @@ from enum import StrEnum
 from postledger.contacts import consent
 from postledger.contacts.consent import PERMANENT, StateReport
 from postledger.contacts.states import SuppressionReason
-from postledger.providers.base import EventKind, ProviderEvent
+from postledger.providers.base import BLOCKED, ON_SUPPRESSION_LIST, EventKind, ProviderEvent
 
-# The provider refused to send, because its own list of the account has the address.
-ON_SUPPRESSION_LIST = "OnAccountSuppressionList"
 # The recipient took the mail out of the spam folder.
 NOT_SPAM = "not-spam"
 
 # Addresses of providers for tests of the way that events take; nobody reads their mail.
 SES_SIMULATOR = "simulator.amazonses.com"
+SENDGRID_SIMULATOR = "sink.sendgrid.net"  # takes all mail, and drops it
 SANDBOX_SIMULATOR = "simulator.invalid"
-_SIMULATORS = (f"@{SES_SIMULATOR}", f"@{SANDBOX_SIMULATOR}")
+_SIMULATORS = (f"@{SES_SIMULATOR}", f"@{SENDGRID_SIMULATOR}", f"@{SANDBOX_SIMULATOR}")
 
 # Only what was accepted can have these.
 _PROOFS = frozenset(
@@ -97,6 +96,8 @@ def report_contact(
     if event.address is None or event.address.lower().endswith(_SIMULATORS):
         return None
     match event.kind:
+        case EventKind.SOFT_BOUNCED if event.bounce_type == BLOCKED:
+            return None
         case EventKind.BOUNCED | EventKind.SOFT_BOUNCED:
             is_applied = event.bounce_type == PERMANENT or transient is TransientBounce.APPLY
             return consent.bounce_report(

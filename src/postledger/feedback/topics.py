@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 from django.db import transaction
 from django.db.models.functions import Now
 
-from postledger.accounts import constraints, sealing, trail
+from postledger.accounts import constraints, provider_accounts, sealing, trail
 from postledger.accounts.models import ProviderAccount
-from postledger.accounts.provider_accounts import AccountUnknownError
 from postledger.feedback.models import Topic
 from postledger.lib.errors import ConflictError, RefusedError
 from postledger.providers.ses.settings import SesSettings
@@ -173,12 +172,7 @@ def _read_settings(account: ProviderAccount) -> SesSettings:
 
 
 def _lock_account(workspace_id: int, account_id: int) -> ProviderAccount:
-    own = ProviderAccount.objects.select_for_update(no_key=True).filter(workspace_id=workspace_id)
-    account = own.filter(pk=account_id).first()
-    if account is None:
-        raise AccountUnknownError(
-            f"This workspace has no account {account_id}: use one of its accounts."
-        )
+    account = provider_accounts.lock_account(workspace_id, account_id)
     if account.kind != _SES:
         raise InvalidTopicError(
             f"The account “{account.name}” is not one of Amazon SES, so no topic of SNS reports"

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from postledger.contacts import sql
 from postledger.deliveries.entries import Mismatch
 from postledger.providers.base import ProviderEvent
+
+KEPT_FOR = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +56,18 @@ def store_unmatched(strays: Sequence[Stray]) -> list[Stray]:
         "received": [stray.received_at for stray in given],
     }
     return [by_key[account_id, key] for account_id, key in sql.rows(_STORE, params)]
+
+
+_DROPPED_AT_ONCE = 10_000
+_DROP = """
+DELETE FROM feedback_unmatchedevent WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM feedback_unmatchedevent WHERE received_at < %(before)s LIMIT %(most)s
+))
+"""
+
+
+def drop_old_events(now: datetime) -> None:
+    """Deletes those that came long ago: other mail of an account may have any number of them."""
+    params = {"before": now - KEPT_FOR, "most": _DROPPED_AT_ONCE}
+    while sql.execute(_DROP, params) == _DROPPED_AT_ONCE:
+        pass

@@ -30,6 +30,7 @@ class Point(StrEnum):
     BEFORE_GIVE_BACK = "before_give_back"  # the remaining batches of a claim are about to go back
     IN_SWEEP = "in_sweep"  # lost leases were taken away, not committed
     IN_PLAN_CHUNK = "in_plan_chunk"  # a chunk's rows are written, not committed
+    IN_SNAPSHOT = "in_snapshot"  # a snapshot's events and items are written, not committed
     IN_FEEDBACK = "in_feedback"  # a stream's events are written, not committed
     AFTER_ACCEPT_BEFORE_WAKE_UP = "after_accept_before_wake_up"  # a request's mail is committed
     IN_WAKE_UP = "in_wake_up"  # a wake-up was taken from memory and not published

@@ -8,7 +8,7 @@ Try 0 is the delivery; try n is its n-th hand-over to a provider.
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 NUMBER_BITS = 32
@@ -85,6 +85,10 @@ def without_try(text: str) -> str | None:
 
 def month_of(moment: datetime) -> int:
     return (moment.year - EPOCH_YEAR) * 12 + moment.month - 1
+
+
+def month_start(month: int) -> datetime:
+    return datetime(EPOCH_YEAR + month // 12, month % 12 + 1, 1, tzinfo=UTC)
 
 
 def month_of_stream(stream_id: int) -> int:

@@ -28,6 +28,7 @@ class Work(StrEnum):
     REPORTING = "reporting"  # reporting to Notion: two would exceed its rate limit
     SYNC = "sync"  # with Supabase: two would read the same pages
     ERASING = "erasing"  # erasing mail again, which reads all deliveries
+    RECOUNTING = "recounting"  # the books: two would read the same deliveries
 
 
 _TAKE: LiteralString = """

@@ -84,7 +84,7 @@ def make_formatter(*, is_terminal: bool) -> logging.Formatter:
         else [structlog.processors.JSONRenderer()]
     )
     return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[*_shared_processors(), structlog.stdlib.ExtraAdder()],
+        foreign_pre_chain=[*_shared_processors(), structlog.stdlib.ExtraAdder(), _hide_path],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.StackInfoRenderer(),
@@ -102,6 +102,16 @@ def _shared_processors() -> list[Processor]:
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+
+
+def _hide_path(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Django's lines of refused requests end with the path, and a path or a query may hold the
+    secret of a link; our own line of the request tells the route.
+    """
+    if event.pop("request", None) is not None:
+        text = str(event["event"])
+        event["event"] = text.rpartition(": /")[0] or text
+    return event
 
 
 def _mask(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

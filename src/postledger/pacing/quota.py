@@ -35,7 +35,7 @@ SETTLE_TIME = timedelta(seconds=Horizon().lifetime) + COUNTER_LAG
 class Known:
     """What is known of a quota before it is read again."""
 
-    remaining: int | None  # at the last reading; None: unlimited
+    remaining: int | None  # at the last reading; None: that is no limit
     mark: Mark | None
     synced_at: datetime | None  # None: it was never read
     failed_since: datetime | None = None
@@ -78,7 +78,7 @@ def is_settled(known: Known, mark: Mark | None, *, is_busy: bool) -> bool:
 def shows_more(known: Known, reading: QuotaReading, mark: Mark | None) -> bool:
     """Whether more mail may go than before the reading, so that waiting mail should ask again."""
     left = _find_left(known, mark)
-    if reading.remaining is None:
+    if reading.remaining is None or not reading.is_limit:
         return left is not None
     return reading.remaining > (left or 0) and (left is not None or known.synced_at is None)
 

@@ -20,7 +20,12 @@ from postledger.pacing.limiter import Limiter
 from postledger.pacing.limits import Mark
 from postledger.pacing.quota import Known
 from postledger.providers import quota_source, registry
-from postledger.providers.base import QuotaReading, QuotaUnreadError, ReadsQuota
+from postledger.providers.base import (
+    QuotaHiddenError,
+    QuotaReading,
+    QuotaUnreadError,
+    ReadsQuota,
+)
 from postledger.providers.quota_source import QuotaSource
 
 MOST_AT_ONCE = 50
@@ -54,19 +59,25 @@ def sync_now(account: ProviderAccount, redis_url: str) -> AccountQuota | None:
 
 
 def sync_early(account_id: int, now: datetime) -> None:
-    """Has the quota read soon, after the provider refused mail because it is used up."""
+    """Has the quota read soon, after the provider refused mail because it is used up.
+
+    One that is not shown to the keys would not be then.
+    """
     row = quotas.find_quota(account_id)
-    if row is not None:
+    if row is not None and not row.is_hidden:
         quotas.bring_forward(account_id, quota.find_early_sync(_describe(row), now))
 
 
 def _sync(claims: Sequence[QuotaClaim], redis_url: str, settle_time: timedelta) -> None:
     answers = asyncio.run(_ask_all(claims, redis_url, settle_time))
     for claim, asked in zip(claims, answers, strict=True):
-        if isinstance(asked.answer, QuotaReading):
-            _store(claim, asked.answer, asked.mark)
-        else:
-            _note_failure(claim, str(asked.answer))
+        match asked.answer:
+            case QuotaReading() as reading:
+                _store(claim, reading, asked.mark)
+            case QuotaHiddenError() as hidden:
+                _store_hidden(claim, str(hidden))
+            case error:
+                _note_failure(claim, str(error))
 
 
 def _store(claim: QuotaClaim, reading: QuotaReading, mark: Mark | None) -> None:
@@ -79,6 +90,11 @@ def _store(claim: QuotaClaim, reading: QuotaReading, mark: Mark | None) -> None:
         wait=quota.find_interval(known, mark, is_busy=claim.is_busy),
     )
     if is_stored and quota.shows_more(known, reading, mark):
+        _wake(claim.account.pk)
+
+
+def _store_hidden(claim: QuotaClaim, why: str) -> None:
+    if quotas.store_hidden(claim, why, wait=quota.LONGEST_RETRY) and claim.before.synced_at:
         _wake(claim.account.pk)
 
 
@@ -161,4 +177,5 @@ def _describe(row: AccountQuota) -> Known:
     mark = None
     if row.mark_count_id is not None and row.mark_granted is not None:
         mark = Mark(row.mark_count_id, row.mark_granted)
-    return Known(row.remaining, mark, row.synced_at, row.failed_since)
+    remaining = row.remaining if row.is_limit else None
+    return Known(remaining, mark, row.synced_at, row.failed_since)

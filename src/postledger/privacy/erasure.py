@@ -23,6 +23,7 @@ from postledger.imports.models import ImportProblem
 from postledger.imports.problems import RowProblem
 from postledger.lib import work_leases
 from postledger.lib.work_leases import Work
+from postledger.notifications import personal_data
 from postledger.privacy.models import Pending
 from postledger.providers import addresses
 from postledger.supabase import removals
@@ -71,6 +72,7 @@ def erase(workspace_id: int, *, address: str, actor: str, now: datetime) -> Eras
         contact = erasing.erase(workspace_id, address=canonical, actor=actor, now=now)
         removals.erase_origins(contact_ids)
         exclusions.forget_contacts(contact_ids)
+        personal_data.forget_contacts(contact_ids)
         params = {
             "workspace": workspace_id,
             "address": canonical,

@@ -1,7 +1,6 @@
 """Everything that is stored about one person, as one JSON document for that person."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import datetime
@@ -16,19 +15,18 @@ from postledger.contacts.unsubscribe_links import UnsubscribeLinks
 from postledger.content import letters
 from postledger.deliveries import search
 from postledger.deliveries.search import PersonalMail
+from postledger.dispatch import past_letters
 from postledger.dispatch.rounds import compose
 from postledger.lib.errors import RefusedError
+from postledger.notifications import personal_data
 from postledger.providers import addresses
-
-# Whoever has the token of a link can act for the person, and the file is not read by them alone.
-_TOKEN = re.compile(r"(?:(?<=token=)|(?<=token%3d))[\w.%=-]++", re.IGNORECASE)
 
 
 def export(workspace_id: int, *, address: str, now: datetime) -> str:
     """JSON with every contact of the address, deleted ones too, with subscriptions and consents;
     events of the address without a contact, its suppressions, since when its owner wants no mail of
-    subscribe forms, the runs that left its contacts out, and every mail to it or to another address
-    that its contacts had.
+    subscribe forms, what its contacts want to be told of topics and what became of it, the runs
+    that left them out, and every mail to it or to another address that its contacts had.
     """
     canonical = addresses.canonical(address)
     contact_ids = queries.list_contact_ids(workspace_id, address=canonical)
@@ -42,6 +40,7 @@ def export(workspace_id: int, *, address: str, now: datetime) -> str:
         "history": list(map(_event, queries.list_address_history(workspace_id, address=canonical))),
         "suppressions": list(_suppressions(workspace_id, canonical)),
         "no_forms_since": form_blocks.find_start(workspace_id, address=canonical),
+        "topic_subscriptions": personal_data.list_of_contacts(contact_ids),
         "exclusions": exclusions.list_of_contacts(contact_ids),
         "mails": list(_mails(workspace_id, canonical, contact_ids)),
     }
@@ -108,14 +107,17 @@ def _render(workspace_id: int, mail: PersonalMail, links: UnsubscribeLinks) -> P
     """Fills in the letter again as for sending, but for the tokens of links; a mail that cannot be
     filled in stays as it is.
     """
-    mail = replace(mail, text=_TOKEN.sub("", mail.text))
+    mail = replace(mail, text=past_letters.hide_tokens(mail.text))
     letter = letters.find(workspace_id, digest=mail.letter) if mail.letter else None
     if letter is None:
         return mail
     link = links.base_url if links.is_complete else ""
+    values = compose.letter_values(
+        mail.address, mail.variables, link=link, manage_link=links.preferences_url
+    )
     try:
-        filled = letter.fill(compose.letter_values(mail.address, mail.variables, link=link))
+        filled = letter.fill(values)
     except RefusedError:
         return mail
     _, text = letter.join(filled)
-    return replace(mail, subject=filled.subject, text=_TOKEN.sub("", text))
+    return replace(mail, subject=filled.subject, text=past_letters.hide_tokens(text))

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 import idna
@@ -47,6 +48,15 @@ def is_valid(address: str) -> bool:
 
 def domain_of(address: str) -> str:
     return canonical(address).rpartition("@")[2]
+
+
+def list_domains(domain: str) -> Iterator[str]:
+    """The domain and those above it, without the top-level one."""
+    yield domain
+    _, _, above = domain.partition(".")
+    while "." in above:
+        yield above
+        _, _, above = above.partition(".")
 
 
 def spellings(address: str) -> set[str]:

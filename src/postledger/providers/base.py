@@ -52,6 +52,20 @@ class Form(StrEnum):
     PARTS = "parts"  # for JSON APIs that take no MIME
 
 
+# The tags of notifications, by the names of the job contract, and the header that bears each of
+# them, for services without tags. A service may keep them for ever.
+JOB_TAGS: Mapping[str, str] = MappingProxyType(
+    {
+        "dedupeKey": "X-Dedupe-Key",
+        "traceId": "X-Trace-Id",
+        "subscriptionId": "X-Subscription-Id",
+        "openEventId": "X-Open-Event-Id",
+        "term": "X-Term",
+        "campus": "X-Campus",
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
     """One mail for one recipient: the envelope and the content.
@@ -196,6 +210,13 @@ class EventKind(StrEnum):
     UNKNOWN = "unknown"  # anything else
 
 
+# As `bounce_subtype`: the account's own list at the provider stopped the mail, and no server was
+# asked.
+ON_SUPPRESSION_LIST = "OnAccountSuppressionList"
+# As `bounce_type`: refused because of its sender or its content, which says nothing of the address.
+BLOCKED = "Blocked"
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderEvent:
     """What a provider reports of a mail afterwards. Its texts are bounded, and can be stored."""
@@ -209,7 +230,7 @@ class ProviderEvent:
     at: datetime | None = None
     code: str = ""  # of a server, as 5.1.1
     detail: str = ""
-    bounce_type: str = ""  # in the words of SES: Permanent, Transient or Undetermined
+    bounce_type: str = ""  # in the words of SES: Permanent, Transient or Undetermined; or BLOCKED
     bounce_subtype: str = ""
     feedback_type: str = ""  # what the recipient called it in a complaint
 
@@ -246,10 +267,15 @@ class QuotaReading:
     remaining: int | None  # mails; None: unlimited
     size: int | None = None  # of the whole quota; None: unlimited, or not said
     max_rate: float | None = None  # mails a second; None: unlimited, or not said
+    is_limit: bool = True  # False: the service may take more than remains, and charge for it
 
 
 class QuotaUnreadError(Exception):
     """The quota could not be read. The message says why in one sentence, and holds no secret."""
+
+
+class QuotaHiddenError(QuotaUnreadError):
+    """The service does not show its quota to these keys: nothing is broken, mail goes without."""
 
 
 @runtime_checkable

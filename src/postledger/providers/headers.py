@@ -15,7 +15,7 @@ _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # Text that a reader would take for an encoded word, though nobody encoded it.
 _LOOKS_ENCODED = re.compile(r"=\?[^?]*\?[bBqQ]\?")
 _LINE = 78
-_LONGEST_WORD = 900  # leaves room below the 998 that no line may exceed
+_LONGEST_WORD = 915  # with a name before it, below the 998 that no line may exceed
 # fmt: off
 _OWN = frozenset({
     "bcc", "cc", "date", "from", "message-id", "mime-version", "received", "reply-to",
@@ -65,8 +65,29 @@ def mailboxes(name: str, boxes: tuple[Mailbox, ...]) -> str:
 
 
 def custom(headers: Mapping[str, str]) -> Iterator[str]:
-    """The caller's own headers: none that the composer writes itself, that commands the service
-    which sends the mail, or that deceives those who read it.
+    """The caller's own headers, ready to send."""
+    return (text(name, value) for name, value in _check_custom(headers))
+
+
+def custom_values(headers: Mapping[str, str]) -> dict[str, str]:
+    """The caller's own headers, for a service that writes the lines itself."""
+    return {name: _encoded_value(name, value) for name, value in _check_custom(headers)}
+
+
+def plain_value(name: str, value: str) -> str:
+    """Free text as it is, for a service that encodes it; what looks encoded is encoded here."""
+    check(name, value)
+    return _encoded_value(name, value) if _LOOKS_ENCODED.search(value) else value
+
+
+def _encoded_value(name: str, value: str) -> str:
+    """The value of a header of free text, in ASCII and on one line."""
+    return text(name, value).replace("\r\n", "").removeprefix(f"{name}: ")
+
+
+def _check_custom(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """None that the composer writes itself, that commands the service which sends the mail, or
+    that deceives those who read it.
     """
     seen: set[str] = set()
     for name, value in headers.items():
@@ -87,7 +108,7 @@ def custom(headers: Mapping[str, str]) -> Iterator[str]:
         if lowered in seen:
             raise InvalidHeaderError(f"The header {name} is given twice.")
         seen.add(lowered)
-        yield text(name, value)
+        yield name, value
 
 
 def parameter(name: str, value: str) -> str:

@@ -75,7 +75,7 @@ class Stencil:
         head = (
             f"{origin}{headers.mailboxes('To', (to,))}{self._reply_to}"
             f"{subject}{self._date}"
-            f"{identity_headers(reference, self._domain)}{lines}{self._common}"
+            f"{_write_identity(reference, self._domain)}{lines}{self._common}"
         )
         ready: Ready = {}
         return b"".join(
@@ -101,7 +101,15 @@ class Stencil:
         return before, between, after
 
 
-def identity_headers(reference: str, domain: str) -> str:
+def check_own(parts: Parts) -> None:
+    """Refuses what `Stencil.fill` would refuse of one recipient's mail, and encodes nothing."""
+    headers.check("From", parts.sender.name)
+    headers.check("Subject", parts.subject)
+    headers.check("To", parts.to.name)
+    addresses.canonical(parts.to.address)
+
+
+def identify(reference: str, domain: str) -> dict[str, str]:
     """The two headers that identify a mail: one for the mail, one for this try of it.
 
     Message-ID leaves the try out: a mail that is sent again after a doubt has the same one, so a
@@ -112,7 +120,11 @@ def identity_headers(reference: str, domain: str) -> str:
     if mail is None:
         msg = f"{reference!r} is not a reference to a delivery"
         raise ValueError(msg)
-    return f"Message-ID: <{mail}@{domain}>\r\nX-Postledger-Id: {reference}\r\n"
+    return {"Message-ID": f"<{mail}@{domain}>", "X-Postledger-Id": reference}
+
+
+def _write_identity(reference: str, domain: str) -> str:
+    return "".join(f"{name}: {value}\r\n" for name, value in identify(reference, domain).items())
 
 
 def _multipart(kind: str, name: str) -> tuple[bytes, bytes, bytes]:
@@ -124,12 +136,18 @@ def _multipart(kind: str, name: str) -> tuple[bytes, bytes, bytes]:
     return f"{head}{line}".encode(), line.encode(), f"--{boundary}--\r\n".encode()
 
 
-def _attachment(attachment: Attachment) -> bytes:
+def check_attachment(attachment: Attachment) -> str:
+    """Its type; raises RefusedError for one that no attachment can have."""
+    headers.check("filename", attachment.filename)
     kind = attachment.content_type.lower()
     if not _CONTENT_TYPE.fullmatch(kind) or kind.startswith(("multipart/", "message/")):
         raise InvalidContentError(f"{kind[:128]!r} is not a type an attachment can have.")
+    return kind
+
+
+def _attachment(attachment: Attachment) -> bytes:
     head = (
-        f"Content-Type: {kind}\r\n"
+        f"Content-Type: {check_attachment(attachment)}\r\n"
         "Content-Transfer-Encoding: base64\r\n"
         f"Content-Disposition: attachment;{headers.parameter('filename', attachment.filename)}\r\n"
         "\r\n"

@@ -6,7 +6,7 @@ which may lead elsewhere a moment later.
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 
@@ -20,13 +20,26 @@ async def find_addresses(host: str, port: int) -> Sequence[str]:
     One forbidden address among them is enough to raise ForbiddenAddressError. Raises OSError if
     the host is unknown, or is no name that a host can have.
     """
+    return await _resolve(host, port, is_loopback if is_here(host) else is_public)
+
+
+async def find_public_addresses(host: str, port: int) -> Sequence[str]:
+    """The same for a host of somebody who may not use this machine, whatever it is called."""
+    return await _resolve(host, port, is_public)
+
+
+async def find_any_addresses(host: str, port: int) -> Sequence[str]:
+    """All addresses of a host that the operator of the installation has allowed."""
+    return await _resolve(host, port, lambda _address: True)
+
+
+async def _resolve(host: str, port: int, is_allowed: Callable[[str], bool]) -> Sequence[str]:
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError:  # a label is empty or too long
         raise OSError("not the name of a host") from None
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-    is_allowed = is_loopback if is_here(host) else is_public
     if not addresses or not all(map(is_allowed, addresses)):
         raise ForbiddenAddressError
     return addresses

@@ -4,31 +4,22 @@ Providers that are talked to by SMTP have such URLs. The URL and the token may b
 error repeats them, and none repeats what was answered.
 """
 
-import asyncio
 import json
 import math
 import re
-import ssl
-from collections.abc import Sequence
-from typing import NoReturn, Self
-from urllib.parse import SplitResult, urlsplit
+from typing import Self
+from urllib.parse import SplitResult
 
 from pydantic import BaseModel, ConfigDict, SecretStr, field_validator, model_validator
 
-from postledger.lib.clock import Deadline, boottime
-from postledger.providers import public_addresses
+from postledger.providers import public_addresses, url_reading
 from postledger.providers.base import QuotaReading, QuotaUnreadError
-from postledger.providers.http.exchange import Break, Exchange, Stage
-from postledger.providers.http.messages import Answer, Request
-from postledger.providers.http.pool import NoConnectionError, Origin, Pool
 from postledger.providers.public_addresses import ForbiddenAddressError
+from postledger.providers.url_reading import UrlUnreadError
 
 SECONDS = 10.0  # for all of a reading
 # Far beyond any quota, and exact wherever numbers are doubles.
 MOST = 10**15
-_OK = 200
-_REDIRECTS = range(300, 400)
-_URL = re.compile(r"[!-~]{1,2000}")
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
 _TOKEN = re.compile(r"(?:[!-~](?:[ -~]{0,4000}[!-~])?)?")
 _PATH = re.compile(r"[^.\x00-\x1f]{1,100}(?:\.[^.\x00-\x1f]{1,100}){0,19}")
@@ -85,18 +76,22 @@ class QuotaSource(BaseModel):
 async def read_quota(source: QuotaSource, *, seconds: float = SECONDS) -> QuotaReading:
     """Asks the URL once, and follows no redirect; raises QuotaUnreadError."""
     try:
-        async with asyncio.timeout(seconds):
-            answer = await _fetch(source, seconds)
-    except TimeoutError:
-        _fail(source, f"did not answer within {seconds:g} seconds")
+        body = await url_reading.read_url(
+            source.address,
+            _write_token(source),
+            find_addresses=public_addresses.find_addresses,
+            seconds=seconds,
+        )
     except ForbiddenAddressError:
         raise QuotaUnreadError(
             f"The host of the quota's URL, {source.address.hostname}, is inside a network, and only"
             " public addresses are asked: use another URL."
         ) from None
-    except OSError:
-        _fail(source, "is not known or cannot be reached")
-    return QuotaReading(find_number(answer.body, source.path))
+    except UrlUnreadError as error:
+        raise QuotaUnreadError(
+            f"The host of the quota's URL, {source.address.hostname}, {error}."
+        ) from None
+    return QuotaReading(find_number(body, source.path))
 
 
 def find_number(body: bytes, path: str) -> int:
@@ -124,81 +119,19 @@ def _enter(value: object, step: str, path: str) -> object:
     raise QuotaUnreadError(f"The answer of the quota's URL has no {path}: correct --path.")
 
 
-async def _fetch(source: QuotaSource, seconds: float) -> Answer:
-    parts = source.address
-    host, port = parts.hostname or "", _find_port(parts)
-    addresses = await public_addresses.find_addresses(host, port)
-    context = await asyncio.to_thread(_trust) if parts.scheme == "https" else None
-    answer = await _ask([Origin(host, port, context, each) for each in addresses], source, seconds)
-    if isinstance(answer, Break):
-        _fail(source, f"gave no answer: {answer.detail}")
-    if answer.status in _REDIRECTS:
-        _fail(source, f"answers with a redirect ({answer.status}), which is not followed")
-    if answer.status != _OK:
-        _fail(source, f"answers with the status {answer.status}")
-    return answer
-
-
-async def _ask(origins: Sequence[Origin], source: QuotaSource, seconds: float) -> Answer | Break:
-    """Asks at the first address that takes a connection."""
-    end_by = Deadline(boottime() + seconds, boottime)
-    broken = Break(Stage.CONNECT, "connect", "no address")
-    for origin in origins:
-        pool = Pool(origin, size=1)
-        try:
-            connection = await pool.connect(end_by.loop_time())
-        except NoConnectionError as error:
-            broken = error.broken
-            continue
-        until = end_by.loop_time()
-        try:
-            request = _write_request(source)
-            return await Exchange(connection, request, end_by=end_by, answer_until=until).run()
-        finally:
-            connection.close()
-    return broken
-
-
-def _write_request(source: QuotaSource) -> Request:
-    parts, token = source.address, source.token.get_secret_value()
-    headers = [("Host", parts.netloc), ("Accept", "application/json"), ("Connection", "close")]
-    if token and source.header:
-        headers.append((source.header, token))
-    elif token:
-        headers.append(("Authorization", f"Bearer {token}"))
-    target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
-    return Request("GET", target, headers, b"")
+def _write_token(source: QuotaSource) -> list[tuple[str, str]]:
+    token = source.token.get_secret_value()
+    if not token:
+        return []
+    return [(source.header, token) if source.header else ("Authorization", f"Bearer {token}")]
 
 
 def _split(url: str) -> SplitResult:
     """Raises ValueError for a URL that is not fetched: the token goes over TLS, or stays here."""
-    if not _URL.fullmatch(url):
-        raise ValueError(_FORM)
     try:
-        parts = urlsplit(url)
-        is_usable = parts.port != 0
+        parts = url_reading.split_url(url)
     except ValueError:
         raise ValueError(_FORM) from None
-    host = parts.hostname
-    if not host or not is_usable or "@" in parts.netloc or parts.fragment:
-        raise ValueError(_FORM)
-    if parts.scheme != "https" and not (parts.scheme == "http" and public_addresses.is_here(host)):
+    if parts.scheme != "https" and not public_addresses.is_here(parts.hostname or ""):
         raise ValueError(_FORM)
     return parts
-
-
-def _find_port(parts: SplitResult) -> int:
-    return parts.port or (443 if parts.scheme == "https" else 80)
-
-
-def _trust() -> ssl.SSLContext:
-    """In a thread: the trusted authorities take long to load."""
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    return context
-
-
-def _fail(source: QuotaSource, trouble: str) -> NoReturn:
-    raise QuotaUnreadError(
-        f"The host of the quota's URL, {source.address.hostname}, {trouble}."
-    ) from None

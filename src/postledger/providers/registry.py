@@ -8,14 +8,16 @@ from typing import Protocol, cast
 from postledger.lib.errors import RefusedError
 from postledger.providers.base import Finding, Provider, ProviderEvent
 
+SANDBOX = "sandbox"  # of accounts whose mail never leaves the process
 KINDS: Mapping[str, str] = {
-    "sandbox": "postledger.providers.sandbox.provider",
+    SANDBOX: "postledger.providers.sandbox.provider",
+    "sendgrid": "postledger.providers.sendgrid.provider",
     "ses": "postledger.providers.ses.provider",
     "smtp": "postledger.providers.smtp.provider",
 }
 
 # Whose providers are `base.ReadsQuota`; known without importing them.
-QUOTA_KINDS = frozenset({"ses"})
+QUOTA_KINDS = frozenset({"sendgrid", "ses"})
 
 
 class UnknownKindError(RefusedError):

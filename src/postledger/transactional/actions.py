@@ -245,6 +245,7 @@ def _body(mail: MailRequest, request_id: str) -> Body:
         tags=tuple(dict.fromkeys(mail.tags)),
         attachments=mail.attachments,
         letter=mail.letter,
+        secret_until=mail.secret_until,
     )
 
 

@@ -63,6 +63,7 @@ class MailRequest:
     headers: Mapping[str, str] = field(default=_NO_HEADERS)
     tags: tuple[str, ...] = ()
     send_at: datetime | None = None
+    secret_until: datetime | None = None  # as of Body; callers of the API have no such mail
 
 
 class Validation(StrEnum):

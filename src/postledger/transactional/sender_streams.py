@@ -47,6 +47,12 @@ def find_stream(
     return stream
 
 
+def find_stream_of_month(sender_id: int, *, is_test: bool) -> int | None:
+    """The stream of a sender's mail of this month; None before its first mail. Opens none."""
+    flow = _find_flow(sender_id, partitions.this_month(), is_test=is_test)
+    return None if flow is None else flow.stream_id
+
+
 def replace_if_cancelled(workspace_id: int, stream: SenderStream, *, is_test: bool) -> SenderStream:
     """A stream that takes mail, after one of a request's streams refused it."""
     _cache.clear()

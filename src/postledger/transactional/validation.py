@@ -107,6 +107,8 @@ def _check_sizes(mail: MailRequest) -> _Issues:
     ):
         if count > most:
             yield field, f"Has {count} {unit}; the limit is {most}."
+    if not all(part.content for part in mail.attachments):
+        yield "attachments", "One has no content; not every provider takes it, so leave it out."
     for tag in mail.tags:
         if not _TAG.fullmatch(tag):
             yield "tags", f"{tag[:64]!r} is not a tag: use 1 to 64 letters, digits, hyphens and _."

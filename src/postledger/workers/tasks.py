@@ -8,15 +8,20 @@ from datetime import UTC, datetime, timedelta
 from celery import current_app, shared_task
 from celery.schedules import schedule
 
+from postledger.accounts.people import sessions
+from postledger.alerts import recounts, watching
 from postledger.campaigns import planning, run_control
 from postledger.campaigns.notion import status_reports
 from postledger.contacts.actions import erasing
 from postledger.deliveries import ledger, partitions, queries
 from postledger.dispatch.db_threads import call_on_thread
-from postledger.feedback import inbox
+from postledger.feedback import inbox, unmatched
 from postledger.imports import uploads
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
+from postledger.notifications import fan_out as notifications
+from postledger.notifications import polling
+from postledger.notifications import retention as past_notifications
 from postledger.privacy import erasure
 from postledger.supabase import syncing
 from postledger.transactional import idempotency
@@ -32,11 +37,16 @@ TICK_EVERY = 1.0  # seconds
 INTERVALS = {
     "sweep": 5.0,
     "plan": 2.0,
+    "fan_out": 1.0,
+    "poll": 1.0,
     "drain": 5.0,
     "give_up": 30.0,
     "fold": 10.0,
+    "forget_secrets": 5.0,
     "notion": 10.0,
     "supabase": 5.0,
+    "watch": 30.0,
+    "recount": 60.0,
     "tidy": 600.0,
 }
 SCHEDULE = {
@@ -108,6 +118,12 @@ def fold() -> None:
     call_on_thread(ledger.fold)
 
 
+@shared_task(name="postledger.forget_secrets")
+def forget_secrets() -> None:
+    """Empties the mails with secret links that were sent."""
+    call_on_thread(ledger.forget_secrets)
+
+
 @shared_task(name="postledger.plan")
 def plan() -> None:
     """Writes the audiences of launched campaigns into the ledger, notes first mails, and ends runs
@@ -116,6 +132,19 @@ def plan() -> None:
     call_on_thread(planning.plan_all)
     call_on_thread(run_control.note_first_mails)
     call_on_thread(run_control.end_finished_runs)
+
+
+@shared_task(name="postledger.fan_out")
+def fan_out() -> None:
+    """Tells the subscriptions of published events, and ends notifications whose job never came."""
+    call_on_thread(notifications.plan_all)
+    call_on_thread(past_notifications.expire_without_job, datetime.now(UTC))
+
+
+@shared_task(name="postledger.poll")
+def poll() -> None:
+    """Reads the sources of events whose time has come."""
+    call_on_thread(polling.poll_due)
 
 
 @shared_task(name="postledger.notion")
@@ -130,17 +159,34 @@ def supabase() -> None:
     call_on_thread(syncing.sync_due, datetime.now(UTC))
 
 
+@shared_task(name="postledger.watch")
+def watch() -> None:
+    """Opens, tells and closes alerts."""
+    call_on_thread(watching.watch, datetime.now(UTC))
+
+
+@shared_task(name="postledger.recount")
+def recount() -> None:
+    """Recounts the books of streams that have changed."""
+    call_on_thread(recounts.recount_due, datetime.now(UTC))
+
+
 @shared_task(name="postledger.tidy")
 def tidy() -> None:
     """Creates partitions, retires idle streams, repeats erasures, and deletes what has expired:
-    holds, uploads, unconfirmed contacts, idempotency keys and messages of providers.
+    holds, minutes, uploads, unconfirmed contacts, idempotency keys, messages and unmatched events
+    of providers, events of dropped months, and sessions.
     """
     call_on_thread(partitions.create_missing)
     call_on_thread(ledger.retire_idle_streams, idle=_IDLE_AFTER)
     call_on_thread(ledger.retire_marks)
     call_on_thread(ledger.forget_ended_holds)
+    call_on_thread(ledger.forget_old_pace)
     call_on_thread(uploads.abandon_old_uploads, datetime.now(UTC))
     call_on_thread(erasure.retry_pending, datetime.now(UTC))
     call_on_thread(erasing.remove_unconfirmed, datetime.now(UTC))
     call_on_thread(idempotency.delete_expired, datetime.now(UTC))
     call_on_thread(inbox.drop_old_messages, datetime.now(UTC))
+    call_on_thread(unmatched.drop_old_events, datetime.now(UTC))
+    call_on_thread(past_notifications.forget_events)
+    call_on_thread(sessions.delete_expired, datetime.now(UTC))

@@ -10,10 +10,11 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from postledger.accounts import members, workspaces
+from postledger.accounts import workspaces
 from postledger.accounts.keys import Scope
-from postledger.accounts.members import Role
 from postledger.accounts.models import Workspace
+from postledger.accounts.people import members
+from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import Organisation
 from postledger.campaigns import drafts
 from postledger.campaigns.drafts import Draft
@@ -50,7 +51,7 @@ def test_a_page_that_is_mailed_with_a_members_key_is_the_members(
     fake: FakeNotion, alice: Caller
 ) -> None:
     member_id = members.add_member(
-        alice.workspace_id, email="m@acme.example", role=Role.MEMBER, actor="setup"
+        alice.workspace_id, email="m@acme.example", role=Role.MANAGER, actor="setup"
     )
 
     run = mailouts.send_and_plan(callers.caller("acme", member_id=member_id), mailouts.page(fake))

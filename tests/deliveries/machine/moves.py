@@ -32,6 +32,7 @@ def _work(world: World) -> list[Choice]:
         (20, work.arm, work.composed(world)),
         (16, work.settle, work.armed(world)),
         (2, work.give_back, work.idle(world)),
+        (2, work.give_back_in_pieces, work.idle(world)),
         (3, upkeep.a_lease_runs_out, any(worker.claim for worker in world.workers)),
         (1, upkeep.all_leases_run_out_and_are_swept, True),
         (2, upkeep.workers_die_of_a_batch, world.ready_streams()),

@@ -3,14 +3,15 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 
 from postledger.deliveries import entries, ledger, queries, states
-from postledger.deliveries.entries import Batch, Claim, Entry, Window
+from postledger.deliveries.entries import Batch, Claim, Entry, Piece, Window
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State, Verb
 from tests import cast
 from tests.deliveries.machine import rows
-from tests.deliveries.machine.rows import Fact, Place
+from tests.deliveries.machine.rows import Fact, LiveBatch, Place
 from tests.deliveries.machine.world import Worker, World
 
 HOUR = timedelta(hours=1)
@@ -324,3 +325,51 @@ def _give_back(world: World, worker: Worker) -> None:
     # A worker that goes on after it gave its work back: what it composed must not be armed.
     if world.coin():
         worker.claim, worker.composed = None, []
+
+
+def give_back_in_pieces(world: World) -> None:
+    """Some mails of a batch have to wait by themselves; the others are claimed again."""
+    worker = world.random.choice(idle(world))
+    claim = worker.claim
+    assert claim is not None
+    if not claim.batches:
+        return
+    batch = world.random.choice(claim.batches)
+    pieces = _cut(world, batch)
+    before = {each.id: each for each in rows.read_batches([batch.stream_id])}.get(batch.id)
+    with world.step():
+        given = ledger.wait_apart(claim, batch, pieces)
+    if given:
+        assert claim.epoch == world.fence.epoch, "an earlier epoch gave work back"
+        assert before is not None
+        _check_pieces(world, before, pieces, given)
+    if world.coin():
+        worker.claim, worker.composed = None, []
+
+
+def _cut(world: World, batch: Batch) -> list[Piece]:
+    inner = range(batch.lo + 1, batch.hi)
+    cuts = sorted(world.random.sample(inner, k=world.random.randint(0, len(inner))))
+    ends = [batch.lo, *cuts, batch.hi]
+    waits = [(None, None), (HOUR, Reason.OUTSIDE_HOURS), (NOW, Reason.SCHEDULED)]
+    return [Piece(lo, hi, *world.random.choice(waits)) for lo, hi in pairwise(ends)]
+
+
+def _check_pieces(
+    world: World, whole: LiveBatch, pieces: Sequence[Piece], given: Collection[int]
+) -> None:
+    """A piece is a suspect if its batch was; one mail alone has killed nobody yet."""
+    left = [each for each in rows.read_batches([whole.stream_id]) if each.id in given]
+    assert [(each.lo, each.hi) for each in left] == [(each.lo, each.hi) for each in pieces]
+    inside = world.inside
+    is_suspect = whole.id in inside.suspects
+    deaths = inside.lone_deaths[whole.id]
+    for batch, piece in zip(left, pieces, strict=True):
+        assert batch.lease is None
+        assert batch.reason == (piece.reason or whole.reason)
+        assert piece.delay is not None or batch.due_at == whole.due_at
+        if is_suspect:
+            is_new_one = piece.hi - piece.lo == 1 < whole.hi - whole.lo
+            inside.suspects.add(batch.id)
+            inside.lone_deaths[batch.id] = 0 if is_new_one else deaths
+            assert batch.lone_losses == inside.lone_deaths[batch.id]

@@ -36,6 +36,14 @@ def test_a_process_is_live_without_a_database_and_for_every_host(front: Front) -
     assert ask(front, "POST", "/live").status == 405
 
 
+@pytest.mark.django_db(transaction=True)
+def test_cookies_reach_the_browser(front: Front) -> None:
+    reply = ask(front, "GET", "/account/login/")
+
+    assert reply.status == 200
+    assert reply.headers["set-cookie"].startswith("postledger_csrf=")
+
+
 def test_bodies_that_do_not_arrive_hold_no_thread(front: Front) -> None:
     async def answers_meanwhile() -> tuple[int, int]:
         stalled = [

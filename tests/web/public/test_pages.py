@@ -10,13 +10,12 @@ from django.conf import LazySettings
 from django.test import Client
 
 from postledger.contacts import lists
-from postledger.web.public import pages as public_pages
 from postledger.web.shared import page_frame
 from tests.contacts import people
 from tests.web.public import visiting
 from tests.web.public.visiting import get, link, post, text
 
-EVIL = "\"><script>alert(1)</script><svg onload=alert(2)>'{{7*7}}{% debug %}{org}"
+EVIL = "\"><script>alert(1)</script><svg onload=alert(2)>'{{7*7}}{% debug %}%(org)s%s"
 
 
 @pytest.fixture
@@ -82,7 +81,7 @@ def test_no_text_of_a_stranger_becomes_markup(news: int) -> None:
         Client().get("/confirm", {"token": EVIL, "lang": EVIL}),
         Client().get("/never-again", {"token": EVIL, "lang": EVIL}),
         Client().get("/subscribe/acme/news", {"lang": EVIL, "token": EVIL}),
-        get(link("o'neil+<b>@example.com".replace("<b>", "{org}"))),
+        get(link("o'neil+%s@example.com")),
     ]
 
     for response in answers:
@@ -90,8 +89,8 @@ def test_no_text_of_a_stranger_becomes_markup(news: int) -> None:
         assert "<svg" not in response.content.decode()
     assert "&lt;script&gt;" in answers[1].content.decode()
     # What looks like a place or a template inside a value is shown as it is.
-    assert "{{7*7}}{% debug %}{org}" in text(answers[1])
-    assert "o'neil+{org}@example.com" in text(answers[-1])
+    assert "{{7*7}}{% debug %}%(org)s%s" in text(answers[1])
+    assert "o'neil+%s@example.com" in text(answers[-1])
 
 
 def test_a_hostile_list_name_is_escaped_in_the_mail(news: int) -> None:
@@ -154,22 +153,7 @@ def test_a_visitor_reads_the_language_asked_for_else_the_browsers(
     assert page_frame.choose_language(asked, accept_language=accepted) == expected
 
 
-def places(code: str) -> dict[tuple[str, str], list[str]]:
-    return {
-        (section, key): sorted(set(re.findall(r"\{(\w*)\}", sentence)))
-        for section, texts in public_pages.load_texts(code).items()
-        for key, sentence in texts.items()
-    }
-
-
-@pytest.mark.parametrize("code", page_frame.LANGUAGES)
-def test_every_language_has_the_same_words_and_places(code: str) -> None:
-    assert places(code) == places("en")
-    assert all(
-        words.strip()
-        for texts in public_pages.load_texts(code).values()
-        for words in texts.values()
-    )
+HEADINGS = {"en": "Unsubscribe", "ru": "Отписаться", "pt": "Cancelar a subscrição"}
 
 
 @pytest.mark.parametrize("code", page_frame.LANGUAGES)
@@ -178,6 +162,7 @@ def test_a_page_keeps_its_language_and_leads_to_the_others(news: int, code: str)
 
     page = text(response)
     assert f'<html lang="{code}">' in page
+    assert f"<h1>{HEADINGS[code]}</h1>" in page
     assert response["Content-Language"] == code
     assert all(f"&lang={code}" in url for url in visiting.forms(response))
     others = [f"&lang={other}" for other in page_frame.LANGUAGES if other != code]
@@ -186,7 +171,7 @@ def test_a_page_keeps_its_language_and_leads_to_the_others(news: int, code: str)
 
 def test_every_page_fills_all_its_places(news: int) -> None:
     for response in pages():
-        assert not re.findall(r"\{(org|email|list|date)\}", text(response))
+        assert "%(" not in text(response)
 
 
 def test_every_field_has_a_label_and_every_page_one_heading(news: int) -> None:

@@ -4,6 +4,7 @@ import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.db.models.functions.text
+from django.conf import settings
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
@@ -26,6 +27,52 @@ class Migration(migrations.Migration):
 
     # Not reversible: before the first migration there is no installation to go back to.
     operations = [
+        migrations.CreateModel(
+            name="User",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("password", models.CharField(max_length=128, verbose_name="password")),
+                (
+                    "last_login",
+                    models.DateTimeField(blank=True, null=True, verbose_name="last login"),
+                ),
+                ("email", models.EmailField(max_length=254, unique=True)),
+                ("name", models.TextField(default="")),
+                ("language", models.TextField(default="")),
+                ("is_active", models.BooleanField(default=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+            ],
+            options={"abstract": False},
+        ),
+        migrations.CreateModel(
+            name="FirstRunCode",
+            fields=[
+                (
+                    "id",
+                    models.BooleanField(default=True, primary_key=True, serialize=False),
+                ),
+                ("code_hash", models.BinaryField()),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("id", True)), name="accounts_first_run_only"
+                    )
+                ],
+            },
+        ),
         migrations.CreateModel(
             name="Workspace",
             fields=[
@@ -110,11 +157,22 @@ class Migration(migrations.Migration):
                 ("email", models.TextField()),
                 ("name", models.TextField(default="")),
                 ("role", models.TextField()),
+                ("invitation_hash", models.BinaryField(null=True)),
+                ("invited_until", models.DateTimeField(null=True)),
+                ("removed_at", models.DateTimeField(null=True)),
                 ("daily_limit", models.IntegerField(null=True)),
                 ("counted_since", models.DateTimeField(null=True)),
                 (
                     "created_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
                 ),
                 (
                     "workspace",
@@ -128,10 +186,21 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(
                         models.F("workspace"),
                         django.db.models.functions.text.Lower("email"),
+                        condition=models.Q(("removed_at", None)),
                         name="accounts_member_once",
                     ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("removed_at", None)),
+                        fields=("user", "workspace"),
+                        name="accounts_member_user_once",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("invitation_hash",), name="accounts_member_invitation_once"
+                    ),
                     models.CheckConstraint(
-                        condition=models.Q(("role__in", ("owner", "member"))),
+                        condition=models.Q(
+                            ("role__in", ("owner", "manager", "developer", "viewer"))
+                        ),
                         name="accounts_member_role",
                     ),
                     models.CheckConstraint(
@@ -156,6 +225,7 @@ class Migration(migrations.Migration):
                 ("remaining", models.BigIntegerField(null=True)),
                 ("size", models.BigIntegerField(null=True)),
                 ("max_rate", models.FloatField(null=True)),
+                ("is_limit", models.BooleanField(default=True)),
                 ("sync_id", models.BigIntegerField(default=0)),
                 ("mark_count_id", models.TextField(null=True)),
                 ("mark_granted", models.BigIntegerField(null=True)),

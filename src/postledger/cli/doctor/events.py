@@ -3,19 +3,23 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from django.db.models import Exists, OuterRef
+
 from postledger.accounts.models import ProviderAccount, Sender
 from postledger.feedback import event_flow
 from postledger.feedback.event_flow import EventFlow
-from postledger.feedback.models import InboxMessage, Topic
+from postledger.feedback.models import InboxMessage, Topic, WebhookKey
 from postledger.lib.check_results import CheckResult, ok, problem, warning
 
 MOST_SENDERS = 50
+_SENDGRID = "sendgrid"
+_REPORTING = ("ses", _SENDGRID)  # kinds whose accounts have to be connected to report
 _UNAPPLIED_AFTER = timedelta(minutes=5)
 
 
 def check_events() -> Iterator[CheckResult]:
     now = datetime.now(UTC)
-    results = [*_check_inbox(now), *_check_topics(), *_check_senders(now)]
+    results = [*_check_inbox(now), *_check_topics(), *_check_keys(), *_check_senders(now)]
     yield from results or [ok("events", _describe_expected())]
 
 
@@ -48,9 +52,26 @@ def _check_topics() -> Iterator[CheckResult]:
         )
 
 
+def _check_keys() -> Iterator[CheckResult]:
+    """Of several keys, those that have signed nothing since another one was last used."""
+    believed = WebhookKey.objects.filter(removed_at=None)
+    others = believed.filter(account=OuterRef("account"), last_used_at__gt=OuterRef("created_at"))
+    unused = believed.filter(Exists(others), last_used_at=None).order_by("pk")
+    for account, workspace, key in unused.values_list(
+        "account__name", "workspace__name", "public_key"
+    ):
+        yield warning(
+            "events",
+            f"The account {account} has a webhook key that has signed nothing, and another one that"
+            " signs.",
+            "Switch the webhook to it, or remove it: postledger sendgrid connect"
+            f" {workspace} {account} --remove-key {key}.",
+        )
+
+
 def _check_senders(now: datetime) -> Iterator[CheckResult]:
-    senders = event_flow.list_reporting_senders().order_by("pk")[:MOST_SENDERS]
-    by_id = {sender.pk: sender for sender in senders}
+    senders = event_flow.list_reporting_senders().select_related("account", "workspace")
+    by_id = {sender.pk: sender for sender in senders.order_by("pk")[:MOST_SENDERS]}
     for sender_id, flow in event_flow.find_flows(list(by_id), now=now).items():
         yield from _check_flow(by_id[sender_id], flow, now)
 
@@ -58,28 +79,43 @@ def _check_senders(now: datetime) -> Iterator[CheckResult]:
 def _check_flow(sender: Sender, flow: EventFlow, now: datetime) -> Iterator[CheckResult]:
     if flow.silent_since is not None:
         sentence = event_flow.describe(flow, now=now)
-        yield problem(
-            "events",
-            f"{sender.address}: {sentence}. Bounces and complaints go unnoticed.",
-            f"Run postledger feedback-test {sender.address}, and look at the topic of its account.",
-        )
+        message = f"{sender.address}: {sentence}. Bounces and complaints go unnoticed."
+        yield problem("events", message, _advise_on_silence(sender))
     elif flow.missing_count:
-        yield warning(
-            "events",
-            f"{sender.address}: {flow.missing_count:,} accepted mails have no event.",
-            "Events that were lost do not come again. A queue (SQS) loses none: postledger ses"
-            " connect WORKSPACE ACCOUNT --create makes one.",
+        message = f"{sender.address}: {flow.missing_count:,} accepted mails have no event."
+        yield warning("events", message, _advise_on_losses(sender))
+
+
+def _advise_on_silence(sender: Sender) -> str:
+    if sender.account is not None and sender.account.kind == _SENDGRID:
+        return (
+            f"Run postledger feedback-test {sender.address}, and see whether its event webhook is"
+            " on, signed, and posts to this installation: postledger sendgrid connect"
+            f" {sender.workspace.name} {sender.account.name}."
         )
+    return f"Run postledger feedback-test {sender.address}, and look at the topic of its account."
+
+
+def _advise_on_losses(sender: Sender) -> str:
+    if sender.account is not None and sender.account.kind == _SENDGRID:
+        return (
+            "SendGrid posts an event for 24 hours, and then loses it. Keep /sendgrid-events"
+            " reachable for it."
+        )
+    return (
+        "Events that were lost do not come again. A queue (SQS) loses none: postledger ses connect"
+        " WORKSPACE ACCOUNT --create makes one."
+    )
 
 
 def _describe_expected() -> str:
-    listening = Topic.objects.filter(removed_at=None).values("account")
-    deaf = ProviderAccount.objects.filter(kind="ses", sender__archived_at=None).exclude(
-        pk__in=listening
-    )
+    topics = Topic.objects.filter(removed_at=None).values("account")
+    keys = WebhookKey.objects.filter(removed_at=None).values("account")
+    used = ProviderAccount.objects.filter(kind__in=_REPORTING, sender__archived_at=None)
+    deaf = used.exclude(pk__in=topics).exclude(pk__in=keys)
     names = ", ".join(deaf.distinct().order_by("name").values_list("name", flat=True))
     return (
-        f"No events are expected of accounts that listen to no topic: {names}."
+        f"No events are expected of accounts without a topic or a webhook: {names}."
         if names
         else "No accepted mail misses its events."
     )

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from postledger.accounts import queries
 from postledger.accounts.models import Sender, Workspace
-from postledger.cli import provider_findings
+from postledger.cli import provider_findings, sendgrid_events
 from postledger.lib.check_results import CheckResult, Level, ok, problem
 from postledger.lib.errors import RefusedError
 from postledger.lib.secrets import UnsealableError
@@ -20,6 +20,7 @@ from postledger.observability import masking
 from postledger.providers import registry
 from postledger.providers.base import Finding
 
+_SENDGRID = "sendgrid"
 _QUOTA = "quota"  # shown also if it is in order
 MOST_ACCOUNTS = 50  # thousands of logins would look like an attack
 
@@ -28,6 +29,7 @@ MOST_ACCOUNTS = 50  # thousands of logins would look like an attack
 class Account:
     """An account that a sender uses, by the names that commands take."""
 
+    id: int
     workspace: str
     name: str
     kind: str
@@ -72,20 +74,23 @@ def _check_unattached() -> Iterator[CheckResult]:
 
 def _accounts_in_use() -> list[Account]:
     attached = _in_use().exclude(account=None).order_by("account_id")
-    rows = attached.values_list("workspace__name", "account__name", "account__kind").annotate(
-        sender_id=Min("pk"), addresses=ArrayAgg("address")
-    )
+    rows = attached.values_list(
+        "account_id", "workspace__name", "account__name", "account__kind"
+    ).annotate(sender_id=Min("pk"), addresses=ArrayAgg("address"))
     return [Account(*row) for row in rows[:MOST_ACCOUNTS]]
 
 
 def _check_accounts(accounts: Sequence[Account]) -> Iterator[CheckResult]:
     opened = [(account, _open(account)) for account in accounts]
     results = [result for _, result in opened if isinstance(result, CheckResult)]
-    results += asyncio.run(
-        _check(
-            [(account, result) for account, result in opened if not isinstance(result, CheckResult)]
-        )
-    )
+    usable = [(account, item) for account, item in opened if not isinstance(item, CheckResult)]
+    for (account, settings), findings in zip(usable, asyncio.run(_check(usable)), strict=True):
+        further = _check_reports(account, settings, findings)
+        results += [
+            _describe(account, finding)
+            for finding in (*findings, *further)
+            if finding.level is not Level.OK or finding.subject == _QUOTA
+        ]
     yield from results
     if accounts and all(result.level is Level.OK for result in results):
         names = ", ".join(account.name for account in accounts)
@@ -114,18 +119,23 @@ def _open(account: Account) -> Mapping[str, object] | CheckResult:
     return settings
 
 
-async def _check(accounts: Sequence[tuple[Account, Mapping[str, object]]]) -> list[CheckResult]:
+async def _check(
+    accounts: Sequence[tuple[Account, Mapping[str, object]]],
+) -> Sequence[Sequence[Finding]]:
     checks = [
         registry.load_module(account.kind).check(settings, account.addresses)
         for account, settings in accounts
     ]
-    results = await asyncio.gather(*checks)
-    return [
-        _describe(account, finding)
-        for (account, _), findings in zip(accounts, results, strict=True)
-        for finding in findings
-        if finding.level is not Level.OK or finding.subject == _QUOTA
-    ]
+    return await asyncio.gather(*checks)
+
+
+def _check_reports(
+    account: Account, settings: Mapping[str, object], findings: Sequence[Finding]
+) -> Sequence[Finding]:
+    """Only this installation knows the keys that SendGrid's reports are to be signed with."""
+    if account.kind != _SENDGRID or provider_findings.has_no_access(findings):
+        return ()
+    return [sendgrid_events.check_events(account.id, settings)]
 
 
 def _describe(account: Account, finding: Finding) -> CheckResult:

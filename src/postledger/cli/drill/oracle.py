@@ -55,7 +55,6 @@ class Figures:
     lost_in_gap: int = 0  # planned or promised in the lost time
     explained: int = 0  # doubts that the harness can explain
     by_state: Mapping[str, int] = field(default_factory=dict)
-    by_cause: Mapping[str, int] = field(default_factory=dict)  # of doubts
 
 
 def violations(records: Records) -> list[Violation]:
@@ -83,7 +82,6 @@ def figures(records: Records) -> Figures:
     mails = {
         rule: {violation.mail for violation in broken if violation.rule is rule} for rule in Rule
     }
-    explained = doubts.explain(records)
     twice = len(records.journal) - len({taken.address for taken in records.journal})
     resent = sum(len(takes) - 1 for takes in _repeated(records) if _is_chosen(takes, records))
     return Figures(
@@ -96,9 +94,8 @@ def figures(records: Records) -> Figures:
         swapped=len(mails[Rule.RIGHT_RECIPIENT]),
         resent=resent,
         lost_in_gap=len(set(records.in_gap) & set(records.promised) - set(records.ledger)),
-        explained=explained.most_explained,
+        explained=doubts.explain(records).most_explained,
         by_state={state.value: count for state, count in states.items()},
-        by_cause=dict(Counter(cause.value for cause in explained.causes.values())),
     )
 
 

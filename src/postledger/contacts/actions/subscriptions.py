@@ -1,7 +1,7 @@
 """Subscribes contacts to lists: request, confirmation, pause and preferences."""
 
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, LiteralString
 
 from django.db import transaction
@@ -15,6 +15,7 @@ from postledger.lib.errors import ConflictError, RefusedError
 
 MOST_EVENTS = 50
 LAST_MINUTE = 1_440
+LONGEST_SNOOZE = timedelta(days=5 * 365)
 
 
 class SubscriptionUnknownError(RefusedError):
@@ -199,7 +200,7 @@ def set_preferences(  # noqa: PLR0913  each part by its name
     now: datetime,
 ) -> bool:
     """Replaces all preferences of a subscription; False when they were so already."""
-    _check(preferences)
+    check_preferences(preferences, now=now)
     columns = asdict(preferences)
     if preferences.notify_on is not None:
         columns["notify_on"] = list(preferences.notify_on)
@@ -217,6 +218,7 @@ def snooze(  # noqa: PLR0913  each part by its name
     now: datetime,
 ) -> bool:
     """Sets or ends a snooze; the other preferences stay."""
+    _check_snooze(until, now)
     change = ConsentChange(ConsentAction.PREFERENCES_CHANGED, origin, now)
     return _set(workspace_id, contact_id, list_key, {"snooze_until": until}, change)
 
@@ -248,7 +250,8 @@ def _set(
     return True
 
 
-def _check(preferences: Preferences) -> None:
+def check_preferences(preferences: Preferences, *, now: datetime) -> None:
+    """Refuses preferences that nobody can follow, of a subscription to a list or to a topic."""
     window = (preferences.window_from, preferences.window_until)
     if None in window and window != (None, None):
         raise InvalidPreferencesError("A delivery window needs both a start and an end.")
@@ -260,6 +263,7 @@ def _check(preferences: Preferences) -> None:
         raise InvalidPreferencesError(
             "max_notifications must be 1 or more. To get no notifications, pause or unsubscribe."
         )
+    _check_snooze(preferences.snooze_until, now)
     if preferences.locale is not None:
         details.check_locale(preferences.locale)
     kinds = preferences.notify_on or ()
@@ -267,4 +271,12 @@ def _check(preferences: Preferences) -> None:
         raise InvalidPreferencesError(
             f"Name at most {MOST_EVENTS} kinds of events, each with 1 to {details.LONGEST_KEY}"
             " visible characters."
+        )
+
+
+def _check_snooze(until: datetime | None, now: datetime) -> None:
+    if until is not None and until > now + LONGEST_SNOOZE:
+        raise InvalidPreferencesError(
+            f"A snooze ends within {LONGEST_SNOOZE.days // 365} years, and this one would end on"
+            f" {until:%Y-%m-%d}. To get nothing for longer, pause or unsubscribe."
         )

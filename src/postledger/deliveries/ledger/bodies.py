@@ -4,6 +4,7 @@ import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from hashlib import sha256
 from typing import LiteralString
 
 from postledger.deliveries.entries import Body
@@ -15,7 +16,13 @@ def shared_position(letter: int) -> int:
     return -1 - letter
 
 
+def digest_body(body: Body) -> bytes:
+    """The digest that is stored beside a body: a body that was changed since has another one."""
+    return sha256(body_json(body).encode()).digest()
+
+
 def body_json(body: Body) -> str:
+    """The same text for the same body, whatever the order of its headers."""
     values = {field.name: getattr(body, field.name) for field in fields(body)}
     attachments = [
         {
@@ -28,7 +35,8 @@ def body_json(body: Body) -> str:
     values["headers"] = dict(body.headers) if body.headers else None
     values["tags"] = list(body.tags) or None
     values["attachments"] = attachments or None
-    return json.dumps(values)
+    values["secret_until"] = body.secret_until and body.secret_until.isoformat()
+    return json.dumps(values, sort_keys=True)
 
 
 def insert(given: LiteralString) -> LiteralString:
@@ -36,13 +44,15 @@ def insert(given: LiteralString) -> LiteralString:
     return f"""
 INSERT INTO deliveries_body (
     stream_id, position, request_id, subject, html, text, headers, to_name, reply_to, tags,
-    attachments, letter, list_key, size
+    attachments, letter, list_key, secret_until, size, digest
 )
-SELECT %(stream)s, given.position, b.*, octet_length(given.body)
+SELECT %(stream)s, given.position, b.*, octet_length(given.body),
+       sha256(convert_to(given.body, 'UTF8'))
 FROM {given},
      jsonb_to_record(given.body::jsonb) AS b (
          request_id text, subject text, html text, text text, headers jsonb, to_name text,
-         reply_to text, tags jsonb, attachments jsonb, letter text, list_key text
+         reply_to text, tags jsonb, attachments jsonb, letter text, list_key text,
+         secret_until timestamptz
      )
 WHERE given.body IS NOT NULL
 """

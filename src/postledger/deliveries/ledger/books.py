@@ -31,8 +31,19 @@ REPORTED: tuple[LiteralString, ...] = (
     "reported",
 )
 _FOLDED_NAMES: tuple[LiteralString, ...] = ("planned", *COUNTED, *REPORTED)
+# What is counted by slots of time, too.
+PACED: tuple[LiteralString, ...] = (*COUNTED, "delivered", "bounced", "complained", "reported")
+_NO_RESULT: LiteralString = " AND ".join([f"d.{name} = 0" for name in COUNTED])
+_NOTHING: LiteralString = " AND ".join([f"d.{name} = 0" for name in PACED])
+# The beginning of the slot that the delta `d` of the stream `s` belongs to.
+SLOT: LiteralString = f"""date_bin(
+    CASE WHEN s.kind = 'transactional' OR ({_NO_RESULT})
+         THEN interval '1 minute' ELSE interval '5 seconds' END,
+    d.at, timestamptz '2000-01-01 00:00Z'
+)"""
 
-# Moves counters from deltas to their streams' rows; expects `gone`, the deleted deltas.
+# Moves counters from deltas to their streams' rows, and to the slots in which they came; expects
+# `gone`, the deleted deltas.
 FOLDED: LiteralString = f"""
 total AS (
     SELECT stream_id, {", ".join([f"sum({name}) AS {name}" for name in _FOLDED_NAMES])}
@@ -42,6 +53,14 @@ total AS (
     SET {", ".join([f"{name} = s.{name} + t.{name}" for name in _FOLDED_NAMES])},
         folded_at = statement_timestamp()
     FROM total t WHERE s.id = t.stream_id
+), paced AS (
+    INSERT INTO deliveries_streampace AS p (stream_id, slot, {", ".join(PACED)})
+    SELECT d.stream_id, {SLOT}, {", ".join([f"sum(d.{name})" for name in PACED])}
+    FROM gone d JOIN deliveries_stream s ON s.id = d.stream_id
+    WHERE NOT ({_NOTHING})
+    GROUP BY 1, 2
+    ON CONFLICT (stream_id, slot) DO UPDATE
+    SET {", ".join([f"{name} = p.{name} + excluded.{name}" for name in PACED])}
 )
 """
 
@@ -73,28 +92,29 @@ attempt AS (
 def counters(*, moved: LiteralString) -> LiteralString:
     """Moves batches on, or ends them; all counters come from what the update returned.
 
-    Expects `win` (id, stream_id, hi, moved_to) and `booked` (batch_id, state); `moved` is what else
-    changes on a batch that lives on.
+    Expects `win` (id, stream_id, hi, moved_to) and `booked` (stream_id, state); `moved` is what
+    else changes on a batch that lives on. Results are counted at once, and what a batch has planned
+    when it ends.
     """
-    tallies = [f"count(*) FILTER (WHERE state = '{name}')::int AS {name}" for name in COUNTED]
-    totals = [f"b.{name} + coalesce(t.{name}, 0) AS {name}" for name in COUNTED]
-    added = [f"{name} = b.{name} + coalesce(t.{name}, 0)" for name in COUNTED]
+    results = ", ".join([f"coalesce(t.{name}, 0)" for name in COUNTED])
+    tallies = [f"count(*) FILTER (WHERE state = '{name}') AS {name}" for name in COUNTED]
     return f"""
-tally AS MATERIALIZED (
-    SELECT batch_id, {", ".join(tallies)} FROM booked GROUP BY batch_id
-), ended AS (
+ended AS (
     DELETE FROM deliveries_batch b
-    USING win LEFT JOIN tally t ON t.batch_id = win.id
-    WHERE b.id = win.id AND win.moved_to >= win.hi
-    RETURNING b.id, b.stream_id, b.planned, {", ".join(totals)}
+    USING win WHERE b.id = win.id AND win.moved_to >= win.hi
+    RETURNING b.id, b.stream_id, b.planned
 ), moved AS (
-    UPDATE deliveries_batch b SET lo = win.moved_to, {", ".join(added)}, {moved}
-    FROM win LEFT JOIN tally t ON t.batch_id = win.id
-    WHERE b.id = win.id AND win.moved_to < win.hi
+    UPDATE deliveries_batch b SET lo = win.moved_to, {moved}
+    FROM win WHERE b.id = win.id AND win.moved_to < win.hi
     RETURNING b.id
 ), delta AS (
     INSERT INTO deliveries_streamdelta (stream_id, planned, {", ".join(COUNTED)})
-    SELECT stream_id, {SUMS} FROM ended GROUP BY stream_id
+    SELECT stream_id, coalesce(p.planned, 0), {results}
+    FROM (SELECT stream_id, sum(planned) AS planned FROM ended GROUP BY stream_id) AS p
+    FULL JOIN (
+        SELECT stream_id, {", ".join(tallies)} FROM booked
+        WHERE state <> 'waiting' GROUP BY stream_id
+    ) AS t USING (stream_id)
 )
 """
 

@@ -35,7 +35,7 @@ WITH delivery AS MATERIALIZED (
         state = 'cancelled', code = %(code)s, settled_at = clock_timestamp()
     FROM win
     WHERE d.stream_id = %(stream)s AND d.position = win.lo AND d.state = 'waiting'
-    RETURNING win.id AS batch_id, d.position, d.last_try, d.state
+    RETURNING d.stream_id, d.position, d.last_try, d.state
 ), event AS (
     INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
     SELECT %(stream)s, position, statement_timestamp(), 'cancelled', %(actor)s,

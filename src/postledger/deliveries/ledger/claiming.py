@@ -8,8 +8,9 @@ from typing import LiteralString
 
 from psycopg.sql import SQL, Composed
 
-from postledger.deliveries.entries import Batch, Claim
-from postledger.deliveries.ledger import probes, sql
+from postledger.deliveries.entries import Batch, Claim, Piece
+from postledger.deliveries.ledger import sql
+from postledger.deliveries.ledger.holds import probes
 from postledger.deliveries.reasons import Reason
 
 # A suspect lost a worker before it was armed; perhaps the worker died of it.
@@ -160,3 +161,69 @@ def wait(
         "reason": reason.value,
     }
     return [id_ for (id_,) in sql.rows(_WAIT, params)]
+
+
+# The parent shrinks first: no position is in two batches. A piece of one position has lost nothing
+# by itself, whatever its batch lost.
+_WAIT_APART: LiteralString = """
+WITH piece AS MATERIALIZED (
+    SELECT * FROM unnest(
+        %(los)s::bigint[], %(his)s::bigint[], %(delays)s::interval[], %(reasons)s::text[]
+    ) WITH ORDINALITY AS p (lo, hi, delay, reason, number)
+), whole AS MATERIALIZED (
+    SELECT * FROM deliveries_batch
+    WHERE id = %(id)s AND lease = %(lease)s AND armed_to IS NULL
+      AND lo = %(lo)s AND hi = %(hi)s
+      AND %(epoch)s = (SELECT max(number) FROM deliveries_epoch)
+    FOR NO KEY UPDATE
+), meant AS MATERIALIZED (
+    SELECT whole.id, whole.stream_id, whole.try_number, whole.losses, piece.number, piece.lo,
+           piece.hi, coalesce(statement_timestamp() + piece.delay, whole.due_at) AS due_at,
+           coalesce(piece.reason, whole.reason) AS reason,
+           CASE WHEN coalesce(piece.reason, whole.reason) = whole.reason
+                THEN whole.since ELSE statement_timestamp() END AS since,
+           CASE WHEN piece.hi - piece.lo = 1 AND whole.hi - whole.lo > 1
+                THEN 0 ELSE whole.lone_losses END AS lone_losses
+    FROM whole, piece
+), parent AS (
+    UPDATE deliveries_batch b
+    SET hi = meant.hi, version = b.version + 1, lease = NULL, lease_until = NULL,
+        due_at = meant.due_at, reason = meant.reason, since = meant.since,
+        lone_losses = meant.lone_losses
+    FROM meant WHERE b.id = meant.id AND meant.number = 1
+    RETURNING b.id
+), child AS (
+    INSERT INTO deliveries_batch (
+        stream_id, lo, hi, is_single, try_number, due_at, reason, since, losses, lone_losses
+    )
+    SELECT stream_id, lo, hi, false, try_number, due_at, reason, since, losses, lone_losses
+    FROM meant JOIN parent USING (id) WHERE number > 1
+    RETURNING id
+)
+SELECT id FROM parent UNION ALL SELECT id FROM child
+"""
+
+
+def wait_apart(claim: Claim, batch: Batch, pieces: Sequence[Piece]) -> list[int]:
+    """Gives a leased, unarmed batch back in pieces; each waits by itself, for its own reason.
+
+    The pieces are the batch's positions, in order and without a gap. One without a delay keeps the
+    batch's due time and reason: it is claimed again at once. Nothing of the batch was armed, so no
+    attempt and no try is counted, and nothing can be in doubt. Returns the ids of the pieces, or
+    none where the lease was lost.
+    """
+    ends = [batch.lo, *(piece.hi for piece in pieces)]
+    if [piece.lo for piece in pieces] != ends[:-1] or ends[-1] != batch.hi:
+        raise ValueError("the pieces of a batch have all of its positions, each once")
+    params = {
+        "id": batch.id,
+        "lo": batch.lo,
+        "hi": batch.hi,
+        "lease": claim.lease,
+        "epoch": claim.epoch,
+        "los": sql.Bigints(piece.lo for piece in pieces),
+        "his": sql.Bigints(piece.hi for piece in pieces),
+        "delays": [piece.delay for piece in pieces],
+        "reasons": sql.Texts(piece.reason and piece.reason.value for piece in pieces),
+    }
+    return [id_ for (id_,) in sql.rows(_WAIT_APART, params)]

@@ -1,4 +1,4 @@
-"""What a person decides about single deliveries: the end of a doubt, a second chance."""
+"""What a person decides about single deliveries: the end of a doubt, a second chance, no more."""
 
 from collections.abc import Mapping, Sequence
 from typing import LiteralString, assert_never
@@ -160,3 +160,38 @@ def _decide(
         positions = [position for (position,) in sql.rows(_DECIDE, all_params)]
         counting.count_results([str(params["after"])] * len(positions))
     return positions
+
+
+_LOCK_SEEN: LiteralString = """
+SELECT d.position FROM deliveries_delivery d
+WHERE d.stream_id = %(stream)s AND d.position = ANY(%(positions)s::bigint[])
+ORDER BY d.position
+FOR NO KEY UPDATE OF d
+"""
+# With a snapshot from after the locks, so that of two clicks one finds the other's event.
+_DISCARD: LiteralString = f"""
+INSERT INTO deliveries_deliveryevent (stream_id, position, at, kind, actor, data)
+SELECT %(stream)s, d.position, statement_timestamp(), 'discarded', %(actor)s,
+       jsonb_build_object('try', d.last_try, 'before', d.state, 'after', d.state)
+FROM unnest(%(positions)s::bigint[], %(tries)s::integer[]) AS seen (position, last_try)
+JOIN deliveries_delivery d ON d.stream_id = %(stream)s AND d.position = seen.position
+WHERE d.state = 'failed' AND d.last_try = seen.last_try AND NOT {sql.IS_DISCARDED}
+RETURNING position
+"""
+
+
+def discard(stream_id: int, seen: Sequence[SeenDelivery], *, actor: str) -> list[int]:
+    """Lets failed deliveries ask for nobody any more; returns the positions it applied to.
+
+    From failed only, each once. No state and no counter changes: they stay failed in the books,
+    and may still be requeued; after that they count as never discarded.
+    """
+    params = {
+        "stream": stream_id,
+        "actor": actor,
+        "positions": sql.Bigints(delivery.position for delivery in seen),
+        "tries": sql.Bigints(delivery.last_try for delivery in seen),
+    }
+    with transaction.atomic():
+        sql.rows(_LOCK_SEEN, params)
+        return sorted(position for (position,) in sql.rows(_DISCARD, params))

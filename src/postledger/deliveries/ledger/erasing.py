@@ -28,8 +28,8 @@ class ErasedMail:
     waiting: int
 
 
-# Reads every delivery of the workspace: no index leads from a person to campaign mail, because
-# every planned mail would pay for it, and few people ask. By the contact too: a delivery keeps the
+# Reads every delivery of the workspace: no index leads from a contact to its mail, because every
+# planned mail would pay for it, and few people ask. By the contact too: a delivery keeps the
 # address that the contact had then.
 _FIND: LiteralString = """
 SELECT d.stream_id, d.position, d.state = 'waiting' AND s.kind <> 'transactional'
@@ -142,7 +142,7 @@ RETURNING t.stream_id, t.position
 _BODIES: LiteralString = f"""
 UPDATE deliveries_body t
 SET subject = '', html = '', text = '', headers = NULL, to_name = '', reply_to = '', tags = NULL,
-    attachments = NULL, request_id = ''
+    attachments = NULL, request_id = '', digest = NULL
 FROM {_CHOSEN}
 """
 _ATTEMPTS: LiteralString = f"UPDATE deliveries_attempt t SET detail = NULL FROM {_CHOSEN}"

@@ -36,11 +36,15 @@ def record(stream_id: int, evidence: Sequence[Evidence]) -> int:
     ]
     if earlier:
         fence.put_all_in_doubt(stream_id)
+    # Each locks its deliveries in their order. One transaction would lock those of one after those
+    # of another, and a person who decides about many at once would meet them the other way round.
     with transaction.atomic():
-        _keep_unmatched(stream_id, later)
         changed = sum(_accept(stream_id, items) for items in _once_each(accepted))
+    with transaction.atomic():
         changed += sum(_disprove(stream_id, items) for items in _once_each(disproved))
+    with transaction.atomic():
         changed += sum(_accept_earlier(stream_id, items) for items in _once_each(earlier))
+        _keep_unmatched(stream_id, later)
     return changed
 
 

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from postledger.deliveries.entries import AttemptOutcome, StreamKind
 from postledger.deliveries.ledger import books, counting, sql
-from postledger.deliveries.ledger.holds import BLOCK_ENDS_AFTER
+from postledger.deliveries.ledger.holds.stream_holds import BLOCK_ENDS_AFTER
 from postledger.deliveries.states import State
 from postledger.lib.errors import ConflictError
 

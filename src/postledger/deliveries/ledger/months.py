@@ -18,6 +18,10 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 
+_FORGET_PACE: LiteralString = """
+DELETE FROM deliveries_streampace WHERE stream_id >= %(first)s AND stream_id < %(end)s
+"""
+
 _FORGET_LANES: LiteralString = """
 DELETE FROM deliveries_lane WHERE stream_id >= %(first)s AND stream_id < %(end)s
 """
@@ -51,6 +55,7 @@ def drop_month(month: int) -> None:
         _refuse_if_used(month)
         bounds = {"first": ids.first_stream_of(month), "end": ids.first_stream_of(month + 1)}
         sql.rows(_FOLD_MONTH, bounds)
+        sql.rows(_FORGET_PACE, bounds)
         sql.rows(_FORGET_LANES, bounds)
         sql.rows(_REMEMBER, {"month": month})
         with connection.cursor() as cursor:

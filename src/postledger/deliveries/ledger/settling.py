@@ -9,7 +9,7 @@ span      the deliveries of the windows that still wait without a result of this
 entry     one result for each of them: its answer, or in doubt without one
 booked    the deliveries, updated
 attempt   what the history keeps: all but first tries that were accepted
-tally, ended, moved, delta   counters of the batches, which end or go on, and of their stream
+ended, moved, delta          the batches, which end or go on, and the counters of their stream
 message   the provider's own ids
 spaced, grouped, again       the batches for what is tried again
 

@@ -268,3 +268,14 @@ BYTES_OF_LOST_TIME: LiteralString = f"""EXISTS (
     WHERE cause <> 'setup' AND began_at > locked.settled_at
       AND began_at + {LOST_TIME_GRACE} > clock_timestamp()
 )"""
+
+# Whether a person has discarded the delivery `d` since its last attempt. Attempts and events are
+# numbered together.
+IS_DISCARDED: LiteralString = """EXISTS (
+    SELECT FROM deliveries_deliveryevent discarded
+    WHERE discarded.stream_id = d.stream_id AND discarded.position = d.position
+      AND discarded.kind = 'discarded' AND discarded.id > coalesce((
+        SELECT max(a.id) FROM deliveries_attempt a
+        WHERE a.stream_id = d.stream_id AND a.position = d.position
+      ), 0)
+)"""

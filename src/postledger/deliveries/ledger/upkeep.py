@@ -171,6 +171,23 @@ def fold(*, limit: int = 10_000) -> int:
     return sql.count(_FOLD, {"limit": limit})
 
 
+# Of single mails the last days are looked at; the slots of a run are its history.
+_FORGET_PACE: LiteralString = """
+WITH gone AS (
+    DELETE FROM deliveries_streampace p USING deliveries_stream s
+    WHERE s.kind = 'transactional' AND p.stream_id = s.id
+      AND p.slot < statement_timestamp() - interval '8 days'
+    RETURNING p.slot
+)
+SELECT count(*) FROM gone
+"""
+
+
+def forget_old_pace() -> int:
+    """Deletes the minutes of single mails that ended more than 8 days ago; returns how many."""
+    return sql.count(_FORGET_PACE, {})
+
+
 # How often a provider broke is counted in its row; that is forgotten when it answers again.
 _FORGET_HOLDS: LiteralString = """
 WITH of_streams AS (

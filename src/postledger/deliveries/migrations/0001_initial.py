@@ -75,13 +75,6 @@ class Migration(migrations.Migration):
                         ("losses", models.SmallIntegerField(db_default=0)),
                         ("lone_losses", models.SmallIntegerField(db_default=0)),
                         ("planned", models.IntegerField(db_default=0)),
-                        ("accepted", models.IntegerField(db_default=0)),
-                        ("failed", models.IntegerField(db_default=0)),
-                        ("skipped", models.IntegerField(db_default=0)),
-                        ("suppressed", models.IntegerField(db_default=0)),
-                        ("expired", models.IntegerField(db_default=0)),
-                        ("cancelled", models.IntegerField(db_default=0)),
-                        ("in_doubt", models.IntegerField(db_default=0)),
                     ],
                 ),
                 migrations.CreateModel(
@@ -112,6 +105,8 @@ class Migration(migrations.Migration):
                         ("attachments", models.JSONField(null=True)),
                         ("letter", models.TextField(db_default="")),
                         ("list_key", models.TextField(db_default="")),
+                        ("secret_until", models.DateTimeField(null=True)),
+                        ("digest", models.BinaryField(null=True)),
                     ],
                 ),
                 migrations.CreateModel(
@@ -339,6 +334,12 @@ class Migration(migrations.Migration):
                     fields=[
                         ("id", models.BigAutoField(primary_key=True, serialize=False)),
                         ("stream_id", models.BigIntegerField()),
+                        (
+                            "at",
+                            models.DateTimeField(
+                                db_default=django.db.models.functions.datetime.Now()
+                            ),
+                        ),
                         ("planned", models.IntegerField(db_default=0)),
                         ("accepted", models.IntegerField(db_default=0)),
                         ("failed", models.IntegerField(db_default=0)),
@@ -356,6 +357,35 @@ class Migration(migrations.Migration):
                         ("opened", models.IntegerField(db_default=0)),
                         ("clicked", models.IntegerField(db_default=0)),
                         ("reported", models.IntegerField(db_default=0)),
+                    ],
+                ),
+                migrations.CreateModel(
+                    name="StreamPace",
+                    fields=[
+                        (
+                            "pk",
+                            models.CompositePrimaryKey(
+                                "stream_id",
+                                "slot",
+                                blank=True,
+                                editable=False,
+                                primary_key=True,
+                                serialize=False,
+                            ),
+                        ),
+                        ("stream_id", models.BigIntegerField()),
+                        ("slot", models.DateTimeField()),
+                        ("accepted", models.IntegerField()),
+                        ("failed", models.IntegerField()),
+                        ("skipped", models.IntegerField()),
+                        ("suppressed", models.IntegerField()),
+                        ("expired", models.IntegerField()),
+                        ("cancelled", models.IntegerField()),
+                        ("in_doubt", models.IntegerField()),
+                        ("delivered", models.IntegerField()),
+                        ("bounced", models.IntegerField()),
+                        ("complained", models.IntegerField()),
+                        ("reported", models.IntegerField()),
                     ],
                 ),
                 migrations.CreateModel(

@@ -202,13 +202,6 @@ CREATE TABLE deliveries_batch (
     losses smallint NOT NULL DEFAULT 0,
     lone_losses smallint NOT NULL DEFAULT 0,
     planned integer NOT NULL DEFAULT 0,
-    accepted integer NOT NULL DEFAULT 0,
-    failed integer NOT NULL DEFAULT 0,
-    skipped integer NOT NULL DEFAULT 0,
-    suppressed integer NOT NULL DEFAULT 0,
-    expired integer NOT NULL DEFAULT 0,
-    cancelled integer NOT NULL DEFAULT 0,
-    in_doubt integer NOT NULL DEFAULT 0,
     CONSTRAINT deliveries_batch_has_positions CHECK (lo < hi AND (NOT is_single OR hi = lo + 1)),
     CONSTRAINT deliveries_batch_window_inside CHECK (armed_to > lo AND armed_to <= hi),
     CONSTRAINT deliveries_batch_armed_is_leased CHECK (armed_to IS NULL OR lease IS NOT NULL),
@@ -246,6 +239,7 @@ CREATE INDEX deliveries_lease_check ON deliveries_lease (check_at);
 CREATE TABLE deliveries_streamdelta (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     stream_id bigint NOT NULL,
+    at timestamptz NOT NULL DEFAULT statement_timestamp(),
     planned integer NOT NULL DEFAULT 0,
     accepted integer NOT NULL DEFAULT 0,
     failed integer NOT NULL DEFAULT 0,
@@ -266,6 +260,26 @@ CREATE TABLE deliveries_streamdelta (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 -- Serves the books of one stream.
 CREATE INDEX deliveries_streamdelta_stream ON deliveries_streamdelta (stream_id);
+
+-- How many results and reports of each kind a stream got in one slot of time, once they are folded.
+-- A slot has 5 seconds; of reports, and of transactional mail, which goes on for a month, one minute.
+-- A result that was taken back is subtracted in the slot in which that happened.
+CREATE TABLE deliveries_streampace (
+    stream_id bigint NOT NULL,
+    slot timestamptz NOT NULL,  -- its beginning
+    accepted integer NOT NULL,
+    failed integer NOT NULL,
+    skipped integer NOT NULL,
+    suppressed integer NOT NULL,
+    expired integer NOT NULL,
+    cancelled integer NOT NULL,
+    in_doubt integer NOT NULL,
+    delivered integer NOT NULL,
+    bounced integer NOT NULL,
+    complained integer NOT NULL,
+    reported integer NOT NULL,
+    PRIMARY KEY (stream_id, slot)
+) WITH (fillfactor = 70);
 
 -- Settling writes none of the indexed columns and the partitions leave room in the page, so the
 -- one update of a delivery is HOT: no index is touched and the table does not grow.
@@ -293,8 +307,9 @@ CREATE TABLE deliveries_delivery (
         'waiting', 'accepted', 'failed', 'skipped', 'suppressed', 'expired', 'cancelled', 'in_doubt'
     ))
 ) PARTITION BY RANGE (stream_id);
--- One line per key and stream, however often it is planned.
-CREATE UNIQUE INDEX deliveries_delivery_once ON deliveries_delivery (stream_id, dedupe_key)
+-- One line per key and stream, however often it is planned. The key of a run is the lowercase address,
+-- and comes first: so this index also serves the search for an address in all runs.
+CREATE UNIQUE INDEX deliveries_delivery_once ON deliveries_delivery (dedupe_key, stream_id)
     WHERE dedupe_key IS NOT NULL;
 
 -- The content of one mail. The bodies that all lines of one letter share lie below 0, at -1 for the
@@ -314,8 +329,15 @@ CREATE TABLE deliveries_body (
     attachments jsonb,
     letter text NOT NULL DEFAULT '',
     list_key text NOT NULL DEFAULT '',
+    -- It holds a link that works until then and that only its reader may see: no view shows its
+    -- HTML, and both parts are forgotten once the mail is sent. NULL: it holds no such link.
+    secret_until timestamptz,
+    digest bytea,  -- SHA-256 of what was stored; none once it was emptied
     PRIMARY KEY (stream_id, position)
 ) PARTITION BY RANGE (stream_id);
+-- Serves forget_secrets, which empties those that it finds here.
+CREATE INDEX deliveries_body_secret ON deliveries_body (secret_until)
+    WHERE secret_until IS NOT NULL AND size > 0;
 
 -- The words a transactional mail is found by: its address and its tags.
 CREATE TABLE deliveries_word (
@@ -346,6 +368,9 @@ CREATE TABLE deliveries_attempt (
 ) PARTITION BY RANGE (stream_id);
 -- Serves "what failed, grouped by cause".
 CREATE INDEX deliveries_attempt_cause ON deliveries_attempt (stream_id, outcome, code);
+-- Serves "what was given up", however many attempts ended well later.
+CREATE INDEX deliveries_attempt_failed ON deliveries_attempt (stream_id, position)
+    WHERE state = 'failed';
 
 CREATE TABLE deliveries_deliveryevent (
     stream_id bigint NOT NULL,

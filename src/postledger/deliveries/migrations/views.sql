@@ -86,7 +86,7 @@ SELECT l."outboxId" AS id,
        CASE WHEN b.letter <> '' THEN (
            SELECT source ->> 'html' FROM content_letter
            WHERE workspace_id = l."companyId" AND digest = decode(b.letter, 'hex')
-       ) ELSE b.html END AS html,
+       ) WHEN b.secret_until IS NULL THEN b.html ELSE '' END AS html,
        l.status,
        l.attempts,
        NULLIF(concat_ws(': ', l."errorCode", l."errorReason"), '') AS "lastError",
@@ -98,7 +98,7 @@ SELECT l."outboxId" AS id,
 FROM email_logs l
 JOIN deliveries_delivery d ON d.stream_id = l.stream_id AND d."position" = l."position"
 LEFT JOIN LATERAL (
-    SELECT html, letter FROM deliveries_body
+    SELECT html, letter, secret_until FROM deliveries_body
     WHERE stream_id = d.stream_id AND "position" IN (d."position", -1 - d.letter)
     ORDER BY "position" LIMIT 1
 ) AS b ON true;
@@ -213,7 +213,8 @@ RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 -- One message has many events, so their ids are hashes, of the version that says so: such an id is
--- never taken for a delivery's. A recipient who says that a mail was no spam reports none.
+-- never taken for a delivery's. A recipient who says that a mail was no spam reports none, and
+-- neither does a provider that chose not to send a mail.
 CREATE VIEW delivery_events WITH (security_invoker = true) AS
 SELECT overlay(overlay(
            md5(f.stream_id || '/' || f."position" || '/' || f.key) PLACING '3' FROM 13
@@ -233,30 +234,20 @@ SELECT overlay(overlay(
        f."position"
 FROM deliveries_feedback f
 JOIN deliveries_delivery d ON d.stream_id = f.stream_id AND d."position" = f."position"
-WHERE f.counts_as IN (
+WHERE f.kind <> 'dropped' AND f.counts_as IN (
     'delivered', 'opened', 'clicked', 'bounced', 'soft_bounced', 'on_suppression_list', 'complained'
 ) OR f.kind = 'unsubscribed';
 
--- Given up and still failed. A failure that was requeued and failed again is one letter, the last.
--- A transactional mail that was refused is in the log, where its caller looks; only where the system
--- gave up, out of attempts, because workers died of it or because its sender stayed blocked, is there
--- a letter too.
-CREATE VIEW dead_letters WITH (security_invoker = true) AS
-SELECT delivery_uuid(d.stream_id, d."position", 0) AS id,
-       s.kind AS topic,
-       jsonb_build_object(
-           'deliveryId', delivery_uuid(d.stream_id, d."position", 0),
-           'streamId', d.stream_id,
-           'stream', s.title,
-           'to', d.address,
-           'code', d.code,
-           'attempts', d.attempts,
-           'variables', d.variables
-       ) AS payload,
-       concat_ws(': ', coalesce(note.code, note.outcome), NULLIF(note.detail, '')) AS error,
-       note.at AS created_at,
-       d.stream_id,
-       d."position"
+-- Given up and still failed, until a person discards it. A failure that was requeued and failed
+-- again is one letter, the last. A transactional mail that was refused is in the log, where its
+-- caller looks; only where the system gave up, out of attempts, because workers died of it or because
+-- its sender stayed blocked, is there a letter too.
+CREATE VIEW deliveries_deadletter WITH (security_invoker = true) AS
+SELECT note.stream_id, note."position", s.kind, s.title, s.sender_id,
+       s.cancelled_at IS NOT NULL AS is_stream_cancelled,
+       d.address, d.last_try, d.attempts, d.variables, note.outcome,
+       coalesce(d.code, note.code, upper(note.outcome)) AS code,
+       coalesce(note.detail, '') AS detail, note.at, d.code AS delivery_code, note.code AS note_code
 FROM (
     SELECT a.stream_id, a."position", a.id, a.at, a.outcome, a.code, a.detail
     FROM deliveries_attempt a WHERE a.state = 'failed'
@@ -267,7 +258,11 @@ FROM (
     FROM deliveries_deliveryevent e
     WHERE e.kind = 'proved_not_accepted' AND e.data ->> 'after' = 'failed'
 ) AS note
-JOIN deliveries_delivery d ON d.stream_id = note.stream_id AND d."position" = note."position"
+-- One look-up for each failure: a plan that joins them in another way reads every line of the ledger.
+CROSS JOIN LATERAL (
+    SELECT * FROM deliveries_delivery
+    WHERE stream_id = note.stream_id AND "position" = note."position" OFFSET 0
+) AS d
 JOIN deliveries_stream s ON s.id = note.stream_id
 WHERE d.state = 'failed'
   AND (s.kind <> 'transactional' OR note.outcome IN ('try_later', 'poison', 'given_up'))
@@ -275,4 +270,27 @@ WHERE d.state = 'failed'
     SELECT FROM deliveries_attempt later
     WHERE later.stream_id = note.stream_id AND later."position" = note."position"
       AND later.id > note.id
+  )
+  AND NOT EXISTS (
+    SELECT FROM deliveries_deliveryevent discarded
+    WHERE discarded.stream_id = note.stream_id AND discarded."position" = note."position"
+      AND discarded.id > note.id AND discarded.kind = 'discarded'
   );
+
+CREATE VIEW dead_letters WITH (security_invoker = true) AS
+SELECT delivery_uuid(stream_id, "position", 0) AS id,
+       kind AS topic,
+       jsonb_build_object(
+           'deliveryId', delivery_uuid(stream_id, "position", 0),
+           'streamId', stream_id,
+           'stream', title,
+           'to', address,
+           'code', delivery_code,
+           'attempts', attempts,
+           'variables', variables
+       ) AS payload,
+       concat_ws(': ', coalesce(note_code, outcome), NULLIF(detail, '')) AS error,
+       at AS created_at,
+       stream_id,
+       "position"
+FROM deliveries_deadletter;

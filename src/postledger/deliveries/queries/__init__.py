@@ -2,6 +2,7 @@
 # mypy: implicit-reexport
 # ruff: noqa: F401
 
+from postledger.deliveries.queries.contents import MailContent, find_content
 from postledger.deliveries.queries.deliveries import (
     AttemptFacts,
     DeliveryFacts,
@@ -35,6 +36,7 @@ from postledger.deliveries.queries.sent import (
 )
 from postledger.deliveries.queries.streams import (
     Books,
+    ChangedStream,
     FencedStream,
     StreamFacts,
     WaitSummary,
@@ -42,15 +44,18 @@ from postledger.deliveries.queries.streams import (
     cancelled_with_work,
     count_unmatched,
     count_waiting,
+    count_waiting_by_sender,
     find_sender_holds,
     find_stream,
     find_streams,
     is_cancelled,
     list_busy_senders,
+    list_changed_streams,
     list_fenced_streams,
     list_streams,
     read_books,
     stream_ids,
+    summarise_all_waits,
     summarise_waits,
 )
 from postledger.deliveries.queries.work import has_time, read_bodies, read_leased, read_waiting

@@ -58,9 +58,7 @@ class GuardedRun:
 # without a bad report costs no sum over its batches.
 _GUARDED: LiteralString = """
 SELECT s.id, s.workspace_id,
-       s.accepted + coalesce(d.accepted, 0) - s.guard_accepted + coalesce(
-           (SELECT sum(accepted) FROM deliveries_batch WHERE stream_id = s.id), 0
-       ),
+       s.accepted + coalesce(d.accepted, 0) - s.guard_accepted,
        s.delivered + coalesce(d.delivered, 0) - s.guard_delivered,
        s.bounced + coalesce(d.bounced, 0) - s.guard_bounced,
        s.complained + coalesce(d.complained, 0) - s.guard_complained
@@ -125,8 +123,9 @@ def read_first_events(sender_id: int) -> list[FirstEvent]:
 
 
 _UNREPORTED: LiteralString = """
-SELECT sender.id, coalesce(sum(greatest(0, s.accepted + d.accepted + b.accepted
-                                           - s.reported - d.reported)), 0)::bigint
+SELECT sender.id, coalesce(
+    sum(greatest(0, s.accepted + d.accepted - s.reported - d.reported)), 0
+)::bigint
 FROM unnest(%(senders)s::bigint[]) AS sender (id)
 LEFT JOIN deliveries_stream s
   ON s.sender_id = sender.id AND NOT s.is_test AND s.id >= %(first)s
@@ -134,9 +133,6 @@ LEFT JOIN LATERAL (
     SELECT coalesce(sum(accepted), 0) AS accepted, coalesce(sum(reported), 0) AS reported
     FROM deliveries_streamdelta WHERE stream_id = s.id
 ) AS d ON true
-LEFT JOIN LATERAL (
-    SELECT coalesce(sum(accepted), 0) AS accepted FROM deliveries_batch WHERE stream_id = s.id
-) AS b ON true
 GROUP BY sender.id ORDER BY sender.id
 """
 

@@ -1,6 +1,6 @@
 """The facts about streams: their books, holds and waits, and the fence."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -116,6 +116,26 @@ def stream_ids(*, after: int = 0, workspace_id: int | None = None, limit: int = 
     return [id_ for (id_,) in sql.rows(_STREAM_IDS, params)]
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedStream:
+    id: int
+    workspace_id: int
+    changed_at: datetime  # when its counters were last folded
+
+
+_CHANGED: LiteralString = """
+SELECT id, workspace_id, coalesce(folded_at, created_at) FROM deliveries_stream
+WHERE coalesce(folded_at, created_at) > %(since)s OR id = ANY(%(beside)s::bigint[])
+ORDER BY id
+"""
+
+
+def list_changed_streams(*, since: datetime, beside: Collection[int]) -> list[ChangedStream]:
+    """The streams that changed since a moment, and those `beside`, changed or not."""
+    params = {"since": since, "beside": sql.Bigints(beside)}
+    return [ChangedStream(*row) for row in sql.rows(_CHANGED, params)]
+
+
 _CANCELLED: LiteralString = """
 SELECT l.stream_id FROM deliveries_lane l JOIN deliveries_stream s ON s.id = l.stream_id
 WHERE s.cancelled_at IS NOT NULL
@@ -182,14 +202,22 @@ class WaitSummary:
 
 
 _WAITS: LiteralString = """
-SELECT reason, count(*), sum(hi - lo)::bigint, count(lease), min(due_at), min(since)
-FROM deliveries_batch WHERE stream_id = %(stream)s GROUP BY reason ORDER BY count(*) DESC, reason
+SELECT stream_id, reason, count(*), sum(hi - lo)::bigint, count(lease), min(due_at), min(since)
+FROM deliveries_batch WHERE stream_id = ANY(%(streams)s::bigint[])
+GROUP BY stream_id, reason ORDER BY count(*) DESC, reason
 """
 
 
 def summarise_waits(stream_id: int) -> list[WaitSummary]:
-    rows = sql.rows(_WAITS, {"stream": stream_id})
-    return [WaitSummary(Reason(reason), *columns) for reason, *columns in rows]
+    return summarise_all_waits([stream_id])[stream_id]
+
+
+def summarise_all_waits(stream_ids: Sequence[int]) -> dict[int, list[WaitSummary]]:
+    """The waits of some streams, by the streams' ids."""
+    waits: dict[int, list[WaitSummary]] = {id_: [] for id_ in stream_ids}
+    for stream_id, reason, *columns in sql.rows(_WAITS, {"streams": sql.Bigints(stream_ids)}):
+        waits[stream_id].append(WaitSummary(Reason(reason), *columns))
+    return waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,20 +241,16 @@ class Books:
         return min(self.states.values()) >= 0
 
 
-_TOTALS: LiteralString = ", ".join(
-    [
-        f"s.{name} + coalesce(d.{name}, 0) + coalesce(b.{name}, 0)"
-        for name in ("planned", *books.COUNTED)
-    ]
-)
+_TOTALS: LiteralString = ", ".join([f"s.{name} + coalesce(d.{name}, 0)" for name in books.COUNTED])
 # One statement, one snapshot: a counter on its way from batch to delta to stream counts once.
 _BOOKS: LiteralString = f"""
-SELECT s.id, {_TOTALS} FROM deliveries_stream s
+SELECT s.id, s.planned + coalesce(d.planned, 0) + coalesce(b.planned, 0), {_TOTALS}
+FROM deliveries_stream s
 LEFT JOIN LATERAL (
     SELECT {books.SUMS} FROM deliveries_streamdelta WHERE stream_id = s.id
 ) AS d ON true
 LEFT JOIN LATERAL (
-    SELECT {books.SUMS} FROM deliveries_batch WHERE stream_id = s.id
+    SELECT sum(planned) AS planned FROM deliveries_batch WHERE stream_id = s.id
 ) AS b ON true
 WHERE s.id = ANY(%(ids)s::bigint[])
 """
@@ -244,15 +268,24 @@ def read_books(stream_ids: Sequence[int]) -> dict[int, Books]:
 
 # Every stream with work is in the rotation.
 _OF_SENDERS: LiteralString = """
-SELECT s.id FROM deliveries_lane l JOIN deliveries_stream s ON s.id = l.stream_id
+SELECT s.id, s.sender_id FROM deliveries_lane l JOIN deliveries_stream s ON s.id = l.stream_id
 WHERE s.sender_id = ANY(%(senders)s::bigint[]) AND s.cancelled_at IS NULL
 """
 
 
 def count_waiting(sender_ids: Collection[int]) -> int:
     """How many mails of some senders will still be sent; those of cancelled streams will not."""
+    return sum(count_waiting_by_sender(sender_ids).values())
+
+
+def count_waiting_by_sender(sender_ids: Collection[int]) -> Counter[int]:
+    """The same for each of them, in two queries."""
     rows = sql.rows(_OF_SENDERS, {"senders": sql.Bigints(sender_ids)})
-    return sum(stream.waiting for stream in read_books([id_ for (id_,) in rows]).values())
+    streams: dict[int, int] = dict(rows)
+    waiting = Counter[int]()
+    for stream_id, books_ in read_books(list(streams)).items():
+        waiting[streams[stream_id]] += books_.waiting
+    return waiting
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from postledger.deliveries.ledger import sql
 from postledger.providers.base import Attachment
 
 _WAITING: LiteralString = """
-SELECT d.position, d.address, d.contact_id, d.variables, d.attempts, d.letter
+SELECT d.position, d.address, d.contact_id, d.variables, d.attempts, d.letter, d.dedupe_key
 FROM unnest(%(los)s::bigint[], %(tos)s::bigint[]) AS w (lo, upto)
 CROSS JOIN LATERAL (
-    SELECT position, address, contact_id, variables, attempts, letter FROM deliveries_delivery
+    SELECT position, address, contact_id, variables, attempts, letter, dedupe_key
+    FROM deliveries_delivery
     WHERE stream_id = %(stream)s AND position >= w.lo AND position < w.upto AND state = 'waiting'
     ORDER BY position
     LIMIT 1000
@@ -35,15 +36,30 @@ def read_waiting(windows: Sequence[Window]) -> list[Recipient]:
 
 # In the order of the fields of Body.
 _BODIES: LiteralString = """
-SELECT position, subject, html, text, headers, request_id, to_name, reply_to, tags, attachments,
-       letter, list_key
-FROM deliveries_body WHERE stream_id = %(stream)s AND position = ANY(%(positions)s::bigint[])
+SELECT position, subject, CASE WHEN is_shown THEN html ELSE '' END,
+       CASE WHEN is_shown THEN text ELSE '' END, headers, request_id, to_name, reply_to, tags,
+       attachments, letter, list_key, secret_until
+FROM (
+    SELECT *, secret_until IS NULL
+           OR (%(secrets)s AND secret_until > clock_timestamp()) AS is_shown
+    FROM deliveries_body WHERE stream_id = %(stream)s AND position = ANY(%(positions)s::bigint[])
+) AS body
 """
 
 
-def read_bodies(stream_id: int, positions: Sequence[int]) -> dict[int, Body]:
-    """The contents of some mails of a stream; those that many share are at `shared_position`."""
-    params = {"stream": stream_id, "positions": sql.Bigints(positions)}
+def read_bodies(
+    stream_id: int, positions: Sequence[int], *, with_secrets: bool = False
+) -> dict[int, Body]:
+    """The contents of some mails of a stream; those that many share are at `shared_position`.
+
+    A mail with a secret link has neither HTML nor text, except for the worker that sends it, and
+    for it only as long as the link works.
+    """
+    params = {
+        "stream": stream_id,
+        "positions": sql.Bigints(positions),
+        "secrets": with_secrets,
+    }
     rows = sql.rows(_BODIES, params)
     converters = {8: lambda tags: tuple(tags or ()), 9: _attachments}
     return {row[0]: Body(*sql.convert(row, converters)[1:]) for row in rows}

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
 
 from postledger.content import list_headers
 from postledger.content.rendering import checks
@@ -18,13 +19,16 @@ from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
 from postledger.lib.errors import RefusedError
 from postledger.lib.ids import DeliveryId
-from postledger.providers import addresses
-from postledger.providers.base import Form, Mailbox, OutgoingMessage, Parts
+from postledger.mailing.terms import NO_JOB, NO_TERMS, JobPolicy
+from postledger.providers import addresses, headers, mime
+from postledger.providers.base import JOB_TAGS, Form, Mailbox, OutgoingMessage, Parts
 from postledger.providers.mime import Filling, Stencil
 
 INVALID_PAYLOAD = "INVALID_PAYLOAD"
 INVALID_TEMPLATE = "INVALID_TEMPLATE"
 OUTBOX_NOT_FOUND = "OUTBOX_NOT_FOUND"
+
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class ComposedMail:
     attempts: int
     request_id: str
     message: OutgoingMessage
+    policy: JobPolicy = NO_JOB  # of its job, where it has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,11 @@ class Composer:
             return entries.invalid(
                 position, code=OUTBOX_NOT_FOUND, detail="Its content does not exist."
             )
-        verdict = gates.find_verdict(recipient, read.standings)
+        if body.secret_until is not None and not body.text:
+            detail = "The link in it does not work any more, or is no longer kept."
+            return entries.expired(position, detail=detail)
+        terms = read.terms.get(position, NO_TERMS)
+        verdict = terms.verdict or gates.find_verdict(recipient, read.standings)
         if verdict is not None:
             return verdict
         delivery_id = DeliveryId(self._stream.id, position, try_number).text()
@@ -152,9 +161,11 @@ class Composer:
             sender=self._sender.address,
             recipient=recipient.address,
             content=content,
-            tags={"request_id": body.request_id} if body.request_id else {},
+            tags={"request_id": body.request_id} if body.request_id else terms.tags,
         )
-        return ComposedMail(position, try_number, recipient.attempts, body.request_id, message)
+        request_id = body.request_id or terms.tags.get("traceId", "")
+        attempts = recipient.attempts
+        return ComposedMail(position, try_number, attempts, request_id, message, terms.policy)
 
     def _fill_shared(
         self, recipient: Recipient, body_position: int, read: RoundInput, reference: str
@@ -163,16 +174,23 @@ class Composer:
         template = self._shared_template(body_position, body, letter)
         if not isinstance(letter, Letter):
             return self._write(template, reference, Mailbox(recipient.address, body.to_name))
-        link, lines = None, ""
+        link, manage_link, lines = None, None, ""
         if read.unsubscribe is not None:
             link = read.unsubscribe.url(recipient.address, list_key=body.list_key)
             lines = list_headers.write_unsubscribe(link)
-        values = letter_values(recipient.address, recipient.variables, link=link)
+            if self._stream.kind is StreamKind.TOPIC:
+                manage_link = read.unsubscribe.manage_url(recipient.address, list_key=body.list_key)
+        values = letter_values(
+            recipient.address, recipient.variables, link=link, manage_link=manage_link
+        )
         filling = letter.fill(values)
         to = Mailbox(recipient.address, _single_line(values["name"]))
         own_name = _single_line(values.get("from_name"))
         sender = replace(self._sender, name=own_name) if own_name else None
-        return self._write(template, reference, to, filling, lines=lines, sender=sender)
+        own = write_tag_headers(read.terms.get(recipient.position, NO_TERMS).tags)
+        return self._write(
+            template, reference, to, filling, lines=lines, own_headers=own, sender=sender
+        )
 
     def _write(  # noqa: PLR0913  what one mail has of its own
         self,
@@ -182,17 +200,27 @@ class Composer:
         filling: Filling | None = None,
         *,
         lines: str = "",
+        own_headers: Mapping[str, str] = _NO_HEADERS,
         sender: Mailbox | None = None,
     ) -> Parts | bytes:
-        """The content in the provider's form; `lines` are finished headers of this mail alone."""
+        """The content in the provider's form; `lines` are finished headers of this mail alone, and
+        `own_headers` some that are still to be written.
+        """
         if self._form is Form.MIME:
+            lines += "".join(headers.custom(own_headers))
             return template.stencil.fill(to, reference, filling, lines=lines, sender=sender)
-        parts = replace(template.parts, to=to, sender=sender or self._sender)
+        finished = dict(line.split(": ", 1) for line in lines.splitlines())
+        parts = replace(
+            template.parts,
+            to=to,
+            sender=sender or self._sender,
+            headers={**template.parts.headers, **finished, **own_headers},
+        )
         if filling and template.letter:
             html, text = template.letter.join(filling)
             parts = replace(parts, subject=filling.subject, html=html, text=text)
-        own_headers = dict(line.split(": ", 1) for line in lines.splitlines())
-        return replace(parts, headers={**parts.headers, **own_headers})
+        mime.check_own(parts)
+        return parts
 
     def _shared_template(
         self, body_position: int, body: Body, letter: Letter | RefusedError | None
@@ -247,11 +275,28 @@ class Composer:
 
 
 def letter_values(
-    address: str, variables: Mapping[str, object] | None, *, link: str | None
+    address: str,
+    variables: Mapping[str, object] | None,
+    *,
+    link: str | None,
+    manage_link: str | None = None,
 ) -> dict[str, object]:
-    """The values that a letter is filled in with for one reader; `link` unsubscribes them."""
+    """The values that a letter is filled in with for one reader.
+
+    `link` unsubscribes them; `manage_link` is where readers of a topic change what they get, and a
+    job may name other pages for both in the text. The footer's link stays ours.
+    """
     values = {"name": "", **(variables or {}), "email": address}
-    return values if link is None else {**values, "unsubscribe_url": link}
+    if link is None:
+        return values
+    if manage_link is not None:
+        values = {"manageUrl": manage_link, "unsubscribeUrl": link, **values}
+    return {**values, "unsubscribe_url": link}
+
+
+def write_tag_headers(tags: Mapping[str, str]) -> dict[str, str]:
+    """The tags of a notification as headers, for services that have no tags."""
+    return {JOB_TAGS[name]: value for name, value in tags.items() if name in JOB_TAGS}
 
 
 def _failed(position: int, error: Exception) -> Entry:

@@ -12,9 +12,10 @@ from postledger.accounts.queries import Outgoing
 from postledger.deliveries import entries, ledger, queries
 from postledger.deliveries.entries import Claim, Entry, Window
 from postledger.deliveries.queries import StreamFacts
-from postledger.dispatch import answers, options
+from postledger.dispatch import answers, options, retry
 from postledger.dispatch.answers import Answer, CallReport
 from postledger.dispatch.context import Context
+from postledger.dispatch.mail_sender import ReliableMailSender, SendResult
 from postledger.dispatch.pace.permits import Permit
 from postledger.dispatch.provider_pool import OpenProvider
 from postledger.dispatch.rounds import gates, report, round_input
@@ -36,6 +37,7 @@ _ELSEWHERE = "A later copy of this database is sending elsewhere."
 _LATE = "The worker was too slow for the moment that its rate allowed."
 _NO_TIME = "The lease leaves no time for a call."
 _WITHDRAWN = "The recipient withdrew consent while the mail was being composed."
+_TERMS_CHANGED = "Whether or when its recipient is told changed while the mail was being composed."
 
 
 @dataclass(slots=True)
@@ -71,7 +73,8 @@ class HandOver:
         in_flight = InFlight(windows, (mail.position for mail in going))
         for mail in mails:
             if mail.position in withdrawn:
-                in_flight.answer(self._book_unsent(mail, _WITHDRAWN, requested_at))
+                detail = withdrawn[mail.position]
+                in_flight.answer(self._book_unsent(mail, detail, requested_at))
         permit = await self.context.permits.trim(permit, len(going))
         await self._send_and_settle(going, permit, in_flight, requested_at)
 
@@ -144,17 +147,23 @@ class HandOver:
 
     def _check_lease_and_consent(
         self, windows: Sequence[Window], read: RoundInput
-    ) -> tuple[bool, set[int]]:
-        """Whether the lease leaves time for a call, and the positions whose recipients withdrew
-        consent after the gates had read it.
+    ) -> tuple[bool, dict[int, str]]:
+        """Whether the lease leaves time for a call, and why some positions may not go any more:
+        their recipients withdrew consent after the gates had read it, or their terms changed.
 
-        Read once the windows are armed: a withdrawal after this moment comes too late. The lease is
-        read because the clocks of a paused machine may have stood still.
+        Such a mail waits again at once, and the next round finds its verdict or its moment. Read
+        once the windows are armed: a change after this moment comes too late. The lease is read
+        because the clocks of a paused machine may have stood still.
         """
         needed = timedelta(seconds=self.opened.provider.call_time)
         has_time = queries.has_time(self.claim, windows, needed)
         now = round_input.read_standings(self.stream, read.recipients, list_key=read.list_key)
-        return has_time, gates.withdrawn_since(read.recipients, read.standings, now)
+        withdrawn = gates.withdrawn_since(read.recipients, read.standings, now)
+        terms = round_input.read_terms(self.stream, read.recipients)
+        changed = (position for position, its in terms.items() if not its.may_go)
+        return has_time, dict.fromkeys(changed, _TERMS_CHANGED) | dict.fromkeys(
+            withdrawn, _WITHDRAWN
+        )
 
     async def settle_unsent(
         self,
@@ -183,19 +192,21 @@ class HandOver:
         loop = asyncio.get_running_loop()
         began = loop.time()
         window = [mail.message for mail in mails]
-        async with aclosing(self.opened.provider.send(window, deadline)) as answered:
-            async for index, raw in answered:
-                outcome = answers.clean_outcome(raw)
-                outcome = self.context.holds.judge(self.stream, window[index].recipient, outcome)
-                own = outcome.duration  # of the provider's own call, where it measures that
+        judge = partial(self.context.holds.judge, self.stream)
+        sender = ReliableMailSender(self.opened.provider, judge)
+        async with aclosing(sender.send(window, deadline)) as results:
+            async for index, result in results:
+                own = result.outcome.duration  # of the provider's own call, where it measures that
                 seconds = own.total_seconds() if own else loop.time() - began
-                in_flight.answer(self._book(mails[index], outcome, int(seconds * 1000)))
-                outcomes.append(outcome)
+                in_flight.answer(self._book(mails[index], result, int(seconds * 1000)))
+                outcomes.append(result.outcome)
+        if sender.error is not None:
+            raise sender.error
 
-    def _book(self, mail: ComposedMail, outcome: Outcome, duration_ms: int) -> Entry:
+    def _book(self, mail: ComposedMail, result: SendResult, duration_ms: int) -> Entry:
         uncounted = mail.try_number - 1 - mail.attempts
-        answer = Answer(mail.position, mail.attempts, outcome, duration_ms, uncounted)
-        policy = self.context.options.policies[self.stream.kind]
+        answer = Answer(mail.position, mail.attempts, result.outcome, duration_ms, uncounted)
+        policy = retry.adapt(self.context.options.policies[self.stream.kind], mail.policy)
         entry = answers.book_answer(answer, policy=policy, chance=random.random())  # noqa: S311  jitter, not a secret
         report.answer(self.stream, mail, entry)
         return entry

@@ -19,7 +19,7 @@ from postledger.deliveries.reasons import Reason
 from postledger.dispatch.context import Context
 from postledger.dispatch.pace.permits import Deferred, Pause, Permit
 from postledger.dispatch.provider_pool import Blocked, OpenProvider
-from postledger.dispatch.rounds import armed_round, local_hours, report, round_input
+from postledger.dispatch.rounds import armed_round, local_hours, lone_waits, report, round_input
 from postledger.dispatch.rounds.armed_round import ArmedRound
 from postledger.dispatch.rounds.compose import BrokenContentError, ComposedRound, Composer
 from postledger.dispatch.rounds.hand_over import HandOver
@@ -104,6 +104,7 @@ class Pipeline:
         async with composing:
             read = await self._read(windows)
             windows, read = await self._keep_local_hours(windows, read)
+            windows, read = await self._set_waiting_apart(windows, read)
             batches = [window.batch for window in windows]
             permit = await self._permit(read) if windows else None
             if permit is None:
@@ -194,6 +195,17 @@ class Pipeline:
         for opens_at, batches in later.items():
             await self._wait(batches, Reason.OUTSIDE_HOURS, opens_at - now)
         return windows, round_input.keep_recipients(read, windows)
+
+    async def _set_waiting_apart(
+        self, windows: list[Window], read: RoundInput
+    ) -> tuple[list[Window], RoundInput]:
+        """What may go by the terms of its recipients. A batch in which somebody waits goes back in
+        pieces: who waits does so alone, and the others are claimed again at once.
+        """
+        windows, cut = lone_waits.sort_windows(windows, read)
+        for batch, pieces in cut:
+            await self._context.persist(self._stream, ledger.wait_apart, self._claim, batch, pieces)
+        return windows, round_input.keep_recipients(read, windows) if cut else read
 
     async def _permit(self, read: RoundInput) -> Permit | None:
         """How many mails of this round may go, and when; None if the round ends here."""

@@ -57,7 +57,7 @@ def broken_content(stream: StreamFacts, error: Exception) -> None:
 def answer(stream: StreamFacts, mail: ComposedMail, entry: Entry) -> None:
     """One log line for each single mail, and for each mail that was not accepted."""
     is_accepted = entry.outcome is AttemptOutcome.ACCEPTED
-    if stream.kind is StreamKind.CAMPAIGN and is_accepted:
+    if stream.kind is not StreamKind.TRANSACTIONAL and is_accepted:
         return
     level = _log.info if is_accepted else _log.warning
     level(

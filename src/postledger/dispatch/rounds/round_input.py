@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from django.conf import settings
+from django.utils.module_loading import import_string
+
 from postledger.contacts import queries as contact_queries
 from postledger.contacts import standings, unsubscribe_links
 from postledger.contacts.standings import Standings
@@ -15,11 +18,12 @@ from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Batch, Body, Recipient, StreamKind, Window
 from postledger.deliveries.queries import StreamFacts
 from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.mailing.terms import ReadTerms, Terms
 
 
 @dataclass(frozen=True, slots=True)
 class RoundInput:
-    """Everything composing needs, read after the claim; only consent is read once more."""
+    """Everything composing needs, read after the claim; consent and terms are read once more."""
 
     recipients: Sequence[Recipient]
     bodies: Mapping[int, Body]  # by position; shared ones at `ledger.shared_position`
@@ -31,6 +35,8 @@ class RoundInput:
     list_key: str = ""  # of the list they may unsubscribe from
     # Of contacts with a zone of their own, where the stream has a delivery window.
     time_zones: Mapping[int, str] = MappingProxyType({})
+    # Of notifications, by position.
+    terms: Mapping[int, Terms] = MappingProxyType({})
 
 
 def read(stream: StreamFacts, windows: Sequence[Window], shared: Mapping[int, Body]) -> RoundInput:
@@ -53,7 +59,16 @@ def read(stream: StreamFacts, windows: Sequence[Window], shared: Mapping[int, Bo
         unsubscribe=unsubscribe_links.workspace_links(stream.workspace_id) if list_key else None,
         list_key=list_key,
         time_zones=_find_time_zones(stream, recipients),
+        terms=read_terms(stream, recipients),
     )
+
+
+def read_terms(stream: StreamFacts, recipients: Sequence[Recipient]) -> Mapping[int, Terms]:
+    """What holds for the notifications of a round at this moment; other mail has no terms."""
+    if stream.kind is not StreamKind.TOPIC or not recipients:
+        return {}
+    read_topic_terms: ReadTerms = import_string(settings.TOPIC_TERMS)
+    return read_topic_terms(stream.id, recipients)
 
 
 def _find_time_zones(stream: StreamFacts, recipients: Sequence[Recipient]) -> Mapping[int, str]:
@@ -87,7 +102,7 @@ def read_standings(
     """The consent of a round's recipients at this moment.
 
     Nobody gets the mail of a test key, and its results must not tell who is suppressed: for it,
-    everybody is as their mail says.
+    everybody is as their mail says. A notification waits until a snooze ends: its terms see to it.
     """
     is_service = stream.kind is StreamKind.TRANSACTIONAL
     purpose = Purpose.SERVICE if is_service else Purpose.NEWS
@@ -100,6 +115,7 @@ def read_standings(
         list(contacts),
         list_key=list_key or None,
         purpose=purpose,
+        is_snooze_pause=stream.kind is not StreamKind.TOPIC,
     )
 
 
@@ -121,7 +137,7 @@ def _find_bodies(
     """The mails of a stream share bodies, or each has its own."""
     own = [recipient.position for recipient in recipients]
     if stream.kind is StreamKind.TRANSACTIONAL:
-        return queries.read_bodies(stream.id, own)
+        return queries.read_bodies(stream.id, own, with_secrets=True)
     needed = {ledger.shared_position(recipient.letter) for recipient in recipients}
     if missing := needed - shared.keys():
         shared = {**shared, **queries.read_bodies(stream.id, sorted(missing))}

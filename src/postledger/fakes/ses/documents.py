@@ -1,11 +1,10 @@
 """Reads the JSON documents of requests; a value of another type than the API's is a SesError."""
 
 import json
-from typing import Any, cast
+from typing import cast
 
+from postledger.fakes.http.routing import Document
 from postledger.fakes.ses.errors import SesError, bad_request
-
-type Document = dict[str, Any]
 
 
 def parse(body: bytes) -> Document:

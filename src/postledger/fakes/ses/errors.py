@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import ClassVar
+
+from postledger.fakes.http.errors import VendorError
 
 _UNKNOWN_CLIENT = "The security token included in the request is invalid."
 _WRONG_SIGNATURE = (
@@ -41,18 +44,10 @@ _KNOWN: Mapping[str, tuple[int, str]] = MappingProxyType(
         "UnrecognizedClientException": (403, _UNKNOWN_CLIENT),
     }
 )
-NAMES = frozenset(_KNOWN)
 
 
-class SesError(Exception):
-    """An error that SES answers with; a message of None is answered as null."""
-
-    def __init__(self, name: str, message: str | None = "", status: int = 0) -> None:
-        super().__init__(name, message)
-        known_status, usual_message = _KNOWN.get(name, (400, name))
-        self.name = name
-        self.message = usual_message if message == "" else message
-        self.status = status or known_status
+class SesError(VendorError):
+    known: ClassVar = _KNOWN
 
 
 def bad_request(message: str | None) -> SesError:

@@ -28,6 +28,10 @@ class Accepted:
     suppressed: Sequence[str] = ()  # taken, and never sent to these
     outcomes: tuple[str, ...] = ()  # of each recipient; none if nothing is reported
 
+    @property
+    def raw(self) -> bytes:
+        return self.mail.raw
+
     def to_entry(self) -> Mapping[str, object]:
         return {
             "time": self.at.isoformat(),

@@ -5,10 +5,10 @@ from base64 import b64decode
 from binascii import Error as BadBase64Error
 from functools import lru_cache
 
+from postledger.fakes.http.routing import Document
 from postledger.fakes.ses import simple_message
 from postledger.fakes.ses.addresses import read_address, read_header
 from postledger.fakes.ses.documents import (
-    Document,
     required_text,
     structure,
     structures,

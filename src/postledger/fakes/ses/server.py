@@ -1,104 +1,22 @@
-"""Listens on a port of this machine; in the running event loop, or in a thread with its own."""
+"""The fake SES as a server."""
 
-import asyncio
-import socket
-import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-import uvloop
-
-from postledger.fakes.ses.connection import Connection
-from postledger.fakes.ses.faults import End, IdleLimit, Rule, Script
+from postledger.fakes.events.control import list_paths
+from postledger.fakes.http.control import SHARED, ControlPath
+from postledger.fakes.http.server import FakeServer
+from postledger.fakes.ses import control
+from postledger.fakes.ses.events.outcomes import Shares
 from postledger.fakes.ses.service import Service
-
-# Small, so that a client notices when nobody reads its large request.
-_RECEIVE_BUFFER = 64 * 1024
-_BACKLOG = 1024
 
 
 @dataclass(slots=True)
-class FakeSes:
-    """The fake and its port, which stays the same while connections are refused."""
-
+class FakeSes(FakeServer[Service]):
+    controls: ClassVar[Mapping[str, ControlPath[Any]]] = {
+        **SHARED,
+        **list_paths(Shares),
+        **control.PATHS,
+    }
     service: Service = field(default_factory=Service)
-    host: str = "127.0.0.1"
-    port: int = 0  # any free one
-    public_endpoint: str = ""  # where others reach it, if it is behind a proxy
-    connections: set[Connection] = field(default_factory=set)
-    _loop: asyncio.AbstractEventLoop | None = None
-    _listener: asyncio.Server | None = None
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://{self.host}:{self.port}"
-
-    def set_faults(self, *rules: Rule) -> None:
-        """Replaces the script; may be called from any thread."""
-        self.service.script = Script(rules)
-
-    def set_idle_limit(self, limit: IdleLimit | None) -> None:
-        """Counts from the next time a connection becomes idle; may be called from any thread."""
-        self.service.idle_limit = limit
-
-    async def listen(self) -> None:
-        sock = socket.create_server((self.host, self.port), backlog=_BACKLOG)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-        self.port = sock.getsockname()[1]
-        self._loop = asyncio.get_running_loop()
-        self.service.publisher.fanout.endpoint = self.public_endpoint or self.endpoint
-        self.service.publisher.start()
-        self._listener = await self._loop.create_server(
-            lambda: Connection(self.service, self.connections), sock=sock, backlog=_BACKLOG
-        )
-
-    async def refuse_connections(self) -> None:
-        """Ends all connections and refuses new ones, until `listen` is called again."""
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
-        connections = list(self.connections)
-        for connection in connections:
-            connection.end(End.CLOSE)
-        await asyncio.gather(*(connection.is_lost.wait() for connection in connections))
-
-    async def stop(self) -> None:
-        await self.refuse_connections()
-        await self.service.publisher.stop()
-        if self.service.journal is not None:
-            await self.service.journal.close()
-
-    def run[T](self, coroutine: Coroutine[object, object, T]) -> T:
-        """Runs a coroutine in the fake's event loop and waits for it, from another thread."""
-        if self._loop is None:
-            raise RuntimeError("The fake does not listen yet.")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
-
-
-@asynccontextmanager
-async def serving(fake: FakeSes) -> AsyncIterator[FakeSes]:
-    """The fake in the running event loop."""
-    await fake.listen()
-    try:
-        yield fake
-    finally:
-        await fake.stop()
-
-
-@contextmanager
-def serving_in_thread(service: Service | None = None) -> Iterator[FakeSes]:
-    """A fake in a thread with an event loop of its own."""
-    fake = FakeSes(service or Service())
-    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    loop = runner.get_loop()
-    thread = threading.Thread(target=loop.run_forever, name="fake-ses", daemon=True)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(fake.listen(), loop).result()
-        yield fake
-        fake.run(fake.stop())
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        runner.close()

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from postledger.fakes.events.disturbances import Disturbances
 from postledger.fakes.ses.account import Account, ConfigurationSet
-from postledger.fakes.ses.events.disturbances import Disturbances
 from postledger.fakes.ses.events.outcomes import Shares
 from postledger.fakes.ses.events.publisher import Publisher
 from postledger.fakes.ses.operations.event_destinations import EVENT_TYPES

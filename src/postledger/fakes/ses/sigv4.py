@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from urllib.parse import quote, unquote_plus
 
+from postledger.fakes.http.exchanges import Request
 from postledger.fakes.ses.errors import SesError
-from postledger.fakes.ses.http import Request
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 TOLERANCE = timedelta(minutes=15)

@@ -6,7 +6,8 @@ from binascii import Error as BadBase64Error
 from email.message import EmailMessage
 from email.policy import SMTP
 
-from postledger.fakes.ses.documents import Document, required_text, structure, structures, text
+from postledger.fakes.http.routing import Document
+from postledger.fakes.ses.documents import required_text, structure, structures, text
 from postledger.fakes.ses.documents import texts as read_texts
 from postledger.fakes.ses.errors import SesError, bad_request
 

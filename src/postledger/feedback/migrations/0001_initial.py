@@ -154,11 +154,52 @@ class Migration(migrations.Migration):
                 "indexes": [
                     models.Index(
                         fields=["account", "-received_at"], name="feedback_unmatched_newest"
-                    )
+                    ),
+                    models.Index(fields=["received_at"], name="feedback_unmatched_at"),
                 ],
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("account", "key"), name="feedback_unmatched_once"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="WebhookKey",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("public_key", models.TextField()),
+                ("webhook_id", models.TextField(db_default="")),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("last_used_at", models.DateTimeField(null=True)),
+                ("removed_at", models.DateTimeField(null=True)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="accounts.provideraccount"
+                    ),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="accounts.workspace"
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("removed_at", None)),
+                        fields=("public_key",),
+                        name="feedback_webhook_key_once",
                     )
                 ],
             },

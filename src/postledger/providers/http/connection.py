@@ -5,13 +5,19 @@ from typing import override
 
 from postledger.providers import connection
 from postledger.providers.connection import ConnectionBrokenError
-from postledger.providers.http.messages import Answer, AnswerParser, GarbledError, Request
+from postledger.providers.http.messages import (
+    MAX_BODY,
+    Answer,
+    AnswerParser,
+    GarbledError,
+    Request,
+)
 
 
 class Connection(connection.Connection):
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, most_bytes: int = MAX_BODY) -> None:
         super().__init__(loop)
-        self._parser = AnswerParser()
+        self._parser = AnswerParser(most_bytes)
         self.is_kept = False  # whether an earlier request was answered on it
         self.idle_since = 0.0  # of the pool's clock
 

@@ -11,6 +11,7 @@ MAX_HEAD = 64 * 1024
 MAX_BODY = 256 * 1024
 MAX_INTERIM = 16  # answers of 1xx before the answer itself
 _MAX_DETAIL = 200
+_TARGET = re.compile(r"[!-~]+")
 _HEADER = re.compile(r"[A-Za-z0-9-]+: [!-~](?:[ -~]*[!-~])?")
 
 
@@ -24,7 +25,9 @@ class Request:
     body: bytes
 
     def to_bytes(self) -> bytes:
-        """Raises ValueError for a header that could end the head, or begin another one."""
+        """Raises ValueError for a target or a header that could end its line, or the head."""
+        if not _TARGET.fullmatch(self.target):
+            raise ValueError("the target has a character that targets cannot have")
         lines = [f"{name}: {value}" for name, value in self.headers]
         for (name, _), line in zip(self.headers, lines, strict=True):
             if not _HEADER.fullmatch(line):
@@ -50,9 +53,10 @@ class GarbledError(Exception):
 
 
 class AnswerParser:
-    """Turns the bytes that come after a request into its answer."""
+    """Turns the bytes that come after a request into its answer, of at most so many bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = MAX_BODY) -> None:
+        self._most_bytes = most_bytes
         self._h11: h11.Connection | None = None  # one for each request
         self._has_ended = False  # the request
         self._head: h11.Response | None = None
@@ -114,8 +118,8 @@ class AnswerParser:
             case h11.Data(data=data):
                 self._body.append(bytes(data))
                 self._body_size += len(data)
-                if self._body_size > MAX_BODY:
-                    raise GarbledError(f"the answer is longer than {MAX_BODY} bytes")
+                if self._body_size > self._most_bytes:
+                    raise GarbledError(f"the answer is longer than {self._most_bytes} bytes")
             case h11.EndOfMessage():
                 self._complete()
                 return False

@@ -10,6 +10,8 @@ from postledger.lib.crashpoints import Point
 from postledger.providers.connection import ConnectionBrokenError, timeout_at
 from postledger.providers.http.connection import Connection
 from postledger.providers.http.exchange import Break, Stage
+from postledger.providers.http.messages import MAX_BODY
+from postledger.providers.http.settings import Timeouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +24,11 @@ class Origin:
     address: str = ""  # where the host is, if somebody has looked already; its name stays in TLS
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds; the first two are parts of the whole call."""
-
-    connect: float = 5.0
-    request: float = 20.0  # to the last byte of the request, with the connect
-    call: float = 30.0  # to the last byte of the answer
-
-    @property
-    def answer(self) -> float:
-        """So much is left for the answer at the least."""
-        return self.call - self.request
+def trust_authorities() -> ssl.SSLContext:
+    """To be called in a thread: the trusted authorities take long to load."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 class NoConnectionError(Exception):
@@ -49,7 +44,7 @@ class Pool:
     and a request that meets such an end is in doubt. The clock goes on while the machine sleeps.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each of them with a default
         self,
         origin: Origin,
         *,
@@ -57,11 +52,13 @@ class Pool:
         idle_limit: float = 1.0,
         timeouts: Timeouts | None = None,
         clock: Clock = boottime,
+        most_bytes: int = MAX_BODY,
     ) -> None:
         self.timeouts = timeouts or Timeouts()
         self._origin = origin
         self._idle_limit = idle_limit
         self._clock = clock
+        self._most_bytes = most_bytes  # of an answer
         self._loop = asyncio.get_running_loop()
         self._permits = asyncio.Semaphore(size)
         self._idle: list[Connection] = []
@@ -102,7 +99,7 @@ class Pool:
     async def connect(self, until: float) -> Connection:
         """A new connection; raises NoConnectionError."""
         crashpoints.reached(Point.BEFORE_CONNECT)
-        connection = Connection(self._loop)
+        connection = Connection(self._loop, self._most_bytes)
         try:
             async with timeout_at(min(until, self._loop.time() + self.timeouts.connect)):
                 await self._open(connection)

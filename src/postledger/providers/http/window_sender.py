@@ -12,7 +12,7 @@ from postledger.providers.connection import ConnectionBrokenError
 from postledger.providers.http.exchange import Break, Exchange, Stage, StaleError
 from postledger.providers.http.messages import Answer, Request
 from postledger.providers.http.pool import NoConnectionError, Pool
-from postledger.providers.windows import WindowQueue
+from postledger.providers.windows import NotHandedOverError, WindowQueue
 
 
 class Vendor(Protocol):
@@ -93,7 +93,7 @@ class _Worker:
         last_moment = min(clock() + timeouts.request, self._sender.end_by.moment)
         end_by = Deadline(last_moment, clock)
         answer_until = self._loop.time() + timeouts.call
-        request = await self._sender.vendor.write_request(message)
+        request = await self._write_request(message)
         if not isinstance(request, Request):
             return request
         while True:
@@ -105,6 +105,12 @@ class _Worker:
                 continue
             self._pool.keep(connection)
             return self._judge(result, message)
+
+    async def _write_request(self, message: OutgoingMessage) -> Request | Failure:
+        try:
+            return await self._sender.vendor.write_request(message)
+        except Exception as error:
+            raise NotHandedOverError from error
 
     def _interrupted(self, message: OutgoingMessage) -> Outcome:
         if self._exchange is None:

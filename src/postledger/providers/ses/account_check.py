@@ -5,20 +5,21 @@ before those of its addresses, which rarely have one of their own.
 """
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from urllib.parse import quote
 
+from postledger.providers import addresses
 from postledger.providers.base import Finding
-from postledger.providers.ses import event_findings, findings, reading
+from postledger.providers.http import reading
+from postledger.providers.http.reading import Obstacle, Service, Unread
+from postledger.providers.ses import event_findings, findings
 from postledger.providers.ses.documents import (
+    ACCOUNT_PATH,
     AccountState,
     ConfigurationSetState,
     EventDestinationsState,
     IdentityState,
-    Obstacle,
-    Unread,
 )
-from postledger.providers.ses.reading import Service
 from postledger.providers.ses.settings import SesSettings
 
 _IDENTITY_PATH = "/v2/email/identities/{}"
@@ -29,7 +30,7 @@ _DESTINATIONS_PATH = f"{_CONFIGURATION_SET_PATH}/event-destinations"
 async def check_account(
     service: Service, settings: SesSettings, senders: Sequence[str]
 ) -> AsyncIterator[Finding]:
-    account = await reading.read(service, reading.ACCOUNT_PATH, AccountState)
+    account = await reading.read(service, ACCOUNT_PATH, AccountState)
     if isinstance(account, Unread) and account.obstacle is not Obstacle.DENIED:
         # And so would be everything else.
         yield findings.unread_account(account, settings.region, settings.actual_endpoint)
@@ -71,7 +72,8 @@ async def _check_configuration_sets(
 
 def list_identities(address: str) -> list[str]:
     """The names under which SES may know an address: its domain, those above it, itself."""
-    return [*_domains(address.rpartition("@")[2]), address]
+    # SES verifies a domain for all below it.
+    return [*addresses.list_domains(address.rpartition("@")[2]), address]
 
 
 async def _find_identities(
@@ -82,12 +84,12 @@ async def _find_identities(
     for address in sorted(set(senders)):
         by_domain[address.rpartition("@")[2]].append(address)
     identities: dict[str, IdentityState | Unread] = {}
-    for domain, addresses in by_domain.items():
-        name, identity = await _find_identity(service, list(_domains(domain)))
+    for domain, froms in by_domain.items():
+        name, identity = await _find_identity(service, list(addresses.list_domains(domain)))
         if _is_verified(identity):
             identities[name] = identity
             continue
-        for address in addresses:
+        for address in froms:
             own = await _read_identity(service, address)
             if isinstance(own, IdentityState) and (own.is_verified or isinstance(identity, Unread)):
                 identities[address] = own
@@ -115,15 +117,6 @@ async def _read_identity(service: Service, name: str) -> IdentityState | Unread:
 
 def _is_verified(identity: IdentityState | Unread) -> bool:
     return isinstance(identity, IdentityState) and identity.is_verified
-
-
-def _domains(domain: str) -> Iterator[str]:
-    """The domain and those above it, without the top-level one: SES verifies for all below."""
-    yield domain
-    _, _, above = domain.partition(".")
-    while "." in above:
-        yield above
-        _, _, above = above.partition(".")
 
 
 def _default_sets(identities: Mapping[str, IdentityState | Unread]) -> set[str]:

@@ -12,7 +12,6 @@ from postledger.providers.ses import credentials, outcomes, requests
 from postledger.providers.ses.credentials import NoCredentialsError
 from postledger.providers.ses.settings import SesSettings
 from postledger.providers.ses.signing import Signer
-from postledger.providers.windows import NotHandedOverError
 
 
 class SesApi:
@@ -33,13 +32,6 @@ class SesApi:
         self._source.close()
 
     async def write_request(self, message: OutgoingMessage) -> Request | Failure:
-        """Raises NotHandedOverError for an error that nobody foresaw."""
-        try:
-            return await self._write_request(message)
-        except Exception as error:
-            raise NotHandedOverError from error
-
-    async def _write_request(self, message: OutgoingMessage) -> Request | Failure:
         body = requests.write_body(message, self._settings)
         if not isinstance(body, bytes):
             return body

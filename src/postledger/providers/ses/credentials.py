@@ -13,7 +13,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
 
-from postledger.providers.ses import settings as ses_settings
+from postledger.providers.http import settings as http_settings
 from postledger.providers.ses.settings import SesSettings
 
 _log = structlog.get_logger(__name__)
@@ -160,7 +160,7 @@ def _refuse_damaged(credentials: ReadOnlyCredentials) -> None:
         "session token": credentials.token,
     }
     for name, text in parts.items():
-        if not ses_settings.can_be_key(text or ""):
+        if not http_settings.can_be_key(text or ""):
             raise NoCredentialsError(
                 f"the {name} that this machine has for AWS contains a space, a line break or a"
                 " character outside ASCII: correct it where it is set"

@@ -1,11 +1,9 @@
 """What SES answers about an account, its identities and its configuration sets."""
 
-from dataclasses import dataclass
-from enum import StrEnum
-
 from pydantic import BaseModel, ConfigDict, FiniteFloat, model_validator
 from pydantic.alias_generators import to_pascal
 
+ACCOUNT_PATH = "/v2/email/account"
 SUCCESS = "SUCCESS"
 _NOT_STARTED = "NOT_STARTED"
 
@@ -106,18 +104,3 @@ class EventDestinationsState(_State):
     """The answer of GetConfigurationSetEventDestinations."""
 
     event_destinations: list[EventDestinationState] = []
-
-
-class Obstacle(StrEnum):
-    """Why SES did not say what it was asked."""
-
-    ABSENT = "absent"
-    DENIED = "denied"  # by the policy of the credentials
-    CREDENTIALS = "credentials"
-    UNREACHABLE = "unreachable"
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    obstacle: Obstacle
-    detail: str

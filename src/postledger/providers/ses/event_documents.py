@@ -1,7 +1,6 @@
 """What SES, SNS and SQS are told so that SES reports to one topic, and it to one queue; pure."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from postledger.providers.ses.documents import EventDestinationState
@@ -20,19 +19,7 @@ EVENT_TYPES = (
 TRACKING_TYPES = ("OPEN", "CLICK")
 RETENTION_SECONDS = 14 * 24 * 3600  # the longest that SQS has
 
-_PREFIX = "postledger"
-_LONGEST_PART = 20  # the whole name has at most 64 characters: that of a configuration set
-_FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
 _VERSION = "2012-10-17"
-
-
-def name_resources(workspace: str, account: str, tag: str) -> str:
-    """The name of everything that we create for an account in AWS.
-
-    The tag tells installations apart that use one AWS account.
-    """
-    parts = [_FOREIGN.sub("-", part)[:_LONGEST_PART] for part in (workspace, account)]
-    return "-".join([_PREFIX, *parts, tag])
 
 
 def write_topic_attributes(topic_arn: str, configuration_set: str) -> dict[str, str]:

@@ -6,7 +6,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from postledger.providers.ses import aws_client, event_setup
-from postledger.providers.ses.event_setup import Clients, Step, StepState
+from postledger.providers.ses.event_setup import Clients
+from postledger.providers.set_up import Step, StepState
 
 _COUNTS = (
     "ApproximateNumberOfMessages",

@@ -5,8 +5,6 @@ left half done is completed by the next.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +15,7 @@ from postledger.lib.errors import RefusedError
 from postledger.providers.ses import aws_client, event_documents
 from postledger.providers.ses.documents import EventDestinationsState, EventDestinationState
 from postledger.providers.ses.settings import SesSettings
+from postledger.providers.set_up import Step, StepState
 
 # SES lets about one such call a second through, and refuses the others.
 _TRIES_OF_SES = 6
@@ -27,25 +26,6 @@ PENDING = frozenset(("PendingConfirmation", "pending confirmation"))
 
 class TrackingError(RefusedError):
     code = "tracking_enabled"
-
-
-class InvalidUrlError(RefusedError):
-    code = "invalid_url"
-
-
-class StepState(StrEnum):
-    DONE = "done"
-    PRESENT = "already there"
-    WAITING = "waiting"  # for somebody else
-    ABSENT = "not there"
-    LEFT = "left"
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    subject: str  # one word
-    state: StepState
-    message: str  # one sentence
 
 
 class Clients:
@@ -94,16 +74,6 @@ def create(
         yield _ensure_subscription(clients.sns, topic_arn, subscriber)
         own = next((item for item in destinations or () if item.name == name), None)
         yield _ensure_destination(clients.ses, name, configuration_set, topic_arn, own)
-
-
-def check_url(url: str, settings: SesSettings) -> None:
-    """Raises InvalidUrlError; plain HTTP is for a fake on this machine."""
-    parts = urlsplit(url)
-    schemes = {"https", "http"} if settings.actual_endpoint.is_here else {"https"}
-    if parts.scheme not in schemes or not parts.hostname or "@" in parts.netloc:
-        raise InvalidUrlError(
-            "SNS posts over HTTPS only: write the URL as https://mail.acme.example/ses-events."
-        )
 
 
 def list_destinations(ses: Any, configuration_set: str) -> list[EventDestinationState] | None:

@@ -2,20 +2,24 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from hashlib import sha256
 
 from pydantic_core import from_json
 
 from postledger.providers.base import EventKind, ProviderEvent
+from postledger.providers.event_fields import (
+    LONGEST_ADDRESS,
+    LONGEST_NAME,
+    Document,
+    clean_text,
+    read_text,
+    write_key,
+)
 from postledger.providers.ses.requests import REFERENCE_TAG
 
 # What SES says once, when a topic is connected; it is no JSON.
 _GREETING = b"Successfully validated SNS topic"
-_LONGEST_TEXT = 500
-_LONGEST_NAME = 100
 _MOST_RECIPIENTS = 50  # as many as SES takes for one mail
 _COMPLAINT = "Complaint"
-_LONGEST_ADDRESS = 320
 
 # By name: the kind, the part of the document that describes it, and its list of recipients.
 _EVENTS = {
@@ -32,8 +36,6 @@ _EVENTS = {
 }
 _UNKNOWN = (EventKind.UNKNOWN, "", "")
 
-type _Document = Mapping[str, object]
-
 
 def parse_events(_headers: Mapping[str, str], body: bytes) -> list[ProviderEvent]:
     """Raises ValueError for a text that is no event; SES's greeting to a new topic has none.
@@ -46,13 +48,13 @@ def parse_events(_headers: Mapping[str, str], body: bytes) -> list[ProviderEvent
     document = from_json(body, allow_inf_nan=False)
     if not isinstance(document, dict):
         raise ValueError("the event is not a JSON object")  # noqa: TRY004  of the sender
-    name = _text(document, "eventType") or _text(document, "notificationType")
+    name = read_text(document, "eventType") or read_text(document, "notificationType")
     if not name:
         raise ValueError("the event has no eventType")
     return list(_read_recipients(document, name))
 
 
-def _read_recipients(document: _Document, name: str) -> Iterator[ProviderEvent]:
+def _read_recipients(document: Document, name: str) -> Iterator[ProviderEvent]:
     kind, part_name, list_name = _EVENTS.get(name, _UNKNOWN)
     part, mail = _object(document, part_name), _object(document, "mail")
     for recipient in _find_recipients(name, _list(part, list_name), _list(mail, "destination")):
@@ -73,81 +75,62 @@ def _find_recipients(
 
 
 def _read_event(
-    kind: EventKind, name: str, part: _Document, mail: _Document, recipient: _Document
+    kind: EventKind, name: str, part: Document, mail: Document, recipient: Document
 ) -> ProviderEvent:
-    address = _text(recipient, "emailAddress", _LONGEST_ADDRESS)
-    moment = _text(part, "timestamp") or _text(mail, "timestamp")
-    provider_id = _text(mail, "messageId")
-    bounce_type = _text(part, "bounceType", _LONGEST_NAME)
+    address = read_text(recipient, "emailAddress", LONGEST_ADDRESS)
+    moment = read_text(part, "timestamp") or read_text(mail, "timestamp")
+    provider_id = read_text(mail, "messageId")
+    bounce_type = read_text(part, "bounceType", LONGEST_NAME)
     if kind is EventKind.BOUNCED and bounce_type != "Permanent":
         kind = EventKind.SOFT_BOUNCED
     return ProviderEvent(
         kind=kind,
-        name=name[:_LONGEST_NAME],
-        key=_write_key(provider_id, name, address.lower(), moment, _find_distinction(part)),
+        name=name[:LONGEST_NAME],
+        # Of the fact: identity feedback and a configuration set report it in two messages.
+        key=write_key(provider_id, name, address.lower(), moment, _find_distinction(part)),
         reference=_find_reference(mail),
         provider_id=provider_id or None,
         address=address or None,
         at=_parse_moment(moment),
-        code=_text(recipient, "status", _LONGEST_NAME),
+        code=read_text(recipient, "status", LONGEST_NAME),
         detail=_find_detail(part, recipient),
         bounce_type=bounce_type,
-        bounce_subtype=_text(part, "bounceSubType", _LONGEST_NAME)
-        or _text(part, "complaintSubType", _LONGEST_NAME),
-        feedback_type=_text(part, "complaintFeedbackType", _LONGEST_NAME),
+        bounce_subtype=read_text(part, "bounceSubType", LONGEST_NAME)
+        or read_text(part, "complaintSubType", LONGEST_NAME),
+        feedback_type=read_text(part, "complaintFeedbackType", LONGEST_NAME),
     )
 
 
-def _find_detail(part: _Document, recipient: _Document) -> str:
+def _find_detail(part: Document, recipient: Document) -> str:
     return (
-        _text(recipient, "diagnosticCode")
-        or _text(part, "smtpResponse")
-        or _text(part, "delayType")
-        or _text(part, "reason")
-        or _text(part, "errorMessage")
+        read_text(recipient, "diagnosticCode")
+        or read_text(part, "smtpResponse")
+        or read_text(part, "delayType")
+        or read_text(part, "reason")
+        or read_text(part, "errorMessage")
     )
 
 
-def _find_distinction(part: _Document) -> str:
+def _find_distinction(part: Document) -> str:
     """What tells two events of one kind and one moment apart."""
     value = part.get("feedbackId") or part.get("link")
     return value if isinstance(value, str) else ""
 
 
-def _find_reference(mail: _Document) -> str | None:
+def _find_reference(mail: Document) -> str | None:
     """The tag that each of our mails has; SES gives every tag as a list."""
     values = _list(_object(mail, "tags"), REFERENCE_TAG)
-    return _clean(values[0], _LONGEST_TEXT) if values else None
+    return clean_text(values[0]) if values else None
 
 
-def _write_key(*facts: str) -> str:
-    """A hash of the fact: identity feedback and a configuration set report it in two messages."""
-    return sha256("\n".join(facts).encode()).hexdigest()[:40]
-
-
-def _object(document: _Document, field: str) -> _Document:
+def _object(document: Document, field: str) -> Document:
     value = document.get(field)
     return value if isinstance(value, dict) else {}
 
 
-def _list(document: _Document, field: str) -> list[object]:
+def _list(document: Document, field: str) -> list[object]:
     value = document.get(field)
     return value if isinstance(value, list) else []
-
-
-def _text(document: _Document, field: str, longest: int = _LONGEST_TEXT) -> str:
-    value = document.get(field)
-    return "" if value is None else _clean(value, longest)
-
-
-def _clean(value: object, longest: int) -> str:
-    """The text in one line, bounded, and without what could steer a terminal."""
-    if not isinstance(value, str):
-        return ""
-    text = value[:longest]
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
 
 
 def _parse_moment(text: str) -> datetime | None:

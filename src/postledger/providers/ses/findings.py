@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from postledger.lib.check_results import Level
 from postledger.providers.base import Finding
+from postledger.providers.http.reading import Obstacle, Unread
+from postledger.providers.http.settings import Endpoint
 from postledger.providers.ses.documents import (
     SUCCESS,
     AccountState,
@@ -14,11 +16,8 @@ from postledger.providers.ses.documents import (
     Dkim,
     IdentityState,
     MailFrom,
-    Obstacle,
     Quota,
-    Unread,
 )
-from postledger.providers.ses.settings import Endpoint
 
 _UNLIMITED = -1
 _NEARLY_USED = 0.9
@@ -30,28 +29,10 @@ _SECRET_KEYS = ("secret_access_key",)
 _POLICY = "Give them the policy that postledger ses policy prints."
 
 
-def too_slow(seconds: float, *, has_begun: bool) -> Finding:
-    if has_begun:
-        message = f"Not everything was checked: SES did not say it within {seconds:.0f} s."
-        return Finding("access", Level.WARNING, message, "Try again later.")
-    message = f"SES did not answer within {seconds:.0f} s."
-    return Finding("access", Level.PROBLEM, message, "Or try again later.", _ENDPOINT)
-
-
 def without_credentials(detail: str) -> Finding:
     remedy = "Or give the machine credentials, and them the policy of postledger ses policy."
     return Finding(
         "access", Level.PROBLEM, f"There are no keys: {detail}.", remedy, _KEYS, _SECRET_KEYS
-    )
-
-
-def endpoint_here(url: str) -> Finding:
-    return Finding(
-        "endpoint",
-        Level.WARNING,
-        f"The account talks to {url} on this machine, not to AWS.",
-        "Region and keys have to be those of AWS then.",
-        removals=("endpoint",),
     )
 
 

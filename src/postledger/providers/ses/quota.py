@@ -3,9 +3,9 @@
 import math
 
 from postledger.providers.base import QuotaReading, QuotaUnreadError
-from postledger.providers.ses import reading
-from postledger.providers.ses.documents import Obstacle, QuotaState, ReportedQuota, Unread
-from postledger.providers.ses.reading import Service
+from postledger.providers.http import reading
+from postledger.providers.http.reading import Obstacle, Service, Unread
+from postledger.providers.ses.documents import ACCOUNT_PATH, QuotaState, ReportedQuota
 
 _UNLIMITED = -1
 _MOST = 1e15  # mails a day; more is no number of mails, and would not be stored
@@ -13,7 +13,7 @@ _MOST = 1e15  # mails a day; more is no number of mails, and would not be stored
 
 async def read_quota(service: Service) -> QuotaReading:
     """Asks GetAccount; raises QuotaUnreadError."""
-    state = await reading.read(service, reading.ACCOUNT_PATH, QuotaState)
+    state = await reading.read(service, ACCOUNT_PATH, QuotaState)
     if isinstance(state, Unread):
         raise QuotaUnreadError(_explain(state))
     return judge(state.send_quota)

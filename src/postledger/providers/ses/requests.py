@@ -6,13 +6,8 @@ from binascii import b2a_base64
 
 from postledger.lib.errors import RefusedError
 from postledger.providers import addresses, mime
-from postledger.providers.base import (
-    Category,
-    Failure,
-    OutgoingMessage,
-    Refused,
-    SenderBlocked,
-)
+from postledger.providers.base import Failure, OutgoingMessage, Refused
+from postledger.providers.http import outcomes as http_outcomes
 from postledger.providers.ses.settings import SesSettings
 
 SEND_PATH = "/v2/email/outbound-emails"
@@ -38,7 +33,8 @@ def write_body(message: OutgoingMessage, settings: SesSettings) -> bytes | Failu
         )
     except RefusedError as error:
         return Refused(error.code, str(error))
-    objection = _find_objection(sender, recipient, wire)
+    is_ascii = recipient.isascii() and wire.partition(b"\r\n\r\n")[0].isascii()
+    objection = http_outcomes.object_to_utf8("SES", sender=sender, are_others_ascii=is_ascii)
     if objection is not None:
         return objection
     data = b2a_base64(wire, newline=False)
@@ -46,19 +42,6 @@ def write_body(message: OutgoingMessage, settings: SesSettings) -> bytes | Failu
         return Refused("too_big", f"SES takes at most {MAX_ENCODED_SIZE} bytes in base64.")
     head = json.dumps(_fields(message, settings, recipient), separators=(",", ":"))
     return b'%b,"Content":{"Raw":{"Data":"%b"}}}' % (head[:-1].encode(), data)
-
-
-def _find_objection(sender: str, recipient: str, wire: bytes) -> Failure | None:
-    """SES has no SMTPUTF8; a domain outside ASCII has its ASCII form, a local part has none."""
-    if not sender.isascii():
-        return SenderBlocked(
-            "utf8_unsupported",
-            "SES takes no From address outside ASCII: use another one for this sender.",
-            category=Category.CONFIGURATION,
-        )
-    if not recipient.isascii() or not wire.partition(b"\r\n\r\n")[0].isascii():
-        return Refused("utf8_unsupported", "SES takes no addresses outside ASCII.")
-    return None
 
 
 def _fields(message: OutgoingMessage, settings: SesSettings, recipient: str) -> dict[str, object]:

@@ -3,13 +3,16 @@
 import asyncio
 import ssl
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
+from postledger.providers import public_addresses
 from postledger.providers.base import Failure, NotSent, SenderBlocked, TryLater
 from postledger.providers.connection import ConnectionBrokenError, timeout_at
+from postledger.providers.public_addresses import ForbiddenAddressError
 from postledger.providers.smtp import connection, outcomes
 from postledger.providers.smtp.connection import Connection
 from postledger.providers.smtp.outcomes import Stage
@@ -97,13 +100,38 @@ class Session:
 
     async def _connect(self) -> None:
         crashpoints.reached(Point.BEFORE_CONNECT)
-        host, port = self._settings.host, self._settings.actual_port
-        await self.loop.create_connection(lambda: self.connection, host, port)
+        await self._connect_to_one(await self._find_hosts())
         self.connection.limit_unacknowledged(self._settings.timeouts.answer)
         self.connection.measure_buffer()
         if self._settings.tls is Tls.IMPLICIT:
             await self._encrypt()
         crashpoints.reached(Point.AFTER_CONNECT)
+
+    async def _find_hosts(self) -> Sequence[str]:
+        """What to connect to: the host, or the addresses of it that were looked at."""
+        host, port = self._settings.host, self._settings.actual_port
+        if not self._settings.public_only:
+            return [host]
+        try:
+            return await public_addresses.find_public_addresses(host, port)
+        except ForbiddenAddressError:
+            self._block(
+                "host_inside",
+                "the server is inside a network or on this machine, where only the operator of the"
+                " installation sends mail",
+            )
+
+    async def _connect_to_one(self, hosts: Sequence[str]) -> None:
+        """The first that takes a connection; the error of the last if none does."""
+        port = self._settings.actual_port
+        for host in hosts:
+            try:
+                await self.loop.create_connection(lambda: self.connection, host, port)
+            except OSError:
+                if host == hosts[-1]:
+                    raise
+            else:
+                return
 
     async def _greet(self, until: float) -> None:
         self.stage = Stage.GREETING

@@ -31,7 +31,13 @@ _PORTS = {Tls.NONE: 25, Tls.STARTTLS: 587, Tls.IMPLICIT: 465}
 
 
 def _check_host(value: str) -> str:
-    if not _WORD.fullmatch(value):
+    try:
+        value.encode("idna")  # as the resolver does, which raises for an empty or too long label
+    except UnicodeError:
+        is_name = False
+    else:
+        is_name = _WORD.fullmatch(value) is not None
+    if not is_name:
         raise ValueError("is not the name or the address of a host")
     return value
 
@@ -63,10 +69,11 @@ class SmtpSettings(BaseModel):
     port: int = Field(default=0, ge=0, le=65535)  # 0: the usual port of the TLS mode
     tls: Tls = Tls.STARTTLS
     ca_file: Path | None = None  # trusted instead of the system's authorities
+    public_only: bool = False  # a host inside a network is not connected to
     username: str = ""
     password: SecretStr = SecretStr("")
     ehlo_name: Host = Field(default_factory=_own_name)
-    connections: PositiveInt = 10
+    connections: int = Field(default=10, ge=1, le=100)
     messages_per_connection: PositiveInt = 100
     idle_check: float = Field(default=10.0, ge=0)  # idle longer than this: ask with NOOP first
     idle_limit: PositiveFloat = 60.0  # idle longer than this: closed

@@ -11,6 +11,8 @@ from ninja.params.models import ParamModel
 from ninja.parser import Parser
 from pydantic import BaseModel
 
+from postledger.web.api.accounts.routes import routes as accounts
+from postledger.web.api.alerts.routes import routes as alerts
 from postledger.web.api.articles.routes import routes as articles
 from postledger.web.api.audiences.routes import routes as audiences
 from postledger.web.api.campaigns.routes import routes as campaigns
@@ -19,14 +21,28 @@ from postledger.web.api.common.routing import Routes
 from postledger.web.api.contacts.routes import export_routes as exports
 from postledger.web.api.contacts.routes import routes as contacts
 from postledger.web.api.content.routes import routes as content
+from postledger.web.api.dead_letters.routes import routes as dead_letters
+from postledger.web.api.doubts.routes import routes as doubts
 from postledger.web.api.email.routes import routes as email
+from postledger.web.api.events.routes import routes as events
+from postledger.web.api.holds.routes import routes as holds
 from postledger.web.api.imports.routes import routes as imports
+from postledger.web.api.keys.routes import routes as keys
 from postledger.web.api.lists.routes import routes as lists
+from postledger.web.api.mail_jobs.routes import routes as mail_jobs
 from postledger.web.api.mailouts.routes import routes as mailouts
+from postledger.web.api.members.routes import routes as members
+from postledger.web.api.messages.routes import routes as messages
+from postledger.web.api.notifications.routes import routes as notifications
+from postledger.web.api.overview.routes import routes as overview
 from postledger.web.api.progress.routes import routes as progress
 from postledger.web.api.runs.routes import routes as runs
+from postledger.web.api.senders.routes import routes as senders
+from postledger.web.api.sources.routes import routes as sources
 from postledger.web.api.suppressions.routes import routes as suppressions
 from postledger.web.api.templates.routes import routes as templates
+from postledger.web.api.topic_subscriptions.routes import routes as topic_subscriptions
+from postledger.web.api.topics.routes import routes as topics
 from postledger.web.api.why.routes import routes as why
 from postledger.web.shared import problems
 from postledger.web.shared.problems import (
@@ -115,9 +131,25 @@ api = _build(
         "/audiences": audiences,
         "/imports": imports,
         "/exports": exports,
+        "/topics": topics,
+        "/events": events,
+        "/topic-subscriptions": topic_subscriptions,
         "/campaigns": campaigns,
         "/runs": runs,
+        "/notifications": notifications,
+        "/mail-jobs": mail_jobs,
+        "/messages": messages,
+        "/overview": overview,
         "/why": why,
+        "/alerts": alerts,
+        "/doubts": doubts,
+        "/dead-letters": dead_letters,
+        "/holds": holds,
+        "/sources": sources,
+        "/senders": senders,
+        "/accounts": accounts,
+        "/keys": keys,
+        "/members": members,
     },
 )
 # Outside /v1: other programs already use these URLs.

@@ -89,6 +89,10 @@ class Django:
         headers = [
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in response.items()
         ]
+        headers += [
+            (b"set-cookie", cookie.OutputString().encode("latin-1"))
+            for cookie in response.cookies.values()
+        ]
         if isinstance(response, StreamingHttpResponse):
             return _streamed(response, status, headers)
         body = response.content  # type: ignore[attr-defined]  # every other response has it

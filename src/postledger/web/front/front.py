@@ -33,6 +33,10 @@ _LARGE_AT_ONCE = 32
 _LARGE_OF_ONE_KEY = 4
 
 EVENT_THREADS = 3
+# Strangers can send such bodies until a signature was compared with them, so there are many places,
+# and few for one network. A provider's body is here in a moment.
+_LARGE_EVENTS_AT_ONCE = 128
+_LARGE_EVENTS_OF_ONE_NETWORK = 2
 
 _LIVE = Answer(
     200,
@@ -58,7 +62,14 @@ class Front:
         self._event_threads = Threads("events", EVENT_THREADS, most_of_one=EVENT_THREADS - 1)
         self._sender = Sender()
         self._arrivals = Arrivals()
-        self._large = _LargeBodies(parsed_at_once=max(1, thread_count // 2))
+        self._large = _LargeBodies(
+            _LARGE_AT_ONCE, of_one=_LARGE_OF_ONE_KEY, parsed_at_once=max(1, thread_count // 2)
+        )
+        self._large_events = _LargeBodies(
+            _LARGE_EVENTS_AT_ONCE,
+            of_one=_LARGE_EVENTS_OF_ONE_NETWORK,
+            parsed_at_once=EVENT_THREADS,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -106,12 +117,15 @@ class Front:
         try:
             return await self._run_view(head, environ)
         except BodyWanted:
-            key_id = environ.get(bodies.KEY_ID) or head.network
+            sender = environ.get(bodies.KEY_ID) or head.network
+        large = self._large_events if bodies.is_for_events(head.path) else self._large
         with self._arrivals.one_of(head.network):
-            async with self._large.arriving(key_id):
-                return await self._ask_with_file(head, arrival, size)
+            async with large.arriving(sender):
+                return await self._ask_with_file(head, arrival, size, large)
 
-    async def _ask_with_file(self, head: Head, arrival: Arrival, size: int) -> Answer:
+    async def _ask_with_file(
+        self, head: Head, arrival: Arrival, size: int, large: "_LargeBodies"
+    ) -> Answer:
         try:
             file = await arrival.read_into_file(bodies.find_largest(head.path))
         except TimeoutError:
@@ -119,7 +133,7 @@ class Front:
         except TooLargeError:
             return await self._run(head, bodies.too_large(), size, is_counted=True)
         with closing(file):
-            async with self._large.parsing:
+            async with large.parsing:
                 return await self._run(head, file, arrival.size, is_counted=True)
 
     async def _run(self, head: Head, body: Body, size: int, *, is_counted: bool = False) -> Answer:
@@ -129,7 +143,7 @@ class Front:
 
     async def _run_view(self, head: Head, environ: dict[str, Any]) -> Answer:
         threads, caller = self._threads, head.caller
-        if head.path == bodies.EVENTS:  # where Authorization says nothing
+        if bodies.is_for_events(head.path):  # where Authorization says nothing
             threads, caller = self._event_threads, head.network
         return await threads.run(caller, lambda: self._django.answer(environ))
 
@@ -137,7 +151,7 @@ class Front:
 def _repeatable(refusal: RequestRefusedError, path: str) -> RequestRefusedError:
     """The refusal as the sender of a request to this path has to hear it."""
     may_pass = isinstance(refusal, TooManyError | BrokenOffError)
-    return OverloadedError() if may_pass and path == bodies.EVENTS else refusal
+    return OverloadedError() if may_pass and bodies.is_for_events(path) else refusal
 
 
 def _live(scope: Scope) -> Answer:
@@ -148,17 +162,18 @@ def _live(scope: Scope) -> Answer:
 class _LargeBodies:
     """How many large bodies may arrive at once, and how many may be in memory.
 
-    One key cannot keep the others waiting by sending slowly.
+    One sender, a key or else a network, cannot keep the others waiting by sending slowly.
     """
 
-    def __init__(self, *, parsed_at_once: int) -> None:
+    def __init__(self, at_once: int, *, of_one: int, parsed_at_once: int) -> None:
         self.parsing = Semaphore(parsed_at_once)
-        self._all = Semaphore(_LARGE_AT_ONCE)
+        self._all = Semaphore(at_once)
+        self._most_of_one = of_one
         # Those that somebody holds or waits for.
-        self._of_key: WeakValueDictionary[object, Semaphore] = WeakValueDictionary()
+        self._of_sender: WeakValueDictionary[object, Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def arriving(self, key_id: object) -> AsyncIterator[None]:
-        of_key = self._of_key.setdefault(key_id, Semaphore(_LARGE_OF_ONE_KEY))
-        async with of_key, self._all:
+    async def arriving(self, sender: object) -> AsyncIterator[None]:
+        of_sender = self._of_sender.setdefault(sender, Semaphore(self._most_of_one))
+        async with of_sender, self._all:
             yield

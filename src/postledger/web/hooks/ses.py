@@ -4,46 +4,23 @@ SNS repeats a message only after an answer of 500 or more, and takes every other
 So trouble that may pass is answered with 503, and 4xx only says that a message is never believed.
 """
 
-import errno
-from datetime import UTC, datetime
-from enum import StrEnum
-from http import HTTPStatus
+from datetime import datetime
 from typing import assert_never
 
 import structlog
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
-from django.http.request import UnreadablePostError
+from django.http import HttpRequest, HttpResponse
 
 from postledger.feedback import certificates, inbox, subscriptions, topics
 from postledger.feedback.inbox import IncomingMessage
 from postledger.feedback.topics import ListenedTopic
-from postledger.lib.database_outage import OUTAGE_ERRORS
-from postledger.lib.errors import (
-    BadRequestError,
-    ForbiddenError,
-    RefusedError,
-    TooLargeError,
-    UnavailableError,
-)
+from postledger.lib.errors import BadRequestError, ForbiddenError
 from postledger.lib.secrets import UnsealableError
-from postledger.observability import metrics
 from postledger.providers.ses import sns_envelope
 from postledger.providers.ses.sns_envelope import Envelope, Kind, Malformed
-from postledger.web.shared import problems
-
-_CUT_OFF = "The body did not arrive whole. Send it again."
+from postledger.web.hooks import posts
+from postledger.web.hooks.posts import NotNowError, Outcome, SignatureInvalidError
 
 _log = structlog.get_logger(__name__)
-
-
-class Outcome(StrEnum):
-    """What became of a message that is SNS's own."""
-
-    STORED = "stored"
-    REPEATED = "repeated"
-    TEST = "test"
-    CONFIRMED = "confirmed"
-    ENDED = "ended"
 
 
 class RawDeliveryError(BadRequestError):
@@ -54,49 +31,17 @@ class InvalidEnvelopeError(BadRequestError):
     code = "invalid_envelope"
 
 
-class MessageTooLargeError(TooLargeError):
-    code = "too_large"
-
-
 class TopicUnknownError(ForbiddenError):
     code = "topic_unknown"
 
 
-class SignatureInvalidError(ForbiddenError):
-    code = "signature_invalid"
-
-
-class NotNowError(UnavailableError):
-    code = "not_now"
-
-
 def receive_events(request: HttpRequest) -> HttpResponse:
     """Stores one message, durably, and answers; it is applied later."""
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
-    try:
-        outcome = _take(request, datetime.now(UTC))
-    except UnsealableError as error:
-        _log.error("account_unsealable", error=error)
-        return _refuse(request, NotNowError("The topic's account cannot be read. Send it again."))
-    except RefusedError as refusal:
-        return _refuse(request, refusal)
-    except OUTAGE_ERRORS as error:
-        _log.warning("database_unavailable", error=type(error).__name__)
-        return _refuse(request, NotNowError("The database does not answer. Send it again."))
-    metrics.FEEDBACK_MESSAGES.add(outcome=outcome)
-    return HttpResponse(status=HTTPStatus.OK)
-
-
-def _refuse(request: HttpRequest, refusal: RefusedError) -> HttpResponse:
-    metrics.FEEDBACK_MESSAGES.add(outcome=refusal.code)
-    # Nothing of the message: a stranger may have written it.
-    _log.warning("feedback_refused", code=refusal.code, reason=str(refusal))
-    return problems.handle_exception(request, refusal)
+    return posts.answer(request, _take)
 
 
 def _take(request: HttpRequest, now: datetime) -> Outcome:
-    body = _read_body(request)
+    body = posts.read_body(request)
     if request.META.get("HTTP_X_AMZ_SNS_RAWDELIVERY", "").lower() == "true":
         raise RawDeliveryError(
             "Raw message delivery is on, and raw messages have no signature. Disable raw message"
@@ -105,26 +50,23 @@ def _take(request: HttpRequest, now: datetime) -> Outcome:
     envelope = sns_envelope.parse(body)
     if isinstance(envelope, Malformed):
         raise InvalidEnvelopeError(f"The body is not a message of SNS. {envelope.why}")
+    try:
+        topic = _find_topic(envelope)
+        _verify(envelope, topic, now)
+        return _act(envelope, topic, now)
+    except UnsealableError as error:
+        _log.error("account_unsealable", error=error)
+        raise NotNowError("The topic's account cannot be read. Send it again.") from None
+
+
+def _find_topic(envelope: Envelope) -> ListenedTopic:
     topic = topics.find_topic(envelope.topic_arn)
     if topic is None:
         raise TopicUnknownError(
             "No account of this installation listens to the topic of this message. Register the"
             " topic, or remove its subscription."
         )
-    _verify(envelope, topic, now)
-    return _act(envelope, topic, now)
-
-
-def _read_body(request: HttpRequest) -> bytes:
-    try:
-        body = request.body
-    except UnreadablePostError as error:
-        if error.errno == errno.EFBIG:
-            raise MessageTooLargeError("The body is larger than any message of SNS.") from None
-        raise NotNowError(_CUT_OFF) from None
-    if len(body) < int(request.META["CONTENT_LENGTH"] or 0):
-        raise NotNowError(_CUT_OFF)
-    return body
+    return topic
 
 
 def _verify(envelope: Envelope, topic: ListenedTopic, now: datetime) -> None:

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import transaction
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from postledger.accounts import trail
 from postledger.accounts.queries import Organisation
@@ -18,6 +19,10 @@ from postledger.contacts.details import Details
 from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.states import SubscriptionState
 from postledger.contacts.unsubscribe_links import UnsubscribeRequest
+from postledger.notifications import subscriptions as topic_subscriptions
+from postledger.notifications import topics
+from postledger.notifications.subscriptions import InvalidMatchError, TooManySubscriptionsError
+from postledger.notifications.topics import TopicArchivedError
 from postledger.observability import masking
 from postledger.web.public import links, pages, recipients
 from postledger.web.public.links import Confirmation, StaleLinkError
@@ -37,7 +42,13 @@ def confirm_page(visit: Visit) -> HttpResponse:
         if visit.is_post and not is_done:
             _confirm(confirmation, Origin("confirmation page", "recipient", ip=visit.ip), now)
             is_done = True
-    except (ListUnknownError, SubscriptionSuppressedError):
+    except (
+        ListUnknownError,
+        SubscriptionSuppressedError,
+        InvalidMatchError,
+        TooManySubscriptionsError,
+        TopicArchivedError,
+    ):
         raise StaleLinkError("The list cannot be subscribed to any more.") from None
     return _render_confirmation(visit, confirmation, is_done=is_done)
 
@@ -57,7 +68,13 @@ def _is_confirmed(confirmation: Confirmation) -> bool:
     }
     is_on = states.get(confirmation.list_key) in _GETS_MAIL
     # Who left everything before confirms, whatever the subscription says.
-    return is_on and not recipients.has_left(workspace_id, address=address)
+    if not is_on or recipients.has_left(workspace_id, address=address):
+        return False
+    topic = topics.find_topic(workspace_id, confirmation.list_key)
+    return topic is None or (
+        contact_id is not None
+        and topic_subscriptions.find_same(topic, contact_id=contact_id, match=confirmation.match)
+    )
 
 
 def _confirm(confirmation: Confirmation, origin: Origin, now: datetime) -> None:
@@ -88,6 +105,23 @@ def _confirm(confirmation: Confirmation, origin: Origin, now: datetime) -> None:
             suppression.unsubscribe(workspace_id, request=request, origin=origin, now=now)
             subscribe(origin=origin, now=now)
             confirm(origin=origin, now=now)
+        _subscribe_to_topic(confirmation, contact_id, form, now)
+
+
+def _subscribe_to_topic(
+    confirmation: Confirmation, contact_id: int, form: Origin, now: datetime
+) -> None:
+    """Stores what the events are to be about, if the list is that of a topic."""
+    topic = topics.find_topic(confirmation.workspace_id, confirmation.list_key)
+    if topic is not None:
+        topic_subscriptions.subscribe(
+            topic,
+            contact_id=contact_id,
+            match=confirmation.match,
+            locale=confirmation.language,
+            origin=form,
+            now=now,
+        )
 
 
 def _render_confirmation(
@@ -95,17 +129,15 @@ def _render_confirmation(
 ) -> HttpResponse:
     workspace_id = confirmation.workspace_id
     organisation = recipients.find_organisation(workspace_id)
-    texts = visit.texts(
-        org=organisation.name,
-        email=confirmation.address,
-        list=recipients.find_list_name(workspace_id, key=confirmation.list_key),
-    )
+    done, ask = gettext("You are subscribed"), gettext("Confirm your subscription")
     return pages.render_page(
         visit,
         "confirm.html",
-        title=texts["confirm"]["done_title" if is_done else "title"],
-        texts=texts,
+        title=done if is_done else ask,
         organisation=organisation,
+        email=confirmation.address,
+        list_name=recipients.find_list_name(workspace_id, key=confirmation.list_key),
+        match=confirmation.match,
         is_done=is_done,
         action=visit.url(reverse("confirm"), token=visit.token),
         preferences_url=_preferences_url(visit, confirmation, organisation),
@@ -135,13 +167,12 @@ def never_page(visit: Visit) -> HttpResponse:
     if visit.is_post:
         _block(confirmation)
     organisation = recipients.find_organisation(confirmation.workspace_id)
-    texts = visit.texts(org=organisation.name, email=confirmation.address)
     return pages.render_page(
         visit,
         "never.html",
-        title=texts["never"]["done_title" if visit.is_post else "title"],
-        texts=texts,
+        title=gettext("No more such mail"),
         organisation=organisation,
+        email=confirmation.address,
         is_done=visit.is_post,
         action=visit.url(reverse("never"), token=visit.token),
     )

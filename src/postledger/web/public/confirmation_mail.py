@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from functools import cache
 
+from django.utils.translation import gettext
+
 from postledger.accounts.queries import Organisation
 from postledger.content.rendering import footer, source
 from postledger.content.rendering.letter import Letter, Script
-from postledger.web.public.pages import Texts
 
+_LONGEST_IN_SUBJECT = 100
 _BODY = """\
 <h1>{{ title }}</h1>
 <p>{{ hello }}</p>
@@ -43,29 +45,41 @@ class ConfirmationMail:
     text: str
 
 
-def render(  # noqa: PLR0913  the parts of the mail, each by its name
-    language: str,
-    texts: Texts,
-    *,
-    subject: str,
-    organisation: Organisation,
-    url: str,
-    never_url: str,
+def render(
+    language: str, *, list_name: str, organisation: Organisation, url: str, never_url: str
 ) -> ConfirmationMail:
+    """In the language that is spoken, which is to be named too."""
     letter = _make_letter(language)
     filled = letter.fill(
         {
-            **texts["mail"],
-            "subject": subject,
-            "title": texts["confirm"]["title"],
+            **_texts(organisation.name, list_name),
             "sender": " — ".join(filter(None, (organisation.name, organisation.address))),
             "url": url,
-            "never_title": texts["never"]["title"],
             "never_url": never_url,
         }
     )
     html, text = letter.join(filled)
     return ConfirmationMail(filled.subject, html, text)
+
+
+def _texts(org: str, list_name: str) -> dict[str, str]:
+    short = list_name[:_LONGEST_IN_SUBJECT]
+    return {
+        "subject": gettext("Please confirm: %(list_name)s") % {"list_name": short},
+        "title": gettext("Confirm your subscription"),
+        "hello": gettext(
+            "Somebody, hopefully you, asked %(org)s to send “%(list_name)s” to this address."
+        )
+        % {"org": org, "list_name": list_name},
+        "press": gettext("To confirm, open this page and press the button:"),
+        "button": gettext("Confirm my subscription"),
+        "ignore": gettext(
+            "If it was not you, do nothing. Without your confirmation you get no mail. The link"
+            " works for 7 days."
+        ),
+        "never": gettext("To get no such mail from %(org)s again:") % {"org": org},
+        "never_title": gettext("No more such mail"),
+    }
 
 
 @cache

@@ -2,7 +2,8 @@
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
@@ -19,7 +20,7 @@ CONFIRMED_WITHIN = timedelta(days=7)
 
 _PURPOSE = "confirmation link"
 _BOUND_TO = "subscribe form"
-_LONGEST = 2_000
+_LONGEST = 4_000
 
 
 class BadLinkError(RefusedError):
@@ -55,6 +56,7 @@ class Confirmation:
     text_version: str
     ip: str | None
     asked_at: datetime
+    match: Mapping[str, str] = field(default_factory=dict)  # of a topic: what it is to be about
 
 
 def seal_confirmation(confirmation: Confirmation) -> str:

@@ -1,10 +1,8 @@
-"""What the public pages share: the visit, the texts in its language, and error pages."""
+"""What the public pages share: the visit, its language, and error pages."""
 
 import re
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Concatenate
@@ -18,6 +16,8 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonRe
 from django.http.multipartparser import MultiPartParserError
 from django.http.request import UnreadablePostError
 from django.template.loader import render_to_string
+from django.utils import translation
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
@@ -26,7 +26,7 @@ from postledger.web.public.links import BadLinkError, StaleLinkError
 from postledger.web.shared import page_frame, throttle
 from postledger.web.shared.throttle import RateExceededError
 
-type Texts = Mapping[str, Mapping[str, str]]
+MATCH_PREFIX = "match."  # of the fields of a form, and of a link to it, by which events match
 
 _LARGEST_FORM = 65_536
 _METHODS = ("GET", "HEAD", "POST")
@@ -39,25 +39,47 @@ _PICTURE_TYPES = {
     "gif": "image/gif",
     "webp": "image/webp",
 }
+# What is wrong, and what to do.
+_ERRORS = {
+    "bad_link": (
+        gettext_noop("This link does not work"),
+        gettext_noop(
+            "It is incomplete or was changed on its way. Open it again from the mail, or copy all"
+            " of it into the address line."
+        ),
+    ),
+    "stale": (
+        gettext_noop("This link no longer works"),
+        gettext_noop(
+            "It is older than 7 days, or you have left the list since. To get the mail, subscribe"
+            " again."
+        ),
+    ),
+    "not_found": (
+        gettext_noop("There is nothing here"),
+        gettext_noop("The address is wrong, or the page has been taken away. Check the address."),
+    ),
+    "too_many": (
+        gettext_noop("Please wait a moment"),
+        gettext_noop("There were many requests from your network. Try again in a minute."),
+    ),
+    "too_large": (
+        gettext_noop("That was too much"),
+        gettext_noop("The form holds more text than we can take. Shorten it and send it again."),
+    ),
+    "busy": (
+        gettext_noop("Please try again"),
+        gettext_noop(
+            "We could not save your choice, or cannot tell whether we did. Please try again in a"
+            " minute."
+        ),
+    ),
+    "method": (
+        gettext_noop("This does not work here"),
+        gettext_noop("The page can only be opened, or its form sent. Open the link in a browser."),
+    ),
+}
 _log = structlog.get_logger(__name__)
-
-
-@cache
-def load_texts(language: str) -> Texts:
-    return tomllib.loads((_FOLDER / "texts" / f"{language}.toml").read_text("utf-8"))
-
-
-def fill_texts(language: str, **values: str) -> Texts:
-    """The texts with values for their placeholders; one without a value stays as it is."""
-    return {
-        section: {key: _fill(text, values) for key, text in texts.items()}
-        for section, texts in load_texts(language).items()
-    }
-
-
-def _fill(text: str, values: Mapping[str, str]) -> str:
-    """In one pass, so that a placeholder inside a value is never filled."""
-    return re.sub(r"{(\w+)}", lambda match: values.get(match[1], match[0]), text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +118,16 @@ class Visit:
     def limit(self, rate: str) -> None:
         throttle.count_visit(rate, throttle.network_of(self.ip))
 
-    def texts(self, **values: str) -> Texts:
-        return fill_texts(self.language, **values)
-
     def url(self, path: str, **query: str) -> str:
         """A URL of this installation in the language of the visit."""
         return f"{path}?{urlencode({**query, 'lang': self.language})}"
 
 
-def render_page(  # noqa: PLR0913  the parts of a page, each by its name
+def render_page(
     visit: Visit,
     template: str,
     *,
     title: str,
-    texts: Texts,
     organisation: Organisation,
     status: int = 200,
     **values: object,
@@ -117,7 +135,6 @@ def render_page(  # noqa: PLR0913  the parts of a page, each by its name
     context = {
         "language": visit.language,
         "title": title,
-        "texts": texts,
         "org": organisation.name,
         "org_address": organisation.address,
         "languages": _language_links(visit),
@@ -130,14 +147,14 @@ def _language_links(visit: Visit) -> list[dict[str, str]]:
     """Links to the page in each language; empty after a form, which a link cannot repeat."""
     if visit.is_post:
         return []
-    token = {name: value for name, value in visit.request.GET.items() if name == "token"}
+    kept = {
+        name: value
+        for name, value in visit.request.GET.items()
+        if name == "token" or name.startswith(MATCH_PREFIX)
+    }
     return [
-        {
-            "code": code,
-            "name": load_texts(code)["page"]["name"],
-            "url": f"?{urlencode({**token, 'lang': code})}",
-        }
-        for code in page_frame.LANGUAGES
+        {"code": code, "name": name, "url": f"?{urlencode({**kept, 'lang': code})}"}
+        for code, name in settings.LANGUAGES
     ]
 
 
@@ -152,7 +169,8 @@ def public_page[**P](
         requested = request.GET.get("lang", "")
         language = page_frame.choose_language(requested, accept_language=accept_language)
         visit = Visit(request, language, throttle.client_ip(request.META))
-        response = _respond(visit, lambda: view(visit, *args, **kwargs))
+        with translation.override(language):
+            response = _respond(visit, lambda: view(visit, *args, **kwargs))
         return page_frame.finish(response, headers=_HEADERS, language=language)
 
     return handle
@@ -198,15 +216,14 @@ def _error_page(visit: Visit, code: str, *, status: int, retry_after: int = 0) -
     if visit.wants_json:
         response = JsonResponse({"ok": False, "error": code}, status=status)
     else:
-        texts = visit.texts()
+        title, sentence = map(gettext, _ERRORS[code])
         response = render_page(
             visit,
             "page.html",
-            title=texts["errors"][f"{code}_title"],
-            texts=texts,
+            title=title,
             organisation=Organisation(),
             status=status,
-            lines=[texts["errors"][code]],
+            lines=[sentence],
         )
     if retry_after:
         response["Retry-After"] = str(retry_after)

@@ -2,21 +2,21 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from django.conf import settings
 from django.http import HttpResponse, QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from postledger.contacts.actions import restoration, subscriptions, suppression
 from postledger.contacts.consent import Origin
 from postledger.contacts.states import SubscriptionState
 from postledger.contacts.unsubscribe_links import LinkOwner, UnsubscribeRequest
-from postledger.web.public import links, pages, recipients
-from postledger.web.public.pages import Texts, Visit
+from postledger.web.public import links, pages, recipients, topic_choices
+from postledger.web.public.pages import Visit
 from postledger.web.public.recipients import ListChoice
-
-_BREAKS = {"week": timedelta(days=7), "month": timedelta(days=30)}
+from postledger.web.public.topic_choices import BREAKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,14 @@ def _save(change: _Change, form: QueryDict) -> None:
         case "save" if not has_left:
             _choose_lists(change, shown=form.getlist("shown"), ticked=form.getlist("list"))
             _snooze(change, form.get("snooze", ""))
+        case "topic-save" | "topic-pause" | "topic-resume" | "topic-end" if not has_left:
+            topic_choices.change(
+                change.workspace_id,
+                contact_id=recipients.find_contact_id(change.workspace_id, address=address),
+                form=form,
+                origin=change.origin,
+                now=change.now,
+            )
         case _:
             pass  # an old page of a person who has unsubscribed since
 
@@ -91,14 +99,17 @@ def _subscribe(change: _Change, list_key: str) -> None:
         subscriptions.confirm(
             workspace_id, contact_id=contact_id, list_key=list_key, origin=origin, now=now
         )
+    topic_choices.subscribe_to_all(
+        workspace_id, contact_id=contact_id, list_key=list_key, origin=origin, now=now
+    )
 
 
 def _snooze(change: _Change, length: str) -> None:
-    if length not in {*_BREAKS, "off"}:
+    if length not in {*BREAKS, "off"}:
         return
     workspace_id = change.workspace_id
     contact_id = recipients.find_contact_id(workspace_id, address=change.recipient.address)
-    until = change.now + _BREAKS[length] if length in _BREAKS else None
+    until = change.now + BREAKS[length] if length in BREAKS else None
     for choice in _list_choices(change.recipient):
         if contact_id is not None and choice.is_on:
             subscriptions.snooze(
@@ -114,23 +125,30 @@ def _snooze(change: _Change, length: str) -> None:
 def _list_choices(recipient: LinkOwner) -> list[ListChoice]:
     workspace_id = recipient.workspace_id
     contact_id = recipients.find_contact_id(workspace_id, address=recipient.address)
-    return recipients.list_choices(workspace_id, contact_id=contact_id)
+    # Of a topic with a match one is told only what one chose on its own form.
+    hidden = topic_choices.list_topics_with_match(workspace_id)
+    choices = recipients.list_choices(workspace_id, contact_id=contact_id)
+    return [choice for choice in choices if choice.state is not None or choice.key not in hidden]
 
 
 def _render(visit: Visit, recipient: LinkOwner, *, now: datetime) -> HttpResponse:
     workspace_id = recipient.workspace_id
     choices = _list_choices(recipient)
     break_end = _break_end(choices, now=now)
+    contact_id = recipients.find_contact_id(workspace_id, address=recipient.address)
     organisation = recipients.find_organisation(workspace_id)
-    texts = visit.texts(org=organisation.name, email=recipient.address, date=break_end)
     return pages.render_page(
         visit,
         "preferences.html",
-        title=texts["preferences"]["title"],
-        texts=texts,
+        title=gettext("Your mail"),
         organisation=organisation,
+        email=recipient.address,
         choices=choices,
-        pauses=_break_options(texts, is_snoozed=bool(break_end)),
+        pauses=_break_options(break_end),
+        topics=[
+            {"choice": choice, "pauses": _break_options(choice.break_end)}
+            for choice in topic_choices.list_choices(workspace_id, contact_id=contact_id, now=now)
+        ],
         has_left=recipients.has_left(workspace_id, address=recipient.address),
         is_saved=visit.is_post,
         urls={"preferences": visit.url(reverse("preferences"), token=recipient.token)},
@@ -144,7 +162,13 @@ def _break_end(choices: Sequence[ListChoice], *, now: datetime) -> str:
     return f"{last:%Y-%m-%d}" if last > now else ""
 
 
-def _break_options(texts: Texts, *, is_snoozed: bool) -> list[dict[str, str]]:
+def _break_options(break_end: str) -> list[dict[str, str]]:
     """The first option keeps the current state; the page preselects it."""
-    keys = [*(["keep"] if is_snoozed else []), "off", *_BREAKS]
-    return [{"key": key, "label": texts["preferences"][f"snooze_{key}"]} for key in keys]
+    labels = {
+        "keep": gettext("On a break until %(date)s") % {"date": break_end},
+        "off": gettext("No break"),
+        "week": gettext("A week without mail"),
+        "month": gettext("A month without mail"),
+    }
+    keys = [*(["keep"] if break_end else []), "off", *BREAKS]
+    return [{"key": key, "label": labels[key]} for key in keys]

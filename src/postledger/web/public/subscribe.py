@@ -4,23 +4,26 @@ The form answers the same for every address, and stores nothing but the mail: no
 addresses are known, and no stranger creates contacts.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.conf import settings
 from django.db import transaction
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from postledger.accounts import queries as accounts
 from postledger.accounts.queries import Organisation
 from postledger.contacts import form_blocks, lists
+from postledger.notifications import topics
 from postledger.providers import addresses
 from postledger.transactional import actions as transactional
 from postledger.transactional.requests import MailRequest
 from postledger.web.public import confirmation_mail, links, pages, recipients
 from postledger.web.public.links import Confirmation
-from postledger.web.public.pages import Texts, Visit
+from postledger.web.public.pages import MATCH_PREFIX, Visit
 from postledger.web.shared import requests, throttle
 from postledger.web.shared.throttle import RateExceededError
 
@@ -28,7 +31,7 @@ _MAILS_PER_MAILBOX = "3/day"
 _MAILS_OF_ALL_WORKSPACES = "10/day"
 _LONGEST_NAME = 100
 _LONGEST_ID = 18
-_LONGEST_IN_SUBJECT = 100
+_LONGEST_VALUE = 60  # of a match field: all of them are in the link of the mail
 # Of the consent text; raise it when the text changes.
 _TEXT_VERSION = "subscribe-form 1"
 
@@ -42,6 +45,7 @@ class _Offer:
     list_name: str
     organisation: Organisation
     sender: str
+    match_fields: Sequence[str] = ()  # of a topic: by which people choose
 
 
 @pages.public_page
@@ -49,21 +53,28 @@ def subscribe_page(visit: Visit, workspace: str, list_key: str) -> HttpResponse:
     visit.limit(settings.PUBLIC_RATE)
     offer = _find_offer(workspace, list_key)
     if not visit.is_post:
-        return _render_form(visit, offer)
+        return _render_form(visit, offer, match=_read_match(offer, visit.request.GET))
     form = visit.form()
     email, name = form.get("email", "").strip(), form.get("name", "").strip()
+    match = _read_match(offer, form)
+    has_match = all(len(v) <= _LONGEST_VALUE and v.isprintable() for v in match.values())
     has_email, has_name = (
         addresses.is_valid(email) and not addresses.is_routed(addresses.canonical(email)),
         len(name) <= _LONGEST_NAME and name.isprintable(),
     )
-    if not has_email or not has_name:
-        return _render_form(
-            visit, offer, email, name, wrong_email=not has_email, wrong_name=not has_name
-        )
+    wrong = {"wrong_email": not has_email, "wrong_name": not has_name, "wrong_match": not has_match}
+    if any(wrong.values()):
+        return _render_form(visit, offer, email, name, match, **wrong)
     # Only a bot fills in the hidden field.
     if not form.get("website"):
-        _request_confirmation(visit, offer, addresses.canonical(email), name)
+        _request_confirmation(visit, offer, addresses.canonical(email), name, match)
     return _render_sent(visit, offer)
+
+
+def _read_match(offer: _Offer, form: QueryDict) -> dict[str, str]:
+    """What the events are to be about; a field that is left empty matches all."""
+    given = {field: form.get(f"{MATCH_PREFIX}{field}", "").strip() for field in offer.match_fields}
+    return {field: value for field, value in given.items() if value}
 
 
 def _find_offer(workspace: str, list_key: str) -> _Offer:
@@ -76,7 +87,15 @@ def _find_offer(workspace: str, list_key: str) -> _Offer:
     if list_key not in public or sender is None:
         raise Http404
     organisation = recipients.find_organisation(workspace_id)
-    return _Offer(workspace_id, list_key, public[list_key], organisation, sender.address)
+    topic = topics.find_topic(workspace_id, list_key)
+    return _Offer(
+        workspace_id,
+        list_key,
+        public[list_key],
+        organisation,
+        sender.address,
+        match_fields=() if topic is None else tuple(topic.match_fields),
+    )
 
 
 def _find_workspace(name_or_id: str) -> int | None:
@@ -87,7 +106,9 @@ def _find_workspace(name_or_id: str) -> int | None:
     return workspace.id if workspace else None
 
 
-def _request_confirmation(visit: Visit, offer: _Offer, address: str, name: str) -> None:
+def _request_confirmation(
+    visit: Visit, offer: _Offer, address: str, name: str, match: Mapping[str, str]
+) -> None:
     """No mail where the mailbox had enough of them; where the forms did, the visitor is told."""
     try:
         _count_mail(offer, address)
@@ -105,6 +126,7 @@ def _request_confirmation(visit: Visit, offer: _Offer, address: str, name: str) 
         text_version=f"{_TEXT_VERSION} {visit.language}",
         ip=visit.ip,
         asked_at=datetime.now(UTC),
+        match=match,
     )
     _mail_unless_blocked(visit, offer, confirmation)
 
@@ -137,11 +159,9 @@ def _count_mail(offer: _Offer, address: str) -> None:
 def _confirmation_mail(visit: Visit, offer: _Offer, confirmation: Confirmation) -> MailRequest:
     """Contains only the address of the form: strangers cannot send their texts through it."""
     token, base_url = links.seal_confirmation(confirmation), settings.PUBLIC_URL.rstrip("/")
-    short = visit.texts(list=offer.list_name[:_LONGEST_IN_SUBJECT])
     mail = confirmation_mail.render(
         visit.language,
-        _offer_texts(visit, offer),
-        subject=short["mail"]["subject"],
+        list_name=offer.list_name,
         organisation=offer.organisation,
         url=base_url + visit.url(reverse("confirm"), token=token),
         never_url=base_url + visit.url(reverse("never"), token=token),
@@ -157,34 +177,43 @@ def _confirmation_mail(visit: Visit, offer: _Offer, confirmation: Confirmation) 
 
 
 def _render_form(
-    visit: Visit, offer: _Offer, email: str = "", name: str = "", **wrong: bool
+    visit: Visit,
+    offer: _Offer,
+    email: str = "",
+    name: str = "",
+    match: Mapping[str, str] | None = None,
+    **wrong: bool,
 ) -> HttpResponse:
-    texts = _offer_texts(visit, offer)
+    values = match or {}
     return pages.render_page(
         visit,
         "subscribe.html",
-        title=texts["subscribe"]["title"],
-        texts=texts,
+        title=gettext("Subscribe to %(list_name)s") % {"list_name": offer.list_name},
         organisation=offer.organisation,
+        list_name=offer.list_name,
         status=422 if wrong else 200,
         action=visit.url(reverse("subscribe", args=[offer.workspace_id, offer.list_key])),
         email=email,
         name=name,
+        match_fields=[
+            {"name": f"{MATCH_PREFIX}{field}", "label": field, "value": values.get(field, "")}
+            for field in offer.match_fields
+        ],
         **wrong,
     )
 
 
 def _render_sent(visit: Visit, offer: _Offer) -> HttpResponse:
-    texts = _offer_texts(visit, offer)
     return pages.render_page(
         visit,
         "page.html",
-        title=texts["subscribe"]["sent_title"],
-        texts=texts,
+        title=gettext("Look into your mailbox"),
         organisation=offer.organisation,
-        lines=[texts["subscribe"]["sent"], texts["subscribe"]["sent_note"]],
+        lines=[
+            gettext(
+                "If mail can be sent to this address, a message is on its way. Open the link in it"
+                " to confirm. It works for 7 days."
+            ),
+            gettext("Nothing there? Look into the spam folder, or try again."),
+        ],
     )
-
-
-def _offer_texts(visit: Visit, offer: _Offer) -> Texts:
-    return visit.texts(org=offer.organisation.name, list=offer.list_name)

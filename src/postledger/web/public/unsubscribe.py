@@ -9,6 +9,7 @@ from enum import StrEnum
 from django.conf import settings
 from django.http import HttpResponse, JsonResponse
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
 
 from postledger.contacts.actions import restoration, suppression
 from postledger.contacts.consent import Origin
@@ -26,6 +27,33 @@ class Scene(StrEnum):
     ASK = "ask"  # the owner of the address has not unsubscribed
     LEFT = "left"  # the owner has unsubscribed
     BACK = "back"  # the owner has just undone it
+
+
+_TITLES = {
+    Scene.ASK: gettext_noop("Unsubscribe"),
+    Scene.LEFT: gettext_noop("You are unsubscribed"),
+    Scene.BACK: gettext_noop("You are back"),
+}
+# Of all mail, and of one list.
+_SENTENCES = {
+    Scene.ASK: (
+        gettext_noop("Do you want to stop all mail from %(org)s to %(email)s?"),
+        gettext_noop("Do you want to stop “%(list_name)s” from %(org)s to %(email)s?"),
+    ),
+    Scene.LEFT: (
+        gettext_noop(
+            "%(org)s sends no more mail to %(email)s, apart from messages that you ask for"
+            " yourself."
+        ),
+        gettext_noop("%(org)s sends no more of “%(list_name)s” to %(email)s."),
+    ),
+    Scene.BACK: (
+        gettext_noop("Your unsubscribing was undone. %(org)s may write to %(email)s again."),
+        gettext_noop(
+            "Your unsubscribing was undone. %(org)s may send “%(list_name)s” to %(email)s again."
+        ),
+    ),
+}
 
 
 @pages.public_page
@@ -99,19 +127,18 @@ def _render(
     # After unsubscribing from everything, the link of one list says so too.
     is_all = key is None or (scene is Scene.LEFT and not may_undo)
     organisation = recipients.find_organisation(workspace_id)
-    texts = visit.texts(
-        org=organisation.name,
-        email=recipient.address,
-        list="" if key is None else recipients.find_list_name(workspace_id, key=key),
-    )
-    own_texts = texts["unsubscribe"]
+    of_all, of_list = _SENTENCES[scene]
+    values = {
+        "org": organisation.name,
+        "email": recipient.address,
+        "list_name": "" if key is None else recipients.find_list_name(workspace_id, key=key),
+    }
     return pages.render_page(
         visit,
         "unsubscribe.html",
-        title=own_texts["title" if scene is Scene.ASK else f"{scene}_title"],
-        texts=texts,
+        title=gettext(_TITLES[scene]),
         organisation=organisation,
-        sentence=own_texts[f"{scene}_{'all' if is_all else 'list'}"],
+        sentence=gettext(of_all if is_all else of_list) % values,
         scene=scene.value,
         is_all=is_all,
         may_undo=may_undo,

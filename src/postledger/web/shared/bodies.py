@@ -1,7 +1,8 @@
 """How large the body of a request may be, and what a view reads where no body is.
 
 The front reads small bodies before it takes a thread. A larger body is read only once a view asks
-for it: by then the caller is recognised, has the scope and keeps to the rate.
+for it: by then the caller is recognised, has the scope and keeps to the rate. Only where providers
+post events a stranger may have it read, because the signature is over the body.
 """
 
 import errno
@@ -14,7 +15,7 @@ KIB = 1024
 MIB = 1024 * KIB
 
 # Read before anybody is recognised, so strangers can make a process hold this much for each
-# connection.
+# connection, and more only for a few that post events.
 SMALL = 64 * KIB
 
 # Notes of the front and of the authentication for each other, in the environment of a request:
@@ -22,8 +23,10 @@ SMALL = 64 * KIB
 KEY_ID = "postledger.key_id"
 IS_COUNTED = "postledger.is_counted"
 
-# Its sender repeats a request only after 5xx, so nothing that may pass is answered with 4xx there.
-EVENTS = "/ses-events"
+# Where providers post events. SNS repeats a request only after 5xx, so nothing that may pass is
+# answered with 4xx there.
+_SES_EVENTS = "/ses-events"
+_SENDGRID_EVENTS = "/sendgrid-events/"  # and the account
 _UPLOAD = "/v1/imports"
 _LARGEST_UPLOAD = 50 * MIB
 # By the beginning of the path; the first that fits counts.
@@ -34,8 +37,11 @@ _LARGEST = (
     ("/v1/campaigns", 8 * MIB),
     ("/v1/content", 8 * MIB),
     ("/v1/templates", 8 * MIB),
+    ("/v1/sources/", 8 * MIB),  # a snapshot of all items
+    ("/v1/topics/", 8 * MIB),  # a thousand events
     ("/v1/", MIB),
-    (EVENTS, 512 * KIB),
+    (_SES_EVENTS, 512 * KIB),
+    (_SENDGRID_EVENTS, MIB),  # a post has 768 KB, and the event that exceeds them
 )
 
 
@@ -54,8 +60,8 @@ def find_largest(path: str) -> int:
     return next((size for beginning, size in _LARGEST if path.startswith(beginning)), SMALL)
 
 
-def describe_size(size: int) -> str:
-    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"
+def is_for_events(path: str) -> bool:
+    return path == _SES_EVENTS or path.startswith(_SENDGRID_EVENTS)
 
 
 class UnreadBody(RawIOBase):

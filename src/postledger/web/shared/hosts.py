@@ -5,12 +5,11 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from postledger.lib.errors import BadRequestError
-from postledger.web.shared import problems, requests
+from postledger.web.shared import bodies, problems, requests
 from postledger.web.shared.requests import View
 
-# Probes ask by the address of a machine. `/live` never comes here. SNS would take the refusal for
-# success and lose its message, which proves by itself where it comes from.
-_EXEMPT = ("/ready", "/ses-events")
+# Probes ask by the address of a machine. `/live` never comes here.
+_PROBE = "/ready"
 
 
 class HostUnknownError(BadRequestError):
@@ -19,7 +18,9 @@ class HostUnknownError(BadRequestError):
 
 def middleware(get_response: View) -> View:
     def handle(request: HttpRequest) -> HttpResponseBase:
-        if request.path_info in _EXEMPT:
+        # SNS would take the refusal for success and lose its message. What providers post proves by
+        # itself where it comes from.
+        if request.path_info == _PROBE or bodies.is_for_events(request.path_info):
             return get_response(request)
         try:
             request.get_host()

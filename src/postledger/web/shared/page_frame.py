@@ -4,11 +4,12 @@ from base64 import b64encode
 from collections.abc import Mapping
 from hashlib import sha256
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.utils.translation.trans_real import parse_accept_lang_header
 
 # The first is the default.
-LANGUAGES = ("en", "ru", "pt")
+LANGUAGES = tuple(code for code, _ in settings.LANGUAGES)
 
 
 def choose_language(requested: str, *, accept_language: str) -> str:

@@ -26,6 +26,8 @@ from postledger.lib.errors import (
     TooManyRequestsError,
     UnavailableError,
 )
+from postledger.notifications.mail_jobs import InvalidJobError
+from postledger.notifications.publishing import InvalidEventError
 from postledger.transactional.requests import InvalidMailError, Validation
 from postledger.web.shared import requests
 from postledger.web.shared.requests import View
@@ -118,7 +120,7 @@ class Issue(BaseModel):
     """One thing that is wrong with the request."""
 
     index: int | None = Field(
-        default=None, description="Position of the mail or text in the request, from 0."
+        default=None, description="Position of the mail, text or event in the request, from 0."
     )
     place: str = Field(description="The field.", examples=["subject"])
     code: str = Field(examples=["INVALID_TEMPLATE"])
@@ -216,6 +218,16 @@ def _issues_of(error: RefusedError) -> list[Issue]:
         case InvalidMailError(issues=issues):
             return [
                 Issue(index=issue.index, place=issue.field, code=issue.code, detail=issue.detail)
+                for issue in issues
+            ]
+        case InvalidEventError(issues=flaws):
+            return [
+                Issue(index=flaw.index, place=flaw.place, code=error.code, detail=flaw.detail)
+                for flaw in flaws
+            ]
+        case InvalidJobError(issues=issues):
+            return [
+                Issue(place=issue.field or "body", code=error.code, detail=issue.detail)
                 for issue in issues
             ]
         case InvalidFilterError(path=path, detail=detail):

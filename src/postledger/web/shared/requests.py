@@ -17,7 +17,8 @@ type View = Callable[[HttpRequest], HttpResponseBase]
 
 HEADER = "X-Request-Id"
 
-_API_PATHS = ("/v1/", "/send-mailout", "/mail/progress/", bodies.EVENTS)
+_API_PATHS = ("/v1/", "/send-mailout", "/mail/progress/", "/schemas/")
+_FILES = "/static/"
 _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _META_KEY = "postledger.request_id"
 _log = structlog.get_logger(__name__)
@@ -49,12 +50,15 @@ def middleware(get_response: View) -> View:
 
 
 def is_api(request: HttpRequest) -> bool:
-    return request.path_info.startswith(_API_PATHS)
+    path = request.path_info
+    return path.startswith(_API_PATHS) or bodies.is_for_events(path)
 
 
 def _is_routine(request: HttpRequest, response: HttpResponseBase) -> bool:
-    """Whether metrics alone count it: a campaign has millions of events."""
-    return request.path_info == bodies.EVENTS and response.status_code == HTTPStatus.OK
+    """Whether it needs no line: a campaign has millions of events, a page a dozen files."""
+    path = request.path_info
+    is_frequent = bodies.is_for_events(path) or path.startswith(_FILES)
+    return is_frequent and response.status_code == HTTPStatus.OK
 
 
 def id_of(request: HttpRequest) -> str:

@@ -7,9 +7,17 @@ from django.conf import settings as installation
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from postledger.accounts import hash_key, provider_accounts, queries, quotas, sealing
+from postledger.accounts import (
+    hash_key,
+    operator_settings,
+    provider_accounts,
+    queries,
+    quotas,
+    sealing,
+)
 from postledger.accounts.models import ProviderAccount, Workspace
-from postledger.cli import archiving, arguments, base_command, pace_arguments, quota_lines
+from postledger.accounts.people import second_factors
+from postledger.cli import arguments, base_command, pace_arguments, quota_lines
 from postledger.cli.arguments import Setting
 from postledger.deliveries import account_changes
 from postledger.pacing import quota_sync
@@ -59,10 +67,12 @@ class Command(base_command.NounCommand):
     def _update(
         self, *, workspace: Workspace, name: str, changes: list[Setting], anew: bool, actor: str
     ) -> None:
+        account = base_command.account(workspace, name)
+        settings = arguments.nest_settings(changes)
         account_changes.update_account(
             workspace.id,
-            account_id=base_command.account(workspace, name).id,
-            changes=arguments.nest_settings(changes),
+            account_id=account.id,
+            changes=operator_settings.lift_limits(account.kind, settings),
             is_anew=anew,
             actor=actor,
         )
@@ -71,14 +81,13 @@ class Command(base_command.NounCommand):
         )
 
     def _archive(self, *, workspace: Workspace, name: str, yes: bool, actor: str) -> None:
+        from postledger.campaigns import archiving  # which loads all that renders a mail
+
         account = base_command.account(workspace, name)
-        with transaction.atomic():
-            is_changed = provider_accounts.archive_account(
-                workspace.id, account_id=account.id, actor=actor
+        with base_command.asking_for_yes():
+            is_changed = archiving.archive_account(
+                workspace.id, account_id=account.id, although_mail_waits=yes, actor=actor
             )
-            if is_changed:
-                sender_ids = list(account.sender_set.values_list("pk", flat=True))
-                archiving.refuse_waiting(sender_ids, is_agreed=yes)
         if not is_changed:
             self.stdout.write(f'Account "{name}" was already archived.')
             return
@@ -142,7 +151,10 @@ class Command(base_command.NounCommand):
         with transaction.atomic():
             count = sealing.reseal_all(actor=actor)
             hash_key.reseal()
-        self.stdout.write(f"Resealed {count} accounts and integrations.")
+            factors = second_factors.reseal_secrets()
+        self.stdout.write(
+            f"Resealed {count} accounts and integrations, and {factors} second factors."
+        )
 
     def _list(self, *, workspace: Workspace) -> None:
         accounts = queries.accounts(workspace.id)

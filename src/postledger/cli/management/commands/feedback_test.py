@@ -15,6 +15,7 @@ from postledger.feedback.loop_test import Probe, ProbeResult
 from postledger.providers import addresses
 
 _LOOK_EVERY = 0.2
+_MORE = {"sendgrid": " --url URL"}  # options that --create needs
 
 
 class Command(base_command.RefusableCommand):
@@ -40,7 +41,8 @@ class Command(base_command.RefusableCommand):
         row = _find_sender(sender, workspace_name)
         kind = _check_sender(row)
         probes = loop_test.send_probes(row, kind)
-        self.stdout.write(f"Sent {len(probes)} mails from {row.address}; waiting for their events.")
+        count = "1 mail" if len(probes) == 1 else f"{len(probes)} mails"
+        self.stdout.write(f"Sent {count} from {row.address}; waiting for the events.")
         results = _wait(probes, seconds)
         for probe, result in zip(probes, results, strict=True):
             self.stdout.write(_describe(probe, result))
@@ -51,6 +53,11 @@ class Command(base_command.RefusableCommand):
                 f" running? See postledger why {probes[0].stream_id} and postledger doctor."
             )
         self.stdout.write("Every report came back.")
+        if not loop_test.can_simulate_bounces(kind):
+            self.stdout.write(
+                "The provider has no address that bounces or complains, so only the report of a"
+                " delivery was tested; the others come the same way."
+            )
 
 
 def _find_sender(address: str, workspace_name: str | None) -> Sender:
@@ -75,12 +82,13 @@ def _check_sender(sender: Sender) -> str:
     kind = sender.account.kind
     if not loop_test.has_simulator(kind):
         raise CommandError(
-            f"The account of {sender.address} is of kind {kind}, which reports no events."
+            f"The account of {sender.address} is of kind {kind}, which has no simulator addresses."
+            " Mail yourself instead, and look at that mail: postledger why ID."
         )
     if event_flow.find_flow(sender.pk, now=datetime.now(UTC)) is None:
         raise CommandError(
-            f"Of {sender.address} {event_flow.NO_TOPIC}. Run postledger ses connect"
-            f" {sender.workspace.name} {sender.account.name} --create."
+            f"Of {sender.address} {event_flow.NOT_LISTENING}. Run postledger {kind} connect"
+            f" {sender.workspace.name} {sender.account.name} --create{_MORE.get(kind, '')}."
         )
     return kind
 

@@ -27,7 +27,7 @@ class Command(base_command.NounCommand):
             "--scope",
             action="append",
             choices=[scope.value for scope in Scope],
-            help="may be repeated; default: all",
+            help="may be repeated; default: all of mail, content, contacts and campaigns",
         )
         rotate = verb("rotate", self._rotate, "Creates a successor; the old key expires later.")
         rotate.add_argument(
@@ -51,7 +51,7 @@ class Command(base_command.NounCommand):
         scope: list[str] | None,
         actor: str,
     ) -> None:
-        scopes = [Scope(value) for value in scope or Scope]
+        scopes = [Scope(value) for value in scope or sorted(keys.USUAL_SCOPES)]
         key = keys.create_key(
             workspace.id,
             name=name,

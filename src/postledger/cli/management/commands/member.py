@@ -1,19 +1,25 @@
-"""`postledger member`: adds people to a workspace, and limits their runs."""
+"""`postledger member`: adds people to a workspace, limits their runs, and lets them in again."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import override
 
-from django.db import transaction
+from django.conf import settings
+from django.core.management.base import CommandError
 
-from postledger.accounts import limits, members, queries
-from postledger.accounts.members import Role
-from postledger.accounts.models import Member, Workspace
+from postledger.accounts import limits, queries
+from postledger.accounts.models import Member, User, Workspace
+from postledger.accounts.people import members, password_resets
+from postledger.accounts.people.roles import Role
 from postledger.cli import base_command, pace_arguments
 from postledger.deliveries import account_changes
 
 
 class Command(base_command.NounCommand):
-    help = "Adds people to a workspace, lists them, and limits the runs that they launch."
+    help = (
+        "Adds people to a workspace, lists them, limits the runs that they launch, and prints links"
+        " for new passwords."
+    )
 
     @override
     def add_verbs(self, verb: base_command.Verb) -> None:
@@ -22,7 +28,9 @@ class Command(base_command.NounCommand):
         for parser in (add, limit):
             base_command.add_workspace(parser)
             parser.add_argument("email")
-        add.add_argument("--role", choices=[role.value for role in Role], default=Role.MEMBER.value)
+        add.add_argument(
+            "--role", choices=[role.value for role in Role], default=Role.MANAGER.value
+        )
         add.add_argument("--name", default="", help="the person's name")
         limit.add_argument(
             "--per-day",
@@ -31,6 +39,12 @@ class Command(base_command.NounCommand):
             metavar="N",
             help="the most mails in a day of the workspace's time zone; none for no limit",
         )
+        link = verb(
+            "reset-link",
+            self._print_reset_link,
+            "Prints a link with which a person chooses a new password; it works once, for an hour.",
+        )
+        link.add_argument("email")
         base_command.add_workspace(verb("list", self._list, "Lists the members of a workspace."))
 
     def _add(self, *, workspace: Workspace, email: str, role: str, name: str, actor: str) -> None:
@@ -39,13 +53,24 @@ class Command(base_command.NounCommand):
 
     def _limit(self, *, workspace: Workspace, email: str, per_day: int | None, actor: str) -> None:
         member = base_command.member(workspace, email)
-        with transaction.atomic():
-            members.set_daily_limit(
-                workspace.id, member_id=member.id, daily_limit=per_day, actor=actor
-            )
-            account_changes.limits_changed(queries.sender_ids(workspace.id))
+        account_changes.set_member_limit(
+            workspace.id, member_id=member.id, daily_limit=per_day, actor=actor
+        )
         text = limits.describe(daily_limit=per_day) or "without a limit"
         self.stdout.write(f"Runs that {member.email} launches send {text}.")
+
+    def _print_reset_link(self, *, email: str, actor: str) -> None:
+        user = User.objects.filter(email=email.lower()).first()
+        if user is None:
+            raise CommandError(
+                f"Nobody signs in with {email}. postledger member list shows who was invited."
+            )
+        link = password_resets.print_reset_link(user, now=datetime.now(UTC), actor=actor)
+        self.stdout.write(settings.PUBLIC_URL.rstrip("/") + link.path)
+        if not settings.PUBLIC_URL:
+            self.stderr.write(
+                "PUBLIC_URL is empty: put the address of this installation before it."
+            )
 
     def _list(self, *, workspace: Workspace) -> None:
         rows = queries.members(workspace.id)

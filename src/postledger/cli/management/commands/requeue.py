@@ -6,9 +6,8 @@ from typing import override
 from django.core.management.base import BaseCommand, CommandError
 
 from postledger.cli import bulk_decisions
-from postledger.cli.bulk_decisions import BulkDecision
-from postledger.deliveries import ledger
-from postledger.deliveries.states import State
+
+_EFFECT = "waits for its next try; attempts are counted anew"
 
 
 class Command(BaseCommand):
@@ -21,17 +20,11 @@ class Command(BaseCommand):
 
     @override
     def handle(self, *args: object, code: str | None = None, **options: object) -> None:
+        from postledger.campaigns import requeueing  # which loads all that renders a mail
+
         selection = bulk_decisions.parse_selection(options)
         if code is not None and selection.stream is None:
             raise CommandError("--code requires --stream NUMBER.")
-        for line in bulk_decisions.decide(_REQUEUE, selection, code=code):
+        lines = bulk_decisions.decide(requeueing.REQUEUE, selection, effect=_EFFECT, code=code)
+        for line in lines:
             self.stdout.write(line)
-
-
-_REQUEUE = BulkDecision(
-    before=State.FAILED,
-    makes_wait=True,
-    action="failure.requeued",
-    effect="waits for its next try; attempts are counted anew",
-    apply=lambda stream_id, seen, actor: ledger.requeue(stream_id, seen, actor=actor),
-)

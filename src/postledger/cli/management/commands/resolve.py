@@ -1,7 +1,7 @@
 """`postledger resolve`: lists the mails in doubt, and ends doubts by an operator's decision."""
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import override
 
@@ -9,9 +9,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 from postledger.accounts import queries as account_queries
 from postledger.cli import base_command, bulk_decisions
-from postledger.cli.bulk_decisions import BulkDecision, Selection
-from postledger.deliveries import ledger, queries, undecided
-from postledger.deliveries.entries import Decision, SeenDelivery
+from postledger.cli.bulk_decisions import Selection
+from postledger.deliveries import queries, undecided
+from postledger.deliveries.attention import doubts
+from postledger.deliveries.entries import Decision
 from postledger.deliveries.explain import format_time
 from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.states import State
@@ -55,22 +56,10 @@ class Command(BaseCommand):
         if decision is None:
             lines = _list_doubts(selection, limit)
         else:
-            lines = bulk_decisions.decide(_to_bulk_decision(decision), selection)
+            action, effect = doubts.to_action(decision), _EFFECTS[decision]
+            lines = bulk_decisions.decide(action, selection, effect=effect)
         for line in lines:
             self.stdout.write(line)
-
-
-def _to_bulk_decision(decision: Decision) -> BulkDecision:
-    def apply(stream_id: int, seen: Sequence[SeenDelivery], actor: str) -> list[int]:
-        return ledger.resolve(stream_id, seen, decision=decision, actor=actor)
-
-    return BulkDecision(
-        before=State.IN_DOUBT,
-        makes_wait=decision is Decision.SEND_AGAIN,
-        action=f"doubt.{decision.value}",
-        effect=_EFFECTS[decision],
-        apply=apply,
-    )
 
 
 def _list_doubts(selection: Selection, limit: int) -> Iterator[str]:

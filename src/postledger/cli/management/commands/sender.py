@@ -13,18 +13,18 @@ from postledger.accounts import (
     provider_accounts,
     queries,
     senders,
-    trail,
     working_hours,
 )
 from postledger.accounts.limits import LimitChanges
 from postledger.accounts.models import Sender, Workspace
-from postledger.cli import archiving, base_command, pace_arguments
+from postledger.cli import base_command, pace_arguments
 from postledger.cli.pace_arguments import LimitChange
-from postledger.deliveries import account_changes, ledger
+from postledger.deliveries import account_changes
 from postledger.deliveries import queries as mail_queries
+from postledger.deliveries.attention import holds
 from postledger.deliveries.entries import Hold
 from postledger.deliveries.explain import format_time
-from postledger.deliveries.reasons import EXPLANATIONS
+from postledger.deliveries.reason_texts import explain_reason
 
 
 class Command(base_command.NounCommand):
@@ -98,7 +98,7 @@ class Command(base_command.NounCommand):
                     actor=actor,
                 )
             elif sandbox:
-                account_id = _find_or_create_sandbox(workspace, actor)
+                account_id = provider_accounts.ensure_sandbox(workspace.id, actor=actor)
             senders.create_sender(
                 workspace.id, address=address, name=name, account_id=account_id, actor=actor
             )
@@ -119,13 +119,9 @@ class Command(base_command.NounCommand):
 
     def _release(self, *, workspace: Workspace, address: str, actor: str) -> None:
         sender = base_command.sender(workspace, address)
-        with transaction.atomic():
-            if not ledger.release_sender(sender.id):
-                self.stdout.write(f"{sender.address} is not held.")
-                return
-            trail.note(
-                workspace.id, actor=actor, action="sender.released", subject=f"sender {sender.id}"
-            )
+        if not holds.release_sender(workspace.id, sender.id, actor=actor):
+            self.stdout.write(f"{sender.address} is not held.")
+            return
         self.stdout.write(f"Released {sender.address}: its mail is sent again.")
 
     def _limit(
@@ -133,14 +129,12 @@ class Command(base_command.NounCommand):
     ) -> None:
         sender = base_command.sender(workspace, address)
         if changes:
-            with transaction.atomic():
-                senders.set_limits(
-                    workspace.id,
-                    sender_id=sender.id,
-                    actor=actor,
-                    **cast("LimitChanges", dict(changes)),
-                )
-                account_changes.limits_changed([sender.id])
+            account_changes.set_sender_limits(
+                workspace.id,
+                sender_id=sender.id,
+                actor=actor,
+                **cast("LimitChanges", dict(changes)),
+            )
             sender.refresh_from_db()
         text = _describe_limits(sender)
         self.stdout.write(f"{sender.address} sends {text or 'without a limit of its own'}.")
@@ -158,9 +152,9 @@ class Command(base_command.NounCommand):
         sender = base_command.sender(workspace, address)
         if spans or days or zone:
             hours = pace_arguments.parse_hours(spans, days, zone)
-            with transaction.atomic():
-                senders.set_hours(workspace.id, sender_id=sender.id, hours=hours, actor=actor)
-                account_changes.limits_changed([sender.id])
+            account_changes.set_sender_hours(
+                workspace.id, sender_id=sender.id, hours=hours, actor=actor
+            )
             sender.refresh_from_db()
         for line in pace_arguments.describe_sender_hours(workspace, sender):
             self.stdout.write(line)
@@ -185,14 +179,18 @@ class Command(base_command.NounCommand):
         yes: bool,
         actor: str,
     ) -> None:
+        from postledger.campaigns import archiving  # which loads all that renders a mail
+
         sender = base_command.sender(workspace, address)
         default_id = base_command.sender(workspace, new_default).id if new_default else None
-        with transaction.atomic():
-            is_changed = senders.archive_sender(
-                workspace.id, sender_id=sender.id, default_id=default_id, actor=actor
+        with base_command.asking_for_yes():
+            is_changed = archiving.archive_sender(
+                workspace.id,
+                sender_id=sender.id,
+                default_id=default_id,
+                although_mail_waits=yes,
+                actor=actor,
             )
-            if is_changed:
-                archiving.refuse_waiting([sender.id], is_agreed=yes)
         if not is_changed:
             self.stdout.write(f"{sender.address} was already archived.")
             return
@@ -212,9 +210,9 @@ class Command(base_command.NounCommand):
         rows = queries.senders(workspace.id)
         if not rows:
             self.stdout.write(f"{workspace.name} has no sender; see postledger sender create.")
-        holds = mail_queries.find_sender_holds([sender.id for sender in rows])
+        held = mail_queries.find_sender_holds([sender.id for sender in rows])
         for sender in rows:
-            self.stdout.write("  ".join(_describe(sender, workspace, holds.get(sender.id, ()))))
+            self.stdout.write("  ".join(_describe(sender, workspace, held.get(sender.id, ()))))
 
 
 def _describe_limits(sender: Sender) -> str:
@@ -225,7 +223,7 @@ def _describe_limits(sender: Sender) -> str:
     )
 
 
-def _describe(sender: Sender, workspace: Workspace, holds: Sequence[Hold]) -> Iterator[str]:
+def _describe(sender: Sender, workspace: Workspace, causes: Sequence[Hold]) -> Iterator[str]:
     yield sender.address
     if sender.name:
         yield f"“{sender.name}”"
@@ -238,9 +236,9 @@ def _describe(sender: Sender, workspace: Workspace, holds: Sequence[Hold]) -> It
         yield working_hours.describe(sender.working_hours, zone=workspace.time_zone)
     if sender.archived_at is not None:
         yield f"archived {format_time(sender.archived_at)}"
-    for hold in holds:
+    for hold in causes:
         end = f"until {format_time(hold.until)}" if hold.until else "until it is released"
-        why = EXPLANATIONS[hold.reason].why
+        why = explain_reason(hold.reason).why
         yield f"held since {format_time(hold.since)} {end}, because {why} ({hold.reason.value})"
         if hold.fails_at is not None:
             yield f"mail that is due fails with {hold.code} from {format_time(hold.fails_at)} on"
@@ -251,12 +249,3 @@ def parse_server(text: str) -> dict[str, object]:
     if not colon or not port.isdecimal():
         raise ArgumentTypeError(f"{text!r} is not HOST:PORT; use the form 127.0.0.1:2525")
     return {"host": host, "port": port}
-
-
-def _find_or_create_sandbox(workspace: Workspace, actor: str) -> int:
-    account = queries.account_named(workspace.id, name="sandbox")
-    if account is not None and account.kind == "sandbox":
-        return account.id
-    return provider_accounts.create_account(
-        workspace.id, name="sandbox", kind="sandbox", settings={}, actor=actor
-    )

@@ -1,21 +1,21 @@
 """`postledger stream`: lists, holds, releases and cancels streams of mail."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import override
 
 from django.core.management.base import CommandError
-from django.db import transaction
 
 from postledger.accounts import queries as account_queries
-from postledger.accounts import trail
 from postledger.accounts.models import Workspace
 from postledger.cli import arguments, base_command
-from postledger.deliveries import causes, ledger, queries
+from postledger.deliveries import causes, queries
+from postledger.deliveries.attention import holds
 from postledger.deliveries.entries import HoldScope
 from postledger.deliveries.explain import format_time
 from postledger.deliveries.queries import Books, StreamFacts
-from postledger.deliveries.reasons import EXPLANATIONS, Reason
+from postledger.deliveries.reason_texts import explain_reason
+from postledger.deliveries.reasons import Reason
 
 
 class Command(base_command.NounCommand):
@@ -68,13 +68,9 @@ class Command(base_command.NounCommand):
         stream = base_command.stream(number, workspace)
         if until is not None and until <= datetime.now(UTC):
             raise CommandError(f"{format_time(until)} is in the past: give a time in the future.")
-        with transaction.atomic():
-            is_held = ledger.hold(
-                stream.id, reason=Reason.PAUSED, actor=actor, until=until, detail=reason
-            )
-            if is_held:
-                data = {"until": until.isoformat() if until else None, "detail": reason}
-                _note(stream, actor, "stream.held", data)
+        is_held = holds.hold_stream(
+            stream.workspace_id, stream.id, until=until, detail=reason, actor=actor
+        )
         if not is_held:
             raise CommandError(_explain_no_hold(base_command.stream(number, workspace)))
         end = f"until {format_time(until)}" if until else "until it is released"
@@ -82,10 +78,7 @@ class Command(base_command.NounCommand):
 
     def _release(self, *, number: int, workspace: Workspace | None, actor: str) -> None:
         stream = base_command.stream(number, workspace)
-        with transaction.atomic():
-            is_released = ledger.release(stream.id)
-            if is_released:
-                _note(stream, actor, "stream.released", {})
+        is_released = holds.release_stream(stream.workspace_id, stream.id, actor=actor)
         self.stdout.write(f"{_name(stream)} {'is released' if is_released else 'was not held'}.")
         if stream.cancelled_at is not None:
             self.stdout.write(
@@ -95,7 +88,7 @@ class Command(base_command.NounCommand):
         for hold in base_command.stream(number, workspace).holds:
             is_own = hold.scope is HoldScope.STREAM
             still = "It is still held" if is_own else f"Its {hold.scope} is held too"
-            why = EXPLANATIONS[hold.reason].why
+            why = explain_reason(hold.reason).why
             self.stdout.write(f"{still}, because {why}: see postledger why {number}.")
 
     def _cancel(self, *, number: int, workspace: Workspace | None, yes: bool, actor: str) -> None:
@@ -106,23 +99,13 @@ class Command(base_command.NounCommand):
                 f"{_name(stream)} has {waiting} waiting mails, and a cancelled stream cannot be"
                 " resumed. Add --yes to cancel it, or hold it: postledger stream hold."
             )
-        with transaction.atomic():
-            is_cancelled = ledger.cancel(stream.id, actor=actor)
-            if is_cancelled:
-                _note(stream, actor, "stream.cancelled", {"waiting": waiting})
-        if not is_cancelled:
+        if not holds.cancel_stream(stream.workspace_id, stream.id, actor=actor):
             self.stdout.write(f"{_name(stream)} was already cancelled.")
             return
         self.stdout.write(f"{_name(stream)} is cancelled; {waiting} mails were waiting.")
         code = base_command.stream(number, workspace).block_code
         state = f"failed ({code}): the provider refuses the sender" if code else "cancelled"
         self.stdout.write(f"Workers book them as {state}; mail with the provider goes on.")
-
-
-def _note(stream: StreamFacts, actor: str, action: str, data: Mapping[str, trail.Fact]) -> None:
-    trail.note(
-        stream.workspace_id, actor=actor, action=action, subject=f"stream {stream.id}", data=data
-    )
 
 
 def _name(stream: StreamFacts) -> str:

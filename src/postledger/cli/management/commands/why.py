@@ -1,4 +1,4 @@
-"""`postledger why`: explains the state of a delivery, stream, run or sender."""
+"""`postledger why`: explains mail, streams, runs, senders, notifications and events."""
 
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +17,8 @@ from postledger.deliveries.queries import StreamFacts, WaitSummary
 from postledger.deliveries.states import State
 from postledger.deliveries.why import Cause
 from postledger.feedback import event_flow
+from postledger.notifications import notification_causes, notification_facts
+from postledger.notifications.models import Event
 
 _MOST_DIGITS = 18
 
@@ -28,8 +30,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "id",
-            help="a delivery's id, a provider's message id, a stream's number, a run's id, or a"
-            " sender's address",
+            help="a delivery's id, a provider's message id, a stream's number, a run's id, a"
+            " sender's address, notification:NUMBER or event:NUMBER",
         )
 
     @override
@@ -37,7 +39,8 @@ class Command(BaseCommand):
         now = datetime.now(UTC)
         # A provider's message id may look like any of the others.
         lines = (
-            _explain_stream(id, now)
+            _explain_notifying(id, now)
+            or _explain_stream(id, now)
             or _explain_run(id, now)
             or _explain_delivery(id, now)
             or list(_explain_senders(id, now))
@@ -46,6 +49,25 @@ class Command(BaseCommand):
             raise CommandError(f"There is no delivery, stream, run or sender {id}.")
         for line in lines:
             self.stdout.write(line)
+
+
+def _explain_notifying(id_: str, now: datetime) -> list[str]:
+    kind, _, text = id_.partition(":")
+    number = notification_causes.parse_number(text)
+    if number is None:
+        return []
+    if kind == "notification":
+        facts = notification_facts.find_notification(number)
+        if facts is not None:
+            causes = notification_causes.list_notification_causes(facts, now=now)
+            described = notification_causes.describe_notification(facts, now=now)
+            return [*described, *([] if facts.status == "sent" else _describe(causes))]
+    if kind == "event":
+        event = Event.objects.select_related("topic__list").filter(pk=number).first()
+        if event is not None:
+            causes = notification_causes.list_event_causes(event, now=now)
+            return [*notification_causes.describe_event(event), *_describe(causes)]
+    return []
 
 
 def _explain_stream(id_: str, now: datetime) -> list[str]:

@@ -1,11 +1,13 @@
 """`postledger up`: everything that one machine needs, under one supervisor."""
 
+import os
 import sys
 from argparse import ArgumentParser
 from typing import override
 
 from django.core.management.base import BaseCommand
 
+from postledger.cli import first_run_notice
 from postledger.config import checks
 from postledger.workers.supervisor import Program, Supervisor
 
@@ -25,6 +27,7 @@ class Command(BaseCommand):
 
     @override
     def handle(self, *args: object, host: str = "", port: int = 0, **options: object) -> None:
+        _tell_of_first_run(first_run_notice.find_url(host=host, port=port))
         address = ["--host", host, "--port", str(port)]
         programs = [
             Program("web", [*_PYTHON, "postledger.config.web_process", *address]),
@@ -32,3 +35,21 @@ class Command(BaseCommand):
             Program("worker", [*_PYTHON, "postledger.config.worker_process", "--beat"]),
         ]
         sys.exit(Supervisor(programs).run())
+
+
+def _tell_of_first_run(url: str) -> None:
+    """Prints the code of the first run, if nobody can sign in yet; to the operator, not to the log.
+
+    A child process asks the database: it leaves no connection, and no thread of a pool, in the
+    supervisor.
+    """
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if notice := first_run_notice.invite_if_possible(url):
+                sys.stdout.write(f"{notice}\n")
+                sys.stdout.flush()
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)

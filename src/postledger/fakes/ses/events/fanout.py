@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
-from postledger.fakes.ses.events.delivery import Deliverer, Ending, Parcel, Refused, Transport
-from postledger.fakes.ses.events.http_client import HttpClient
+from postledger.fakes.events.delivery import Deliverers, Ending, Parcel, Refused, Transport
+from postledger.fakes.events.http_client import HttpClient
 from postledger.fakes.ses.events.transports import RETRY_SECONDS, HttpTransport, SqsTransport
 from postledger.fakes.ses.sns import envelopes
 from postledger.fakes.ses.sns.certificate import process_signer
@@ -34,14 +35,14 @@ class Fanout:
     endpoint: str = ""  # of the fake, as others reach it; messages name it
     sqs_endpoint: str = ""
     retry_seconds: float = RETRY_SECONDS
-    _deliverers: dict[str, Deliverer] = field(default_factory=dict)  # by the subscription's ARN
+    _deliverers: Deliverers[SignedNotice] = field(default_factory=Deliverers)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _threads: ThreadPoolExecutor | None = None
 
     @property
     def size(self) -> int:
         """How many messages have not ended."""
-        return sum(deliverer.size for deliverer in self._deliverers.values()) + len(self._tasks)
+        return self._deliverers.size + len(self._tasks)
 
     async def sign(self, notices: Sequence[Notice]) -> list[SignedNotice]:
         """In threads: signing takes longer than all else about a message."""
@@ -59,11 +60,8 @@ class Fanout:
         if subscription.protocol == "sqs" and not self.sqs_endpoint:
             on_end(Refused("the fake was started without an endpoint of SQS"))
             return
-        deliverer = self._deliverers.get(subscription.arn)
-        if deliverer is None:
-            deliverer = Deliverer(self._open_transport(subscription))
-            self._deliverers[subscription.arn] = deliverer
-        await deliverer.put(Parcel(signed, on_end))
+        open_transport = partial(self._open_transport, subscription)
+        await self._deliverers.put(subscription.arn, Parcel(signed, on_end), open_transport)
 
     def confirm(self, confirmation: Confirmation) -> None:
         """Posts what SNS says to a subscription about itself."""
@@ -80,18 +78,18 @@ class Fanout:
 
     def end_removed(self) -> None:
         """Ends the messages of subscriptions that are gone, except the last word about that."""
-        for arn, deliverer in self._deliverers.items():
-            if self.topics.find_subscription(arn) is None:
-                deliverer.end("the subscription has ended")
+
+        def is_there(arn: str) -> bool:
+            return self.topics.find_subscription(arn) is not None
+
+        self._deliverers.end_except(is_there, "the subscription has ended")
 
     async def stop(self) -> None:
         """Forgets what waits: it is published again after a start with the same journal."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for deliverer in self._deliverers.values():
-            await deliverer.stop()
-        self._deliverers.clear()
+        await self._deliverers.stop()
         if self._threads is not None:
             self._threads.shutdown()
             self._threads = None
@@ -110,7 +108,7 @@ class Fanout:
         topic = self.topics.by_arn.get(topic_arn)
         return topic.signature_version if topic else "1"
 
-    def _open_transport(self, subscription: Subscription) -> Transport:
+    def _open_transport(self, subscription: Subscription) -> Transport[SignedNotice]:
         if subscription.protocol == "sqs":
             client = HttpClient(self.sqs_endpoint)
             return SqsTransport(subscription, self.endpoint, client, self.retry_seconds / 20)

@@ -1,14 +1,12 @@
 """What becomes of a mail to one recipient, and which events SES publishes about it; pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
-from typing import ClassVar
 
-from pydantic import ConfigDict
-
+from postledger.fakes.events import shares
 from postledger.fakes.ses.addresses import SIMULATOR
-from postledger.fakes.ses.draws import draw
 
 
 class Event(StrEnum):
@@ -50,6 +48,15 @@ EVENTS: dict[Outcome, tuple[Event, ...]] = {
     Outcome.REJECTED: (Event.REJECT,),
     Outcome.DELAYED: (Event.DELIVERY_DELAY, Event.DELIVERY),
 }
+# How long after the acceptance it happens: what follows in life follows here, too.
+_DELAYS = {
+    Event.SEND: timedelta(),
+    Event.REJECT: timedelta(milliseconds=10),
+    Event.DELIVERY_DELAY: timedelta(milliseconds=20),
+    Event.DELIVERY: timedelta(milliseconds=40),
+    Event.BOUNCE: timedelta(milliseconds=60),
+    Event.COMPLAINT: timedelta(milliseconds=80),
+}
 _SIMULATED = {
     "bounce": Outcome.BOUNCED,
     "complaint": Outcome.COMPLAINED,
@@ -81,15 +88,13 @@ class Report:
         """What tells it from the other events of its mail."""
         return self.event.value, self.outcome.value if self.outcome else ""
 
+    @property
+    def delay(self) -> timedelta:
+        return _DELAYS[self.event]
 
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """How many of the recipients meet each outcome, from 0 to 1; all others get their mail.
 
-    The same seed and address always meet the same outcome, as a dead mailbox does.
-    """
-
-    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares(shares.Shares):
     bounced: float = 0.0
     mailbox_full: float = 0.0
     out_of_office: float = 0.0
@@ -97,30 +102,9 @@ class Shares:
     not_spam: float = 0.0
     rejected: float = 0.0
     delayed: float = 0.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        shares = [share for _, share in self._list()]
-        if any(share < 0 for share in shares) or sum(shares) > 1:
-            raise ValueError("Shares are at least 0, and at most 1 together")
-
-    def choose(self, address: str) -> Outcome:
-        drawn = draw(self.seed, address.lower())
-        for outcome, share in self._list():
-            if drawn < share:
-                return outcome
-            drawn -= share
-        return Outcome.DELIVERED
-
-    def _list(self) -> list[tuple[Outcome, float]]:
-        names = (field.name for field in fields(self) if field.name != "seed")
-        return [(Outcome(name), getattr(self, name)) for name in names]
 
 
-ALL_DELIVERED = Shares()
-
-
-def choose_outcome(address: str, shares: Shares, *, is_suppressed: bool) -> Outcome:
+def choose_outcome(address: str, drawn: shares.Shares, *, is_suppressed: bool) -> Outcome:
     if is_suppressed:
         return Outcome.SUPPRESSED
     local, _, domain = address.lower().rpartition("@")
@@ -129,7 +113,7 @@ def choose_outcome(address: str, shares: Shares, *, is_suppressed: bool) -> Outc
         return _SIMULATED.get(word, Outcome.DELIVERED)
     outcome = WORDS.get(word)
     if outcome is None:
-        return Outcome.DELIVERED if shares is ALL_DELIVERED else shares.choose(address)
+        return Outcome(drawn.choose(address) or Outcome.DELIVERED)
     return outcome
 
 

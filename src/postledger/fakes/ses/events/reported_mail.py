@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+from postledger.fakes.events import event_books
+from postledger.fakes.events.event_books import EventBooks
 from postledger.fakes.ses.events.outcomes import Outcome, Report, list_reports
 from postledger.fakes.ses.mail import Accepted
 
@@ -64,3 +67,8 @@ def from_entry(entry: Mapping[str, Any]) -> ReportedMail:
         configuration_set=entry["configuration_set"],
         outcomes=tuple(Outcome(name) for name in entry["outcomes"]),
     )
+
+
+def read_books(path: Path) -> EventBooks[ReportedMail]:
+    """What a journal says about the events of each mail."""
+    return event_books.read(path, from_entry)

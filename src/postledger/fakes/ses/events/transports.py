@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from postledger.fakes.ses.events.delivery import Answer, Broken, Delivered, Refused
-from postledger.fakes.ses.events.http_client import BrokenCallError, HttpClient
+from postledger.fakes.events.delivery import Answer, Broken, Delivered, Parcel, Refused
+from postledger.fakes.events.http_client import BrokenCallError, HttpClient
 from postledger.fakes.ses.sns.envelopes import NoticeType, SignedNotice
 from postledger.fakes.ses.sns.topics import Subscription
 
@@ -28,9 +28,15 @@ class HttpTransport:
     endpoint: str  # of the fake
     client: HttpClient
     pause: float = RETRY_SECONDS
-    batch_size: int = 1
     connections: int = 20
     max_tries: int | None = _TRIES
+    linger: float = 0.0
+
+    def count_together(self, _: Sequence[Parcel[SignedNotice]]) -> int:
+        return 1
+
+    def pause_after(self, _: int) -> float:
+        return self.pause
 
     async def send(self, notices: Sequence[SignedNotice]) -> Sequence[Answer]:
         return [await self._post(signed) for signed in notices]
@@ -70,9 +76,15 @@ class SqsTransport:
     endpoint: str  # of the fake
     client: HttpClient  # of the server of queues
     pause: float = RETRY_SECONDS / 20
-    batch_size: int = _SQS_BATCH
     connections: int = _SQS_CALLS
     max_tries: int | None = None
+    linger: float = 0.0
+
+    def count_together(self, waiting: Sequence[Parcel[SignedNotice]]) -> int:
+        return min(_SQS_BATCH, len(waiting))
+
+    def pause_after(self, _: int) -> float:
+        return self.pause
 
     async def send(self, notices: Sequence[SignedNotice]) -> Sequence[Answer]:
         texts = [self._write(signed) for signed in notices]

@@ -16,27 +16,13 @@ from postledger.fakes.ses.sns.envelopes import format_time
 from postledger.fakes.ses.sns.topics import ACCOUNT_ID
 
 SUBJECT = "Amazon SES Email Event Notification"
-_PROCESSING = timedelta(milliseconds=40)
 _EXPIRY = timedelta(hours=12)
-# How long after the acceptance it happens: what follows in life follows here, too.
-_AFTER = {
-    Event.SEND: timedelta(),
-    Event.REJECT: timedelta(milliseconds=10),
-    Event.DELIVERY_DELAY: timedelta(milliseconds=20),
-    Event.DELIVERY: _PROCESSING,
-    Event.BOUNCE: timedelta(milliseconds=60),
-    Event.COMPLAINT: timedelta(milliseconds=80),
-}
 
 type _Detail = Mapping[str, object]
 
 
-def delay_of(report: Report) -> timedelta:
-    return _AFTER[report.event]
-
-
 def write(mail: ReportedMail, report: Report, region: str) -> str:
-    at = mail.at + delay_of(report)
+    at = mail.at + report.delay
     name, detail = _describe(mail, report, at, region)
     document = {
         "eventType": report.event.value,
@@ -86,7 +72,7 @@ def _describe(mail: ReportedMail, report: Report, at: datetime, region: str) -> 
         case Event.DELIVERY:
             return "delivery", {
                 "timestamp": format_time(at),
-                "processingTimeMillis": int(_PROCESSING.total_seconds() * 1000),
+                "processingTimeMillis": int(report.delay.total_seconds() * 1000),
                 "recipients": report.recipients,
                 "smtpResponse": "250 2.6.0 Message received",
                 "reportingMTA": f"a7-10.smtp-out.{region}.amazonses.com",

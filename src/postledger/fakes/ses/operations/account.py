@@ -1,9 +1,9 @@
 """The account: its state, its quota, and which reasons suppress."""
 
+from postledger.fakes.http.routing import Call, Route
 from postledger.fakes.ses.account import Account
 from postledger.fakes.ses.documents import texts
 from postledger.fakes.ses.operations.suppressions import check_reason
-from postledger.fakes.ses.routing import Call, Route
 
 
 def _get(account: Account, call: Call) -> object:

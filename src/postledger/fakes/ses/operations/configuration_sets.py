@@ -1,10 +1,10 @@
 """Configuration sets; their options are kept as they came."""
 
+from postledger.fakes.http.routing import Call, Route
 from postledger.fakes.ses.account import Account, ConfigurationSet
 from postledger.fakes.ses.documents import required_text, structure, text
 from postledger.fakes.ses.errors import SesError
 from postledger.fakes.ses.operations.paging import cut_page
-from postledger.fakes.ses.routing import Call, Route
 from postledger.fakes.ses.send_email import check_configuration_set_name
 
 MAX_SETS = 10_000

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from postledger.fakes.http.routing import Call, Document, Route
 from postledger.fakes.ses.account import Account, ConfigurationSet
-from postledger.fakes.ses.documents import Document, required_text, structure, text, texts
+from postledger.fakes.ses.documents import required_text, structure, text, texts
 from postledger.fakes.ses.errors import SesError, bad_request
 from postledger.fakes.ses.operations.configuration_sets import find_set
-from postledger.fakes.ses.routing import Call, Route
 
 MAX_DESTINATIONS = 10
 EVENT_TYPES = frozenset(

@@ -3,11 +3,11 @@
 from hashlib import blake2b
 from typing import Any
 
+from postledger.fakes.http.routing import Call, Route
 from postledger.fakes.ses.account import Account, Identity
 from postledger.fakes.ses.documents import required_text, structure, text
 from postledger.fakes.ses.errors import SesError
 from postledger.fakes.ses.operations.paging import cut_page
-from postledger.fakes.ses.routing import Call, Route
 
 _DKIM_KEYS = 3
 

@@ -3,12 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from postledger.fakes.http.routing import Call, Route
 from postledger.fakes.ses.account import Account, Suppression
 from postledger.fakes.ses.addresses import read_address
 from postledger.fakes.ses.documents import required_text
 from postledger.fakes.ses.errors import SesError, bad_request
 from postledger.fakes.ses.operations.paging import cut_page
-from postledger.fakes.ses.routing import Call, Route
 
 REASONS = ("BOUNCE", "COMPLAINT")
 

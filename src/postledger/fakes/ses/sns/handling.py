@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from postledger.fakes.http.exchanges import Answer, Request
+from postledger.fakes.http.faults import AnswerError, Fault, Operation, Script, Stage, is_refusal
 from postledger.fakes.ses import sigv4
 from postledger.fakes.ses.errors import SesError
-from postledger.fakes.ses.faults import AnswerError, Fault, Script, Stage, is_refusal
-from postledger.fakes.ses.http import Answer, Request
 from postledger.fakes.ses.sigv4 import Credential
 from postledger.fakes.ses.sns import operations
 from postledger.fakes.ses.sns.certificate import process_signer
@@ -64,7 +64,7 @@ def _run(request: Request, gate: Gate, request_id: str, now: datetime) -> Handle
     is_signed = "authorization" in request.headers
     if is_signed or action not in UNSIGNED:
         sigv4.verify(request, gate.credentials, gate.topics.region, now, "sns")
-    fault = gate.script.choose(Stage.REQUEST, action)
+    fault = gate.script.choose(Stage.REQUEST, Operation(action))
     if isinstance(fault, AnswerError):
         raise SesError(fault.name, fault.message, fault.status)
     if fault is not None and is_refusal(fault):

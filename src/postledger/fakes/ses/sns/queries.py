@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
+from postledger.fakes.http.exchanges import Answer
 from postledger.fakes.ses.errors import SesError
-from postledger.fakes.ses.http import Answer
 
 _NAMESPACE = "http://sns.amazonaws.com/doc/2010-03-31/"
 # The gate of a query service has other names for the same errors.

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from postledger.deliveries.attention.deciding import BEFORE_ALL, MailKey
 from postledger.deliveries.search import MailCursor
 from postledger.web.api.common.fields import Matching
 
@@ -41,6 +42,34 @@ class NewestFirstQuery(PageQuery):
     @property
     def before(self) -> int:
         return LAST if self.cursor is None else int(self.cursor)
+
+
+class OldestFirstQuery(PageQuery):
+    """For results that are ordered by a number, the oldest first."""
+
+    cursor: Annotated[str, cursor_like("^[0-9]{1,18}$")] | None = Field(
+        default=None, description="`next` of the previous page."
+    )
+
+    @property
+    def after(self) -> int:
+        return -1 if self.cursor is None else int(self.cursor)
+
+
+# Of mails of several streams.
+MailKeyText = Annotated[str, cursor_like("^[0-9a-f]{1,12}-[0-9a-f]{1,13}$")]
+
+
+def encode_mail_key(key: MailKey) -> str:
+    return f"{key.stream_id:x}-{key.position:x}"
+
+
+def decode_mail_key(text: str | None) -> MailKey:
+    """For a text that matches `MailKeyText`."""
+    if text is None:
+        return BEFORE_ALL
+    stream_id, position = (int(part, 16) for part in text.split("-"))
+    return MailKey(stream_id, position)
 
 
 def cut_page[Row](

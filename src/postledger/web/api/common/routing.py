@@ -1,6 +1,6 @@
 """Registers API routes: a handler is its signature and its call, everything else happens here."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
@@ -8,7 +8,7 @@ from http import HTTPStatus
 from inspect import Parameter, signature
 from typing import Any, Self, TypedDict, Unpack, get_args
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Router
 from ninja.responses import Status
@@ -25,7 +25,6 @@ _CSV: dict[str, Any] = {
         200: {"description": "OK", "content": {"text/csv": {"schema": {"type": "string"}}}}
     }
 }
-_CHUNK_SIZE = 64 * 1024  # bytes
 # All that a test key may do. Each of these shows a test key nothing but what test keys sent and
 # what a template says, and reads no contact for it.
 _OPEN_TO_TEST_KEYS = frozenset(
@@ -109,9 +108,15 @@ class Routes:
         self._write = write
 
     def get(
-        self, path: str, schema: type[BaseModel], *, scopes: Collection[Scope] = ()
+        self,
+        path: str,
+        schema: type[BaseModel],
+        *,
+        scopes: Collection[Scope] = (),
+        auth: Sequence[Callable[[HttpRequest], object]] = (),
     ) -> Decorator:
-        return self._register("GET", path, {200: schema}, {"scopes": scopes or [self._read]})
+        options: RouteOptions = {"scopes": scopes or [self._read], "auth": auth}
+        return self._register("GET", path, {200: schema}, options)
 
     def get_csv(self, path: str, *, scopes: Collection[Scope] = ()) -> Decorator:
         options: RouteOptions = {"scopes": scopes or [self._read], "openapi_extra": _CSV}
@@ -125,11 +130,13 @@ class Routes:
     def put(self, path: str, schema: type[BaseModel], **options: Unpack[RouteOptions]) -> Decorator:
         return self._register("PUT", path, {200: schema}, options)
 
-    def patch(self, path: str, schema: type[BaseModel]) -> Decorator:
-        return self._register("PATCH", path, {200: schema}, {})
+    def patch(
+        self, path: str, schema: type[BaseModel], **options: Unpack[RouteOptions]
+    ) -> Decorator:
+        return self._register("PATCH", path, {200: schema}, options)
 
-    def delete(self, path: str) -> Decorator:
-        return self._register("DELETE", path, {204: None}, {})
+    def delete(self, path: str, **options: Unpack[RouteOptions]) -> Decorator:
+        return self._register("DELETE", path, {204: None}, options)
 
     def _register(
         self, method: str, path: str, response: Response, options: RouteOptions
@@ -211,23 +218,3 @@ def _refuse_unknown_parameters(request: HttpRequest, query: Parameter) -> None:
 def _camel_case(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(other.capitalize() for other in others)
-
-
-def csv_response(lines: Iterator[str], *, file_name: str) -> StreamingHttpResponse:
-    """Sends the lines while they are read."""
-    return StreamingHttpResponse(
-        _join_lines(lines),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
-    )
-
-
-def _join_lines(lines: Iterator[str]) -> Iterator[bytes]:
-    """Chunks of some kilobytes, however long a line is."""
-    chunk = bytearray()
-    for line in lines:
-        chunk += line.encode()
-        if len(chunk) >= _CHUNK_SIZE:
-            yield bytes(chunk)
-            chunk.clear()
-    yield bytes(chunk)

@@ -16,7 +16,7 @@ from postledger.privacy import export as person_export
 from postledger.privacy.erasure import Erasure
 from postledger.web.api.common.fields import path_id
 from postledger.web.api.common.pagination import NewestFirstQuery, cut_page, encode_text_cursor
-from postledger.web.api.common.routing import Call, Routes, csv_response
+from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.contacts.schemas import (
     ContactChangeIn,
     ContactOut,
@@ -38,6 +38,7 @@ from postledger.web.api.contacts.subscription_schemas import (
 from postledger.web.api.lists.routes import KeyInPath, find_list, list_in_path
 from postledger.web.api.suppressions.routes import lift_suppression
 from postledger.web.api.suppressions.schemas import RestoreIn
+from postledger.web.shared.csv_files import csv_response
 
 routes = Routes("contacts", read=Scope.CONTACTS_READ, write=Scope.CONTACTS_WRITE)
 export_routes = Routes("exports", read=Scope.CONTACTS_READ, write=Scope.CONTACTS_WRITE)
@@ -187,7 +188,11 @@ def restore_contact(call: Call, contact_id: ContactId, payload: RestoreIn) -> di
     return _show_contact(call, contact_id)
 
 
-@routes.get("/{int:contact_id}/export", PersonExport)
+@routes.get(
+    "/{int:contact_id}/export",
+    PersonExport,
+    scopes=[Scope.CONTACTS_READ, Scope.NOTIFICATIONS_READ],
+)
 def export_contact(call: Call, contact_id: ContactId) -> HttpResponse:
     """A file for the person: all data, every consent, and every mail to the address."""
     address = _get_contact(call, contact_id).address

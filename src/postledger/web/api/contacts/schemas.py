@@ -256,4 +256,7 @@ class PersonExport(ResponseSchema):
     suppressions: list[dict[str, JsonValue]] = Field(
         description="Suppressions, of all mail or of one list."
     )
+    topic_subscriptions: list[dict[str, JsonValue]] = Field(
+        description="What the contacts want to be told, and what became of each event."
+    )
     mails: list[dict[str, JsonValue]]

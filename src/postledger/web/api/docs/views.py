@@ -17,11 +17,6 @@ _HEADERS = page_frame.security_headers((_FOLDER / "docs.css").read_bytes())
 
 
 @require_safe
-def home_page(_request: HttpRequest) -> HttpResponse:
-    return _finish(render_to_string("home.html"))
-
-
-@require_safe
 def docs_page(_request: HttpRequest) -> HttpResponse:
     return _finish(_render_docs(settings.PUBLIC_URL))
 

@@ -10,7 +10,7 @@ from postledger.imports import overview, problems, queries, uploads, workbooks
 from postledger.imports.overview import ImportOverview
 from postledger.web.api.common.fields import path_id
 from postledger.web.api.common.pagination import NewestFirstQuery, cut_page
-from postledger.web.api.common.routing import Call, Routes, csv_response
+from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.imports import received_file
 from postledger.web.api.imports.schemas import (
     ImportDetails,
@@ -18,6 +18,7 @@ from postledger.web.api.imports.schemas import (
     ImportSettings,
     UploadQuery,
 )
+from postledger.web.shared.csv_files import csv_response
 
 routes = Routes("imports", read=Scope.CONTACTS_READ, write=Scope.CONTACTS_WRITE)
 

@@ -3,13 +3,15 @@
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import Field
+from ninja import Query
+from pydantic import BaseModel, Field
 
 from postledger.accounts.keys import Scope
 from postledger.campaigns import queue
 from postledger.campaigns.queue import QueueProgress
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import ResponseSchema
+from postledger.web.api.progress.members import authenticate_member
 
 routes = Routes("progress", read=Scope.CAMPAIGNS_READ, write=Scope.CAMPAIGNS_WRITE)
 
@@ -47,7 +49,17 @@ class ProgressOut(ResponseSchema):
     )
 
 
-@routes.get("", ProgressOut)
-def poll_progress(call: Call) -> QueueProgress:
+class ProgressQuery(BaseModel):
+    workspace: int | None = Field(
+        default=None,
+        ge=1,
+        lt=10**18,
+        description="Of a member who is signed in: which of their workspaces; by default the one"
+        " that they saw last. A key has its own.",
+    )
+
+
+@routes.get("", ProgressOut, auth=[authenticate_member])
+def poll_progress(call: Call, query: Query[ProgressQuery]) -> QueueProgress:  # noqa: ARG001  read with the session
     """What is being sent in the workspace, how many runs wait, and what the first waits for."""
     return queue.read_progress(call.workspace_id)

@@ -12,22 +12,25 @@ from postledger.campaigns import exclusions, forecasts, launching, progress, rep
 from postledger.campaigns.progress import Progress
 from postledger.campaigns.report import Failure
 from postledger.deliveries import queries
+from postledger.deliveries.figures import pace
 from postledger.deliveries.states import State
 from postledger.dispatch import heartbeat
 from postledger.feedback import event_flow
 from postledger.observability import masking
 from postledger.web.api.common.pagination import cut_page
-from postledger.web.api.common.routing import Call, Routes, csv_response
+from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.runs.schemas import (
     ExclusionPage,
     ExclusionsQuery,
     Failures,
     ForecastRun,
     Launched,
+    PaceSeriesOut,
     RetriedRun,
     RetryIn,
     RunOut,
 )
+from postledger.web.shared.csv_files import csv_response
 
 routes = Routes("runs", read=Scope.CAMPAIGNS_READ, write=Scope.CAMPAIGNS_WRITE)
 
@@ -130,6 +133,14 @@ def _add_events(call: Call, run_id: RunId, failure: Failure) -> Failure:
     flow = event_flow.find_flow(stream.sender_id, now=call.now)
     remedy = f"{failure.remedy} Of its sender: {event_flow.describe(flow, now=call.now)}."
     return replace(failure, remedy=remedy)
+
+
+@routes.get("/{uuid:run_id}/pace", PaceSeriesOut)
+def get_run_pace(call: Call, run_id: RunId) -> dict[str, object]:
+    """How many mails were accepted, from the first result of the run to its last."""
+    run = launching.find_run(call.workspace_id, run_id)
+    series = pace.read_pace(run.stream_id)
+    return {"seconds": int(series.width.total_seconds()), "points": series.points}
 
 
 @routes.get(

@@ -118,6 +118,20 @@ class PaceOut(ResponseSchema):
     ends_at: datetime | None = Field(description="At this pace; null if that is not known.")
 
 
+class PacePointOut(ResponseSchema):
+    at: datetime
+    accepted: int = Field(description="From then on, until the next point.")
+
+
+class PaceSeriesOut(ResponseSchema):
+    """The points add up to the accepted mails; after results were taken back, a point may be
+    negative.
+    """
+
+    seconds: int = Field(description="From one point to the next.")
+    points: list[PacePointOut] = Field(description="Without gaps; at most 120.")
+
+
 class RunOut(Launched):
     """The progress of one launch of a campaign."""
 

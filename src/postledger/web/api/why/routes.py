@@ -19,6 +19,8 @@ from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.why import Cause
 from postledger.lib.errors import NotFoundError
 from postledger.lib.ids import DeliveryId
+from postledger.notifications import notification_causes, notification_facts
+from postledger.notifications.models import Event
 from postledger.observability import masking
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import ResponseSchema
@@ -30,7 +32,8 @@ AskedId = Annotated[
     str,
     Path(
         max_length=254,
-        description="The id of a mail or a run, the number of a stream, or a sender's address.",
+        description="The id of a mail or a run, the number of a stream, a sender's address, or"
+        " `notification:` or `event:` with a number.",
     ),
 ]
 
@@ -50,7 +53,7 @@ class CauseOut(ResponseSchema):
 
 class WhyOut(ResponseSchema):
     id: str
-    kind: str = Field(description="`mail`, `run`, `stream` or `sender`.")
+    kind: str = Field(description="`mail`, `run`, `stream`, `sender`, `notification` or `event`.")
     causes: list[CauseOut] = Field(
         description="All that apply, first the one that ends last. Empty if nothing waits."
     )
@@ -65,13 +68,17 @@ class Why:
 
 @routes.get("/{id}", WhyOut)
 def explain_wait(call: Call, id: AskedId) -> Why:  # noqa: A002  its name in the path
-    """Why a mail, a run, a stream or a sender waits, and what a person can do.
+    """Why a mail, a run, a stream, a sender, a notification or an event waits, and what to do.
 
-    Runs and other mail of campaigns take the scope campaigns:read, too.
+    Runs and other mail of campaigns take the scope campaigns:read, too; notifications and events
+    take notifications:read.
     """
     delivery_id = DeliveryId.parse(id)
+    kind, _, number = id.partition(":")
     if delivery_id is not None:
         answer = _explain_mail(call, delivery_id)
+    elif kind in {"notification", "event"}:
+        answer = _explain_notifying(call, kind, number)
     elif "@" in id:
         answer = _explain_sender(call, id)
     elif id.isascii() and id.isdecimal() and len(id) <= _MOST_DIGITS:
@@ -104,6 +111,22 @@ def _explain_run(call: Call, text: str) -> Why:
     call.require(Scope.CAMPAIGNS_READ)
     causes = run_causes.list_run_causes(call.workspace_id, run_id, now=call.now)
     return Why(str(run_id), "run", causes)
+
+
+def _explain_notifying(call: Call, kind: str, number: str) -> Why:
+    call.require(Scope.NOTIFICATIONS_READ)
+    id_ = notification_causes.parse_number(number)
+    if id_ is None:
+        raise NotFoundError
+    if kind == "notification":
+        facts = notification_facts.get_notification(id_, workspace_id=call.workspace_id)
+        causes = notification_causes.list_notification_causes(facts, now=call.now)
+    else:
+        event = Event.objects.filter(pk=id_, topic__workspace_id=call.workspace_id).first()
+        if event is None:
+            raise NotFoundError
+        causes = notification_causes.list_event_causes(event, now=call.now)
+    return Why(f"{kind}:{id_}", kind, causes)
 
 
 def _explain_sender(call: Call, address: str) -> Why:

@@ -1,0 +1,101 @@
+"""Settings that reach the machine itself: only its operator gives them. Pure.
+
+Who sets up a workspace over the network must not read files of the server, send with its
+credentials, or reach services that listen on it or inside its network; nor send a stored password
+to a server of their own.
+"""
+
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+from urllib.parse import urlsplit
+
+from postledger.lib.errors import RefusedError
+from postledger.providers import public_addresses
+
+_RESERVED: Final[Mapping[str, frozenset[str]]] = {
+    "sandbox": frozenset({"journal"}),
+    "sendgrid": frozenset({"endpoint"}),
+    "ses": frozenset({"endpoint", "sqs_endpoint"}),
+    "smtp": frozenset({"ca_file", "public_only"}),
+}
+_SERVER: Final = frozenset({"host", "port"})
+_LOCAL_NAMES: Final = frozenset({"0.0.0.0", "::", "localhost.localdomain", "ip6-localhost"})  # noqa: S104  none is bound
+
+
+class OperatorOnlyError(RefusedError):
+    code = "operator_only"
+
+
+def screen_settings(
+    kind: str, settings: Mapping[str, object], *, is_whole: bool
+) -> Mapping[str, object]:
+    """The settings of somebody who is not the operator, as they may be stored; refuses those that
+    only the command line gives.
+
+    A name says nothing about where it leads, so their server is looked at whenever it is connected
+    to. `is_whole`: these are all settings of the account, and not changes of some.
+    """
+    _check_settings(kind, settings, is_whole=is_whole)
+    is_moved = is_whole or not settings.keys().isdisjoint(_SERVER)
+    return {**settings, "public_only": True} if kind == "smtp" and is_moved else settings
+
+
+def lift_limits(kind: str, changes: Mapping[str, object]) -> Mapping[str, object]:
+    """The operator's own changes: their server may be anywhere."""
+    is_moved = kind == "smtp" and not changes.keys().isdisjoint(_SERVER)
+    return {"public_only": None, **changes} if is_moved else changes
+
+
+def _check_settings(kind: str, settings: Mapping[str, object], *, is_whole: bool) -> None:
+    reserved = sorted(_RESERVED.get(kind, frozenset()) & settings.keys())
+    if reserved:
+        raise OperatorOnlyError(
+            f"Only the operator of the installation sets {', '.join(reserved)}:"
+            " postledger account update."
+        )
+    if kind == "smtp":
+        _check_server(settings, is_whole=is_whole)
+    is_given = bool(settings.get("access_key_id"))
+    if kind == "ses" and not is_given and (is_whole or "access_key_id" in settings):
+        raise OperatorOnlyError(
+            "Without access_key_id and secret_access_key the account would use the credentials of"
+            " the machine, which only its operator may choose: give the keys of an IAM user."
+        )
+
+
+def _check_server(settings: Mapping[str, object], *, is_whole: bool) -> None:
+    if _names_this_machine(str(settings.get("host", ""))):
+        raise OperatorOnlyError(
+            "Only the operator of the installation sends through a server on this machine:"
+            " postledger account create, or update."
+        )
+    is_moved = not is_whole and not settings.keys().isdisjoint(_SERVER)
+    if is_moved and "password" not in settings:
+        raise OperatorOnlyError(
+            "Only the operator of the installation sends the stored password to another server:"
+            " give the password too, or null if there is none."
+        )
+
+
+def _names_this_machine(host: str) -> bool:
+    """Whether a host is this machine by its spelling; a name may still lead here."""
+    name = host.strip("[]").rstrip(".").lower()
+    with suppress(OSError):
+        # As the resolver reads it: 127.1, 0x7f000001 and 0 are this machine too.
+        name = socket.inet_ntoa(socket.inet_aton(name))
+    is_local_name = name in _LOCAL_NAMES or name.endswith(".localhost")
+    return is_local_name or public_addresses.is_here(name)
+
+
+def check_quota_url(url: str) -> None:
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return  # it is no URL, and refused as such
+    if public_addresses.is_here(host):
+        raise OperatorOnlyError(
+            "Only the operator of the installation has a quota read on this machine:"
+            " postledger account quota."
+        )

@@ -1,0 +1,213 @@
+"""The campaigns of a workspace as a table: each with its last run, and why that waits."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+
+from postledger.campaigns import progress, run_causes
+from postledger.campaigns.models import Campaign, Run
+from postledger.campaigns.progress import Progress, ReadRun
+from postledger.campaigns.states import RunState
+from postledger.deliveries.queries import Books
+from postledger.deliveries.why import Cause
+
+# Campaigns whose run is not over are read at once, to tell those that move from those that wait.
+_MOST_UNDER_WAY = 500
+_NEWEST = 2**63 - 1
+
+
+class CampaignGroup(StrEnum):
+    DRAFT = "draft"  # was never launched
+    MOVING = "moving"  # is planned or sent
+    WAITING = "waiting"  # a hold, a limit or its time keeps all its mail back
+    OPEN = "open"  # everything has a result, and some failed or are in doubt
+    DONE = "done"  # sent, closed or cancelled
+
+
+_DONE = {RunState.SENT, RunState.CLOSED, RunState.CANCELLED}
+_UNDER_WAY = {CampaignGroup.MOVING, CampaignGroup.WAITING, CampaignGroup.OPEN}
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRow:
+    """One campaign and its last launch, if it has one; tests are left out."""
+
+    id: int
+    tag: str
+    name: str
+    list_key: str  # empty: all that the workspace sends
+    sender: str
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    group: CampaignGroup
+    run: Progress | None  # books, state, pace with its end, who launched and who ended it
+    causes: Sequence[Cause]  # why its mail waits, first what ends last
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignPage:
+    """Some campaigns, the newest first, and how many campaigns of the workspace each group has."""
+
+    rows: Sequence[CampaignRow]
+    counts: Mapping[CampaignGroup, int]
+
+
+def read_page(  # noqa: PLR0913  the parts of a query, each by its name
+    workspace_id: int,
+    *,
+    name: str = "",
+    group: CampaignGroup | None = None,
+    before: int = _NEWEST,
+    after: int | None = None,
+    limit: int = 50,
+    now: datetime,
+) -> CampaignPage:
+    """A page of campaigns; `before` is the last id of the previous page, and `after` the first id
+    of the page that the newer ones are wanted of.
+
+    Ten queries for any number of rows. `name` finds campaigns that have it in their name or tag.
+    The counts add up to all campaigns of the workspace.
+    """
+    under_way = list(_find_campaigns(workspace_id, CampaignGroup.OPEN)[:_MOST_UNDER_WAY])
+    found = _choose(workspace_id, group, under_way).filter(pk__lt=before)
+    if name:
+        found = found.filter(Q(name__icontains=name) | Q(tag__icontains=name))
+    # Those under way that are of another group are left out when they have been read.
+    most = limit if group in {None, CampaignGroup.DRAFT} else limit + len(under_way)
+    if after is None:
+        chosen = list(found.order_by("-pk")[:most])
+    else:
+        chosen = list(found.filter(pk__gt=after).order_by("pk")[:most])
+    campaigns = {campaign.pk: campaign for campaign in (*under_way, *chosen)}
+    rows = {row.id: row for row in _read_rows(list(campaigns.values()), now)}
+    listed = [rows[one.pk] for one in chosen if group is None or rows[one.pk].group is group]
+    counts = _count_groups(workspace_id, Counter(rows[one.pk].group for one in under_way))
+    return CampaignPage(listed[:limit] if after is None else listed[:limit][::-1], counts)
+
+
+def _choose(
+    workspace_id: int, group: CampaignGroup | None, under_way: Sequence[Campaign]
+) -> QuerySet[Campaign]:
+    """The campaigns that may be of the group."""
+    if group in _UNDER_WAY:
+        ids = [campaign.pk for campaign in under_way]
+        return _find_campaigns(workspace_id, None).filter(pk__in=ids)
+    if group is CampaignGroup.DONE:
+        # A run that was cancelled is over for people before its last mail is booked.
+        return _find_campaigns(workspace_id, None).filter(Exists(_launches()))
+    return _find_campaigns(workspace_id, group)
+
+
+def _count_groups(
+    workspace_id: int, under_way: Counter[CampaignGroup]
+) -> Mapping[CampaignGroup, int]:
+    drafts = _find_campaigns(workspace_id, CampaignGroup.DRAFT).count()
+    every = Campaign.objects.filter(workspace_id=workspace_id).count()
+    ended = every - drafts - under_way.total()
+    more = {CampaignGroup.DRAFT: drafts, CampaignGroup.DONE: ended}
+    return {group: under_way[group] + more.get(group, 0) for group in CampaignGroup}
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRow:
+    """One run of a campaign, or a test of it."""
+
+    run_id: UUID
+    campaign_id: int
+    is_test: bool
+    launched_at: datetime
+    state: RunState
+    books: Books
+
+
+def list_launches(workspace_id: int, campaign_id: int, *, now: datetime) -> list[LaunchRow]:
+    """The last runs of a campaign, the newest first, tests too; three queries."""
+    runs = list(
+        Run.objects.filter(workspace_id=workspace_id, campaign_id=campaign_id).order_by(
+            "-stream_id"
+        )[: progress.PAGE]
+    )
+    return [
+        LaunchRow(run.pk, run.campaign_id, run.is_test, run.launched_at, state, books)
+        for run, (state, books) in zip(runs, progress.read_states(runs, now=now), strict=True)
+    ]
+
+
+def find_last_run(workspace_id: int, campaign_id: int) -> UUID | None:
+    """The last launch of a campaign; None if it was never launched. Tests are left out."""
+    runs = Run.objects.filter(workspace_id=workspace_id, campaign_id=campaign_id)
+    launches = runs.filter(is_test=False, is_sandboxed=False).order_by("-stream_id")
+    return launches.values_list("pk", flat=True).first()
+
+
+def _find_campaigns(workspace_id: int, group: CampaignGroup | None) -> QuerySet[Campaign]:
+    """Campaigns that may be of a group, each with its last launch: those under way are told apart
+    by their books.
+    """
+    last = _launches().order_by("-stream_id")
+    campaigns = (
+        Campaign.objects.filter(workspace_id=workspace_id)
+        .select_related("sender")
+        .annotate(run_id=Subquery(last.values("pk")[:1]))
+    )
+    match group:
+        case None:
+            return campaigns
+        case CampaignGroup.DRAFT:
+            return campaigns.filter(run_id=None)
+        case _:
+            ended_at = Subquery(last.values("ended_at")[:1])
+            return campaigns.exclude(run_id=None).annotate(ended_at=ended_at).filter(ended_at=None)
+
+
+def _launches() -> QuerySet[Run]:
+    """Of the campaign that a query is about: tests, also those of test keys, are none."""
+    return Run.objects.filter(campaign=OuterRef("pk"), is_test=False, is_sandboxed=False)
+
+
+def _read_rows(campaigns: Sequence[Campaign], now: datetime) -> list[CampaignRow]:
+    run_ids = [run_id for campaign in campaigns if (run_id := _run_id(campaign)) is not None]
+    runs = list(Run.objects.filter(pk__in=run_ids)) if run_ids else []
+    reads = progress.read_runs(runs, now=now) if runs else []
+    by_run: dict[UUID | None, ReadRun] = {read.progress.run_id: read for read in reads}
+    return [_make_row(campaign, by_run.get(_run_id(campaign)), now) for campaign in campaigns]
+
+
+def _run_id(campaign: Campaign) -> UUID | None:
+    return campaign.run_id  # type: ignore[attr-defined, no-any-return]  # annotated
+
+
+def _make_row(campaign: Campaign, read: ReadRun | None, now: datetime) -> CampaignRow:
+    return CampaignRow(
+        id=campaign.pk,
+        tag=campaign.tag,
+        name=campaign.name,
+        list_key=campaign.list_key,
+        sender=campaign.sender.address,
+        created_by=campaign.created_by,
+        created_at=campaign.created_at,
+        updated_at=campaign.updated_at,
+        group=CampaignGroup.DRAFT if read is None else find_group(read, now=now),
+        run=None if read is None else read.progress,
+        causes=() if read is None else run_causes.explain_run(read, now=now),
+    )
+
+
+def find_group(read: ReadRun, *, now: datetime) -> CampaignGroup:
+    """The group of a campaign by its last launch. Pure."""
+    run = read.progress
+    if run.state in _DONE:
+        return CampaignGroup.DONE
+    if run.state is RunState.OPEN:
+        return CampaignGroup.OPEN
+    is_kept_back = bool(run.holds) or run.audience_wait is not None or bool(run.trouble)
+    is_later = bool(read.waits) and all(wait.next_due_at > now for wait in read.waits)
+    if run.state is RunState.PAUSED or is_kept_back or is_later:
+        return CampaignGroup.WAITING
+    return CampaignGroup.MOVING

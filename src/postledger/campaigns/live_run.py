@@ -1,0 +1,48 @@
+"""One run as a person watches it: its books, its pace, what keeps it back, and what failed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from postledger.campaigns import progress, report, run_causes
+from postledger.campaigns.launching import find_run
+from postledger.campaigns.models import Campaign
+from postledger.campaigns.progress import Progress
+from postledger.campaigns.report import Failure
+from postledger.deliveries.figures import pace
+from postledger.deliveries.figures.pace import PaceSeries
+from postledger.deliveries.why import Cause
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """One run at one moment; the states in `progress.books` are of one snapshot and add up."""
+
+    name: str  # of the campaign
+    tag: str
+    list_key: str  # empty: all that the workspace sends
+    sender: str
+    progress: Progress
+    causes: Sequence[Cause]  # what keeps mail back, first what ends last
+    series: PaceSeries  # accepted mails from its first result to its last
+    failures: Sequence[Failure]  # failed or in doubt, the most frequent cause first
+
+
+def read_live_run(
+    workspace_id: int, run_id: UUID, *, only_sandboxed: bool = False, now: datetime
+) -> LiveRun:
+    """Nine queries, of which only the causes of failures read deliveries: those that failed."""
+    run = find_run(workspace_id, run_id, only_sandboxed=only_sandboxed)
+    campaign = Campaign.objects.select_related("sender").get(pk=run.campaign_id)
+    [read] = progress.read_runs([run], now=now)
+    return LiveRun(
+        name=campaign.name,
+        tag=campaign.tag,
+        list_key=run.list_key,
+        sender=campaign.sender.address,
+        progress=read.progress,
+        causes=run_causes.explain_run(read, now=now),
+        series=pace.read_pace(run.stream_id),
+        failures=report.find_failures(run.stream_id),
+    )

@@ -1,0 +1,103 @@
+"""What a person can do with a run now, and what stands in the way of the rest. Pure.
+
+The actions check again: a run may move between the look and the click.
+"""
+
+from enum import StrEnum
+
+from postledger.campaigns.progress import Progress
+from postledger.campaigns.states import RunState
+from postledger.deliveries.entries import HoldScope
+from postledger.deliveries.reasons import LIMIT_REASONS
+from postledger.deliveries.states import State
+
+
+class Step(StrEnum):
+    """A decision about a whole run."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    CANCEL = "cancel"
+    RETRY = "retry"
+    SEND_REMAINING = "remaining"
+    CLOSE = "close"
+
+
+class Obstacle(StrEnum):
+    """Why a step is not possible now."""
+
+    OVER = "over"  # the run has ended
+    CANCELLED = "cancelled"  # for good
+    NOTHING_WAITS = "nothing_waits"
+    MAIL_WAITS = "mail_waits"
+    PAUSED_ALREADY = "paused_already"
+    NOT_PAUSED = "not_paused"
+    NOTHING_FAILED = "nothing_failed"
+    NOBODY_LEFT = "nobody_left"  # everybody of its audience got a mail, or was tried
+    IS_TEST = "is_test"
+
+
+_OVER = frozenset({RunState.SENT, RunState.CLOSED, RunState.CANCELLED})
+
+
+def is_over(run: Progress) -> bool:
+    return run.state in _OVER
+
+
+def is_paused(run: Progress) -> bool:
+    """Whether a resume would end a hold of the run itself."""
+    return any(
+        hold.scope is HoldScope.STREAM and hold.reason not in LIMIT_REASONS for hold in run.holds
+    )
+
+
+def count_remaining(run: Progress) -> int:
+    """At most so many people would get the mail if it was sent to the rest.
+
+    Whose mail was cancelled, and who was left out when the run was planned: these are looked at
+    again then.
+    """
+    return run.books.counts[State.CANCELLED] + sum(run.excluded.values())
+
+
+def find_obstacle(step: Step, run: Progress) -> Obstacle | None:
+    """What stands in the way of the step; None if it is possible."""
+    match step:
+        case Step.PAUSE:
+            return Obstacle.PAUSED_ALREADY if is_paused(run) else _without_waiting(run)
+        case Step.RESUME:
+            return _when_over(run) or (None if is_paused(run) else Obstacle.NOT_PAUSED)
+        case Step.CANCEL:
+            return _without_waiting(run)
+        case Step.RETRY:
+            is_any = run.books.counts[State.FAILED] > 0
+            return _when_cancelled(run) or (None if is_any else Obstacle.NOTHING_FAILED)
+        case Step.SEND_REMAINING:
+            return _before_remaining(run)
+        case Step.CLOSE:
+            return _when_over(run) or (Obstacle.MAIL_WAITS if _has_work(run) else None)
+
+
+def _has_work(run: Progress) -> bool:
+    return run.planned_at is None or run.waiting > 0
+
+
+def _when_cancelled(run: Progress) -> Obstacle | None:
+    return Obstacle.CANCELLED if run.state is RunState.CANCELLED else None
+
+
+def _when_over(run: Progress) -> Obstacle | None:
+    return _when_cancelled(run) or (Obstacle.OVER if is_over(run) else None)
+
+
+def _without_waiting(run: Progress) -> Obstacle | None:
+    return _when_over(run) or (None if _has_work(run) else Obstacle.NOTHING_WAITS)
+
+
+def _before_remaining(run: Progress) -> Obstacle | None:
+    if run.is_test:
+        return Obstacle.IS_TEST
+    if _has_work(run) and not is_over(run):
+        return Obstacle.MAIL_WAITS
+    # A cancelled run books its waiting mail as cancelled in a moment.
+    return None if count_remaining(run) or run.waiting else Obstacle.NOBODY_LEFT

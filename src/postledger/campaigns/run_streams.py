@@ -1,0 +1,35 @@
+"""Which streams are those of a run or a campaign, and the other way round."""
+
+from collections.abc import Collection
+from uuid import UUID
+
+from django.db.models import Q
+
+from postledger.campaigns.models import Run
+
+_MOST = 1_000
+
+
+def find_run_ids(workspace_id: int, stream_ids: Collection[int]) -> dict[int, UUID]:
+    """The runs of those streams that have one, by stream."""
+    runs = Run.objects.filter(workspace_id=workspace_id, stream_id__in=list(stream_ids))
+    return dict(runs.values_list("stream_id", "pk"))
+
+
+def find_stream_of_run(workspace_id: int, run_id: UUID) -> int | None:
+    runs = Run.objects.filter(workspace_id=workspace_id, pk=run_id)
+    return runs.values_list("stream_id", flat=True).first()
+
+
+def list_streams(workspace_id: int, campaign_id: int) -> list[int]:
+    """The streams of a campaign's runs, tests too; none of a campaign of another workspace."""
+    runs = Run.objects.filter(workspace_id=workspace_id, campaign_id=campaign_id)
+    return list(runs.values_list("stream_id", flat=True))
+
+
+def find_streams_named(workspace_id: int, words: str) -> list[int]:
+    """The newest runs of campaigns whose name has these words, or whose tag is this."""
+    runs = Run.objects.filter(workspace_id=workspace_id).filter(
+        Q(campaign__name__icontains=words) | Q(campaign__tag=words.lower())
+    )
+    return list(runs.order_by("-stream_id").values_list("stream_id", flat=True)[:_MOST])

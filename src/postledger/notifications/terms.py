@@ -1,0 +1,207 @@
+"""The terms of notifications at the hand-over, which the dispatcher reads by TOPIC_TERMS.
+
+They are read when a mail is composed and once more before it is handed over, so an unsubscribe, a
+snooze or another window counts until that moment.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from psycopg import sql as pg
+
+from postledger.deliveries import entries, keyed, queries
+from postledger.deliveries.entries import Entry, Recipient
+from postledger.deliveries.reasons import Reason
+from postledger.mailing.terms import JobPolicy, Terms, Wait
+from postledger.notifications import windows
+from postledger.notifications.standing_sql import STANDING, make_params
+from postledger.notifications.states import Skip
+from postledger.notifications.windows import Window
+
+# How soon it is asked again whether an earlier notification of the subscription was sent.
+MOST_UNCERTAIN = timedelta(seconds=10)
+
+_LONGEST_TAG = 200
+_SKIPS: Mapping[str, Skip] = {
+    "pending": Skip.PENDING,
+    "paused": Skip.PAUSED,
+    "unsubscribed": Skip.UNSUBSCRIBED,
+    "suppressed": Skip.SUPPRESSED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is stored about one notification, its event and its subscription."""
+
+    contact_id: int | None
+    contact_type: str
+    status: str
+    window: Window | None
+    zone: str
+    snooze_until: datetime | None
+    expires_at: datetime
+    max_notifications: int | None
+    sent: int  # others of the subscription that were accepted, or may have been
+    ahead: int  # others that still wait: earlier ones, and any that is with the provider
+    is_duplicate: bool  # one with its dedupe key was sent, or may have been, within the window
+    has_twin: bool  # one with its dedupe key is ahead
+
+
+_OTHER = {"stream": pg.SQL("its_event.stream_id"), "key": pg.SQL("other.id::text")}
+_WINDOW_START = pg.SQL("statement_timestamp() - make_interval(secs => topic.dedupe_seconds)")
+_IS_AHEAD = pg.SQL("(other.id < notification.id AND {waits} OR {is_armed})").format(
+    waits=pg.SQL(keyed.WAITS).format(**_OTHER), is_armed=pg.SQL(keyed.IS_ARMED).format(**_OTHER)
+)
+# In the order of the fields of Facts, then the policy and the tags. All others of the subscription
+# are counted where somebody set a maximum, else those with the same dedupe key, which few have. It
+# is read again once a window is armed: of two that go at once, at least one sees the other. By
+# OFFSET 0 each subscription is looked up by its id: from fresh tables the planner would read all
+# subscriptions of the topic for every round.
+_TERMS = (
+    pg.SQL("""
+WITH notification AS MATERIALIZED (
+    SELECT * FROM notifications_notification WHERE id = ANY(%(ids)s::bigint[])
+)
+SELECT notification.id, statement_timestamp(), standing.contact_id, standing.contact_type,
+       standing.status,
+       standing.window_from, standing.window_until, standing.zone, standing.snooze_until,
+       event.expires_at, standing.max_notifications,
+       others.sent, others.ahead, others.is_duplicate, others.has_twin,
+       notification.max_attempts, notification.lock_ttl_seconds, notification.retry_schedule_ms,
+       notification.dedupe_key, event.trace_id, notification.subscription_id, event.id,
+       event.data ->> 'termId', event.data ->> 'campusCode'
+FROM notification
+JOIN notifications_event AS event ON event.id = notification.event_id
+JOIN notifications_topic AS topic ON topic.id = event.topic_id
+CROSS JOIN LATERAL (
+    SELECT * FROM ({standing}) AS standing
+    WHERE standing.subscription_id = notification.subscription_id
+    OFFSET 0
+) AS standing
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE {was_sent}) AS sent,
+           count(*) FILTER (WHERE {is_ahead}) AS ahead,
+           count(*) FILTER (WHERE {is_same} AND {was_sent_since}) > 0 AS is_duplicate,
+           count(*) FILTER (WHERE {is_same} AND {is_ahead}) > 0 AS has_twin
+    FROM notifications_notification AS other
+    JOIN notifications_event AS its_event ON its_event.id = other.event_id
+    WHERE other.subscription_id = notification.subscription_id
+      AND other.id <> notification.id AND other.is_planned
+      AND (standing.max_notifications IS NOT NULL OR {is_same})
+) AS others
+""")
+    .format(
+        standing=pg.SQL(STANDING),
+        was_sent=pg.SQL(keyed.WAS_SENT).format(**_OTHER),
+        was_sent_since=pg.SQL(keyed.WAS_SENT_SINCE).format(**_OTHER, since=_WINDOW_START),
+        is_same=pg.SQL("other.dedupe_key = notification.dedupe_key"),
+        is_ahead=_IS_AHEAD,
+    )
+    .as_string()
+)
+
+
+def read_terms(stream_id: int, recipients: Sequence[Recipient]) -> Mapping[int, Terms]:
+    """The terms of a stream's recipients, by their positions; now is when the database reads them.
+
+    A mail that is no notification of the stream's workspace has none.
+    """
+    positions = {
+        int(recipient.dedupe_key): recipient.position
+        for recipient in recipients
+        if recipient.dedupe_key and recipient.dedupe_key.isdecimal()
+    }
+    stream = queries.find_stream(stream_id) if positions else None
+    if stream is None:
+        return {}
+    params = {**make_params(stream.workspace_id), "ids": list(positions)}
+    with connection.cursor() as cursor:
+        cursor.execute(_TERMS, params)
+        return {
+            positions[id_]: _build(positions[id_], columns, now)
+            for id_, now, *columns in cursor.fetchall()
+        }
+
+
+def _build(position: int, columns: Sequence[Any], now: datetime) -> Terms:
+    contact_id, contact_type, status, window_from, window_until = columns[:5]
+    window = None if window_from is None else Window(window_from, window_until)
+    facts = Facts(contact_id, contact_type, status, window, *columns[5:13])
+    decision = decide(position, facts, now)
+    return Terms(
+        verdict=decision if isinstance(decision, Entry) else None,
+        wait=decision if isinstance(decision, Wait) else None,
+        policy=JobPolicy(*columns[13:16]),
+        tags=_write_tags(*columns[16:]),
+    )
+
+
+def decide(position: int, facts: Facts, now: datetime) -> Entry | Wait | None:
+    """Whether a notification ends here, waits by itself, or may go. Pure."""
+    skip = _find_skip(facts)
+    if skip is not None:
+        return entries.skipped(position, code=skip.value)
+    # Before the window: a snooze may end later than any opening that can be found.
+    if max(now, facts.snooze_until or now) >= facts.expires_at:
+        return _expire(position)
+    opening = windows.find_opening(facts.window, facts.zone, facts.snooze_until, now)
+    if opening >= facts.expires_at:
+        return _expire(position)
+    if opening > now:
+        is_snooze = opening == facts.snooze_until
+        return Wait(opening - now, Reason.SCHEDULED if is_snooze else Reason.OUTSIDE_HOURS)
+    most = facts.max_notifications
+    is_full = most is not None and facts.sent + facts.ahead >= most
+    if is_full or facts.has_twin:
+        return Wait(min(MOST_UNCERTAIN, facts.expires_at - now), Reason.SCHEDULED)
+    return None
+
+
+def _expire(position: int) -> Entry:
+    detail = "Its time to live ended, or ends before its recipient may be told."
+    return entries.expired(position, detail=detail)
+
+
+def _find_skip(facts: Facts) -> Skip | None:
+    if facts.contact_type != "email":
+        return Skip.CONTACT_TYPE
+    if facts.contact_id is None:
+        return Skip.CONTACT_GONE
+    if facts.status != "active":
+        return _SKIPS[facts.status]
+    if facts.max_notifications is not None and facts.sent >= facts.max_notifications:
+        return Skip.MOST_REACHED
+    return Skip.DUPLICATE if facts.is_duplicate else None
+
+
+def _write_tags(  # noqa: PLR0913, PLR0917  one for each
+    dedupe_key: str,
+    trace_id: str,
+    subscription_id: int,
+    event_id: int,
+    term: str | None,
+    campus: str | None,
+) -> dict[str, str]:
+    """What goes with the mail to its provider, in the words of the job contract."""
+    tags = {
+        "dedupeKey": dedupe_key,
+        "traceId": trace_id,
+        "subscriptionId": str(subscription_id),
+        "openEventId": str(event_id),
+        "term": term or "",
+        "campus": campus or "",
+    }
+    cleaned = {name: _clean(value) for name, value in tags.items()}
+    return {name: value for name, value in cleaned.items() if value}
+
+
+def _clean(value: str) -> str:
+    """On one line, and as long as a header may be: events may have any text."""
+    if len(value) <= _LONGEST_TAG and value.isprintable():
+        return value
+    line = " ".join("".join(char if char.isprintable() else " " for char in value).split())
+    return line[:_LONGEST_TAG].rstrip()

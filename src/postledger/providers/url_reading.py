@@ -1,0 +1,110 @@
+"""Reads a URL that a person named: once, within its time and size, and without redirects.
+
+Whoever calls decides which addresses may be asked. A URL may have a key in it: no error repeats it,
+and none repeats what was answered.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NoReturn
+from urllib.parse import SplitResult, urlsplit
+
+from postledger.lib.clock import Deadline, boottime
+from postledger.providers.http.exchange import Break, Exchange, Stage
+from postledger.providers.http.messages import MAX_BODY, Answer, Request
+from postledger.providers.http.pool import NoConnectionError, Origin, Pool, trust_authorities
+
+type FindAddresses = Callable[[str, int], Awaitable[Sequence[str]]]
+
+_OK = 200
+_REDIRECTS = range(300, 400)
+_URL = re.compile(r"[!-~]{1,2000}")
+
+
+class UrlUnreadError(Exception):
+    """Its text says what the host did, as the end of a sentence that begins with the host."""
+
+
+def split_url(url: str) -> SplitResult:
+    """The parts of a URL that can be asked by HTTP; raises ValueError for any other text."""
+    if not _URL.fullmatch(url):
+        raise ValueError("not a URL")
+    parts = urlsplit(url)
+    is_usable = parts.port != 0 and "@" not in parts.netloc and not parts.fragment
+    if not parts.hostname or not is_usable or parts.scheme not in {"http", "https"}:
+        raise ValueError("not a URL")
+    return parts
+
+
+async def read_url(
+    parts: SplitResult,
+    headers: Sequence[tuple[str, str]] = (),
+    *,
+    find_addresses: FindAddresses,
+    seconds: float,
+    most_bytes: int = MAX_BODY,
+) -> bytes:
+    """The body of the answer; raises UrlUnreadError, and what `find_addresses` raises of its own.
+
+    Only the addresses that were found are connected to.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            host, port = parts.hostname or "", _find_port(parts)
+            addresses = await find_addresses(host, port)
+            context = (
+                await asyncio.to_thread(trust_authorities) if parts.scheme == "https" else None
+            )
+            origins = [Origin(host, port, context, each) for each in addresses]
+            answer = await _ask(origins, _write_request(parts, headers), seconds, most_bytes)
+    except TimeoutError:
+        _fail(f"did not answer within {seconds:g} seconds")
+    except OSError:
+        _fail("is not known or cannot be reached")
+    return _take_body(answer)
+
+
+async def _ask(
+    origins: Sequence[Origin], request: Request, seconds: float, most_bytes: int
+) -> Answer | Break:
+    """Asks at the first address that takes a connection."""
+    end_by = Deadline(boottime() + seconds, boottime)
+    broken = Break(Stage.CONNECT, "connect", "no address")
+    for origin in origins:
+        pool = Pool(origin, size=1, most_bytes=most_bytes)
+        try:
+            connection = await pool.connect(end_by.loop_time())
+        except NoConnectionError as error:
+            broken = error.broken
+            continue
+        until = end_by.loop_time()
+        try:
+            return await Exchange(connection, request, end_by=end_by, answer_until=until).run()
+        finally:
+            connection.close()
+    return broken
+
+
+def _write_request(parts: SplitResult, headers: Sequence[tuple[str, str]]) -> Request:
+    usual = [("Host", parts.netloc), ("Accept", "application/json"), ("Connection", "close")]
+    target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+    return Request("GET", target, [*usual, *headers], b"")
+
+
+def _take_body(answer: Answer | Break) -> bytes:
+    if isinstance(answer, Break):
+        _fail(f"gave no answer: {answer.detail}")
+    if answer.status in _REDIRECTS:
+        _fail(f"answers with a redirect ({answer.status}), which is not followed")
+    if answer.status != _OK:
+        _fail(f"answers with the status {answer.status}")
+    return answer.body
+
+
+def _find_port(parts: SplitResult) -> int:
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _fail(trouble: str) -> NoReturn:
+    raise UrlUnreadError(trouble) from None

@@ -1,0 +1,53 @@
+"""The route that takes mail jobs, and the page with their JSON Schema."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+from pydantic import Field, RootModel
+
+from postledger.accounts.keys import Scope
+from postledger.notifications import job_intake, mail_jobs
+from postledger.notifications.job_intake import JobResult
+from postledger.web.api.common.routing import Call, Routes
+from postledger.web.api.common.schemas import ResponseSchema
+from postledger.web.api.notifications.schemas import Status
+
+routes = Routes("mail jobs", read=Scope.NOTIFICATIONS_READ, write=Scope.EVENTS_PUBLISH)
+
+
+class MailJobIn(RootModel[dict[str, Any]]):
+    """A mail job, version 1.0; its JSON Schema is at `/schemas/mail_job/1.0`."""
+
+
+class TakenJobOut(ResponseSchema):
+    notification_id: int
+    result: JobResult = Field(
+        description="`planned`: its mail was planned now. `policy_changed`: it was planned before,"
+        " and has another delivery policy now. `unchanged`: nothing changed."
+    )
+    status: Status
+    mail_id: str | None = Field(description="The id of its mail; null if it has none.")
+
+
+@routes.post("", TakenJobOut, status=202, shown_with=None)
+def post_mail_job(call: Call, payload: MailJobIn) -> dict[str, object]:
+    """Takes the mail job of one notification. Idempotent: the same job twice makes one mail.
+
+    The ids must name a notification of the workspace with its event and its subscription.
+    """
+    taken = job_intake.take_job(call.workspace_id, payload.root, now=call.now)
+    return {
+        "notification_id": taken.notification.id,
+        "result": taken.result,
+        "status": taken.notification.status,
+        "mail_id": taken.notification.mail_id,
+    }
+
+
+@require_safe
+def serve_schema(_request: HttpRequest, version: str) -> HttpResponse:
+    """The JSON Schema of mail jobs, for everybody."""
+    if version != mail_jobs.VERSION:
+        raise Http404
+    return HttpResponse(mail_jobs.read_schema(), content_type="application/schema+json")

@@ -1,0 +1,74 @@
+"""Why something stands still, as pages say it: what, since, until, what wakes it, and a button."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.functional import Promise
+
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.why import Cause
+
+# These end when a person decides something, and nothing else ends them.
+_FOR_A_PERSON = frozenset(
+    {
+        *("open", "fenced", "planning_stopped"),
+        *(Reason.SENDER_BLOCKED, Reason.PROVIDER_BROKEN, Reason.CONTENT_BROKEN),
+        *(Reason.BOUNCE_RATE, Reason.COMPLAINT_RATE),
+    }
+)
+_ICONS = {
+    Reason.PAUSED: "pause",
+    Reason.READY: "send",
+    Reason.RETRY: "again",
+    Reason.REQUEUED: "again",
+    Reason.SENT_AGAIN: "again",
+    Reason.SCHEDULED: "clock",
+    "cancelled": "stop",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Something to do about it: a link, or a form of one button."""
+
+    label: Promise | str
+    url: str
+    is_form: bool = False
+    is_step: bool = False  # only for those who may run campaigns
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    what: Promise | str
+    icon: str
+    about: str = ""  # which stream, where a page tells of several
+    about_url: str = ""
+    is_for_person: bool = False
+    since: datetime | None = None
+    until: datetime | None = None
+    wakes: Promise | str = ""
+    advice: Promise | str = ""
+    evidence: Promise | str = ""
+    mails: int | None = None
+    mails_url: str = ""
+    choices: Sequence[Choice] = ()
+
+
+def describe_cause(cause: Cause, choices: Sequence[Choice] = ()) -> Why:
+    """A cause in the words of `why`."""
+    is_for_person = cause.code in _FOR_A_PERSON
+    return Why(
+        what=cause.sentence,
+        icon=find_icon(cause.code),
+        is_for_person=is_for_person,
+        since=cause.since,
+        until=cause.until,
+        wakes=cause.resumed_by,
+        advice=cause.advice,
+        choices=choices,
+    )
+
+
+def find_icon(code: str) -> str:
+    return "alert" if code in _FOR_A_PERSON else _ICONS.get(code, "clock")

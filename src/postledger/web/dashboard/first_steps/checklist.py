@@ -1,0 +1,183 @@
+"""What is left to do until the first campaign, told from facts alone."""
+
+import shlex
+from dataclasses import dataclass
+
+from allauth.mfa.utils import is_mfa_enabled
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from postledger.accounts.models import Member, Workspace
+from postledger.accounts.people.roles import Permission, Role
+from postledger.contacts.models import Contact
+from postledger.deliveries import sender_setup
+from postledger.deliveries.queries import beginnings
+from postledger.feedback import loop_test
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.first_steps import steps
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    workspace_name: str
+    owner: str  # an address
+    has_two_factor: bool  # the person who looks
+    senders: tuple[str, ...]  # whose mail reaches people
+    has_sandbox: bool  # the sandbox takes mail meanwhile
+    has_accepted: bool
+    test_sender: str  # whose provider has a simulator; empty: none reports anything
+    has_report: bool
+    has_contacts: bool
+    has_footer: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    icon: str
+    title: str
+    is_done: bool
+    text: str = ""
+    command: str = ""  # for what has no page
+    url: str = ""
+    action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Checklist:
+    items: list[Item]
+
+    @property
+    def done_count(self) -> int:
+        return sum(item.is_done for item in self.items)
+
+
+def build_checklist(visitor: Visitor) -> Checklist:
+    """The checklist of a workspace, for a page or for the part `components/checklist.html`."""
+    workspace_id = visitor.workspace.pk
+    pages = {"security": reverse("security")}
+    if visitor.may(Permission.SET_UP):
+        for name in ("start_provider", "start_email"):
+            pages[name] = reverse(name, args=[workspace_id])
+    return Checklist(list_items(_read_facts(visitor), pages))
+
+
+def _read_facts(visitor: Visitor) -> Facts:
+    workspace = visitor.workspace
+    senders = steps.list_usable(workspace.pk)
+    connected = [sender for sender in senders if sender_setup.reaches_people(sender)]
+    tested = [
+        sender
+        for sender in connected or senders
+        if sender.account and loop_test.has_simulator(sender.account.kind)
+    ]
+    begun = beginnings.read_beginnings(workspace.pk)
+    return Facts(
+        workspace_name=workspace.name,
+        owner=_find_owner(workspace),
+        has_two_factor=is_mfa_enabled(visitor.user),
+        senders=tuple(sender.address for sender in connected),
+        has_sandbox=len(senders) > len(connected),
+        has_accepted=begun.has_accepted,
+        test_sender=tested[0].address if tested else "",
+        has_report=begun.has_report,
+        has_contacts=Contact.objects.filter(workspace=workspace, deleted_at=None).exists(),
+        has_footer=bool(workspace.org_name and workspace.org_address),
+    )
+
+
+def _find_owner(workspace: Workspace) -> str:
+    owners = Member.objects.filter(
+        workspace=workspace, role=Role.OWNER.value, removed_at=None, user__isnull=False
+    )
+    return owners.order_by("pk").values_list("email", flat=True).first() or ""
+
+
+def list_items(facts: Facts, pages: dict[str, str]) -> list[Item]:
+    """`pages` are those that the person who looks may open, by name."""
+    items = [
+        Item("check", _("Create the owner"), bool(facts.owner), facts.owner),
+        _two_factor(facts, pages),
+        _provider(facts, pages),
+        _first_email(facts, pages),
+    ]
+    if facts.test_sender:
+        items.append(_feedback(facts))
+    return [*items, _contacts(facts), _footer(facts)]
+
+
+def _two_factor(facts: Facts, pages: dict[str, str]) -> Item:
+    title = _("Protect your account with a second factor")
+    if facts.has_two_factor:
+        return Item("key", title, is_done=True)
+    text = _("An authenticator app or a passkey. A stolen password alone opens nothing then.")
+    return Item(
+        "key", title, is_done=False, text=text, url=pages["security"], action=_("Set it up")
+    )
+
+
+def _provider(facts: Facts, pages: dict[str, str]) -> Item:
+    title = _("Connect a provider")
+    if facts.senders:
+        return Item("at", title, is_done=True, text=", ".join(facts.senders))
+    text = _("The sandbox takes your emails: nothing leaves this machine.")
+    return Item(
+        "at",
+        title,
+        is_done=False,
+        text=text if facts.has_sandbox else "",
+        url=pages.get("start_provider", ""),
+        action=_("Connect"),
+    )
+
+
+def _first_email(facts: Facts, pages: dict[str, str]) -> Item:
+    title = _("Send yourself an email, and watch it arrive")
+    return Item(
+        "mail",
+        title,
+        is_done=facts.has_accepted,
+        url="" if facts.has_accepted else pages.get("start_email", ""),
+        action=_("Send it"),
+    )
+
+
+def _feedback(facts: Facts) -> Item:
+    title = _("Test that bounces come back")
+    if facts.has_report:
+        return Item("again", title, is_done=True, text=_("Your provider reports what happens."))
+    command = ["postledger", "feedback-test", facts.test_sender, "--workspace"]
+    return Item(
+        "again",
+        title,
+        is_done=False,
+        text=_("Run this on the server. It mails your provider's simulator and waits for reports:"),
+        command=shlex.join([*command, facts.workspace_name]),
+    )
+
+
+def _contacts(facts: Facts) -> Item:
+    title = _("Import your contacts, dry run first")
+    if facts.has_contacts:
+        return Item("upload", title, is_done=True)
+    command = ["postledger", "contacts", "import", "contacts.csv", facts.workspace_name]
+    return Item(
+        "upload",
+        title,
+        is_done=False,
+        text=_("Run this on the server, or use POST /v1/imports:"),
+        command=shlex.join([*command, "--dry-run"]),
+    )
+
+
+def _footer(facts: Facts) -> Item:
+    title = _("Set the footer: your name and postal address")
+    if facts.has_footer:
+        return Item("file", title, is_done=True)
+    command = ["postledger", "workspace", "footer", facts.workspace_name]
+    return Item(
+        "file",
+        title,
+        is_done=False,
+        text=_("Laws ask for it under every campaign. Run this on the server:"),
+        command=shlex.join([*command, "--org-name", "NAME", "--org-address", "ADDRESS"]),
+    )

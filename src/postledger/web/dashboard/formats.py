@@ -1,0 +1,127 @@
+"""How pages write figures, shares, moments and spans of time; template tags and filters."""
+
+from datetime import UTC, datetime, timedelta
+
+from django import template
+from django.utils import formats, timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+register = template.Library()
+
+_SMALLEST_SHARE = 0.1  # percent
+_WEEK = timedelta(days=6)
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    return format_html(
+        '<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><use href="#i-{}"/></svg>', name
+    )
+
+
+@register.filter
+def count(number: int) -> str:
+    """The number in groups of three digits, as the reader's language separates them."""
+    return str(formats.number_format(number, use_l10n=True, force_grouping=True))
+
+
+def share(part: int, total: int) -> str:
+    """A part in percent; a part that is not nothing never reads as nothing."""
+    percent = 100 * part / total if total else 0.0
+    if 0 < percent < _SMALLEST_SHARE:
+        return f"<{formats.number_format(_SMALLEST_SHARE, 1)}%"
+    if part != total and percent > 100 - _SMALLEST_SHARE / 2:
+        return f">{formats.number_format(99.9, 1)}%"
+    return f"{formats.number_format(percent, 0 if percent in {0, 100} else 1)}%"
+
+
+@register.filter
+def percent(part: int, total: int) -> str:
+    return share(part, total)
+
+
+@register.filter
+def rate(per_second: float) -> str:
+    digits = 0 if per_second >= 100 else 1  # noqa: PLR2004  three figures say enough
+    number = formats.number_format(per_second, digits, use_l10n=True, force_grouping=True)
+    return _("%(number)s a second") % {"number": number}
+
+
+@register.filter
+def moment(value: datetime | None) -> SafeString:
+    """A time with its zone, in the zone that is active: `Tue 17 Nov, 15:02 CET`."""
+    if value is None:
+        return format_html("—")
+    local = timezone.localtime(value)
+    text = f"{_name_day(local)} {local:%H:%M} {zone_name(local)}".strip()
+    return format_html('<time datetime="{}">{}</time>', local.isoformat(timespec="seconds"), text)
+
+
+@register.filter
+def exact_moment(value: datetime) -> SafeString:
+    """The same with seconds."""
+    local = timezone.localtime(value)
+    text = f"{_name_day(local)} {local:%H:%M:%S} {zone_name(local)}".strip()
+    return format_html('<time datetime="{}">{}</time>', local.isoformat(timespec="seconds"), text)
+
+
+def input_moment(value: datetime) -> str:
+    """A moment as a form's field for one writes it, in the active zone."""
+    return f"{timezone.localtime(value):%Y-%m-%dT%H:%M}"
+
+
+@register.filter
+def clock(value: datetime) -> SafeString:
+    """The time of day to the millisecond, where a head names the day and the zone."""
+    local = timezone.localtime(value)
+    text = f"{local:%H:%M:%S}.{local.microsecond // 1000:03}"
+    return format_html(
+        '<time datetime="{}">{}</time>', local.isoformat(timespec="milliseconds"), text
+    )
+
+
+@register.filter
+def zone(value: datetime) -> str:
+    return zone_name(timezone.localtime(value))
+
+
+def _name_day(local: datetime) -> str:
+    today = timezone.localtime(datetime.now(UTC)).date()
+    days = abs((local.date() - today).days)
+    if days == 0:
+        return ""
+    if days <= _WEEK.days:
+        return str(formats.date_format(local, "D j M,"))
+    return str(formats.date_format(local, "D j M Y,"))
+
+
+def zone_name(local: datetime) -> str:
+    """CET, or UTC+5 where the zone has no letters."""
+    name = local.tzname() or "UTC"
+    return f"UTC{name}" if name[:1] in {"+", "-"} else name
+
+
+@register.filter
+def age(since: datetime | None) -> str:
+    """How long ago that was, in one unit."""
+    return "" if since is None else span(datetime.now(UTC) - since)
+
+
+@register.filter
+def span(length: timedelta | float) -> str:
+    seconds = length.total_seconds() if isinstance(length, timedelta) else length
+    seconds = max(0, int(seconds))
+    if seconds < _MINUTE:
+        return ngettext("%(n)s second", "%(n)s seconds", seconds) % {"n": seconds}
+    if seconds < 2 * _HOUR:
+        minutes = seconds // _MINUTE
+        return ngettext("%(n)s minute", "%(n)s minutes", minutes) % {"n": minutes}
+    if seconds < 2 * _DAY:
+        hours = seconds // _HOUR
+        return ngettext("%(n)s hour", "%(n)s hours", hours) % {"n": hours}
+    days = seconds // _DAY
+    return ngettext("%(n)s day", "%(n)s days", days) % {"n": days}

@@ -1,0 +1,89 @@
+"""What the forms of our own pages share: how fields look, addresses, and new passwords."""
+
+from collections.abc import Mapping
+from typing import Any, override
+
+from django import forms
+from django.contrib.auth import password_validation
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy
+
+from postledger.accounts import constraints
+from postledger.accounts.constraints import InvalidNameError
+from postledger.accounts.models import User
+from postledger.providers import addresses
+
+_CLASSES: Mapping[type[forms.Widget], str] = {
+    forms.Select: "select",
+    forms.RadioSelect: "",
+    forms.CheckboxInput: "",
+    forms.HiddenInput: "",
+}
+
+
+class PageForm(forms.Form):
+    """A form whose fields have the classes of the style sheets."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
+        for field in self.fields.values():
+            css = _CLASSES.get(type(field.widget), "input")
+            if css:
+                field.widget.attrs.setdefault("class", css)
+
+
+class AddressField(forms.CharField):
+    """An email address as the ledger can mail it."""
+
+    widget = forms.EmailInput
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=254, **options)
+
+    @override
+    def clean(self, value: Any) -> str:
+        text: str = super().clean(value)
+        if not text:
+            return ""
+        try:
+            return addresses.canonical(text)
+        except addresses.InvalidAddressError:
+            raise ValidationError(
+                gettext_lazy("This is not an email address. Write it as name@example.com."),
+                code="invalid",
+            ) from None
+
+
+class PersonForm(PageForm):
+    """Somebody who is about to get a password: its rules look at the name and the address too."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Your name"),
+        max_length=constraints.LONGEST_NAME,
+        widget=forms.TextInput({"autocomplete": "name"}),
+    )
+    password = forms.CharField(
+        label=gettext_lazy("Password"),
+        strip=False,
+        max_length=1000,
+        help_text=gettext_lazy("At least 12 characters."),
+        widget=forms.PasswordInput({"autocomplete": "new-password"}),
+    )
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        try:
+            constraints.check_name("a person", name)
+        except InvalidNameError:
+            raise ValidationError(
+                gettext_lazy("Use printable characters only."), code="invalid"
+            ) from None
+        return name
+
+    def check_password(self, email: str) -> None:
+        """Puts what is wrong with the password beside it."""
+        person = User(email=email, name=self.cleaned_data.get("name", ""))
+        try:
+            password_validation.validate_password(self.cleaned_data.get("password", ""), person)
+        except ValidationError as error:
+            self.add_error("password", error)

@@ -1,0 +1,107 @@
+"""A campaign's page: its newest run, live, with the books, the pace, and why it waits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+
+from postledger.accounts.people import actors
+from postledger.accounts.people.roles import Permission
+from postledger.campaigns import drafts, listing, report, run_streams, run_trail
+from postledger.campaigns.progress import Progress
+from postledger.campaigns.run_steps import Step
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.frame import render_fragment, render_page
+from postledger.web.dashboard.runs import figures, rows, steps, words
+from postledger.web.dashboard.runs.rows import RunRow
+from postledger.web.shared.csv_files import csv_response
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    at: datetime
+    text: str
+    icon: str
+    tone: str
+
+
+def show_campaign(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """The newest run of a campaign; of one that was never launched, how to do that."""
+    run_id = listing.find_last_run(visitor.workspace.pk, campaign_id)
+    if run_id is not None:
+        return show_run(request, visitor, run_id)
+    campaign = drafts.find_campaign(visitor.workspace.pk, campaign_id)
+    values = {
+        "title": campaign.name,
+        "campaign": campaign,
+        "badge": words.make_badge(words.DRAFT),
+        "created_by": _name(visitor, campaign.created_by),
+        "runs": _list_runs(visitor, campaign_id),
+    }
+    return render_page(request, visitor, "dashboard/draft.html", values)
+
+
+def show_run(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
+    values = _read(visitor, run_id)
+    run: Progress = values["run"]
+    more = {
+        "title": values["campaign"].name,
+        "is_whole": True,
+        "deeds": _list_deeds(visitor.workspace.pk, run),
+        "runs": _list_runs(visitor, run.campaign_id) if _has_others(visitor, run) else (),
+    }
+    return render_page(request, visitor, "dashboard/run.html", {**values, **more})
+
+
+def refresh_run(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
+    """The part of the page that moves, whole: its figures belong together."""
+    values = _read(visitor, run_id)
+    return render_fragment(request, visitor, "dashboard/run_live.html", values)
+
+
+def download_report(_request: HttpRequest, visitor: Visitor, run_id: UUID) -> StreamingHttpResponse:
+    lines = report.write_csv(visitor.workspace.pk, run_id)
+    return csv_response(lines, file_name=f"run-{run_id}.csv")
+
+
+def _read(visitor: Visitor, run_id: UUID) -> Mapping[str, Any]:
+    found = figures.read_figures(
+        visitor.workspace.pk,
+        run_id,
+        may_steer=visitor.may(Permission.RUN_CAMPAIGNS),
+        now=datetime.now(UTC),
+    )
+    return {
+        "campaign": found.live,
+        "figures": found,
+        "run": found.run,
+        "head_steps": steps.list_head(visitor, found.run),
+        "may_retry": not steps.find_reason(visitor, found.run, Step.RETRY),
+        "end_steps": steps.list_ends(visitor, found.run),
+    }
+
+
+def _list_deeds(workspace_id: int, run: Progress) -> Sequence[Deed]:
+    entries = run_trail.list_entries(workspace_id, run.run_id, launched_at=run.launched_at)
+    names = actors.name_actors(workspace_id, [entry.actor for entry in entries])
+    return [
+        Deed(entry.at, *words.describe_deed(entry.action, names[entry.actor], entry.data))
+        for entry in entries
+    ]
+
+
+def _has_others(visitor: Visitor, run: Progress) -> bool:
+    """Whether the campaign has more runs, tests too."""
+    return len(run_streams.list_streams(visitor.workspace.pk, run.campaign_id)) > 1
+
+
+def _list_runs(visitor: Visitor, campaign_id: int) -> Sequence[RunRow]:
+    found = listing.list_launches(visitor.workspace.pk, campaign_id, now=datetime.now(UTC))
+    return [rows.make_run_row(visitor.workspace.pk, run) for run in found]
+
+
+def _name(visitor: Visitor, actor: str) -> str:
+    return actors.name_actors(visitor.workspace.pk, [actor])[actor]

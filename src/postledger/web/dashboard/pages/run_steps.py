@@ -1,0 +1,142 @@
+"""The steps of a run: pause and resume happen at once, the others ask first.
+
+Each is the action of the API, with the member as its actor.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from postledger.campaigns import launching, progress, run_control
+from postledger.campaigns.run_steps import Step
+from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.web.dashboard import formats
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.frame import render_page
+from postledger.web.dashboard.parameters import read_text
+from postledger.web.dashboard.runs import questions, steps
+
+_CODE_LENGTH = 200
+
+
+def pause(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
+    def act() -> str:
+        run_control.pause_run(visitor.workspace.pk, run_id, actor=visitor.actor)
+        return _("Paused. What is with the provider at this moment may still go.")
+
+    return _do(request, visitor, run_id, act)
+
+
+def resume(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
+    def act() -> str:
+        run_control.resume_run(visitor.workspace.pk, run_id, actor=visitor.actor)
+        return _("Resumed. It goes on where it stopped.")
+
+    return _do(request, visitor, run_id, act)
+
+
+def cancel(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
+    def act() -> str:
+        run_control.cancel_run(visitor.workspace.pk, run_id, actor=visitor.actor)
+        return _("Cancelled. What waited does not go any more.")
+
+    is_typed = request.POST.get("typed", "") == request.POST.get("shown", "")
+    if request.method == "POST" and is_typed:
+        return _do(request, visitor, run_id, act)
+    return _ask(request, visitor, run_id, Step.CANCEL)
+
+
+def retry(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
+    code = read_text(request.POST or request.GET, "code")[:_CODE_LENGTH] or None
+
+    def act() -> str:
+        number = run_control.retry_failed(
+            visitor.workspace.pk, run_id, code=code, actor=visitor.actor
+        )
+        return ngettext(
+            "%(number)s failed email is tried again.",
+            "%(number)s failed emails are tried again.",
+            number,
+        ) % {"number": formats.count(number)}
+
+    if request.method == "POST":
+        return _do(request, visitor, run_id, act)
+    return _ask(request, visitor, run_id, Step.RETRY, code)
+
+
+def send_remaining(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
+    if request.method != "POST":
+        return _ask(request, visitor, run_id, Step.SEND_REMAINING)
+    try:
+        launched = launching.launch_remaining(
+            visitor.workspace.pk,
+            run_id,
+            actor=visitor.actor,
+            member_id=visitor.member.pk,
+            now=datetime.now(UTC),
+        )
+    except RefusedError as error:
+        return _refuse(request, visitor, run_id, error)
+    messages.success(request, _("A new run sends it to the rest."))
+    return redirect("run", visitor.workspace.pk, launched)
+
+
+def close(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpResponse:
+    def act() -> str:
+        now = datetime.now(UTC)
+        run_control.close_run(visitor.workspace.pk, run_id, actor=visitor.actor, now=now)
+        return _("Closed. Its failures stay in the books.")
+
+    if request.method == "POST":
+        return _do(request, visitor, run_id, act)
+    return _ask(request, visitor, run_id, Step.CLOSE)
+
+
+def _do(
+    request: HttpRequest, visitor: Visitor, run_id: UUID, act: Callable[[], str]
+) -> HttpResponse:
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    try:
+        messages.success(request, act())
+    except RefusedError as error:
+        return _refuse(request, visitor, run_id, error)
+    return redirect("run", visitor.workspace.pk, run_id)
+
+
+def _refuse(
+    request: HttpRequest, visitor: Visitor, run_id: UUID, error: RefusedError
+) -> HttpResponse:
+    """A run may have moved since the page was read: the refusal says how."""
+    if isinstance(error, NotFoundError):
+        raise error
+    messages.error(request, str(error))
+    return redirect("run", visitor.workspace.pk, run_id)
+
+
+def _ask(
+    request: HttpRequest, visitor: Visitor, run_id: UUID, step: Step, code: str | None = None
+) -> HttpResponse:
+    """The page that says what the step costs, before it is taken."""
+    run = progress.find_progress(visitor.workspace.pk, run_id, now=datetime.now(UTC))
+    reason = steps.find_reason(visitor, run, step)
+    if reason:
+        messages.warning(request, str(reason))
+        return redirect("run", visitor.workspace.pk, run_id)
+    question = questions.make_question(visitor.workspace.pk, run, step, code=code)
+    values: dict[str, Any] = {"title": question.heading, "question": question, "run": run}
+    is_wrong = request.method == "POST"
+    return render_page(
+        request,
+        visitor,
+        "dashboard/run_question.html",
+        {**values, "is_wrong": is_wrong},
+        status=422 if is_wrong else 200,
+    )

@@ -1,0 +1,226 @@
+"""From the owner to the first email: connect a provider, mail yourself, see what is left."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from postledger.accounts import operator_settings, queries
+from postledger.accounts.operator_settings import OperatorOnlyError
+from postledger.accounts.people import first_run
+from postledger.accounts.provider_accounts import Settings
+from postledger.accounts.queries import SenderArchivedError
+from postledger.deliveries import sender_setup, transactional_mail
+from postledger.deliveries.sender_setup import SenderConnectedError
+from postledger.deliveries.states import State
+from postledger.deliveries.transactional_mail import MailDetails
+from postledger.lib.ids import DeliveryId
+from postledger.providers import registry
+from postledger.transactional import own_letters
+from postledger.transactional.own_letters import NoLetterSenderError
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.first_steps import provider_form, steps
+from postledger.web.dashboard.first_steps.checklist import build_checklist
+from postledger.web.dashboard.first_steps.provider_form import ProviderForm
+from postledger.web.shared import languages, requests, throttle
+from postledger.web.shared.throttle import RateExceededError
+
+_NOBODY = "hello@example.com"  # the sandbox needs no real address
+
+
+@require_safe
+def show_checklist(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    return _render(request, visitor, "dashboard/start.html", "checklist", {})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def connect_provider(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    if "sandbox" in request.POST:
+        _use_sandbox(visitor)
+        return redirect("start_email", visitor.workspace.pk)
+    sender = queries.default_sender(visitor.workspace.pk)
+    first = {"kind": "smtp", "tls": "starttls", "address": sender.address if sender else ""}
+    form = ProviderForm(request.POST or None, initial=first)
+    may_ignore = False
+    given = _read_settings(form, visitor) if request.method == "POST" else None
+    if given is not None:
+        may_ignore = _check(form, visitor, given, is_ignoring="anyway" in request.POST)
+        if not form.errors and _store(form, visitor, given):
+            messages.success(request, _("The provider is connected."))
+            return redirect("start_email", visitor.workspace.pk)
+    context = {
+        "form": form,
+        "kind": form["kind"].value(),
+        "regions": provider_form.REGIONS,
+        "connected": steps.list_connected(visitor.workspace.pk),
+        "may_ignore": may_ignore,
+        "events_url": f"{settings.PUBLIC_URL.rstrip('/') or 'https://HOST'}/sendgrid-events",
+    }
+    status = 422 if form.errors else 200
+    return _render(
+        request, visitor, "dashboard/start_provider.html", "provider", context, status=status
+    )
+
+
+def _read_settings(form: ProviderForm, visitor: Visitor) -> Settings | None:
+    """What was entered, before anybody is asked; None if it is wrong, or reaches the machine
+    itself, which is its operator's to enter.
+    """
+    if not form.is_valid():
+        return None
+    kind, given = form.cleaned_data["kind"], form.read_settings()
+    if first_run.is_operator(visitor.member):
+        return given
+    try:
+        return operator_settings.screen_settings(kind, given, is_whole=True)
+    except OperatorOnlyError:
+        text = _(
+            "This would use this machine itself: a server on it, or its credentials. Only the"
+            " operator may enter that: postledger account create."
+        )
+        form.add_error(None, text)
+        return None
+
+
+def _check(form: ProviderForm, visitor: Visitor, given: Settings, *, is_ignoring: bool) -> bool:
+    """Asks the provider; what it says stands in the form.
+
+    Returns whether a person may go on all the same: what was entered is right, and the rest is
+    mended at the provider.
+    """
+    try:
+        throttle.count_visit(
+            settings.PROVIDER_CHECKS_OF_ONE, "provider check", str(visitor.workspace.pk)
+        )
+    except RateExceededError as exceeded:
+        text = _("Too many checks. Try again in %(minutes)s minutes.")
+        form.add_error(None, text % {"minutes": -(-exceeded.retry_after // 60)})
+        return False
+    problems = form.check_provider(given)
+    may_ignore = bool(problems) and not any(map(provider_form.is_setting, problems))
+    if not (may_ignore and is_ignoring):
+        form.refuse_findings(problems)
+    return may_ignore
+
+
+def _store(form: ProviderForm, visitor: Visitor, given: Settings) -> bool:
+    try:
+        sender_setup.connect_sender(
+            visitor.workspace.pk,
+            kind=form.cleaned_data["kind"],
+            settings=given,
+            address=form.cleaned_data["address"],
+            actor=visitor.actor,
+        )
+    except SenderConnectedError:
+        text = _(
+            "Emails from this address go out through another account already. Choose another"
+            " address, or change that account: postledger account update."
+        )
+        form.add_error("address", text)
+    except SenderArchivedError:
+        form.add_error("address", _("This sender is archived. Choose another address."))
+    return not form.errors
+
+
+def _use_sandbox(visitor: Visitor) -> None:
+    """A sender that the operator created keeps its address."""
+    if steps.list_usable(visitor.workspace.pk):
+        return
+    sender = queries.default_sender(visitor.workspace.pk)
+    sender_setup.connect_sender(
+        visitor.workspace.pk,
+        kind=registry.SANDBOX,
+        settings={},
+        address=sender.address if sender else _NOBODY,
+        actor=visitor.actor,
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def send_email(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    usable = steps.list_usable(visitor.workspace.pk)
+    if not usable:
+        return redirect("start_provider", visitor.workspace.pk)
+    context: dict[str, Any] = {"sender": usable[0]}
+    if request.method == "POST":
+        try:
+            return redirect("start_sent", visitor.workspace.pk, _send(request, visitor))
+        except NoLetterSenderError:
+            context["trouble"] = _(
+                "No sender of this workspace can send now. Needs attention shows which one is held,"
+                " and why."
+            )
+    return _render(request, visitor, "dashboard/start_email.html", "email", context)
+
+
+def _send(request: HttpRequest, visitor: Visitor) -> str:
+    """Mails the person who asks, and nobody else; returns the id of the mail."""
+    path = reverse("overview", args=[visitor.workspace.pk])
+    base_url = settings.PUBLIC_URL.rstrip("/")
+    return own_letters.send_letter(
+        visitor.workspace.pk,
+        to=visitor.user.email,
+        subject=_("Your first email from Postledger"),
+        paragraphs=[
+            _("If you read this, your provider took it and delivered it."),
+            _("Its row in the ledger says the same: planned, handed over once, accepted."),
+        ],
+        link_url=base_url + path if base_url else request.build_absolute_uri(path),
+        link_title=_("See the books"),
+        secret_until=None,
+        language=languages.choose(request),
+        request_id=requests.id_of(request),
+        now=datetime.now(UTC),
+    )
+
+
+@require_safe
+def follow_email(request: HttpRequest, visitor: Visitor, email_id: UUID) -> HttpResponse:
+    """The state of the mail; asked by htmx, the part that changes."""
+    id_ = DeliveryId.parse(email_id)
+    now = datetime.now(UTC)
+    details = transactional_mail.find_mail(visitor.workspace.pk, id_, now=now) if id_ else None
+    if details is None:
+        raise Http404
+    context: dict[str, Any] = {
+        "mail": details.facts,
+        "waiting": details.waiting,
+        "is_moving": details.facts.state is State.WAITING,
+        "is_sandbox": _is_sandbox(visitor, details),
+        "url": request.path,
+    }
+    if "HX-Request" in request.headers:
+        part = "dashboard/components/first_email.html"
+        return _render(request, visitor, part, "email", {**context, "is_part": True})
+    return _render(request, visitor, "dashboard/start_sent.html", "email", context)
+
+
+def _is_sandbox(visitor: Visitor, details: MailDetails) -> bool:
+    sender = queries.sender_by_address(visitor.workspace.pk, address=details.facts.sender)
+    return sender is not None and not sender_setup.reaches_people(sender)
+
+
+def _render(  # noqa: PLR0913  the parts of a page of the first run
+    request: HttpRequest,
+    visitor: Visitor,
+    template: str,
+    step: steps.StepName,
+    context: dict[str, Any],
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    values = {
+        **context,
+        "workspace": visitor.workspace,
+        "steps": steps.list_steps(step, visitor.workspace.pk),
+        "checklist": build_checklist(visitor),
+    }
+    return render(request, template, values, status=status)

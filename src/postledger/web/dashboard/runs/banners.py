@@ -1,0 +1,117 @@
+"""What a run's page says on top: why it stands still, and what asks for a decision."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from postledger.campaigns import run_steps
+from postledger.campaigns.live_run import LiveRun
+from postledger.campaigns.progress import Progress, WaitingMails
+from postledger.campaigns.run_steps import Step
+from postledger.campaigns.states import RunState
+from postledger.deliveries.entries import HoldScope
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from postledger.deliveries.why import Cause
+from postledger.web.dashboard import formats
+from postledger.web.dashboard.components import why
+from postledger.web.dashboard.components.why import Choice, Why
+
+# Mail that waits for these goes within moments: it is listed below and needs no banner.
+_PASSING = frozenset({Reason.READY, Reason.RATE_PER_SECOND})
+
+
+def list_banners(
+    workspace_id: int, live: LiveRun, names: Mapping[str, str], *, may_steer: bool
+) -> list[Why]:
+    """Every cause that keeps mail back, and first what asks for a decision."""
+    run = live.progress
+    told = [
+        _describe(workspace_id, run, names, cause)
+        for cause in live.causes
+        if cause.code not in _PASSING
+    ]
+    whys = [*_list_doubts(workspace_id, run), *told]
+    if not may_steer:
+        whys = [replace(one, choices=[c for c in one.choices if not c.is_step]) for one in whys]
+    return sorted(whys, key=lambda one: not one.is_for_person)
+
+
+def _list_doubts(workspace_id: int, run: Progress) -> Iterator[Why]:
+    number = run.books.counts[State.IN_DOUBT]
+    if not number:
+        return
+    sentence = ngettext(
+        "%(number)s email is in doubt: nobody knows whether the provider took it.",
+        "%(number)s emails are in doubt: nobody knows whether the provider took them.",
+        number,
+    )
+    yield Why(
+        what=sentence % {"number": formats.count(number)},
+        icon="doubt",
+        is_for_person=True,
+        wakes=_("a report of the provider, or your decision"),
+        choices=[Choice(_("Decide"), _attention_url(workspace_id, "in-doubt"))],
+    )
+
+
+def _describe(workspace_id: int, run: Progress, names: Mapping[str, str], cause: Cause) -> Why:
+    if cause.code == RunState.OPEN:
+        return why.describe_cause(cause, list(_list_ends(workspace_id, run)))
+    hold = next((hold for hold in run.holds if hold.reason == cause.code), None)
+    if hold is None:
+        return why.describe_cause(cause)
+    if hold.scope is not HoldScope.STREAM:
+        link = Choice(_("Look at the sender"), _attention_url(workspace_id, "held"))
+        return why.describe_cause(cause, [link])
+    if run_steps.find_obstacle(Step.RESUME, run) is not None:
+        return why.describe_cause(cause)  # a limit: nobody ends it
+    url = step_url(workspace_id, run, Step.RESUME)
+    resume = Choice(_("Resume"), url, is_form=True, is_step=True)
+    if hold.reason is not Reason.PAUSED:
+        return why.describe_cause(cause, [resume])
+    return Why(
+        what=_("Paused by %(name)s until you resume it.") % {"name": names[hold.actor]},
+        icon="pause",
+        since=hold.since,
+        until=hold.until,
+        choices=[resume],
+    )
+
+
+def _list_ends(workspace_id: int, run: Progress) -> Iterator[Choice]:
+    labels = {Step.RETRY: _("Retry failed…"), Step.CLOSE: _("Close…")}
+    for step, label in labels.items():
+        if run_steps.find_obstacle(step, run) is None:
+            yield Choice(label, step_url(workspace_id, run, step), is_step=True)
+
+
+def _attention_url(workspace_id: int, part: str) -> str:
+    return f"{reverse('attention', args=[workspace_id])}#{part}"
+
+
+def step_url(workspace_id: int, run: Progress, step: Step) -> str:
+    return reverse(f"run_{step.value}", args=[workspace_id, run.run_id])
+
+
+def list_waits(run: Progress, mails_url: str, *, now: datetime) -> Sequence[Why]:
+    """All waiting mail of a run that is not over, by reason."""
+    if not run.waiting or run_steps.is_over(run):
+        return ()
+    return [_describe_wait(wait, mails_url, now, is_held=bool(run.holds)) for wait in run.waits]
+
+
+def _describe_wait(wait: WaitingMails, mails_url: str, now: datetime, *, is_held: bool) -> Why:
+    return Why(
+        what=wait.why[:1].upper() + wait.why[1:],
+        icon=why.find_icon(wait.reason),
+        since=wait.since,
+        until=wait.next_due_at if wait.next_due_at > now else None,
+        wakes="" if is_held else wait.moved_by,  # a banner says what ends the hold
+        mails=wait.mails,
+        mails_url=f"{mails_url}&state={State.WAITING.value}",
+    )

@@ -1,0 +1,156 @@
+"""All figures of one run for its page: read once, so that they belong together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+
+from postledger.accounts.people import actors
+from postledger.campaigns import forecasts, live_run, run_steps
+from postledger.campaigns.live_run import LiveRun
+from postledger.campaigns.progress import Progress
+from postledger.campaigns.report import Failure
+from postledger.campaigns.states import RunState
+from postledger.deliveries.states import State
+from postledger.dispatch import heartbeat
+from postledger.pacing.outlook import Outlook
+from postledger.web.dashboard.components import balance
+from postledger.web.dashboard.components.badges import Badge
+from postledger.web.dashboard.components.balance import Balance
+from postledger.web.dashboard.components.charts import Chart
+from postledger.web.dashboard.components.why import Why
+from postledger.web.dashboard.runs import banners, pace, rows, words
+
+# Seconds between two refreshes. An answer takes a moment, and the page moves every two seconds.
+_MOVING, _RESTING = 1.2, 10.0
+# Providers report on the last mails after the end of a run.
+_REPORTS_COME_FOR = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the provider reported of accepted mails, in one way."""
+
+    label: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    live: LiveRun
+    run: Progress
+    counted_at: datetime
+    badge: Badge
+    balance: Balance
+    mails_url: str
+    whys: Sequence[Why]  # banners over the figures
+    waits: Sequence[Why]  # all waiting mail, by reason
+    failures: Sequence[Failure]
+    reports: Sequence[Report]
+    outlook: Outlook | None
+    chart: Chart | None
+    launched_by: str
+    seconds: float | None  # until the next refresh; None: it is over
+
+    @property
+    def accepted(self) -> int:
+        return self.run.books.counts[State.ACCEPTED]
+
+    @property
+    def failed(self) -> int:
+        return self.run.books.counts[State.FAILED]
+
+    @property
+    def unreported(self) -> int:
+        return max(0, self.accepted - self.run.feedback.reported)
+
+    @property
+    def left_out(self) -> int:
+        return sum(self.run.excluded.values())
+
+    @property
+    def audience(self) -> int:
+        return self.run.books.planned + self.left_out
+
+    @property
+    def exclusions(self) -> Sequence[tuple[int, Promise | str]]:
+        counted = sorted(self.run.excluded.items(), key=lambda one: -one[1])
+        return [(number, words.describe_exclusion(reason)) for reason, number in counted]
+
+    @property
+    def ends_at(self) -> datetime | None:
+        """When it will end: by the limits that are known, else at its pace."""
+        if self.outlook is not None:
+            return self.outlook.ends_at
+        return self.run.pace.ends_at if self.run.pace else None
+
+    @property
+    def end_note(self) -> Promise | str:
+        """What sets the pace, or why no end can be told."""
+        if self.run.ended_at is not None or not self.run.waiting:
+            return _("it waits for a decision") if self.run.state is RunState.OPEN else ""
+        binding = self.outlook.binding if self.outlook else None
+        return words.BINDINGS[binding] if binding else _("not known yet")
+
+    @property
+    def elapsed(self) -> timedelta:
+        return (self.run.ended_at or self.counted_at) - self.run.launched_at
+
+    @property
+    def tenths_done(self) -> int:
+        """How much has a result, in steps of ten percent: so often a reader is told of it."""
+        books = self.run.books
+        return 10 * (10 * (books.planned - books.waiting) // books.planned) if books.planned else 0
+
+
+def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datetime) -> RunFigures:
+    """Who may not steer the run is offered no step."""
+    live = live_run.read_live_run(workspace_id, run_id, now=now)
+    run = live.progress
+    outlook = forecasts.forecast_run(
+        workspace_id, run, worker_count=heartbeat.count_alive(), now=now
+    )
+    names = actors.name_actors(workspace_id, [run.actor, *(hold.actor for hold in run.holds)])
+    mails_url = rows.find_mails_url(workspace_id, run.campaign_id, run.run_id)
+    return RunFigures(
+        live=live,
+        run=run,
+        counted_at=now,
+        badge=words.make_badge(run.state, rows.find_start(run, now)),
+        balance=balance.build_balance(run.books.planned, run.books.states, url=mails_url),
+        mails_url=mails_url,
+        whys=banners.list_banners(workspace_id, live, names, may_steer=may_steer),
+        waits=banners.list_waits(run, mails_url, now=now),
+        failures=live.failures,
+        reports=_list_reports(run),
+        outlook=outlook,
+        chart=pace.draw_pace(live.series, now=now),
+        launched_by=names[run.actor],
+        seconds=find_interval(run, now=now),
+    )
+
+
+def find_interval(run: Progress, *, now: datetime) -> float | None:
+    """Seconds until the figures are read again; None once nothing changes them any more."""
+    is_draining = run_steps.is_over(run) and run.waiting > 0
+    if is_draining or run.state in {RunState.PLANNING, RunState.SENDING}:
+        return _MOVING
+    if run.ended_at is not None and now - run.ended_at > _REPORTS_COME_FOR:
+        return None
+    return _RESTING
+
+
+def _list_reports(run: Progress) -> Sequence[Report]:
+    counts = run.feedback
+    listed: Mapping[str, int] = {
+        _("Delivered"): counts.delivered,
+        _("Bounced"): counts.bounced,
+        _("Bounced for now"): counts.soft_bounced,
+        _("On the provider's suppression list"): counts.on_suppression_list,
+        _("Marked as spam"): counts.complained,
+        _("Dropped by the provider"): counts.dropped,
+    }
+    return [Report(label, number) for label, number in listed.items()]

@@ -1,0 +1,147 @@
+"""What a page asks before a step that cannot be taken back: it names the loss, or the price."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from postledger.campaigns import drafts, report, run_steps
+from postledger.campaigns.progress import Progress
+from postledger.campaigns.run_steps import Step
+from postledger.deliveries.states import State
+from postledger.web.dashboard import formats
+
+# From so many on, a person types the number of emails that will not go.
+_LARGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    campaign_id: int
+    campaign_name: str
+    heading: str
+    sentences: Sequence[str]
+    go: str
+    stay: str
+    code: str = ""  # of the failures, if it is about one cause
+    typed: str = ""  # what has to be typed; empty: nothing
+
+
+def make_question(
+    workspace_id: int, run: Progress, step: Step, *, code: str | None = None
+) -> Question:
+    campaign = drafts.find_campaign(workspace_id, run.campaign_id)
+    make = {
+        Step.CANCEL: _ask_to_cancel,
+        Step.SEND_REMAINING: _ask_to_send_remaining,
+        Step.CLOSE: _ask_to_close,
+    }
+    if step is Step.RETRY:
+        heading, sentences, go = _ask_to_retry(workspace_id, run, code)
+    else:
+        heading, sentences, go = make[step](run, campaign.name)
+    is_large = step is Step.CANCEL and run.waiting >= _LARGE
+    return Question(
+        run.campaign_id,
+        campaign.name,
+        heading,
+        sentences,
+        go,
+        _("Keep sending") if step is Step.CANCEL else _("Back"),
+        code or "",
+        formats.count(run.waiting) if is_large else "",
+    )
+
+
+type _Text = tuple[str, Sequence[str], str]
+
+
+def _ask_to_cancel(run: Progress, name: str) -> _Text:
+    waiting = run.waiting
+    number = {"number": formats.count(waiting)}
+    lost = ngettext(
+        "%(number)s person will not get it.", "%(number)s people will not get it.", waiting
+    )
+    unplanned = _("Its audience is still being planned: nobody who is not planned yet gets it.")
+    return (
+        _("Cancel %(name)s?") % {"name": name},
+        [
+            *([lost % number] if waiting or run.planned_at else []),
+            *([] if run.planned_at else [unplanned]),
+            _(
+                "What has been accepted stays accepted, and what is with the provider at this"
+                " moment may still go."
+            ),
+            _("You cannot take this back; to stop for a while, pause it instead."),
+        ],
+        ngettext("Cancel %(number)s email", "Cancel %(number)s emails", waiting) % number,
+    )
+
+
+def _ask_to_retry(workspace_id: int, run: Progress, code: str | None) -> _Text:
+    failed = [
+        failure
+        for failure in report.list_failures(workspace_id, run.run_id)
+        if failure.state is State.FAILED and code in {None, failure.code}
+    ]
+    count = sum(failure.count for failure in failed)
+    number = {"number": formats.count(count)}
+    return (
+        ngettext("Retry %(number)s failed email?", "Retry %(number)s failed emails?", count)
+        % number,
+        [
+            _(
+                "Each is tried again from its first attempt. An address that does not exist fails"
+                " again, and costs you reputation."
+            ),
+            _(
+                "An email of which nothing was handed over is made with the values that its"
+                " contact has now."
+            ),
+            _(
+                "Emails that were in doubt and were counted as not sent are among the failed: if"
+                " that was wrong, these people get it twice."
+            ),
+        ],
+        ngettext("Retry %(number)s", "Retry %(number)s", count) % number,
+    )
+
+
+def _ask_to_send_remaining(run: Progress, name: str) -> _Text:
+    cancelled, left_out = run.books.counts[State.CANCELLED], sum(run.excluded.values())
+    most = run_steps.count_remaining(run) + run.waiting
+    number = {"number": formats.count(most)}
+    return (
+        _("Send %(name)s to the rest?") % {"name": name},
+        [
+            _(
+                "A new run sends the campaign as it is now to the people of the first audience"
+                " whom no run has reached."
+            ),
+            _(
+                "At most %(number)s: %(cancelled)s emails were cancelled, and %(left_out)s people"
+                " were left out and are looked at again."
+            )
+            % {
+                **number,
+                "cancelled": formats.count(cancelled + run.waiting),
+                "left_out": formats.count(left_out),
+            },
+            _("Nobody who was mailed, or tried, gets it again."),
+        ],
+        _("Send to the rest"),
+    )
+
+
+def _ask_to_close(run: Progress, name: str) -> _Text:
+    failed, in_doubt = run.books.counts[State.FAILED], run.books.counts[State.IN_DOUBT]
+    return (
+        _("Close %(name)s?") % {"name": name},
+        [
+            _("%(failed)s emails stay failed, and %(in_doubt)s stay in doubt.")
+            % {"failed": formats.count(failed), "in_doubt": formats.count(in_doubt)},
+            _("It asks for nothing any more. You can still retry the failed ones; that opens it."),
+        ],
+        _("Close with these failures"),
+    )

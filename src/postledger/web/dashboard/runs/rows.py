@@ -1,0 +1,150 @@
+"""Runs and campaigns in tables, with links to the emails behind each figure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from postledger.campaigns import listing
+from postledger.campaigns.listing import CampaignGroup, LaunchRow
+from postledger.campaigns.progress import Progress
+from postledger.campaigns.states import RunState
+from postledger.deliveries.reasons import Reason
+from postledger.deliveries.states import State
+from postledger.deliveries.why import Cause
+from postledger.web.dashboard import formats
+from postledger.web.dashboard.components import balance
+from postledger.web.dashboard.components.badges import Badge
+from postledger.web.dashboard.components.balance import Balance
+from postledger.web.dashboard.runs import words
+
+_MOMENTS = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    run: Progress | LaunchRow
+    badge: Badge
+    balance: Balance
+    url: str
+    mails_url: str
+
+    @property
+    def accepted(self) -> int:
+        return self.run.books.counts[State.ACCEPTED]
+
+    @property
+    def failed(self) -> int:
+        return self.run.books.counts[State.FAILED]
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRow:
+    campaign: listing.CampaignRow
+    url: str
+    badge: Badge
+    row: RunRow | None  # of its newest run
+    note: Promise | str  # when it finishes, or why it waits
+    note_label: str = ""
+    note_at: datetime | None = None
+
+
+def make_run_row(
+    workspace_id: int, run: Progress | LaunchRow, starts_at: datetime | None = None
+) -> RunRow:
+    mails_url = find_mails_url(workspace_id, run.campaign_id, run.run_id)
+    return RunRow(
+        run=run,
+        badge=words.make_badge(run.state, starts_at),
+        balance=balance.build_balance(run.books.planned, run.books.states, url=mails_url),
+        url=reverse("run", args=[workspace_id, run.run_id]),
+        mails_url=mails_url,
+    )
+
+
+def find_mails_url(workspace_id: int, campaign_id: int, run_id: UUID) -> str:
+    """Where the emails of a run are listed."""
+    url = reverse("messages", args=[workspace_id])
+    return balance.add_query(url, campaign=str(campaign_id), run=str(run_id))
+
+
+def find_start(run: Progress, now: datetime) -> datetime | None:
+    """When its mail begins to go, if that is no matter of moments."""
+    first = min((wait.next_due_at for wait in run.waits), default=now)
+    return first if first - now > _MOMENTS else None
+
+
+def make_campaign_row(
+    workspace_id: int, campaign: listing.CampaignRow, names: Mapping[str, str], now: datetime
+) -> CampaignRow:
+    url = reverse("campaign", args=[workspace_id, campaign.id])
+    if campaign.run is None:
+        made = _("Created by %(name)s") % {"name": names[campaign.created_by]}
+        badge = words.make_badge(words.DRAFT)
+        return CampaignRow(campaign, url, badge, None, made, "", campaign.created_at)
+    row = make_run_row(workspace_id, campaign.run, find_start(campaign.run, now))
+    return CampaignRow(campaign, url, row.badge, row, *_note(campaign, campaign.run, names))
+
+
+def list_actors(campaigns: Iterable[listing.CampaignRow]) -> Iterator[str]:
+    """Everybody whom the rows name."""
+    for campaign in campaigns:
+        yield campaign.created_by
+        if campaign.run is not None:
+            yield campaign.run.ended_by
+            yield from (hold.actor for hold in campaign.run.holds)
+
+
+type _Note = tuple[Promise | str, str, datetime | None]
+
+
+def _note(campaign: listing.CampaignRow, run: Progress, names: Mapping[str, str]) -> _Note:
+    """What a row says at its end: when it finishes, or why it waits."""
+    first = campaign.causes[0] if campaign.causes else None
+    match run.state:
+        case RunState.SENT:
+            return _("Every email has a result"), _("Finished"), run.ended_at
+        case RunState.CLOSED:
+            by = _("Closed by %(name)s with its failures") % {"name": names[run.ended_by]}
+            return by, "", run.ended_at
+        case RunState.CANCELLED:
+            return _("Cancelled for good"), _("Since"), first.since if first else run.ended_at
+        case RunState.OPEN:
+            return _note_open(run), "", None
+        case _ if campaign.group is CampaignGroup.WAITING and first is not None:
+            return _note_wait(run, first, names)
+        case _:
+            return _note_pace(run)
+
+
+def _note_pace(run: Progress) -> _Note:
+    if run.pace is not None:
+        return formats.rate(run.pace.mails_per_second), _("Finishes"), run.pace.ends_at
+    return (_("Its audience is being planned") if run.planned_at is None else ""), "", None
+
+
+def _note_open(run: Progress) -> str:
+    in_doubt, failed = run.books.counts[State.IN_DOUBT], run.books.counts[State.FAILED]
+    if in_doubt:
+        told = ngettext("%(n)s is in doubt: decide", "%(n)s are in doubt: decide", in_doubt)
+        return told % {"n": formats.count(in_doubt)}
+    told = ngettext(
+        "%(n)s failed: retry it, or close the run",
+        "%(n)s failed: retry them, or close the run",
+        failed,
+    )
+    return told % {"n": formats.count(failed)}
+
+
+def _note_wait(run: Progress, cause: Cause, names: Mapping[str, str]) -> _Note:
+    if run.hold is not None and run.hold.reason is Reason.PAUSED:
+        paused = _("Paused by %(name)s until you resume it") % {"name": names[run.hold.actor]}
+        return paused, _("Since"), run.hold.since
+    if cause.until is not None:
+        return cause.sentence, _("Until"), cause.until
+    return cause.sentence, _("Since"), cause.since

@@ -1,0 +1,66 @@
+"""What a visitor can do with a run: each step possible, or disabled with the reason beside it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from postledger.accounts.people.roles import Permission
+from postledger.campaigns import run_steps
+from postledger.campaigns.progress import Progress
+from postledger.campaigns.run_steps import Step
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.runs import banners, words
+
+# These happen at once, because they can be taken back; the others ask on a page of their own.
+AT_ONCE = frozenset({Step.PAUSE, Step.RESUME})
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    step: Step
+    label: Promise | str
+    icon: str
+    url: str
+    asks_first: bool
+    reason: Promise | str  # why it is disabled; empty: it is possible
+    reason_id: str  # of the place that shows it: neighbours with one reason share the last one's
+    shows_reason: bool
+
+
+def list_head(visitor: Visitor, run: Progress) -> Sequence[Button]:
+    """For the head of the page."""
+    first = Step.RESUME if run_steps.is_paused(run) else Step.PAUSE
+    return _list(visitor, run, [first, Step.CANCEL])
+
+
+def list_ends(visitor: Visitor, run: Progress) -> Sequence[Button]:
+    """For what is left over."""
+    return _list(visitor, run, [Step.RETRY, Step.SEND_REMAINING, Step.CLOSE])
+
+
+def _list(visitor: Visitor, run: Progress, steps: Iterable[Step]) -> Sequence[Button]:
+    reasons = {step: find_reason(visitor, run, step) for step in steps}
+    buttons: list[Button] = []
+    for step, reason in reversed(reasons.items()):
+        is_shared = bool(buttons) and bool(reason) and str(buttons[0].reason) == str(reason)
+        button = Button(
+            step,
+            *words.STEPS[step],
+            banners.step_url(visitor.workspace.pk, run, step),
+            step not in AT_ONCE,
+            reason,
+            buttons[0].reason_id if is_shared else f"no-{step}",
+            bool(reason) and not is_shared,
+        )
+        buttons.insert(0, button)
+    return buttons
+
+
+def find_reason(visitor: Visitor, run: Progress, step: Step) -> Promise | str:
+    """Why the visitor cannot do it now; empty if they can."""
+    if not visitor.may(Permission.RUN_CAMPAIGNS):
+        return _("Your role only reads campaigns.")
+    obstacle = run_steps.find_obstacle(step, run)
+    return "" if obstacle is None else words.OBSTACLES[obstacle]

@@ -1,0 +1,94 @@
+"""Letters with a link to choose a new password."""
+
+from datetime import datetime
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from postledger.accounts import queries as accounts
+from postledger.accounts.models import Member, User
+from postledger.accounts.people import password_resets
+from postledger.deliveries import sender_setup
+from postledger.transactional import free_senders, own_letters
+from postledger.transactional.own_letters import NoLetterSenderError
+from postledger.web.shared import page_frame
+
+_log = structlog.get_logger(__name__)
+
+
+def can_send() -> bool:
+    """Without PUBLIC_URL no link can be made: the host of a request is a stranger's word."""
+    return bool(settings.PUBLIC_URL)
+
+
+def send_reset_letter(user: User | None, *, to: str, request_id: str, now: datetime) -> None:
+    """Mails the link to a person; for an address that nobody has, it does the same work in vain.
+
+    So neither the answer nor its time tells who has an account.
+    """
+    if not can_send():
+        return
+    # The outer transaction always commits: a rollback would not wait for the disk.
+    with transaction.atomic(), transaction.atomic():
+        for workspace_id in _list_workspaces(user):
+            try:
+                _send(workspace_id, user or User(pk=0), to=to, request_id=request_id, now=now)
+                break
+            except NoLetterSenderError as error:
+                _log.warning("reset_letter_not_sent", workspace_id=workspace_id, reason=str(error))
+        transaction.set_rollback(user is None)
+
+
+def _list_workspaces(user: User | None) -> list[int]:
+    """Those whose senders may carry the letter: whoever sets up a sender can read what it sends.
+
+    So it goes through the installation's first workspace, its operator's own. The person's own
+    workspace stands in only where it is their one: else those who set up one workspace could take
+    over the members of another.
+    """
+    first = accounts.first_workspace_id()
+    carriers = [] if first is None else [first]
+    members = Member.objects.filter(user_id=user.pk if user else 0, removed_at=None)
+    own = set(members.values_list("workspace_id", flat=True))
+    if len(own) == 1:
+        carriers += own - {first}
+    if len(carriers) > 1:
+        carriers.sort(key=lambda workspace_id: not _reaches_people(workspace_id))
+    return carriers
+
+
+def _reaches_people(workspace_id: int) -> bool:
+    sender = free_senders.find_free_sender(workspace_id)
+    return sender is not None and sender_setup.reaches_people(sender)
+
+
+def _send(workspace_id: int, user: User, *, to: str, request_id: str, now: datetime) -> None:
+    link = password_resets.make_reset_link(user, now=now)
+    language = page_frame.choose_language(
+        user.language, accept_language=translation.get_language() or ""
+    )
+    with translation.override(language):
+        own_letters.send_letter(
+            workspace_id,
+            to=to,
+            subject=_("Choose a new password"),
+            paragraphs=[
+                _("Somebody, probably you, asked for a new password for Postledger."),
+                _("This link works once, for one hour:"),
+            ],
+            link_url=settings.PUBLIC_URL.rstrip("/") + link.path,
+            link_title=_("Choose a new password"),
+            notes=[
+                _(
+                    "If it was not you, ignore this letter: your password stays as it is."
+                    " Nobody here ever asks you for this link."
+                )
+            ],
+            secret_until=link.valid_until,
+            language=language,
+            request_id=request_id,
+            now=now,
+        )

@@ -1,0 +1,16 @@
+// Copies, and keeps live parts honest. Everything else works without scripts.
+"use strict";
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const source = document.getElementById(button.dataset.copy);
+    await navigator.clipboard.writeText(source.textContent);
+    button.dataset.copied = "true";
+  });
+}
+
+// A part that cannot be refreshed says so, in place of old figures that look new.
+document.addEventListener("htmx:afterRequest", (event) => {
+  document.body.toggleAttribute("data-stale", !event.detail.successful);
+});

@@ -1,0 +1,134 @@
+"""What a person is told of topics, on the page of preferences: shown, paused, resumed and ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.http import QueryDict
+from django.utils.translation import gettext
+
+from postledger.contacts.consent import Origin
+from postledger.contacts.models import List
+from postledger.notifications import subscription_queries, subscriptions, topics
+from postledger.notifications.subscription_queries import Status, SubscriptionFacts
+from postledger.notifications.subscriptions import TopicSubscriptionEndedError
+
+BREAKS = {"week": timedelta(days=7), "month": timedelta(days=30)}
+
+_HOUR = 60
+_DAY = 24 * _HOUR
+_SHOWN = frozenset({Status.PENDING, Status.ACTIVE, Status.PAUSED})
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChoice:
+    """One topic subscription in words."""
+
+    id: int
+    topic: str
+    words: str
+    is_pending: bool
+    is_paused: bool
+    earliest: str  # of the day, as a form field has it; empty: at any time
+    latest: str
+    break_end: str  # the day on which its break ends; empty without one
+
+
+def list_choices(workspace_id: int, *, contact_id: int | None, now: datetime) -> list[TopicChoice]:
+    """The topic subscriptions of a person that have not ended, by topic."""
+    if contact_id is None:
+        return []
+    own = subscription_queries.list_of_contact(workspace_id, contact_id=contact_id)
+    names = dict(
+        List.objects.filter(workspace_id=workspace_id, archived_at=None).values_list("key", "name")
+    )
+    return [
+        _describe(facts, names[facts.topic], now)
+        for facts in own
+        if facts.status in _SHOWN and facts.topic in names
+    ]
+
+
+def list_topics_with_match(workspace_id: int) -> set[str]:
+    """The keys of topics that one joins by their own form, where one says what to be told."""
+    return {topic.list.key for topic in topics.list_topics(workspace_id) if topic.match_fields}
+
+
+def subscribe_to_all(
+    workspace_id: int, *, contact_id: int, list_key: str, origin: Origin, now: datetime
+) -> None:
+    """Subscribes to all events of a topic that has no match fields; other lists have no events."""
+    topic = topics.find_topic(workspace_id, list_key)
+    if topic is not None and not topic.match_fields:
+        subscriptions.subscribe(topic, contact_id=contact_id, match={}, origin=origin, now=now)
+
+
+def change(
+    workspace_id: int, *, contact_id: int | None, form: QueryDict, origin: Origin, now: datetime
+) -> None:
+    """Changes one of the person's own topic subscriptions; one of another person stays as it is."""
+    own = subscription_queries.list_of_contact(workspace_id, contact_id=contact_id or 0)
+    facts = next((facts for facts in own if str(facts.id) == form.get("subscription")), None)
+    if facts is None:
+        return
+    move = {
+        "topic-pause": subscriptions.pause,
+        "topic-resume": subscriptions.resume,
+        "topic-end": subscriptions.unsubscribe,
+    }.get(form.get("do", ""))
+    try:
+        if move is not None:
+            move(workspace_id, subscription_id=facts.id, origin=origin, now=now)
+        else:
+            _save(workspace_id, facts, form, origin, now)
+    except TopicSubscriptionEndedError:
+        pass  # an old page; the new one shows that it has ended
+
+
+def _save(
+    workspace_id: int, facts: SubscriptionFacts, form: QueryDict, origin: Origin, now: datetime
+) -> None:
+    earliest, latest = _read_minute(form.get("from", "")), _read_minute(form.get("until", ""))
+    if None in {earliest, latest}:
+        earliest = latest = None
+    snooze = form.get("snooze", "")
+    kept = facts.preferences.snooze_until
+    until = now + BREAKS[snooze] if snooze in BREAKS else None if snooze == "off" else kept
+    wanted = replace(
+        facts.preferences, window_from=earliest, window_until=latest, snooze_until=until
+    )
+    subscriptions.set_preferences(
+        workspace_id, subscription_id=facts.id, preferences=wanted, origin=origin, now=now
+    )
+
+
+def _describe(facts: SubscriptionFacts, topic: str, now: datetime) -> TopicChoice:
+    own, snooze_until = facts.preferences, facts.preferences.snooze_until
+    return TopicChoice(
+        id=facts.id,
+        topic=topic,
+        words=_write_match(facts.match),
+        is_pending=facts.status is Status.PENDING,
+        is_paused=facts.status is Status.PAUSED,
+        earliest=_write_minute(own.window_from),
+        latest=_write_minute(own.window_until),
+        break_end=f"{snooze_until:%Y-%m-%d}" if snooze_until and snooze_until > now else "",
+    )
+
+
+def _write_match(match: Mapping[str, str]) -> str:
+    if not match:
+        return gettext("Everything about this topic")
+    return ", ".join(f"{field}: {value}" for field, value in match.items())
+
+
+def _write_minute(minute: int | None) -> str:
+    return "" if minute is None else f"{minute % _DAY // _HOUR:02}:{minute % _HOUR:02}"
+
+
+def _read_minute(text: str) -> int | None:
+    hour, _, minute = text.partition(":")
+    is_time = len(text) == len("00:00") and f"{hour}{minute}".isascii() and hour.isdecimal()
+    if not is_time or not minute.isdecimal() or int(hour) >= _DAY // _HOUR or int(minute) >= _HOUR:
+        return None
+    return int(hour) * _HOUR + int(minute)

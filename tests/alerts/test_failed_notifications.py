@@ -1,0 +1,131 @@
+"""A notification that fails for good alarms the members of its workspace, once for its topic."""
+
+import pytest
+
+from postledger.alerts import sentences, watching
+from postledger.alerts.detection import Cause
+from postledger.alerts.models import Alert
+from postledger.deliveries import ledger
+from postledger.deliveries.entries import Decision, SeenDelivery
+from postledger.notifications import topic_streams
+from postledger.notifications.models import Notification, Topic
+from tests import cast as books
+from tests.alerts import house
+from tests.deliveries import views
+from tests.notifications import cast, queue
+
+pytestmark = pytest.mark.django_db
+
+FAILED = ("failed_notifications", "open-seats")
+
+
+@pytest.fixture
+def topic() -> Topic:
+    return cast.add_topic(house.open_house().pk)
+
+
+def fail(topic: Topic, name: str = "alice") -> Notification:
+    row = queue.planned(topic, name)
+    books.book(queue.stream_of(row), views.refused)
+    return row
+
+
+def see(row: Notification) -> SeenDelivery:
+    return SeenDelivery(queue.show(row)["position"], 1)
+
+
+def test_a_failed_notification_opens_one_alert_that_is_told_once(topic: Topic) -> None:
+    fail(topic)
+
+    for minutes in (0, 1, 2):
+        watching.watch(house.after(minutes=minutes))
+
+    assert house.alerts() == [(*FAILED, True, True)]
+    alert = Alert.objects.get()
+    assert (alert.count, alert.times, alert.data) == (1, 1, {"name": "Open seats"})
+    assert len(house.told_mails()) == 1
+
+
+def test_it_says_which_topic_and_what_to_do(topic: Topic) -> None:
+    said = sentences.describe(
+        Cause.FAILED_NOTIFICATIONS, subject="open-seats", count=2, data={"name": "Open seats"}
+    )
+
+    assert said.title == "Notifications of Open seats failed"
+    assert said.sentence.startswith("2 notifications of Open seats were given up")
+    assert "requeue" in said.advice
+
+
+def test_further_failures_are_counted_and_not_told_again(topic: Topic) -> None:
+    fail(topic)
+    watching.watch(house.after(minutes=1))
+    fail(topic, "bob")
+
+    watching.watch(house.after(minutes=2))
+
+    assert Alert.objects.get().count == 2
+    assert len(house.told_mails()) == 1
+
+
+def test_it_stays_open_when_the_stream_is_replaced(topic: Topic) -> None:
+    stream_id = queue.stream_of(fail(topic))
+    ledger.cancel(stream_id, actor="alice")
+    newer = topic_streams.find_stream(topic)
+    watching.watch(house.after(minutes=1))
+
+    assert newer != stream_id
+    assert topic_streams.find_stream(topic) == newer
+    assert house.alerts() == [(*FAILED, True, True)]
+
+
+def test_a_requeue_closes_it(topic: Topic) -> None:
+    row = fail(topic)
+    watching.watch(house.after(minutes=1))
+    ledger.requeue(queue.stream_of(row), [see(row)], actor="bob")
+
+    watching.watch(house.after(minutes=2))
+
+    assert house.alerts() == [(*FAILED, False, True)]
+
+
+def test_it_closes_when_the_last_one_is_discarded(topic: Topic) -> None:
+    first, second = queue.plan(cast.event(topic), cast.subscribe_all(topic, ["alice", "bob"]))
+    books.book(queue.stream_of(first), views.refused)
+    ledger.discard(queue.stream_of(first), [see(first)], actor="bob")
+    watching.watch(house.after(minutes=1))
+    assert house.alerts() == [(*FAILED, True, True)]
+
+    ledger.discard(queue.stream_of(second), [see(second)], actor="bob")
+    watching.watch(house.after(minutes=2))
+
+    assert house.alerts() == [(*FAILED, False, True)]
+
+
+def test_a_doubt_that_a_person_ended_alarms_nobody(topic: Topic) -> None:
+    row = queue.planned(topic)
+    books.lose(queue.stream_of(row))
+    decision = Decision.COUNT_AS_NOT_SENT
+    ledger.resolve(queue.stream_of(row), [see(row)], decision=decision, actor="bob")
+
+    watching.watch(house.after(minutes=2))
+
+    assert house.alerts() == []
+
+
+def test_skipped_and_expired_notifications_alarm_nobody(topic: Topic) -> None:
+    row = queue.planned(topic)
+    books.judge(queue.stream_of(row), views.suppressed)
+    queue.pend(cast.event(topic), cast.subscribe(topic, "bob"), end="expired", code="expired")
+
+    watching.watch(house.after(minutes=1))
+
+    assert house.alerts() == []
+
+
+def test_a_topic_of_another_workspace_alarms_its_own_members(topic: Topic) -> None:
+    fail(cast.add_topic(house.open_house("globex").pk))
+
+    watching.watch(house.after(minutes=1))
+
+    assert house.alerts("acme") == []
+    assert house.alerts("globex") == [(*FAILED, True, True)]

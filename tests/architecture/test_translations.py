@@ -1,0 +1,170 @@
+"""Every page speaks every language: nothing is missing, in question, out of date or misfilled."""
+
+import re
+from pathlib import Path
+
+import pytest
+from babel.messages.catalog import Catalog
+from django.conf import settings
+
+from tools import translations
+from tools.translations import Examination
+
+WEB = Path(__file__).parents[2] / "src" / "postledger" / "web"
+# Its reader writes programs, and reads English.
+ENGLISH = WEB / "api" / "docs"
+NAMES = {"Postledger"}
+
+
+@pytest.fixture(scope="module")
+def messages() -> Catalog:
+    return translations.extract_messages()
+
+
+@pytest.fixture(scope="module", params=translations.LANGUAGES)
+def examined(request: pytest.FixtureRequest, messages: Catalog) -> Examination:
+    return translations.examine(request.param, messages)
+
+
+def test_the_translated_languages_are_those_on_offer() -> None:
+    assert {"en", *translations.LANGUAGES} == {code for code, _ in settings.LANGUAGES}
+
+
+def test_every_sentence_is_translated(examined: Examination) -> None:
+    assert [message.id for message in examined.missing] == []
+
+
+def test_every_translation_has_the_places_and_tags_of_its_sentence(examined: Examination) -> None:
+    assert examined.faults == []
+
+
+def test_the_files_are_what_the_command_writes(examined: Examination) -> None:
+    assert examined.outdated == []
+
+
+def catalogue(
+    po: str, *, language: str = "ru", ids: tuple[str | tuple[str, str], ...] = ()
+) -> Catalog:
+    """What a .po file says of sentences in the code; of its own, where none are given."""
+    parsed = translations.parse_catalogue(language, po.encode())
+    code = Catalog()
+    for message in ids or [message.id for message in parsed if message.id]:
+        code.add(message, locations=[("page.py", 7)])
+    return translations.merge(language, code, parsed)
+
+
+@pytest.mark.parametrize(
+    "po",
+    [
+        'msgid "Save"\nmsgstr ""\n',
+        '#, fuzzy\nmsgid "Save"\nmsgstr "Сохранить"\n',
+        'msgid "a"\nmsgid_plural "b"\nmsgstr[0] "один"\nmsgstr[1] "два"\nmsgstr[2] ""\n',
+        'msgid "%(n)s mail"\nmsgid_plural "%(n)s mails"\nmsgstr[0] "%(n)s письмо"\n',
+    ],
+)
+def test_a_sentence_without_all_its_forms_or_in_question_is_missing(po: str) -> None:
+    assert len(translations.list_missing(catalogue(po))) == 1
+
+
+@pytest.mark.parametrize(
+    ("sentence", "translated"),
+    [
+        ("%(n)s mails to %(who)s", "%(n)s писем"),
+        ("%(n)s mails", "%(count)s писем"),
+        ("{n} mails", "писем"),
+        ("%(n)s %% of them", "%(n)s % из них"),
+        ("a <b>bold</b> word", "слово"),
+        (" since then", "после этого"),
+    ],
+)
+def test_a_translation_that_would_lose_something_is_wrong(sentence: str, translated: str) -> None:
+    [fault] = translations.list_faults(catalogue(f'msgid "{sentence}"\nmsgstr "{translated}"\n'))
+
+    assert translated in fault
+
+
+def test_every_plural_form_is_looked_at() -> None:
+    po = (
+        'msgid "one mail"\nmsgid_plural "%(n)s mails"\n'
+        'msgstr[0] "%(n)s письмо"\nmsgstr[1] "%(n)s письма"\nmsgstr[2] "писем"\n'
+    )
+
+    assert len(translations.list_faults(catalogue(po))) == 1
+
+
+def test_an_update_keeps_translations_adds_what_is_new_and_drops_what_nobody_says() -> None:
+    old = '# of a button\nmsgid "Save"\nmsgstr "Сохранить"\n\nmsgid "Gone"\nmsgstr "Нет"\n'
+
+    merged = catalogue(old, ids=("Save", "New"))
+    po = translations.format_po(merged).decode()
+
+    assert '# of a button\n#: page.py\nmsgid "Save"\nmsgstr "Сохранить"' in po
+    assert 'msgid "New"\nmsgstr ""' in po
+    assert "Gone" not in po
+    assert po.index("New") < po.index("Save")
+
+
+def test_what_was_filled_in_is_taken_over() -> None:
+    code = Catalog()
+    code.add("Save")
+    code.add(("%(n)s mail", "%(n)s mails"))
+    empty = translations.merge("pt", code, Catalog())
+
+    fragment = translations.format_po(empty).decode()
+    filled = (
+        fragment.replace('msgid "Save"\nmsgstr ""', 'msgid "Save"\nmsgstr "Guardar"')
+        .replace('msgstr[0] ""', 'msgstr[0] "%(n)s mensagem"')
+        .replace('msgstr[1] ""', 'msgstr[1] "%(n)s mensagens"')
+    )
+    done = translations.merge(
+        "pt", code, empty, translations.parse_catalogue("pt", filled.encode())
+    )
+
+    assert len(translations.list_missing(empty)) == 2
+    assert translations.list_missing(done) == []
+
+
+def templates() -> list[Path]:
+    return [path for path in WEB.rglob("templates/**/*.html") if ENGLISH not in path.parents]
+
+
+def find_bare_words(template: str) -> list[str]:
+    """Words that a reader sees and no tag translates."""
+    for marked in (
+        r"{#.*?#}",
+        r"{% comment .*?{% endcomment %}",
+        r"{% blocktrans(?:late)?\b.*?{% endblocktrans(?:late)? %}",
+        r"{%.*?%}|{{.*?}}",
+        r"<(code|kbd|pre|script|style)\b.*?</\1>",
+    ):
+        template = re.sub(marked, "", template, flags=re.DOTALL)
+    shown = [
+        *re.findall(r'\s(?:alt|aria-label|placeholder|title)="([^"]*)"', template),
+        *re.split(r"<[^>]*>", template),
+    ]
+    words = (
+        word for text in shown for word in re.findall(r"[^\W\d_]{2,}", _without_entities(text))
+    )
+    return [word for word in words if word not in NAMES]
+
+
+def _without_entities(text: str) -> str:
+    return re.sub(r"&\w+;", "", text)
+
+
+@pytest.mark.parametrize("path", templates(), ids=lambda path: "/".join(path.parts[-3:]))
+def test_no_word_of_a_page_escapes_translation(path: Path) -> None:
+    assert find_bare_words(path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ("<p>Save</p>", ["Save"]),
+        ('<a title="More of it">{% translate "More" %}</a>', ["More", "of", "it"]),
+        ("{% blocktranslate %}Save {{ it }}{% endblocktranslate %}", []),
+        ('<b class="note">{{ it }}</b> &nbsp;· Postledger <code>why</code>', []),
+    ],
+)
+def test_a_bare_word_is_found(template: str, words: list[str]) -> None:
+    assert find_bare_words(template) == words

@@ -1,0 +1,406 @@
+"""A posted mail job makes the mail of its notification, once, with what the job says."""
+
+from datetime import UTC, datetime, timedelta
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+from pytest_django import Settings
+
+from postledger.contacts.models import Contact
+from postledger.deliveries import ledger, queries
+from postledger.notifications import fan_out, job_documents, job_intake, mail_jobs
+from postledger.notifications.job_documents import NoMailJobError
+from postledger.notifications.job_intake import JobResult, TakenJob
+from postledger.notifications.mail_jobs import InvalidJobError
+from postledger.notifications.models import Event, Notification, Topic
+from postledger.notifications.notification_facts import NotificationUnknownError
+from tests import cast as books
+from tests.deliveries import views
+from tests.notifications import cast, queue
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def topic(settings: Settings) -> Topic:
+    return cast.topic(settings, is_by_job=True)
+
+
+def plan(topic: Topic, *names: str, **fields: Any) -> list[Notification]:
+    """The notifications of an event to these people, as the fan-out leaves them."""
+    cast.subscribe_all(topic, names, **fields)
+    event = cast.event(topic)
+    fan_out.plan_all()
+    return list(Notification.objects.filter(event=event).order_by("subscription_id"))
+
+
+def job_of(topic: Topic, row: Notification, **changes: Any) -> dict[str, Any]:
+    return job_documents.build_job(row.pk, workspace_id=topic.workspace_id) | changes
+
+
+def post(topic: Topic, document: object, *, now: datetime | None = None) -> TakenJob:
+    return job_intake.take_job(topic.workspace_id, document, now=now or datetime.now(UTC))
+
+
+def count_mails(row: Notification) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM deliveries_delivery WHERE dedupe_key = %s", [str(row.pk)]
+        )
+        [(count,)] = cursor.fetchall()
+    return int(count)
+
+
+def variables_of(taken: TakenJob) -> dict[str, Any]:
+    assert taken.notification.mail is not None
+    mail = taken.notification.mail
+    content = queries.find_content(mail.stream_id, mail.position)
+    assert content is not None
+    return dict(content.variables or {})
+
+
+def fields_of(refusal: pytest.ExceptionInfo[InvalidJobError]) -> list[str]:
+    return [issue.field for issue in refusal.value.issues]
+
+
+def test_a_notification_of_such_a_topic_waits_for_its_job(topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+
+    assert (queue.show(row)["fanout_status"], count_mails(row)) == ("pending", 0)
+
+
+def test_our_own_document_is_a_job_that_plans_its_mail(topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+
+    taken = post(topic, job_of(topic, row))
+
+    assert (taken.result, taken.notification.status) == (JobResult.PLANNED, "pending")
+    assert count_mails(row) == 1
+    books.book(queue.stream_of(row), views.sent)
+    assert queue.show(row)["fanout_status"] == "sent"
+
+
+def test_the_same_job_twice_is_one_mail(topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+    document = job_of(topic, row)
+
+    results = [post(topic, document).result for _ in range(3)]
+
+    assert results == [JobResult.PLANNED, JobResult.UNCHANGED, JobResult.UNCHANGED]
+    assert count_mails(row) == 1
+    books.book(queue.stream_of(row), views.sent)
+    assert post(topic, document).notification.status == "sent"
+    assert count_mails(row) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_same_job_at_once_is_one_mail(settings: Settings) -> None:
+    topic = cast.topic(settings, is_by_job=True)
+    [row] = plan(topic, "alice")
+    document = job_of(topic, row)
+    start, results = Barrier(4), list[JobResult]()
+
+    def post_at_once() -> None:
+        try:
+            start.wait(60)
+            results.append(post(topic, document).result)
+        finally:
+            connections.close_all()
+
+    threads = [Thread(target=post_at_once) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+
+    assert sorted(results) == [JobResult.PLANNED, *[JobResult.UNCHANGED] * 3]
+    assert count_mails(row) == 1
+
+
+def test_the_variables_and_links_of_a_job_win(topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+    document = job_of(topic, row)
+    document["recipient"]["name"] = "Dr. Alice"
+    document["template"]["variables"] |= {
+        "courseTitle": "Algorithms",
+        "manageUrl": "https://producer.example/manage",
+        "name": "Alice A.",
+    }
+    document["links"] = {"unsubscribeUrl": "https://producer.example/leave"}
+    del document["template"]["variables"]["unsubscribeUrl"]
+
+    variables = variables_of(post(topic, document))
+
+    assert variables["courseTitle"] == "Algorithms"
+    assert variables["manageUrl"] == "https://producer.example/manage"
+    assert variables["unsubscribeUrl"] == "https://producer.example/leave"
+    assert variables["name"] == "Alice A."
+    assert variables["meetingSummary"] == cast.DATA["meetingSummary"]
+
+
+def test_the_locale_of_a_job_chooses_the_letter(topic: Topic) -> None:
+    alice, bob = plan(topic, "alice", "bob")
+
+    post(topic, job_of(topic, alice, locale="ru"))
+    post(topic, job_of(topic, bob, locale="pt-PT"))
+
+    assert job_of(topic, alice)["locale"] == "ru"
+    assert job_of(topic, bob)["locale"] == "pt"
+    assert job_of(topic, bob)["template"]["version"] == "v1"
+
+
+def test_the_delivery_policy_of_a_job_is_kept(topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+    policy = {"maxAttempts": 5, "lockTtlSeconds": 60, "retryScheduleMs": [0, 500]}
+
+    post(topic, job_of(topic, row, deliveryPolicy=policy))
+
+    row.refresh_from_db()
+    assert (row.max_attempts, row.lock_ttl_seconds) == (5, 60)
+    assert row.retry_schedule_ms == [0, 500]
+    assert job_of(topic, row)["deliveryPolicy"] == policy
+
+
+def test_a_job_for_mail_that_is_planned_changes_its_policy_alone(settings: Settings) -> None:
+    topic = cast.topic(settings)
+    [row] = plan(topic, "alice")
+    document = job_of(topic, row, deliveryPolicy={"maxAttempts": 7})
+
+    results = [post(topic, document).result for _ in range(2)]
+
+    assert results == [JobResult.POLICY_CHANGED, JobResult.UNCHANGED]
+    row.refresh_from_db()
+    assert (row.max_attempts, row.lock_ttl_seconds, count_mails(row)) == (7, None, 1)
+
+
+def test_a_policy_that_comes_after_the_result_changes_nothing(settings: Settings) -> None:
+    topic = cast.topic(settings)
+    [row] = plan(topic, "alice")
+    document = job_of(topic, row, deliveryPolicy={"maxAttempts": 7})
+    books.book(queue.stream_of(row), views.refused)
+
+    taken = post(topic, document)
+
+    row.refresh_from_db()
+    assert (taken.result, taken.notification.status) == (JobResult.UNCHANGED, "failed")
+    assert row.max_attempts is None
+
+
+def test_a_notification_that_ended_takes_no_job(topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+    document = job_of(topic, row)
+    Notification.objects.filter(pk=row.pk).update(end="skipped", code="duplicate")
+
+    taken = post(topic, document)
+
+    assert (taken.result, taken.notification.status) == (JobResult.UNCHANGED, "skipped")
+    assert count_mails(row) == 0
+
+
+def test_a_job_after_the_time_to_live_expires_its_notification(topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+    document = job_of(topic, row)
+
+    taken = post(topic, document, now=datetime.now(UTC) + timedelta(days=2))
+
+    assert (taken.result, taken.notification.status) == (JobResult.UNCHANGED, "expired")
+    assert count_mails(row) == 0
+
+
+def test_a_job_for_a_snoozed_subscription_waits_for_the_end_of_the_snooze(topic: Topic) -> None:
+    until = datetime.now(UTC) + timedelta(hours=3)
+    [row] = plan(topic, "alice", snooze_until=until)
+
+    taken = post(topic, job_of(topic, row))
+
+    assert taken.notification.mail is not None
+    mail = taken.notification.mail
+    delivery = queries.find_delivery(mail.stream_id, mail.position)
+    assert delivery is not None
+    assert delivery.work is not None
+    assert abs(delivery.work.due_at - until) < timedelta(seconds=1)
+
+
+def test_a_job_of_a_cancelled_stream_is_skipped(topic: Topic) -> None:
+    alice, bob = plan(topic, "alice", "bob")
+    post(topic, job_of(topic, alice))
+    ledger.cancel(queue.stream_of(alice), actor="carol")
+
+    taken = post(topic, job_of(topic, bob))
+
+    assert (taken.notification.status, count_mails(bob)) == ("skipped", 0)
+    assert (taken.notification.error or {})["code"] == "cancelled"
+
+
+@pytest.mark.parametrize("number", [2**62, 2**63, 10**30])
+def test_ids_that_name_nothing_are_all_named(number: int, topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+    ids = {"notificationId": number, "openEventId": number, "subscriptionId": number}
+
+    with pytest.raises(InvalidJobError) as refusal:
+        post(topic, job_of(topic, row, **ids))
+
+    assert fields_of(refusal) == ["notificationId", "openEventId", "subscriptionId"]
+
+
+def test_ids_that_do_not_belong_together_are_refused(topic: Topic) -> None:
+    alice, bob = plan(topic, "alice", "bob")
+    other = cast.event(topic)
+
+    with pytest.raises(InvalidJobError) as refusal:
+        post(
+            topic,
+            job_of(topic, alice, subscriptionId=bob.subscription_id, openEventId=other.pk),
+        )
+
+    assert fields_of(refusal) == ["openEventId", "subscriptionId"]
+    assert count_mails(alice) == 0
+
+
+def test_rows_of_another_workspace_do_not_exist(topic: Topic, settings: Settings) -> None:
+    foreign = cast.topic(settings, workspace="globex", is_by_job=True)
+    [row] = plan(foreign, "alice")
+    document = job_of(foreign, row)
+
+    with pytest.raises(InvalidJobError) as refusal:
+        post(topic, document)
+
+    assert fields_of(refusal) == ["notificationId", "openEventId", "subscriptionId"]
+    with pytest.raises(NotificationUnknownError):
+        job_documents.build_job(row.pk, workspace_id=topic.workspace_id)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"dedupeKey": "another"}, "dedupeKey"),
+        ({"recipient": {"email": "mallory@example.com"}}, "recipient.email"),
+        ({"locale": "tlh"}, "locale"),
+    ],
+)
+def test_what_the_rows_do_not_say_is_refused(
+    changes: dict[str, Any], field: str, topic: Topic
+) -> None:
+    [row] = plan(topic, "alice")
+    Topic.objects.filter(pk=topic.pk).update(fallback_locale="")
+
+    with pytest.raises(InvalidJobError) as refusal:
+        post(topic, job_of(topic, row, **changes))
+
+    assert fields_of(refusal) == [field]
+    assert count_mails(row) == 0
+
+
+def test_a_version_that_the_template_does_not_have_is_refused(topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+    document = job_of(topic, row)
+    document["template"]["version"] = "v99"
+
+    with pytest.raises(InvalidJobError, match="no version 99") as refusal:
+        post(topic, document)
+
+    assert fields_of(refusal) == ["template.version"]
+
+
+def test_the_case_of_an_address_does_not_matter(topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+
+    taken = post(topic, job_of(topic, row, recipient={"email": "Alice@Example.com"}))
+
+    assert taken.result is JobResult.PLANNED
+
+
+def test_the_document_has_what_the_rows_say(topic: Topic) -> None:
+    until = datetime.now(UTC) + timedelta(days=3)
+    [row] = plan(
+        topic,
+        "alice",
+        window_from=60,
+        window_until=120,
+        max_notifications=4,
+        snooze_until=until,
+        locale="ru",
+    )
+    Event.objects.filter(pk=row.event_id).update(trace_id="t-1")
+    Notification.objects.filter(pk=row.pk).update(end=None, code="")
+
+    document = job_of(topic, row)
+
+    assert mail_jobs.validate_job(document) == document
+    assert (document["notificationId"], document["openEventId"]) == (row.pk, row.event_id)
+    assert (document["traceId"], document["dedupeKey"]) == ("t-1", row.dedupe_key)
+    assert document["recipient"] == {"email": "alice@example.com", "name": "Alice"}
+    assert (document["locale"], document["template"]["version"]) == ("ru", "v1")
+    assert document["event"] == cast.DATA
+    assert document["subscription"]["preferences"]["deliveryWindow"] == {
+        "startMinutes": 60,
+        "endMinutes": 120,
+    }
+    assert document["subscription"]["preferences"]["maxNotifications"] == 4
+    assert document["deliveryPolicy"] == {
+        "maxAttempts": 3,
+        "lockTtlSeconds": 120,
+        "retryScheduleMs": [0, 2000, 7000],
+    }
+    assert document["links"]["manageUrl"] == document["template"]["variables"]["manageUrl"]
+    assert "token=" in document["links"]["unsubscribeUrl"]
+
+
+def test_an_event_without_what_a_job_needs_has_none(topic: Topic) -> None:
+    cast.subscribe(topic, "alice")
+    data = {name: value for name, value in cast.DATA.items() if name != "courseTitle"}
+    event = cast.event(topic, data=data)
+    fan_out.plan_all()
+    row = Notification.objects.get(event=event)
+
+    with pytest.raises(NoMailJobError, match="courseTitle"):
+        job_of(topic, row)
+
+
+FORGED = {
+    "manageUrl": "https://evil.example/",
+    "unsubscribeUrl": "https://evil.example/",
+    "unsubscribe_url": "https://evil.example/",
+    "email": "mallory@example.com",
+    "name": "Mallory",
+    "from_name": "Mallory",
+}
+
+
+@pytest.mark.parametrize("is_by_job", [True, False])
+def test_an_event_sets_nothing_that_belongs_to_the_recipient(
+    settings: Settings,
+    *,
+    is_by_job: bool,
+) -> None:
+    topic = cast.topic(settings, is_by_job=is_by_job)
+    cast.subscribe(topic, "alice")
+    event = cast.event(topic, data={**cast.DATA, **FORGED})
+    fan_out.plan_all()
+    row = Notification.objects.get(event=event)
+
+    document = job_of(topic, row)
+    taken = post(topic, document)
+
+    for variables in (document["template"]["variables"], variables_of(taken)):
+        assert not {"https://evil.example/", "Mallory", "mallory@example.com"} & {
+            *map(str, variables.values())
+        }
+
+
+def test_a_topic_with_another_template_has_no_jobs(topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+    Topic.objects.filter(pk=topic.pk).update(template="welcome")
+
+    with pytest.raises(NoMailJobError, match="open-seat alone"):
+        job_of(topic, row)
+
+
+def test_a_deleted_contact_has_no_job(topic: Topic) -> None:
+    [row] = plan(topic, "alice")
+    Contact.objects.filter(address="alice@example.com").update(deleted_at=datetime.now(UTC))
+
+    with pytest.raises(NoMailJobError, match="deleted"):
+        job_of(topic, row)

@@ -1,0 +1,106 @@
+"""One mail through SendGrid and through SMTP is the same mail to its reader."""
+
+import asyncio
+from collections.abc import Callable
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+
+import pytest
+
+from postledger.dispatch.rounds.compose import ComposedRound
+from postledger.fakes.http.server import serving as serving_http
+from postledger.fakes.sendgrid.server import FakeSendGrid
+from postledger.providers.base import Accepted, Form, OutgoingMessage
+from postledger.providers.sendgrid.provider import SendGrid
+from postledger.providers.smtp.provider import Smtp
+from tests.dispatch import test_compose, test_letters
+from tests.providers.fake_smtp import serving
+from tests.providers.messages import send
+from tests.providers.stands import opened, sendgrid_settings, smtp_settings
+
+# Each service writes Date; the others say how the parts are written, and not what they are.
+OF_THE_SERVICE = {"date", "mime-version", "content-type", "content-transfer-encoding"}
+
+
+async def send_by_smtp(message: OutgoingMessage) -> bytes:
+    async with serving() as server, opened(Smtp(smtp_settings(server))) as provider:
+        [outcome] = await send(provider, [message])
+        assert isinstance(outcome, Accepted)
+        [taken] = server.journal
+        return taken.data
+
+
+async def send_by_sendgrid(message: OutgoingMessage) -> bytes:
+    async with serving_http(FakeSendGrid()) as fake:
+        fake.service.account.add_identities("acme.example")
+        async with opened(SendGrid(sendgrid_settings(fake.endpoint))) as provider:
+            [outcome] = await send(provider, [message])
+        [accepted] = fake.service.kept
+        assert outcome == Accepted(accepted.message_id)
+        return accepted.raw
+
+
+def read(data: bytes) -> EmailMessage:
+    message = BytesParser(policy=policy.default).parsebytes(data)
+    assert isinstance(message, EmailMessage)
+    assert not message.defects
+    return message
+
+
+def list_headers(message: EmailMessage) -> list[tuple[str, str]]:
+    pairs = ((name.lower(), str(value)) for name, value in message.items())
+    return sorted(pair for pair in pairs if pair[0] not in OF_THE_SERVICE)
+
+
+def list_parts(message: EmailMessage) -> list[tuple[str, str | None, bytes]]:
+    """Type, name and content of all parts; line ends are those of the way."""
+    return [
+        (
+            part.get_content_type(),
+            part.get_filename(),
+            _normalised(part) if part.get_content_maintype() == "text" else part.get_content(),
+        )
+        for part in message.walk()
+        if not part.is_multipart()
+    ]
+
+
+def _normalised(part: EmailMessage) -> bytes:
+    content = part.get_payload(decode=True)
+    assert isinstance(content, bytes)
+    return content.replace(b"\r\n", b"\n").removesuffix(b"\n")
+
+
+def draft_single(form: Form) -> ComposedRound:
+    to = test_compose.recipients("alice@example.com")
+    return test_compose.draft(to, {0: test_compose.FULL}, form=form)
+
+
+def draft_campaign(form: Form) -> ComposedRound:
+    return test_letters.draft(test_letters.ALICE, form=form)
+
+
+@pytest.mark.parametrize("draft", [draft_single, draft_campaign])
+def test_subject_html_text_headers_and_attachments_are_equal(
+    draft: Callable[[Form], ComposedRound],
+) -> None:
+    [as_bytes], [as_parts] = draft(Form.MIME).mails, draft(Form.PARTS).mails
+
+    by_smtp = read(asyncio.run(send_by_smtp(as_bytes.message)))
+    by_sendgrid = read(asyncio.run(send_by_sendgrid(as_parts.message)))
+
+    assert list_headers(by_sendgrid) == list_headers(by_smtp)
+    assert {"subject", "message-id"} <= dict(list_headers(by_smtp)).keys()
+    assert list_parts(by_sendgrid) == list_parts(by_smtp)
+    kinds = [kind for kind, _, _ in list_parts(by_smtp)]
+    assert kinds[:2] == ["text/plain", "text/html"]
+
+
+def test_a_single_mail_has_its_attachments_and_a_campaign_its_unsubscribe_headers() -> None:
+    """What is compared above is there at all."""
+    [single], [campaign] = draft_single(Form.PARTS).mails, draft_campaign(Form.PARTS).mails
+
+    assert len(list_parts(read(asyncio.run(send_by_sendgrid(single.message))))) == 4
+    names = dict(list_headers(read(asyncio.run(send_by_sendgrid(campaign.message))))).keys()
+    assert {"list-unsubscribe", "list-unsubscribe-post", "list-id", "feedback-id"} <= names

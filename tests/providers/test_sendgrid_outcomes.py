@@ -1,0 +1,294 @@
+"""Every answer of SendGrid, and every way to get none, is its row of the table."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from postledger.providers.base import (
+    Accepted,
+    Category,
+    Failure,
+    InDoubt,
+    NotSent,
+    Outcome,
+    Refused,
+    SenderBlocked,
+    Throttled,
+    TryLater,
+)
+from postledger.providers.http.exchange import Break, Stage
+from postledger.providers.http.messages import Answer
+from postledger.providers.http.reading import Obstacle
+from postledger.providers.sendgrid import outcomes
+
+NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)
+P, C, Q, T, X = (
+    Category.PERMANENT,
+    Category.CONFIGURATION,
+    Category.QUOTA,
+    Category.TRANSIENT,
+    Category.TIMEOUT,
+)
+CREDITS = "Maximum credits exceeded"
+GRANT = "The provided authorization grant is invalid, expired, or revoked"
+IDENTITY = "The from address does not match a verified Sender Identity. Mail cannot be sent."
+PAGE = b"<html><body>502 Bad Gateway</body></html>"
+
+
+def an_answer(status: int, *messages: str, body: bytes | None = None, **headers: str) -> Answer:
+    errors = [{"message": message, "field": None, "help": None} for message in messages]
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status, named, json.dumps({"errors": errors}).encode() if body is None else body)
+
+
+def judge(answer: Answer) -> Outcome:
+    return outcomes.judge_answer(answer, now=NOW)
+
+
+def fail(answer: Answer) -> Failure:
+    outcome = judge(answer)
+    assert not isinstance(outcome, Accepted)
+    return outcome
+
+
+EXPLAINED = [
+    (400, "invalid request", Refused, "SENDGRID_BAD_REQUEST", P),
+    (400, IDENTITY, SenderBlocked, "SENDGRID_SENDER_NOT_VERIFIED", C),
+    (401, CREDITS, Throttled, "SENDGRID_CREDITS_EXCEEDED", Q),
+    (401, GRANT, SenderBlocked, "SENDGRID_CREDENTIALS", C),
+    (401, "authorization required", SenderBlocked, "SENDGRID_CREDENTIALS", C),
+    (403, "access forbidden", SenderBlocked, "SENDGRID_FORBIDDEN", C),
+    (403, IDENTITY, SenderBlocked, "SENDGRID_SENDER_NOT_VERIFIED", C),
+    (404, "not found", SenderBlocked, "SENDGRID_ENDPOINT", C),
+    (405, "method not allowed", SenderBlocked, "SENDGRID_ENDPOINT", C),
+    (408, "request timeout", TryLater, "SENDGRID_TIMEOUT", X),
+    (413, "content too large", Refused, "SENDGRID_TOO_BIG", P),
+    (415, "unsupported media type", Refused, "SENDGRID_BAD_REQUEST", P),
+    (429, "too many requests", Throttled, "SENDGRID_THROTTLING", Q),
+    (500, "internal server error", TryLater, "SENDGRID_SERVICE_UNAVAILABLE", T),
+    (502, "bad gateway", TryLater, "SENDGRID_SERVICE_UNAVAILABLE", T),
+    (503, "service unavailable", TryLater, "SENDGRID_SERVICE_UNAVAILABLE", T),
+    (504, "gateway timeout", TryLater, "SENDGRID_SERVICE_UNAVAILABLE", T),
+]
+OF_A_GATEWAY = [
+    (200, InDoubt, "SENDGRID_GATEWAY", T),
+    (202, InDoubt, "SENDGRID_GATEWAY", T),
+    (302, InDoubt, "SENDGRID_GATEWAY", T),
+    (400, TryLater, "SENDGRID_GATEWAY", T),
+    (401, TryLater, "SENDGRID_GATEWAY", T),
+    (403, TryLater, "SENDGRID_GATEWAY", T),
+    (404, TryLater, "SENDGRID_GATEWAY", T),
+    (407, TryLater, "SENDGRID_GATEWAY", T),
+    (408, TryLater, "SENDGRID_TIMEOUT", X),
+    (413, TryLater, "SENDGRID_GATEWAY", T),
+    (429, Throttled, "SENDGRID_THROTTLING", Q),
+    (500, InDoubt, "SENDGRID_GATEWAY", T),
+    (502, InDoubt, "SENDGRID_GATEWAY", T),
+    (503, TryLater, "SENDGRID_SERVICE_UNAVAILABLE", T),
+    (504, InDoubt, "SENDGRID_GATEWAY", T),
+]
+
+
+@pytest.mark.parametrize(("status", "message", "outcome", "code", "category"), EXPLAINED)
+def test_an_error_that_sendgrid_explains_is_its_row(
+    status: int, message: str, outcome: type[Outcome], code: str, category: Category
+) -> None:
+    failure = fail(an_answer(status, message))
+
+    assert (type(failure), failure.code, failure.category) == (outcome, code, category)
+    assert failure.original_code == f"HTTP {status}"
+    assert failure.detail.startswith(f"HTTP {status}: {message}")
+    assert not getattr(failure, "is_outage", False)
+
+
+@pytest.mark.parametrize("body", [PAGE, b"", b"[]", b'{"errors": []}', b'{"errors": "no"}'])
+@pytest.mark.parametrize(("status", "outcome", "code", "category"), OF_A_GATEWAY)
+def test_an_answer_without_sendgrids_document_is_one_of_a_gateway(
+    status: int, outcome: type[Outcome], code: str, category: Category, body: bytes
+) -> None:
+    failure = fail(an_answer(status, body=body))
+
+    assert (type(failure), failure.code, failure.category) == (outcome, code, category)
+    assert failure.original_code == f"HTTP {status}"
+
+
+def test_an_acceptance_has_the_id_of_its_header() -> None:
+    assert judge(an_answer(202, body=b"", x_message_id="14c5d75ce93")) == Accepted("14c5d75ce93")
+
+
+@pytest.mark.parametrize("message_id", ["", "two words", "é", "<id>", "x" * 201])
+def test_an_acceptance_without_an_id_leaves_a_doubt(message_id: str) -> None:
+    assert isinstance(judge(an_answer(202, body=b"", x_message_id=message_id)), InDoubt)
+
+
+@pytest.mark.parametrize("status", [202, 500, 502, 504])
+def test_an_answer_before_the_end_of_the_mail_takes_nothing(status: int) -> None:
+    early = Answer(status, {"x-message-id": "14c5d75ce93"}, b"", is_early=True)
+
+    assert isinstance(judge(early), TryLater)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(401, GRANT), (403, "access forbidden"), (404, "not found"), (405, "method not allowed")],
+)
+def test_a_refused_key_blocks_the_account(status: int, message: str) -> None:
+    failure = fail(an_answer(status, message))
+
+    assert isinstance(failure, SenderBlocked)
+    assert failure.is_account
+
+
+def test_a_sender_that_nobody_verified_blocks_no_other_sender() -> None:
+    failure = fail(an_answer(403, IDENTITY))
+
+    assert isinstance(failure, SenderBlocked)
+    assert not failure.is_account
+    assert "Verify the address or the domain" in failure.detail
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome"),
+    [
+        (["from"], SenderBlocked),
+        (["from.email", "from.name"], SenderBlocked),
+        (["from", "personalizations.0.to"], Refused),
+        (["from", None], Refused),
+        (["from_", "content"], Refused),
+        (["from", "from", "from", "subject"], Refused),
+    ],
+)
+def test_a_bad_request_that_is_about_the_sender_alone_fails_no_recipient(
+    fields: list[str | None], outcome: type[Outcome]
+) -> None:
+    errors = [{"message": "not valid", "field": field} for field in fields]
+    failure = fail(an_answer(400, body=json.dumps({"errors": errors}).encode()))
+
+    assert type(failure) is outcome
+    assert not getattr(failure, "is_account", False)
+
+
+def test_used_up_credits_are_a_quota_whose_reset_the_answer_does_not_say() -> None:
+    reset = str(int(NOW.timestamp()) + 60)
+    failure = fail(an_answer(401, CREDITS, x_ratelimit_reset=reset, retry_after="60"))
+
+    assert isinstance(failure, Throttled)
+    assert (failure.is_quota, failure.retry_after) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("reset", "seconds"),
+    [(37, 37), (600, 600), (601, None), (0, None), (-5, None)],
+)
+def test_a_throttle_ends_when_the_limit_of_requests_is_reset(
+    reset: int, seconds: int | None
+) -> None:
+    named = str(int(NOW.timestamp()) + reset)
+    failure = fail(an_answer(429, "too many requests", x_ratelimit_reset=named))
+
+    assert isinstance(failure, Throttled)
+    assert not failure.is_quota
+    expected = None if seconds is None else timedelta(seconds=seconds)
+    assert failure.retry_after == expected
+
+
+@pytest.mark.parametrize(
+    ("date", "seconds"),
+    [
+        ("Wed, 18 Nov 2026 11:50:00 GMT", 37),
+        ("Wed, 18 Nov 2026 11:50:00 -0000", 37),
+        ("Wed, 18 Nov 2026 12:01:00 GMT", None),
+        ("yesterday", None),
+        ("Wed, 18 Nov 2026 12:01:00 +99999999999999999999", None),
+        ("", None),
+    ],
+)
+def test_the_wait_of_a_throttle_is_by_the_clock_of_the_answer(
+    date: str, seconds: int | None
+) -> None:
+    named = str(int(NOW.timestamp()) - 600 + 37)
+    failure = fail(an_answer(429, "too many requests", x_ratelimit_reset=named, date=date))
+
+    assert isinstance(failure, Throttled)
+    expected = None if seconds is None else timedelta(seconds=seconds)
+    assert failure.retry_after == expected
+
+
+@pytest.mark.parametrize("reset", ["", "soon", "-1", "9" * 13, "1.5"])
+def test_a_reset_that_is_no_time_is_ignored(reset: str) -> None:
+    failure = fail(an_answer(429, "too many requests", x_ratelimit_reset=reset))
+
+    assert isinstance(failure, Throttled)
+    assert failure.retry_after is None
+
+
+def test_the_reset_of_the_rate_delays_no_other_failure() -> None:
+    reset = str(int(NOW.timestamp()) + 60)
+    failure = fail(an_answer(503, "service unavailable", x_ratelimit_reset=reset))
+
+    assert isinstance(failure, TryLater)
+    assert failure.retry_after is None
+
+
+def test_the_fields_of_errors_are_named_and_no_address_is_repeated() -> None:
+    errors = [
+        {"message": "alice@example.com is no address", "field": "personalizations.0.to.0.email"},
+        {"message": "too long", "field": "null"},
+        {"message": "three", "field": None},
+        {"message": "four", "field": None},
+    ]
+    body = json.dumps({"errors": errors, "id": "x"}).encode()
+
+    detail = fail(an_answer(400, body=body)).detail
+
+    assert detail == (
+        "HTTP 400: personalizations.0.to.0.email: a***@example.com is no address; too long; three"
+    )
+
+
+def test_details_are_short_and_printable() -> None:
+    failure = fail(an_answer(400, "no \0 such \ud800 user\r\n\x7f " + "x" * 5_000))
+
+    assert failure.detail.isprintable()
+    assert len(failure.detail) < 500
+
+
+@pytest.mark.parametrize(
+    ("stage", "code", "outcome", "named"),
+    [
+        (Stage.CONNECT, "connect", TryLater, "NETWORK_ERROR"),
+        (Stage.CONNECT, "timeout", TryLater, "NETWORK_ERROR"),
+        (Stage.REQUEST, "reset", TryLater, "NETWORK_ERROR"),
+        (Stage.REQUEST, "timeout", TryLater, "SENDGRID_TIMEOUT"),
+        (Stage.ANSWER, "closed", InDoubt, "NETWORK_ERROR"),
+        (Stage.ANSWER, "timeout", InDoubt, "SENDGRID_TIMEOUT"),
+        (Stage.ANSWER, "cancelled", InDoubt, "no_answer"),
+        (Stage.REQUEST, "cancelled", NotSent, "not_sent"),
+    ],
+)
+def test_after_the_last_byte_a_break_leaves_a_doubt(
+    stage: Stage, code: str, outcome: type[Outcome], named: str
+) -> None:
+    failure = outcomes.judge_break(Break(stage, code, "gone"))
+
+    assert (type(failure), failure.code) == (outcome, named)
+    assert getattr(failure, "is_outage", False) == (stage is Stage.CONNECT)
+
+
+@pytest.mark.parametrize(
+    ("answer", "obstacle"),
+    [
+        (an_answer(401, GRANT), Obstacle.CREDENTIALS),
+        (an_answer(403, "access forbidden"), Obstacle.DENIED),
+        (an_answer(404, "not found"), Obstacle.ABSENT),
+        (an_answer(429, "too many requests"), Obstacle.THROTTLED),
+        (an_answer(500, "internal server error"), Obstacle.UNREACHABLE),
+        (an_answer(403, body=PAGE), Obstacle.UNREACHABLE),
+        (Break(Stage.CONNECT, "connect", "refused"), Obstacle.UNREACHABLE),
+    ],
+)
+def test_a_question_without_an_answer_says_what_was_in_its_way(
+    answer: Answer | Break, obstacle: Obstacle
+) -> None:
+    assert outcomes.judge_unread(answer, now=NOW).obstacle is obstacle

@@ -1,0 +1,59 @@
+"""Texts that strangers write, as an attacker would write them, in every place that pages show."""
+
+from collections.abc import Mapping
+
+from django.db import connection
+
+# Each would call `__hit` if a page took it for markup, a link or a script.
+TEXT = (
+    "\"><svg onload=__hit()><img src=x onerror=__hit()>'-__hit()-'</script><script>__hit()</script>"
+    "{{7*7}}<a href=javascript:__hit()>"
+)
+_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "accounts_workspace": ("name", "org_name"),
+    "accounts_user": ("name",),
+    "accounts_member": ("name",),
+    "accounts_sender": ("name",),
+    "accounts_provideraccount": ("name",),
+    "accounts_apikey": ("name",),
+    "accounts_auditentry": ("actor", "action", "subject"),
+    "alerts_alert": ("subject",),
+    "campaigns_campaign": ("name",),
+    "campaigns_run": ("actor", "trouble"),
+    "contacts_contact": ("name",),
+    "contacts_list": ("name",),
+    "deliveries_attempt": ("code", "detail", "original_code"),
+    "deliveries_body": ("subject", "text", "to_name"),
+    "deliveries_delivery": ("code", "message_id"),
+    "deliveries_deliveryevent": ("actor",),
+    "deliveries_feedback": ("detail", "name"),
+    "deliveries_senderhold": ("actor", "detail"),
+    "deliveries_stream": ("title",),
+    "deliveries_streamhold": ("actor", "detail"),
+    "notifications_event": ("actor", "trace_id", "dedupe_key", "trouble"),
+    "notifications_notification": ("code",),
+    "notifications_topic": ("template",),
+}
+
+
+def poison() -> None:
+    """Puts the texts into every row that is there."""
+    with connection.cursor() as cursor:
+        # Without the triggers that keep some rows as they were written.
+        cursor.execute("SET session_replication_role = replica")
+        for table, columns in _COLUMNS.items():
+            # No two workspaces have one name.
+            texts = ", ".join(f"{name} = %(text)s || ctid::text" for name in columns)
+            cursor.execute(f"UPDATE {table} SET {texts}", {"text": TEXT})
+        cursor.execute("SET session_replication_role = origin")
+
+
+def write_letter(url: str) -> str:
+    """HTML that tries everything to reach a URL of the attacker."""
+    return (
+        f"<p>Hello</p>{TEXT}<style>@import '{url}a.css';</style><img src='{url}pixel.png'>"
+        f"<link rel=stylesheet href='{url}b.css'><script src='{url}c.js'></script>"
+        f"<iframe src='{url}frame'></iframe><video src='{url}d.mp4' autoplay></video>"
+        f"<form action='{url}' method=post><button autofocus>Go</button></form>"
+        f"<meta http-equiv=refresh content='0;url={url}gone'><base href='{url}'>"
+    )

@@ -1,0 +1,375 @@
+"""Needs attention: doubts, dead letters, held senders and alerts, and what a person decides."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from postledger.accounts.models import AuditEntry
+from postledger.accounts.people.roles import Role
+from postledger.alerts.detection import Cause
+from postledger.alerts.models import Alert
+from postledger.deliveries import entries, queries
+from postledger.deliveries.attention import dead_letters, deciding, doubts
+from postledger.deliveries.entries import Entry
+from postledger.deliveries.states import State
+from postledger.lib.ids import DeliveryId
+from postledger.web.dashboard import needs
+from tests import cast
+from tests.web.dashboard import visitors
+from tests.web.dashboard.visitors import Person
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def anna() -> Person:
+    return visitors.sign_in(cast.sender().workspace_id)
+
+
+def failed(mails: int = 1, *, workspace: str = "acme") -> int:
+    stream_id = cast.stream(mails=mails, workspace=workspace)
+    cast.book(stream_id, no_mailbox)
+    return stream_id
+
+
+def no_mailbox(position: int) -> Entry:
+    return entries.refused(position, code="550 5.1.1", detail="No <b>such</b> user")
+
+
+def read(anna: Person, path: str = "attention/") -> str:
+    return anna.read(path)
+
+
+def send(anna: Person, path: str, **fields: Any) -> str:
+    """The page after a decision."""
+    response = anna.client.post(anna.url(path), fields, follow=True)
+    assert response.redirect_chain == [(anna.url("attention/"), 302)]
+    return " ".join(response.content.decode().split())
+
+
+def count(stream_id: int, state: State) -> int:
+    return queries.read_books([stream_id])[stream_id].states[state]
+
+
+def group_fields(stream_id: int, decision: str, *, seen_at: datetime | None = None) -> Any:
+    moment = seen_at or datetime.now(UTC)
+    return {
+        "stream": stream_id,
+        "outcome": "lease_lost",
+        "seen_at": moment.isoformat(),
+        "decision": decision,
+    }
+
+
+def test_a_calm_workspace_needs_nobody(anna: Person) -> None:
+    cast.doubtful(workspace="globex")
+    failed(workspace="globex")
+
+    html = read(anna)
+
+    assert "Nothing needs you" in html
+    assert 'class="count"' not in html
+
+
+def test_doubts_and_dead_letters_are_counted_in_decisions_and_shown_with_their_cause(
+    anna: Person,
+) -> None:
+    cast.doubtful(5)
+    failed(2)
+
+    html = read(anna)
+
+    assert re.search(r'class="count">2<', html)
+    assert "The worker was lost while the mail was with the provider." in html
+    assert "r0@example.com, r1@example.com, r2@example.com" in html
+    assert "and 2 more" in html
+    assert "Requeue 2" in html
+    assert "Discard 2" in html
+
+
+def test_a_mail_that_may_still_leave_cannot_be_sent_again_and_the_page_says_from_when(
+    anna: Person,
+) -> None:
+    cast.doubtful()
+
+    html = read(anna)
+
+    assert re.search(r'value="send_again" disabled', html)
+    assert "Until then bytes of the first try may still arrive." in html
+
+
+@pytest.mark.parametrize(
+    ("decision", "state"),
+    [("count_as_sent", State.ACCEPTED), ("count_as_not_sent", State.FAILED)],
+)
+def test_a_group_of_doubts_is_decided_at_once_and_noted(
+    anna: Person, decision: str, state: State
+) -> None:
+    stream_id = cast.doubtful(3)
+
+    html = send(anna, "attention/doubts/decide/", **group_fields(stream_id, decision))
+
+    assert "Decided for 3 emails." in html
+    assert count(stream_id, state) == 3
+    entry = AuditEntry.objects.get(action=f"doubt.{decision}")
+    assert (entry.actor, entry.data) == (f"user {anna.user.pk}", {"count": 3})
+
+
+def test_a_doubt_that_came_after_the_person_looked_is_left_to_them(anna: Person) -> None:
+    stream_id = cast.doubtful(3)
+    earlier = datetime.now(UTC) - timedelta(hours=1)
+
+    fields = group_fields(stream_id, "count_as_sent", seen_at=earlier)
+    html = send(anna, "attention/doubts/decide/", **fields)
+
+    assert "Decided for 0 emails." in html
+    assert count(stream_id, State.IN_DOUBT) == 3
+
+
+def test_a_long_list_goes_on_behind_its_last_mail_and_stays_with_its_cause(anna: Person) -> None:
+    stream_id = failed(51)
+    while count(stream_id, State.WAITING):
+        cast.book(stream_id, no_mailbox)
+    cast.book(cast.stream(mails=1), lambda at: entries.refused(at, code="552 5.2.2"))
+
+    page = read(anna, "attention/dead-letters/?code=550%205.1.1&outcome=refused")
+    [link] = re.findall(r'href="([^"]*)">Next', page)
+    rest = read(anna, f"attention/dead-letters/{unescape(link)}")
+
+    assert "r50@example.com" not in page
+    assert re.findall(r"(\w+)@example.com</a>", rest) == ["r50"]
+    assert "Next" not in rest
+
+
+@pytest.mark.parametrize("path", ["attention/", "attention/alerts/"])
+def test_an_alert_says_what_happened_and_what_to_do(anna: Person, path: str) -> None:
+    now = datetime.now(UTC)
+    Alert.objects.create(
+        workspace_id=anna.workspace_id,
+        cause=Cause.BOOKS_UNBALANCED,
+        count=2,
+        first_at=now,
+        last_at=now,
+        opened_at=now,
+    )
+
+    html = read(anna, path)
+
+    assert "The books do not balance" in html
+    assert "A recount of 2 streams does not agree with their counters. Run" in html
+
+
+def test_what_the_database_cannot_hold_is_asked_for_in_vain(anna: Person) -> None:
+    stream_id = failed()
+    cause = {"code": "\0", "outcome": "refused", "seen_at": "2099-01-01T00:00Z"}
+
+    listed = read(anna, "attention/dead-letters/?code=550%205.1.1%00&outcome=%00")
+    decided = send(anna, "attention/dead-letters/decide/", action="discard", **cause)
+    released = anna.post(f"attention/streams/{'9' * 19}/release/")
+
+    assert "r0@example.com" in listed
+    assert "Decided for 0 emails." in decided
+    assert released.status_code == 404
+    assert count(stream_id, State.FAILED) == 1
+
+
+def test_ticked_doubts_are_decided_and_others_stay(anna: Person) -> None:
+    stream_id = cast.doubtful(3)
+    first, *_ = doubts.list_doubts(anna.workspace_id, limit=3)
+
+    page = read(anna, "attention/doubts/")
+    send(anna, "attention/doubts/decide/", id=first.try_id, decision="count_as_sent")
+
+    assert first.try_id in page
+    assert (count(stream_id, State.ACCEPTED), count(stream_id, State.IN_DOUBT)) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"stream": "x", "outcome": "lease_lost", "seen_at": "2026-01-01T00:00Z"},
+        {"stream": "1", "outcome": "nothing", "seen_at": "2026-01-01T00:00Z", "decision": "x"},
+        {"stream": "1", "outcome": "lease_lost", "seen_at": "x", "decision": "count_as_sent"},
+        {"id": "no-id", "decision": "count_as_sent"},
+    ],
+)
+def test_an_incomplete_form_changes_nothing_and_says_so(
+    anna: Person, fields: dict[str, str]
+) -> None:
+    stream_id = cast.doubtful()
+
+    html = send(anna, "attention/doubts/decide/", **fields)
+
+    assert "othing changed" in html
+    assert count(stream_id, State.IN_DOUBT) == 1
+
+
+def test_dead_letters_of_a_cause_are_requeued_or_discarded(anna: Person) -> None:
+    stream_id = failed(2)
+    [group] = dead_letters.group_dead_letters(anna.workspace_id)
+    fields = {"code": group.code, "outcome": group.outcome.value}
+    fields["seen_at"] = datetime.now(UTC).isoformat()
+
+    discarded = send(anna, "attention/dead-letters/decide/", action="discard", **fields)
+
+    assert "Decided for 2 emails." in discarded
+    assert "Nothing needs you" in discarded
+    assert count(stream_id, State.FAILED) == 2
+
+    another = failed(1)
+    fields["seen_at"] = datetime.now(UTC).isoformat()
+    requeued = send(anna, "attention/dead-letters/decide/", action="requeue", **fields)
+
+    assert "Decided for 1 email." in requeued
+    assert count(another, State.WAITING) == 1
+
+
+def test_a_dead_letter_that_came_after_the_person_looked_is_left_to_them(anna: Person) -> None:
+    failed(1)
+    [seen_at] = re.findall(r'name="seen_at" value="([^"]+)"', read(anna))
+    later = failed(1)
+    fields = {"code": "550 5.1.1", "outcome": "refused", "seen_at": seen_at}
+
+    html = send(anna, "attention/dead-letters/decide/", action="discard", **fields)
+
+    assert "Decided for 1 email." in html
+    [left] = dead_letters.list_dead_letters(anna.workspace_id, limit=9)
+    assert left.stream_id == later
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"action": "requeue"},  # nothing was ticked
+        {"action": "discard"},
+        {"code": "550 5.1.1", "outcome": "refused", "seen_at": "2099-01-01T00:00Z"},
+        {"action": "requeue", "code": "", "outcome": "x", "seen_at": "2099-01-01T00:00Z"},
+        {"action": "requeue", "code": "550 5.1.1", "outcome": "refused"},
+    ],
+)
+def test_an_incomplete_form_leaves_all_dead_letters(anna: Person, fields: dict[str, str]) -> None:
+    failed(2)
+
+    html = send(anna, "attention/dead-letters/decide/", **fields)
+
+    assert "othing changed" in html
+    assert len(dead_letters.list_dead_letters(anna.workspace_id, limit=9)) == 2
+
+
+def test_ticked_dead_letters_are_requeued_and_others_stay(anna: Person) -> None:
+    stream_id = failed(3)
+    first, *_ = dead_letters.list_dead_letters(anna.workspace_id, limit=3)
+
+    page = read(anna, "attention/dead-letters/")
+    send(anna, "attention/dead-letters/decide/", id=first.try_id, action="requeue")
+
+    assert first.try_id in page
+    assert (count(stream_id, State.WAITING), count(stream_id, State.FAILED)) == (1, 2)
+
+
+def test_a_held_sender_says_why_and_is_released(anna: Person) -> None:
+    cast.stream(mails=3)
+    cast.block()
+    sender = cast.sender()
+
+    html = read(anna)
+    after = send(anna, f"attention/senders/{sender.pk}/release/")
+
+    assert f"{sender.address}: " in html
+    assert "SES_ACCOUNT_SENDING_PAUSED" in html
+    assert "Released. Its mail goes on now." in after
+    assert AuditEntry.objects.get(action="sender.released").actor == f"user {anna.user.pk}"
+
+
+def test_a_held_sender_is_tested_and_the_page_says_what_is_wrong(anna: Person) -> None:
+    html = send(anna, f"attention/senders/{cast.sender().pk}/test/")
+
+    assert "The sender has no account. Attach it to an account." in html
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["attention/doubts/decide/", "attention/dead-letters/decide/"],
+)
+def test_a_viewer_looks_and_does_not_decide(path: str) -> None:
+    cast.doubtful()
+    failed()
+    viewer = visitors.sign_in(cast.sender().workspace_id, Role.VIEWER)
+
+    html = read(viewer)
+
+    assert "An owner, a manager or a developer decides." in html
+    assert '<button class="btn btn-primary"' not in html
+    assert viewer.client.post(viewer.url(path)).status_code == 403
+
+
+def test_the_mail_and_the_sender_of_another_workspace_are_not_found_and_not_changed(
+    anna: Person,
+) -> None:
+    stream_id = cast.doubtful(2, workspace="globex")
+    cast.block(workspace="globex")
+    [theirs, _] = doubts.list_doubts(cast.sender("globex").workspace_id, limit=2)
+
+    send(anna, "attention/doubts/decide/", **group_fields(stream_id, "count_as_sent"))
+    theirs_id = cast.sender("globex").pk
+    statuses = [
+        anna.client.post(anna.url(path), fields).status_code
+        for path, fields in (
+            ("attention/doubts/decide/", {"id": theirs.try_id, "decision": "count_as_sent"}),
+            (f"attention/senders/{theirs_id}/release/", {}),
+            (f"attention/senders/{theirs_id}/test/", {}),
+            (f"attention/streams/{stream_id}/release/", {}),
+        )
+    ]
+
+    assert count(stream_id, State.IN_DOUBT) == 2
+    assert statuses == [404] * 4
+    assert not AuditEntry.objects.filter(actor=f"user {anna.user.pk}").exists()
+
+
+def test_a_page_asks_few_questions_however_much_there_is(
+    anna: Person, django_assert_max_num_queries: Any
+) -> None:
+    for _ in range(5):
+        cast.doubtful(3)
+        failed(3)
+    cast.block()
+
+    with django_assert_max_num_queries(30, connection=connection):
+        read(anna)
+
+
+def test_what_was_found_is_remembered_for_a_moment_and_until_a_decision(anna: Person) -> None:
+    now = datetime.now(UTC)
+    stream_id = failed()
+    found = needs.find_needs(anna.workspace_id, now=now)
+
+    def recall(seconds: int) -> needs.Needs | None:
+        return needs.recall_needs(anna.workspace_id, now=now + timedelta(seconds=seconds))
+
+    before = recall(14), recall(15)
+    deciding.decide_one(
+        dead_letters.DISCARD, anna.workspace_id, DeliveryId(stream_id, 0), actor=anna.actor
+    )
+
+    assert (before, recall(14)) == ((found, None), None)
+
+
+def test_a_page_that_does_not_know_the_number_in_the_menu_asks_for_it(anna: Person) -> None:
+    cast.doubtful()
+    url = anna.url("attention/number/")
+
+    first, asked, second = (
+        anna.read(path) for path in ("members/", "attention/number/", "members/")
+    )
+
+    assert f'hx-get="{url}"' in first
+    assert f'hx-get="{url}"' not in second
+    number = re.search(r'class="count">(\d+)<', second)
+    assert number
+    assert asked.count(number.group()) == 2  # in the menu, and at the top of a small screen

@@ -1,0 +1,277 @@
+"""Every page in a real browser: hostile texts stay texts, and everybody can read and use them."""
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import ClassVar, override
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page
+
+from postledger.accounts.models import Member, User, Workspace
+from postledger.accounts.people.roles import Permission, Role
+from postledger.deliveries.entries import Body, StreamKind
+from postledger.lib.ids import DeliveryId
+from postledger.web.dashboard import page_rules, urls
+from postledger.web.dashboard.page_rules import Audience, OpenPage
+from tests import cast
+from tests.journeys import rig, stage
+from tests.web.dashboard import browser, hostile
+from tests.web.dashboard.examples import EXAMPLES, Example
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+EMAIL = "olga@acme.example"
+# Downloads, fragments of pages, and what only leads on.
+NO_PAGES = {"run_report", "run_live", "overview_live", "attention_number"}
+NO_PAGES |= {"message_letter", "home", "account_logout"}
+# They are there for a person who has a second factor.
+WITH_FACTOR = {"mfa_deactivate_totp", "mfa_view_recovery_codes", "mfa_download_recovery_codes"}
+WITH_FACTOR |= {"mfa_generate_recovery_codes", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"}
+HIT = "window.__hit = () => console.error('a script of a stranger ran')"
+
+
+@pytest.fixture
+def acme() -> Workspace:
+    """A workspace with an owner, and something of everything that pages show."""
+    owner = cast.sender()
+    user = User(email=EMAIL, name="Olga")
+    user.set_password(browser.PASSWORD)
+    user.save()
+    Member.objects.create(
+        workspace=owner.workspace, user=user, email=EMAIL, name="Olga", role=Role.OWNER.value
+    )
+    cast.lose(cast.stream(mails=2))
+    return owner.workspace
+
+
+def list_urls(acme: Workspace) -> Iterator[tuple[str, str]]:
+    """The name and the URL of every page that an owner can open."""
+    for page in page_rules.list_rules(urls.urlpatterns):
+        example = EXAMPLES.get(page.name, Example())
+        if page.name in NO_PAGES | WITH_FACTOR or example.is_post or example.status != 200:
+            continue
+        if isinstance(page.rule, Permission):
+            values = {"workspace_id": acme.pk, **example.make_values(acme)}
+            yield page.name, reverse(page.name, kwargs=values)
+        elif is_own(page.rule) and "<" not in page.route:
+            yield page.name, reverse(page.name)
+
+
+def is_own(rule: object) -> bool:
+    return isinstance(rule, OpenPage) and rule.audience is Audience.SIGNED_IN
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Iterator[str]:
+    port = rig.free_port()
+    with rig.installation(tmp_path, stage.database()) as installed:
+        installed.web(port)
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+def test_no_page_runs_a_strangers_script_asks_elsewhere_or_has_a_barrier(
+    acme: Workspace, origin: str, theme: str, width: int
+) -> None:
+    pages = list(list_urls(acme))
+    cast.block()
+    hostile.poison()
+    options = {"color_scheme": theme, "viewport": {"width": width, "height": 900}}
+    findings: dict[str, list[str]] = {}
+
+    with browser.chromium() as chromium, browser.visitor(chromium, origin, **options) as visit:
+        page, watch = visit
+        page.add_init_script(HIT)
+        browser.sign_in(page, EMAIL)
+        for name, url in pages:
+            answer = page.goto(url)
+            assert answer is not None
+            found = [] if answer.status == 200 else [f"status {answer.status}"]
+            found += [*watch.complaints, *watch.strange_requests, *browser.find_barriers(page)]
+            watch.complaints.clear()
+            watch.strange_requests.clear()
+            if found:
+                findings[name] = found
+
+    assert len(pages) > 15
+    assert findings == {}
+
+
+class Canary(BaseHTTPRequestHandler):
+    """The attacker's server, which notes who comes."""
+
+    visits: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.visits.append(self.path)
+        self.send_error(404)
+
+    @override
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def attacker() -> Iterator[str]:
+    Canary.visits.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Canary) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_a_hostile_letter_is_shown_in_a_frame_where_it_can_do_nothing(
+    acme: Workspace, origin: str, attacker: str
+) -> None:
+    html = hostile.write_letter(attacker)
+    body = Body(subject=hostile.TEXT, html=html, text=hostile.TEXT)
+    stream_id = stage.stream(cast.sender(), StreamKind.CAMPAIGN, body=body)
+    cast.plan(stream_id, [1])
+    values = {"workspace_id": acme.pk, "mail_id": DeliveryId(stream_id, 0).uuid()}
+
+    with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, watch):
+        page.add_init_script(HIT)
+        browser.sign_in(page, EMAIL)
+        page.goto(reverse("message", kwargs=values))
+        page.wait_for_load_state("networkidle")
+        shown = page.frame_locator("iframe").locator("body").inner_text()
+        answer = page.goto(reverse("message_letter", kwargs=values))
+        page.wait_for_load_state("networkidle")
+        stayed = page.url.startswith(origin)
+
+    assert "Hello" in shown
+    assert stayed
+    assert answer is not None
+    assert answer.headers["content-security-policy"].startswith("sandbox")
+    assert Canary.visits == []
+    assert "a script of a stranger ran" not in watch.complaints
+
+
+# Whether the element in focus is the wanted one, and whether a person sees where they are.
+FOCUS = """selector => {
+    const element = document.activeElement, style = getComputedStyle(element);
+    const isOutlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+    return {
+        isWanted: element.matches(selector),
+        isSeen: (isOutlined || style.boxShadow !== "none") && style.clipPath === "none",
+        html: element.outerHTML.slice(0, 200),
+        // The letter in its frame shows the focus itself; behind the last element comes the page.
+        isElsewhere: element === document.body || element.tagName === "IFRAME",
+    };
+}"""
+
+
+def press_until(page: Page, key: str, selector: str) -> None:
+    """Moves the focus by a key until it is on an element; every one on the way shows its focus."""
+    passed: list[str] = []
+    for _ in range(120):
+        page.keyboard.press(key)
+        focus = page.evaluate(FOCUS, selector)
+        passed.append(focus["html"])
+        is_shown = focus["isSeen"] or focus["isElsewhere"]
+        assert is_shown, f"does not show its focus: {focus['html']}"
+        if focus["isWanted"]:
+            return
+    pytest.fail(f"no focus on {selector}, but on {passed[-3:]}")
+
+
+def test_a_doubt_is_decided_by_keyboard_alone(acme: Workspace, origin: str) -> None:
+    with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, _):
+        page.goto(reverse("account_login"))
+        press_until(page, "Tab", "input[name=password]")
+        page.keyboard.press("Shift+Tab")
+        press_until(page, "Shift+Tab", "input[name=login]")
+        page.keyboard.type(EMAIL)
+        press_until(page, "Tab", "input[name=password]")
+        page.keyboard.type(browser.PASSWORD)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/w/**")
+        page.keyboard.press("Tab")
+        skips = page.evaluate("document.activeElement.matches('.skip')")
+        press_until(page, "Tab", ".nav a[href$='/attention/']")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/attention/")
+        press_until(page, "Tab", "input[value=count_as_sent]")
+        page.keyboard.press("Space")
+        press_until(page, "Tab", "article .btn-primary")
+        page.keyboard.press("Enter")
+        page.get_by_text("Decided for 2 emails.").wait_for()
+
+    assert skips
+
+
+def follow(page: Page, selector: str, url: str) -> None:
+    """Goes to a link or a button by Tab, and takes it by Enter."""
+    press_until(page, "Tab", selector)
+    page.keyboard.press("Enter")
+    page.wait_for_url(url)
+
+
+def test_the_main_pages_are_used_by_keyboard_alone(acme: Workspace, origin: str) -> None:
+    """From the last control of each page Tab leads around to the navigation: nothing traps it."""
+    EXAMPLES["message"].make_values(acme)
+    EXAMPLES["run"].make_values(acme)
+    with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, watch):
+        browser.sign_in(page, EMAIL)
+        press_until(page, "Tab", ".nav input[name=q]")
+        page.keyboard.type("r0@example.com")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/messages/?q=*")
+        follow(page, "main tbody a", "**/messages/*-*/")
+        press_until(page, "Tab", "main aside a")
+        follow(page, ".nav a[href$='/campaigns/']", "**/campaigns/")
+        press_until(page, "Tab", "#tabs a:last-child")
+        page.evaluate("htmx.ajax('GET', location.href, {target: '#live', swap: 'outerHTML'})")
+        stayed = page.evaluate("document.activeElement.matches('#tabs a:last-child')")
+        follow(page, "main tbody th a", "**/campaigns/*/")
+        press_until(page, "Tab", "#report")
+        follow(page, ".nav a[href$='/attention/']", "**/attention/")
+        press_until(page, "Tab", "button[value=requeue]")
+        page.keyboard.press("Enter")
+        page.get_by_text("Decided for 1 email.").wait_for()
+        follow(page, ".nav a[href$='/members/']", "**/members/")
+        press_until(page, "Tab", "main input[name=email]")
+        page.keyboard.type("new@acme.example")
+        press_until(page, "Tab", "main .btn-primary")
+        page.keyboard.press("Enter")
+        page.locator("#invitation-link").wait_for()
+        follow(page, ".nav-foot a[href$='/security/']", "**/security/")
+        press_until(page, "Tab", "select[name=language]")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        press_until(page, "Tab", "main .btn-primary")
+        page.keyboard.press("Enter")
+        page.locator("html[lang=ru]").wait_for()
+        follow(page, ".nav-foot a[href$='/logout/']", "**/logout/")
+        follow(page, "main .btn-primary", "**/login/")
+
+    assert stayed, "a refresh takes the focus away"
+    assert watch.complaints == []
+
+
+def test_reading_and_forms_work_without_scripts(acme: Workspace, origin: str) -> None:
+    EXAMPLES["run"].make_values(acme)
+    with (
+        browser.chromium() as chromium,
+        browser.visitor(chromium, origin, java_script_enabled=False) as (page, _),
+    ):
+        browser.sign_in(page, EMAIL)
+        page.fill("input[name=q]", "r0@example.com")
+        page.press("input[name=q]", "Enter")
+        page.wait_for_url("**/messages/**")
+        found = page.inner_text("main table")
+        page.goto(reverse("attention", args=[acme.pk]))
+        page.check("input[value=count_as_not_sent]")
+        page.click("article .btn-primary")
+        decided = page.inner_text("main")
+        page.goto(reverse("security"))
+        page.select_option("select[name=language]", "ru")
+        page.click("main form .btn-primary")
+        language = page.get_attribute("html", "lang")
+
+    assert "r0@example.com" in found.lower()
+    assert "Decided for 2 emails." in decided
+    assert language == "ru"

@@ -1,0 +1,133 @@
+"""The list of campaigns: states, how far each is, what it waits for, and how to find one."""
+
+import re
+
+import pytest
+from django.conf import LazySettings
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from postledger.campaigns import run_control
+from postledger.campaigns.models import Campaign
+from tests.campaigns import press
+from tests.web import newsroom
+from tests.web.callers import Caller
+from tests.web.dashboard import visitors
+from tests.web.dashboard.visitors import Person
+
+PAGE = 25
+
+
+@pytest.fixture(autouse=True)
+def furnished(alice: Caller, settings: LazySettings) -> None:
+    newsroom.furnish(alice, settings)
+
+
+@pytest.fixture
+def anna(alice: Caller) -> Person:
+    """An owner of acme."""
+    return visitors.sign_in(alice.workspace_id)
+
+
+def launch(who: Caller, tag: str) -> str:
+    return newsroom.launched(who, newsroom.make_campaign(who, tag=tag, name=tag))
+
+
+def shown(person: Person, **query: str) -> list[str]:
+    """The names of the campaigns on a page, in their order."""
+    return re.findall(r'rowheader"><a href="[^"]*">([^<]*)</a>', person.read("campaigns/", **query))
+
+
+def test_without_a_campaign_the_page_says_how_to_make_one(anna: Person) -> None:
+    text = anna.read("campaigns/")
+
+    assert "No campaign yet" in text
+    assert 'href="/docs"' in text
+
+
+def test_every_state_has_its_tab_and_the_tabs_add_up(alice: Caller, anna: Person) -> None:
+    press.people(alice.workspace_id, 3)
+    newsroom.make_campaign(alice, tag="draft", name="draft")
+    runs = {tag: launch(alice, tag) for tag in ("moving", "paused", "open", "sent", "cancelled")}
+    anna.post(f"campaigns/runs/{runs['paused']}/pause/")
+    newsroom.book(runs["open"], newsroom.refused)
+    newsroom.book(runs["sent"], newsroom.taken)
+    alice.post(f"/v1/runs/{runs['cancelled']}/cancel", None)
+    run_control.end_finished_runs()
+
+    assert shown(anna) == ["cancelled", "sent", "open", "paused", "moving", "draft"]
+    assert shown(anna, show="moving") == ["moving"]
+    assert shown(anna, show="waiting") == ["paused"]
+    assert shown(anna, show="open") == ["open"]
+    assert shown(anna, show="draft") == ["draft"]
+    assert shown(anna, show="done") == ["cancelled", "sent"]
+    text = anna.read("campaigns/")
+    tabs = re.findall(r"(\w+) <span>(\d+)</span>", text)
+    assert dict(tabs) == {
+        "All": "6", "Moving": "1", "Waiting": "1", "Open": "1", "Drafts": "1", "Done": "2"
+    }  # fmt: skip
+    assert "Paused by Anna until you resume it" in text
+    assert "3 failed: retry them, or close the run" in text
+    assert "Cancelled for good" in text
+
+
+def test_a_campaign_is_found_by_a_part_of_its_name_or_tag(alice: Caller, anna: Person) -> None:
+    newsroom.make_campaign(alice, tag="may-news", name="News of May")
+    newsroom.make_campaign(alice, tag="dealers", name="100%_off")
+
+    assert shown(anna, q="of may") == ["News of May"]
+    assert shown(anna, q="DEAL") == ["100%_off"]
+    assert shown(anna, q="%_o") == ["100%_off"], "wildcards are letters"
+    assert "No such campaign" in anna.read("campaigns/", q="\0x")
+
+
+def test_older_and_newer_lead_through_all_campaigns_without_a_query_more(
+    alice: Caller, anna: Person
+) -> None:
+    press.people(alice.workspace_id, 1)
+    first = newsroom.make_campaign(alice, tag="c0", name="c0")
+    newsroom.launched(alice, first)
+    anna.read("campaigns/")
+    with CaptureQueriesContext(connection) as few:
+        anna.read("campaigns/")
+    row = Campaign.objects.get(pk=first)
+    for number in range(1, PAGE + 6):
+        row.pk, row.tag, row.name = None, f"c{number}", f"c{number}"
+        row.save(force_insert=True)
+        if number < 4:
+            newsroom.launched(alice, row.pk)
+
+    with CaptureQueriesContext(connection) as many:
+        newest = shown(anna)
+    [older] = re.findall(r'href="(\?before=\d+)"', anna.read("campaigns/"))
+    [before] = re.findall(r"\d+", older)
+    oldest = shown(anna, before=before)
+    [after] = re.findall(r'href="\?after=(\d+)"', anna.read("campaigns/", before=before))
+
+    assert newest + oldest == [f"c{number}" for number in reversed(range(PAGE + 6))]
+    assert shown(anna, after=after) == newest
+    assert len(many) == len(few) <= 30
+
+
+def test_a_list_refreshes_itself_without_the_frame(alice: Caller, anna: Person) -> None:
+    newsroom.make_campaign(alice)
+
+    part = anna.client.get(anna.url("campaigns/?show=draft"), headers={"HX-Request": "true"})
+
+    text = part.content.decode()
+    assert "News of May" in text
+    assert "<html" not in text
+    assert f'hx-get="/w/{anna.workspace_id}/campaigns/?show=draft"' in text
+
+
+def test_the_campaigns_of_others_are_not_there(
+    alice: Caller, charlie: Caller, anna: Person
+) -> None:
+    campaign_id = newsroom.make_campaign(alice)
+    stranger = visitors.sign_in(charlie.workspace_id, name="Carl")
+
+    assert shown(stranger) == []
+    assert stranger.get(f"campaigns/{campaign_id}/").status_code == 404
+    assert stranger.get(f"campaigns/{2**63}/").status_code == 404
+    assert stranger.client.get(anna.url("campaigns/")).status_code == 404
+    assert anna.get(f"campaigns/{campaign_id}/").status_code == 200

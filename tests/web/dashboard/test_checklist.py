@@ -1,0 +1,123 @@
+"""The checklist tells what is left to do from facts, and sends nobody to a page that is shut."""
+
+from dataclasses import replace
+
+import pytest
+from allauth.mfa.models import Authenticator
+
+from postledger.accounts import provider_accounts, senders, workspaces
+from postledger.accounts.people.roles import Role
+from postledger.accounts.queries import Organisation
+from postledger.contacts.models import Contact
+from postledger.deliveries import entries
+from postledger.web.dashboard.access import find_visitor
+from postledger.web.dashboard.first_steps import checklist
+from postledger.web.dashboard.first_steps.checklist import Checklist, Facts
+from tests import cast
+from tests.web.dashboard.people import Person, person
+
+PAGES = {"security": "/security", "start_provider": "/provider", "start_email": "/email"}
+NOTHING = Facts(
+    workspace_name="Acme & Sons",
+    owner="alice@acme.example",
+    has_two_factor=False,
+    senders=(),
+    has_sandbox=False,
+    has_accepted=False,
+    test_sender="",
+    has_report=False,
+    has_contacts=False,
+    has_footer=False,
+)
+
+
+def done(facts: Facts) -> list[bool]:
+    return [item.is_done for item in checklist.list_items(facts, PAGES)]
+
+
+def build(visitor: Person) -> Checklist:
+    found = find_visitor(visitor.user, visitor.workspace.pk)
+    assert found
+    return checklist.build_checklist(found)
+
+
+def titles_done(visitor: Person) -> set[str]:
+    return {item.title for item in build(visitor).items if item.is_done}
+
+
+def test_each_fact_ticks_its_own_item_off() -> None:
+    changes: list[dict[str, object]] = [
+        {"has_two_factor": True},
+        {"senders": ("news@acme.example",)},
+        {"has_accepted": True},
+        {"has_contacts": True},
+        {"has_footer": True},
+    ]
+    ticked = [done(replace(NOTHING, **change)) for change in changes]  # type: ignore[arg-type]
+
+    assert done(NOTHING) == [True, False, False, False, False, False]
+    assert [row.index(True, 1) for row in ticked] == [1, 2, 3, 4, 5]
+
+
+def test_bounces_are_tested_only_where_the_provider_reports_any() -> None:
+    with_ses = replace(NOTHING, test_sender="news@acme.example")
+
+    assert len(done(NOTHING)) == 6
+    [item] = [item for item in checklist.list_items(with_ses, PAGES) if "bounces" in item.title]
+    assert item.command == "postledger feedback-test news@acme.example --workspace 'Acme & Sons'"
+    assert done(replace(with_ses, has_report=True))[4]
+
+
+def test_an_item_without_a_page_names_its_command() -> None:
+    items = checklist.list_items(NOTHING, PAGES)
+
+    assert all(item.is_done or item.url or item.command for item in items)
+
+
+def test_what_a_role_may_not_open_has_no_button() -> None:
+    items = checklist.list_items(NOTHING, {"security": "/security"})
+
+    assert [item.url for item in items if item.url] == ["/security"]
+
+
+@pytest.mark.django_db
+def test_facts_of_the_workspace_finish_the_list() -> None:
+    alice = person(name="alice")
+    assert titles_done(alice) == {"Create the owner"}
+    account_id = provider_accounts.create_account(
+        alice.workspace.pk, name="ses", kind="ses", settings={"region": "eu-west-1"}, actor="a"
+    )
+    sender = cast.sender()
+    senders.attach_sender(alice.workspace.pk, sender_id=sender.pk, account_id=account_id, actor="a")
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, lambda position: entries.accepted(position, message_id="m-1"))
+    Contact.objects.create(workspace=alice.workspace, address="bob@example.com")
+    workspaces.set_organisation(
+        alice.workspace.pk, Organisation("Acme", "1 Main St"), actor="alice"
+    )
+    Authenticator.objects.create(user=alice.user, type=Authenticator.Type.TOTP, data={})
+
+    [left] = [item for item in build(alice).items if not item.is_done]
+
+    assert left.title == "Test that bounces come back"
+
+
+@pytest.mark.django_db
+def test_what_others_have_done_ticks_nothing_off() -> None:
+    alice = person(name="alice")
+    stream_id = cast.stream(mails=1, workspace="globex")
+    cast.book(stream_id, lambda position: entries.accepted(position, message_id="m-1"))
+    test_id = cast.stream(mails=1, is_test=True)
+    cast.book(test_id, lambda position: entries.accepted(position, message_id="m-2"))
+
+    assert titles_done(alice) == {"Create the owner"}
+
+
+@pytest.mark.django_db
+def test_a_viewer_reads_the_list_and_finds_no_button_that_is_not_theirs() -> None:
+    victor = person(Role.VIEWER, name="victor")
+
+    page = victor.client.get(victor.url("start/")).content.decode()
+
+    assert "Until your first campaign" in page
+    assert "start/provider/" not in page.partition('id="checklist"')[2]

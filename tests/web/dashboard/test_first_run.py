@@ -1,0 +1,440 @@
+"""The first run: the operator's code makes the owner, who connects a provider and mails it."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+
+from postledger.accounts import provider_accounts, queries, sealing, senders
+from postledger.accounts.models import (
+    AuditEntry,
+    Member,
+    ProviderAccount,
+    Sender,
+    User,
+    Workspace,
+)
+from postledger.accounts.people import first_run
+from postledger.accounts.people.roles import Role
+from postledger.deliveries import entries
+from postledger.fakes.http.server import serving_in_thread
+from postledger.fakes.sendgrid.server import FakeSendGrid
+from postledger.fakes.sendgrid.service import API_KEY
+from postledger.fakes.ses.server import FakeSes
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from postledger.lib.ids import DeliveryId
+from postledger.web.shared import throttle
+from tests import cast
+from tests.cli import installations
+from tests.providers.fake_smtp import FEATURES, FakeSmtp, Phase
+from tests.web import callers
+from tests.web.dashboard.people import Person, person, plant_session
+
+pytestmark = pytest.mark.django_db
+
+NETWORK = "2001:db8:5e::1"
+OWNER = {"name": "Alice", "email": "Alice@acme.example", "password": "correct horse battery"}
+
+
+@pytest.fixture
+def code() -> str:
+    Workspace.objects.create(name="default")
+    issued = first_run.issue_code()
+    assert issued
+    return issued
+
+
+@pytest.fixture
+def alice() -> Person:
+    return person(name="alice")
+
+
+def browser(**options: Any) -> Client:
+    return Client(REMOTE_ADDR=NETWORK, **options)
+
+
+def text_of(response: Any) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode()))
+
+
+def errors_of(response: Any) -> dict[str, str]:
+    """What a page says beside its fields, by their names."""
+    found = re.findall(r'class="error" id="id_(\w+)_error">(.*?)</span>', response.content.decode())
+    return dict(found)
+
+
+@pytest.fixture
+def smtp() -> Iterator[FakeSmtp]:
+    with installations.smtp(FakeSmtp()) as server:
+        yield server
+
+
+def smtp_fields(server: FakeSmtp, **changes: str) -> dict[str, str]:
+    fields = {"kind": "smtp", "host": "127.0.0.1", "port": str(server.port), "tls": "none"}
+    return {**fields, "address": "news@acme.example", **changes}
+
+
+def test_the_code_makes_an_owner_who_is_signed_in_and_goes_on_to_the_provider(code: str) -> None:
+    client = browser()
+    assert client.get("/").headers["Location"] == "/first-run"
+    client.get("/first-run")
+
+    done = client.post("/first-run", {"code": code.lower(), **OWNER})
+
+    workspace = Workspace.objects.get()
+    assert done.headers["Location"] == f"/w/{workspace.pk}/start/provider/"
+    member = Member.objects.get()
+    assert (member.role, member.name) == (Role.OWNER, "Alice")
+    assert member.user
+    assert member.user.email == "alice@acme.example"
+    assert member.user.check_password(OWNER["password"])
+    assert client.get(done.headers["Location"]).status_code == 200
+
+
+def test_the_session_of_before_is_not_the_session_of_the_owner(code: str) -> None:
+    client = browser()
+    client.get("/first-run")
+    planted = plant_session(client)
+
+    client.post("/first-run", {"code": code, **OWNER})
+
+    assert client.cookies["postledger_session"].value != planted
+
+
+def test_a_wrong_code_makes_nobody_and_says_where_the_right_one_is(code: str) -> None:
+    answer = browser().post("/first-run", {"code": "AAAA-BBBB-CCCC-DDDD", **OWNER})
+
+    assert answer.status_code == 422
+    assert "postledger first-run prints a new one" in errors_of(answer)["code"]
+    assert OWNER["password"] not in answer.content.decode()
+    assert not User.objects.exists()
+
+
+def test_wrong_codes_of_one_network_are_limited(
+    code: str, settings: LazySettings, patient_throttle: None
+) -> None:
+    settings.WRONG_PASSWORDS_OF_ONE = "3/minute"
+    network = throttle.network_of(NETWORK)
+    callers.forget_visits("3/minute", "wrong first-run code", network)
+
+    wrong = [browser().post("/first-run", {"code": "WRONG", **OWNER}) for _ in range(3)]
+    refused = browser().post("/first-run", {"code": code, **OWNER})
+
+    assert all("not the code" in errors_of(answer)["code"] for answer in wrong)
+    assert "Too many wrong codes" in errors_of(refused)["code"]
+    assert not User.objects.exists()
+    elsewhere = Client(REMOTE_ADDR="2001:db8:77::1").post("/first-run", {"code": code, **OWNER})
+    assert elsewhere.status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"password": "short"}, "password"),
+        ({"password": "alice@acme.example"}, "password"),
+        ({"password": "password12345"}, "password"),
+        ({"email": "alice"}, "email"),
+        ({"name": ""}, "name"),
+    ],
+)
+def test_what_is_wrong_stands_beside_its_field_and_uses_up_no_code(
+    code: str, changes: dict[str, str], field: str
+) -> None:
+    answer = browser().post("/first-run", {"code": code, **OWNER, **changes})
+
+    assert answer.status_code == 422
+    assert errors_of(answer).keys() == {field}
+    first_run.check_code(code)
+
+
+def test_once_somebody_can_sign_in_the_first_run_is_over(code: str) -> None:
+    client = browser()
+    client.post("/first-run", {"code": code, **OWNER})
+
+    assert client.get("/first-run").headers["Location"].endswith("/start/")
+    assert browser().get("/first-run").headers["Location"] == "/"
+    assert browser().post("/first-run", {"code": code, **OWNER}).headers["Location"] == "/"
+    assert User.objects.count() == 1
+
+
+def test_a_provider_that_the_operator_connected_is_shown_and_not_asked_for(code: str) -> None:
+    workspace_id = Workspace.objects.get().pk
+    account_id = provider_accounts.create_account(
+        workspace_id, name="relay", kind="smtp", settings={"host": "127.0.0.1"}, actor="operator"
+    )
+    senders.create_sender(
+        workspace_id, address="news@acme.example", account_id=account_id, actor="operator"
+    )
+    client = browser()
+
+    done = client.post("/first-run", {"code": code, **OWNER})
+
+    assert done.headers["Location"] == f"/w/{workspace_id}/start/email/"
+    assert "news@acme.example" in text_of(client.get(done.headers["Location"]))
+    assert "relay" in text_of(client.get(f"/w/{workspace_id}/start/provider/"))
+
+
+def test_a_server_that_answers_is_stored_with_its_sender(alice: Person, smtp: FakeSmtp) -> None:
+    done = alice.client.post(alice.url("start/provider/"), smtp_fields(smtp))
+
+    assert done.headers["Location"] == alice.url("start/email/")
+    sender = queries.default_sender(alice.workspace.pk)
+    assert sender
+    assert sender.address == "news@acme.example"
+    assert sender.account_id == ProviderAccount.objects.get(kind="smtp").pk
+    actors = AuditEntry.objects.values_list("actor", flat=True)
+    assert set(actors) == {f"user {alice.user.pk}"}
+
+
+def test_a_server_that_does_not_answer_is_not_stored_and_the_field_says_so(alice: Person) -> None:
+    fields = {"kind": "smtp", "host": "127.0.0.1", "port": "1", "tls": "none"}
+    answer = alice.client.post(
+        alice.url("start/provider/"), {**fields, "address": "news@acme.example"}
+    )
+
+    assert answer.status_code == 422
+    assert "It cannot be used" in errors_of(answer)["host"]
+    assert not ProviderAccount.objects.exists()
+    assert not Sender.objects.exists()
+
+
+def test_a_wrong_password_stands_beside_the_password_and_is_not_repeated(alice: Person) -> None:
+    refusal = {Phase.AUTH: "535 5.7.8 bad credentials"}
+    with installations.smtp(FakeSmtp(refusal, features=(*FEATURES, "AUTH PLAIN"))) as server:
+        answer = alice.client.post(
+            alice.url("start/provider/"),
+            smtp_fields(server, username="shop", password="wrong-hunter2"),
+        )
+
+    assert answer.status_code == 422
+    assert "password" in errors_of(answer)
+    assert "wrong-hunter2" not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"kind": "smtp"}, "host"),
+        ({"kind": "smtp", "host": "no host"}, "host"),
+        ({"kind": "smtp", "host": "smtp..example"}, "host"),
+        ({"kind": "smtp", "host": f"{'a' * 64}.example"}, "host"),
+        ({"kind": "smtp", "host": "127.0.0.1", "port": "70000"}, "port"),
+        ({"kind": "ses"}, "region"),
+        ({"kind": "ses", "region": "Ireland"}, "region"),
+        ({"kind": "ses", "region": "eu-west-1", "endpoint": "https://evil.example"}, "endpoint"),
+    ],
+)
+def test_wrong_settings_are_named_before_anybody_is_asked(
+    alice: Person, fields: dict[str, str], field: str
+) -> None:
+    answer = alice.client.post(
+        alice.url("start/provider/"), {**fields, "address": "news@acme.example"}
+    )
+
+    assert answer.status_code == 422
+    assert errors_of(answer).keys() == {field}
+
+
+@pytest.fixture
+def ses() -> Iterator[FakeSes]:
+    with serving_in_thread(FakeSes()) as fake:
+        fake.service.account.add_identities("acme.example")
+        yield fake
+
+
+def ses_fields(fake: FakeSes, **changes: str) -> dict[str, str]:
+    fields = {"kind": "ses", "region": "us-east-1", "endpoint": fake.endpoint}
+    keys = {"access_key_id": ACCESS_KEY_ID, "secret_access_key": SECRET_ACCESS_KEY}
+    return {**fields, **keys, "address": "news@acme.example", **changes}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "smtp", "host": "127.0.0.1", "port": "1", "tls": "none"},
+        {"kind": "ses", "region": "eu-west-1"},
+        {
+            "kind": "ses",
+            "region": "eu-west-1",
+            "access_key_id": ACCESS_KEY_ID,
+            "secret_access_key": SECRET_ACCESS_KEY,
+            "endpoint": "http://127.0.0.1:1",
+        },
+        {"kind": "sendgrid", "api_key": API_KEY, "endpoint": "http://127.0.0.1:1"},
+    ],
+)
+@pytest.mark.parametrize("who", ["a developer", "the owner of another workspace"])
+def test_only_the_operator_turns_an_account_towards_the_machine(
+    who: str, fields: dict[str, str], alice: Person
+) -> None:
+    if who == "a developer":
+        bob = person(Role.DEVELOPER, name="bob")
+    else:
+        bob = person(workspace="globex", name="bob")
+
+    refused = bob.client.post(
+        bob.url("start/provider/"), {**fields, "address": "news@acme.example"}
+    )
+
+    assert refused.status_code == 422
+    assert "This would use this machine itself" in text_of(refused)
+    assert not ProviderAccount.objects.exists()
+
+
+def test_a_server_inside_the_network_is_asked_for_its_operator_alone(alice: Person) -> None:
+    bob = person(workspace="globex", name="bob")
+    fields = {
+        "kind": "smtp",
+        "host": "10.0.0.7",
+        "port": "1",
+        "tls": "none",
+        "address": "news@globex.example",
+    }
+
+    refused = bob.client.post(bob.url("start/provider/"), fields)
+
+    assert "where only the operator of the installation sends mail" in errors_of(refused)["host"]
+    assert "all the same" not in text_of(refused)
+    assert not ProviderAccount.objects.exists()
+
+
+def test_ses_is_asked_and_its_keys_are_stored_sealed(alice: Person, ses: FakeSes) -> None:
+    done = alice.client.post(alice.url("start/provider/"), ses_fields(ses))
+
+    assert done.status_code == 302
+    account = ProviderAccount.objects.get(kind="ses")
+    assert SECRET_ACCESS_KEY.encode() not in bytes(account.sealed_settings)
+
+
+def test_keys_that_ses_refuses_stand_beside_the_secret(alice: Person, ses: FakeSes) -> None:
+    answer = alice.client.post(
+        alice.url("start/provider/"), ses_fields(ses, secret_access_key="x" * 40)
+    )
+
+    assert "SES refuses the keys" in errors_of(answer)["secret_access_key"]
+    assert "all the same" not in text_of(answer), "what was entered is wrong"
+
+
+def test_what_is_to_be_mended_at_ses_can_be_passed_over_on_purpose(
+    alice: Person, ses: FakeSes
+) -> None:
+    fields = ses_fields(ses, address="news@globex.example")
+
+    answer = alice.client.post(alice.url("start/provider/"), fields)
+    stored_before = ProviderAccount.objects.exists()
+    done = alice.client.post(alice.url("start/provider/"), {**fields, "anyway": "1"})
+
+    assert "has no identity globex.example" in errors_of(answer)["address"]
+    assert "Connect it all the same" in text_of(answer)
+    assert not stored_before
+    assert done.status_code == 302
+    assert ProviderAccount.objects.exists()
+
+
+def test_sendgrid_is_asked_in_its_region_and_its_key_is_stored_sealed(alice: Person) -> None:
+    with serving_in_thread(FakeSendGrid()) as fake:
+        fake.service.account.add_identities("acme.example")
+        fields = {"kind": "sendgrid", "sendgrid_region": "eu", "endpoint": fake.endpoint}
+        page = alice.url("start/provider/")
+
+        nothing = alice.client.post(page, {**fields, "address": "news@acme.example"})
+        wrong = {**fields, "address": "news@acme.example", "api_key": "SG.wrong"}
+        refused = alice.client.post(page, wrong)
+        done = alice.client.post(page, {**wrong, "api_key": API_KEY})
+
+    assert errors_of(nothing) == {"api_key": "Fill this in."}
+    assert "SendGrid refuses the API key" in errors_of(refused)["api_key"]
+    assert "all the same" not in text_of(refused), "what was entered is wrong"
+    assert done.status_code == 302
+    account = ProviderAccount.objects.get(kind="sendgrid")
+    assert API_KEY.encode() not in bytes(account.sealed_settings)
+    assert sealing.unseal_settings(account)["region"] == "eu"
+
+
+def test_a_sender_that_reaches_people_is_not_redirected(alice: Person, smtp: FakeSmtp) -> None:
+    alice.client.post(alice.url("start/provider/"), smtp_fields(smtp))
+
+    again = alice.client.post(alice.url("start/provider/"), smtp_fields(smtp))
+
+    assert "already" in errors_of(again)["address"]
+    assert ProviderAccount.objects.count() == 1
+
+
+def test_the_sandbox_for_now_leaves_a_sender_that_a_provider_takes_over_later(
+    alice: Person, smtp: FakeSmtp
+) -> None:
+    url = alice.url("start/provider/")
+    assert alice.client.post(url, {"sandbox": "1"}).headers["Location"] == alice.url("start/email/")
+    alice.client.post(url, {"sandbox": "1"})
+    assert Sender.objects.get().address == "hello@example.com"
+
+    alice.client.post(url, smtp_fields(smtp))
+
+    default = queries.default_sender(alice.workspace.pk)
+    assert default
+    assert default.address == "news@acme.example"
+
+
+def test_the_sender_of_the_environment_gets_its_account_by_the_form(
+    alice: Person, smtp: FakeSmtp
+) -> None:
+    sender = cast.sender()
+
+    assert (
+        'value="news@acme.example"'
+        in alice.client.get(alice.url("start/provider/")).content.decode()
+    )
+    alice.client.post(alice.url("start/provider/"), smtp_fields(smtp))
+
+    sender.refresh_from_db()
+    assert sender.account_id == ProviderAccount.objects.get().pk
+
+
+def test_the_first_email_goes_to_the_person_who_asks_and_its_state_is_followed(
+    alice: Person,
+) -> None:
+    alice.client.post(alice.url("start/provider/"), {"sandbox": "1"})
+    assert alice.user.email in text_of(alice.client.get(alice.url("start/email/")))
+
+    sent = alice.client.post(alice.url("start/email/"), {"to": "mallory@example.com"})
+
+    url = sent.headers["Location"]
+    page = alice.client.get(url).content.decode()
+    assert 'hx-trigger="every 2s"' in page
+    assert "Look again" in page, "without scripts"
+    part = alice.client.get(url, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in part
+    mail = DeliveryId.parse(url.rstrip("/").rpartition("/")[2])
+    assert mail
+    cast.book(mail.stream_id, lambda position: entries.accepted(position, message_id="m-1"))
+    part = alice.client.get(url, headers={"HX-Request": "true"}).content.decode()
+    assert "Accepted" in part
+    assert "every 2s" not in part, "nothing moves any more"
+    assert "The sandbox took it" in part
+    assert alice.user.email in text_of(alice.client.get(url))
+
+
+def test_a_first_email_that_failed_says_what_the_provider_said(alice: Person) -> None:
+    alice.client.post(alice.url("start/provider/"), {"sandbox": "1"})
+    url = alice.client.post(alice.url("start/email/")).headers["Location"]
+    mail = DeliveryId.parse(url.rstrip("/").rpartition("/")[2])
+    assert mail
+    refusal = "No <b>such</b> user"
+    cast.book(
+        mail.stream_id,
+        lambda position: entries.refused(position, code="550 5.1.1", detail=refusal),
+    )
+
+    page = alice.client.get(url).content.decode()
+
+    assert "550 5.1.1" in page
+    assert "No &lt;b&gt;such&lt;/b&gt; user" in page
+
+
+def test_without_a_sender_the_email_step_leads_to_the_provider(alice: Person) -> None:
+    for ask in (alice.client.get, alice.client.post):
+        answer = ask(alice.url("start/email/"))
+        assert answer.headers["Location"] == alice.url("start/provider/")

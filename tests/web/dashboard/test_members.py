@@ -1,0 +1,246 @@
+"""An owner invites people, changes what they may do, and removes them; each step is audited."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.conf import LazySettings
+
+from postledger.accounts import provider_accounts, senders
+from postledger.accounts.models import AuditEntry, Member
+from postledger.accounts.people import invitations, members
+from postledger.accounts.people.roles import Role
+from postledger.deliveries import search
+from postledger.deliveries.search import MailFilters
+from tests import cast
+from tests.web.dashboard.people import Person, person
+
+pytestmark = pytest.mark.django_db
+
+LINK = re.compile(r"https?://[^\s<]+/join/[\w-]+")
+BOB = {"email": "bob@example.com", "name": "Bob", "role": "viewer"}
+
+
+@pytest.fixture
+def alice() -> Person:
+    return person(name="alice")
+
+
+def read(response: Any) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode()))
+
+
+def invite(alice: Person, **changes: str) -> Any:
+    return alice.client.post(alice.url("members/invite/"), {**BOB, **changes})
+
+
+def actions_of(alice: Person) -> list[str]:
+    rows = AuditEntry.objects.filter(actor=f"user {alice.user.pk}").order_by("pk")
+    return list(rows.values_list("action", flat=True))
+
+
+def connect(alice: Person) -> None:
+    """Gives acme a sender that reaches people."""
+    account_id = provider_accounts.create_account(
+        alice.workspace.pk, name="relay", kind="smtp", settings={"host": "127.0.0.1"}, actor="a"
+    )
+    senders.attach_sender(
+        alice.workspace.pk, sender_id=cast.sender().pk, account_id=account_id, actor="a"
+    )
+
+
+def mails_to(alice: Person, address: str) -> int:
+    now = datetime.now(UTC)
+    page = search.search(alice.workspace.pk, MailFilters(address=address), limit=10, now=now)
+    return len(page.mails)
+
+
+def test_the_list_shows_roles_states_and_who_has_a_second_factor(alice: Person) -> None:
+    now = datetime.now(UTC)
+    Authenticator.objects.create(user=alice.user, type=Authenticator.Type.TOTP, data={})
+    person(Role.DEVELOPER, name="dora")
+    for name, moment in (("ivan", now), ("late", now - timedelta(days=8))):
+        member_id = members.add_member(
+            alice.workspace.pk, email=f"{name}@example.com", role=Role.VIEWER, actor="a"
+        )
+        invitations.invite_member(alice.workspace.pk, member_id=member_id, now=moment, actor="a")
+    members.add_member(alice.workspace.pk, email="new@example.com", role=Role.VIEWER, actor="a")
+
+    rows = re.findall(
+        r"<tr role=\"row\">\s*<th scope=\"row\".*?</tr>",
+        alice.client.get(alice.url("members/")).content.decode(),
+        re.DOTALL,
+    )
+
+    texts = [re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", row)) for row in rows]
+    by_address = {re.findall(r"[\w.]+@[\w.]+\w", text)[0]: text for text in texts}
+    assert "Joined On" in by_address["alice@acme.example"]
+    assert "Developer Joined Off" in by_address["dora@acme.example"]
+    assert "Invited until" in by_address["ivan@example.com"]
+    assert "Invitation expired" in by_address["late@example.com"]
+    assert "Not invited yet" in by_address["new@example.com"]
+
+
+def test_an_invitation_is_mailed_and_the_page_has_no_link(
+    alice: Person, settings: LazySettings
+) -> None:
+    settings.PUBLIC_URL = "https://mail.acme.example"
+    connect(alice)
+
+    answer = invite(alice)
+
+    assert answer.headers["Location"] == alice.url("members/")
+    assert mails_to(alice, "bob@example.com") == 1
+    page = alice.client.get(alice.url("members/"))
+    assert "An invitation is on its way to bob@example.com." in read(page)
+    assert not LINK.search(page.content.decode())
+    assert actions_of(alice) == ["member.added", "member.invited"]
+    member = Member.objects.get(email="bob@example.com")
+    assert (member.role, member.name, member.user) == ("viewer", "Bob", None)
+
+
+@pytest.mark.parametrize("reason", ["no sender", "no address", "the sandbox"])
+def test_where_no_mail_can_go_the_link_is_shown_once_with_a_warning(
+    alice: Person, settings: LazySettings, reason: str
+) -> None:
+    settings.PUBLIC_URL = "" if reason == "no address" else "https://mail.acme.example"
+    if reason == "no address":
+        connect(alice)
+    if reason == "the sandbox":
+        alice.client.post(alice.url("start/provider/"), {"sandbox": "1"})
+
+    answer = invite(alice)
+
+    assert answer.status_code == 200
+    assert "whoever has it can join in their name" in read(answer)
+    [link] = LINK.findall(answer.content.decode())
+    token = link.rpartition("/")[2]
+    assert invitations.find_invitation(token, now=datetime.now(UTC)).email == "bob@example.com"
+    assert not LINK.search(alice.client.get(alice.url("members/")).content.decode())
+    assert mails_to(alice, "bob@example.com") == 0
+
+
+def test_a_new_invitation_ends_the_earlier_one(alice: Person) -> None:
+    [first] = LINK.findall(invite(alice).content.decode())
+    member = Member.objects.get(email="bob@example.com")
+
+    again = alice.client.post(alice.url(f"members/{member.pk}/invite/"))
+
+    [second] = LINK.findall(again.content.decode())
+    assert alice.client.get(first[first.index("/join") :]).status_code == 404
+    assert alice.client.get(second[second.index("/join") :]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"email": "ALICE@acme.example"}, "member already"),
+        ({"email": "nobody"}, "not an email address"),
+        ({"role": "emperor"}, "emperor"),
+        ({"name": "Bob\u202e"}, "printable"),
+    ],
+)
+def test_what_is_wrong_with_an_invitation_stands_beside_its_field(
+    alice: Person, changes: dict[str, str], words: str
+) -> None:
+    answer = invite(alice, **changes)
+
+    assert answer.status_code == 422
+    assert words in read(answer)
+    assert Member.objects.count() == 1
+
+
+def test_a_role_and_a_limit_are_changed_and_audited(alice: Person) -> None:
+    bob = person(Role.VIEWER, name="bob")
+    url = alice.url(f"members/{bob.member.pk}/")
+
+    done = alice.client.post(url, {"role": "manager", "daily_limit": "500"})
+
+    assert done.headers["Location"] == alice.url("members/")
+    bob.member.refresh_from_db()
+    assert (bob.member.role, bob.member.daily_limit) == ("manager", 500)
+    assert actions_of(alice) == ["member.role_changed", "member.limit_changed"]
+    alice.client.post(url, {"role": "manager", "daily_limit": ""})
+    bob.member.refresh_from_db()
+    assert bob.member.daily_limit is None
+
+
+def test_a_new_role_counts_with_the_next_click(alice: Person) -> None:
+    bob = person(Role.VIEWER, name="bob")
+    assert bob.client.get(bob.url("members/")).status_code == 403
+
+    alice.client.post(alice.url(f"members/{bob.member.pk}/"), {"role": "owner"})
+    assert bob.client.get(bob.url("members/")).status_code == 200
+
+    alice.client.post(alice.url(f"members/{bob.member.pk}/"), {"role": "viewer"})
+    assert bob.client.get(bob.url("members/")).status_code == 403
+
+
+def test_who_is_removed_sees_nothing_any_more_and_can_be_invited_again(alice: Person) -> None:
+    bob = person(Role.MANAGER, name="bob")
+    url = alice.url(f"members/{bob.member.pk}/remove/")
+
+    asked = read(alice.client.get(url))
+    still = bob.client.get(bob.url()).status_code
+    done = alice.client.post(url)
+
+    assert "They can see nothing of this workspace any more" in asked
+    assert still == 200, "a question removes nobody"
+    assert done.headers["Location"] == alice.url("members/")
+    assert bob.client.get(bob.url()).status_code == 404
+    assert alice.client.get(alice.url(f"members/{bob.member.pk}/")).status_code == 404
+    assert actions_of(alice) == ["member.removed"]
+    assert invite(alice, email=bob.user.email).status_code == 200
+
+
+def test_the_last_owner_can_neither_leave_nor_step_down(alice: Person) -> None:
+    person(Role.MANAGER, name="bob")
+    own = f"members/{alice.member.pk}/"
+
+    stepped = alice.client.post(alice.url(own), {"role": "viewer", "daily_limit": "7"})
+    left = alice.client.post(alice.url(f"{own}remove/"))
+
+    for answer in (stepped, left):
+        assert answer.status_code in {409, 422}
+        assert "Make another member an owner first." in read(answer)
+    alice.member.refresh_from_db()
+    assert (alice.member.role, alice.member.daily_limit) == ("owner", None), "all or nothing"
+    assert alice.member.removed_at is None
+
+
+def test_an_owner_who_steps_down_is_led_to_a_page_that_is_still_theirs(alice: Person) -> None:
+    person(Role.OWNER, name="bob")
+
+    done = alice.client.post(
+        alice.url(f"members/{alice.member.pk}/"), {"role": "viewer"}, follow=True
+    )
+
+    assert done.status_code == 200
+    assert done.redirect_chain[-1][0] == alice.url()
+
+
+def test_names_of_people_are_shown_as_text(alice: Person) -> None:
+    Member.objects.filter(pk=alice.member.pk).update(name="<script>alert(1)</script>")
+
+    for path in ("members/", f"members/{alice.member.pk}/"):
+        page = alice.client.get(alice.url(path)).content.decode()
+        assert "&lt;script&gt;alert(1)" in page
+        assert "<script>alert" not in page
+
+
+def test_somebody_in_two_workspaces_can_switch_and_the_last_one_is_remembered(
+    alice: Person,
+) -> None:
+    globex = person(workspace="globex", name="gina").workspace
+    Member.objects.create(
+        workspace=globex, user=alice.user, email=alice.user.email, role=Role.VIEWER.value
+    )
+
+    page = alice.client.get(alice.url()).content.decode()
+
+    switch = page.partition('<details class="switch">')[2].partition("</details>")[0]
+    assert re.findall(r'href="(/w/\d+/)"', switch) == [alice.url(), f"/w/{globex.pk}/"]
+    alice.client.get(f"/w/{globex.pk}/")
+    assert alice.client.get("/").headers["Location"] == f"/w/{globex.pk}/"

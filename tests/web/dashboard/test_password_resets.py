@@ -1,0 +1,334 @@
+"""New passwords by mail: the same answer for everybody, and links that work once."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import LazySettings
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from postledger.accounts import provider_accounts, senders
+from postledger.accounts.models import AuditEntry, Member, User, Workspace
+from postledger.accounts.people import password_resets
+from postledger.accounts.people.roles import Role
+from tests.web.dashboard import sign_ins
+from tests.web.dashboard.sign_ins import browser, person, sign_in, signed_in
+
+pytestmark = pytest.mark.django_db
+
+ASK = "/account/password/reset/"
+NEW = "a much longer password"
+GONE = "This link does not work any more"
+
+
+@pytest.fixture(autouse=True)
+def installation(settings: LazySettings) -> None:
+    sign_ins.hash_cheaply(settings)
+    settings.PUBLIC_URL = "https://mail.example/"
+
+
+@pytest.fixture
+def bob() -> User:
+    """A member of a workspace with a sender."""
+    user = person()
+    workspace_id = Member.objects.get(user=user).workspace_id
+    account_id = provider_accounts.create_account(
+        workspace_id, name="main", kind="sandbox", settings={}, actor="alice"
+    )
+    senders.create_sender(
+        workspace_id,
+        address="desk@acme.example",
+        name="Desk",
+        account_id=account_id,
+        actor="alice",
+    )
+    return user
+
+
+def letters() -> list[tuple[str, str]]:
+    """The letters in the ledger, by recipient."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT d.address, b.text FROM deliveries_delivery d"
+            " JOIN deliveries_body b USING (stream_id, position)"
+        )
+        return [(address, text) for address, text in cursor.fetchall()]
+
+
+def ask(email: str) -> Any:
+    return browser().post(ASK, {"email": email}, follow=True)
+
+
+def link_of(user: User) -> str:
+    """The path of the link in the newest letter to somebody."""
+    ask(user.email)
+    texts = [text for address, text in letters() if address == user.email]
+    [url] = [line for line in texts[-1].splitlines() if line.startswith("https://mail.example/")]
+    return urlsplit(url).path
+
+
+def choose(client: Client, link: str, new: str = NEW) -> Any:
+    opened = client.get(link, follow=True)
+    if not opened.redirect_chain:
+        return opened
+    return client.post(opened.redirect_chain[-1][0], {"password1": new}, follow=True)
+
+
+def is_in(client: Client) -> bool:
+    return client.get("/account/security/").status_code == 200
+
+
+def test_a_person_chooses_a_new_password_by_the_link_of_a_letter(
+    bob: User, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    elsewhere = signed_in(bob)
+    link = link_of(bob)
+    client = browser()
+
+    opened = client.get(link)
+    form = opened.headers["Location"]
+    token = link.rstrip("/").rpartition("/")[2].partition("-")[2]
+    assert token not in form
+    done = client.post(form, {"password1": NEW}, follow=True)
+
+    assert "The password is set" in text(done)
+    assert not is_in(elsewhere)
+    assert not is_in(client)
+    sign_in(client, bob, NEW)
+    assert is_in(client)
+    written = capsys.readouterr()
+    assert token not in written.out + written.err + caplog.text
+    assert bob.email not in written.out + written.err
+
+
+def test_the_letter_of_an_unknown_address_is_only_pretended(bob: User) -> None:
+    nobody = f"{sign_ins.new_name()}@example.com"
+    ask(bob.email)  # the first letter of a month opens a stream
+
+    with CaptureQueriesContext(connection) as for_unknown:
+        unknown = ask(nobody)
+    with CaptureQueriesContext(connection) as for_known:
+        known = ask(bob.email)
+
+    assert "Look into your mailbox" in text(known)
+    assert text(known) == text(unknown)
+    assert [address for address, _ in letters()] == [bob.email, bob.email]
+    assert kinds(for_known) == kinds(for_unknown)
+
+
+def kinds(captured: CaptureQueriesContext) -> Counter[str]:
+    """How many statements there were of each kind, without the end of the pretence."""
+    words = (query["sql"].split()[0] for query in captured.captured_queries)
+    return Counter(word for word in words if word not in {"ROLLBACK", "RELEASE", "SAVEPOINT"})
+
+
+def test_an_address_gets_three_letters_in_a_quarter_of_an_hour_and_others_still_do(
+    bob: User,
+) -> None:
+    for _ in range(3):
+        ask(bob.email)
+
+    answer = ask(bob.email)
+
+    assert answer.status_code == 429
+    assert "Try again in 15 minutes." in text(answer)
+    assert len(letters()) == 3
+    assert "Look into your mailbox" in text(ask(f"{sign_ins.new_name()}@example.com"))
+
+
+def test_a_link_works_once(bob: User) -> None:
+    link = link_of(bob)
+    choose(browser(), link)
+
+    again = choose(browser(), link, "another long password")
+
+    assert GONE in text(again)
+    bob.refresh_from_db()
+    assert bob.check_password(NEW)
+
+
+def test_a_form_that_was_open_when_the_link_was_used_does_not_work(bob: User) -> None:
+    link = link_of(bob)
+    slow = browser()
+    form = slow.get(link).headers["Location"]
+    choose(browser(), link)
+
+    late = slow.post(form, {"password1": "another long password"}, follow=True)
+
+    assert GONE in text(late)
+    bob.refresh_from_db()
+    assert bob.check_password(NEW)
+
+
+def test_a_link_does_not_work_after_an_hour(bob: User, settings: LazySettings) -> None:
+    assert settings.PASSWORD_RESET_TIMEOUT == 3600
+    link = link_of(bob)
+    settings.PASSWORD_RESET_TIMEOUT = -1
+
+    assert GONE in text(choose(browser(), link))
+
+
+def test_a_link_does_not_work_after_a_sign_in_or_another_password(bob: User) -> None:
+    first = link_of(bob)
+    sign_in(browser(), bob)
+    assert GONE in text(choose(browser(), first))
+
+    second = link_of(User.objects.get(pk=bob.pk))
+    signed_in(bob).post(
+        "/account/password/change/", {"oldpassword": sign_ins.PASSWORD, "password1": NEW}
+    )
+    assert GONE in text(choose(browser(), second))
+
+
+def test_a_link_that_was_changed_or_is_for_another_person_does_not_work(bob: User) -> None:
+    other = person()
+    link = link_of(bob)
+    head, _, key = link.rstrip("/").rpartition("/")
+    uid, _, token = key.partition("-")
+    last = "a" if token[-1] != "a" else "b"
+    own = password_resets.make_reset_link(other, now=datetime.now(UTC)).path
+    own_uid = own.removeprefix(head).strip("/").partition("-")[0]
+
+    for tampered in (
+        f"{head}/{uid}-{token[:-1]}{last}/",
+        f"{head}/{own_uid}-{token}/",
+        f"{head}/zzzzzz-{token}/",
+        f"{head}/{uid}-set-password/",
+    ):
+        assert GONE in text(choose(browser(), tampered)), tampered
+    for user in (bob, other):
+        user.refresh_from_db()
+        assert user.check_password(sign_ins.PASSWORD)
+
+
+def test_a_reset_does_not_pass_the_second_factor(bob: User) -> None:
+    sign_ins.add_app(bob)
+    client = browser()
+    choose(client, link_of(bob))
+
+    answer = sign_in(client, bob, NEW)
+
+    assert answer.headers["Location"] == "/account/two-factor/authenticate/"
+    assert not is_in(client)
+
+
+def test_after_a_reset_second_factors_can_be_set_up(bob: User) -> None:
+    client = browser()
+    choose(client, link_of(bob))
+    sign_in(client, bob, NEW)
+    client.post("/account/reauthenticate/", {"password": NEW})
+
+    assert client.get("/account/two-factor/totp/activate/").status_code == 200
+
+
+def test_a_closed_account_gets_no_letter(bob: User) -> None:
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+
+    answer = ask(bob.email)
+
+    assert "Look into your mailbox" in text(answer)
+    assert letters() == []
+
+
+def test_without_its_own_address_the_installation_mails_no_link(
+    bob: User, settings: LazySettings
+) -> None:
+    settings.PUBLIC_URL = ""
+
+    page = text(browser().get(ASK))
+    ask(bob.email)
+
+    assert "postledger member reset-link" in page
+    assert letters() == []
+
+
+def test_an_installation_without_a_sender_answers_the_same() -> None:
+    alone = person()
+
+    answer = ask(alone.email)
+
+    assert "Look into your mailbox" in text(answer)
+    assert letters() == []
+
+
+def give_sender(workspace: str) -> None:
+    """A sender of a workspace whose provider is its own server."""
+    tenant, _ = Workspace.objects.get_or_create(name=workspace)
+    account_id = provider_accounts.create_account(
+        tenant.pk, name="own", kind="smtp", settings={"host": "smtp.example"}, actor="alice"
+    )
+    senders.create_sender(
+        tenant.pk, address=f"desk@{workspace}.example", account_id=account_id, actor="alice"
+    )
+
+
+def carriers_to(user: User) -> list[str]:
+    """The workspaces whose senders carry the letters to somebody."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT w.name FROM deliveries_delivery d"
+            " JOIN deliveries_stream s ON s.id = d.stream_id"
+            " JOIN accounts_workspace w ON w.id = s.workspace_id WHERE d.address = %s",
+            [user.email],
+        )
+        return [name for (name,) in cursor.fetchall()]
+
+
+@pytest.mark.parametrize("joined_first", ["globex", "initech"])
+def test_who_sets_up_one_workspace_cannot_have_the_links_of_members_of_another(
+    joined_first: str,
+) -> None:
+    Workspace.objects.create(name="operator")
+    names = ["globex", "initech"]
+    for workspace in [joined_first, *(name for name in names if name != joined_first)]:
+        give_sender(workspace)
+    carol = person(workspace="globex")
+    Member.objects.create(
+        workspace=Workspace.objects.get(name="initech"),
+        user=carol,
+        email=carol.email,
+        role=Role.VIEWER,
+    )
+
+    ask(carol.email)
+    assert carriers_to(carol) == []
+
+    give_sender("operator")
+    ask(carol.email)
+    assert carriers_to(carol) == ["operator"]
+
+
+def test_the_one_workspace_of_a_person_stands_in_where_the_first_reaches_nobody(bob: User) -> None:
+    give_sender("globex")
+    carol = person(workspace="globex")
+
+    ask(carol.email)
+    ask(bob.email)
+
+    assert carriers_to(carol) == ["globex"]
+    assert carriers_to(bob) == ["acme"]
+
+
+def test_an_operator_prints_a_link_which_is_noted(
+    bob: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("member", "reset-link", bob.email.upper())
+
+    url = capsys.readouterr().out.strip()
+    assert url.startswith("https://mail.example/account/password/reset/key/")
+    assert AuditEntry.objects.filter(action="member.reset_link").count() == 1
+    choose(browser(), urlsplit(url).path)
+    bob.refresh_from_db()
+    assert bob.check_password(NEW)
+
+    with pytest.raises(CommandError, match="Nobody signs in with"):
+        call_command("member", "reset-link", "nobody@example.com")
+
+
+def text(answer: Any) -> str:
+    return str(answer.content.decode())

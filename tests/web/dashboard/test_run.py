@@ -1,0 +1,453 @@
+"""The page of a run: its figures are the API's, its steps are the API's actions, and it is live."""
+
+import html
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+
+from postledger.accounts.models import AuditEntry, Member
+from postledger.accounts.people.roles import Role
+from postledger.campaigns import run_control
+from postledger.campaigns.models import Run
+from postledger.deliveries import entries, ledger, queries
+from postledger.deliveries.figures import pace
+from postledger.deliveries.models import StreamPace
+from postledger.web.dashboard.runs import questions
+from tests import cast, round_trips
+from tests.campaigns import press
+from tests.web import newsroom
+from tests.web.callers import Caller
+from tests.web.dashboard import visitors
+from tests.web.dashboard.visitors import Person
+
+STEPS = ["pause", "resume", "cancel", "retry", "remaining", "close"]
+
+
+@pytest.fixture(autouse=True)
+def furnished(alice: Caller, settings: LazySettings) -> None:
+    newsroom.furnish(alice, settings)
+
+
+@pytest.fixture
+def anna(alice: Caller) -> Person:
+    """An owner of acme."""
+    return visitors.sign_in(alice.workspace_id)
+
+
+def make_run(who: Caller, mails: int = 4, **changes: object) -> str:
+    press.people(who.workspace_id, mails)
+    return newsroom.launched(who, newsroom.make_campaign(who, **changes))
+
+
+def page(run_id: str, part: str = "") -> str:
+    return f"campaigns/runs/{run_id}/{part}"
+
+
+def read_sum(text: str) -> tuple[int, dict[str, int]]:
+    """What the balance of a page says is planned, and its terms."""
+    [planned] = re.findall(r'<tr class="total".*?class="num"[^>]*>([\d,]+)<', text)
+    terms = re.findall(r'<tr data-state="(\w+)".*?class="num"[^>]*>([\d,]+)<', text)
+    return int(planned.replace(",", "")), {
+        state: int(count.replace(",", "")) for state, count in terms
+    }
+
+
+def state_of(who: Caller, run_id: str) -> str:
+    return str(who.get(f"/v1/runs/{run_id}").body["state"])
+
+
+def test_the_figures_are_those_of_the_api_and_add_up_while_the_run_moves(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 5)
+    moves: list[Callable[[], object]] = [
+        lambda: None,
+        lambda: newsroom.book(run_id, newsroom.taken, size=1),
+        lambda: newsroom.book(run_id, newsroom.refused, size=1),
+        lambda: cast.lose(newsroom.stream_of(run_id), size=1),
+    ]
+    for move in moves:
+        move()
+        for part in ("", "live/"):
+            planned, terms = read_sum(anna.read(page(run_id, part)))
+
+            books = alice.get(f"/v1/runs/{run_id}").body["books"]
+            assert (planned, terms) == (books["planned"], books["states"])
+            assert planned == sum(terms.values())
+
+
+def test_a_campaign_leads_to_its_newest_run_and_lists_the_others(
+    alice: Caller, anna: Person
+) -> None:
+    campaign_id = newsroom.make_campaign(alice)
+    press.people(alice.workspace_id, 2)
+    draft = anna.read(f"campaigns/{campaign_id}/")
+    alice.post(f"/v1/campaigns/{campaign_id}/test", {"addresses": ["a@example.com"]})
+    tested = anna.read(f"campaigns/{campaign_id}/")
+    first = newsroom.launched(alice, campaign_id)
+    alice.post(f"/v1/runs/{first}/cancel", None)
+    second = str(alice.post(f"/v1/runs/{first}/remaining", None).body["run_id"])
+
+    text = anna.read(f"campaigns/{campaign_id}/")
+
+    assert f"POST /v1/campaigns/{campaign_id}/launch" in draft
+    assert "Runs of this campaign" not in draft
+    assert "Not launched" in tested
+    assert ">Test<" in tested
+    assert page(second, "live/") in text, "the newest run is live"
+    assert page(first) in text
+
+
+def test_the_page_says_why_it_waits_who_paused_it_and_what_was_done(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice)
+
+    assert anna.post(page(run_id, "pause/")).status_code == 302
+
+    text = anna.read(page(run_id))
+    assert "Paused by Anna until you resume it." in text
+    assert "Paused. What is with the provider" in text, "the toast"
+    assert "Anna paused it." in text, "the trail"
+    assert "program launched it." in text, "the key by its name"
+    assert alice.get(f"/v1/runs/{run_id}").body["hold"]["actor"] == anna.actor
+
+
+def test_causes_that_ask_for_a_person_come_first_and_in_red(alice: Caller, anna: Person) -> None:
+    run_id = make_run(alice)
+    stream_id = newsroom.stream_of(run_id)
+    cast.lose(stream_id, size=1)
+    cast.block()
+
+    text = anna.read(page(run_id))
+
+    tones = re.findall(r'<div class="why"( data-tone="person")?>.*?why-what">([^<]*)<', text)
+    told = [words for tone, words in tones if tone]
+    assert told[0].startswith("1 email is in doubt")
+    assert any("The sender is held because the provider refuses" in words for words in told)
+    assert f"/w/{anna.workspace_id}/attention/#in-doubt" in text
+    assert f"/w/{anna.workspace_id}/attention/#held" in text
+
+
+def test_failures_are_listed_by_cause_with_an_example_and_a_link_to_retry_them(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice)
+    newsroom.book(run_id, newsroom.refused, size=3)
+    newsroom.book(run_id, newsroom.taken, size=1)
+
+    text = anna.read(page(run_id))
+
+    [failure] = alice.get(f"/v1/runs/{run_id}/failures").body["failures"]
+    assert html.escape(failure["remedy"]) in text
+    assert f"{page(run_id)}retry/?code=550%205.1.1" in text
+    assert ">3</a>" in text
+    asked = anna.read(page(run_id, "retry/"), code="550 5.1.1")
+    assert "Retry 3 failed emails?" in asked
+    anna.post(page(run_id, "retry/"), code="no such code")
+    assert alice.get(f"/v1/runs/{run_id}").body["books"]["states"]["failed"] == 3
+    answer = anna.client.post(anna.url(page(run_id, "retry/")), {"code": "550 5.1.1"}, follow=True)
+    assert "3 failed emails are tried again." in answer.content.decode()
+    assert alice.get(f"/v1/runs/{run_id}").body["books"]["states"]["waiting"] == 3
+
+
+def test_every_step_is_the_action_of_the_api_with_the_member_as_its_actor(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 3)
+
+    def take(step: str) -> str:
+        answer = anna.post(page(run_id, f"{step}/"))
+        assert (answer.status_code, answer.url) == (302, anna.url(page(run_id)))
+        return state_of(alice, run_id)
+
+    assert take("pause") == "paused"
+    assert take("resume") == "sending"
+    newsroom.book(run_id, newsroom.refused, size=2)
+    newsroom.book(run_id, newsroom.taken, size=1)
+    assert take("retry") == "sending"
+    assert take("cancel") == "cancelled"
+
+    actions = AuditEntry.objects.filter(actor=anna.actor).order_by("pk")
+    assert list(actions.values_list("action", flat=True)) == [
+        *("campaign.paused", "campaign.resumed", "campaign.retried", "campaign.cancelled"),
+    ]
+
+
+def test_closing_names_what_stays_and_sending_to_the_rest_starts_another_run(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 3)
+    newsroom.book(run_id, newsroom.refused, size=2)
+    newsroom.book(run_id, newsroom.taken, size=1)
+
+    assert "2 emails stay failed" in anna.read(page(run_id, "close/"))
+    anna.post(page(run_id, "close/"))
+
+    assert state_of(alice, run_id) == "closed"
+    assert "Anna closed it with its failures." in anna.read(page(run_id))
+
+
+def test_sending_to_the_rest_starts_a_run_that_counts_for_the_member(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 3)
+    alice.post(f"/v1/runs/{run_id}/cancel", None)
+    ledger.drain(newsroom.stream_of(run_id))
+
+    assert "At most 3: 3 emails were cancelled" in anna.read(page(run_id, "remaining/"))
+    answer = anna.post(page(run_id, "remaining/"))
+
+    newest = Run.objects.latest("launched_at")
+    assert answer.url == anna.url(page(str(newest.pk)))
+    assert (newest.actor, newest.root_id) == (anna.actor, UUID(run_id))
+    facts = queries.find_stream(newest.stream_id)
+    assert facts is not None
+    assert facts.member_id == Member.objects.get(user=anna.user).pk
+
+
+def test_a_large_loss_is_typed_before_it_happens(
+    alice: Caller, anna: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "_LARGE", 3)
+    run_id = make_run(alice, 3)
+
+    asked = anna.read(page(run_id, "cancel/"))
+    wrong = anna.post(page(run_id, "cancel/"), shown="3", typed="4")
+    still = state_of(alice, run_id)
+    anna.post(page(run_id, "cancel/"), shown="3", typed="3")
+
+    assert "3 people will not get it." in asked
+    assert "Type 3 to confirm" in asked
+    assert "Cancel 3 emails" in asked
+    assert (wrong.status_code, still) == (422, "sending")
+    assert "That is another number." in wrong.content.decode()
+    assert state_of(alice, run_id) == "cancelled"
+
+
+def test_a_step_that_came_too_late_says_so_and_changes_nothing(alice: Caller, anna: Person) -> None:
+    run_id = make_run(alice, 1)
+    newsroom.book(run_id, newsroom.taken)
+    run_control.end_finished_runs()
+
+    answer = anna.client.post(anna.url(page(run_id, "pause/")), follow=True)
+    asked = anna.client.get(anna.url(page(run_id, "cancel/")), follow=True)
+
+    assert "The run is over: it was sent." in answer.content.decode()
+    assert '<div class="toast" role="status">' in asked.content.decode()
+    assert "The run is over." in asked.content.decode()
+    assert anna.get(page(run_id, "pause/")).status_code == 405
+
+
+def make_states(who: Caller) -> dict[str, str]:
+    """A run in each state, by its name."""
+    press.people(who.workspace_id, 2)
+    campaigns = {
+        tag: newsroom.make_campaign(who, tag=tag)
+        for tag in ("planning", "sending", "paused", "open", "sent", "closed", "cancelled")
+    }
+    launched = who.post(f"/v1/campaigns/{campaigns.pop('planning')}/launch", None)
+    runs = {tag: newsroom.launched(who, id_) for tag, id_ in campaigns.items()}
+    who.post(f"/v1/runs/{runs['paused']}/pause", None)
+    for tag in ("open", "closed"):
+        newsroom.book(runs[tag], newsroom.refused)
+    newsroom.book(runs["sent"], newsroom.taken)
+    run_control.end_finished_runs()
+    who.post(f"/v1/runs/{runs['closed']}/close", None)
+    who.post(f"/v1/runs/{runs['cancelled']}/cancel", None)
+    ledger.drain(newsroom.stream_of(runs["cancelled"]))
+    run_control.end_finished_runs()
+    return {"planning": str(launched.body["run_id"]), **runs}
+
+
+POSSIBLE = {
+    "planning": {"pause", "cancel"},
+    "sending": {"pause", "cancel"},
+    "paused": {"resume", "cancel"},
+    "open": {"retry", "close"},
+    "sent": set(),
+    "closed": {"retry"},
+    "cancelled": {"remaining"},
+}
+
+
+def test_in_each_state_the_page_offers_what_is_possible_and_says_why_the_rest_is_not(
+    alice: Caller, anna: Person
+) -> None:
+    runs = make_states(alice)
+    viewer = visitors.sign_in(alice.workspace_id, Role.VIEWER, name="Vera")
+
+    for state, run_id in runs.items():
+        text, read_only = anna.read(page(run_id)), viewer.read(page(run_id))
+
+        assert state_of(alice, run_id) == state
+        assert set(re.findall(r'id="step-(\w+)"', text)) == POSSIBLE[state], state
+        disabled = re.findall(r'disabled aria-describedby="(no-\w+)"', text)
+        reasons = dict(re.findall(r'id="(no-\w+)">([^<]+)<', text))
+        assert set(disabled) == set(reasons), "every disabled button has its reason"
+        assert len(disabled) + len(POSSIBLE[state]) == 5, "pause and resume share a place"
+        assert 'id="step-' not in read_only
+        assert read_only.count("disabled aria-describedby") == 5
+        assert read_only.count("Your role only reads campaigns.") == 2, "once for each place"
+        assert "/resume/" not in read_only
+        for step in {"pause", "resume", "cancel", "close"} - POSSIBLE[state]:
+            anna.post(page(run_id, f"{step}/"))
+    # An open run without waiting mail may be cancelled by the API, where the page sees no use.
+    runs.pop("open")
+    assert {state_of(alice, run_id) for run_id in runs.values()} == set(runs), "nothing changed"
+
+
+@pytest.mark.parametrize(
+    ("role", "is_allowed"),
+    [(Role.OWNER, True), (Role.MANAGER, True), (Role.DEVELOPER, False), (Role.VIEWER, False)],
+)
+def test_only_who_runs_campaigns_steers_and_everybody_reads(
+    alice: Caller, role: Role, *, is_allowed: bool
+) -> None:
+    run_id = make_run(alice, 1)
+    person = visitors.sign_in(alice.workspace_id, role, name="Bob")
+
+    for part in ("", "live/", "report.csv"):
+        assert person.get(page(run_id, part)).status_code == 200
+    for step in STEPS:
+        assert person.post(page(run_id, f"{step}/")).status_code == (302 if is_allowed else 403)
+    if not is_allowed:
+        assert state_of(alice, run_id) == "sending"
+
+
+def test_nothing_of_a_run_is_there_for_another_workspace_or_a_stranger(
+    alice: Caller, charlie: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 1)
+    carl = visitors.sign_in(charlie.workspace_id, name="Carl")
+
+    for part in ("", "live/", "report.csv", *(f"{step}/" for step in STEPS)):
+        path = page(run_id, part)
+        answers = [
+            carl.post(path) if part[:-1] in STEPS else carl.get(path),
+            carl.client.get(anna.url(path)),
+            carl.get(page(str(uuid4()), part)),
+        ]
+        expected = {404, 405} if part[:-1] in {"pause", "resume"} else {404}
+        assert {answer.status_code for answer in answers} <= expected
+        assert answers[0].status_code == answers[1].status_code == 404
+        assert Client().get(anna.url(path)).status_code == 302, "a stranger signs in"
+    assert state_of(alice, run_id) == "sending"
+
+
+def test_the_report_is_that_of_the_api(alice: Caller, anna: Person) -> None:
+    run_id = make_run(alice, 3)
+    newsroom.book(run_id, newsroom.taken, size=2)
+
+    answer = anna.get(page(run_id, "report.csv"))
+
+    assert answer.getvalue().decode() == alice.get(f"/v1/runs/{run_id}/report.csv").body
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="run-{run_id}.csv"'
+
+
+def test_words_of_users_and_providers_stay_words(alice: Caller, anna: Person) -> None:
+    attack = "<script>alert(1)</script>"
+    run_id = make_run(alice, 1, name=attack)
+    newsroom.book(
+        run_id, lambda position: entries.refused(position, code=attack, detail=f'"><{attack}')
+    )
+    campaign_id = Run.objects.get(pk=run_id).campaign_id
+
+    for path in (page(run_id), page(run_id, "live/"), page(run_id, "close/"), "campaigns/"):
+        text = anna.read(path)
+        assert attack not in text
+        assert html.escape(attack) in text
+    assert attack not in anna.read(page(run_id, "retry/"), code=attack)
+    assert anna.get(f"campaigns/{campaign_id}/").status_code == 200
+
+
+def test_a_run_that_moves_is_read_often_and_one_that_is_over_no_more(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 1)
+
+    def interval() -> list[str]:
+        return re.findall(r'hx-trigger="every ([\d.]+)s"', anna.read(page(run_id, "live/")))
+
+    assert interval() == ["1.2"]
+    anna.post(page(run_id, "pause/"))
+    assert interval() == ["10.0"]
+    anna.post(page(run_id, "resume/"))
+    newsroom.book(run_id, newsroom.taken)
+    run_control.end_finished_runs()
+    assert interval() == ["10.0"], "reports still come"
+    Run.objects.update(ended_at=datetime.now(UTC) - timedelta(hours=1))
+    assert interval() == []
+
+
+def test_the_part_that_moves_has_no_frame_and_keeps_the_chart_and_the_trail(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice)
+
+    part = anna.read(page(run_id, "live/"))
+
+    assert part.startswith('<div class="stack stack-page" id="live"')
+    assert "<nav class=" not in part.replace('<nav class="crumbs"', "")
+    assert 'id="trail" hx-preserve="true"' in part
+    assert "launched it." not in part, "the trail stays as it is"
+    assert 'data-said="Sending: 0% have a result"' in part
+
+
+def test_the_chart_has_its_table_and_both_have_every_accepted_mail(
+    alice: Caller, anna: Person
+) -> None:
+    now = datetime.now(UTC)
+    series = pace.make_series(
+        [pace.PacePoint(now - timedelta(seconds=60 - 5 * n), 10 + n) for n in range(6)]
+    )
+    run_id = make_run(alice, 1)
+    stream_id = newsroom.stream_of(run_id)
+    nothing = dict.fromkeys(
+        (
+            *("failed", "skipped", "suppressed", "expired", "cancelled", "in_doubt"),
+            *("delivered", "bounced", "complained", "reported"),
+        ),
+        0,
+    )
+    for point in series.points:
+        StreamPace.objects.create(
+            stream_id=stream_id, slot=point.at, accepted=point.accepted, **nothing
+        )
+
+    text = anna.read(page(run_id))
+
+    [block] = re.findall(r'<script id="pace-data" type="application/json">(.*?)</script>', text)
+    data = json.loads(block)
+    assert data["values"] == [point.accepted * 12 for point in series.points], "per minute"
+    assert data["times"] == [int(point.at.timestamp()) for point in series.points]
+    table = re.search(r'<details id="pace-table">.*?</details>', text)
+    assert table is not None
+    counts = re.findall(r'<td class="n">(\d+)</td><td class="n">', table[0])
+    assert list(map(int, counts)) == [point.accepted for point in reversed(series.points)]
+    assert 'role="img" aria-label="Accepted per minute: between 120 and 180' in text
+
+
+def test_a_page_and_its_refresh_need_few_questions_to_the_database(
+    alice: Caller, anna: Person
+) -> None:
+    run_id = make_run(alice, 6)
+    newsroom.book(run_id, newsroom.refused, size=2)
+    newsroom.book(run_id, newsroom.taken, size=1)
+    cast.lose(newsroom.stream_of(run_id), size=1)
+    anna.post(page(run_id, "pause/"))
+    anna.read(page(run_id))
+
+    with round_trips.counted() as whole:
+        anna.read(page(run_id))
+    with round_trips.counted() as part:
+        anna.read(page(run_id, "live/"))
+
+    assert whole() <= 30
+    assert part() <= 25

@@ -1,0 +1,115 @@
+"""Programs read what needs a person, of their own workspace only."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from postledger.alerts.models import Alert, Watch
+from tests.alerts import house
+from tests.web.callers import Caller
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+@pytest.fixture(autouse=True)
+def running_worker(db: None) -> None:
+    house.start_worker()
+
+
+def write_alert(who: Caller, number: int = 0, *, closed: bool = False, **changes: object) -> Alert:
+    given = {
+        "cause": "sender_held",
+        "subject": f"news{number}@acme.example",
+        "first_at": NOW,
+        "last_at": NOW,
+        "opened_at": NOW,
+        "count": 3,
+        "data": {"reason": "sender_blocked"},
+        "closed_at": NOW if closed else None,
+        **changes,
+    }
+    return Alert.objects.create(workspace_id=who.workspace_id, **given)
+
+
+def test_an_alert_is_told_in_words_with_its_times(alice: Caller) -> None:
+    alert = write_alert(alice, told_at=NOW)
+
+    reply = alice.get("/v1/alerts")
+
+    assert reply.status == 200
+    [shown] = reply.body["alerts"]
+    assert shown["id"] == alert.pk
+    assert shown["title"] == "news0@acme.example is held"
+    assert shown["sentence"] == (
+        "news0@acme.example may not send: the provider refuses this sender. 3 mails wait."
+    )
+    assert shown["advice"].startswith("It sends again when the sender is mended")
+    assert datetime.fromisoformat(shown["told_at"]) == NOW
+    assert (shown["state"], shown["untold_reason"]) == ("open", None)
+
+
+def test_an_untold_alert_says_why(alice: Caller) -> None:
+    write_alert(alice)
+
+    [shown] = alice.get("/v1/alerts").body["alerts"]
+
+    assert (shown["told_at"], shown["untold_reason"]) == (None, "no_member")
+
+
+def test_open_alerts_come_first_and_pages_follow_one_another(alice: Caller) -> None:
+    closed = [write_alert(alice, number, closed=True).pk for number in range(2)]
+    opened = [write_alert(alice, number).pk for number in range(3)]
+    closed.append(write_alert(alice, 9, closed=True).pk)
+
+    seen: list[int] = []
+    query: dict[str, str] = {}
+    while True:
+        page = alice.get("/v1/alerts", limit="2", **query).body
+        seen += [alert["id"] for alert in page["alerts"]]
+        if page["next"] is None:
+            break
+        query = {"cursor": page["next"]}
+
+    assert seen == [*reversed(opened), *reversed(closed)]
+
+
+@pytest.mark.parametrize(("state", "count"), [("open", 2), ("closed", 1)])
+def test_one_state_is_listed_alone(alice: Caller, state: str, count: int) -> None:
+    write_alert(alice, closed=True)
+    write_alert(alice)
+    write_alert(alice, 1)
+
+    shown = alice.get("/v1/alerts", state=state).body["alerts"]
+
+    assert [alert["state"] for alert in shown] == [state] * count
+
+
+def test_that_no_worker_runs_is_found_at_reading_and_stands_first(alice: Caller) -> None:
+    stored = write_alert(alice)
+    house.end_worker()
+    Watch.objects.create(watched_at=NOW - timedelta(hours=1))
+
+    first = alice.get("/v1/alerts", limit="1").body
+    rest = alice.get("/v1/alerts", limit="1", cursor=first["next"]).body
+
+    assert [(alert["id"], alert["cause"]) for alert in first["alerts"]] == [(None, "no_worker")]
+    assert datetime.fromisoformat(first["alerts"][0]["since"]) == NOW - timedelta(hours=1)
+    assert [alert["id"] for alert in rest["alerts"]] == [stored.pk]
+    assert rest["alerts"][0]["untold_reason"] == "no_worker"
+    assert alice.get("/v1/alerts", state="closed").body["alerts"] == []
+
+
+def test_charlie_sees_no_alert_of_acme(alice: Caller, charlie: Caller) -> None:
+    write_alert(alice)
+    cursor = f"0-{write_alert(alice, 1).pk + 1}"
+
+    assert charlie.get("/v1/alerts").body == {"alerts": [], "next": None}
+    assert charlie.get("/v1/alerts", cursor=cursor).body["alerts"] == []
+    assert len(alice.get("/v1/alerts").body["alerts"]) == 2
+
+
+def test_a_cursor_that_no_page_gave_is_refused(alice: Caller) -> None:
+    reply = alice.get("/v1/alerts", cursor="2-1")
+
+    assert reply.status == 422
+    assert "next" in reply.body["detail"]

@@ -1,0 +1,235 @@
+"""Mail jobs and notifications over HTTP: the schema, the documents, and who may see what."""
+
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+import postledger.notifications
+from postledger.accounts.keys import Scope
+from postledger.deliveries import ledger
+from postledger.deliveries.reasons import Reason
+from postledger.notifications import fan_out
+from postledger.notifications.models import Event, Notification, Topic
+from postledger.notifications.states import Skip
+from tests import cast as books
+from tests.deliveries import views
+from tests.notifications import cast, queue
+from tests.notifications.mail_job_corpus import ACCEPTED, LEAST, REFUSED, make_job
+from tests.web import newsroom
+from tests.web.callers import Caller, caller
+
+SCHEMA = Path(postledger.notifications.__path__[0]) / "mail_job.schema.json"
+
+
+@pytest.fixture
+def topic(alice: Caller, settings: LazySettings) -> Topic:
+    newsroom.furnish(alice, settings)
+    return cast.add_topic(alice.workspace_id, is_by_job=True)
+
+
+@pytest.fixture
+def row(topic: Topic) -> Notification:
+    """A notification that waits for its job."""
+    cast.subscribe(topic, "alice")
+    event = cast.event(topic)
+    fan_out.plan_all()
+    return Notification.objects.get(event=event)
+
+
+def job_of(who: Caller, row: Notification) -> dict[str, Any]:
+    reply = who.get(f"/v1/notifications/{row.pk}/job")
+    assert reply.status == 200, reply.body
+    return dict(reply.body)
+
+
+def say(id_: str) -> str:
+    out = StringIO()
+    call_command("why", id_, stdout=out)
+    return out.getvalue()
+
+
+def test_the_schema_is_served_word_for_word_to_everybody() -> None:
+    answer = Client().get("/schemas/mail_job/1.0")
+
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/schema+json")
+    assert answer.content == SCHEMA.read_bytes()
+
+
+@pytest.mark.parametrize("path", ["mail_job/1.1", "mail_job/2.0", "mail_job/1.0/x", "mail"])
+def test_there_is_no_other_schema(path: str, db: None) -> None:
+    answer = Client().get(f"/schemas/{path}")
+
+    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+
+
+def test_a_document_that_was_read_can_be_posted_and_makes_one_mail(
+    alice: Caller, row: Notification
+) -> None:
+    document = job_of(alice, row)
+
+    first, second = (alice.post("/v1/mail-jobs", document) for _ in range(2))
+
+    assert (first.status, first.body["result"]) == (202, "planned")
+    assert (second.status, second.body["result"]) == (202, "unchanged")
+    assert first.body["mail_id"] == second.body["mail_id"]
+    assert first.body["notification_id"] == row.pk
+
+
+def test_a_notification_is_told_with_its_status_and_why(alice: Caller, row: Notification) -> None:
+    waiting = alice.get(f"/v1/notifications/{row.pk}").body
+    alice.post("/v1/mail-jobs", job_of(alice, row))
+    books.book(queue.stream_of(row), views.sent)
+
+    sent = alice.get(f"/v1/notifications/{row.pk}").body
+
+    assert (waiting["status"], waiting["mail_id"]) == ("pending", None)
+    assert [cause["code"] for cause in waiting["causes"]] == ["awaits_job"]
+    assert (sent["status"], sent["attempts"], sent["topic"]) == ("sent", 1, "open-seats")
+    assert sent["error"]["providerMessageId"]
+    assert (sent["event_id"], sent["subscription_id"]) == (row.event_id, row.subscription_id)
+
+
+@pytest.mark.parametrize("name", [*list(ACCEPTED)[::6]])
+def test_what_the_schema_accepts_is_refused_only_for_its_ids(
+    name: str, alice: Caller, topic: Topic
+) -> None:
+    absent = {"notificationId": 2**60, "openEventId": 2**60, "subscriptionId": 2**60}
+
+    reply = alice.post("/v1/mail-jobs", make_job(ACCEPTED[name]) | absent)
+
+    assert (reply.status, reply.body["code"]) == (422, "invalid_mail_job")
+    assert [issue["place"] for issue in reply.body["errors"]] == [*absent]
+
+
+@pytest.mark.parametrize("name", [*list(REFUSED)[::5]])
+def test_what_the_schema_refuses_is_refused(name: str, alice: Caller) -> None:
+    reply = alice.post("/v1/mail-jobs", make_job(REFUSED[name]))
+
+    assert reply.status == 422
+    assert reply.body["code"] in {"invalid_mail_job", "unsupported_mail_job_version"}
+
+
+def test_another_tenant_finds_nothing(charlie: Caller, alice: Caller, row: Notification) -> None:
+    document = job_of(alice, row)
+    for path in (
+        f"/v1/notifications/{row.pk}",
+        f"/v1/notifications/{row.pk}/job",
+        f"/v1/why/notification:{row.pk}",
+        f"/v1/why/event:{row.event_id}",
+    ):
+        assert charlie.get(path).status == 404
+    assert charlie.post("/v1/mail-jobs", document).status == 422
+    assert alice.get(f"/v1/notifications/{row.pk}").body["mail_id"] is None
+
+
+def test_jobs_take_their_scopes(row: Notification) -> None:
+    reader = caller("acme", scopes=[Scope.NOTIFICATIONS_READ])
+    publisher = caller("acme", scopes=[Scope.EVENTS_PUBLISH])
+    person_reader = caller("acme", scopes=[Scope.NOTIFICATIONS_READ, Scope.CONTACTS_READ])
+
+    assert person_reader.get(f"/v1/notifications/{row.pk}/job").status == 403
+    assert reader.get(f"/v1/notifications/{row.pk}").status == 200
+    assert reader.get(f"/v1/notifications/{row.pk}/job").status == 403
+    assert reader.post("/v1/mail-jobs", dict(LEAST)).status == 403
+    assert publisher.get(f"/v1/notifications/{row.pk}").status == 403
+    assert publisher.post("/v1/mail-jobs", dict(LEAST)).status == 422
+
+
+def test_why_tells_of_a_notification_that_waits_for_its_job(
+    alice: Caller, row: Notification
+) -> None:
+    answer = alice.get(f"/v1/why/notification:{row.pk}").body
+
+    [cause] = answer["causes"]
+    assert (answer["kind"], cause["code"]) == ("notification", "awaits_job")
+    expires_at = Event.objects.get(pk=row.event_id).expires_at
+    assert abs(datetime.fromisoformat(cause["until"]) - expires_at) < timedelta(seconds=1)
+    assert "awaits_job since" in say(f"notification:{row.pk}")
+    assert "awaits_job since" in say(f"event:{row.event_id}")
+
+
+def test_why_tells_of_a_snooze_and_of_a_window(alice: Caller, topic: Topic) -> None:
+    Topic.objects.filter(pk=topic.pk).update(is_by_job=False)
+    now = datetime.now(UTC)
+    minute = now.hour * 60 + now.minute
+    window = ((minute + 240) % 1440, (minute + 300) % 1440)
+    cast.subscribe(topic, "alice", snooze_until=now + timedelta(hours=2))
+    cast.subscribe(topic, "bob", window_from=window[0], window_until=window[1])
+    event = cast.event(topic)
+    fan_out.plan_all()
+    rows = Notification.objects.filter(event=event).order_by("subscription_id")
+
+    causes = [alice.get(f"/v1/why/notification:{row.pk}").body["causes"][0] for row in rows]
+
+    assert [cause["code"] for cause in causes] == ["snoozed", "outside_window"]
+    assert all(datetime.fromisoformat(cause["until"]) > now for cause in causes)
+    assert alice.get(f"/v1/why/event:{event.pk}").body["causes"]
+
+
+def test_why_tells_that_earlier_notifications_may_be_enough(alice: Caller, topic: Topic) -> None:
+    subscription = cast.subscribe(topic, "alice", max_notifications=1)
+    [row] = queue.plan(cast.event(topic), [subscription])
+    claim = books.claim(queue.stream_of(row))
+    ledger.wait(claim, claim.batches, reason=Reason.SCHEDULED, delay=timedelta(minutes=5))
+
+    [cause] = alice.get(f"/v1/why/notification:{row.pk}").body["causes"]
+
+    assert cause["code"] == "earlier_notifications"
+    assert cause["resumed_by"] == "the earlier notifications get their results"
+
+
+@pytest.mark.parametrize("code", [code for code in Skip if code is not Skip.EXPIRED])
+def test_every_skip_is_told_in_a_sentence(code: Skip, alice: Caller, topic: Topic) -> None:
+    subscription = cast.subscribe(topic, "alice")
+    row = queue.pend(cast.event(topic), subscription, end="skipped", code=code.value)
+
+    [cause] = alice.get(f"/v1/why/notification:{row.pk}").body["causes"]
+
+    assert cause["code"] == code
+    assert cause["sentence"].endswith(".")
+
+
+def test_why_tells_why_a_notification_was_skipped(alice: Caller, topic: Topic) -> None:
+    row = queue.pend(
+        cast.event(topic), cast.subscribe(topic, "alice"), end="skipped", code="duplicate"
+    )
+
+    [cause] = alice.get(f"/v1/why/notification:{row.pk}").body["causes"]
+
+    assert (cause["code"], cause["resumed_by"]) == ("duplicate", "")
+    assert cause["sentence"].endswith(".")
+    assert "duplicate since" in say(f"notification:{row.pk}")
+
+
+def test_why_tells_of_an_event_that_is_not_planned(alice: Caller, topic: Topic) -> None:
+    event = cast.event(topic)
+
+    [cause] = alice.get(f"/v1/why/event:{event.pk}").body["causes"]
+    assert (cause["code"], cause["resumed_by"]) == ("not_planned", "a worker plans it")
+
+    Event.objects.filter(pk=event.pk).update(trouble="No footer.", trouble_since=datetime.now(UTC))
+    [cause] = alice.get(f"/v1/why/event:{event.pk}").body["causes"]
+    assert "No footer." in cause["sentence"]
+
+
+def test_nothing_keeps_an_event_back_that_was_told_to_all(alice: Caller, topic: Topic) -> None:
+    row = queue.planned(topic)
+    assert alice.get(f"/v1/why/event:{row.event_id}").body["causes"]
+
+    books.book(queue.stream_of(row), views.sent)
+
+    assert alice.get(f"/v1/why/event:{row.event_id}").body["causes"] == []
+    assert "was accepted" in say(f"notification:{row.pk}")
+
+
+@pytest.mark.parametrize("id_", ["notification:0", "event:x", "notification:", "event:²"])
+def test_why_does_not_know_what_is_not_there(id_: str, alice: Caller) -> None:
+    assert alice.get(f"/v1/why/{id_}").status == 404
+    with pytest.raises(CommandError):
+        say(id_)
