@@ -7,8 +7,8 @@ from postledger.alerts.detection import Cause
 from postledger.alerts.models import Alert
 from postledger.deliveries import ledger
 from postledger.deliveries.entries import Decision, SeenDelivery
-from postledger.notifications import topic_streams
 from postledger.notifications.models import Notification, Topic
+from postledger.notifications.topics import streams as topic_streams
 from tests import cast as books
 from tests.alerts import house
 from tests.deliveries import views

@@ -8,8 +8,8 @@ from pytest_django import Settings
 
 from postledger.contacts.models import Contact, List, Subscription
 from postledger.contacts.states import ListKind
-from postledger.notifications import matching
 from postledger.notifications.models import Event, Topic, TopicSubscription
+from postledger.notifications.topics import matching
 from tests.campaigns import press
 
 MATCH = {"termId": "92026", "campusCode": "NB", "indexNumber": "10001"}

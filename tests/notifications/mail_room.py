@@ -11,7 +11,7 @@ from postledger.accounts.models import ProviderAccount
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
-from postledger.notifications import fan_out
+from postledger.notifications.fan_out import planner
 from postledger.notifications.models import Event, Topic, TopicSubscription
 from tests.notifications import cast
 
@@ -38,7 +38,7 @@ class MailRoom:
     def tell(self, **fields: Any) -> Event:
         """An event whose notifications are planned."""
         event = cast.event(self.topic, **fields)
-        fan_out.plan_event(event.pk)
+        planner.plan_event(event.pk)
         event.refresh_from_db()
         assert event.planned_at is not None, event.trouble
         return event

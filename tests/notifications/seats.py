@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from postledger.notifications import topics
+from postledger.notifications.events.publishing import NewEvent
 from postledger.notifications.models import Topic
-from postledger.notifications.publishing import NewEvent
-from postledger.notifications.topics import TopicFields
+from postledger.notifications.topics import topics
+from postledger.notifications.topics.topics import TopicFields
 from tests import cast
 
 NOW = datetime(2026, 9, 1, 12, tzinfo=UTC)

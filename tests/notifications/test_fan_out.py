@@ -16,7 +16,8 @@ from postledger.contacts.models import Contact
 from postledger.contacts.states import SuppressionReason
 from postledger.deliveries import audit, ledger
 from postledger.lib import ids
-from postledger.notifications import fan_out, retention
+from postledger.notifications.events import retention
+from postledger.notifications.fan_out import planner
 from postledger.notifications.models import Event, Notification, TopicStream
 from tests import cast as ledger_cast
 from tests.notifications import cast
@@ -27,7 +28,7 @@ LATER = datetime.now(UTC) + timedelta(hours=3)
 
 
 def planned(event: Event) -> Event:
-    fan_out.plan_all()
+    planner.plan_all()
     event.refresh_from_db()
     assert event.planned_at is not None, event.trouble
     return event
@@ -347,7 +348,7 @@ def test_chunks_go_on_where_the_last_one_ended(settings: Settings) -> None:
     event = cast.event(topic)
 
     sizes = []
-    while (chunk := fan_out.plan_next_chunk(event.pk, size=3)) is not None:
+    while (chunk := planner.plan_next_chunk(event.pk, size=3)) is not None:
         sizes.append(Notification.objects.filter(event=event).count())
 
     assert sizes == [3, 6, 7]
@@ -360,7 +361,7 @@ def test_all_chunks_of_an_event_have_the_template_version_of_its_first(settings:
     topic = cast.topic(settings)
     cast.subscribe_all(topic, ["ann", "bob"])
     event = cast.event(topic)
-    fan_out.plan_next_chunk(event.pk, size=1)
+    planner.plan_next_chunk(event.pk, size=1)
     topic.template_version = 99
     topic.save()
 
@@ -394,7 +395,7 @@ def test_the_rest_of_an_event_whose_stream_was_cancelled_is_skipped_and_a_new_on
     topic = cast.topic(settings)
     cast.subscribe_all(topic, ["ann", "bob"])
     event = cast.event(topic)
-    fan_out.plan_next_chunk(event.pk, size=1)
+    planner.plan_next_chunk(event.pk, size=1)
     event.refresh_from_db()
     assert event.stream_id is not None
     ledger.cancel(event.stream_id, actor="alice")

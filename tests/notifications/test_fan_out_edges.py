@@ -8,7 +8,8 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from postledger.notifications import fan_out, retention
+from postledger.notifications.events import retention
+from postledger.notifications.fan_out import planner
 from postledger.notifications.models import Event, Notification, Topic
 from tests.notifications import cast
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def planned(event: Event) -> Event:
-    fan_out.plan_all()
+    planner.plan_all()
     event.refresh_from_db()
     assert event.planned_at is not None, event.trouble
     return event
@@ -133,7 +134,7 @@ def test_an_event_goes_on_with_the_template_it_began_with(settings: Settings) ->
     topic = cast.topic(settings)
     cast.subscribe_all(topic, ["ann", "bob"])
     event = cast.event(topic)
-    fan_out.plan_next_chunk(event.pk, size=1)
+    planner.plan_next_chunk(event.pk, size=1)
     Topic.objects.filter(pk=topic.pk).update(template="none-such", template_version=7)
 
     assert len({mail["letter"] for mail in mails(planned(event)).values()}) == 1

@@ -10,12 +10,13 @@ from pytest_django import Settings
 
 from postledger.contacts.models import Contact
 from postledger.deliveries import ledger, queries
-from postledger.notifications import fan_out, job_documents, job_intake, mail_jobs
-from postledger.notifications.job_documents import NoMailJobError
-from postledger.notifications.job_intake import JobResult, TakenJob
-from postledger.notifications.mail_jobs import InvalidJobError
+from postledger.notifications.fan_out import planner
+from postledger.notifications.fan_out.notification_facts import NotificationUnknownError
+from postledger.notifications.jobs import contract, documents, intake
+from postledger.notifications.jobs.contract import InvalidJobError
+from postledger.notifications.jobs.documents import NoMailJobError
+from postledger.notifications.jobs.intake import JobResult, TakenJob
 from postledger.notifications.models import Event, Notification, Topic
-from postledger.notifications.notification_facts import NotificationUnknownError
 from tests import cast as books
 from tests.deliveries import views
 from tests.notifications import cast, queue
@@ -32,16 +33,16 @@ def plan(topic: Topic, *names: str, **fields: Any) -> list[Notification]:
     """The notifications of an event to these people, as the fan-out leaves them."""
     cast.subscribe_all(topic, names, **fields)
     event = cast.event(topic)
-    fan_out.plan_all()
+    planner.plan_all()
     return list(Notification.objects.filter(event=event).order_by("subscription_id"))
 
 
 def job_of(topic: Topic, row: Notification, **changes: Any) -> dict[str, Any]:
-    return job_documents.build_job(row.pk, workspace_id=topic.workspace_id) | changes
+    return documents.build_job(row.pk, workspace_id=topic.workspace_id) | changes
 
 
 def post(topic: Topic, document: object, *, now: datetime | None = None) -> TakenJob:
-    return job_intake.take_job(topic.workspace_id, document, now=now or datetime.now(UTC))
+    return intake.take_job(topic.workspace_id, document, now=now or datetime.now(UTC))
 
 
 def count_mails(row: Notification) -> int:
@@ -269,7 +270,7 @@ def test_rows_of_another_workspace_do_not_exist(topic: Topic, settings: Settings
 
     assert fields_of(refusal) == ["notificationId", "openEventId", "subscriptionId"]
     with pytest.raises(NotificationUnknownError):
-        job_documents.build_job(row.pk, workspace_id=topic.workspace_id)
+        documents.build_job(row.pk, workspace_id=topic.workspace_id)
 
 
 @pytest.mark.parametrize(
@@ -328,7 +329,7 @@ def test_the_document_has_what_the_rows_say(topic: Topic) -> None:
 
     document = job_of(topic, row)
 
-    assert mail_jobs.validate_job(document) == document
+    assert contract.validate_job(document) == document
     assert (document["notificationId"], document["openEventId"]) == (row.pk, row.event_id)
     assert (document["traceId"], document["dedupeKey"]) == ("t-1", row.dedupe_key)
     assert document["recipient"] == {"email": "alice@example.com", "name": "Alice"}
@@ -352,7 +353,7 @@ def test_an_event_without_what_a_job_needs_has_none(topic: Topic) -> None:
     cast.subscribe(topic, "alice")
     data = {name: value for name, value in cast.DATA.items() if name != "courseTitle"}
     event = cast.event(topic, data=data)
-    fan_out.plan_all()
+    planner.plan_all()
     row = Notification.objects.get(event=event)
 
     with pytest.raises(NoMailJobError, match="courseTitle"):
@@ -378,7 +379,7 @@ def test_an_event_sets_nothing_that_belongs_to_the_recipient(
     topic = cast.topic(settings, is_by_job=is_by_job)
     cast.subscribe(topic, "alice")
     event = cast.event(topic, data={**cast.DATA, **FORGED})
-    fan_out.plan_all()
+    planner.plan_all()
     row = Notification.objects.get(event=event)
 
     document = job_of(topic, row)

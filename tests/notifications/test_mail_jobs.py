@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from postledger.lib.errors import RefusedError
-from postledger.notifications import mail_jobs
-from postledger.notifications.mail_jobs import (
+from postledger.notifications.jobs import contract
+from postledger.notifications.jobs.contract import (
     DeliveryPolicy,
     InvalidJobError,
     UnsupportedJobVersionError,
@@ -24,23 +24,23 @@ def test_the_corpus_has_sixty_different_documents() -> None:
 
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_the_schema_accepts(name: str) -> None:
-    job = mail_jobs.validate_job(make_job(ACCEPTED[name]))
+    job = contract.validate_job(make_job(ACCEPTED[name]))
 
     assert job["version"] == "1.0"
-    assert mail_jobs.parse_job(job).dedupe_key == job["dedupeKey"]
+    assert contract.parse_job(job).dedupe_key == job["dedupeKey"]
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_the_schema_refuses(name: str) -> None:
     with pytest.raises(RefusedError) as refusal:
-        mail_jobs.parse_job(make_job(REFUSED[name]))
+        contract.parse_job(make_job(REFUSED[name]))
 
     assert str(refusal.value).endswith(".")
 
 
 def fields_of(changes: dict[str, Any]) -> list[str]:
     with pytest.raises(InvalidJobError) as refusal:
-        mail_jobs.parse_job(make_job(changes))
+        contract.parse_job(make_job(changes))
     return [issue.field for issue in refusal.value.issues]
 
 
@@ -52,7 +52,7 @@ def test_all_that_is_wrong_is_named_at_once() -> None:
 
 def test_a_refusal_does_not_repeat_the_address() -> None:
     with pytest.raises(InvalidJobError) as refusal:
-        mail_jobs.parse_job(make_job({"recipient.email": "alice at example.com"}))
+        contract.parse_job(make_job({"recipient.email": "alice at example.com"}))
 
     assert str(refusal.value) == "recipient.email: Is not a valid email."
 
@@ -60,7 +60,7 @@ def test_a_refusal_does_not_repeat_the_address() -> None:
 @pytest.mark.parametrize("document", [None, [], "{}", 1, [make_job({})]])
 def test_what_is_no_object_is_no_job(document: object) -> None:
     with pytest.raises(InvalidJobError, match="not a JSON object"):
-        mail_jobs.parse_job(document)
+        contract.parse_job(document)
 
 
 def test_a_later_minor_version_loses_only_what_the_schema_forbids() -> None:
@@ -73,7 +73,7 @@ def test_a_later_minor_version_loses_only_what_the_schema_forbids() -> None:
         "subscription": {"status": "active", "contactType": "email", "since": "2026"},
     }
 
-    job = mail_jobs.validate_job(make_job(changes))
+    job = contract.validate_job(make_job(changes))
 
     assert job == make_job(
         {
@@ -91,17 +91,17 @@ def test_version_1_0_keeps_no_unknown_field_silently() -> None:
 @pytest.mark.parametrize("version", ["2.0", "0.1", "10.0"])
 def test_another_major_version_is_refused_and_says_which_is_read(version: str) -> None:
     with pytest.raises(UnsupportedJobVersionError, match=r"Send version 1\.x"):
-        mail_jobs.parse_job(make_job({"version": version}))
+        contract.parse_job(make_job({"version": version}))
 
 
 @pytest.mark.parametrize("version", ["1", "1.", "01.0", "1.0.0", "v1.0", "1.x", "", "1.0 "])
 def test_a_malformed_version_is_refused(version: str) -> None:
     with pytest.raises(UnsupportedJobVersionError, match=r"is not MAJOR\.MINOR"):
-        mail_jobs.parse_job(make_job({"version": version}))
+        contract.parse_job(make_job({"version": version}))
 
 
 def test_a_job_is_read_with_what_it_leaves_out() -> None:
-    job = mail_jobs.parse_job(dict(LEAST))
+    job = contract.parse_job(dict(LEAST))
 
     assert (job.notification_id, job.event_id, job.subscription_id) == (1, 1, 1)
     assert (job.email, job.name, job.template_version) == ("alice@example.com", "", 1)
@@ -115,7 +115,7 @@ def test_links_are_variables_unless_the_variables_have_their_own() -> None:
         "links.unsubscribeUrl": "https://example.com/leave",
     }
 
-    variables = mail_jobs.parse_job(make_job(links)).variables
+    variables = contract.parse_job(make_job(links)).variables
 
     assert variables["manageUrl"] == "https://example.com/manage"
     assert variables["unsubscribeUrl"] == "https://example.com/leave"
@@ -124,7 +124,7 @@ def test_links_are_variables_unless_the_variables_have_their_own() -> None:
 def test_a_delivery_policy_is_read_in_whole_numbers() -> None:
     policy = {"maxAttempts": 5.0, "lockTtlSeconds": 60, "retryScheduleMs": [0, 1000.0]}
 
-    job = mail_jobs.parse_job(make_job({"deliveryPolicy": policy}))
+    job = contract.parse_job(make_job({"deliveryPolicy": policy}))
 
     assert job.policy == DeliveryPolicy(5, 60, [0, 1000])
     assert repr(job.policy).count(".0") == 0

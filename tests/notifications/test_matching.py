@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postledger.notifications.matching import digest_match, list_match_digests, read_match
+from postledger.notifications.topics.matching import digest_match, list_match_digests, read_match
 
 FIELDS = ["termId", "campusCode", "indexNumber"]
 OPENED = {"termId": "2026-fall", "campusCode": "NB", "indexNumber": "10023", "statusAfter": "Open"}

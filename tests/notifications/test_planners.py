@@ -10,7 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from postledger.deliveries import audit
-from postledger.notifications import fan_out
+from postledger.notifications.fan_out import planner
 from postledger.notifications.models import Event, Notification
 from tests.journeys import stage
 from tests.notifications import cast
@@ -23,12 +23,12 @@ CHUNK = 10
 PLAN = f"""
 import django; django.setup()
 import sys
-from postledger.notifications import fan_out
+from postledger.notifications.fan_out import planner
 from postledger.notifications.models import Event
 event_id = int(sys.argv[1])
 # The database may need a moment to notice that the planner before was killed.
 while Event.objects.filter(pk=event_id, planned_at=None).exists():
-    fan_out.plan_next_chunk(event_id, size={CHUNK})
+    planner.plan_next_chunk(event_id, size={CHUNK})
 """
 
 
@@ -39,7 +39,7 @@ def _count_told() -> Counter[tuple[int, str]]:
 
 def _plan_in_chunks(event_id: int) -> None:
     while Event.objects.filter(pk=event_id, planned_at=None).exists():
-        fan_out.plan_next_chunk(event_id, size=CHUNK)
+        planner.plan_next_chunk(event_id, size=CHUNK)
 
 
 def _check_books() -> int:
@@ -80,8 +80,8 @@ def test_an_event_that_another_process_plans_is_left_to_it(settings: Settings) -
     cast.subscribe(topic, "ann")
     event = cast.event(topic)
 
-    with collide.uncommitted(partial(fan_out.plan_next_chunk, event.pk)):
-        beside = collide.start(fan_out.plan_all)
+    with collide.uncommitted(partial(planner.plan_next_chunk, event.pk)):
+        beside = collide.start(planner.plan_all)
         assert not beside.comes_to_rest(), "it waits for the other"
         beside.answer()
 

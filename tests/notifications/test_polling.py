@@ -15,9 +15,9 @@ from django.db.models.functions import Now
 from django.test import override_settings
 from pytest_django import Settings
 
-from postledger.notifications import polling, sources
 from postledger.notifications.models import Event, Source, SourceItem
-from postledger.notifications.polling import Trouble, read_items
+from postledger.notifications.sources import polling, sources
+from postledger.notifications.sources.polling import Trouble, read_items
 from tests.notifications.test_sources import add_source, change, section
 
 pytestmark = pytest.mark.django_db(transaction=True)

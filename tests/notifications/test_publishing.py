@@ -6,14 +6,15 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from postledger.notifications import matching, publishing, topics
-from postledger.notifications.models import Event, Topic
-from postledger.notifications.publishing import (
+from postledger.notifications.events import publishing
+from postledger.notifications.events.publishing import (
     EventConflictError,
     InvalidEventError,
     NewEvent,
     PublishedEvent,
 )
+from postledger.notifications.models import Event, Topic
+from postledger.notifications.topics import matching, topics
 from tests.notifications import seats
 from tests.notifications.seats import NOW
 

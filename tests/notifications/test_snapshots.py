@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postledger.notifications import snapshots
-from postledger.notifications.snapshots import (
+from postledger.notifications.sources import snapshots
+from postledger.notifications.sources.snapshots import (
     Change,
     InvalidSnapshotError,
     Reading,

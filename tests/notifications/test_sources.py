@@ -8,10 +8,10 @@ import pytest
 from pytest_django import Settings
 
 from postledger.accounts.models import AuditEntry
-from postledger.notifications import sources
 from postledger.notifications.models import Event, Source, SourceItem
-from postledger.notifications.snapshots import InvalidSnapshotError
-from postledger.notifications.sources import (
+from postledger.notifications.sources import sources
+from postledger.notifications.sources.snapshots import InvalidSnapshotError
+from postledger.notifications.sources.sources import (
     InvalidSourceError,
     SnapshotOutdatedError,
     SnapshotResult,
@@ -20,7 +20,7 @@ from postledger.notifications.sources import (
     SourceFields,
     TakenSnapshot,
 )
-from postledger.notifications.topics import TopicArchivedError
+from postledger.notifications.topics.topics import TopicArchivedError
 from tests.notifications import cast
 
 pytestmark = pytest.mark.django_db

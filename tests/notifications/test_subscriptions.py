@@ -9,16 +9,14 @@ from postledger.contacts.actions import suppression
 from postledger.contacts.actions.subscriptions import InvalidPreferencesError
 from postledger.contacts.consent import Origin, Preferences
 from postledger.contacts.states import SuppressionReason
-from postledger.notifications import (
-    event_queries,
-    fan_out,
-    publishing,
-    subscription_queries,
-    subscriptions,
-)
+from postledger.notifications.events import publishing
+from postledger.notifications.events import queries as event_queries
+from postledger.notifications.fan_out import planner
 from postledger.notifications.models import Event, Topic, TopicSubscription
-from postledger.notifications.subscription_queries import Status
-from postledger.notifications.subscriptions import TooManySubscriptionsError
+from postledger.notifications.subscriptions import queries as subscription_queries
+from postledger.notifications.subscriptions import subscriptions
+from postledger.notifications.subscriptions.queries import Status
+from postledger.notifications.subscriptions.subscriptions import TooManySubscriptionsError
 from tests.campaigns import press
 from tests.contacts import people
 from tests.notifications import seats
@@ -73,7 +71,7 @@ def test_an_event_is_told_to_the_active_and_says_why_to_nobody_else(topic: Topic
     }
 
     [published] = publishing.publish_events(topic, [seats.event()], actor="registrar", now=now)
-    fan_out.plan_all()
+    planner.plan_all()
     event = Event.objects.get(pk=published.id)
     told = event_queries.list_notifications(event, limit=10)
     assert {facts.subscription_id: facts.code for facts in told if facts.code} == {
@@ -116,7 +114,7 @@ def test_a_topic_without_statuses_of_its_own_tells_every_event(settings: Setting
     events = [seats.event(statusAfter="Closed")]
     now = datetime.now(UTC)
     [published] = publishing.publish_events(every, events, actor="registrar", now=now)
-    fan_out.plan_all()
+    planner.plan_all()
     [count] = event_queries.count_fan_out(Event.objects.get(pk=published.id))
     assert (count.state, count.code) == ("waiting", None)
 

@@ -18,11 +18,11 @@ from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 from postledger.dispatch.rounds import gates, round_input
 from postledger.mailing.terms import JobPolicy, Wait
-from postledger.notifications import terms
+from postledger.notifications.fan_out import terms
+from postledger.notifications.fan_out.terms import Facts
 from postledger.notifications.models import Event, Notification, Topic
 from postledger.notifications.states import Skip
-from postledger.notifications.terms import Facts
-from postledger.notifications.windows import Window
+from postledger.notifications.subscriptions.windows import Window
 from tests import cast as ledger_cast
 from tests.dispatch import office
 from tests.notifications import cast, mail_room

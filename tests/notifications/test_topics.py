@@ -7,10 +7,10 @@ import pytest
 from postledger.contacts import lists
 from postledger.contacts.lists import ListExistsError
 from postledger.lib.errors import RefusedError
-from postledger.notifications import topics
-from postledger.notifications.event_schemas import InvalidSchemaError
 from postledger.notifications.models import Topic, TopicSubscription
-from postledger.notifications.topics import InvalidTopicError, TopicUnknownError
+from postledger.notifications.topics import topics
+from postledger.notifications.topics.event_schemas import InvalidSchemaError
+from postledger.notifications.topics.topics import InvalidTopicError, TopicUnknownError
 from tests import cast
 from tests.notifications import seats
 

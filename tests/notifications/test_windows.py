@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postledger.notifications.windows import Window, find_opening
+from postledger.notifications.subscriptions.windows import Window, find_opening
 
 # Changes by an hour and by half an hour, at midnight, on both sides of the equator, and a zone that
 # skipped a day.

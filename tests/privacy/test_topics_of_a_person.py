@@ -5,8 +5,10 @@ import json
 import pytest
 
 from postledger.contacts.consent import Origin, Preferences
-from postledger.notifications import matching, subscription_queries, subscriptions
 from postledger.notifications.models import Event, Notification, TopicSubscription
+from postledger.notifications.subscriptions import queries as subscription_queries
+from postledger.notifications.subscriptions import subscriptions
+from postledger.notifications.topics import matching
 from postledger.privacy import erasure, export
 from tests.contacts import people
 from tests.notifications import seats

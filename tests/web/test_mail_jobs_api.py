@@ -10,11 +10,11 @@ from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-import postledger.notifications
+import postledger.notifications.jobs
 from postledger.accounts.keys import Scope
 from postledger.deliveries import ledger
 from postledger.deliveries.reasons import Reason
-from postledger.notifications import fan_out
+from postledger.notifications.fan_out import planner
 from postledger.notifications.models import Event, Notification, Topic
 from postledger.notifications.states import Skip
 from tests import cast as books
@@ -24,7 +24,7 @@ from tests.notifications.mail_job_corpus import ACCEPTED, LEAST, REFUSED, make_j
 from tests.web import newsroom
 from tests.web.callers import Caller, caller
 
-SCHEMA = Path(postledger.notifications.__path__[0]) / "mail_job.schema.json"
+SCHEMA = Path(postledger.notifications.jobs.__path__[0]) / "mail_job.schema.json"
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def row(topic: Topic) -> Notification:
     """A notification that waits for its job."""
     cast.subscribe(topic, "alice")
     event = cast.event(topic)
-    fan_out.plan_all()
+    planner.plan_all()
     return Notification.objects.get(event=event)
 
 
@@ -162,7 +162,7 @@ def test_why_tells_of_a_snooze_and_of_a_window(alice: Caller, topic: Topic) -> N
     cast.subscribe(topic, "alice", snooze_until=now + timedelta(hours=2))
     cast.subscribe(topic, "bob", window_from=window[0], window_until=window[1])
     event = cast.event(topic)
-    fan_out.plan_all()
+    planner.plan_all()
     rows = Notification.objects.filter(event=event).order_by("subscription_id")
 
     causes = [alice.get(f"/v1/why/notification:{row.pk}").body["causes"][0] for row in rows]

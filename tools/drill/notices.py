@@ -19,11 +19,11 @@ from postledger.content import templates
 from postledger.content.rendering.source import Format, Source
 from postledger.content.versions import Version
 from postledger.lib.crashpoints import Point
-from postledger.notifications import topics
-from postledger.notifications.matching import digest_match
 from postledger.notifications.models import Event, Notification, Topic, TopicSubscription
 from postledger.notifications.states import Skip
-from postledger.notifications.topics import TopicFields
+from postledger.notifications.topics import topics
+from postledger.notifications.topics.matching import digest_match
+from postledger.notifications.topics.topics import TopicFields
 from tools.drill import books, processes
 from tools.drill.drill import Drill
 from tools.drill.size import Size

@@ -61,8 +61,8 @@ def furnish(count: int, folder: Path) -> "Topic":
     from postledger.accounts import provider_accounts, senders, workspaces
     from postledger.accounts.queries import Organisation
     from postledger.contacts.models import List
-    from postledger.notifications import matching
     from postledger.notifications.models import Topic
+    from postledger.notifications.topics import matching
 
     call_command("migrate", verbosity=0)
     acme = workspaces.create_workspace("acme", actor="proof")
@@ -124,8 +124,8 @@ def publish(topic: "Topic", dedupe_key: str) -> "Event":
 
     from django.db import connection
 
-    from postledger.notifications import matching
     from postledger.notifications.models import Event
+    from postledger.notifications.topics import matching
 
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
@@ -146,11 +146,11 @@ def publish(topic: "Topic", dedupe_key: str) -> "Event":
 def plan_alone(topic: "Topic", count: int) -> None:
     """Plans one event in this process, while nobody sends; its mail is cancelled."""
     from postledger.deliveries import ledger
-    from postledger.notifications import fan_out
+    from postledger.notifications.fan_out import planner
 
     event = publish(topic, "alone")
     began = time.perf_counter()
-    fan_out.plan_event(event.pk)
+    planner.plan_event(event.pk)
     seconds = time.perf_counter() - began
     event.refresh_from_db()
     if event.stream_id is None or event.planned_at is None:

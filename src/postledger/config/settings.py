@@ -300,7 +300,7 @@ NOTION_URL = _env.notion_url
 # What a launch of a Notion page obeys; loaded with the first one.
 PAGE_RULES = "postledger.campaigns.notion.mailouts.PageLaunchRules"
 # What holds for notifications at the hand-over; loaded with the first one.
-TOPIC_TERMS = "postledger.notifications.terms.read_terms"
+TOPIC_TERMS = "postledger.notifications.fan_out.terms.read_terms"
 NOTION_DB_MAILOUTS = _env.notion_db_mailouts
 NOTION_DB_ERRORS = _env.notion_db_errors
 SUPABASE_URL = _env.supabase_url

@@ -23,7 +23,7 @@ from postledger.imports.models import ImportProblem
 from postledger.imports.problems import RowProblem
 from postledger.lib import work_leases
 from postledger.lib.work_leases import Work
-from postledger.notifications import personal_data
+from postledger.notifications.subscriptions import personal_data
 from postledger.privacy.models import Pending
 from postledger.providers import addresses
 from postledger.supabase import removals

@@ -18,7 +18,7 @@ from postledger.deliveries.search import PersonalMail
 from postledger.dispatch import past_letters
 from postledger.dispatch.rounds import compose
 from postledger.lib.errors import RefusedError
-from postledger.notifications import personal_data
+from postledger.notifications.subscriptions import personal_data
 from postledger.providers import addresses
 
 

@@ -19,9 +19,9 @@ from postledger.feedback import inbox, unmatched
 from postledger.imports import uploads
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
-from postledger.notifications import fan_out as notifications
-from postledger.notifications import polling
-from postledger.notifications import retention as past_notifications
+from postledger.notifications.events import retention as past_notifications
+from postledger.notifications.fan_out import planner as event_planner
+from postledger.notifications.sources import polling
 from postledger.privacy import erasure
 from postledger.supabase import syncing
 from postledger.transactional import idempotency
@@ -137,7 +137,7 @@ def plan() -> None:
 @shared_task(name="postledger.fan_out")
 def fan_out() -> None:
     """Tells the subscriptions of published events, and ends notifications whose job never came."""
-    call_on_thread(notifications.plan_all)
+    call_on_thread(event_planner.plan_all)
     call_on_thread(past_notifications.expire_without_job, datetime.now(UTC))
 
 

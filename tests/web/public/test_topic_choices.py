@@ -7,9 +7,11 @@ from urllib.parse import urlencode
 import pytest
 
 from postledger.contacts.consent import Origin
-from postledger.notifications import matching, subscription_queries, subscriptions
 from postledger.notifications.models import Topic, TopicSubscription
-from postledger.notifications.subscription_queries import Status
+from postledger.notifications.subscriptions import queries as subscription_queries
+from postledger.notifications.subscriptions import subscriptions
+from postledger.notifications.subscriptions.queries import Status
+from postledger.notifications.topics import matching
 from tests.contacts import people
 from tests.notifications import seats
 from tests.web.public import visiting

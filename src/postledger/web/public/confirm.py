@@ -19,10 +19,13 @@ from postledger.contacts.details import Details
 from postledger.contacts.lists import ListUnknownError
 from postledger.contacts.states import SubscriptionState
 from postledger.contacts.unsubscribe_links import UnsubscribeRequest
-from postledger.notifications import subscriptions as topic_subscriptions
-from postledger.notifications import topics
-from postledger.notifications.subscriptions import InvalidMatchError, TooManySubscriptionsError
-from postledger.notifications.topics import TopicArchivedError
+from postledger.notifications.subscriptions import subscriptions as topic_subscriptions
+from postledger.notifications.subscriptions.subscriptions import (
+    InvalidMatchError,
+    TooManySubscriptionsError,
+)
+from postledger.notifications.topics import topics
+from postledger.notifications.topics.topics import TopicArchivedError
 from postledger.observability import masking
 from postledger.web.public import links, pages, recipients
 from postledger.web.public.links import Confirmation, StaleLinkError

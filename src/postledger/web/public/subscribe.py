@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from postledger.accounts import queries as accounts
 from postledger.accounts.queries import Organisation
 from postledger.contacts import form_blocks, lists
-from postledger.notifications import topics
+from postledger.notifications.topics import topics
 from postledger.providers import addresses
 from postledger.transactional import actions as transactional
 from postledger.transactional.requests import MailRequest

@@ -9,9 +9,11 @@ from django.utils.translation import gettext
 
 from postledger.contacts.consent import Origin
 from postledger.contacts.models import List
-from postledger.notifications import subscription_queries, subscriptions, topics
-from postledger.notifications.subscription_queries import Status, SubscriptionFacts
-from postledger.notifications.subscriptions import TopicSubscriptionEndedError
+from postledger.notifications.subscriptions import queries as subscription_queries
+from postledger.notifications.subscriptions import subscriptions
+from postledger.notifications.subscriptions.queries import Status, SubscriptionFacts
+from postledger.notifications.subscriptions.subscriptions import TopicSubscriptionEndedError
+from postledger.notifications.topics import topics
 
 BREAKS = {"week": timedelta(days=7), "month": timedelta(days=30)}
 

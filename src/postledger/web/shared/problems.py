@@ -26,8 +26,8 @@ from postledger.lib.errors import (
     TooManyRequestsError,
     UnavailableError,
 )
-from postledger.notifications.mail_jobs import InvalidJobError
-from postledger.notifications.publishing import InvalidEventError
+from postledger.notifications.events.publishing import InvalidEventError
+from postledger.notifications.jobs.contract import InvalidJobError
 from postledger.transactional.requests import InvalidMailError, Validation
 from postledger.web.shared import requests
 from postledger.web.shared.requests import View

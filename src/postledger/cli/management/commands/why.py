@@ -17,7 +17,7 @@ from postledger.deliveries.queries import StreamFacts, WaitSummary
 from postledger.deliveries.states import State
 from postledger.deliveries.why import Cause
 from postledger.feedback import event_flow
-from postledger.notifications import notification_causes, notification_facts
+from postledger.notifications.fan_out import notification_causes, notification_facts
 from postledger.notifications.models import Event
 
 _MOST_DIGITS = 18

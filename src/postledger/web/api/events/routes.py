@@ -5,7 +5,7 @@ from typing import Annotated
 from ninja import Query
 
 from postledger.accounts.keys import Scope
-from postledger.notifications import event_queries
+from postledger.notifications.events import queries as event_queries
 from postledger.web.api.common.decisions import show_text
 from postledger.web.api.common.fields import path_id
 from postledger.web.api.common.pagination import cut_page

@@ -6,8 +6,8 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from postledger.deliveries.states import State
-from postledger.notifications import publishing
-from postledger.notifications.publishing import NewEvent
+from postledger.notifications.events import publishing
+from postledger.notifications.events.publishing import NewEvent
 from postledger.web.api.common.fields import Moment, Values
 from postledger.web.api.common.pagination import NextCursor, OldestFirstQuery
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema

@@ -7,8 +7,8 @@ from django.views.decorators.http import require_safe
 from pydantic import Field, RootModel
 
 from postledger.accounts.keys import Scope
-from postledger.notifications import job_intake, mail_jobs
-from postledger.notifications.job_intake import JobResult
+from postledger.notifications.jobs import contract, intake
+from postledger.notifications.jobs.intake import JobResult
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import ResponseSchema
 from postledger.web.api.notifications.schemas import Status
@@ -36,7 +36,7 @@ def post_mail_job(call: Call, payload: MailJobIn) -> dict[str, object]:
 
     The ids must name a notification of the workspace with its event and its subscription.
     """
-    taken = job_intake.take_job(call.workspace_id, payload.root, now=call.now)
+    taken = intake.take_job(call.workspace_id, payload.root, now=call.now)
     return {
         "notification_id": taken.notification.id,
         "result": taken.result,
@@ -48,6 +48,6 @@ def post_mail_job(call: Call, payload: MailJobIn) -> dict[str, object]:
 @require_safe
 def serve_schema(_request: HttpRequest, version: str) -> HttpResponse:
     """The JSON Schema of mail jobs, for everybody."""
-    if version != mail_jobs.VERSION:
+    if version != contract.VERSION:
         raise Http404
-    return HttpResponse(mail_jobs.read_schema(), content_type="application/schema+json")
+    return HttpResponse(contract.read_schema(), content_type="application/schema+json")

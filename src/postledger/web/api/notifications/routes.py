@@ -8,7 +8,8 @@ from ninja import Path
 from pydantic import RootModel
 
 from postledger.accounts.keys import Scope
-from postledger.notifications import job_documents, notification_causes, notification_facts
+from postledger.notifications.fan_out import notification_causes, notification_facts
+from postledger.notifications.jobs import documents
 from postledger.observability import masking
 from postledger.web.api.common.fields import LAST_ID
 from postledger.web.api.common.routing import Call, Routes
@@ -42,7 +43,7 @@ def get_notification(call: Call, notification_id: NotificationId) -> dict[str, o
 )
 def get_mail_job(call: Call, notification_id: NotificationId) -> dict[str, Any]:
     """The mail job of a notification, built from its rows."""
-    return job_documents.build_job(notification_id, workspace_id=call.workspace_id)
+    return documents.build_job(notification_id, workspace_id=call.workspace_id)
 
 
 def _mask_error(error: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

@@ -5,8 +5,8 @@ from typing import Annotated
 from ninja import Path
 
 from postledger.accounts.keys import Scope
-from postledger.notifications import sources
-from postledger.notifications.sources import SourceFields, TakenSnapshot
+from postledger.notifications.sources import sources
+from postledger.notifications.sources.sources import SourceFields, TakenSnapshot
 from postledger.web.api.common.fields import ListKey
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.sources.schemas import (

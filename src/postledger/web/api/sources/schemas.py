@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, JsonValue
 
-from postledger.notifications import snapshots, sources
-from postledger.notifications.sources import SnapshotResult
+from postledger.notifications.sources import snapshots, sources
+from postledger.notifications.sources.sources import SnapshotResult
 from postledger.web.api.common.fields import ListKey, Moment, TextOrNull
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
 

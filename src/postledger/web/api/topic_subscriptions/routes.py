@@ -4,8 +4,9 @@ from typing import Annotated
 
 from postledger.accounts.keys import Scope
 from postledger.contacts.consent import Origin
-from postledger.notifications import subscription_queries, subscriptions
-from postledger.notifications.subscription_queries import SubscriptionFacts
+from postledger.notifications.subscriptions import queries as subscription_queries
+from postledger.notifications.subscriptions import subscriptions
+from postledger.notifications.subscriptions.queries import SubscriptionFacts
 from postledger.web.api.common.fields import path_id
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.topic_subscriptions.schemas import (

@@ -7,10 +7,10 @@ from pydantic import Field, model_validator
 
 from postledger.contacts.consent import Preferences
 from postledger.contacts.details import LONGEST_KEY
-from postledger.notifications.matching import MOST_MATCH_FIELDS
 from postledger.notifications.states import TopicSubscriptionState
-from postledger.notifications.subscription_queries import Status
-from postledger.notifications.subscriptions import LONGEST_VALUE
+from postledger.notifications.subscriptions.queries import Status
+from postledger.notifications.subscriptions.subscriptions import LONGEST_VALUE
+from postledger.notifications.topics.matching import MOST_MATCH_FIELDS
 from postledger.web.api.common.fields import LAST_ID
 from postledger.web.api.common.pagination import NewestFirstQuery, NextCursor
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema

@@ -5,15 +5,13 @@ from typing import Annotated
 from ninja import Path, Query
 
 from postledger.accounts.keys import Scope
-from postledger.notifications import (
-    event_queries,
-    publishing,
-    subscription_queries,
-    subscriptions,
-    topics,
-)
+from postledger.notifications.events import publishing
+from postledger.notifications.events import queries as event_queries
 from postledger.notifications.models import Topic
-from postledger.notifications.subscription_queries import SubscriptionFacts
+from postledger.notifications.subscriptions import queries as subscription_queries
+from postledger.notifications.subscriptions import subscriptions
+from postledger.notifications.subscriptions.queries import SubscriptionFacts
+from postledger.notifications.topics import topics
 from postledger.web.api.common.fields import ListKey
 from postledger.web.api.common.pagination import NewestFirstQuery, cut_page
 from postledger.web.api.common.routing import Call, Routes

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue, model_validator
 
 from postledger.contacts.details import LONGEST_KEY
-from postledger.notifications import topics
-from postledger.notifications.matching import MOST_MATCH_FIELDS
 from postledger.notifications.models import Topic
-from postledger.notifications.topics import TopicFields
+from postledger.notifications.topics import topics
+from postledger.notifications.topics.matching import MOST_MATCH_FIELDS
+from postledger.notifications.topics.topics import TopicFields
 from postledger.web.api.common.fields import (
     Address,
     ListKey,

@@ -19,7 +19,7 @@ from postledger.deliveries.queries import StreamFacts
 from postledger.deliveries.why import Cause
 from postledger.lib.errors import NotFoundError
 from postledger.lib.ids import DeliveryId
-from postledger.notifications import notification_causes, notification_facts
+from postledger.notifications.fan_out import notification_causes, notification_facts
 from postledger.notifications.models import Event
 from postledger.observability import masking
 from postledger.web.api.common.routing import Call, Routes

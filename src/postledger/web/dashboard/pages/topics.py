@@ -14,10 +14,13 @@ from django.views.decorators.http import require_safe
 from postledger.contacts import queries as contacts
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
-from postledger.notifications import event_queries, figures, skip_texts, subscription_queries
-from postledger.notifications.event_queries import FanOutCount, NotificationFacts
+from postledger.notifications.events import figures
+from postledger.notifications.events import queries as event_queries
+from postledger.notifications.events.queries import FanOutCount, NotificationFacts
+from postledger.notifications.fan_out import skip_texts
 from postledger.notifications.models import Event, Topic
-from postledger.notifications.subscription_queries import Status, SubscriptionFacts
+from postledger.notifications.subscriptions import queries as subscription_queries
+from postledger.notifications.subscriptions.queries import Status, SubscriptionFacts
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components import badges
 from postledger.web.dashboard.components.badges import Badge

@@ -17,9 +17,9 @@ from postledger.contacts.consent import ConsentChange, Origin, Preferences
 from postledger.contacts.models import Contact
 from postledger.contacts.states import ConsentAction, SubscriptionState
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
-from postledger.notifications import matching, topics
 from postledger.notifications.models import Topic, TopicSubscription
 from postledger.notifications.states import TopicSubscriptionState
+from postledger.notifications.topics import matching, topics
 
 LONGEST_VALUE = 200
 MOST_OF_CONTACT = 200  # of one topic

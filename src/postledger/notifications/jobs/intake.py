@@ -13,19 +13,17 @@ from postledger.deliveries.entries import NewDelivery
 from postledger.deliveries.reasons import Reason
 from postledger.lib import wake
 from postledger.mailing.content_source import ContentUnknownError
-from postledger.notifications import (
-    mail_jobs,
-    notification_facts,
-    subscription_standing,
-    topic_letters,
-    topic_streams,
-    topics,
-)
-from postledger.notifications.mail_jobs import InvalidJobError, JobIssue, MailJob
+from postledger.notifications.fan_out import notification_facts
+from postledger.notifications.fan_out.notification_facts import NotificationFacts
+from postledger.notifications.jobs import contract
+from postledger.notifications.jobs.contract import InvalidJobError, JobIssue, MailJob
 from postledger.notifications.models import Event, Notification, Topic, TopicSubscription
-from postledger.notifications.notification_facts import NotificationFacts
 from postledger.notifications.states import FanOutEnd, Skip
-from postledger.notifications.subscription_standing import SubscriptionStanding
+from postledger.notifications.subscriptions import standing as subscription_standing
+from postledger.notifications.subscriptions.standing import SubscriptionStanding
+from postledger.notifications.topics import letters as topic_letters
+from postledger.notifications.topics import streams as topic_streams
+from postledger.notifications.topics import topics
 
 _LAST_ID = 2**63 - 1
 _PENDING = "pending"
@@ -48,7 +46,7 @@ class TakenJob:
 
 def take_job(workspace_id: int, document: object, *, now: datetime) -> TakenJob:
     """Refuses a document that is no job, or whose ids do not belong together in the workspace."""
-    job = mail_jobs.parse_job(document)
+    job = contract.parse_job(document)
     with transaction.atomic():
         target = _lock_target(workspace_id, job)
         result = _apply_job(target, job, now)
@@ -125,7 +123,7 @@ def _check_fields(
         # Says no more: who hands jobs over may lack the right to read contacts.
         yield JobIssue("recipient.email", "The recipient does not fit the notification.")
     template = row.event.template or row.event.topic.template
-    if template != mail_jobs.TEMPLATE:
+    if template != contract.TEMPLATE:
         yield JobIssue("template.id", f"The topic of the event has the template {template}.")
 
 
@@ -205,7 +203,7 @@ def _keep_stream(event: Event) -> int:
 def _resolve_letter(topic: Topic, stream_id: int, job: MailJob) -> int:
     try:
         text = topic_letters.read_text(
-            topic, template=mail_jobs.TEMPLATE, version=job.template_version
+            topic, template=contract.TEMPLATE, version=job.template_version
         )
     except ContentUnknownError:
         detail = f"The template has no version {job.template_version}."

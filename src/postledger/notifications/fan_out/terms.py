@@ -16,10 +16,10 @@ from postledger.deliveries import entries, keyed, queries
 from postledger.deliveries.entries import Entry, Recipient
 from postledger.deliveries.reasons import Reason
 from postledger.mailing.terms import JobPolicy, Terms, Wait
-from postledger.notifications import windows
-from postledger.notifications.standing_sql import STANDING, make_params
 from postledger.notifications.states import Skip
-from postledger.notifications.windows import Window
+from postledger.notifications.subscriptions import windows
+from postledger.notifications.subscriptions.standing_sql import STANDING, make_params
+from postledger.notifications.subscriptions.windows import Window
 
 # How soon it is asked again whether an earlier notification of the subscription was sent.
 MOST_UNCERTAIN = timedelta(seconds=10)

@@ -12,7 +12,7 @@ from typing import Any
 
 from postledger.lib import values
 from postledger.lib.errors import RefusedError
-from postledger.notifications.publishing import NewEvent
+from postledger.notifications.events.publishing import NewEvent
 
 MOST_ITEMS = 20_000
 LARGEST_ITEM = 8_192  # bytes of JSON

@@ -10,17 +10,15 @@ from postledger.deliveries import queries
 from postledger.deliveries.queries import MailContent
 from postledger.lib.errors import ConflictError
 from postledger.mailing.models import Variant
-from postledger.notifications import (
-    mail_jobs,
-    notification_facts,
-    subscription_standing,
-    topic_letters,
-    topics,
-)
-from postledger.notifications.mail_jobs import InvalidJobError
+from postledger.notifications.fan_out import notification_facts
+from postledger.notifications.fan_out.notification_facts import NotificationFacts
+from postledger.notifications.jobs import contract
+from postledger.notifications.jobs.contract import InvalidJobError
 from postledger.notifications.models import Event, Notification, Topic
-from postledger.notifications.notification_facts import NotificationFacts
-from postledger.notifications.subscription_standing import SubscriptionStanding
+from postledger.notifications.subscriptions import standing as subscription_standing
+from postledger.notifications.subscriptions.standing import SubscriptionStanding
+from postledger.notifications.topics import letters as topic_letters
+from postledger.notifications.topics import topics
 
 # What a notification without a policy of its own is tried by.
 DEFAULT_POLICY: Mapping[str, Any] = {
@@ -39,17 +37,17 @@ def build_job(notification_id: int, *, workspace_id: int) -> dict[str, Any]:
     facts = notification_facts.get_notification(notification_id, workspace_id=workspace_id)
     row = Notification.objects.select_related("event__topic__list").get(pk=facts.id)
     template = row.event.template or row.event.topic.template
-    if template != mail_jobs.TEMPLATE:
+    if template != contract.TEMPLATE:
         raise NoMailJobError(
             f"The topic {facts.topic} has the template {template}, and mail jobs have"
-            f" {mail_jobs.TEMPLATE} alone. Read the notification itself."
+            f" {contract.TEMPLATE} alone. Read the notification itself."
         )
     standing = _read_standing(facts)
     mail = facts.mail
     content = queries.find_content(mail.stream_id, mail.position) if mail else None
     document = _write_job(row, facts, standing, content)
     try:
-        return mail_jobs.validate_job(document)
+        return contract.validate_job(document)
     except InvalidJobError as error:
         raise NoMailJobError(
             f"The event {facts.event_id} does not have what a mail job needs. {error}"
@@ -77,7 +75,7 @@ def _write_job(
     variables = {**links, **given, **values, **((content and content.variables) or {})}
     version, locale = _find_version_and_locale(event, facts, standing, content)
     return {
-        "version": mail_jobs.VERSION,
+        "version": contract.VERSION,
         "notificationId": facts.id,
         "openEventId": facts.event_id,
         "subscriptionId": facts.subscription_id,
@@ -85,7 +83,7 @@ def _write_job(
         **_leave_out_empty({"traceId": event.trace_id}),
         "locale": locale,
         "recipient": {"email": address, **_leave_out_empty({"name": standing.name})},
-        "template": {"id": mail_jobs.TEMPLATE, "version": f"v{version}", "variables": variables},
+        "template": {"id": contract.TEMPLATE, "version": f"v{version}", "variables": variables},
         "event": {"eventAt": _format(event.occurred_at), **event.data},
         "subscription": _write_subscription(standing, event),
         "links": links,

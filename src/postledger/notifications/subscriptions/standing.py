@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import LiteralString
 
 from postledger.contacts import sql
-from postledger.notifications import standing_sql, windows
-from postledger.notifications.windows import Window
+from postledger.notifications.subscriptions import standing_sql, windows
+from postledger.notifications.subscriptions.windows import Window
 
 
 @dataclass(frozen=True, slots=True)

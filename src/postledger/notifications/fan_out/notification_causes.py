@@ -12,10 +12,11 @@ from postledger.deliveries import explain, queries, why
 from postledger.deliveries.explain import format_time
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.why import Cause
-from postledger.notifications import skip_texts, subscription_standing
+from postledger.notifications.fan_out import skip_texts
+from postledger.notifications.fan_out.notification_facts import NotificationFacts
 from postledger.notifications.models import Event, Notification
-from postledger.notifications.notification_facts import NotificationFacts
-from postledger.notifications.subscription_standing import SubscriptionStanding
+from postledger.notifications.subscriptions import standing as subscription_standing
+from postledger.notifications.subscriptions.standing import SubscriptionStanding
 
 _MOST_DIGITS = 18
 

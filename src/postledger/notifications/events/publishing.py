@@ -13,8 +13,8 @@ from jsonschema_rs import Draft202012Validator
 
 from postledger.lib import values
 from postledger.lib.errors import ConflictError, RefusedError
-from postledger.notifications import event_schemas, matching, topics
 from postledger.notifications.models import Event, Topic
+from postledger.notifications.topics import event_schemas, matching, topics
 
 MOST_EVENTS = 1_000
 LARGEST_DATA = 16_384  # bytes of JSON

@@ -18,10 +18,12 @@ from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 from postledger.lib.values import KEY_PATTERN
-from postledger.notifications import event_schemas, publishing, snapshots, topics
+from postledger.notifications.events import publishing
+from postledger.notifications.events.publishing import NewEvent, PublishedEvent
 from postledger.notifications.models import Source, SourceItem
-from postledger.notifications.publishing import NewEvent, PublishedEvent
-from postledger.notifications.snapshots import Change, Item, Reading, Snapshot
+from postledger.notifications.sources import snapshots
+from postledger.notifications.sources.snapshots import Change, Item, Reading, Snapshot
+from postledger.notifications.topics import event_schemas, topics
 from postledger.providers import url_reading
 
 MOST_ID_FIELDS = 6

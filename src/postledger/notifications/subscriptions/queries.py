@@ -9,10 +9,10 @@ from typing import Any, LiteralString
 
 from postledger.contacts import sql
 from postledger.contacts.consent import Preferences
-from postledger.notifications import standing_sql
 from postledger.notifications.models import Topic
 from postledger.notifications.states import TopicSubscriptionState
-from postledger.notifications.subscriptions import TopicSubscriptionUnknownError
+from postledger.notifications.subscriptions import standing_sql
+from postledger.notifications.subscriptions.subscriptions import TopicSubscriptionUnknownError
 
 LAST = 2**63 - 1
 

@@ -20,8 +20,8 @@ from postledger.content.versions import Version
 from postledger.mailing import content_source, stream_letters
 from postledger.mailing.content_source import TemplateSource
 from postledger.mailing.models import LetterStream, Variant
-from postledger.notifications import topic_streams
 from postledger.notifications.models import Topic
+from postledger.notifications.topics import streams as topic_streams
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,12 @@ from django.db.models.functions import Now
 
 from postledger.lib import database_outage, wake
 from postledger.lib.errors import RefusedError
-from postledger.notifications import fan_out_chunks, topic_letters, topic_streams
-from postledger.notifications.fan_out_chunks import ContactChangedError
+from postledger.notifications.fan_out import chunks
+from postledger.notifications.fan_out.chunks import ContactChangedError
 from postledger.notifications.models import Event, Topic
-from postledger.notifications.topic_letters import TopicText
+from postledger.notifications.topics import letters as topic_letters
+from postledger.notifications.topics import streams as topic_streams
+from postledger.notifications.topics.letters import TopicText
 
 CHUNK = 10_000
 
@@ -125,7 +127,7 @@ def plan_next_chunk(event_id: int, *, size: int = CHUNK) -> PlannedChunk | None:
             _pin(event, topic, text)
         try:
             with transaction.atomic():
-                chunk = fan_out_chunks.plan_chunk(event, topic, text, size=size, now=now)
+                chunk = chunks.plan_chunk(event, topic, text, size=size, now=now)
         except ContactChangedError:
             return PlannedChunk(event.stream_id, has_mail=False, is_last=False)
         is_last = chunk.given < size

@@ -15,9 +15,9 @@ from postledger.content import locales, templates
 from postledger.content.templates import TemplateUnknownError
 from postledger.content.versions import Version
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
-from postledger.notifications import event_schemas
-from postledger.notifications.matching import MOST_MATCH_FIELDS
 from postledger.notifications.models import Topic, TopicSubscription
+from postledger.notifications.topics import event_schemas
+from postledger.notifications.topics.matching import MOST_MATCH_FIELDS
 
 LONGEST_DEDUPE = 86_400  # seconds
 SHORTEST_TTL = 60

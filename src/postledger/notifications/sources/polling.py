@@ -21,9 +21,9 @@ from django.db.models.functions import Coalesce, Now
 
 from postledger.lib import database_outage
 from postledger.lib.errors import RefusedError
-from postledger.notifications import sources
 from postledger.notifications.models import Source
-from postledger.notifications.sources import SnapshotOutdatedError
+from postledger.notifications.sources import sources
+from postledger.notifications.sources.sources import SnapshotOutdatedError
 from postledger.providers import public_addresses, url_reading
 from postledger.providers.public_addresses import ForbiddenAddressError
 from postledger.providers.url_reading import UrlUnreadError

@@ -17,12 +17,14 @@ from psycopg.types.json import Jsonb
 
 from postledger.deliveries import keyed, ledger, queries
 from postledger.deliveries.reasons import Reason
-from postledger.notifications import topic_letters, topics, windows
 from postledger.notifications.models import Event, Topic
-from postledger.notifications.standing_sql import STANDING, make_params
 from postledger.notifications.states import FanOutEnd, Skip
-from postledger.notifications.topic_letters import TopicText
-from postledger.notifications.windows import Window
+from postledger.notifications.subscriptions import windows
+from postledger.notifications.subscriptions.standing_sql import STANDING, make_params
+from postledger.notifications.subscriptions.windows import Window
+from postledger.notifications.topics import letters as topic_letters
+from postledger.notifications.topics import topics
+from postledger.notifications.topics.letters import TopicText
 
 
 class ContactChangedError(Exception):
