@@ -20,7 +20,7 @@ from postledger.dispatch.rounds import gates, round_input
 from postledger.mailing.terms import JobPolicy, Wait
 from postledger.notifications.fan_out import terms
 from postledger.notifications.fan_out.terms import Facts
-from postledger.notifications.models import Event, Notification, Topic
+from postledger.notifications.models import Event, Notification, Topic, TopicSubscription
 from postledger.notifications.states import Skip
 from postledger.notifications.subscriptions.windows import Window
 from tests import cast as ledger_cast
@@ -284,6 +284,40 @@ def test_the_terms_have_the_policy_of_the_job_and_the_tags_of_the_event(
         "openEventId": str(event.pk),
         "term": "92026",
     }
+
+
+@with_database
+def test_the_second_look_leaves_out_only_those_of_whom_nothing_has_to_be_decided(
+    settings: Settings, tmp_path: Path
+) -> None:
+    changes: dict[str, dict[str, object]] = {
+        "clear": {"snooze_until": datetime.now(UTC) - HOUR},
+        "snoozed": {"snooze_until": datetime.now(UTC) + HOUR},
+        "in a window": {"window_from": 0, "window_until": 1440},
+        "with a maximum": {"max_notifications": 9},
+        "paused": {"state": "paused"},
+        "by telephone": {"contact_type": "sms"},
+        "gone": {"contact": None},
+    }
+    room = MailRoom(settings, tmp_path, [name.replace(" ", "-") for name in changes])
+    event = room.tell()
+    for name, fields in changes.items():
+        subscription = room.subscriptions[name.replace(" ", "-")]
+        TopicSubscription.objects.filter(pk=subscription.pk).update(**fields)
+    notifications = Notification.objects.filter(event=event).order_by("subscription_id")
+    recipients = [
+        Recipient(position, "a@example.com", None, None, 0, dedupe_key=str(notification.pk))
+        for position, notification in enumerate(notifications)
+    ]
+
+    def read_unclear() -> list[str]:
+        unclear = terms.read_terms(stream_of(event), recipients, leave_out_clear=True)
+        return [name for position, name in enumerate(changes) if position in unclear]
+
+    assert len(terms.read_terms(stream_of(event), recipients)) == len(changes)
+    assert read_unclear() == [name for name in changes if name != "clear"]
+    Event.objects.update(expires_at=datetime.now(UTC))
+    assert read_unclear() == [*changes]
 
 
 @with_database

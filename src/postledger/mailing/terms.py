@@ -56,9 +56,12 @@ NO_TERMS = Terms()
 
 
 class ReadTerms(Protocol):
-    def __call__(self, stream_id: int, recipients: Sequence[Recipient]) -> Mapping[int, Terms]:
+    def __call__(
+        self, stream_id: int, recipients: Sequence[Recipient], *, leave_out_clear: bool = False
+    ) -> Mapping[int, Terms]:
         """The terms of a stream's recipients at this moment, by their positions.
 
+        `leave_out_clear` leaves out those that may go and that nothing needed to be decided about.
         The moment is of the database's clock: by it batches become due and consent is read.
         """
         ...

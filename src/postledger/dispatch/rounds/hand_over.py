@@ -159,7 +159,7 @@ class HandOver:
         has_time = queries.has_time(self.claim, windows, needed)
         now = round_input.read_standings(self.stream, read.recipients, list_key=read.list_key)
         withdrawn = gates.withdrawn_since(read.recipients, read.standings, now)
-        terms = round_input.read_terms(self.stream, read.recipients)
+        terms = round_input.read_terms(self.stream, read.recipients, leave_out_clear=True)
         changed = (position for position, its in terms.items() if not its.may_go)
         return has_time, dict.fromkeys(changed, _TERMS_CHANGED) | dict.fromkeys(
             withdrawn, _WITHDRAWN

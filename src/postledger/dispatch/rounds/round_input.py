@@ -63,12 +63,14 @@ def read(stream: StreamFacts, windows: Sequence[Window], shared: Mapping[int, Bo
     )
 
 
-def read_terms(stream: StreamFacts, recipients: Sequence[Recipient]) -> Mapping[int, Terms]:
+def read_terms(
+    stream: StreamFacts, recipients: Sequence[Recipient], *, leave_out_clear: bool = False
+) -> Mapping[int, Terms]:
     """What holds for the notifications of a round at this moment; other mail has no terms."""
     if stream.kind is not StreamKind.TOPIC or not recipients:
         return {}
     read_topic_terms: ReadTerms = import_string(settings.TOPIC_TERMS)
-    return read_topic_terms(stream.id, recipients)
+    return read_topic_terms(stream.id, recipients, leave_out_clear=leave_out_clear)
 
 
 def _find_time_zones(stream: StreamFacts, recipients: Sequence[Recipient]) -> Mapping[int, str]:

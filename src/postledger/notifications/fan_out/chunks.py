@@ -64,6 +64,14 @@ class Fate:
     reason: Reason = Reason.READY
 
 
+@dataclass(frozen=True, slots=True)
+class InsertedNotifications:
+    """The ids of a chunk's notifications and of their subscriptions, as arrays of PostgreSQL."""
+
+    ids: str | None
+    subscription_ids: str | None
+
+
 def plan_chunk(
     event: Event, topic: Topic, text: TopicText | None, *, size: int, now: datetime
 ) -> ChunkResult:
@@ -85,8 +93,8 @@ def plan_chunk(
         )
         for group in groups
     ]
-    _insert_notifications(event, groups, fates)
-    added = _plan_mail(event, text, groups, fates)
+    inserted = _insert_notifications(event, groups, fates)
+    added = _plan_mail(event, text, groups, fates, inserted)
     ids = [id_ for group in groups for id_ in group.subscription_ids]
     return ChunkResult(len(ids), added, max(ids, default=0))
 
@@ -242,20 +250,27 @@ def _read_status(event: Event, topic: Topic) -> str | None:
     return status if isinstance(status, str) else None
 
 
+# The ids as PostgreSQL writes arrays: they go back to it as they came.
 _INSERT: LiteralString = """
-INSERT INTO notifications_notification (
-    event_id, subscription_id, dedupe_key, "end", code, is_planned, created_at
+WITH inserted AS (
+    INSERT INTO notifications_notification (
+        event_id, subscription_id, dedupe_key, "end", code, is_planned, created_at
+    )
+    SELECT %(event)s, line.subscription_id, %(dedupe_key)s, fate."end", fate.code,
+           fate.is_planned, statement_timestamp()
+    FROM unnest(%(subscriptions)s::bigint[], %(numbers)s::int[]) AS line (subscription_id, number)
+    JOIN unnest(%(ends)s::text[], %(codes)s::text[], %(are_planned)s::boolean[])
+         WITH ORDINALITY AS fate ("end", code, is_planned, number) ON fate.number = line.number
+    ORDER BY line.subscription_id
+    RETURNING id, subscription_id
 )
-SELECT %(event)s, line.subscription_id, %(dedupe_key)s, fate."end", fate.code, fate.is_planned,
-       statement_timestamp()
-FROM unnest(%(subscriptions)s::bigint[], %(numbers)s::int[]) AS line (subscription_id, number)
-JOIN unnest(%(ends)s::text[], %(codes)s::text[], %(are_planned)s::boolean[])
-     WITH ORDINALITY AS fate ("end", code, is_planned, number) ON fate.number = line.number
-ORDER BY line.subscription_id
+SELECT array_agg(id)::text, array_agg(subscription_id)::text FROM inserted
 """
 
 
-def _insert_notifications(event: Event, groups: Sequence[Group], fates: Sequence[Fate]) -> None:
+def _insert_notifications(
+    event: Event, groups: Sequence[Group], fates: Sequence[Fate]
+) -> InsertedNotifications:
     params: dict[str, Any] = {
         "event": event.pk,
         "dedupe_key": event.dedupe_key,
@@ -267,10 +282,11 @@ def _insert_notifications(event: Event, groups: Sequence[Group], fates: Sequence
     }
     with connection.cursor() as cursor:
         cursor.execute(_INSERT, params)
+        return InsertedNotifications(*cursor.fetchone())
 
 
 _LINES = pg.SQL("""
-SELECT contact.address, notification.id::text AS dedupe_key, line.contact_id,
+SELECT contact.address, inserted.id::text AS dedupe_key, line.contact_id,
        %(variables)s || jsonb_strip_nulls(
            jsonb_build_object('name', contact.name, 'from_name', contact.from_name)
        ) AS variables,
@@ -280,16 +296,20 @@ FROM unnest(%(subscriptions)s::bigint[], %(contacts)s::bigint[], %(numbers)s::in
      AS line (subscription_id, contact_id, number)
 JOIN unnest(%(letters)s::int[], %(due_times)s::timestamptz[], %(reasons)s::text[])
      WITH ORDINALITY AS fate (letter, due_at, reason, number) ON fate.number = line.number
-JOIN notifications_notification AS notification
-  ON notification.event_id = %(event)s AND notification.subscription_id = line.subscription_id
+JOIN unnest(%(notifications)s::bigint[], %(notified)s::bigint[]) AS inserted (id, subscription_id)
+  ON inserted.subscription_id = line.subscription_id
 LEFT JOIN contacts_contact AS contact
   ON contact.id = line.contact_id AND contact.deleted_at IS NULL
-ORDER BY fate.due_at NULLS FIRST, notification.id
+ORDER BY fate.due_at NULLS FIRST, inserted.id
 """)
 
 
 def _plan_mail(
-    event: Event, text: TopicText | None, groups: Sequence[Group], fates: Sequence[Fate]
+    event: Event,
+    text: TopicText | None,
+    groups: Sequence[Group],
+    fates: Sequence[Fate],
+    inserted: InsertedNotifications,
 ) -> int:
     """Plans the deliveries of those that are mailed; returns how many."""
     mailed = [
@@ -298,7 +318,8 @@ def _plan_mail(
     if not mailed or text is None or event.stream_id is None:
         return 0
     params = {
-        "event": event.pk,
+        "notifications": inserted.ids,
+        "notified": inserted.subscription_ids,
         "variables": Jsonb(_choose_variables(event, text)),
         "subscriptions": _join(group.subscription_ids for group, _ in mailed),
         "contacts": _join(group.contact_ids for group, _ in mailed),

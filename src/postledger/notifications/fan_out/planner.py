@@ -147,6 +147,8 @@ def _set_up_planning() -> datetime:
         cursor.execute("SET LOCAL jit = off")
         # A chunk grows the tables that it looks rows up in: for the planner these are still empty.
         cursor.execute("SET LOCAL enable_seqscan = off")
+        # The default is a little too small for the rows of a chunk, which would go to a file.
+        cursor.execute("SET LOCAL work_mem = '32MB'")
         cursor.execute("SELECT statement_timestamp()")
         now: datetime = cursor.fetchone()[0]
     return now

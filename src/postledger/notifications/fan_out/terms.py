@@ -4,18 +4,18 @@ They are read when a mail is composed and once more before it is handed over, so
 snooze or another window counts until that moment.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, LiteralString
 
-from django.db import connection
 from psycopg import sql as pg
 
 from postledger.deliveries import entries, keyed, queries
 from postledger.deliveries.entries import Entry, Recipient
+from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
-from postledger.mailing.terms import JobPolicy, Terms, Wait
+from postledger.mailing.terms import NO_JOB, JobPolicy, Terms, Wait
 from postledger.notifications.states import Skip
 from postledger.notifications.subscriptions import windows
 from postledger.notifications.subscriptions.standing_sql import STANDING, make_params
@@ -56,45 +56,56 @@ _WINDOW_START = pg.SQL("statement_timestamp() - make_interval(secs => topic.dedu
 _IS_AHEAD = pg.SQL("(other.id < notification.id AND {waits} OR {is_armed})").format(
     waits=pg.SQL(keyed.WAITS).format(**_OTHER), is_armed=pg.SQL(keyed.IS_ARMED).format(**_OTHER)
 )
-# In the order of the fields of Facts, then the policy and the tags. All others of the subscription
-# are counted where somebody set a maximum, else those with the same dedupe key, which few have. It
-# is read again once a window is armed: of two that go at once, at least one sees the other. By
-# OFFSET 0 each subscription is looked up by its id: from fresh tables the planner would read all
-# subscriptions of the topic for every round.
+# Nothing speaks against it, so `decide` would let it go. Most mails are like that.
+_IS_CLEAR = pg.SQL("""
+(
+    standing.contact_type = 'email' AND standing.contact_id IS NOT NULL
+    AND standing.status = 'active' AND standing.window_from IS NULL
+    AND (standing.snooze_until IS NULL OR standing.snooze_until <= statement_timestamp())
+    AND event.expires_at > statement_timestamp()
+    AND standing.max_notifications IS NULL AND NOT others.is_duplicate AND NOT others.has_twin
+)
+""")
+# All others of the subscription are counted where somebody set a maximum, else those with the same
+# dedupe key, which few have. It is read again once a window is armed: of two that go at once, at
+# least one sees the other. By OFFSET 0 each subscription is looked up by its id: from fresh tables
+# the planner would read all subscriptions of the topic for every round.
 _TERMS = (
     pg.SQL("""
 WITH notification AS MATERIALIZED (
     SELECT * FROM notifications_notification WHERE id = ANY(%(ids)s::bigint[])
+), judged AS (
+    SELECT notification.id, notification.event_id, notification.subscription_id,
+           notification.dedupe_key,
+           notification.max_attempts, notification.lock_ttl_seconds, notification.retry_schedule_ms,
+           {is_clear} AS is_clear,
+           standing.contact_id, standing.contact_type, standing.status, standing.window_from,
+           standing.window_until, standing.zone, standing.snooze_until, standing.max_notifications,
+           others.sent, others.ahead, others.is_duplicate, others.has_twin
+    FROM notification
+    JOIN notifications_event AS event ON event.id = notification.event_id
+    JOIN notifications_topic AS topic ON topic.id = event.topic_id
+    CROSS JOIN LATERAL (
+        SELECT * FROM ({standing}) AS standing
+        WHERE standing.subscription_id = notification.subscription_id
+        OFFSET 0
+    ) AS standing
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE {was_sent}) AS sent,
+               count(*) FILTER (WHERE {is_ahead}) AS ahead,
+               count(*) FILTER (WHERE {is_same} AND {was_sent_since}) > 0 AS is_duplicate,
+               count(*) FILTER (WHERE {is_same} AND {is_ahead}) > 0 AS has_twin
+        FROM notifications_notification AS other
+        JOIN notifications_event AS its_event ON its_event.id = other.event_id
+        WHERE other.subscription_id = notification.subscription_id
+          AND other.id <> notification.id AND other.is_planned
+          AND (standing.max_notifications IS NOT NULL OR {is_same})
+    ) AS others
 )
-SELECT notification.id, statement_timestamp(), standing.contact_id, standing.contact_type,
-       standing.status,
-       standing.window_from, standing.window_until, standing.zone, standing.snooze_until,
-       event.expires_at, standing.max_notifications,
-       others.sent, others.ahead, others.is_duplicate, others.has_twin,
-       notification.max_attempts, notification.lock_ttl_seconds, notification.retry_schedule_ms,
-       notification.dedupe_key, event.trace_id, notification.subscription_id, event.id,
-       event.data ->> 'termId', event.data ->> 'campusCode'
-FROM notification
-JOIN notifications_event AS event ON event.id = notification.event_id
-JOIN notifications_topic AS topic ON topic.id = event.topic_id
-CROSS JOIN LATERAL (
-    SELECT * FROM ({standing}) AS standing
-    WHERE standing.subscription_id = notification.subscription_id
-    OFFSET 0
-) AS standing
-CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE {was_sent}) AS sent,
-           count(*) FILTER (WHERE {is_ahead}) AS ahead,
-           count(*) FILTER (WHERE {is_same} AND {was_sent_since}) > 0 AS is_duplicate,
-           count(*) FILTER (WHERE {is_same} AND {is_ahead}) > 0 AS has_twin
-    FROM notifications_notification AS other
-    JOIN notifications_event AS its_event ON its_event.id = other.event_id
-    WHERE other.subscription_id = notification.subscription_id
-      AND other.id <> notification.id AND other.is_planned
-      AND (standing.max_notifications IS NOT NULL OR {is_same})
-) AS others
+SELECT * FROM judged WHERE NOT (%(leave_out_clear)s AND is_clear)
 """)
     .format(
+        is_clear=_IS_CLEAR,
         standing=pg.SQL(STANDING),
         was_sent=pg.SQL(keyed.WAS_SENT).format(**_OTHER),
         was_sent_since=pg.SQL(keyed.WAS_SENT_SINCE).format(**_OTHER, since=_WINDOW_START),
@@ -103,9 +114,24 @@ CROSS JOIN LATERAL (
     )
     .as_string()
 )
+_EVENTS: LiteralString = """
+SELECT id, statement_timestamp(), expires_at, trace_id, data ->> 'termId', data ->> 'campusCode'
+FROM notifications_event WHERE id = ANY(%(ids)s)
+"""
 
 
-def read_terms(stream_id: int, recipients: Sequence[Recipient]) -> Mapping[int, Terms]:
+@dataclass(frozen=True, slots=True)
+class EventFacts:
+    """What the notifications of one event share; `now` is when the database read it."""
+
+    now: datetime
+    expires_at: datetime
+    tags: Mapping[str, str]
+
+
+def read_terms(
+    stream_id: int, recipients: Sequence[Recipient], *, leave_out_clear: bool = False
+) -> Mapping[int, Terms]:
     """The terms of a stream's recipients, by their positions; now is when the database reads them.
 
     A mail that is no notification of the stream's workspace has none.
@@ -118,26 +144,65 @@ def read_terms(stream_id: int, recipients: Sequence[Recipient]) -> Mapping[int, 
     stream = queries.find_stream(stream_id) if positions else None
     if stream is None:
         return {}
-    params = {**make_params(stream.workspace_id), "ids": list(positions)}
-    with connection.cursor() as cursor:
-        cursor.execute(_TERMS, params)
-        return {
-            positions[id_]: _build(positions[id_], columns, now)
-            for id_, now, *columns in cursor.fetchall()
-        }
+    params = {
+        **make_params(stream.workspace_id),
+        "ids": sql.Bigints(positions),
+        "leave_out_clear": leave_out_clear,
+    }
+    rows = sql.rows(_TERMS, params)
+    events = _read_events({event_id for _, event_id, *_ in rows})
+    return {
+        positions[id_]: _build(positions[id_], events[event_id], columns)
+        for id_, event_id, *columns in rows
+    }
 
 
-def _build(position: int, columns: Sequence[Any], now: datetime) -> Terms:
-    contact_id, contact_type, status, window_from, window_until = columns[:5]
-    window = None if window_from is None else Window(window_from, window_until)
-    facts = Facts(contact_id, contact_type, status, window, *columns[5:13])
-    decision = decide(position, facts, now)
+def _read_events(event_ids: Collection[int]) -> Mapping[int, EventFacts]:
+    if not event_ids:
+        return {}
+    rows = sql.rows(_EVENTS, {"ids": sql.Bigints(event_ids)})
+    return {
+        event_id: EventFacts(
+            now,
+            expires_at,
+            _clean(
+                traceId=trace_id, openEventId=str(event_id), term=term or "", campus=campus or ""
+            ),
+        )
+        for event_id, now, expires_at, trace_id, term, campus in rows
+    }
+
+
+def _build(position: int, event: EventFacts, columns: Sequence[Any]) -> Terms:
+    subscription_id, dedupe_key, *policy, is_clear = columns[:6]
+    decision = None
+    if not is_clear:
+        decision = decide(position, _read_facts(event, *columns[6:]), event.now)
     return Terms(
         verdict=decision if isinstance(decision, Entry) else None,
         wait=decision if isinstance(decision, Wait) else None,
-        policy=JobPolicy(*columns[13:16]),
-        tags=_write_tags(*columns[16:]),
+        policy=JobPolicy(*policy) if any(policy) else NO_JOB,
+        tags={"subscriptionId": str(subscription_id), **_clean(dedupeKey=dedupe_key), **event.tags},
     )
+
+
+def _read_facts(  # noqa: PLR0913, PLR0917  the columns of the query, in its order
+    event: EventFacts,
+    contact_id: int | None,
+    contact_type: str,
+    status: str,
+    window_from: int | None,
+    window_until: int | None,
+    zone: str,
+    snooze_until: datetime | None,
+    max_notifications: int | None,
+    *others: Any,
+) -> Facts:
+    window = None
+    if window_from is not None and window_until is not None:
+        window = Window(window_from, window_until)
+    who = (contact_id, contact_type, status, window, zone, snooze_until)
+    return Facts(*who, event.expires_at, max_notifications, *others)
 
 
 def decide(position: int, facts: Facts, now: datetime) -> Entry | Wait | None:
@@ -178,29 +243,16 @@ def _find_skip(facts: Facts) -> Skip | None:
     return Skip.DUPLICATE if facts.is_duplicate else None
 
 
-def _write_tags(  # noqa: PLR0913, PLR0917  one for each
-    dedupe_key: str,
-    trace_id: str,
-    subscription_id: int,
-    event_id: int,
-    term: str | None,
-    campus: str | None,
-) -> dict[str, str]:
-    """What goes with the mail to its provider, in the words of the job contract."""
-    tags = {
-        "dedupeKey": dedupe_key,
-        "traceId": trace_id,
-        "subscriptionId": str(subscription_id),
-        "openEventId": str(event_id),
-        "term": term or "",
-        "campus": campus or "",
-    }
-    cleaned = {name: _clean(value) for name, value in tags.items()}
-    return {name: value for name, value in cleaned.items() if value}
+def _clean(**tags: str) -> dict[str, str]:
+    """What goes with a mail to its provider, each on one line and as long as a header may be.
+
+    The names are those of the job contract; events may have any text.
+    """
+    lines = {name: _write_line(value) for name, value in tags.items()}
+    return {name: line for name, line in lines.items() if line}
 
 
-def _clean(value: str) -> str:
-    """On one line, and as long as a header may be: events may have any text."""
+def _write_line(value: str) -> str:
     if len(value) <= _LONGEST_TAG and value.isprintable():
         return value
     line = " ".join("".join(char if char.isprintable() else " " for char in value).split())
