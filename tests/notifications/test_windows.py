@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postledger.notifications.subscriptions.windows import Window, find_opening
+from postledger.deliveries.reasons import Reason
+from postledger.notifications.subscriptions.windows import (
+    Departure,
+    Expired,
+    GoNow,
+    WaitUntil,
+    Window,
+    decide_departure,
+    find_opening,
+)
 
 # Changes by an hour and by half an hour, at midnight, on both sides of the equator, and a zone that
 # skipped a day.
@@ -107,6 +116,35 @@ def test_a_window_follows_the_clock_on_the_wall_in_lisbon(
     found = find_opening(window, "Europe/Lisbon", None, datetime.fromisoformat(now))
 
     assert found == datetime.fromisoformat(opening)
+
+
+NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
+AFTERNOON, HOUR = Window(840, 1080), timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("window", "snooze_until", "expires_at", "departure"),
+    [
+        (None, None, NOON + MINUTE, GoNow()),
+        (None, NOON - HOUR, NOON + MINUTE, GoNow()),
+        (None, None, NOON, Expired()),
+        (None, NOON + HOUR, NOON + 2 * HOUR, WaitUntil(NOON + HOUR, Reason.SCHEDULED)),
+        (None, NOON + HOUR, NOON + HOUR, Expired()),
+        (AFTERNOON, None, NOON + 3 * HOUR, WaitUntil(NOON + 2 * HOUR, Reason.OUTSIDE_HOURS)),
+        (AFTERNOON, NOON + HOUR, NOON + 3 * HOUR, WaitUntil(NOON + 2 * HOUR, Reason.OUTSIDE_HOURS)),
+        (AFTERNOON, NOON + 3 * HOUR, NOON + 4 * HOUR, WaitUntil(NOON + 3 * HOUR, Reason.SCHEDULED)),
+        (AFTERNOON, None, NOON + 2 * HOUR, Expired()),
+    ],
+)
+def test_a_notification_goes_waits_or_expires(
+    window: Window | None,
+    snooze_until: datetime | None,
+    expires_at: datetime,
+    departure: Departure,
+) -> None:
+    decided = decide_departure(window, "UTC", snooze_until, expires_at=expires_at, now=NOON)
+
+    assert decided == departure
 
 
 def test_a_snooze_until_the_end_of_the_calendar_has_no_window_after_it() -> None:

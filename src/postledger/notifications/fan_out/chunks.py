@@ -21,7 +21,7 @@ from postledger.notifications.models import Event, Topic
 from postledger.notifications.states import FanOutEnd, Skip
 from postledger.notifications.subscriptions import windows
 from postledger.notifications.subscriptions.standing_sql import STANDING, make_params
-from postledger.notifications.subscriptions.windows import Window
+from postledger.notifications.subscriptions.windows import Expired, GoNow, WaitUntil, Window
 from postledger.notifications.topics import letters as topic_letters
 from postledger.notifications.topics import topics
 from postledger.notifications.topics.letters import TopicText
@@ -99,7 +99,7 @@ def plan_chunk(
     return ChunkResult(len(ids), added, max(ids, default=0))
 
 
-def decide(  # noqa: PLR0911, PLR0913  one for each fate; what an event and its topic say, each by its name
+def decide(  # noqa: PLR0913  what an event and its topic say, each by its name
     group: Group,
     *,
     letters: Mapping[str, int | None],
@@ -120,14 +120,19 @@ def decide(  # noqa: PLR0911, PLR0913  one for each fate; what an event and its 
     letter = letters[group.locale]
     if letter is None:
         return Fate(FanOutEnd.SKIPPED, Skip.NO_LOCALE)
-    opening = windows.find_opening(group.window, group.zone, group.snooze_until, now)
-    if opening >= expires_at:
-        return Fate(FanOutEnd.EXPIRED, Skip.EXPIRED)
-    if opening == now:
-        return Fate(letter=letter)
-    is_snooze = opening == group.snooze_until
-    reason = Reason.SCHEDULED if is_snooze else Reason.OUTSIDE_HOURS
-    return Fate(letter=letter, due_at=opening, reason=reason)
+    return _time_mail(group, letter, expires_at=expires_at, now=now)
+
+
+def _time_mail(group: Group, letter: int, *, expires_at: datetime, now: datetime) -> Fate:
+    match windows.decide_departure(
+        group.window, group.zone, group.snooze_until, expires_at=expires_at, now=now
+    ):
+        case Expired():
+            return Fate(FanOutEnd.EXPIRED, Skip.EXPIRED)
+        case GoNow():
+            return Fate(letter=letter)
+        case WaitUntil(opening, reason):
+            return Fate(letter=letter, due_at=opening, reason=reason)
 
 
 def _is_cancelled(stream_id: int) -> bool:

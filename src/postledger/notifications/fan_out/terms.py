@@ -19,11 +19,12 @@ from postledger.mailing.terms import NO_JOB, JobPolicy, Terms, Wait
 from postledger.notifications.states import Skip
 from postledger.notifications.subscriptions import windows
 from postledger.notifications.subscriptions.standing_sql import STANDING, make_params
-from postledger.notifications.subscriptions.windows import Window
+from postledger.notifications.subscriptions.windows import Expired, GoNow, WaitUntil, Window
 
 # How soon it is asked again whether an earlier notification of the subscription was sent.
 MOST_UNCERTAIN = timedelta(seconds=10)
 
+_EXPIRED = "Its time to live ended, or ends before its recipient may be told."
 _LONGEST_TAG = 200
 _SKIPS: Mapping[str, Skip] = {
     "pending": Skip.PENDING,
@@ -210,25 +211,24 @@ def decide(position: int, facts: Facts, now: datetime) -> Entry | Wait | None:
     skip = _find_skip(facts)
     if skip is not None:
         return entries.skipped(position, code=skip.value)
-    # Before the window: a snooze may end later than any opening that can be found.
-    if max(now, facts.snooze_until or now) >= facts.expires_at:
-        return _expire(position)
-    opening = windows.find_opening(facts.window, facts.zone, facts.snooze_until, now)
-    if opening >= facts.expires_at:
-        return _expire(position)
-    if opening > now:
-        is_snooze = opening == facts.snooze_until
-        return Wait(opening - now, Reason.SCHEDULED if is_snooze else Reason.OUTSIDE_HOURS)
+    match windows.decide_departure(
+        facts.window, facts.zone, facts.snooze_until, expires_at=facts.expires_at, now=now
+    ):
+        case Expired():
+            return entries.expired(position, detail=_EXPIRED)
+        case WaitUntil(opening, reason):
+            return Wait(opening - now, reason)
+        case GoNow():
+            return _wait_for_others(facts, now)
+
+
+def _wait_for_others(facts: Facts, now: datetime) -> Wait | None:
+    """Those ahead of it may be as many as the recipient wants, or tell the same."""
     most = facts.max_notifications
     is_full = most is not None and facts.sent + facts.ahead >= most
     if is_full or facts.has_twin:
         return Wait(min(MOST_UNCERTAIN, facts.expires_at - now), Reason.SCHEDULED)
     return None
-
-
-def _expire(position: int) -> Entry:
-    detail = "Its time to live ended, or ends before its recipient may be told."
-    return entries.expired(position, detail=detail)
 
 
 def _find_skip(facts: Facts) -> Skip | None:

@@ -10,7 +10,6 @@ from django.db.models import Model, QuerySet
 
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import NewDelivery
-from postledger.deliveries.reasons import Reason
 from postledger.lib import wake
 from postledger.mailing.content_source import ContentUnknownError
 from postledger.notifications.fan_out import notification_facts
@@ -21,6 +20,7 @@ from postledger.notifications.models import Event, Notification, Topic, TopicSub
 from postledger.notifications.states import FanOutEnd, Skip
 from postledger.notifications.subscriptions import standing as subscription_standing
 from postledger.notifications.subscriptions.standing import SubscriptionStanding
+from postledger.notifications.subscriptions.windows import Expired, GoNow, WaitUntil
 from postledger.notifications.topics import letters as topic_letters
 from postledger.notifications.topics import streams as topic_streams
 from postledger.notifications.topics import topics
@@ -133,13 +133,13 @@ def _apply_job(target: _Target, job: MailJob, now: datetime) -> JobResult:
         return JobResult.UNCHANGED
     if row.is_planned:
         return _change_policy(target, job)
-    opening = target.standing.find_opening(now)
-    if opening >= event.expires_at:
+    departure = target.standing.decide_departure(expires_at=event.expires_at, now=now)
+    if isinstance(departure, Expired):
         return _end(row, FanOutEnd.EXPIRED, Skip.EXPIRED)
     stream = None if event.stream_id is None else queries.find_stream(event.stream_id)
     if stream is not None and stream.cancelled_at is not None:
         return _end(row, FanOutEnd.SKIPPED, Skip.CANCELLED)
-    _plan_mail(target, job, due_at=opening if opening > now else None)
+    _plan_mail(target, job, departure)
     return JobResult.PLANNED
 
 
@@ -172,9 +172,9 @@ def _end(row: Notification, end: FanOutEnd, code: Skip) -> JobResult:
     return JobResult.UNCHANGED
 
 
-def _plan_mail(target: _Target, job: MailJob, *, due_at: datetime | None) -> None:
+def _plan_mail(target: _Target, job: MailJob, departure: GoNow | WaitUntil) -> None:
     """Who must wait now is asked again when the mail is handed over."""
-    row, standing = target.row, target.standing
+    row = target.row
     stream_id = _keep_stream(target.event)
     delivery = NewDelivery(
         target.address,
@@ -183,10 +183,11 @@ def _plan_mail(target: _Target, job: MailJob, *, due_at: datetime | None) -> Non
         variables=_collect_variables(target, job),
         letter=_resolve_letter(target.event.topic, stream_id, job),
     )
-    reason = Reason.READY
-    if due_at is not None:
-        reason = Reason.SCHEDULED if due_at == standing.snooze_until else Reason.OUTSIDE_HOURS
-    ledger.enqueue(stream_id, [delivery], due_at=due_at, reason=reason)
+    match departure:
+        case GoNow():
+            ledger.enqueue(stream_id, [delivery])
+        case WaitUntil(due_at, reason):
+            ledger.enqueue(stream_id, [delivery], due_at=due_at, reason=reason)
     row.is_planned = True
     _set_policy(row, job)
     row.save(update_fields=["is_planned", *_POLICY])

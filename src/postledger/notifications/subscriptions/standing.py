@@ -7,7 +7,7 @@ from typing import LiteralString
 
 from postledger.contacts import sql
 from postledger.notifications.subscriptions import standing_sql, windows
-from postledger.notifications.subscriptions.windows import Window
+from postledger.notifications.subscriptions.windows import Departure, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,10 @@ class SubscriptionStanding:
     def is_snoozed(self, now: datetime) -> bool:
         return self.snooze_until is not None and self.snooze_until > now
 
-    def find_opening(self, now: datetime) -> datetime:
-        """The first moment from now on at which it may be told something."""
-        return windows.find_opening(self.window, self.zone, self.snooze_until, now)
+    def decide_departure(self, *, expires_at: datetime, now: datetime) -> Departure:
+        return windows.decide_departure(
+            self.window, self.zone, self.snooze_until, expires_at=expires_at, now=now
+        )
 
 
 _STANDING: LiteralString = f"""

@@ -1,13 +1,17 @@
 """When a notification may go: in the delivery window of its recipient's day, and after a snooze.
 
-Pure. A window is about what a clock on the wall shows. Where clocks are set forward over its start,
-it opens as they have moved on; where they are set back into it, it is open once more.
+The fan-out, a posted job and the hand-over all decide by `decide_departure`. Pure.
+
+A window is about what a clock on the wall shows. Where clocks are set forward over its start, it
+opens as they have moved on; where they are set back into it, it is open once more.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
+
+from postledger.deliveries.reasons import Reason
 
 _MINUTES_OF_DAY = 1440
 _DAY = timedelta(days=1)
@@ -31,6 +35,43 @@ class Window:
         if start < end:
             return start <= minute < end
         return start == end or minute >= start or minute < end
+
+
+@dataclass(frozen=True, slots=True)
+class GoNow:
+    """Nothing that its recipient chose speaks against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitUntil:
+    at: datetime
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Its time to live ended, or ends before its recipient may be told."""
+
+
+type Departure = GoNow | WaitUntil | Expired
+
+
+def decide_departure(
+    window: Window | None,
+    zone: str,
+    snooze_until: datetime | None,
+    *,
+    expires_at: datetime,
+    now: datetime,
+) -> Departure:
+    """When a notification may go, by what its recipient chose and its event's time to live."""
+    opening = find_opening(window, zone, snooze_until, now)
+    if opening >= expires_at:
+        return Expired()
+    if opening <= now:
+        return GoNow()
+    is_snooze = opening == snooze_until
+    return WaitUntil(opening, Reason.SCHEDULED if is_snooze else Reason.OUTSIDE_HOURS)
 
 
 def find_opening(
