@@ -15,7 +15,7 @@ from postledger.notifications.fan_out import planner
 from postledger.notifications.models import Event, Topic, TopicSubscription
 from postledger.notifications.subscriptions import queries as subscription_queries
 from postledger.notifications.subscriptions import subscriptions
-from postledger.notifications.subscriptions.queries import Status
+from postledger.notifications.subscriptions.queries import SubscriptionStatus
 from postledger.notifications.subscriptions.subscriptions import TooManySubscriptionsError
 from tests.campaigns import press
 from tests.contacts import people
@@ -62,12 +62,12 @@ def test_an_event_is_told_to_the_active_and_says_why_to_nobody_else(topic: Topic
         for name, id_ in ids.items()
     }
     assert statuses == {
-        "active": Status.ACTIVE,
-        "paused": Status.PAUSED,
-        "pending": Status.PENDING,
-        "ended": Status.UNSUBSCRIBED,
-        "left": Status.UNSUBSCRIBED,
-        "suppressed": Status.SUPPRESSED,
+        "active": SubscriptionStatus.ACTIVE,
+        "paused": SubscriptionStatus.PAUSED,
+        "pending": SubscriptionStatus.PENDING,
+        "ended": SubscriptionStatus.UNSUBSCRIBED,
+        "left": SubscriptionStatus.UNSUBSCRIBED,
+        "suppressed": SubscriptionStatus.SUPPRESSED,
     }
 
     [published] = publishing.publish_events(topic, [seats.event()], actor="registrar", now=now)

@@ -10,7 +10,7 @@ from postledger.contacts.consent import Origin
 from postledger.notifications.models import Topic, TopicSubscription
 from postledger.notifications.subscriptions import queries as subscription_queries
 from postledger.notifications.subscriptions import subscriptions
-from postledger.notifications.subscriptions.queries import Status
+from postledger.notifications.subscriptions.queries import SubscriptionStatus
 from postledger.notifications.topics import matching
 from tests.contacts import people
 from tests.notifications import seats
@@ -38,7 +38,7 @@ def subscribe(topic: Topic, contact_id: int, **match: str) -> int:
     )
 
 
-def status(topic: Topic, subscription_id: int) -> Status:
+def status(topic: Topic, subscription_id: int) -> SubscriptionStatus:
     return subscription_queries.get_subscription(topic.workspace_id, subscription_id).status
 
 
@@ -63,12 +63,18 @@ def test_each_is_paused_resumed_and_ended_by_itself(topic: Topic) -> None:
     contact_id = people.contact(topic.workspace_id)
     first, second = subscribe(topic, contact_id), subscribe(topic, contact_id, campusCode="NB")
     assert "(paused)" in text(do("pause", first))
-    assert (status(topic, first), status(topic, second)) == (Status.PAUSED, Status.ACTIVE)
+    assert (status(topic, first), status(topic, second)) == (
+        SubscriptionStatus.PAUSED,
+        SubscriptionStatus.ACTIVE,
+    )
     do("resume", first)
-    assert status(topic, first) is Status.ACTIVE
+    assert status(topic, first) is SubscriptionStatus.ACTIVE
     assert "10023" not in text(do("end", first))
     do("resume", first)  # of a page that is still open
-    assert (status(topic, first), status(topic, second)) == (Status.UNSUBSCRIBED, Status.ACTIVE)
+    assert (status(topic, first), status(topic, second)) == (
+        SubscriptionStatus.UNSUBSCRIBED,
+        SubscriptionStatus.ACTIVE,
+    )
 
 
 def test_hours_and_a_break_are_saved_and_taken_back(topic: Topic) -> None:
@@ -91,7 +97,7 @@ def test_nobody_changes_what_another_is_told(topic: Topic) -> None:
     other = subscribe(topic, people.contact(topic.workspace_id, "other@example.com"))
     for what in ("pause", "end", "save"):
         do(what, other, snooze="week")
-    assert status(topic, other) is Status.ACTIVE
+    assert status(topic, other) is SubscriptionStatus.ACTIVE
     assert TopicSubscription.objects.get(pk=other).snooze_until is None
 
 
@@ -101,10 +107,10 @@ def test_who_leaves_the_topic_by_one_click_is_told_nothing_until_it_is_undone(
     contact_id = people.contact(topic.workspace_id)
     ids = [subscribe(topic, contact_id), subscribe(topic, contact_id, campusCode="NB")]
     post(link(key="seats"), visiting.ONE_CLICK)
-    assert {status(topic, id_) for id_ in ids} == {Status.UNSUBSCRIBED}
+    assert {status(topic, id_) for id_ in ids} == {SubscriptionStatus.UNSUBSCRIBED}
     assert "10023" not in text(get(link(page=PAGE)))
     people.undo(topic.workspace_id, key="seats")
-    assert {status(topic, id_) for id_ in ids} == {Status.ACTIVE}
+    assert {status(topic, id_) for id_ in ids} == {SubscriptionStatus.ACTIVE}
 
 
 def test_the_form_of_a_topic_takes_a_match_and_stores_it_once_it_is_confirmed(
@@ -126,7 +132,7 @@ def test_the_form_of_a_topic_takes_a_match_and_stores_it_once_it_is_confirmed(
         post(url)
     row = TopicSubscription.objects.get()
     assert (row.match, row.locale) == ({"indexNumber": "10023"}, "pt")
-    assert status(topic, row.pk) is Status.ACTIVE
+    assert status(topic, row.pk) is SubscriptionStatus.ACTIVE
 
 
 def test_a_second_match_is_confirmed_too_though_the_topic_is(topic: Topic) -> None:
@@ -175,4 +181,4 @@ def test_a_topic_with_a_match_is_joined_by_its_form_and_one_without_by_a_tick(
     post(link(page=PAGE), {"do": "save", "shown": ["alarms"], "list": ["alarms"]})
     row = TopicSubscription.objects.get()
     assert (row.topic_id, row.match) == (whole.pk, {})
-    assert status(whole, row.pk) is Status.ACTIVE
+    assert status(whole, row.pk) is SubscriptionStatus.ACTIVE

@@ -28,8 +28,8 @@ class FanOutCount:
 
 
 @dataclass(frozen=True, slots=True)
-class NotificationFacts:
-    """One event told to one subscription, or not; without a mail, none was planned for it."""
+class FanOutRow:
+    """One notification of an event's fan-out; without a mail, none was planned for it."""
 
     id: int
     subscription_id: int
@@ -109,21 +109,21 @@ def list_notifications(
     code: str | None = None,
     after: int = 0,
     limit: int,
-) -> list[NotificationFacts]:
+) -> list[FanOutRow]:
     """A page of an event's notifications in the order of subscriptions, after one of these."""
     params = {**_make_params(event), "state": state, "code": code, "after": after, "limit": limit}
-    return [_make_facts(event, row) for row in sql.rows(_PAGE, params)]
+    return [_make_row(event, row) for row in sql.rows(_PAGE, params)]
 
 
 def _make_params(event: Event) -> Mapping[str, Any]:
     return {"event": event.pk, "stream": event.stream_id}
 
 
-def _make_facts(event: Event, row: sql.Row) -> NotificationFacts:
+def _make_row(event: Event, row: sql.Row) -> FanOutRow:
     id_, subscription_id, contact_id, address, state, code, position, created_at = row
     stream_id = event.stream_id
     mail = None if stream_id is None or position is None else DeliveryId(stream_id, position)
-    return NotificationFacts(
+    return FanOutRow(
         id=id_,
         subscription_id=subscription_id,
         contact_id=contact_id,

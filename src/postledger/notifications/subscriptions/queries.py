@@ -17,7 +17,7 @@ from postledger.notifications.subscriptions.subscriptions import TopicSubscripti
 LAST = 2**63 - 1
 
 
-class Status(StrEnum):
+class SubscriptionStatus(StrEnum):
     """What counts for a topic subscription: its own state, and the consent above it."""
 
     PENDING = "pending"
@@ -36,7 +36,7 @@ class SubscriptionFacts:
     contact_id: int | None
     address: str | None
     match: Mapping[str, str]
-    status: Status
+    status: SubscriptionStatus
     state: TopicSubscriptionState  # its own
     preferences: Preferences  # its own
     snooze_until: datetime | None  # that counts: its own or the list's
@@ -85,7 +85,7 @@ def list_of_contact(workspace_id: int, *, contact_id: int) -> list[SubscriptionF
 def list_of_topic(
     topic: Topic,
     *,
-    status: Status | None = None,
+    status: SubscriptionStatus | None = None,
     contact_id: int | None = None,
     before: int = LAST,
     limit: int,
@@ -122,7 +122,7 @@ def _make_facts(row: sql.Row) -> SubscriptionFacts:
         contact_id=contact_id,
         address=address,
         match=json.loads(match) if isinstance(match, str) else match,
-        status=Status(status),
+        status=SubscriptionStatus(status),
         state=TopicSubscriptionState(state),
         preferences=Preferences(
             None if notify_on is None else tuple(notify_on),

@@ -11,7 +11,7 @@ from postledger.contacts.consent import Origin
 from postledger.contacts.models import List
 from postledger.notifications.subscriptions import queries as subscription_queries
 from postledger.notifications.subscriptions import subscriptions
-from postledger.notifications.subscriptions.queries import Status, SubscriptionFacts
+from postledger.notifications.subscriptions.queries import SubscriptionFacts, SubscriptionStatus
 from postledger.notifications.subscriptions.subscriptions import TopicSubscriptionEndedError
 from postledger.notifications.topics import topics
 
@@ -19,7 +19,9 @@ BREAKS = {"week": timedelta(days=7), "month": timedelta(days=30)}
 
 _HOUR = 60
 _DAY = 24 * _HOUR
-_SHOWN = frozenset({Status.PENDING, Status.ACTIVE, Status.PAUSED})
+_SHOWN = frozenset(
+    {SubscriptionStatus.PENDING, SubscriptionStatus.ACTIVE, SubscriptionStatus.PAUSED}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,8 @@ def _describe(facts: SubscriptionFacts, topic: str, now: datetime) -> TopicChoic
         id=facts.id,
         topic=topic,
         words=_write_match(facts.match),
-        is_pending=facts.status is Status.PENDING,
-        is_paused=facts.status is Status.PAUSED,
+        is_pending=facts.status is SubscriptionStatus.PENDING,
+        is_paused=facts.status is SubscriptionStatus.PAUSED,
         earliest=_write_minute(own.window_from),
         latest=_write_minute(own.window_until),
         break_end=f"{snooze_until:%Y-%m-%d}" if snooze_until and snooze_until > now else "",

@@ -13,7 +13,7 @@ from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.events.schemas import (
     EventOut,
     EventWithFanOut,
-    NotificationOut,
+    FanOutRowOut,
     NotificationPage,
     NotificationsQuery,
 )
@@ -47,7 +47,7 @@ def list_notifications(
         event, state=query.state, after=max(query.after, 0), limit=query.limit + 1
     )
     page = cut_page("notifications", found, query.limit, lambda facts: facts.subscription_id)
-    shown = [NotificationOut.model_validate(facts) for facts in found[: query.limit]]
+    shown = [FanOutRowOut.model_validate(facts) for facts in found[: query.limit]]
     for notification in shown:
         notification.address = notification.address and show_text(call, notification.address)
     return {**page, "notifications": shown}

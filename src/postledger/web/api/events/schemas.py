@@ -112,8 +112,8 @@ class NotificationsQuery(OldestFirstQuery):
     state: State | None = Field(default=None, description="Only those in this state.")
 
 
-class NotificationOut(ResponseSchema):
-    """One event told to one subscription, or not."""
+class FanOutRowOut(ResponseSchema):
+    """One notification of an event's fan-out; `/v1/notifications/{id}` has all of it."""
 
     id: int
     subscription_id: int
@@ -128,5 +128,5 @@ class NotificationOut(ResponseSchema):
 class NotificationPage(ResponseSchema):
     """In the order of subscriptions."""
 
-    notifications: list[NotificationOut]
+    notifications: list[FanOutRowOut]
     next: NextCursor

@@ -11,7 +11,7 @@ from postledger.notifications.jobs import contract, intake
 from postledger.notifications.jobs.intake import JobResult
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import ResponseSchema
-from postledger.web.api.notifications.schemas import Status
+from postledger.web.api.notifications.schemas import NotificationStatus
 
 routes = Routes("mail jobs", read=Scope.NOTIFICATIONS_READ, write=Scope.EVENTS_PUBLISH)
 
@@ -26,7 +26,7 @@ class TakenJobOut(ResponseSchema):
         description="`planned`: its mail was planned now. `policy_changed`: it was planned before,"
         " and has another delivery policy now. `unchanged`: nothing changed."
     )
-    status: Status
+    status: NotificationStatus
     mail_id: str | None = Field(description="The id of its mail; null if it has none.")
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from postledger.web.api.common.schemas import ResponseSchema
 from postledger.web.api.why.routes import CauseOut
 
-Status = Literal["pending", "sent", "skipped", "failed", "expired"]
+NotificationStatus = Literal["pending", "sent", "skipped", "failed", "expired"]
 
 
 class NotificationOut(ResponseSchema):
@@ -19,7 +19,7 @@ class NotificationOut(ResponseSchema):
     subscription_id: int
     topic: str = Field(description="The topic's key.")
     dedupe_key: str
-    status: Status
+    status: NotificationStatus
     attempts: int = Field(description="Completed attempts; a requeue begins anew.")
     last_attempt_at: datetime | None
     locked_by: str | None = Field(description="The worker that has it now.")

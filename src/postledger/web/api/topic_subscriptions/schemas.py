@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from postledger.contacts.consent import Preferences
 from postledger.contacts.details import LONGEST_KEY
 from postledger.notifications.states import TopicSubscriptionState
-from postledger.notifications.subscriptions.queries import Status
+from postledger.notifications.subscriptions.queries import SubscriptionStatus
 from postledger.notifications.subscriptions.subscriptions import LONGEST_VALUE
 from postledger.notifications.topics.matching import MOST_MATCH_FIELDS
 from postledger.web.api.common.fields import LAST_ID
@@ -73,7 +73,7 @@ class TopicSubscriptionOut(ResponseSchema):
     topic: str = Field(description="The key of the topic.")
     contact_id: int | None = Field(description="Null if the contact was deleted.")
     match: dict[str, str]
-    status: Status = Field(
+    status: SubscriptionStatus = Field(
         description="What counts: the contact's consent to the list first, then its own state."
     )
     state: TopicSubscriptionState = Field(description="Its own state.")
@@ -90,7 +90,9 @@ class TopicSubscriptionPage(ResponseSchema):
 
 
 class TopicSubscriptionsQuery(NewestFirstQuery):
-    status: Status | None = Field(default=None, description="Only those with this status.")
+    status: SubscriptionStatus | None = Field(
+        default=None, description="Only those with this status."
+    )
     contact_id: int | None = Field(
         default=None, ge=1, le=LAST_ID, description="Only those of this contact."
     )

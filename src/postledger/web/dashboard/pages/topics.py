@@ -16,11 +16,11 @@ from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 from postledger.notifications.events import figures
 from postledger.notifications.events import queries as event_queries
-from postledger.notifications.events.queries import FanOutCount, NotificationFacts
+from postledger.notifications.events.queries import FanOutCount, FanOutRow
 from postledger.notifications.fan_out import skip_texts
 from postledger.notifications.models import Event, Topic
 from postledger.notifications.subscriptions import queries as subscription_queries
-from postledger.notifications.subscriptions.queries import Status, SubscriptionFacts
+from postledger.notifications.subscriptions.queries import SubscriptionFacts, SubscriptionStatus
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components import badges
 from postledger.web.dashboard.components.badges import Badge
@@ -118,7 +118,7 @@ class CauseRow:
 class ToldRow:
     """One notification of the list."""
 
-    notification: NotificationFacts
+    notification: FanOutRow
     badge: Badge
     sentence: str
     url: str  # of its email; empty: it has none
@@ -173,11 +173,11 @@ def _list_subscriptions(topic: Topic, address: str, before: int) -> Sequence[Sub
 
 
 _STATUSES = {
-    Status.PENDING: gettext_lazy("Not confirmed yet"),
-    Status.ACTIVE: gettext_lazy("Active"),
-    Status.PAUSED: gettext_lazy("Paused"),
-    Status.SUPPRESSED: gettext_lazy("Suppressed"),
-    Status.UNSUBSCRIBED: gettext_lazy("Unsubscribed"),
+    SubscriptionStatus.PENDING: gettext_lazy("Not confirmed yet"),
+    SubscriptionStatus.ACTIVE: gettext_lazy("Active"),
+    SubscriptionStatus.PAUSED: gettext_lazy("Paused"),
+    SubscriptionStatus.SUPPRESSED: gettext_lazy("Suppressed"),
+    SubscriptionStatus.UNSUBSCRIBED: gettext_lazy("Unsubscribed"),
 }
 
 
@@ -223,7 +223,7 @@ def _make_cause(count: FanOutCount) -> CauseRow:
     )
 
 
-def _make_row(visitor: Visitor, row: NotificationFacts) -> ToldRow:
+def _make_row(visitor: Visitor, row: FanOutRow) -> ToldRow:
     mail_id = DeliveryId.parse(row.mail_id) if row.mail_id else None
     url = reverse("message", args=[visitor.workspace.pk, mail_id.uuid()]) if mail_id else ""
     return ToldRow(row, badges.badge_of(row.state), skip_texts.explain_skip(row.code or ""), url)
