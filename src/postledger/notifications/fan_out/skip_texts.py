@@ -1,4 +1,7 @@
-"""Why a notification got no mail, as people are told; in the language spoken."""
+"""Why a notification got no mail, as people are told; in the language spoken.
+
+The view `open_event_notifications` has the same sentences in English (`notification_message`).
+"""
 
 from django.utils.translation import gettext, gettext_noop
 
@@ -17,7 +20,7 @@ _TEXTS: dict[Skip, str] = {
         "The person was told the same a moment ago, or is about to be told."
     ),
     Skip.NO_LOCALE: gettext_noop("The template has no text in the person's language."),
-    Skip.CANCELLED: gettext_noop("All mail of its stream was cancelled."),
+    Skip.CANCELLED: gettext_noop("It, or all mail of its stream, was cancelled."),
     Skip.EXPIRED: gettext_noop("It would have come too late: its time to live ends before."),
 }
 

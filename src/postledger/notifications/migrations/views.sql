@@ -4,21 +4,22 @@
 -- A notification's mail is the delivery of its event's stream whose dedupe key is its id. All views
 -- answer by the ids that they begin with through indexes.
 
--- Why a notification was not sent, where the ledger has no words of the provider's.
+-- Why a notification was not sent, where the ledger has no words of the provider's. Pages say it in
+-- the same words, and in other languages: fan_out/skip_texts.py.
 CREATE FUNCTION notification_message(code text)
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE code
-        WHEN 'contact_type' THEN 'The contact is not reached by email.'
+        WHEN 'contact_type' THEN 'The subscription is not by email.'
         WHEN 'contact_gone' THEN 'The contact was deleted.'
-        WHEN 'subscription_pending' THEN 'The contact has not confirmed the topic yet.'
+        WHEN 'subscription_pending' THEN 'The subscription was not confirmed yet.'
         WHEN 'subscription_paused' THEN 'The subscription is paused.'
-        WHEN 'subscription_unsubscribed' THEN 'The contact unsubscribed.'
+        WHEN 'subscription_unsubscribed' THEN 'The person unsubscribed.'
         WHEN 'subscription_suppressed' THEN 'The address must not be mailed.'
-        WHEN 'notify_on' THEN 'The contact does not want to be told of this status.'
-        WHEN 'max_notifications' THEN 'The contact got as many notifications as it wants.'
-        WHEN 'duplicate' THEN 'The subscription is told the same by another notification.'
-        WHEN 'template_missing_locale' THEN 'The template has no text in the language.'
-        WHEN 'expired' THEN 'Its time to live ended before it could go.'
+        WHEN 'notify_on' THEN 'The person does not want to hear of this status.'
+        WHEN 'max_notifications' THEN 'The person got as many notifications as they wanted.'
+        WHEN 'duplicate' THEN 'The person was told the same a moment ago, or is about to be told.'
+        WHEN 'template_missing_locale' THEN 'The template has no text in the person''s language.'
+        WHEN 'expired' THEN 'It would have come too late: its time to live ends before.'
         WHEN 'in_doubt' THEN 'It is not known whether the provider took it; a person decides.'
         WHEN 'cancelled' THEN 'It, or all mail of its stream, was cancelled.'
         ELSE code
