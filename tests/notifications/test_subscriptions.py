@@ -15,7 +15,7 @@ from postledger.notifications.fan_out import planner
 from postledger.notifications.models import Event, Topic, TopicSubscription
 from postledger.notifications.subscriptions import queries as subscription_queries
 from postledger.notifications.subscriptions import subscriptions
-from postledger.notifications.subscriptions.queries import SubscriptionStatus
+from postledger.notifications.subscriptions.standing import SubscriptionStatus
 from postledger.notifications.subscriptions.subscriptions import TooManySubscriptionsError
 from tests.campaigns import press
 from tests.contacts import people

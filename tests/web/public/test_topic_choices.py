@@ -10,7 +10,7 @@ from postledger.contacts.consent import Origin
 from postledger.notifications.models import Topic, TopicSubscription
 from postledger.notifications.subscriptions import queries as subscription_queries
 from postledger.notifications.subscriptions import subscriptions
-from postledger.notifications.subscriptions.queries import SubscriptionStatus
+from postledger.notifications.subscriptions.standing import SubscriptionStatus
 from postledger.notifications.topics import matching
 from tests.contacts import people
 from tests.notifications import seats

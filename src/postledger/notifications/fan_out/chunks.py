@@ -20,7 +20,7 @@ from postledger.deliveries.reasons import Reason
 from postledger.notifications.models import Event, Topic
 from postledger.notifications.states import FanOutEnd, Skip
 from postledger.notifications.subscriptions import windows
-from postledger.notifications.subscriptions.standing_sql import STANDING, make_params
+from postledger.notifications.subscriptions.standing import STANDING, make_params
 from postledger.notifications.subscriptions.windows import Expired, GoNow, WaitUntil, Window
 from postledger.notifications.topics import letters as topic_letters
 from postledger.notifications.topics import topics

@@ -18,7 +18,7 @@ from postledger.deliveries.reasons import Reason
 from postledger.mailing.terms import NO_JOB, JobPolicy, Terms, Wait
 from postledger.notifications.states import Skip
 from postledger.notifications.subscriptions import windows
-from postledger.notifications.subscriptions.standing_sql import STANDING, make_params
+from postledger.notifications.subscriptions.standing import STANDING, make_params
 from postledger.notifications.subscriptions.windows import Expired, GoNow, WaitUntil, Window
 
 # How soon it is asked again whether an earlier notification of the subscription was sent.

@@ -58,7 +58,7 @@ FROM notifications_event e
 JOIN notifications_topic t ON t.id = e.topic_id;
 
 -- What counts is the contact, then its consent to the topic's list, then the subscription itself,
--- as in subscriptions/standing_sql.py. A suppression by hand is found by its address: the key of
+-- as in subscriptions/standing.py. A suppression by hand is found by its address: the key of
 -- its hash is not in the database.
 CREATE VIEW subscriptions WITH (security_invoker = true) AS
 SELECT s.id AS subscription_id,

@@ -4,27 +4,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, LiteralString
 
 from postledger.contacts import sql
 from postledger.contacts.consent import Preferences
 from postledger.notifications.models import Topic
 from postledger.notifications.states import TopicSubscriptionState
-from postledger.notifications.subscriptions import standing_sql
+from postledger.notifications.subscriptions import standing
+from postledger.notifications.subscriptions.standing import SubscriptionStatus
 from postledger.notifications.subscriptions.subscriptions import TopicSubscriptionUnknownError
 
 LAST = 2**63 - 1
-
-
-class SubscriptionStatus(StrEnum):
-    """What counts for a topic subscription: its own state, and the consent above it."""
-
-    PENDING = "pending"
-    ACTIVE = "active"
-    PAUSED = "paused"
-    SUPPRESSED = "suppressed"
-    UNSUBSCRIBED = "unsubscribed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +43,7 @@ SELECT own.id, list.key, standing.contact_id, standing.address, own.match,
        own.snooze_until, own.locale, standing.snooze_until, own.created_at, own.changed_at
 FROM notifications_topicsubscription AS own
 JOIN ("""
-    + standing_sql.STANDING
+    + standing.STANDING
     + """) AS standing ON standing.subscription_id = own.id
 JOIN notifications_topic AS topic ON topic.id = own.topic_id
 JOIN contacts_list AS list ON list.id = topic.list_id
@@ -109,7 +99,7 @@ def list_of_topic(
 def _read(
     statement: LiteralString, workspace_id: int, params: Mapping[str, Any]
 ) -> list[SubscriptionFacts]:
-    given = {**standing_sql.make_params(workspace_id), **params}
+    given = {**standing.make_params(workspace_id), **params}
     return [_make_facts(row) for row in sql.rows(statement, given)]
 
 

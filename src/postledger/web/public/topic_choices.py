@@ -11,7 +11,8 @@ from postledger.contacts.consent import Origin
 from postledger.contacts.models import List
 from postledger.notifications.subscriptions import queries as subscription_queries
 from postledger.notifications.subscriptions import subscriptions
-from postledger.notifications.subscriptions.queries import SubscriptionFacts, SubscriptionStatus
+from postledger.notifications.subscriptions.queries import SubscriptionFacts
+from postledger.notifications.subscriptions.standing import SubscriptionStatus
 from postledger.notifications.subscriptions.subscriptions import TopicSubscriptionEndedError
 from postledger.notifications.topics import topics
 

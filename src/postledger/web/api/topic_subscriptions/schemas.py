@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from postledger.contacts.consent import Preferences
 from postledger.contacts.details import LONGEST_KEY
 from postledger.notifications.states import TopicSubscriptionState
-from postledger.notifications.subscriptions.queries import SubscriptionStatus
+from postledger.notifications.subscriptions.standing import SubscriptionStatus
 from postledger.notifications.subscriptions.subscriptions import LONGEST_VALUE
 from postledger.notifications.topics.matching import MOST_MATCH_FIELDS
 from postledger.web.api.common.fields import LAST_ID

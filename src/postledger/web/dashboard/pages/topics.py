@@ -20,7 +20,8 @@ from postledger.notifications.events.queries import FanOutCount, FanOutRow
 from postledger.notifications.fan_out import skip_texts
 from postledger.notifications.models import Event, Topic
 from postledger.notifications.subscriptions import queries as subscription_queries
-from postledger.notifications.subscriptions.queries import SubscriptionFacts, SubscriptionStatus
+from postledger.notifications.subscriptions.queries import SubscriptionFacts
+from postledger.notifications.subscriptions.standing import SubscriptionStatus
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components import badges
 from postledger.web.dashboard.components.badges import Badge
