@@ -23,8 +23,9 @@ from tests.deliveries.machine.world import World
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
-# A broken rule need only be found, not told in the fewest steps (broken_rules.py).
-EXAMPLES = int(os.environ.get("EXAMPLES", "60"))
+# Each run tries others. A long look by hand: EXAMPLES=500; there, as in broken_rules.py, a broken
+# rule need only be found, not told in the fewest steps.
+EXAMPLES = int(os.environ.get("EXAMPLES", "25"))
 STEPS = 50
 PHASES = [Phase.generate] if "EXAMPLES" in os.environ else list(Phase)
 

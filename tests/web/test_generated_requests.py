@@ -72,7 +72,7 @@ def program(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Caller:
 
 
 # Each run makes others. A long look by hand: GENERATED_EXAMPLES=500.
-_EXAMPLES = int(os.environ.get("GENERATED_EXAMPLES", "15"))
+_EXAMPLES = int(os.environ.get("GENERATED_EXAMPLES", "6"))
 
 
 @settings(
