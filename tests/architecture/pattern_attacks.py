@@ -224,5 +224,8 @@ ATTACKS: Mapping[str, Attack] = {
     "web.api.common.fields: _RFC3339": Attack("0", "2026-01-01T00:00:00."),
     "web.api.common.json_size: _STRING_OR_START": Attack('"a', end=""),
     "web.public.pages: _PICTURE": Attack("0"),
+    "web.dashboard.editor.conditions: _NUMBER": Attack("1"),
+    "web.dashboard.editor.readings: _PAGE_ID": Attack("0", end="-"),
+    "web.shared.bodies: _DRAFT": Attack("1", start="/w/"),
     "web.shared.requests: _ACCEPTED": Attack("a"),
 }

@@ -5,17 +5,24 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils.text import slugify
 
 from postledger.accounts import constraints, trail, working_hours
 from postledger.accounts import queries as accounts
+from postledger.accounts.models import AuditEntry
 from postledger.accounts.working_hours import Hours
 from postledger.campaigns import launching
-from postledger.campaigns.launching import AlreadyLaunchedError, CampaignUnknownError
+from postledger.campaigns.launching import (
+    AlreadyLaunchedError,
+    CampaignChangedError,
+    CampaignUnknownError,
+)
 from postledger.campaigns.models import Campaign, Run
 from postledger.contacts import lists
 from postledger.contacts.filters import expressions, parsing
@@ -32,6 +39,7 @@ MAX_NAME = constraints.LONGEST_NAME
 PAGE = 100
 
 _TAG = re.compile(TAG)
+_LONGEST_START = 60  # of a tag that is made from a name
 
 
 class CampaignExistsError(ConflictError):
@@ -79,12 +87,20 @@ def _insert(workspace_id: int, columns: Mapping[str, Any], *, actor: str) -> Cam
     return campaign
 
 
-def change_campaign(
-    workspace_id: int, campaign_id: int, changes: Mapping[str, Any], *, actor: str, now: datetime
-) -> None:
+def change_campaign(  # noqa: PLR0913  the parts of a change, each by its name
+    workspace_id: int,
+    campaign_id: int,
+    changes: Mapping[str, Any],
+    *,
+    actor: str,
+    now: datetime,
+    as_of: datetime | None = None,
+) -> datetime | None:
     """Changes some fields for later runs; others keep their values, also if changed concurrently.
 
-    A launched run keeps its snapshot.
+    A launched run keeps its snapshot. With `as_of`, the `updated_at` that the caller has seen, a
+    campaign that somebody changed since then is refused. Returns the new `updated_at`, or None if
+    nothing had to be changed.
     """
     with constraints.refusing(campaigns_campaign_once=_tag_taken(str(changes.get("tag")))):
         # A launch takes the same lock, so it cannot come between the check for runs and the change.
@@ -94,7 +110,11 @@ def change_campaign(
         before = find_campaign(workspace_id, campaign_id)
         after = replace(before, **changes)
         if after == before:
-            return
+            return None
+        if as_of not in {None, before.updated_at}:
+            raise CampaignChangedError(
+                "The campaign was changed by somebody else meanwhile. Look at it, and try again."
+            )
         runs = Run.objects.filter(campaign_id=campaign_id, is_sandboxed=False)
         if after.tag != before.tag and runs.exists():
             raise AlreadyLaunchedError(
@@ -103,6 +123,7 @@ def change_campaign(
                 " campaign."
             )
         _update(workspace_id, campaign_id, _columns(workspace_id, after, now), actor=actor)
+        return Campaign.objects.values_list("updated_at", flat=True).get(pk=campaign_id)
 
 
 def _update(workspace_id: int, campaign_id: int, columns: Mapping[str, Any], *, actor: str) -> None:
@@ -247,6 +268,25 @@ def _facts(campaign: Campaign) -> CampaignFacts:
         created_at=campaign.created_at,
         updated_at=campaign.updated_at,
     )
+
+
+def choose_tag(workspace_id: int, name: str) -> str:
+    """A free tag that resembles the name of a campaign."""
+    start = slugify(name)[:_LONGEST_START].strip("-_").replace("_", "-") or "campaign"
+    campaigns = Campaign.objects.filter(workspace_id=workspace_id, tag__startswith=start)
+    taken = set(campaigns.values_list("tag", flat=True))
+    numbered = (f"{start}-{number}" for number in count(2))
+    return start if start not in taken else next(tag for tag in numbered if tag not in taken)
+
+
+def find_last_change(workspace_id: int, tag: str) -> tuple[str, datetime] | None:
+    """Who created or changed a campaign last, and when, by the audit trail."""
+    entries = AuditEntry.objects.filter(
+        workspace_id=workspace_id,
+        subject=f"campaign {tag}",
+        action__in=["campaign.created", "campaign.changed"],
+    )
+    return entries.order_by("-at", "-pk").values_list("actor", "at").first()
 
 
 def _log(workspace_id: int, action: str, tag: str, actor: str) -> None:

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from postledger.accounts import queries as accounts
+from postledger.campaigns import drafts, recipients
 from postledger.campaigns.launching import CampaignUnknownError
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.progress import Progress
 from postledger.campaigns.states import RunState
 from postledger.contacts import audience
-from postledger.contacts.filters import parsing
-from postledger.contacts.filters.expressions import All, Filter, OnList
 from postledger.deliveries.entries import StreamKind
 from postledger.mailing import send_times
 from postledger.pacing import outlook
@@ -82,7 +81,5 @@ def _list_moments(campaign: Campaign, now: datetime) -> Sequence[datetime | None
 
 def _count_audience(campaign: Campaign, now: datetime) -> int:
     """The contacts that a launch would send to now; an estimate where counting takes long."""
-    people: Filter = parsing.parse(dict(campaign.audience), now=now)
-    if campaign.list_key:
-        people = All((people, OnList(campaign.list_key)))
-    return audience.count_or_estimate(campaign.workspace_id, audience.only_active(people)).number
+    facts = drafts.find_campaign(campaign.workspace_id, campaign.pk)
+    return recipients.count_recipients(campaign.workspace_id, facts, now=now).number

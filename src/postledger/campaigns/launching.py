@@ -116,14 +116,19 @@ def launch_campaign(  # noqa: PLR0913  the parts of a launch, each by its name
     member_id: int | None = None,
     now: datetime,
     is_sandboxed: bool = False,
+    as_of: datetime | None = None,
 ) -> UUID:
-    """Launches a campaign to its audience; refuses a second launch."""
+    """Launches a campaign to its audience; refuses a second launch.
+
+    With `as_of`, a campaign that was changed since then is refused.
+    """
     launch = Launch(
         actor,
         now,
         uuid4(),
         is_first=not is_sandboxed,
         is_sandboxed=is_sandboxed,
+        as_of=as_of,
         member_id=member_id,
     )
     return start_run(workspace_id, campaign_id, launch)

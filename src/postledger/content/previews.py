@@ -49,3 +49,8 @@ def preview_script(
     return isolation.render(
         workspace_id, mail_preview.preview_script, script, values=values, footer=footer
     )
+
+
+def list_variables(workspace_id: int, source: Source) -> tuple[str, ...] | None:
+    """The variables of contacts that the texts use; None if their Liquid cannot be read."""
+    return isolation.render(workspace_id, mail_preview.list_variables, source)

@@ -53,6 +53,64 @@ def list_variants(chunk: Chunk) -> set[str]:
         return {variant for (variant,) in cursor.fetchall()}
 
 
+@dataclass(frozen=True, slots=True)
+class VariantCount:
+    """How many contacts of a chunk share a variant, and the reason why they get no mail."""
+
+    kept_back: str | None  # None: none that the audience walk knows
+    variant: str  # empty if all recipients get the same letter
+    count: int
+
+
+_COUNTS = pg.SQL(
+    "SELECT recipient.kept_back, {variant}, count(*) FROM ({people}) AS recipient GROUP BY 1, 2"
+)
+
+
+def count_variants(chunk: Chunk) -> list[VariantCount]:
+    statement = _COUNTS.format(variant=_shown_variant_sql(chunk), people=chunk.people.sql)
+    with connection.cursor() as cursor:
+        cursor.execute(statement.as_string(), _params(chunk))
+        return [VariantCount(*row) for row in cursor.fetchall()]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    contact_id: int
+    address: str
+    name: str
+    kept_back: str | None
+    variant: str
+    sort_key: str
+
+
+_PEOPLE = pg.SQL("""
+SELECT recipient.contact_id, recipient.address, recipient.name, recipient.kept_back, {variant},
+       recipient.address_key
+FROM ({people}) AS recipient
+WHERE recipient.kept_back IS NOT DISTINCT FROM %(kept_back)s::text
+  AND ({variant} = ANY(%(variants)s::text[])) = %(is_among)s
+ORDER BY recipient.address_key LIMIT %(size)s
+""")
+
+
+def list_people(
+    chunk: Chunk, *, kept_back: str | None, variants: Sequence[str], is_among: bool, size: int
+) -> list[Recipient]:
+    """Some contacts of a chunk with one reason, or with none, whose variant is among those given,
+    or is not.
+    """
+    statement = _PEOPLE.format(variant=_shown_variant_sql(chunk), people=chunk.people.sql)
+    params = {"kept_back": kept_back, "variants": list(variants), "is_among": is_among}
+    with connection.cursor() as cursor:
+        cursor.execute(statement.as_string(), {**_params(chunk), **params, "size": size})
+        return [Recipient(*row) for row in cursor.fetchall()]
+
+
+def _shown_variant_sql(chunk: Chunk) -> Composable:
+    return pg.SQL("''") if chunk.has_one_letter else _variant_sql(chunk.choice)
+
+
 # One row for each contact, keyed by the address. A variant that appeared after list_variants has no
 # letter yet: planning must start again.
 _LINES = pg.SQL("""

@@ -14,7 +14,7 @@ from postledger.accounts import workspaces
 from postledger.accounts.models import Member, Workspace
 from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import Organisation
-from postledger.campaigns.models import Run
+from postledger.campaigns.models import Campaign, Run
 from postledger.deliveries import entries
 from postledger.deliveries.entries import StreamKind
 from postledger.lib.ids import DeliveryId
@@ -76,6 +76,15 @@ def new_campaign(acme: Workspace) -> Values:
     return {"campaign_id": _launch(acme).campaign_id}
 
 
+def new_draft(acme: Workspace) -> Values:
+    """One that was never launched."""
+    draft = Campaign.objects.filter(workspace=acme, run=None).first()
+    if draft is not None:
+        return {"campaign_id": draft.pk}
+    cast.sender(acme.name)
+    return {"campaign_id": press.campaign(acme.pk, tag="draft")}
+
+
 def new_run(acme: Workspace) -> Values:
     return {"run_id": _launch(acme).pk}
 
@@ -122,6 +131,13 @@ EXAMPLES: Mapping[str, Example] = {
     "test_sender": Example(new_sender, is_post=True),
     "release_stream": Example(new_stream, is_post=True),
     "campaign": Example(new_campaign),
+    "campaign_edit": Example(new_draft),
+    "campaign_checks": Example(new_draft),
+    "campaign_audience": Example(new_draft),
+    "campaign_preview": Example(new_draft),
+    "campaign_letter": Example(new_draft),
+    "campaign_test": Example(new_draft, is_post=True),
+    "campaign_launch": Example(new_draft, is_post=True),
     "run": Example(new_run),
     "run_live": Example(new_run),
     "run_report": Example(new_run),

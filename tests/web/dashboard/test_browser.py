@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 EMAIL = "olga@acme.example"
 # Downloads, fragments of pages, and what only leads on.
 NO_PAGES = {"run_report", "run_live", "overview_live", "attention_number"}
-NO_PAGES |= {"message_letter", "home", "account_logout"}
+NO_PAGES |= {"message_letter", "campaign_letter", "home", "account_logout"}
 # They are there for a person who has a second factor.
 WITH_FACTOR = {"mfa_deactivate_totp", "mfa_view_recovery_codes", "mfa_download_recovery_codes"}
 WITH_FACTOR |= {"mfa_generate_recovery_codes", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"}

@@ -42,7 +42,7 @@ def test_without_a_campaign_the_page_says_how_to_make_one(anna: Person) -> None:
     text = anna.read("campaigns/")
 
     assert "No campaign yet" in text
-    assert 'href="/docs"' in text
+    assert f'href="{anna.url("campaigns/new/")}"' in text
 
 
 def test_every_state_has_its_tab_and_the_tabs_add_up(alice: Caller, anna: Person) -> None:
@@ -130,4 +130,4 @@ def test_the_campaigns_of_others_are_not_there(
     assert stranger.get(f"campaigns/{campaign_id}/").status_code == 404
     assert stranger.get(f"campaigns/{2**63}/").status_code == 404
     assert stranger.client.get(anna.url("campaigns/")).status_code == 404
-    assert anna.get(f"campaigns/{campaign_id}/").status_code == 200
+    assert anna.get(f"campaigns/{campaign_id}/").status_code == 302

@@ -6,10 +6,16 @@ from itertools import chain, islice
 
 from postledger.content.rendering import checks, compiled_template, html_tokens
 from postledger.content.rendering.checks import MOST_FINDINGS, Finding
-from postledger.content.rendering.compiled_template import MissingVariableError, RenderError, Values
+from postledger.content.rendering.compiled_template import (
+    CompiledTemplate,
+    InvalidTemplateError,
+    MissingVariableError,
+    RenderError,
+    Values,
+)
 from postledger.content.rendering.footer import Footer
 from postledger.content.rendering.html_tokens import Kind, LineNumbers, Token
-from postledger.content.rendering.letter import Letter, LetterError, Script
+from postledger.content.rendering.letter import GIVEN, Letter, LetterError, Script
 from postledger.content.rendering.source import Source, SourceError, make_script
 
 # Gmail shows no more of a mail than this, and hides the remaining part behind a link.
@@ -62,6 +68,16 @@ def preview_source(
     except SourceError as refused:
         return MailPreview((*parts.missing, *refused.findings))
     return preview_script(script, values=values, footer=footer)
+
+
+def list_variables(source: Source) -> tuple[str, ...] | None:
+    """The variables of contacts that the texts use; None if their Liquid cannot be read."""
+    texts = (source.subject, source.body, source.text)
+    try:
+        names = {name for text in texts for name in CompiledTemplate(text, is_html=False).names}
+    except InvalidTemplateError:
+        return None
+    return tuple(sorted(names - GIVEN))
 
 
 def _refuse_blank(source: Source) -> None:

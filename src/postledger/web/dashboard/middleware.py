@@ -6,6 +6,7 @@ The API and the pages for recipients have no cookies, and do not pay for these.
 from typing import Any, override
 
 from django.contrib.auth import middleware as auth
+from django.contrib.auth.views import redirect_to_login
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
 from django.db import InterfaceError, OperationalError
@@ -15,6 +16,7 @@ from django.middleware import csrf
 from django.utils.deprecation import MiddlewareMixin
 
 from postledger.web.dashboard import refusals
+from postledger.web.shared import bodies
 from postledger.web.shared.requests import View
 
 _PATHS = ("/w/", "/account/", "/first-run", "/join/", "/mail/progress/")
@@ -53,7 +55,13 @@ class SessionMiddleware(_ForDashboard, sessions.SessionMiddleware):
 class CsrfMiddleware(_ForDashboard, csrf.CsrfViewMiddleware):
     @override
     def process_view(self, request: HttpRequest, *arguments: Any) -> Any:
-        return super().process_view(request, *arguments) if is_dashboard(request) else None
+        if not is_dashboard(request):
+            return None
+        # It reads the body for its token: a large one of members alone.
+        is_large = bodies.find_largest(request.path_info) > bodies.SMALL
+        if is_large and not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
+        return super().process_view(request, *arguments)
 
 
 class UserMiddleware(_ForDashboard, auth.AuthenticationMiddleware):

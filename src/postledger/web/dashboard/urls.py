@@ -10,6 +10,9 @@ from postledger.web.dashboard.pages import (
     attention,
     campaigns,
     decisions,
+    editor,
+    editor_checks,
+    editor_preview,
     first_run,
     home,
     join,
@@ -37,6 +40,7 @@ READ, DECIDE = Permission.READ, Permission.DECIDE
 RUN_CAMPAIGNS, MANAGE_MEMBERS = Permission.RUN_CAMPAIGNS, Permission.MANAGE_MEMBERS
 SET_UP = Permission.SET_UP
 
+_EDIT = "campaigns/<number:campaign_id>/edit"
 _RUN = "campaigns/runs/<uuid:run_id>"
 _WORKSPACE_PAGES = [
     page("", overview.show, READ, name="overview"),
@@ -72,6 +76,16 @@ _WORKSPACE_PAGES = [
     ),
     page("attention/alerts/", attention.show_alerts, READ, name="alerts"),
     page("campaigns/", campaigns.show, READ, name="campaigns"),
+    page("campaigns/new/", editor.create, RUN_CAMPAIGNS, name="new_campaign"),
+    page(f"{_EDIT}/", editor.edit, RUN_CAMPAIGNS, name="campaign_edit"),
+    page(f"{_EDIT}/checks/", editor_checks.show, RUN_CAMPAIGNS, name="campaign_checks"),
+    page(
+        f"{_EDIT}/audience/", editor_checks.show_audience, RUN_CAMPAIGNS, name="campaign_audience"
+    ),
+    page(f"{_EDIT}/preview/", editor_preview.show, RUN_CAMPAIGNS, name="campaign_preview"),
+    page(f"{_EDIT}/letter/", editor_preview.show_letter, RUN_CAMPAIGNS, name="campaign_letter"),
+    page(f"{_EDIT}/test/", editor_checks.send_test, RUN_CAMPAIGNS, name="campaign_test"),
+    page(f"{_EDIT}/launch/", editor_checks.launch, RUN_CAMPAIGNS, name="campaign_launch"),
     page("campaigns/<number:campaign_id>/", run.show_campaign, READ, name="campaign"),
     page(f"{_RUN}/", run.show_run, READ, name="run"),
     page(f"{_RUN}/live/", run.refresh_run, READ, name="run_live"),

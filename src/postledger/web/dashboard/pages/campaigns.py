@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from postledger.accounts.people import actors
+from postledger.accounts.people.roles import Permission
 from postledger.campaigns import listing
 from postledger.campaigns.listing import CampaignGroup, CampaignRow
 from postledger.web.dashboard.access import Visitor
@@ -84,6 +85,7 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         "newer_url": page.newer_url,
         "older_url": page.older_url,
         "refresh_url": request.get_full_path(),
+        "may_create": visitor.may(Permission.RUN_CAMPAIGNS),
     }
     if "HX-Request" in request.headers:
         part = {**values, "is_part": True}

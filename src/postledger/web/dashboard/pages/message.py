@@ -31,16 +31,8 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components import badges
 from postledger.web.dashboard.components.why import Choice, Why, describe_cause
 from postledger.web.dashboard.frame import render_page
+from postledger.web.dashboard.letter_frame import show_in_frame
 from postledger.web.dashboard.mails import timeline
-
-# A letter is somebody's HTML: it runs nothing, loads nothing, and belongs to no origin.
-_LETTER_HEADERS = {
-    "Content-Security-Policy": (
-        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:;"
-        " frame-ancestors 'self'"
-    ),
-    "X-Frame-Options": "SAMEORIGIN",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +96,7 @@ def show_letter(request: HttpRequest, visitor: Visitor, mail_id: UUID) -> HttpRe
     letter = past_letters.make_again(visitor.workspace.pk, mail.stream.id, mail.facts.position)
     if not isinstance(letter, PastLetter):
         raise Http404
-    return HttpResponse(letter.html, headers=_LETTER_HEADERS)
+    return show_in_frame(letter.html)
 
 
 @require_POST

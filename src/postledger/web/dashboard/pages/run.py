@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect
 
 from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
@@ -29,11 +30,13 @@ class Deed:
 
 
 def show_campaign(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
-    """The newest run of a campaign; of one that was never launched, how to do that."""
+    """The newest run of a campaign; of one that was never launched, its editor."""
     run_id = listing.find_last_run(visitor.workspace.pk, campaign_id)
     if run_id is not None:
         return show_run(request, visitor, run_id)
     campaign = drafts.find_campaign(visitor.workspace.pk, campaign_id)
+    if visitor.may(Permission.RUN_CAMPAIGNS):
+        return redirect("campaign_edit", visitor.workspace.pk, campaign_id)
     values = {
         "title": campaign.name,
         "campaign": campaign,

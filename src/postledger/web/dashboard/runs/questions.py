@@ -12,8 +12,8 @@ from postledger.campaigns.run_steps import Step
 from postledger.deliveries.states import State
 from postledger.web.dashboard import formats
 
-# From so many on, a person types the number of emails that will not go.
-_LARGE = 1_000
+# From so many on, a person types the number of emails that will go, or will not.
+LARGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def make_question(
         heading, sentences, go = _ask_to_retry(workspace_id, run, code)
     else:
         heading, sentences, go = make[step](run, campaign.name)
-    is_large = step is Step.CANCEL and run.waiting >= _LARGE
+    is_large = step is Step.CANCEL and run.waiting >= LARGE
     return Question(
         run.campaign_id,
         campaign.name,

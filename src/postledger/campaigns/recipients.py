@@ -1,0 +1,149 @@
+"""Whom a launch would send to now: counted and listed by the query that planning uses."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from postledger.campaigns.drafts import CampaignFacts
+from postledger.contacts import audience
+from postledger.contacts.audience import FilterTooCostlyError, FrozenAudience
+from postledger.contacts.filters import parsing
+from postledger.contacts.filters.expressions import All, Filter, OnList
+from postledger.content import slices
+from postledger.content.locales import MissingLocaleError
+from postledger.content.slices import SubjectRequiredError
+from postledger.lib.errors import RefusedError
+from postledger.mailing import chunks, content_source, snapshot
+from postledger.mailing.chunks import Chunk, Exclusion, Recipient
+from postledger.mailing.content_source import ArticleSource, ContentSource, TemplateSource
+from postledger.mailing.snapshot import ByLocale, ByPlaces, LetterChoice
+
+_ALL = 2**62
+_ONE_LETTER = ByLocale({"": 0}, fallback="-")
+
+
+@dataclass(frozen=True, slots=True)
+class RecipientCounts:
+    """The contacts of an audience: those who would get a mail, and the others by reason."""
+
+    number: int
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    is_exact: bool = True  # False: counting took too long; an estimate, without the reasons
+
+    @property
+    def total(self) -> int:
+        return self.number + sum(self.excluded.values())
+
+
+def count_recipients(
+    workspace_id: int,
+    campaign: CampaignFacts,
+    *,
+    now: datetime,
+    patience: timedelta = audience.PATIENCE,
+) -> RecipientCounts:
+    """The counts, or an estimate when counting takes longer than `patience`.
+
+    A letter that cannot be rendered for some places is found at the launch only.
+    """
+    chunk = _make_chunk(workspace_id, campaign, now=now)
+    try:
+        with audience.limited_time(patience):
+            counted = chunks.count_variants(chunk)
+    except FilterTooCostlyError:
+        return _estimate(workspace_id, campaign, now=now)
+    unserved = _find_unserved(chunk, {row.variant for row in counted}, now=now)
+    totals = Counter[str | None]()
+    for row in counted:
+        totals[row.kept_back or unserved.get(row.variant)] += row.count
+    number = totals.pop(None, 0)
+    return RecipientCounts(number, {str(reason): count for reason, count in totals.items()})
+
+
+def list_people(  # noqa: PLR0913  the parts of a query, each by its name
+    workspace_id: int,
+    campaign: CampaignFacts,
+    *,
+    reason: str | None,
+    after: str = "",
+    limit: int,
+    now: datetime,
+) -> Sequence[Recipient]:
+    """Contacts of the audience by address: those left out for a reason, or the recipients (None).
+
+    `after` is the sort key of the last one of the previous page. Raises FilterTooCostlyError.
+    """
+    chunk = _make_chunk(workspace_id, campaign, now=now, after=after)
+    with audience.limited_time():
+        unserved: Mapping[str, str] = {}
+        if not chunk.has_one_letter:
+            unserved = _find_unserved(chunk, chunks.list_variants(chunk), now=now)
+        variants = [one for one, code in unserved.items() if reason in {None, code}]
+        is_unserved = reason in {Exclusion.SUBJECT_REQUIRED, Exclusion.MISSING_LOCALE}
+        return chunks.list_people(
+            chunk,
+            kept_back=None if is_unserved else reason,
+            variants=variants,
+            is_among=is_unserved,
+            size=limit,
+        )
+
+
+def _make_chunk(
+    workspace_id: int, campaign: CampaignFacts, *, now: datetime, after: str = ""
+) -> Chunk:
+    """The whole audience after an address, as one chunk of a stream that does not exist."""
+    at = campaign.timing.at
+    frozen = FrozenAudience(
+        parsing.parse(dict(campaign.audience), now=now),
+        campaign.list_key,
+        frozen_at=now,
+        mailed_at=at if at and at > now else None,
+    )
+    choice = _find_choice(workspace_id, campaign.content)
+    return Chunk(
+        people=audience.compile_chunk(workspace_id, frozen, after=after, limit=_ALL),
+        choice=choice,
+        places=snapshot.list_places(choice, now=now) if isinstance(choice, ByPlaces) else (),
+        stream_id=0,
+        lineage=(),
+    )
+
+
+def _find_choice(workspace_id: int, content: ContentSource) -> LetterChoice:
+    """How letters would be chosen; content that is not there yet is taken for one letter."""
+    with suppress(RefusedError):
+        if isinstance(content, TemplateSource):
+            version = content_source.find_template(workspace_id, content)
+            numbers = {locale: number for number, locale in enumerate(version.locales())}
+            return ByLocale(numbers, version.fallback_locale)
+        if isinstance(content, ArticleSource):
+            return ByPlaces(content_source.find_slices(workspace_id, content))
+    return _ONE_LETTER
+
+
+def _find_unserved(chunk: Chunk, variants: set[str], *, now: datetime) -> Mapping[str, str]:
+    """The variants without a letter, each with the reason that planning would store."""
+    unserved: dict[str, str] = {}
+    for variant in () if chunk.has_one_letter else variants:
+        try:
+            if isinstance(chunk.choice, ByLocale):
+                snapshot.choose_letter(chunk.choice, variant)
+            else:
+                places = frozenset(variant.split())
+                slices.assemble(chunk.choice.slices, ocd_ids=places, now=now)
+        except MissingLocaleError:
+            unserved[variant] = Exclusion.MISSING_LOCALE.value
+        except SubjectRequiredError:
+            unserved[variant] = Exclusion.SUBJECT_REQUIRED.value
+    return unserved
+
+
+def _estimate(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -> RecipientCounts:
+    people: Filter = parsing.parse(dict(campaign.audience), now=now)
+    if campaign.list_key:
+        people = All((people, OnList(campaign.list_key)))
+    estimate = audience.count_or_estimate(workspace_id, audience.only_active(people))
+    return RecipientCounts(estimate.number, is_exact=False)

@@ -1,0 +1,100 @@
+"""What the editor offers to choose from: lists, fields of contacts, content and senders."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+
+from postledger.accounts import queries as accounts
+from postledger.accounts.models import Sender
+from postledger.contacts import audience, lists
+from postledger.contacts.filters.expressions import EVERYBODY
+from postledger.contacts.models import List
+from postledger.contacts.states import ListKind
+from postledger.content import articles, templates
+from postledger.lib.errors import RefusedError
+from postledger.web.dashboard.editor import conditions
+from postledger.web.dashboard.editor.conditions import ATTRIBUTE, LIST, Condition
+
+_SAMPLE = 500  # contacts whose attributes are offered
+
+type Choice = tuple[str, Promise | str]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChoice:
+    """A field of contacts that a condition may be about."""
+
+    key: str
+    label: str
+
+    @property
+    def kind(self) -> str:
+        return conditions.find_kind(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    lists: Sequence[Choice]
+    templates: Sequence[Choice]
+    articles: Sequence[Choice]
+    senders: Sequence[Choice]
+
+
+def list_choices(workspace_id: int) -> Choices:
+    """What can be chosen now; archived things cannot."""
+    return Choices(
+        lists=[
+            ("", _("All contacts")),
+            *((one.key, one.name) for one in _list_lists(workspace_id)),
+        ],
+        templates=[
+            (one.key, one.name)
+            for one in templates.list_templates(workspace_id)
+            if one.archived_at is None and one.newest is not None and not one.is_builtin
+        ],
+        articles=[(one.key, one.title or one.key) for one in articles.list_articles(workspace_id)],
+        senders=[
+            (sender.address, _name_sender(sender))
+            for sender in accounts.senders(workspace_id)
+            if sender.archived_at is None
+        ],
+    )
+
+
+def _list_lists(workspace_id: int) -> Iterable[List]:
+    return lists.list_all(workspace_id).filter(archived_at=None, kind=ListKind.LIST.value)
+
+
+def _name_sender(sender: Sender) -> str:
+    name = f"{sender.name} <{sender.address}>" if sender.name else sender.address
+    return f"{name}, {sender.account.name}" if sender.account else name
+
+
+def list_fields(workspace_id: int, used: Sequence[Condition]) -> list[FieldChoice]:
+    """The fields of contacts, their attributes and lists, and those that conditions name."""
+    fields = {
+        "locale": _("Language"),
+        "ocd_ids": _("Place (OCD id)"),
+        "created_at": _("Contact since"),
+    }
+    fields |= {ATTRIBUTE + key: key for key in _list_attributes(workspace_id)}
+    fields |= {
+        LIST + one.key: _("List: %(name)s") % {"name": one.name}
+        for one in _list_lists(workspace_id)
+    }
+    for condition in used:
+        if condition.field:
+            plain = condition.field.removeprefix(ATTRIBUTE)
+            fields.setdefault(condition.field, plain)
+    return [FieldChoice(key, label) for key, label in fields.items()]
+
+
+def _list_attributes(workspace_id: int) -> list[str]:
+    """The attributes of some contacts: those that most have are among them."""
+    try:
+        contacts = audience.sample(workspace_id, EVERYBODY, size=_SAMPLE)
+    except RefusedError:
+        return []
+    return sorted({key for contact in contacts for key in contact.attributes})

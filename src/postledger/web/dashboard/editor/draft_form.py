@@ -1,0 +1,310 @@
+"""The editor's form: a draft as a person writes it, and the parts of a campaign that it means."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from postledger.accounts import constraints, working_hours
+from postledger.accounts.working_hours import WEEKDAYS, Hours
+from postledger.campaigns.drafts import CampaignFacts
+from postledger.content import locales, previews
+from postledger.content.rendering.source import Format, Source
+from postledger.lib.errors import RefusedError
+from postledger.mailing.content_source import (
+    ArticleSource,
+    ContentSource,
+    InlineSource,
+    PageSource,
+    TemplateSource,
+)
+from postledger.mailing.send_times import SendTime
+from postledger.web.dashboard.editor import conditions, readings
+from postledger.web.dashboard.editor.choices import Choice, Choices
+from postledger.web.dashboard.editor.conditions import Condition, IncompleteConditionError
+from postledger.web.dashboard.editor.first_values import list_first_values
+from postledger.web.dashboard.editor.readings import WrongFieldError
+from postledger.web.dashboard.forms import PageForm
+
+_MOST_CONDITIONS = 100
+KINDS: Sequence[Choice] = (
+    (Format.MARKDOWN.value, "Markdown"),
+    (Format.MJML.value, "MJML"),
+    (Format.HTML.value, "HTML"),
+    ("template", gettext_lazy("Template")),
+    ("page", gettext_lazy("Notion page")),
+    ("article", gettext_lazy("Article slices")),
+)
+TIMES: Sequence[tuple[str, tuple[Promise | str, Promise | str]]] = (
+    ("now", (gettext_lazy("Now"), gettext_lazy("As fast as the limits allow"))),
+    ("at", (gettext_lazy("At a time"), gettext_lazy("The same moment for everybody"))),
+    ("local", (gettext_lazy("Each reader's local time"), gettext_lazy("Wherever they are"))),
+)
+_DAYS: Sequence[Choice] = tuple(
+    zip(
+        WEEKDAYS,
+        (
+            *(gettext_lazy("Mon"), gettext_lazy("Tue"), gettext_lazy("Wed"), gettext_lazy("Thu")),
+            *(gettext_lazy("Fri"), gettext_lazy("Sat"), gettext_lazy("Sun")),
+        ),
+        strict=True,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A value of contacts that the content uses; one that may be empty fails nobody's mail."""
+
+    name: str
+    may_be_empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Fields that are saved together, or together are not."""
+
+    field: str  # beside which a refusal is shown
+    read_changes: Callable[[], Mapping[str, Any]]
+
+
+class DraftForm(PageForm):
+    """Everything of a draft; no field but the name is required, because drafts are unfinished."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=constraints.LONGEST_NAME)
+    list_key = forms.ChoiceField(label=gettext_lazy("List"), required=False)
+    match = forms.ChoiceField(
+        choices=[
+            ("all", gettext_lazy("who match all of")),
+            ("any", gettext_lazy("who match any of")),
+        ],
+        required=False,
+    )
+    filter_json = forms.CharField(
+        label=gettext_lazy("Filter as JSON"),
+        required=False,
+        help_text=gettext_lazy("It has more than the builder can show. {} is everybody."),
+        widget=forms.Textarea({"rows": 6, "class": "area", "spellcheck": "false"}),
+    )
+    kind = forms.ChoiceField(choices=KINDS)
+    subject = forms.CharField(
+        label=gettext_lazy("Subject"),
+        required=False,
+        strip=False,
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
+    body = forms.CharField(
+        label=gettext_lazy("Text"),
+        required=False,
+        strip=False,
+        widget=forms.Textarea({"rows": 13, "class": "area"}),
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Plain text of your own"),
+        required=False,
+        strip=False,
+        help_text=gettext_lazy("Empty: it is made from the text above."),
+        widget=forms.Textarea({"rows": 5, "class": "area"}),
+    )
+    locale = forms.CharField(
+        label=gettext_lazy("Language of the text"),
+        required=False,
+        max_length=35,
+        help_text=gettext_lazy("As en or pt-BR. Screen readers and mail programs use it."),
+    )
+    template = forms.ChoiceField(label=gettext_lazy("Template"), required=False)
+    version = forms.IntegerField(
+        label=gettext_lazy("Version"),
+        required=False,
+        min_value=1,
+        max_value=2**31 - 1,
+        help_text=gettext_lazy("Empty: the newest at launch."),
+    )
+    article = forms.ChoiceField(label=gettext_lazy("Article"), required=False)
+    page = forms.CharField(
+        label=gettext_lazy("Link or id of the Notion page"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy("It is read again at launch."),
+    )
+    sender = forms.ChoiceField(label=gettext_lazy("Sender"))
+    when = forms.ChoiceField(choices=[(key, label) for key, (label, _hint) in TIMES])
+    at = forms.CharField(
+        label=gettext_lazy("Time"),
+        required=False,
+        widget=forms.DateTimeInput({"type": "datetime-local"}),
+    )
+    local_at = forms.CharField(
+        label=gettext_lazy("Each reader's local time"),
+        required=False,
+        widget=forms.DateTimeInput({"type": "datetime-local"}),
+    )
+    has_window = forms.BooleanField(required=False)
+    opens = forms.CharField(
+        label=gettext_lazy("From"), required=False, widget=forms.TimeInput({"type": "time"})
+    )
+    closes = forms.CharField(
+        label=gettext_lazy("To"), required=False, widget=forms.TimeInput({"type": "time"})
+    )
+    weekdays = forms.MultipleChoiceField(
+        choices=_DAYS, required=False, widget=forms.CheckboxSelectMultiple
+    )
+
+    def __init__(
+        self,
+        workspace_id: int,
+        campaign: CampaignFacts,
+        choices: Choices,
+        posted: QueryDict | None = None,
+    ) -> None:
+        first = list_first_values(campaign)
+        super().__init__(posted, initial=first)
+        self.workspace_id, self.campaign = workspace_id, campaign
+        offers = {
+            "list_key": choices.lists,
+            "template": choices.templates,
+            "article": choices.articles,
+            "sender": choices.senders,
+        }
+        for name, offered in offers.items():
+            included = _include(offered, str(first.get(name, "")))
+            self.fields[name].choices = included  # type: ignore[attr-defined]  # of a ChoiceField
+        self.match_now, self.conditions, self.is_json = self._read_conditions(posted)
+        self.condition_errors: dict[int, str] = {}
+        self.variables = self._list_shown(posted)
+
+    def _read_conditions(self, posted: QueryDict | None) -> tuple[str, list[Condition], bool]:
+        stored = conditions.read_filter(self.campaign.audience)
+        if posted is None:
+            return (*stored, False) if stored else ("all", [], True)
+        lines = zip(
+            *(posted.getlist(name)[:_MOST_CONDITIONS] for name in ("field", "op", "value")),
+            strict=False,
+        )
+        written = [Condition(*line) for line in lines]
+        return posted.get("match", "all"), written, "filter_json" in posted
+
+    def _list_shown(self, posted: QueryDict | None) -> list[Variable]:
+        """The variables that the page has a choice for."""
+        if posted is None:
+            return list(_list_variables(self.campaign.content))
+        optional = set(posted.getlist("may_be_empty"))
+        return [Variable(name, name in optional) for name in posted.getlist("variable")]
+
+    def list_parts(self) -> Iterator[Part]:
+        """The parts whose fields can be read; the form has the errors of the others."""
+        self.is_valid()
+        parts = {
+            "name": Part("name", lambda: {"name": self.cleaned_data["name"]}),
+            "list_key": Part("filter_json", self._read_audience),
+            "kind": Part("kind", self._read_content),
+            "sender": Part("sender", lambda: {"sender": self.cleaned_data["sender"]}),
+            "when": Part("when", self._read_times),
+        }
+        needed = {"kind": ("locale", "version", "template", "article"), "when": ("weekdays",)}
+        for name, part in parts.items():
+            if not any(one in self.errors for one in (name, *needed.get(name, ()))):
+                yield part
+
+    def _read_audience(self) -> Mapping[str, Any]:
+        list_key = self.cleaned_data["list_key"] or None
+        if self.is_json:
+            return {
+                "list_key": list_key,
+                "audience": readings.parse_json(self.cleaned_data["filter_json"]),
+            }
+        match = self.cleaned_data["match"] or "all"
+        try:
+            audience = conditions.build_filter(match, self.conditions)
+        except IncompleteConditionError as error:
+            self.condition_errors[error.number] = str(error)
+            raise WrongFieldError("match", str(error)) from error
+        if conditions.read_filter(self.campaign.audience) == (match, self.conditions):
+            audience = dict(self.campaign.audience)  # written otherwise, and the same
+        return {"list_key": list_key, "audience": audience}
+
+    def _read_content(self) -> Mapping[str, Any]:
+        given, kind = self.cleaned_data, self.cleaned_data["kind"]
+        match kind:
+            case "template":
+                readings.require("template", given["template"], _("Choose a template."))
+                return {"content": TemplateSource(given["template"], given["version"])}
+            case "article":
+                readings.require("article", given["article"], _("Choose an article."))
+                return {"content": ArticleSource(given["article"])}
+            case "page":
+                return {"content": PageSource(readings.parse_page(given["page"]))}
+            case _:
+                return {"content": self._read_inline(Format(kind))}
+
+    def _read_inline(self, format_: Format) -> InlineSource:
+        given = self.cleaned_data
+        with readings.beside("locale"):
+            locale = locales.canonical(given["locale"].strip() or "en")
+        body = given["body"].replace("\r\n", "\n")
+        text = given["text"].replace("\r\n", "\n")
+        source = Source(given["subject"].strip(), body, format_, text, locale)
+        self.variables = list(self._declare(source))
+        return InlineSource(
+            source.subject,
+            body,
+            format_,
+            text,
+            locale,
+            tuple(one.name for one in self.variables if not one.may_be_empty),
+            tuple(one.name for one in self.variables if one.may_be_empty),
+        )
+
+    def _declare(self, source: Source) -> Iterable[Variable]:
+        """The variables of the texts; a new one may be empty if the author gave it a default."""
+        try:
+            names = previews.list_variables(self.workspace_id, source)
+        except RefusedError:
+            names = None
+        if names is None:
+            return self.variables
+        shown = {one.name: one.may_be_empty for one in self.variables}
+        written = f"{source.subject}\n{source.body}"
+        return [
+            Variable(name, shown.get(name, readings.has_default(name, written))) for name in names
+        ]
+
+    def _read_times(self) -> Mapping[str, Any]:
+        given = self.cleaned_data
+        timing = SendTime()
+        if given["when"] == "at":
+            local = readings.parse_time("at", given["at"])
+            timing = SendTime(at=timezone.make_aware(local))
+        elif given["when"] == "local":
+            timing = SendTime(local_time=readings.parse_time("local_at", given["local_at"]))
+        return {"timing": timing, "delivery_window": self._read_window()}
+
+    def _read_window(self) -> Hours | None:
+        given = self.cleaned_data
+        if not given["has_window"]:
+            return None
+        readings.require("opens", given["opens"], _("Write when the hours begin."))
+        readings.require("closes", given["closes"], _("Write when the hours end."))
+        readings.require("weekdays", given["weekdays"], _("Choose at least one day."))
+        with readings.beside("opens"):
+            span = f"{given['opens'][:5]}-{given['closes'][:5]}"
+            return working_hours.parse_hours([span], days=",".join(given["weekdays"]))
+
+
+def _include(offered: Sequence[Choice], value: str) -> Sequence[Choice]:
+    """With the value that a campaign has already, though it may not be offered any more."""
+    if not value or any(value == key for key, _label in offered):
+        return offered
+    return [*offered, (value, value)]
+
+
+def _list_variables(content: ContentSource) -> Iterator[Variable]:
+    if isinstance(content, InlineSource):
+        yield from (Variable(name, may_be_empty=False) for name in content.required)
+        yield from (Variable(name, may_be_empty=True) for name in content.optional)

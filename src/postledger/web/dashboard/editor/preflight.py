@@ -1,0 +1,215 @@
+"""What is checked of a draft before its launch: whom it reaches, its email, and when it ends."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from postledger.accounts import queries as accounts
+from postledger.accounts import sending_limits
+from postledger.accounts.models import Sender
+from postledger.campaigns import forecasts, preview, recipients
+from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns.preview import AudienceCheck
+from postledger.campaigns.recipients import RecipientCounts
+from postledger.content import list_headers, previews
+from postledger.content.rendering.checks import MAX_HTML_BYTES, Finding
+from postledger.content.rendering.mail_preview import CLIPPED_BYTES, MailPreview
+from postledger.dispatch import heartbeat
+from postledger.lib.errors import RefusedError
+from postledger.mailing.missing_values import LackingContact
+from postledger.pacing.outlook import Outlook
+from postledger.providers.headers import InvalidHeaderError
+from postledger.web.dashboard import formats
+from postledger.web.dashboard.access import Visitor
+
+OK, WARNING, PROBLEM = "", "warning", "problem"
+_ABOUT_LINKS = frozenset({"link_unreachable", "alt_missing"})
+# Told in the lines about the size and the footer.
+_TOLD_ELSEWHERE = frozenset({"html_clipped", "footer_missing", "footer_env_missing"})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    level: str
+    title: str
+    text: str = ""
+    url: str = ""  # of the step where it is mended
+    people: Sequence[LackingContact] = ()
+
+    @property
+    def icon(self) -> str:
+        return "alert" if self.level else "check"
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    campaign: CampaignFacts
+    counts: RecipientCounts
+    outlook: Outlook
+    checks: Sequence[Check]
+    at: datetime
+
+    @property
+    def problems(self) -> int:
+        return sum(check.level == PROBLEM for check in self.checks)
+
+    @property
+    def warnings(self) -> int:
+        return sum(check.level == WARNING for check in self.checks)
+
+    @property
+    def passed(self) -> int:
+        return sum(check.level == OK for check in self.checks)
+
+
+def run_preflight(visitor: Visitor, campaign: CampaignFacts, *, now: datetime) -> Preflight:
+    workspace_id = visitor.workspace.pk
+    counts = recipients.count_recipients(workspace_id, campaign, now=now)
+    outlook = forecasts.forecast_campaign(
+        workspace_id,
+        campaign.id,
+        worker_count=heartbeat.count_alive(),
+        member_id=visitor.member.pk,
+        now=now,
+    )
+    sender = accounts.find_sender(workspace_id, address=campaign.sender)
+    checks = [
+        *_check_people(counts),
+        *_check_content(workspace_id, campaign, now=now),
+        *_check_values(workspace_id, campaign, counts, now=now),
+        *_check_footer(workspace_id),
+        *_check_time(campaign, now=now),
+        *_check_quota(sender, counts),
+    ]
+    checks.sort(key=lambda check: [PROBLEM, WARNING, OK].index(check.level))
+    return Preflight(campaign, counts, outlook, checks, now)
+
+
+def _check_people(counts: RecipientCounts) -> Iterator[Check]:
+    if not counts.is_exact:
+        text = _("Counting took too long. Narrow the audience to get the exact number.")
+        yield Check(WARNING, _("The number of recipients is an estimate"), text, "#audience")
+    elif not counts.number:
+        text = _("No contact matches, or all that do are left out.")
+        yield Check(PROBLEM, _("Nobody would get it"), text, "#audience")
+
+
+def _check_content(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -> Iterator[Check]:
+    """As the first recipient would get it."""
+    try:
+        mail = _render(workspace_id, campaign, now=now)
+    except RefusedError as error:
+        yield Check(PROBLEM, _("The content cannot be read"), str(error), "#content")
+        return
+    findings = [finding for finding in mail.findings if finding.code not in _TOLD_ELSEWHERE]
+    yield from map(_tell_finding, findings)
+    if mail.mail is None:
+        return
+    if not any(finding.code in _ABOUT_LINKS for finding in findings):
+        yield Check(OK, _("Links and pictures are written as mail programs need them"))
+    yield _check_size(len(mail.mail.html.encode()))
+
+
+def _render(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -> MailPreview:
+    readers = recipients.list_people(workspace_id, campaign, reason=None, limit=1, now=now)
+    reader = preview.ANYBODY
+    if readers:
+        reader = preview.find_recipient(
+            workspace_id, readers[0].contact_id, list_key=campaign.list_key
+        )
+    return preview.render_preview(workspace_id, campaign, reader, now=now).mail
+
+
+def _tell_finding(finding: Finding) -> Check:
+    level = WARNING if finding.is_warning else PROBLEM
+    return Check(level, finding.place.capitalize(), finding.remedy, "#content")
+
+
+def _check_size(size: int) -> Check:
+    values = {
+        "size": formats.count(-(-size // 1024)),
+        "most": formats.count(MAX_HTML_BYTES // 1024),
+        "clipped": formats.count(CLIPPED_BYTES // 1024),
+    }
+    if size > CLIPPED_BYTES:
+        text = _("Gmail hides everything after %(clipped)s KB. Put the most important first.")
+        return Check(WARNING, _("%(size)s KB of %(most)s KB") % values, text % values, "#content")
+    return Check(OK, _("%(size)s KB of %(most)s KB; Gmail cuts off above %(clipped)s KB") % values)
+
+
+def _check_values(
+    workspace_id: int, campaign: CampaignFacts, counts: RecipientCounts, *, now: datetime
+) -> Iterator[Check]:
+    try:
+        found = preview.check_audience(workspace_id, campaign, now=now)
+    except RefusedError:
+        return  # the content says why it cannot be read
+    if found.missing_values is None:
+        title = _("Nobody was checked for missing values")
+        yield Check(WARNING, title, _("That took too long. Narrow the audience."), "#audience")
+        return
+    yield from _tell_missing(found)
+    if not found.missing_values and counts.number:
+        title = _("Every variable has a value, or may be empty, for all %(number)s")
+        yield Check(OK, title % {"number": formats.count(counts.number)})
+
+
+def _tell_missing(found: AudienceCheck) -> Iterator[Check]:
+    for missing in found.missing_values or ():
+        title = ngettext(
+            "%(number)s recipient has no %(variable)s",
+            "%(number)s recipients have no %(variable)s",
+            missing.count,
+        ) % {"number": formats.count(missing.count), "variable": missing.variable}
+        text = _("Their email would fail. Let the value be empty, or leave these people out.")
+        yield Check(WARNING, title, text, "#variables", missing.contacts)
+
+
+def _check_footer(workspace_id: int) -> Iterator[Check]:
+    missing = previews.preview_footer(workspace_id).missing
+    if missing:
+        title = _("The footer with your postal address is not complete")
+        yield Check(PROBLEM, title, missing[0].remedy)
+        return
+    organisation = accounts.organisation(workspace_id)
+    try:
+        list_headers.write_unsubscribe(organisation.unsubscribe_base_url)
+    except InvalidHeaderError as error:
+        yield Check(PROBLEM, _("One-click unsubscribe is not possible"), str(error))
+        return
+    if not organisation.unsubscribe_base_url.startswith("https://"):
+        text = _("Mail programs follow one-click links by https:// alone.")
+        yield Check(WARNING, _("The unsubscribe page has no https:// address"), text)
+        return
+    yield Check(
+        OK,
+        _("One-click unsubscribe header, and a footer with your postal address"),
+        f"{organisation.name}, {organisation.address}",
+    )
+
+
+def _check_time(campaign: CampaignFacts, *, now: datetime) -> Iterator[Check]:
+    if campaign.timing.at is not None and campaign.timing.at <= now:
+        text = _("It would start at once. Choose a later time, or Now.")
+        yield Check(WARNING, _("The chosen time is past"), text, "#sender")
+
+
+def _check_quota(sender: Sender, counts: RecipientCounts) -> Iterator[Check]:
+    if sender.account is None:
+        title = _("The sender %(address)s has no provider") % {"address": sender.address}
+        text = _("Its emails would wait until somebody connects one.")
+        yield Check(PROBLEM, title, text, "#sender")
+        return
+    quota = sending_limits.describe(sender).quota
+    if quota is None:
+        return
+    values = {"left": formats.count(quota.remaining), "number": formats.count(counts.number)}
+    if quota.remaining < counts.number:
+        title = _("The provider takes %(left)s more emails now, and %(number)s are to go")
+        text = _("The rest waits until it takes more; the forecast says when.")
+        yield Check(WARNING, title % values, text, "#forecast")
+    else:
+        yield Check(OK, _("The provider takes %(left)s more emails now") % values)

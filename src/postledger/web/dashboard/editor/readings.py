@@ -1,0 +1,74 @@
+"""What a person wrote into the fields of the editor, read as values."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from postledger.content import notion_pages
+from postledger.content.rendering import compiled_template
+from postledger.lib.errors import RefusedError
+
+_PAGE_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+class WrongFieldError(Exception):
+    """What was written into one field cannot be used; the text says what to do."""
+
+    def __init__(self, field: str, text: str) -> None:
+        super().__init__(text)
+        self.field = field
+
+
+@contextmanager
+def beside(field: str) -> Iterator[None]:
+    """Shows a refusal of the block beside a field."""
+    try:
+        yield
+    except RefusedError as error:
+        raise WrongFieldError(field, str(error)) from error
+
+
+def require(field: str, value: object, text: str) -> None:
+    if not value:
+        raise WrongFieldError(field, text)
+
+
+def parse_json(text: str) -> Mapping[str, Any]:
+    try:
+        parsed = json.loads(text.strip() or "{}")
+    except (ValueError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise WrongFieldError("filter_json", _('This is not JSON. Write it as {"state": "OH"}.'))
+    return parsed
+
+
+def parse_page(text: str) -> str:
+    """The id at the end of a link to a Notion page, or the id alone."""
+    ids = _PAGE_ID.findall(text.partition("?")[0])
+    with beside("page"):
+        return str(notion_pages.parse_page_id(ids[-1] if ids else text.strip()))
+
+
+def parse_time(field: str, text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is not None:
+        raise WrongFieldError(field, _("Write a day and a time, such as 2026-01-31 09:00."))
+    return time
+
+
+def has_default(name: str, text: str) -> bool:
+    """Whether some value of this name goes through the filter `default` first."""
+    for tag in compiled_template.split_liquid(text)[1::2]:
+        printed, _bar, filters = tag.strip("{}-").partition("|")
+        if printed.strip() == name and filters.lstrip().startswith("default"):
+            return True
+    return False

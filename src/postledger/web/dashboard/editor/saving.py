@@ -1,0 +1,110 @@
+"""Saves a draft part by part: what is wrong in one keeps no other from being saved."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from postledger.accounts.constraints import InvalidNameError
+from postledger.accounts.people import actors
+from postledger.accounts.queries import SenderArchivedError, SenderUnknownError
+from postledger.campaigns import drafts
+from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns.launching import CampaignChangedError
+from postledger.contacts.filters.parsing import InvalidFilterError
+from postledger.contacts.lists import ListUnknownError
+from postledger.content.rendering.checks import UnstorableTextError
+from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.mailing.send_times import InvalidTimingError
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.editor.draft_form import DraftForm, Part
+from postledger.web.dashboard.editor.readings import WrongFieldError
+
+# Beside which field a refusal is shown, if not beside that of its part.
+_FIELDS = {
+    InvalidNameError: "name",
+    ListUnknownError: "list_key",
+    SenderArchivedError: "sender",
+    SenderUnknownError: "sender",
+    UnstorableTextError: "body",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Somebody else changed the campaign since the page was read."""
+
+    name: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    campaign: CampaignFacts  # as it is stored now
+    conflict: Conflict | None = None
+    problems: list[tuple[str, str]] = field(default_factory=list)  # labels and what to do
+
+
+def save_draft(
+    visitor: Visitor, form: DraftForm, *, as_of: datetime | None, now: datetime
+) -> Saved:
+    """Saves the parts that can be; the form has an error beside each field that cannot.
+
+    With `as_of` a campaign that somebody else changed since then is left as it is.
+    """
+    workspace_id, campaign = visitor.workspace.pk, form.campaign
+    for part in form.list_parts():
+        try:
+            changed_at = drafts.change_campaign(
+                workspace_id,
+                campaign.id,
+                part.read_changes(),
+                actor=visitor.actor,
+                now=now,
+                as_of=as_of,
+            )
+        except CampaignChangedError:
+            return Saved(campaign, find_conflict(visitor, campaign))
+        except NotFoundError:
+            raise
+        except WrongFieldError as error:
+            form.add_error(error.field, str(error))
+        except RefusedError as error:
+            form.add_error(_find_field(part, form, error), _describe(error))
+        else:
+            as_of = as_of and (changed_at or as_of)
+    stored = drafts.find_campaign(workspace_id, campaign.id)
+    if as_of is not None:
+        # What somebody else saved in this moment has not been seen.
+        stored = replace(stored, updated_at=as_of)
+    return Saved(stored, None, _list_problems(form))
+
+
+def find_conflict(visitor: Visitor, campaign: CampaignFacts) -> Conflict:
+    change = drafts.find_last_change(visitor.workspace.pk, campaign.tag)
+    actor, at = change or ("", campaign.updated_at)
+    name = actors.name_actors(visitor.workspace.pk, [actor])[actor]
+    return Conflict(name or _("Somebody"), at)
+
+
+def _find_field(part: Part, form: DraftForm, error: RefusedError) -> str:
+    if isinstance(error, InvalidFilterError) and not form.is_json:
+        return "match"
+    if isinstance(error, InvalidTimingError):
+        return "at" if form.cleaned_data["when"] == "at" else "local_at"
+    return _FIELDS.get(type(error), part.field)
+
+
+def _describe(error: RefusedError) -> str:
+    if isinstance(error, InvalidNameError):
+        return _("Use 1 to 100 printable characters, without a space at either end.")
+    return error.detail if isinstance(error, InvalidFilterError) else str(error)
+
+
+def _list_problems(form: DraftForm) -> list[tuple[str, str]]:
+    labels = {"match": _("Conditions"), "kind": _("Content"), "when": _("When")}
+    labels["weekdays"] = _("Days")
+    return [
+        (str(labels.get(name) or form.fields[name].label or name), " ".join(map(str, errors)))
+        for name, errors in form.errors.items()
+    ]

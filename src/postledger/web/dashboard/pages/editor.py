@@ -1,0 +1,200 @@
+"""The editor of a campaign that was never launched: five steps on one page, saved as they go."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods
+
+from postledger.accounts import constraints
+from postledger.accounts.constraints import InvalidNameError
+from postledger.accounts.queries import SenderUnknownError
+from postledger.campaigns import drafts, listing
+from postledger.campaigns.drafts import CampaignFacts, Draft
+from postledger.content.rendering.source import Format
+from postledger.mailing.content_source import InlineSource
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.editor import choices, draft_form, saving
+from postledger.web.dashboard.editor.conditions import COMPARISONS, Condition
+from postledger.web.dashboard.editor.draft_form import DraftForm
+from postledger.web.dashboard.editor.saving import Saved
+from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.frame import render_fragment, render_page
+from postledger.web.dashboard.runs import words
+from postledger.web.shared import languages
+
+
+class NewCampaignForm(PageForm):
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=constraints.LONGEST_NAME,
+        help_text=gettext_lazy("For you and your colleagues; readers see the subject."),
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        try:
+            constraints.check_name("a campaign", name)
+        except InvalidNameError:
+            raise ValidationError(
+                gettext_lazy("Use printable characters only."), code="invalid"
+            ) from None
+        return name
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    form = NewCampaignForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            campaign_id = _create(request, visitor, form.cleaned_data["name"])
+            return redirect("campaign_edit", visitor.workspace.pk, campaign_id)
+        except SenderUnknownError:
+            text = _("This workspace has no sender yet. Connect a provider first, under Start.")
+            form.add_error(None, text)
+    values = {"title": _("New campaign"), "form": form}
+    status = 422 if form.errors else 200
+    return render_page(request, visitor, "dashboard/new_campaign.html", values, status=status)
+
+
+def _create(request: HttpRequest, visitor: Visitor, name: str) -> int:
+    workspace_id = visitor.workspace.pk
+    words_ = InlineSource("", "", Format.MARKDOWN, locale=languages.choose(request))
+    draft = Draft(drafts.choose_tag(workspace_id, name), name, words_)
+    now = datetime.now(UTC)
+    return drafts.create_campaign(workspace_id, draft, actor=visitor.actor, now=now)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """The page; POST saves, and asked by htmx the answer is the line that says so."""
+    campaign = drafts.find_campaign(visitor.workspace.pk, campaign_id)
+    is_part = "HX-Request" in request.headers
+    if listing.find_last_run(visitor.workspace.pk, campaign_id) is not None:
+        return _leave(request, visitor, campaign_id, is_part=is_part)
+    posted = request.POST if request.method == "POST" else None
+    form = DraftForm(
+        visitor.workspace.pk, campaign, choices.list_choices(visitor.workspace.pk), posted
+    )
+    if posted is None:
+        saved = Saved(campaign, _find_strange_change(request, visitor, campaign))
+        if is_part:
+            return _show_saved(request, visitor, form, saved)
+        return _show(request, visitor, form, saved)
+    as_of = None if "overwrite" in request.POST else read_moment(request.POST.get("seen", ""))
+    saved = saving.save_draft(visitor, form, as_of=as_of, now=datetime.now(UTC))
+    if is_part:
+        return _show_saved(request, visitor, form, saved)
+    if saved.problems or saved.conflict or "add" in request.POST:
+        status = 409 if saved.conflict else 422 if saved.problems else 200
+        return _show(request, visitor, form, saved, status=status)
+    return redirect("campaign_edit", visitor.workspace.pk, campaign_id)
+
+
+def read_moment(text: str) -> datetime | None:
+    """The moment of a change that a form has seen."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)  # of a form that is not ours: it has seen nothing
+
+
+def _leave(
+    request: HttpRequest, visitor: Visitor, campaign_id: int, *, is_part: bool
+) -> HttpResponse:
+    """A campaign that was launched meanwhile is not a draft any more."""
+    url = reverse("campaign", args=[visitor.workspace.pk, campaign_id])
+    if is_part:
+        return HttpResponse(status=204, headers={"HX-Redirect": url})
+    if request.method == "POST":
+        messages.error(request, _("It was launched meanwhile, so nothing was changed."))
+    return redirect(url)
+
+
+def _find_strange_change(
+    request: HttpRequest, visitor: Visitor, campaign: CampaignFacts
+) -> saving.Conflict | None:
+    """Who changed the campaign since the page was read, if it says when that was."""
+    seen = request.GET.get("seen")
+    if seen is None or read_moment(seen) == campaign.updated_at:
+        return None
+    return saving.find_conflict(visitor, campaign)
+
+
+def _show_saved(
+    request: HttpRequest, visitor: Visitor, form: DraftForm, saved: Saved
+) -> HttpResponse:
+    is_post = request.method == "POST"
+    if not is_post and saved.conflict is None:
+        return HttpResponse(status=204)
+    values = {"form": form, "saved": saved, "is_part": True, "is_post": is_post}
+    response = render_fragment(request, visitor, "dashboard/editor_saved.html", values)
+    if is_post and saved.conflict is None:
+        response.headers["HX-Trigger"] = "saved"
+    return response
+
+
+def _show(
+    request: HttpRequest,
+    visitor: Visitor,
+    form: DraftForm,
+    saved: Saved,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    values = {
+        "title": saved.campaign.name,
+        "form": form,
+        "saved": saved,
+        "campaign": saved.campaign,
+        "badge": words.make_badge(words.DRAFT),
+        "lines": _list_lines(request, form),
+        "fields": choices.list_fields(visitor.workspace.pk, form.conditions),
+        "comparisons": COMPARISONS,
+        "kinds": draft_form.KINDS,
+        "kind": form["kind"].value(),
+        "times": draft_form.TIMES,
+        "when": form["when"].value(),
+        "steps": list_steps(saved.campaign),
+    }
+    return render_page(request, visitor, "dashboard/editor.html", values, status=status)
+
+
+def _list_lines(request: HttpRequest, form: DraftForm) -> list[Mapping[str, Any]]:
+    """The lines of the builder; a new one if somebody asked for it, or if there is none."""
+    conditions = [one for one in form.conditions if one.field]
+    if "add" in request.POST or not conditions:
+        conditions.append(Condition())
+    return [
+        {"condition": condition, "error": form.condition_errors.get(number, "")}
+        for number, condition in enumerate(conditions)
+    ]
+
+
+def list_steps(campaign: CampaignFacts, *, is_ready: bool = False) -> list[Mapping[str, Any]]:
+    """The steps of the page; the first that is not done is the current one."""
+    content = campaign.content
+    has_content = not isinstance(content, InlineSource) or bool(
+        content.subject.strip() and content.body.strip()
+    )
+    done = {
+        "audience": (_("Audience"), True),
+        "content": (_("Content"), has_content),
+        "sender": (_("Sender and time"), True),
+        "preflight": (_("Preflight"), has_content and is_ready),
+        "launch": (_("Test and launch"), False),
+    }
+    current = next(key for key, (_title, is_done) in done.items() if not is_done)
+    return [
+        {"key": key, "title": title, "is_done": is_done, "is_current": key == current}
+        for key, (title, is_done) in done.items()
+    ]

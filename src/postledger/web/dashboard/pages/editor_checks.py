@@ -1,0 +1,204 @@
+"""What follows from a draft: its audience, preflight and forecast; its tests and its launch."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from postledger.accounts import integrations
+from postledger.accounts import queries as accounts
+from postledger.accounts.integrations import IntegrationKind
+from postledger.campaigns import drafts, launching, listing, recipients
+from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns.recipients import RecipientCounts
+from postledger.contacts import queries as contacts
+from postledger.contacts.audience import FilterTooCostlyError
+from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.web.dashboard import formats
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.editor import people, preflight
+from postledger.web.dashboard.editor.preflight import Preflight
+from postledger.web.dashboard.frame import render_fragment, render_page
+from postledger.web.dashboard.pages.editor import list_steps, read_moment
+from postledger.web.dashboard.parameters import read_text
+from postledger.web.dashboard.runs import rows, words
+from postledger.web.dashboard.runs.questions import LARGE
+
+_ON_A_PAGE = 100
+
+
+@require_safe
+def show(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """Everything that is computed from the draft, from one reading; a page without htmx."""
+    campaign = _find_draft(visitor, campaign_id)
+    return _show(request, visitor, campaign, {})
+
+
+def _show(
+    request: HttpRequest,
+    visitor: Visitor,
+    campaign: CampaignFacts,
+    typed: Mapping[str, Any],
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    checked = preflight.run_preflight(visitor, campaign, now=datetime.now(UTC))
+    is_part = "HX-Request" in request.headers
+    values = {
+        "title": _("Check and launch %(name)s") % {"name": campaign.name},
+        "campaign": campaign,
+        "preflight": checked,
+        "people": people.show_people(visitor.workspace.pk, campaign, checked.counts),
+        "pace": words.BINDINGS[checked.outlook.binding] if checked.outlook.binding else "",
+        "changes": _list_changes(checked),
+        "steps": list_steps(campaign, is_ready=not checked.problems),
+        "runs": _list_runs(visitor, campaign),
+        "test_to": accounts.test_emails(visitor.workspace.pk) or visitor.user.email,
+        "asks_number": checked.counts.number >= LARGE,
+        "is_empty": _is_empty(visitor, checked.counts),
+        "is_part": is_part,
+        **typed,
+    }
+    if is_part:
+        return render_fragment(request, visitor, "dashboard/editor_checks.html", values)
+    return render_page(request, visitor, "dashboard/editor_checks_page.html", values, status=status)
+
+
+def _find_draft(visitor: Visitor, campaign_id: int) -> CampaignFacts:
+    return drafts.find_campaign(visitor.workspace.pk, campaign_id)
+
+
+def _list_changes(checked: Preflight) -> list[Mapping[str, Any]]:
+    return [
+        {"label": words.WITHOUT[change.without], "ends_at": change.ends_at}
+        for change in checked.outlook.changes
+        if change.without in words.WITHOUT
+    ]
+
+
+def _list_runs(visitor: Visitor, campaign: CampaignFacts) -> list[rows.RunRow]:
+    runs = listing.list_launches(visitor.workspace.pk, campaign.id, now=datetime.now(UTC))
+    return [rows.make_run_row(visitor.workspace.pk, run) for run in runs]
+
+
+def _is_empty(visitor: Visitor, counts: RecipientCounts) -> bool:
+    """Whether nobody would get it; Supabase is asked at the launch, and may know people."""
+    if counts.number:
+        return False
+    return visitor.workspace.pk not in integrations.workspaces(IntegrationKind.SUPABASE)
+
+
+@require_safe
+def show_audience(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """The contacts behind one number of the audience."""
+    campaign = _find_draft(visitor, campaign_id)
+    reason = read_text(request.GET, "reason") or people.RECIPIENTS
+    listed, trouble = [], ""
+    try:
+        listed = list(
+            recipients.list_people(
+                visitor.workspace.pk,
+                campaign,
+                reason=None if reason == people.RECIPIENTS else reason,
+                after=read_text(request.GET, "after"),
+                limit=_ON_A_PAGE + 1,
+                now=datetime.now(UTC),
+            )
+        )
+    except FilterTooCostlyError as error:
+        trouble = str(error)
+    is_recipients = reason == people.RECIPIENTS
+    values = {
+        "title": _("Will get it") if is_recipients else people.describe_reason(reason),
+        "campaign": campaign,
+        "listed": listed[:_ON_A_PAGE],
+        "trouble": trouble,
+        "next_after": listed[_ON_A_PAGE - 1].sort_key if len(listed) > _ON_A_PAGE else "",
+        "reason": reason,
+    }
+    return render_page(request, visitor, "dashboard/editor_audience.html", values)
+
+
+@require_POST
+def send_test(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    campaign = _find_draft(visitor, campaign_id)
+    to, reader = read_text(request.POST, "to"), read_text(request.POST, "as").strip()
+    try:
+        launching.send_test(
+            visitor.workspace.pk,
+            campaign_id,
+            addresses=to,
+            contact_id=find_contact_id(visitor, reader) if reader else None,
+            actor=visitor.actor,
+            member_id=visitor.member.pk,
+            now=datetime.now(UTC),
+        )
+    except NotFoundError:
+        raise
+    except RefusedError as error:
+        typed = {"test_to": to, "test_as": reader, "test_error": str(error)}
+        return _show(request, visitor, campaign, typed, status=422)
+    messages.success(request, _("The test is on its way; its state is below."))
+    url = reverse("campaign_edit", args=[visitor.workspace.pk, campaign_id])
+    return redirect(f"{url}#launch")
+
+
+class ReaderUnknownError(RefusedError):
+    code = "reader_unknown"
+
+
+def find_contact_id(visitor: Visitor, address: str) -> int:
+    found = contacts.find_contacts(visitor.workspace.pk, [address])
+    if not found:
+        raise ReaderUnknownError(
+            _("No contact has the address %(address)s. Write one that has, or leave it empty.")
+            % {"address": address[:254]}
+        )
+    return next(iter(found.values())).pk
+
+
+@require_POST
+def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """A large audience has to be typed: nobody mails thousands by a slip."""
+    campaign, now = _find_draft(visitor, campaign_id), datetime.now(UTC)
+    typed = read_text(request.POST, "typed")
+    counts = recipients.count_recipients(visitor.workspace.pk, campaign, now=now)
+    shown = _read_digits(request.POST.get("shown", ""))
+    if counts.number >= LARGE and _read_digits(typed) not in {shown, counts.number} - {None}:
+        text = _("That is another number. Type %(number)s to launch.")
+        refusal = text % {"number": formats.count(counts.number)}
+        return _refuse_launch(request, visitor, campaign, typed, refusal)
+    try:
+        run_id = launching.launch_campaign(
+            visitor.workspace.pk,
+            campaign_id,
+            actor=visitor.actor,
+            member_id=visitor.member.pk,
+            now=now,
+            as_of=read_moment(request.POST.get("seen", "")),
+        )
+    except NotFoundError:
+        raise
+    except RefusedError as error:
+        return _refuse_launch(request, visitor, campaign, typed, str(error))
+    messages.success(request, _("Launched. Its books are below, live."))
+    return redirect("run", visitor.workspace.pk, run_id)
+
+
+def _refuse_launch(
+    request: HttpRequest, visitor: Visitor, campaign: CampaignFacts, typed: str, text: str
+) -> HttpResponse:
+    values = {"typed": typed, "launch_error": text}
+    return _show(request, visitor, campaign, values, status=422)
+
+
+def _read_digits(text: str) -> int | None:
+    """A number, however its groups are separated."""
+    digits = "".join(filter(str.isdecimal, text))[:18]
+    return int(digits) if digits else None

@@ -1,0 +1,82 @@
+"""A draft as one of its readers would get it, in a frame of its own."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from postledger.campaigns import drafts, preview, recipients
+from postledger.campaigns.drafts import CampaignFacts
+from postledger.campaigns.preview import Preview
+from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.frame import render_fragment, render_page
+from postledger.web.dashboard.letter_frame import show_in_frame
+from postledger.web.dashboard.pages.editor_checks import find_contact_id
+from postledger.web.dashboard.parameters import read_text
+
+_OFFERED = 8  # readers
+SHOWN = ("desktop", "phone", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The email, or why there is none."""
+
+    preview: Preview | None
+    trouble: str = ""
+
+
+@require_safe
+def show(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    campaign = drafts.find_campaign(visitor.workspace.pk, campaign_id)
+    reader, shown = read_text(request.GET, "as").strip(), request.GET.get("show", "")
+    values = {
+        "title": _("Preview of %(name)s") % {"name": campaign.name},
+        "campaign": campaign,
+        "rendered": _render(visitor, campaign, reader),
+        "reader": reader,
+        "readers": _list_readers(visitor, campaign),
+        "shown": shown if shown in SHOWN else "desktop",
+        "is_part": "HX-Request" in request.headers,
+    }
+    if values["is_part"]:
+        return render_fragment(request, visitor, "dashboard/editor_preview.html", values)
+    return render_page(request, visitor, "dashboard/editor_preview_page.html", values)
+
+
+@require_safe
+def show_letter(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """The HTML alone, for the frame of the preview."""
+    campaign = drafts.find_campaign(visitor.workspace.pk, campaign_id)
+    rendered = _render(visitor, campaign, read_text(request.GET, "as").strip()).preview
+    if rendered is None or rendered.mail.mail is None:
+        raise Http404
+    return show_in_frame(rendered.mail.mail.html)
+
+
+def _render(visitor: Visitor, campaign: CampaignFacts, address: str) -> Rendered:
+    workspace_id = visitor.workspace.pk
+    reader = preview.ANYBODY
+    try:
+        if address:
+            contact_id = find_contact_id(visitor, address)
+            reader = preview.find_recipient(workspace_id, contact_id, list_key=campaign.list_key)
+        now = datetime.now(UTC)
+        return Rendered(preview.render_preview(workspace_id, campaign, reader, now=now))
+    except NotFoundError:
+        raise
+    except RefusedError as error:
+        return Rendered(None, str(error))
+
+
+def _list_readers(visitor: Visitor, campaign: CampaignFacts) -> list[str]:
+    try:
+        listed = recipients.list_people(
+            visitor.workspace.pk, campaign, reason=None, limit=_OFFERED, now=datetime.now(UTC)
+        )
+    except RefusedError:
+        return []
+    return [one.address for one in listed]

@@ -1,0 +1,370 @@
+"""The editor of a draft: what is written is saved, checked, shown, tested and launched."""
+
+import json
+import re
+from datetime import UTC, datetime
+from html import unescape
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+
+from postledger.accounts import workspaces
+from postledger.accounts.queries import NOBODY
+from postledger.campaigns.models import Campaign, Run
+from postledger.contacts import lists
+from postledger.contacts.models import Contact
+from postledger.deliveries import queries
+from tests.campaigns import press
+from tests.web import newsroom
+from tests.web.callers import Caller
+from tests.web.dashboard import visitors
+from tests.web.dashboard.visitors import Person
+
+PART = {"HX-Request": "true"}
+
+
+@pytest.fixture(autouse=True)
+def furnished(alice: Caller, settings: LazySettings) -> None:
+    newsroom.furnish(alice, settings)
+
+
+@pytest.fixture
+def anna(alice: Caller) -> Person:
+    return visitors.sign_in(alice.workspace_id)
+
+
+@pytest.fixture
+def draft(alice: Caller) -> int:
+    return newsroom.make_campaign(alice)
+
+
+def fields(campaign_id: int, **changes: Any) -> dict[str, Any]:
+    """The form as a browser sends it: what the campaign has, and what a person changed."""
+    campaign = Campaign.objects.select_related("sender").get(pk=campaign_id)
+    return {
+        "seen": campaign.updated_at.isoformat(),
+        "name": campaign.name,
+        "list_key": campaign.list_key,
+        "match": "all",
+        "field": [""],
+        "op": ["is"],
+        "value": [""],
+        "kind": "markdown",
+        "subject": campaign.content["subject"],
+        "body": campaign.content["body"],
+        "sender": campaign.sender.address,
+        "when": "now",
+        **changes,
+    }
+
+
+def save(person: Person, campaign_id: int, **changes: Any) -> Any:
+    url = person.url(f"campaigns/{campaign_id}/edit/")
+    return person.client.post(url, fields(campaign_id, **changes))
+
+
+def read_text(response: Any) -> str:
+    return unescape(" ".join(response.content.decode().split()))
+
+
+def test_a_new_campaign_needs_a_name_alone_and_leads_to_its_editor(anna: Person) -> None:
+    refused = anna.post("campaigns/new/", name="two\nlines\x07")
+    first = anna.post("campaigns/new/", name="Winter catalogue")
+    second = anna.post("campaigns/new/", name="Winter catalogue")
+
+    tags = list(Campaign.objects.order_by("pk").values_list("tag", flat=True))
+    assert refused.status_code == 422
+    assert "Use printable characters only." in read_text(refused)
+    assert tags == ["winter-catalogue", "winter-catalogue-2"]
+    assert first.headers["Location"] != second.headers["Location"]
+    assert "Winter catalogue" in read_text(anna.client.get(first.headers["Location"]))
+
+
+def test_without_a_sender_the_page_says_what_to_do_first(charlie: Caller) -> None:
+    carl = visitors.sign_in(charlie.workspace_id, name="Carl")
+    Campaign.objects.all().delete()
+    for sender in carl.user.member_set.get().workspace.sender_set.all():
+        sender.delete()
+
+    answer = carl.post("campaigns/new/", name="News")
+
+    assert answer.status_code == 422
+    assert "Connect a provider first" in read_text(answer)
+    assert 'value="News"' in read_text(answer)
+
+
+def test_what_is_written_is_what_the_api_has(alice: Caller, anna: Person, draft: int) -> None:
+    lists.create_list(alice.workspace_id, key="news", name="News", actor="alice")
+
+    answer = save(
+        anna,
+        draft,
+        name="June",
+        list_key="news",
+        match="any",
+        field=["attributes.plan", "list:news", "attributes.age", ""],
+        op=["in", "not_on", "is", "is"],
+        value=["pro, free", "", "5", ""],
+        kind="html",
+        subject="Hello {{ city }}",
+        body="<p>{{ nick | default: 'you' }}</p>\r\n<p>Bye</p>",
+        when="at",
+        at="2027-01-31T09:00",
+        has_window="on",
+        opens="09:00",
+        closes="17:30",
+        weekdays=["mon", "fri"],
+    )
+
+    stored = alice.get(f"/v1/campaigns/{draft}").body
+    assert answer.status_code == 302, read_text(answer)
+    assert (stored["name"], stored["list"]) == ("June", "news")
+    assert stored["audience_filter"] == {
+        "any": [
+            {"field": "attributes.plan", "in": ["pro", "free"]},
+            {"not": {"list": "news"}},
+            {"field": "attributes.age", "in": ["5", 5]},
+        ]
+    }
+    content = stored["content"]
+    assert content["body"] == "<p>{{ nick | default: 'you' }}</p>\n<p>Bye</p>"
+    assert (content["required"], content["optional"]) == (["city"], ["nick"])
+    assert stored["timing"]["at"] == "2027-01-31T09:00:00Z"
+    assert stored["delivery_window"] == {
+        "opens": "09:00",
+        "closes": "17:30",
+        "weekdays": ["mon", "fri"],
+    }
+    page = anna.read(f"campaigns/{draft}/edit/")
+    assert 'value="pro, free"' in page
+    assert 'value="2027-01-31T09:00"' in page
+
+
+def test_what_is_wrong_stays_as_it_was_typed_and_the_rest_is_saved(
+    anna: Person, draft: int
+) -> None:
+    answer = save(
+        anna,
+        draft,
+        subject="A better subject",
+        field=["attributes.age"],
+        op=["at_least"],
+        value=["many"],
+        when="at",
+        at="tomorrow",
+    )
+
+    text = read_text(answer)
+    campaign = Campaign.objects.get(pk=draft)
+    assert answer.status_code == 422
+    assert 'value="many"' in text
+    assert "Write a number here." in text
+    assert 'value="tomorrow"' in text
+    assert "Write a day and a time" in text
+    assert campaign.content["subject"] == "A better subject"
+    assert (campaign.audience, campaign.timing) == ({}, {})
+
+
+def test_a_filter_that_the_builder_cannot_show_is_edited_as_json(
+    alice: Caller, anna: Person
+) -> None:
+    nested = {"all": [{"any": [{"plan": "pro"}, {"plan": "free"}]}]}
+    draft = newsroom.make_campaign(alice, audience_filter=nested)
+    page = unescape(anna.read(f"campaigns/{draft}/edit/"))
+
+    wrong = save(anna, draft, filter_json='{"field": "state", "is": "OH"}')
+    broken = save(anna, draft, filter_json="{plan: pro}")
+    right = save(anna, draft, filter_json='{"plan": "pro"}')
+
+    assert '"any": [' in page
+    assert "No contact has this state." in read_text(wrong)
+    assert "This is not JSON." in read_text(broken)
+    assert "{plan: pro}" in read_text(broken)
+    assert right.status_code == 302
+    assert Campaign.objects.get(pk=draft).audience == {"plan": "pro"}
+
+
+def test_a_draft_saves_itself_and_tells_when_it_did(anna: Person, draft: int) -> None:
+    url = anna.url(f"campaigns/{draft}/edit/")
+    seen = fields(draft)["seen"]
+
+    answer = anna.client.post(url, fields(draft, subject="Hi {{ city }}"), headers=PART)
+
+    text, stored = read_text(answer), Campaign.objects.get(pk=draft)
+    assert answer.headers["HX-Trigger"] == "saved"
+    assert "Saved at" in text
+    assert stored.updated_at.isoformat() in text
+    assert stored.updated_at.isoformat() != seen
+    assert 'name="may_be_empty" value="city"' in text
+    assert "<html" not in text
+
+
+def test_two_editors_at_once_are_told_and_choose(anna: Person, draft: int) -> None:
+    boris = visitors.sign_in(anna.workspace_id, name="Boris")
+    url = anna.url(f"campaigns/{draft}/edit/")
+    seen = fields(draft)["seen"]
+    quiet = anna.client.get(url, {"seen": seen}, headers=PART)
+    save(boris, draft, subject="Boris was here")
+
+    noticed = anna.client.get(url, {"seen": seen}, headers=PART)
+    refused = save(anna, draft, seen=seen, subject="Anna was here")
+    kept = Campaign.objects.get(pk=draft).content["subject"]
+    mine = save(anna, draft, seen=seen, subject="Anna was here", overwrite="1")
+
+    assert quiet.status_code == 204
+    assert "Boris changed this campaign" in read_text(noticed)
+    assert refused.status_code == 409
+    assert "Boris changed this campaign" in read_text(refused)
+    assert 'value="Anna was here"' in read_text(refused)
+    assert kept == "Boris was here"
+    assert mine.status_code == 302
+    assert Campaign.objects.get(pk=draft).content["subject"] == "Anna was here"
+
+
+def test_the_checks_show_the_figures_of_the_api_and_who_lacks_a_value(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    newsroom.people(alice, 3, attributes={"city": "Porto"})
+    alice.post("/v1/contacts", {"address": "nobody@example.com"})
+    alice.post("/v1/contacts", {"address": "gone@example.com"})
+    Contact.objects.filter(address="gone@example.com").update(state="unsubscribed")
+    save(anna, draft, body="From {{ city }}")
+
+    text = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+    part = read_text(anna.client.get(anna.url(f"campaigns/{draft}/edit/checks/"), headers=PART))
+    forecast = alice.get(f"/v1/campaigns/{draft}/forecast").body
+
+    assert f"{forecast['waiting']} recipients: finishes" in text
+    assert "1 recipient has no city" in text
+    assert "nobody@example.com" in text
+    assert "One-click unsubscribe header, and a footer" in text
+    assert "<html" not in part
+    assert 'id="people" hx-swap-oob' in part
+    assert "Launch to 4 people" in part
+
+
+def test_a_missing_footer_and_wrong_content_are_problems(anna: Person, draft: int) -> None:
+    workspaces.set_organisation(anna.workspace_id, NOBODY, actor="alice")
+    save(anna, draft, subject="", body="{{ open")
+
+    text = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    assert "The footer with your postal address is not complete" in text
+    assert "Nobody would get it" in text
+    assert "{{ has no end here; close it before the next one." in text
+    assert "Possible when somebody would get it." in text
+
+
+def test_each_number_of_the_audience_leads_to_its_people(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    press.people(alice.workspace_id, 3)
+    with_state = Campaign.objects.get(pk=draft).workspace.contact_set.filter(
+        address="r1@example.com"
+    )
+    with_state.update(state="bounced")
+
+    checks = anna.read(f"campaigns/{draft}/edit/checks/")
+    links = re.findall(r'<a class="num" href="([^"]*reason=[^"]*)"', checks)
+    pages = [read_text(anna.client.get(unescape(link))) for link in links]
+
+    assert len(pages) == 2
+    assert "R0@example.com" in pages[0]
+    assert "r1@example.com" not in pages[0]
+    assert "r1@example.com" in pages[1]
+    assert "Left out: bounced before" in pages[1]
+
+
+def test_the_preview_is_what_a_contact_would_get_in_a_frame_that_runs_nothing(
+    alice: Caller, charlie: Caller, anna: Person, draft: int
+) -> None:
+    alice.post("/v1/contacts", {"address": "mira@example.com", "name": "Mira"})
+    charlie.post("/v1/contacts", {"address": "far@example.com", "name": "Far"})
+    path = f"campaigns/{draft}/edit"
+
+    shown = anna.read(f"{path}/preview/", **{"as": "mira@example.com"})
+    text = anna.read(f"{path}/preview/", **{"as": "mira@example.com", "show": "text"})
+    strange = anna.read(f"{path}/preview/", **{"as": "far@example.com"})
+    frame = anna.get(f"{path}/letter/", **{"as": "mira@example.com"})
+
+    assert "News for Mira" in shown
+    assert 'sandbox=""' in shown
+    assert "Hello, Mira." in text
+    assert "No contact has the address far@example.com." in strange
+    assert frame.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
+    assert "<strong" in frame.content.decode()
+    assert "Mira" in frame.content.decode()
+
+
+def test_a_test_goes_to_the_addresses_as_a_contact_would_get_it(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    mira = alice.post("/v1/contacts", {"address": "mira@example.com", "name": "Mira"}).body["id"]
+    path = f"campaigns/{draft}/edit/test/"
+
+    sent = anna.post(path, to="anna@example.com", **{"as": "Mira@example.com"})
+    wrong = anna.post(path, to="no address", **{"as": "mira@example.com"})
+
+    [run] = Run.objects.all()
+    assert sent.status_code == 302
+    assert (run.is_test, run.test_contact_id, run.actor) == (True, mira, anna.actor)
+    assert wrong.status_code == 422
+    assert 'value="no address"' in read_text(wrong)
+    assert "There is no address to send a test to." in read_text(wrong)
+
+
+def launch(person: Person, draft: int, **changes: str) -> Any:
+    seen = Campaign.objects.get(pk=draft).updated_at.isoformat()
+    return person.post(f"campaigns/{draft}/edit/launch/", **{"seen": seen, **changes})
+
+
+def test_a_launch_counts_for_its_member_and_needs_no_number_if_it_is_small(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 2)
+
+    answer = launch(anna, draft)
+    again = launch(anna, draft)
+    editor = anna.get(f"campaigns/{draft}/edit/")
+
+    [run] = Run.objects.all()
+    stream = queries.find_stream(run.stream_id)
+    assert answer.headers["Location"] == anna.url(f"campaigns/runs/{run.pk}/")
+    assert stream is not None
+    assert stream.member_id == anna.user.member_set.get().pk
+    assert again.status_code == 422
+    assert "was launched before" in read_text(again)
+    assert editor.headers["Location"] == anna.url(f"campaigns/{draft}/")
+
+
+def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 1000)
+
+    without = launch(anna, draft)
+    wrong = launch(anna, draft, typed="100", shown="1000")
+    changed = launch(anna, draft, typed="1,000", shown="1000", seen=datetime.now(UTC).isoformat())
+    none = Run.objects.count()
+    right = launch(anna, draft, typed="1,000", shown="1000")
+
+    assert "Type 1,000 to launch." in read_text(without)
+    assert 'value="100"' in read_text(wrong)
+    assert "was changed at the same time" in read_text(changed)
+    assert none == 0
+    assert right.status_code == 302
+    assert Run.objects.count() == 1
+
+
+def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(
+    anna: Person, draft: int
+) -> None:
+    url = anna.url(f"campaigns/{draft}/edit/")
+    body = json.dumps("a" * 100_000)
+
+    answer = Client().post(url, body, content_type="application/x-www-form-urlencoded")
+
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith("/account/login/")
