@@ -30,6 +30,7 @@ from postledger.content.rendering import checks
 from postledger.deliveries import queries
 from postledger.lib import values
 from postledger.lib.errors import ConflictError, RefusedError
+from postledger.lib.ids import LAST_ID
 from postledger.mailing import content_source, send_times
 from postledger.mailing.content_source import ContentSource, InlineSource
 from postledger.mailing.send_times import SendTime
@@ -245,7 +246,7 @@ def find_campaign(workspace_id: int, campaign_id: int) -> CampaignFacts:
 
 
 def list_campaigns(
-    workspace_id: int, *, before: int = 2**63 - 1, limit: int = PAGE
+    workspace_id: int, *, before: int = LAST_ID, limit: int = PAGE
 ) -> list[CampaignFacts]:
     """A workspace's campaigns, the newest first; `before` is the last id of the previous page."""
     campaigns = Campaign.objects.filter(workspace_id=workspace_id, pk__lt=before)

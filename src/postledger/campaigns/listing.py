@@ -15,10 +15,10 @@ from postledger.campaigns.progress import Progress, ReadRun
 from postledger.campaigns.states import RunState
 from postledger.deliveries.queries import Books
 from postledger.deliveries.why import Cause
+from postledger.lib.ids import LAST_ID
 
 # Campaigns whose run is not over are read at once, to tell those that move from those that wait.
 _MOST_UNDER_WAY = 500
-_NEWEST = 2**63 - 1
 
 
 class CampaignGroup(StrEnum):
@@ -63,7 +63,7 @@ def read_page(  # noqa: PLR0913  the parts of a query, each by its name
     *,
     name: str = "",
     group: CampaignGroup | None = None,
-    before: int = _NEWEST,
+    before: int = LAST_ID,
     after: int | None = None,
     limit: int = 50,
     now: datetime,

@@ -19,6 +19,7 @@ from postledger.deliveries.queries import Books, ReportCounts, StreamFacts, Wait
 from postledger.deliveries.reason_texts import explain_reason
 from postledger.deliveries.reasons import LIMIT_REASONS, Reason
 from postledger.deliveries.states import State
+from postledger.lib.ids import LAST_ID
 from postledger.supabase import passes
 from postledger.supabase.passes import PassFailure
 
@@ -129,7 +130,7 @@ def list_progress(  # noqa: PLR0913  the parts of a query, each by its name
     campaign_id: int,
     *,
     only_sandboxed: bool = False,
-    before: int = 2**63 - 1,
+    before: int = LAST_ID,
     limit: int = PAGE,
     now: datetime,
 ) -> list[Progress]:

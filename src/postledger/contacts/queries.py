@@ -12,6 +12,7 @@ from postledger.contacts import sql
 from postledger.contacts.filters.expressions import EVERYBODY, Filter
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
 from postledger.lib.errors import NotFoundError
+from postledger.lib.ids import LAST_ID
 
 HISTORY_PAGE = 100
 
@@ -175,7 +176,7 @@ ORDER BY id DESC LIMIT %(limit)s
 
 
 def list_history(
-    workspace_id: int, *, contact_id: int, before: int = 2**63 - 1, limit: int = HISTORY_PAGE
+    workspace_id: int, *, contact_id: int, before: int = LAST_ID, limit: int = HISTORY_PAGE
 ) -> list[ConsentEvent]:
     """A contact's consent events, newest first; `before` is the id of the last one shown."""
     params = {

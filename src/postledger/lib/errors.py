@@ -4,7 +4,9 @@ Each package defines its own subclasses beside the function that raises them. Th
 kind of refusal it is; the web layer maps the base, never a code, to an HTTP status.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
+
+MOST_ISSUES: Final = 100  # that one refusal lists
 
 
 class RefusedError(Exception):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
+LAST_ID = 2**63 - 1  # of a row; nothing comes after it
 NUMBER_BITS = 32
 EPOCH_YEAR = 2000
 

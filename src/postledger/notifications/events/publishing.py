@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from jsonschema_rs import Draft202012Validator
 
 from postledger.lib import values
-from postledger.lib.errors import ConflictError, RefusedError
+from postledger.lib.errors import MOST_ISSUES, ConflictError, RefusedError
 from postledger.notifications.models import Event, Topic
 from postledger.notifications.topics import event_schemas, matching, topics
 
@@ -21,8 +21,6 @@ LARGEST_DATA = 16_384  # bytes of JSON
 LONGEST_KEY = 300  # an idempotency key of 255 characters, and the number of the event
 LONGEST_DEDUPE_KEY = 255
 LONGEST_TRACE_ID = 128
-
-_MOST_ISSUES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ def _find_issues(topic: Topic, events: Sequence[NewEvent]) -> Iterator[EventIssu
         for place, detail in find_flaws(validator, event):
             yield EventIssue(index, place, detail)
             found += 1
-            if found == _MOST_ISSUES:
+            if found == MOST_ISSUES:
                 return
 
 

@@ -8,10 +8,8 @@ from typing import Any, LiteralString
 from postledger.contacts import sql
 from postledger.deliveries.states import State
 from postledger.lib.errors import NotFoundError
-from postledger.lib.ids import DeliveryId
+from postledger.lib.ids import LAST_ID, DeliveryId
 from postledger.notifications.models import Event, Topic
-
-LAST = 2**63 - 1
 
 
 class EventUnknownError(NotFoundError):
@@ -41,7 +39,7 @@ class FanOutRow:
     created_at: datetime
 
 
-def list_events(topic: Topic, *, before: int = LAST, limit: int) -> Sequence[Event]:
+def list_events(topic: Topic, *, before: int = LAST_ID, limit: int) -> Sequence[Event]:
     """A topic's events, the newest first; served by notifications_event_newest."""
     return list(Event.objects.filter(topic=topic, pk__lt=before).order_by("-pk")[:limit])
 

@@ -15,7 +15,7 @@ from typing import Any
 from jsonschema_rs import Draft202012Validator, ValidationError, ValidationErrorKind
 
 from postledger.lib import values
-from postledger.lib.errors import RefusedError
+from postledger.lib.errors import MOST_ISSUES, RefusedError
 
 VERSION = "1.0"
 TEMPLATE = "open-seat"
@@ -25,7 +25,6 @@ _FILE = "mail_job.schema.json"
 _VERSION = re.compile(r"(?P<major>0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)")
 _MAJOR = "1"
 _TEMPLATE_VERSION = re.compile(r"v(?P<number>[1-9][0-9]{0,8})")
-_MOST_ISSUES = 100
 _MAX_BYTES = 65_536  # of JSON, as for the variables of a single mail
 # The schema has no upper limits.
 _MOST_ATTEMPTS = 20  # a provider that refuses a mail so often will not take it
@@ -119,7 +118,7 @@ def validate_job(document: object) -> dict[str, Any]:
     job = _convert_to_known_version(document)
     errors = list(_compile().iter_errors(job))
     if errors:
-        raise InvalidJobError([_describe(error) for error in errors[:_MOST_ISSUES]])
+        raise InvalidJobError([_describe(error) for error in errors[:MOST_ISSUES]])
     return job
 
 

@@ -11,6 +11,7 @@ from django.db.models import Model, QuerySet
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import NewDelivery
 from postledger.lib import wake
+from postledger.lib.ids import LAST_ID
 from postledger.mailing.content_source import ContentUnknownError
 from postledger.notifications.fan_out import notification_facts
 from postledger.notifications.fan_out.notification_facts import NotificationFacts
@@ -25,7 +26,6 @@ from postledger.notifications.topics import letters as topic_letters
 from postledger.notifications.topics import streams as topic_streams
 from postledger.notifications.topics import topics
 
-_LAST_ID = 2**63 - 1
 _PENDING = "pending"
 _POLICY = ["max_attempts", "lock_ttl_seconds", "retry_schedule_ms"]
 
@@ -110,7 +110,7 @@ def _check_ids(workspace_id: int, row: Notification | None, job: MailJob) -> Ite
 
 
 def _has[M: Model](rows: QuerySet[M], id_: int) -> bool:
-    return id_ <= _LAST_ID and rows.filter(pk=id_).exists()
+    return id_ <= LAST_ID and rows.filter(pk=id_).exists()
 
 
 def _check_fields(

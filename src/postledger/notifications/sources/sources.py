@@ -102,7 +102,7 @@ def create_source(
     exists = SourceExistsError(f"The source {key!r} exists already. Choose another key.")
     with constraints.refusing(notifications_source_once=exists):
         Source.objects.create(workspace_id=workspace_id, topic=of, key=key, **_columns(fields))
-        _note(workspace_id, "source.created", key, actor=actor)
+        trail.note(workspace_id, actor=actor, action="source.created", subject=f"source {key}")
     return get_source(workspace_id, key)
 
 
@@ -121,7 +121,13 @@ def change_source(workspace_id: int, *, key: str, changes: Mapping[str, Any], ac
         )
         if _identity(after) != _identity(before):
             _begin_anew(source)
-        _note(workspace_id, "source.changed", key, actor=actor, fields=[*changes])
+        trail.note(
+            workspace_id,
+            actor=actor,
+            action="source.changed",
+            subject=f"source {key}",
+            data={"fields": [*changes]},
+        )
     return get_source(workspace_id, key)
 
 
@@ -133,7 +139,7 @@ def archive_source(workspace_id: int, *, key: str, actor: str) -> Source:
             Source.objects.filter(pk=source.pk).update(
                 archived_at=Now(), trouble="", trouble_since=None
             )
-            _note(workspace_id, "source.archived", key, actor=actor)
+            trail.note(workspace_id, actor=actor, action="source.archived", subject=f"source {key}")
     return get_source(workspace_id, key)
 
 
@@ -360,10 +366,3 @@ def _refuse_other_reading(read: Source, locked: Source) -> None:
 
 def _unknown(key: str) -> SourceUnknownError:
     return SourceUnknownError(f"There is no source {key[:64]!r}. Create it first.")
-
-
-def _note(
-    workspace_id: int, action: str, key: str, *, actor: str, fields: list[str] | None = None
-) -> None:
-    data: dict[str, trail.Fact] = {} if fields is None else {"fields": fields}
-    trail.note(workspace_id, actor=actor, action=action, subject=f"source {key}", data=data)

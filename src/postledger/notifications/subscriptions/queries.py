@@ -8,13 +8,12 @@ from typing import Any, LiteralString
 
 from postledger.contacts import sql
 from postledger.contacts.consent import Preferences
+from postledger.lib.ids import LAST_ID
 from postledger.notifications.models import Topic
 from postledger.notifications.states import TopicSubscriptionState
 from postledger.notifications.subscriptions import standing
 from postledger.notifications.subscriptions.standing import SubscriptionStatus
 from postledger.notifications.subscriptions.subscriptions import TopicSubscriptionUnknownError
-
-LAST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def list_of_topic(
     *,
     status: SubscriptionStatus | None = None,
     contact_id: int | None = None,
-    before: int = LAST,
+    before: int = LAST_ID,
     limit: int,
 ) -> Sequence[SubscriptionFacts]:
     """A page of a topic's subscriptions, the newest first."""

@@ -37,6 +37,12 @@ class Window:
         return start == end or minute >= start or minute < end
 
 
+def format_minute(minute: int) -> str:
+    """What a clock shows in this minute of the day, such as 09:30; it shows midnight as 00:00."""
+    hour, rest = divmod(minute % _MINUTES_OF_DAY, 60)
+    return f"{hour:02}:{rest:02}"
+
+
 @dataclass(frozen=True, slots=True)
 class GoNow:
     """Nothing that its recipient chose speaks against it."""

@@ -78,7 +78,7 @@ def create_topic(workspace_id: int, *, key: str, fields: TopicFields, actor: str
             actor=actor,
         )
         Topic.objects.create(workspace_id=workspace_id, list_id=list_id, **columns)
-        _note(workspace_id, "topic.created", key, actor=actor)
+        trail.note(workspace_id, actor=actor, action="topic.created", subject=f"topic {key}")
     return get_topic(workspace_id, key)
 
 
@@ -99,7 +99,13 @@ def change_topic(workspace_id: int, *, key: str, changes: Mapping[str, Any], act
             lists.update_list(
                 workspace_id, key=key, name=after.name, is_public=after.is_public, actor=actor
             )
-        _note(workspace_id, "topic.changed", key, actor=actor, fields=[*changes])
+        trail.note(
+            workspace_id,
+            actor=actor,
+            action="topic.changed",
+            subject=f"topic {key}",
+            data={"fields": [*changes]},
+        )
     return get_topic(workspace_id, key)
 
 
@@ -254,13 +260,6 @@ def _keep_matches(topic: Topic, match_fields: Sequence[str]) -> None:
 
 def _archived(key: str) -> TopicArchivedError:
     return TopicArchivedError(f"The topic {key!r} is archived. Restore it first.")
-
-
-def _note(
-    workspace_id: int, action: str, key: str, *, actor: str, fields: list[str] | None = None
-) -> None:
-    data: dict[str, trail.Fact] = {} if fields is None else {"fields": fields}
-    trail.note(workspace_id, actor=actor, action=action, subject=f"topic {key}", data=data)
 
 
 def choose_variables(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ninja.params.models import ParamModel
 from ninja.parser import Parser
 from pydantic import BaseModel
 
+from postledger.lib.errors import MOST_ISSUES
 from postledger.web.api.accounts.routes import routes as accounts
 from postledger.web.api.alerts.routes import routes as alerts
 from postledger.web.api.articles.routes import routes as articles
@@ -85,7 +86,7 @@ class Api(NinjaAPI):
         # Ninja's frame holds these errors, and their traceback holds the frame: the parsed body
         # would stay in memory until the garbage collector comes by.
         error_contexts.clear()
-        return InvalidRequestError(issues[: problems.MOST_ISSUES], count, is_path=is_path)
+        return InvalidRequestError(issues[:MOST_ISSUES], count, is_path=is_path)
 
 
 def _list_issues(error: pydantic.ValidationError, parameters: type[ParamModel]) -> list[Issue]:

@@ -14,6 +14,7 @@ from postledger.notifications.subscriptions import subscriptions
 from postledger.notifications.subscriptions.queries import SubscriptionFacts
 from postledger.notifications.subscriptions.standing import SubscriptionStatus
 from postledger.notifications.subscriptions.subscriptions import TopicSubscriptionEndedError
+from postledger.notifications.subscriptions.windows import format_minute
 from postledger.notifications.topics import topics
 
 BREAKS = {"week": timedelta(days=7), "month": timedelta(days=30)}
@@ -128,7 +129,7 @@ def _write_match(match: Mapping[str, str]) -> str:
 
 
 def _write_minute(minute: int | None) -> str:
-    return "" if minute is None else f"{minute % _DAY // _HOUR:02}:{minute % _HOUR:02}"
+    return "" if minute is None else format_minute(minute)
 
 
 def _read_minute(text: str) -> int | None:

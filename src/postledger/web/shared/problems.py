@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 
 from postledger.contacts.filters.parsing import InvalidFilterError
 from postledger.lib.errors import (
+    MOST_ISSUES,
     BadRequestError,
     ConflictError,
     ForbiddenError,
@@ -34,7 +35,6 @@ from postledger.web.shared.requests import View
 from postledger.web.shared.throttle import RateExceededError
 
 MEDIA_TYPE: Final = "application/problem+json"
-MOST_ISSUES: Final = 100  # in one answer
 
 _RETRY_AFTER = 5  # seconds, while the database is away
 _log = structlog.get_logger(__name__)

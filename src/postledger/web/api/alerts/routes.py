@@ -10,7 +10,8 @@ from postledger.accounts.keys import Scope
 from postledger.alerts import queries
 from postledger.alerts.detection import Cause
 from postledger.alerts.queries import AlertFacts, AlertState, Place, UntoldReason
-from postledger.web.api.common.pagination import LAST, NextCursor, PageQuery, cursor_like, cut_page
+from postledger.lib.ids import LAST_ID
+from postledger.web.api.common.pagination import NextCursor, PageQuery, cursor_like, cut_page
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import ResponseSchema
 
@@ -28,7 +29,7 @@ class AlertsQuery(PageQuery):
         if self.cursor is None:
             return None
         is_closed, _, alert_id = self.cursor.partition("-")
-        return Place(is_closed == "1", min(int(alert_id), LAST))
+        return Place(is_closed == "1", min(int(alert_id), LAST_ID))
 
 
 class AlertOut(ResponseSchema):
@@ -79,5 +80,5 @@ def list_alerts(call: Call, query: Query[AlertsQuery]) -> dict[str, object]:
 
 def _encode_cursor(alert: AlertFacts) -> str:
     """One that was found at reading stands before all that are stored."""
-    id_ = LAST if alert.id is None else alert.id
+    id_ = LAST_ID if alert.id is None else alert.id
     return f"{int(alert.state is AlertState.CLOSED)}-{id_}"

@@ -16,6 +16,7 @@ from pydantic import (
 from postledger.campaigns import drafts, test_sends
 from postledger.campaigns.drafts import Draft
 from postledger.campaigns.preview import PreviewRecipient
+from postledger.lib.ids import LAST_ID
 from postledger.mailing.content_source import (
     ArticleSource,
     ContentSource,
@@ -26,7 +27,6 @@ from postledger.mailing.content_source import (
 from postledger.mailing.send_times import SendTime
 from postledger.web.api.campaigns.timing import DeliveryWindow, Timing, timing_of, window_of
 from postledger.web.api.common.fields import (
-    LAST_ID,
     MOST_OCD_IDS,
     ArticleKey,
     CanonicalAddress,

@@ -27,13 +27,13 @@ from postledger.contacts import details
 from postledger.content import locales
 from postledger.content.rendering import checks
 from postledger.lib import values
+from postledger.lib.ids import LAST_ID
 from postledger.providers import addresses
 from postledger.web.api.common.schema_errors import WRONG_FORM
 
 MOST_VARIABLES = 100
 MOST_OCD_IDS = 1_000
 LAST_NUMBER = 2**31 - 1
-LAST_ID = 2**63 - 1
 
 _LARGEST_VALUES = 65_536
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)")

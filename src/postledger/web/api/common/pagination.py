@@ -9,9 +9,8 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from postledger.deliveries.attention.deciding import BEFORE_ALL, MailKey
 from postledger.deliveries.search import MailCursor
+from postledger.lib.ids import LAST_ID
 from postledger.web.api.common.fields import Matching
-
-LAST = 2**63 - 1
 
 _LAST_POSITION = 1 << 62
 _REMEDY = "give `next` of the previous page"
@@ -41,7 +40,7 @@ class NewestFirstQuery(PageQuery):
 
     @property
     def before(self) -> int:
-        return LAST if self.cursor is None else int(self.cursor)
+        return LAST_ID if self.cursor is None else int(self.cursor)
 
 
 class OldestFirstQuery(PageQuery):

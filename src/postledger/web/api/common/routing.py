@@ -15,9 +15,10 @@ from ninja.responses import Status
 from pydantic import BaseModel
 
 from postledger.accounts.keys import Scope
+from postledger.lib.errors import MOST_ISSUES
 from postledger.web.api.common import schema_errors
 from postledger.web.shared.auth import ApiKeyAuth, live_key_required, require_scopes
-from postledger.web.shared.problems import MOST_ISSUES, InvalidRequestError, payload_issue
+from postledger.web.shared.problems import InvalidRequestError, payload_issue
 
 # Ninja describes JSON only.
 _CSV: dict[str, Any] = {

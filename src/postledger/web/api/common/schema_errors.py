@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from postledger.web.shared.problems import MOST_ISSUES
+from postledger.lib.errors import MOST_ISSUES
 
 type Schema = type[BaseModel]
 type Location = tuple[str | int, ...]

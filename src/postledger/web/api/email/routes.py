@@ -12,7 +12,7 @@ from postledger.accounts.keys import Scope
 from postledger.deliveries import queries, search, transactional_mail
 from postledger.deliveries.states import State
 from postledger.feedback import event_flow
-from postledger.lib.errors import NotFoundError
+from postledger.lib.errors import MOST_ISSUES, NotFoundError
 from postledger.lib.ids import DeliveryId
 from postledger.observability import context
 from postledger.transactional import actions, cancelling
@@ -38,7 +38,6 @@ from postledger.web.api.email.answers import (
 )
 from postledger.web.api.email.schemas import BatchIn, MailIn, MailsQuery
 from postledger.web.shared import requests as request_ids
-from postledger.web.shared.problems import MOST_ISSUES
 
 routes = Routes("email", read=Scope.READ, write=Scope.SEND)
 

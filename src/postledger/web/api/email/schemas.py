@@ -26,6 +26,7 @@ from postledger.content.rendering import checks
 from postledger.deliveries.search import MailCursor, MailFilters
 from postledger.deliveries.states import State
 from postledger.lib import values
+from postledger.lib.ids import LAST_ID
 from postledger.providers.base import Attachment
 from postledger.transactional import validation
 from postledger.transactional.requests import (
@@ -35,7 +36,6 @@ from postledger.transactional.requests import (
 )
 from postledger.web.api.common import pagination
 from postledger.web.api.common.fields import (
-    LAST_ID,
     Address,
     Base64,
     CanonicalAddress,

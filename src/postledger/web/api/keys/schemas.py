@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import Field
 
 from postledger.accounts.keys import LONGEST_OVERLAP, Scope
-from postledger.web.api.common.fields import LAST_ID, Name
+from postledger.lib.ids import LAST_ID
+from postledger.web.api.common.fields import Name
 from postledger.web.api.common.pagination import NextCursor
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
 

@@ -13,7 +13,8 @@ from postledger.deliveries.figures import messages
 from postledger.deliveries.figures.message_sources import MessageFilters
 from postledger.deliveries.figures.messages import MessageCursor
 from postledger.deliveries.states import State
-from postledger.web.api.common.fields import LAST_ID, CanonicalAddress, Moment
+from postledger.lib.ids import LAST_ID
+from postledger.web.api.common.fields import CanonicalAddress, Moment
 from postledger.web.api.common.pagination import PageQuery
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.common.schemas import ResponseSchema

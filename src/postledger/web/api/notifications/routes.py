@@ -8,10 +8,10 @@ from ninja import Path
 from pydantic import RootModel
 
 from postledger.accounts.keys import Scope
+from postledger.lib.ids import LAST_ID
 from postledger.notifications.fan_out import notification_causes, notification_facts
 from postledger.notifications.jobs import documents
 from postledger.observability import masking
-from postledger.web.api.common.fields import LAST_ID
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.notifications.schemas import ExplainedNotification, NotificationOut
 

@@ -8,8 +8,9 @@ from pydantic import BeforeValidator, Field
 from postledger.accounts import limits, working_hours
 from postledger.accounts.limits import LimitChanges
 from postledger.accounts.working_hours import Hours
+from postledger.lib.ids import LAST_ID
 from postledger.web.api.campaigns.timing import WEEKDAYS, Weekday
-from postledger.web.api.common.fields import LAST_ID, Address, Matching
+from postledger.web.api.common.fields import Address, Matching
 from postledger.web.api.common.pagination import NextCursor
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
 

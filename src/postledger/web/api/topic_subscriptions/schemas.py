@@ -7,11 +7,11 @@ from pydantic import Field, model_validator
 
 from postledger.contacts.consent import Preferences
 from postledger.contacts.details import LONGEST_KEY
+from postledger.lib.ids import LAST_ID
 from postledger.notifications.states import TopicSubscriptionState
 from postledger.notifications.subscriptions.standing import SubscriptionStatus
 from postledger.notifications.subscriptions.subscriptions import LONGEST_VALUE
 from postledger.notifications.topics.matching import MOST_MATCH_FIELDS
-from postledger.web.api.common.fields import LAST_ID
 from postledger.web.api.common.pagination import NewestFirstQuery, NextCursor
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
 from postledger.web.api.contacts.subscription_schemas import ConsentIn, PreferencesIn, WindowOut

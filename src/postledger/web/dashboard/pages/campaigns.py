@@ -14,13 +14,13 @@ from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
 from postledger.campaigns import listing
 from postledger.campaigns.listing import CampaignGroup, CampaignRow
+from postledger.lib.ids import LAST_ID
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.parameters import read_number, read_text
 from postledger.web.dashboard.runs import rows
 
 _ON_A_PAGE = 25
-_NEWEST = 2**63 - 1
 _LONGEST_SEARCH = 200
 _TABS = {
     CampaignGroup.MOVING: gettext_lazy("Moving"),
@@ -99,7 +99,7 @@ def _read_page(workspace_id: int, wish: Wish, now: datetime) -> Page:
         workspace_id,
         name=wish.search,
         group=wish.group,
-        before=wish.before or _NEWEST,
+        before=wish.before or LAST_ID,
         after=wish.after,
         limit=_ON_A_PAGE + 1,
         now=now,

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from postledger.contacts import queries as contacts
 from postledger.deliveries.states import State
-from postledger.lib.ids import DeliveryId
+from postledger.lib.ids import LAST_ID, DeliveryId
 from postledger.notifications.events import figures
 from postledger.notifications.events import queries as event_queries
 from postledger.notifications.events.queries import FanOutCount, FanOutRow
@@ -22,6 +22,8 @@ from postledger.notifications.models import Event, Topic
 from postledger.notifications.subscriptions import queries as subscription_queries
 from postledger.notifications.subscriptions.queries import SubscriptionFacts
 from postledger.notifications.subscriptions.standing import SubscriptionStatus
+from postledger.notifications.subscriptions.windows import format_minute
+from postledger.notifications.topics import topics
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.components import badges
 from postledger.web.dashboard.components.badges import Badge
@@ -32,7 +34,6 @@ from postledger.web.dashboard.parameters import read_number, read_text
 _MOST_TOPICS = 500
 _ON_A_PAGE = 50
 _LONGEST_ADDRESS = 254
-_NEWEST = 2**63 - 1
 
 
 @require_safe
@@ -56,7 +57,7 @@ class EventRow:
 def show_topic(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
     topic = _find_topic(visitor, key)
     before = read_number(request.GET, "before")
-    events = event_queries.list_events(topic, before=before or _NEWEST, limit=_ON_A_PAGE + 1)
+    events = event_queries.list_events(topic, before=before or LAST_ID, limit=_ON_A_PAGE + 1)
     shown = events[:_ON_A_PAGE]
     counts = figures.count_notifications([event.pk for event in shown])
     values = {
@@ -90,7 +91,7 @@ def show_subscriptions(request: HttpRequest, visitor: Visitor, key: str) -> Http
     topic = _find_topic(visitor, key)
     address = read_text(request.GET, "q").strip()[:_LONGEST_ADDRESS]
     before = read_number(request.GET, "before")
-    subscriptions = _list_subscriptions(topic, address, before or _NEWEST)
+    subscriptions = _list_subscriptions(topic, address, before or LAST_ID)
     shown = subscriptions[:_ON_A_PAGE]
     older = {"q": address, "before": shown[-1].id} if len(subscriptions) > _ON_A_PAGE else {}
     values = {
@@ -157,8 +158,7 @@ def show_event(request: HttpRequest, visitor: Visitor, key: str, event_id: int) 
 
 
 def _find_topic(visitor: Visitor, key: str) -> Topic:
-    topics = Topic.objects.select_related("list", "sender")
-    topic = topics.filter(workspace_id=visitor.workspace.pk, list__key=key).first()
+    topic = topics.find_topic(visitor.workspace.pk, key)
     if topic is None:
         raise Http404
     return topic
@@ -186,12 +186,8 @@ def _make_line(subscription: SubscriptionFacts) -> SubscriptionLine:
     start, end = subscription.preferences.window_from, subscription.preferences.window_until
     window = ""
     if start is not None and end is not None and start != end:
-        window = f"{_clock(start)}–{_clock(end)}"  # noqa: RUF001  the dash of a range
+        window = f"{format_minute(start)}–{format_minute(end)}"  # noqa: RUF001  the dash of a range
     return SubscriptionLine(subscription, _STATUSES[subscription.status], window)
-
-
-def _clock(minutes: int) -> str:
-    return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
 def _read_filter(request: HttpRequest) -> tuple[State | None, str | None]:
