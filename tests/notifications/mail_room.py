@@ -38,7 +38,7 @@ class MailRoom:
     def tell(self, **fields: Any) -> Event:
         """An event whose notifications are planned."""
         event = cast.event(self.topic, **fields)
-        planner.plan_event(event.pk)
+        planner.plan_all()
         event.refresh_from_db()
         assert event.planned_at is not None, event.trouble
         return event

@@ -150,7 +150,7 @@ def plan_alone(topic: "Topic", count: int) -> None:
 
     event = publish(topic, "alone")
     began = time.perf_counter()
-    planner.plan_event(event.pk)
+    planner.plan_all()
     seconds = time.perf_counter() - began
     event.refresh_from_db()
     if event.stream_id is None or event.planned_at is None:

@@ -75,12 +75,6 @@ def _list_next(done: Collection[int]) -> list[int]:
     )
 
 
-def plan_event(event_id: int) -> None:
-    """Plans the rest of an event, unless another process is planning it."""
-    while _plan_part(event_id):
-        pass
-
-
 def _plan_part(event_id: int) -> bool:
     """Plans one chunk, and wakes a worker for it; False if there is nothing more to plan now.
 
