@@ -1,5 +1,6 @@
 """A posted mail job makes the mail of its notification, once, with what the job says."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Barrier, Thread
 from typing import Any
@@ -10,6 +11,8 @@ from pytest_django import Settings
 
 from postledger.contacts.models import Contact
 from postledger.deliveries import ledger, queries
+from postledger.deliveries.entries import StreamKind
+from postledger.dispatch import retry
 from postledger.notifications.fan_out import planner
 from postledger.notifications.fan_out.notification_facts import NotificationUnknownError
 from postledger.notifications.jobs import contract, documents, intake
@@ -347,6 +350,30 @@ def test_the_document_has_what_the_rows_say(topic: Topic) -> None:
     }
     assert document["links"]["manageUrl"] == document["template"]["variables"]["manageUrl"]
     assert "token=" in document["links"]["unsubscribeUrl"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "lock", "policy"),
+    [
+        ("5: 0 60 300 max 90", None, (5, 90, [0, 60_000, 90_000])),
+        ("5: 0 60 300 max 90", 240, (5, 240, [0, 60_000, 300_000])),
+        ("2: 1.5 40 max 10", None, (2, 30, [1_500, 10_000])),
+        ("2: 1 600", None, (2, 600, [1_000, 600_000])),
+    ],
+)
+def test_a_job_has_the_policy_that_the_operator_set(
+    setting: str,
+    lock: int | None,
+    policy: tuple[int, int, list[int]],
+    topic: Topic,
+    settings: Settings,
+) -> None:
+    policies = {StreamKind.TOPIC: retry.read(setting)}
+    settings.DISPATCH_OPTIONS = replace(settings.DISPATCH_OPTIONS, policies=policies)
+    [row] = plan(topic, "alice")
+    Notification.objects.filter(pk=row.pk).update(lock_ttl_seconds=lock)
+
+    assert tuple(job_of(topic, row)["deliveryPolicy"].values()) == policy
 
 
 def test_an_event_without_what_a_job_needs_has_none(topic: Topic) -> None:

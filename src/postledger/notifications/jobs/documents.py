@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
+from math import ceil
 from typing import Any
+
+from django.conf import settings
 
 from postledger.contacts import unsubscribe_links
 from postledger.deliveries import queries
+from postledger.deliveries.entries import StreamKind
 from postledger.deliveries.queries import MailContent
 from postledger.lib.errors import ConflictError
 from postledger.mailing.models import Variant
@@ -20,12 +24,7 @@ from postledger.notifications.subscriptions.standing import SubscriptionStanding
 from postledger.notifications.topics import letters as topic_letters
 from postledger.notifications.topics import topics
 
-# What a notification without a policy of its own is tried by.
-DEFAULT_POLICY: Mapping[str, Any] = {
-    "maxAttempts": 3,
-    "lockTtlSeconds": 120,
-    "retryScheduleMs": [0, 2000, 7000],
-}
+_SHORTEST_LOCK = 30  # seconds, by the contract
 
 
 class NoMailJobError(ConflictError):
@@ -149,13 +148,24 @@ def _write_preferences(standing: SubscriptionStanding) -> dict[str, Any]:
 
 
 def _write_policy(row: Notification) -> dict[str, Any]:
-    own = {
-        "maxAttempts": row.max_attempts,
-        "lockTtlSeconds": row.lock_ttl_seconds,
-        "retryScheduleMs": row.retry_schedule_ms,
+    """What applies to it: what its job said, and else what the operator set for notifications.
+
+    A lock only caps delays. The operator's may be shorter than the contract allows, or there is
+    none: it is applied to the delays here.
+    """
+    policy = settings.DISPATCH_OPTIONS.policies[StreamKind.TOPIC]
+    delays, lock = row.retry_schedule_ms, row.lock_ttl_seconds
+    if delays is None:
+        delays = [round(seconds * 1000) for seconds in policy.delays]
+    if lock is None:
+        cap = max(delays, default=0) if policy.longest is None else round(policy.longest * 1000)
+        delays = [min(delay, cap) for delay in delays]
+        lock = max(_SHORTEST_LOCK, ceil(cap / 1000))
+    return {
+        "maxAttempts": policy.attempts if row.max_attempts is None else row.max_attempts,
+        "lockTtlSeconds": lock,
+        "retryScheduleMs": delays,
     }
-    given = {name: value for name, value in own.items() if value is not None}
-    return {**DEFAULT_POLICY, **given}
 
 
 def _leave_out_empty(fields: Mapping[str, str | None]) -> dict[str, str]:
