@@ -5,14 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from liquid import Environment
 from liquid.undefined import StrictUndefined
+from markupsafe import Markup
 
 from postledger.content.rendering.compiled_template import (
+    Block,
     CompiledTemplate,
     InvalidTemplateError,
     MissingVariableError,
     RenderError,
     without_liquid,
 )
+from postledger.content.rendering.liquid import Budget
 
 PLAIN = "Dear {{ name }}, {{ order.total }} for {{ name }}."
 
@@ -90,6 +93,47 @@ def test_taken_apart_it_gives_what_liquid_gives_in_one_piece(
 
     environment = Environment(autoescape=is_html, undefined=StrictUndefined)
     assert output == environment.from_string(source).render(**values)
+
+
+VALUE = st.sampled_from(["", "a", "b", "1", None, 1, True, 1.0, Markup("a"), Markup("<b>"), "<b>"])
+KEPT = """{% if a == 'a' %}{{ b }}{% elsif b %}-{{ a }}{% endif %}{{ b | upcase }}
+{% if a %}{% if c %}{{ c.d }}{% endif %}{% endif %}
+{% unless a %}{{ b }}{% endunless %}{% cycle 'x', 'y' %}"""
+
+
+@given(
+    mails=st.lists(
+        st.fixed_dictionaries({"a": VALUE, "b": VALUE}, optional={"c": st.just({"d": "e"})}),
+        min_size=2,
+        max_size=6,
+    )
+)
+def test_what_one_mail_gets_and_costs_does_not_depend_on_the_mails_before(
+    mails: list[dict[str, object]],
+) -> None:
+    def fill_or_refuse(program: CompiledTemplate, values: dict[str, object]) -> tuple[object, int]:
+        budget = Budget()
+        try:
+            return program.text(values, budget), budget.spent
+        except MissingVariableError as missing:
+            return missing.name, budget.spent
+
+    program = CompiledTemplate(KEPT, is_html=True)
+    for values in mails:
+        alone = CompiledTemplate(KEPT, is_html=True)
+        assert fill_or_refuse(program, values) == fill_or_refuse(alone, values)
+
+
+def test_a_text_is_kept_while_the_values_that_decide_stay_the_same() -> None:
+    program = CompiledTemplate("{% if a %}{{ a | upcase }}{% endif %}{{ n }}", is_html=True)
+    [block, _] = program.holes
+    assert isinstance(block, Block)
+
+    assert program.text({"a": "x", "n": "1"}) == "X1"
+
+    assert block.recall({"a": "x", "n": "2"}, Budget()) == "X"
+    assert block.recall({"a": "y", "n": "2"}, Budget()) is None
+    assert block.recall({"n": "2"}, Budget()) is None
 
 
 def test_values_are_escaped_in_html_and_nowhere_else() -> None:

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import Self, override
 
 from liquid import BoundTemplate
-from liquid.ast import Node
+from liquid.ast import BlockNode, ConditionalBlockNode, Node
 from liquid.builtin.content import ContentNode
 from liquid.builtin.expressions import FilteredExpression, Path
 from liquid.builtin.output import OutputNode
+from liquid.builtin.tags.if_tag import IfNode
 from liquid.exceptions import (
     LiquidError,
     ResourceLimitError,
     UndefinedError,
 )
+from liquid.expression import Expression
 from liquid.stringify import to_liquid_string
 from markupsafe import escape
 
@@ -60,7 +62,49 @@ class Variable:
     path: tuple[str, ...]
 
 
-type Hole = Variable | Node
+@dataclass(slots=True)
+class Block:
+    """A hole that Liquid fills.
+
+    Where its text follows from a few values alone, the last one is kept with what it cost: mails
+    of one event or one campaign often share it. It is charged like the first time.
+    """
+
+    node: Node
+    names: Sequence[str] | None  # of the values that decide; None: keep nothing
+    _last: tuple[Sequence[str | None], str, int] | None = None
+
+    def recall(self, values: Values, budget: Budget) -> str | None:
+        """The kept text, if the values that decide are the same once more."""
+        last = self._last
+        if last is None or last[0] != self._read_decisive(values):
+            return None
+        budget.charge(last[2])
+        return last[1]
+
+    def render(self, context: BudgetedContext, values: Values, most: int) -> str:
+        spent = context.budget.spent
+        buffer = liquid.Buffer(context.budget, most)
+        self.node.render(context, buffer)
+        text, decisive = buffer.getvalue(), self._read_decisive(values)
+        if decisive is not None:
+            self._last = decisive, text, context.budget.spent - spent
+        return text
+
+    def _read_decisive(self, values: Values) -> Sequence[str | None] | None:
+        """Texts alone: other values may be equal and printed differently, such as 1 and true."""
+        if self.names is None:
+            return None
+        decisive: list[str | None] = []
+        for name in self.names:
+            value = values.get(name, 0)  # a value that is missing is not the same as none
+            if value is not None and type(value) is not str:
+                return None
+            decisive.append(value)
+        return decisive
+
+
+type Hole = Variable | Block
 
 
 class CompiledTemplate:
@@ -76,7 +120,7 @@ class CompiledTemplate:
                 remedy = f"There is no filter {name[:100]!r}; use one of the documented ones."
                 raise _bad("liquid_invalid", source, spans[0].index, remedy)
         self.names = frozenset(analysis.globals)
-        self.literals, self.holes = _split(template.nodes, assigned=frozenset(analysis.locals))
+        self.literals, self.holes = _split(template, assigned=frozenset(analysis.locals))
         self._length = sum(map(len, self.literals))
         # About its bytes in memory: a parsed tag takes a hundred for each of its characters.
         self.memory = 4 * self._length + 100 * (len(source) - self._length)
@@ -111,16 +155,20 @@ class CompiledTemplate:
             if isinstance(hole, Variable):
                 text = self._write(_print(_find_value(hole.path, values), budget))
             else:
-                # A template that only substitutes values needs none.
-                context = context or BudgetedContext(self._template, values=values, budget=budget)
-                buffer = liquid.Buffer(budget, remaining)
-                hole.render(context, buffer)
-                text = buffer.getvalue()
+                recalled = hole.recall(values, budget)
+                if recalled is None:
+                    # A template that only substitutes values needs none.
+                    context = context or self._make_context(values, budget)
+                    recalled = hole.render(context, values, remaining)
+                text = recalled
             remaining -= len(text)
             if remaining < 0:
                 raise _too_much_output()
             texts.append(text)
         return texts
+
+    def _make_context(self, values: Values, budget: Budget) -> BudgetedContext:
+        return BudgetedContext(self._template, values=values, budget=budget)
 
 
 def _too_much_output() -> ResourceLimitError:
@@ -212,26 +260,36 @@ def _count_tags(source: str) -> int:
 
 
 def _split(
-    nodes: Sequence[Node], *, assigned: frozenset[str]
+    template: BoundTemplate, *, assigned: frozenset[str]
 ) -> tuple[tuple[str, ...], tuple[Hole, ...]]:
     literals, holes = [""], list[Hole]()
-    for node in nodes:
+    for node in template.nodes:
         if isinstance(node, ContentNode):
             literals[-1] += node.text
         else:
-            holes.append(_hole(node, assigned))
+            holes.append(_hole(template, node, assigned))
             literals.append("")
     return tuple(literals), tuple(holes)
 
 
-def _hole(node: Node, assigned: frozenset[str]) -> Hole:
+def _hole(template: BoundTemplate, node: Node, assigned: frozenset[str]) -> Hole:
     """A variable where there is no filter, no index, and no name that the template assigns."""
     match node:
         case OutputNode(expression=FilteredExpression(left=Path(path=path), filters=filters)) if (
             not filters and all(isinstance(step, str) for step in path) and path[0] not in assigned
         ):
             return Variable(tuple(str(step) for step in path))
-    return node
+    return Block(node, None if assigned else _find_decisive(template, node))
+
+
+def _find_decisive(template: BoundTemplate, node: Node) -> Sequence[str] | None:
+    """The names of all values that a node can read; None where something else matters too, such as
+    a counter or the rounds that loops may still take.
+    """
+    alone = BoundTemplate(template.env, [node])
+    if not all(isinstance(part, _STATELESS) for part in liquid.walk(alone)):
+        return None
+    return sorted(alone.analyze().globals)
 
 
 def _find_value(path: tuple[str, ...], values: Values) -> object:
@@ -252,6 +310,7 @@ def _print(value: object, budget: Budget) -> str:
     return to_liquid_string(value, autoescape=False)
 
 
+_STATELESS = (Expression, BlockNode, ConditionalBlockNode, ContentNode, IfNode, OutputNode)
 _MARKUP = re.compile("[<>&\"']")
 
 

@@ -225,10 +225,15 @@ def charge_all(template: BoundTemplate) -> None:
 
     The parser makes its own classes, and offers no way to give it others.
     """
-    for part in _parts(template.nodes, RenderContext(template)):
+    for part in walk(template):
         charged = _CHARGED.get(type(part))
         if charged is not None:
             part.__class__ = charged
+
+
+def walk(template: BoundTemplate) -> Iterator[Node | Expression]:
+    """All parts of a parsed template, whatever they are nested in."""
+    return _parts(template.nodes, RenderContext(template))
 
 
 def _parts(nodes: Iterable[Node], context: RenderContext) -> Iterator[Node | Expression]:
