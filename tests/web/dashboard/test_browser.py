@@ -10,13 +10,17 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page
 
+from postledger.accounts import workspaces
 from postledger.accounts.models import Member, User, Workspace
 from postledger.accounts.people.roles import Permission, Role
+from postledger.accounts.queries import Organisation
+from postledger.campaigns.models import Campaign
 from postledger.deliveries.entries import Body, StreamKind
 from postledger.lib.ids import DeliveryId
 from postledger.web.dashboard import page_rules, urls
 from postledger.web.dashboard.page_rules import Audience, OpenPage
 from tests import cast
+from tests.campaigns import press
 from tests.journeys import rig, stage
 from tests.web.dashboard import browser, hostile
 from tests.web.dashboard.examples import EXAMPLES, Example
@@ -67,7 +71,8 @@ def is_own(rule: object) -> bool:
 @pytest.fixture
 def origin(tmp_path: Path) -> Iterator[str]:
     port = rig.free_port()
-    with rig.installation(tmp_path, stage.database()) as installed:
+    secret = "only-for-tests, and long enough here"
+    with rig.installation(tmp_path, stage.database(), UNSUBSCRIBE_SECRET=secret) as installed:
         installed.web(port)
         yield f"http://127.0.0.1:{port}"
 
@@ -275,3 +280,50 @@ def test_reading_and_forms_work_without_scripts(acme: Workspace, origin: str) ->
     assert "r0@example.com" in found.lower()
     assert "Decided for 2 emails." in decided
     assert language == "ru"
+
+
+def test_a_campaign_is_written_while_it_saves_itself_and_launched(
+    acme: Workspace, origin: str
+) -> None:
+    """Two people write; the second one is told."""
+    organisation = Organisation("Acme", "1 Main St", "https://acme.example/unsubscribe")
+    workspaces.set_organisation(acme.pk, organisation, actor="alice")
+    press.people(acme.pk, 3)
+    with (
+        browser.chromium() as chromium,
+        browser.visitor(chromium, origin) as (page, watch),
+        browser.visitor(chromium, origin) as (other, _),
+    ):
+        browser.sign_in(page, EMAIL)
+        page.goto(reverse("new_campaign", args=[acme.pk]))
+        page.fill("main input[name=name]", "Winter catalogue")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/edit/")
+        page.get_by_text("Launch to 3 people").wait_for()
+        press_until(page, "Tab", "select[name=field]")
+        press_until(page, "Tab", "input[name=kind]")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
+        press_until(page, "Tab", "input[name=subject]")
+        page.keyboard.type("Hello {{ name }}")
+        press_until(page, "Tab", "textarea[name=body]")
+        page.keyboard.type("The **catalogue** is here.")
+        page.get_by_text("Hello [name]").or_(page.get_by_text("Hello Alice")).wait_for()
+        frame = page.frame_locator("#preview iframe")
+        frame.get_by_text("catalogue").wait_for()
+        # A second window of the same person is somebody else to the draft.
+        browser.sign_in(other, EMAIL)
+        other.goto(page.url)
+        other.fill("input[name=subject]", "Hello from elsewhere")
+        other.get_by_text("Subject: Hello from elsewhere").wait_for()
+        page.fill("input[name=subject]", "Hello again")
+        page.get_by_text("changed this campaign").wait_for()
+        page.get_by_role("button", name="Keep mine").click()
+        page.get_by_text("Subject: Hello again").wait_for()
+        barriers = browser.find_barriers(page)
+        page.get_by_role("button", name="Launch to 3 people").click()
+        page.wait_for_url("**/campaigns/runs/**")
+
+    assert barriers == []
+    assert watch.complaints == []
+    assert Campaign.objects.get().content["subject"] == "Hello again"

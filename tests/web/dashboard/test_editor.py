@@ -167,6 +167,21 @@ def test_what_is_wrong_stays_as_it_was_typed_and_the_rest_is_saved(
     assert (campaign.audience, campaign.timing) == ({}, {})
 
 
+def test_without_scripts_a_condition_is_added_and_removed_by_saving(
+    anna: Person, draft: int
+) -> None:
+    plan = {"field": ["attributes.plan"], "op": ["is"], "value": ["pro"]}
+
+    added = save(anna, draft, **plan, add="1")
+    stored = Campaign.objects.get(pk=draft).audience
+    removed = save(anna, draft, field=["", ""], op=["is", "is"], value=["pro", ""])
+
+    assert read_text(added).count('name="value"') == 2
+    assert stored == {"all": [{"field": "attributes.plan", "is": "pro"}]}
+    assert removed.status_code == 302
+    assert Campaign.objects.get(pk=draft).audience == {}
+
+
 def test_a_filter_that_the_builder_cannot_show_is_edited_as_json(
     alice: Caller, anna: Person
 ) -> None:

@@ -114,6 +114,8 @@ def test_a_form_that_is_too_large_is_refused(front: Front, size: int) -> None:
         ("/v1/contacts", MIB),
         ("/send-mailout", 64 * 1024),
         ("/subscribe/1/news", 64 * 1024),
+        ("/w/1/campaigns/2/edit/", 2 * MIB),
+        ("/w/1/campaigns/2/edit/launch/", 64 * 1024),
         ("/nothing", 64 * 1024),
     ],
 )
