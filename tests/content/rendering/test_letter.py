@@ -125,6 +125,22 @@ def test_a_fixed_subject_is_judged_when_it_is_compiled(subject: str, code: str) 
     assert codes(replace(SCRIPT, subject=subject)) == [code]
 
 
+def test_each_mail_of_a_letter_with_conditions_is_judged_whatever_the_one_before_was() -> None:
+    letter = Letter(replace(SCRIPT, html="{% if name == 'b' %}<b>{{ link }}</b>{% endif %}"))
+
+    def is_refused(name: str, link: str) -> bool:
+        try:
+            letter.fill({"name": name, "link": f"https://acme.example/{link}"})
+        except LetterError:
+            return True
+        return False
+
+    # Without the condition nothing is left of the mail.
+    mails = [("a", "1"), ("b", "1"), ("b", "22"), ("a", "1"), ("a", "22"), ("b", "1")]
+    verdicts = [is_refused(name, link) for name, link in mails]
+    assert verdicts == [True, False, False, True, True, False]
+
+
 @pytest.mark.parametrize("name", ["", " ", "a" * 151])
 def test_a_filled_subject_is_judged_for_each(name: str) -> None:
     with pytest.raises(LetterError):
