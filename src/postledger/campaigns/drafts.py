@@ -280,6 +280,23 @@ def choose_tag(workspace_id: int, name: str) -> str:
     return start if start not in taken else next(tag for tag in numbered if tag not in taken)
 
 
+def copy_campaign(
+    workspace_id: int, campaign_id: int, *, name: str, actor: str, now: datetime
+) -> int:
+    """Creates a draft with the audience and content of a campaign, to be sent at once."""
+    original = find_campaign(workspace_id, campaign_id)
+    draft = Draft(
+        choose_tag(workspace_id, name),
+        name[:MAX_NAME].strip(),
+        original.content,
+        original.sender,
+        original.list_key,
+        original.audience,
+        delivery_window=original.delivery_window,
+    )
+    return create_campaign(workspace_id, draft, actor=actor, now=now)
+
+
 def find_last_change(workspace_id: int, tag: str) -> tuple[str, datetime] | None:
     """Who created or changed a campaign last, and when, by the audit trail."""
     entries = AuditEntry.objects.filter(

@@ -131,6 +131,7 @@ EXAMPLES: Mapping[str, Example] = {
     "test_sender": Example(new_sender, is_post=True),
     "release_stream": Example(new_stream, is_post=True),
     "campaign": Example(new_campaign),
+    "campaign_duplicate": Example(new_campaign, is_post=True),
     "campaign_edit": Example(new_draft),
     "campaign_checks": Example(new_draft),
     "campaign_audience": Example(new_draft),

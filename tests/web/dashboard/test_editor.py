@@ -373,6 +373,19 @@ def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(
     assert Run.objects.count() == 1
 
 
+def test_a_copy_of_a_launched_campaign_is_a_draft_of_its_own(anna: Person, draft: int) -> None:
+    save(anna, draft, when="at", at="2027-01-31T09:00", value=["pro"], field=["attributes.plan"])
+    launch(anna, draft)
+
+    answer = anna.post(f"campaigns/{draft}/duplicate/")
+
+    original, copied = Campaign.objects.order_by("pk")
+    assert answer.headers["Location"] == anna.url(f"campaigns/{copied.pk}/edit/")
+    assert (copied.name, copied.timing) == ("Copy of News of May", {})
+    assert (copied.content, copied.audience) == (original.content, original.audience)
+    assert original.audience != {}
+
+
 def test_a_stranger_with_a_large_body_is_asked_to_sign_in_before_it_is_read(
     anna: Person, draft: int
 ) -> None:

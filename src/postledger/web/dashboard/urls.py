@@ -77,6 +77,12 @@ _WORKSPACE_PAGES = [
     page("attention/alerts/", attention.show_alerts, READ, name="alerts"),
     page("campaigns/", campaigns.show, READ, name="campaigns"),
     page("campaigns/new/", editor.create, RUN_CAMPAIGNS, name="new_campaign"),
+    page(
+        "campaigns/<number:campaign_id>/duplicate/",
+        editor.duplicate,
+        RUN_CAMPAIGNS,
+        name="campaign_duplicate",
+    ),
     page(f"{_EDIT}/", editor.edit, RUN_CAMPAIGNS, name="campaign_edit"),
     page(f"{_EDIT}/checks/", editor_checks.show, RUN_CAMPAIGNS, name="campaign_checks"),
     page(

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from postledger.accounts import constraints
 from postledger.accounts.constraints import InvalidNameError
@@ -20,6 +20,7 @@ from postledger.accounts.queries import SenderUnknownError
 from postledger.campaigns import drafts, listing
 from postledger.campaigns.drafts import CampaignFacts, Draft
 from postledger.content.rendering.source import Format
+from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.mailing.content_source import InlineSource
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.editor import choices, draft_form, saving
@@ -72,6 +73,26 @@ def _create(request: HttpRequest, visitor: Visitor, name: str) -> int:
     draft = Draft(drafts.choose_tag(workspace_id, name), name, words_)
     now = datetime.now(UTC)
     return drafts.create_campaign(workspace_id, draft, actor=visitor.actor, now=now)
+
+
+@require_POST
+def duplicate(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """A new draft like a campaign, which may have been launched."""
+    original = drafts.find_campaign(visitor.workspace.pk, campaign_id)
+    try:
+        copied = drafts.copy_campaign(
+            visitor.workspace.pk,
+            campaign_id,
+            name=_("Copy of %(name)s") % {"name": original.name},
+            actor=visitor.actor,
+            now=datetime.now(UTC),
+        )
+    except NotFoundError:
+        raise
+    except RefusedError as error:  # its list or its sender may be archived since
+        messages.error(request, str(error))
+        return redirect("campaign", visitor.workspace.pk, campaign_id)
+    return redirect("campaign_edit", visitor.workspace.pk, copied)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

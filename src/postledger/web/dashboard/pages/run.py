@@ -83,6 +83,7 @@ def _read(visitor: Visitor, run_id: UUID) -> Mapping[str, Any]:
         "run": found.run,
         "head_steps": steps.list_head(visitor, found.run),
         "may_retry": not steps.find_reason(visitor, found.run, Step.RETRY),
+        "may_duplicate": visitor.may(Permission.RUN_CAMPAIGNS),
         "end_steps": steps.list_ends(visitor, found.run),
     }
 
