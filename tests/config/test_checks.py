@@ -10,6 +10,7 @@ from pytest_django import DjangoDbBlocker, Settings
 
 from postledger.config import checks
 from postledger.config.main import CommandLine
+from postledger.lib.check_results import SETTINGS_TAG
 
 
 def ids(messages: Sequence[CheckMessage]) -> list[str | None]:
@@ -104,7 +105,7 @@ def test_django_runs_the_checks(settings: Settings) -> None:
 
 @pytest.mark.parametrize("name", ["key", "setup", "up"])
 def test_our_commands_check_the_settings_and_load_no_url_for_it(name: str) -> None:
-    assert CommandLine().fetch_command(name).requires_system_checks == (checks.SETTINGS,)
+    assert CommandLine().fetch_command(name).requires_system_checks == (SETTINGS_TAG,)
 
 
 @pytest.mark.django_db

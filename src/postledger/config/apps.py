@@ -6,6 +6,7 @@ from django.apps import AppConfig
 from django.core.checks import Tags, register
 
 from postledger.config import checks
+from postledger.lib.check_results import SETTINGS_TAG
 
 
 class ConfigApp(AppConfig):
@@ -13,8 +14,8 @@ class ConfigApp(AppConfig):
 
     @override
     def ready(self) -> None:
-        register(checks.secret_key, Tags.security, checks.SETTINGS)
-        register(checks.addresses, checks.SETTINGS)
+        register(checks.secret_key, Tags.security, SETTINGS_TAG)
+        register(checks.addresses, SETTINGS_TAG)
         register(checks.database_server, Tags.database)
         _check_connections()
 

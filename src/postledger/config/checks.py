@@ -10,7 +10,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-SETTINGS = "postledger"  # the tag of the checks that need no server
 SECRET_KEY_LENGTH = 50
 OLDEST_POSTGRESQL = 15
 EXTENSIONS = ("btree_gist",)

@@ -8,7 +8,8 @@ from typing import override
 from django.core.management import BaseCommand, ManagementUtility, get_commands, load_command_class
 from django.db import DatabaseError, InterfaceError
 
-from postledger.config import checks, env, env_file
+from postledger.config import env, env_file
+from postledger.lib.check_results import SETTINGS_TAG
 from postledger.observability import metrics_store
 
 _NEED_NO_SETTINGS = (["init"], ["fake-ses"], ["fake-sendgrid"])
@@ -23,7 +24,7 @@ class CommandLine(ManagementUtility):
         if _is_ours(type(command).__module__) and command.requires_system_checks:
             # The settings are the installation's; checks of URLs and models are for who changes
             # the code, and load the whole application.
-            command.requires_system_checks = (checks.SETTINGS,)
+            command.requires_system_checks = (SETTINGS_TAG,)
         return command
 
     @override

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+SETTINGS_TAG = "postledger"  # of Django's system checks that examine settings and need no server
+
 
 class Level(StrEnum):
     OK = "ok"

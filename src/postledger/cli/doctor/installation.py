@@ -16,7 +16,7 @@ from postledger.contacts.filters import parsing
 from postledger.deliveries import ledger, partitions
 from postledger.deliveries.ledger import Epoch
 from postledger.lib import ids
-from postledger.lib.check_results import CheckResult, ok, problem, warning
+from postledger.lib.check_results import SETTINGS_TAG, CheckResult, ok, problem, warning
 from postledger.lib.errors import RefusedError
 from postledger.lib.secrets import UnsealableError
 from postledger.observability import schema
@@ -30,7 +30,8 @@ def from_system_check(subject: str, message: CheckMessage) -> CheckResult:
 
 
 def check_settings() -> Iterator[CheckResult]:
-    messages = run_checks()
+    # Those of URLs and models are for who changes the code, and load the whole application.
+    messages = run_checks(tags=[SETTINGS_TAG])
     yield from (from_system_check("settings", message) for message in messages)
     if settings.DEBUG:
         message = "DEBUG is on: the secret key may be public, and error pages show details."

@@ -8,7 +8,7 @@ from typing import override
 from django.core.management.base import BaseCommand
 
 from postledger.cli import first_run_notice
-from postledger.config import checks
+from postledger.lib.check_results import SETTINGS_TAG
 from postledger.workers.supervisor import Program, Supervisor
 
 # -P: nothing is imported from the current folder.
@@ -18,7 +18,7 @@ _PYTHON = (sys.executable, "-P", "-m")
 class Command(BaseCommand):
     help = "Runs the web server, a worker and beat until it is stopped; replaces what dies."
     # Not those of the URLs: they would load the whole application into the supervisor.
-    requires_system_checks = (checks.SETTINGS,)
+    requires_system_checks = (SETTINGS_TAG,)
 
     @override
     def add_arguments(self, parser: ArgumentParser) -> None:
