@@ -13,7 +13,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from postledger.accounts import hash_key
 from postledger.deliveries import partitions
-from tests import flushing
+from tests import flushing, middleware_chain
 
 # How long an example takes says how busy the machine is, and nothing about the claim.
 hypothesis.settings.register_profile("unhurried", deadline=None)
@@ -38,6 +38,7 @@ def pytest_configure() -> None:
         options = database["OPTIONS"]
         assert isinstance(options, dict)
         options.pop("pool", None)
+    middleware_chain.use()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
