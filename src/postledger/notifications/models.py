@@ -117,6 +117,8 @@ class Event(models.Model):
     occurred_at = models.DateTimeField()
     received_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField()
+    # When the source was last seen before its change; NULL: a publisher told of it.
+    unchanged_at = models.DateTimeField(null=True)
     actor = models.TextField()  # who published it
     # Of the matches that it has: of every subset of the topic's match fields.
     match_digests = ArrayField(models.BinaryField())

@@ -9,7 +9,7 @@ from django.db import transaction
 from psycopg import sql as pg
 
 from postledger.deliveries.entries import NewDelivery, StreamKind
-from postledger.deliveries.ledger import bodies, opening, planning, sql
+from postledger.deliveries.ledger import bodies, fence, opening, planning, sql
 from postledger.deliveries.reasons import Reason
 
 MOST_DELIVERIES = 1_000
@@ -77,13 +77,15 @@ def enqueue(
     *,
     due_at: datetime | None = None,
     reason: Reason = Reason.READY,
+    is_interrupted: bool = False,
 ) -> list[int]:
     """Enqueues up to 1,000 deliveries and returns their positions, in the order given.
 
     Idempotent by (stream, dedupe_key): a repeated key adds nothing and gets the position it had.
     All or nothing, also without a transaction of the caller's. A transactional stream gets one
     batch a mail, any other batches of up to 500. Without `due_at` they are due at once, by the
-    database's clock.
+    database's clock. `is_interrupted` says that a restore may have lost the same deliveries, which
+    were sent: those of other than transactional streams are in doubt then.
     """
     if len(deliveries) > MOST_DELIVERIES:
         msg = f"enqueue takes up to {MOST_DELIVERIES} deliveries, not {len(deliveries)}"
@@ -99,7 +101,13 @@ def enqueue(
             case StreamKind.TRANSACTIONAL:
                 return _positions(stream_id, deliveries, [position for _, position in rows])
             case _:
-                return _enqueue_batches(stream_id, deliveries, params)
+                with transaction.atomic():
+                    lo, positions = _enqueue_batches(stream_id, deliveries, params)
+                    if is_interrupted:
+                        fence.doubt_planned_again(
+                            stream_id, lo=lo, due_at=due_at, is_interrupted=True
+                        )
+                return positions
 
 
 def _positions(
@@ -118,7 +126,8 @@ def _positions(
 
 def _enqueue_batches(
     stream_id: int, deliveries: Sequence[NewDelivery], params: Mapping[str, object]
-) -> list[int]:
+) -> tuple[int, list[int]]:
+    """The first position that is new, and the positions of all deliveries."""
     statement = pg.SQL(planning.PLAN).format(source=pg.SQL(_GIVEN), repeated=planning.REPEATED)
     with transaction.atomic():
         opening.keep_open(stream_id)
@@ -130,7 +139,7 @@ def _enqueue_batches(
         ]
         by_position = zip(positions, (delivery.body for delivery in deliveries), strict=True)
         bodies.store(stream_id, [(at, body) for at, body in by_position if body is not None])
-    return positions
+    return base, positions
 
 
 def _positions_by_key(stream_id: int, deliveries: Sequence[NewDelivery]) -> dict[str, int]:

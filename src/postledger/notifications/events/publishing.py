@@ -32,6 +32,9 @@ class NewEvent:
     occurred_at: datetime | None = None  # None: now
     dedupe_key: str | None = None  # None: from the match fields and the status
     trace_id: str | None = None  # None: a new one
+    # When a source was last seen before its change: an earlier copy of the database may have told
+    # of it since then.
+    unchanged_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,7 @@ def _make_row(topic: Topic, event: NewEvent, actor: str, now: datetime) -> Event
         occurred_at=occurred_at,
         received_at=now,
         expires_at=min(occurred_at, now) + timedelta(seconds=topic.ttl_seconds),
+        unchanged_at=event.unchanged_at,
         actor=actor,
         match_digests=matching.list_match_digests(topic.match_fields, event.data),
     )

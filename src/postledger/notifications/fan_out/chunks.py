@@ -338,7 +338,7 @@ def _plan_mail(
         source=_LINES,
         params=params,
         is_timed_by_row=True,
-        is_interrupted=_was_interrupted(event),
+        is_interrupted=was_interrupted(event),
     )
     if planned.kept_back:
         raise ContactChangedError
@@ -357,6 +357,11 @@ def _choose_variables(event: Event, text: TopicText) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given}
 
 
-def _was_interrupted(event: Event) -> bool:
-    """Whether a restore came after the event: the lost time may have planned and sent it."""
-    return event.received_at < ledger.current_epoch().began_at
+def was_interrupted(event: Event) -> bool:
+    """Whether a restore came after the event, or after the source's state before it: the lost time
+    may have planned and sent its mail.
+    """
+    since = event.received_at
+    if event.unchanged_at is not None:
+        since = min(since, event.unchanged_at)
+    return since < ledger.current_epoch().began_at

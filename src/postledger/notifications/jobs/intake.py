@@ -13,7 +13,7 @@ from postledger.deliveries.entries import NewDelivery
 from postledger.lib import wake
 from postledger.lib.ids import LAST_ID
 from postledger.mailing.content_source import ContentUnknownError
-from postledger.notifications.fan_out import notification_facts
+from postledger.notifications.fan_out import chunks, notification_facts
 from postledger.notifications.fan_out.notification_facts import NotificationFacts
 from postledger.notifications.jobs import contract
 from postledger.notifications.jobs.contract import InvalidJobError, JobIssue, MailJob
@@ -183,11 +183,19 @@ def _plan_mail(target: _Target, job: MailJob, departure: GoNow | WaitUntil) -> N
         variables=_collect_variables(target, job),
         letter=_resolve_letter(target.event.topic, stream_id, job),
     )
+    # A restore may have lost the same job, which was sent in the lost time.
+    is_interrupted = chunks.was_interrupted(target.event)
     match departure:
         case GoNow():
-            ledger.enqueue(stream_id, [delivery])
+            ledger.enqueue(stream_id, [delivery], is_interrupted=is_interrupted)
         case WaitUntil(due_at, reason):
-            ledger.enqueue(stream_id, [delivery], due_at=due_at, reason=reason)
+            ledger.enqueue(
+                stream_id,
+                [delivery],
+                due_at=due_at,
+                reason=reason,
+                is_interrupted=is_interrupted,
+            )
     row.is_planned = True
     _set_policy(row, job)
     row.save(update_fields=["is_planned", *_POLICY])

@@ -175,6 +175,7 @@ class Migration(migrations.Migration):
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
                 ("expires_at", models.DateTimeField()),
+                ("unchanged_at", models.DateTimeField(null=True)),
                 ("actor", models.TextField()),
                 (
                     "match_digests",

@@ -215,8 +215,11 @@ def _make_events(
     """The event of each change, by the key of its item."""
     reading, who = describe_reading(source), (source.pk, source.key)
     return {
-        change.item.key: snapshots.make_event(
-            change, reading, source=who, hash_=snapshot.hash, taken_at=taken_at
+        change.item.key: replace(
+            snapshots.make_event(
+                change, reading, source=who, hash_=snapshot.hash, taken_at=taken_at
+            ),
+            unchanged_at=source.last_snapshot_at,
         )
         for change in changes
     }
