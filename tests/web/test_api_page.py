@@ -153,6 +153,7 @@ OF_PAGES = {
     *("form_incomplete", "sender_fails", "sender_connected", "not_set_up"),
     *("bad_link", "stale"),
     *("already_joined", "first_run_code", "first_run_over", "no_letter_sender"),
+    "reader_unknown",
 }
 # Answered to SNS: docs/reference/feedback.md has them.
 OF_HOOKS = {"invalid_envelope", "raw_delivery", "signature_invalid", "topic_unknown", "not_now"}
