@@ -95,11 +95,12 @@ def database_url(name: str = "") -> str:
 
 
 @contextmanager
-def fresh_database() -> Iterator[str]:
-    """An empty database beside the others; yields its name."""
+def fresh_database(template: str = "template1") -> Iterator[str]:
+    """An empty database beside the others, or a copy of one; yields its name."""
     name = f"postledger_installation_{uuid4().hex[:12]}"
     with psycopg.connect(database_url("postgres"), autocommit=True) as server:
-        server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        create = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        server.execute(create.format(sql.Identifier(name), sql.Identifier(template)))
         try:
             yield name
         finally:

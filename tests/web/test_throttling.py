@@ -98,7 +98,7 @@ def test_a_redis_that_hangs_delays_one_request_and_no_more(
         count_taken(limiter, key_id, 500)
         asked_again = waiting_at(silent)
 
-    assert took < 10
+    assert took < 60
     assert (asked, asked_again) == (1, 0)
 
 

@@ -60,7 +60,7 @@ def test_a_wake_up_never_waits_nor_raises_when_the_broker_is_away() -> None:
             sender.notify(STREAM + number % 10)
         took = time.monotonic() - began
 
-    assert took < 10
+    assert took < 60  # two thousand connections that are waited for would take longer
     assert len(sender._pending) <= 10
 
 
