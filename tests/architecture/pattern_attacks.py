@@ -112,7 +112,7 @@ ATTACKS: Mapping[str, Attack] = {
         "</style", names={"tag": SimpleNamespace(name="style")}
     ),
     "content.rendering.letter: _SPACES": Attack(" "),
-    "content.rendering.letter: _PLAIN_LINK": Attack("a", start="https://"),
+    "content.rendering.letter: _SIGNED_LINK": Attack("a", start="https://a.example/?token="),
     "content.rendering.letter: _SAFE_URL": Attack(" "),
     "content.rendering.liquid: _DIRECTIVES": Attack("%-"),
     "content.rendering.liquid_markers: _OPENING": Attack(" ", "{%"),

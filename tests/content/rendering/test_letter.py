@@ -1,5 +1,6 @@
 """A letter: compiled once, filled in for each, and never half filled."""
 
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -139,6 +140,29 @@ def test_each_mail_of_a_letter_with_conditions_is_judged_whatever_the_one_before
     mails = [("a", "1"), ("b", "1"), ("b", "22"), ("a", "1"), ("a", "22"), ("b", "1")]
     verdicts = [is_refused(name, link) for name, link in mails]
     assert verdicts == [True, False, False, True, True, False]
+
+
+@pytest.mark.parametrize("link", ["https://a/expression", "https://a/?token=" + "expression" * 5])
+def test_no_link_hides_from_the_check_what_a_style_runs(link: str) -> None:
+    html = """{% if name %}<p style="width:{{ link }}(alert(1))">a</p>{% endif %}"""
+
+    with pytest.raises(LetterError):
+        fill_letter(replace(SCRIPT, html=html), link=link)
+
+
+def test_a_letter_counts_in_its_memory_whatever_it_keeps() -> None:
+    holes = "".join(f"{{% if p{n} %}}{{{{ p{n} }}}}{{% endif %}}" for n in range(20))
+    names = tuple(f"p{n}" for n in range(20))
+    letter = Letter(replace(SCRIPT, html=f"<p>{holes}</p>", optional=(*names, *SCRIPT.optional)))
+    tracemalloc.start()
+    try:
+        for name in names:
+            letter.fill({**VALUES, **dict.fromkeys(names, False), name: "🌍" * 20_000})
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert kept < letter.memory
 
 
 @pytest.mark.parametrize("name", ["", " ", "a" * 151])

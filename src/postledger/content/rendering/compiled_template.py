@@ -1,7 +1,7 @@
 """A text with Liquid in it, compiled once: fixed literals, and the holes between them."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, override
 
@@ -26,6 +26,8 @@ from postledger.content.rendering.liquid import Budget, BudgetedContext
 from postledger.lib.errors import RefusedError
 
 type Values = Mapping[str, object]
+
+_LONGEST_KEPT = 2_000  # characters of a block's text and of the values that decide it
 
 
 class MissingVariableError(RefusedError):
@@ -87,7 +89,8 @@ class Block:
         buffer = liquid.Buffer(context.budget, most)
         self.node.render(context, buffer)
         text, decisive = buffer.getvalue(), self._read_decisive(values)
-        if decisive is not None:
+        self._last = None
+        if decisive is not None and len(text) + _count_characters(decisive) <= _LONGEST_KEPT:
             self._last = decisive, text, context.budget.spent - spent
         return text
 
@@ -102,6 +105,10 @@ class Block:
                 return None
             decisive.append(value)
         return decisive
+
+
+def _count_characters(texts: Iterable[str | None]) -> int:
+    return sum(len(text) for text in texts if text)
 
 
 type Hole = Variable | Block
@@ -124,6 +131,7 @@ class CompiledTemplate:
         self._length = sum(map(len, self.literals))
         # About its bytes in memory: a parsed tag takes a hundred for each of its characters.
         self.memory = 4 * self._length + 100 * (len(source) - self._length)
+        self.memory += 4 * _LONGEST_KEPT * sum(isinstance(hole, Block) for hole in self.holes)
         self.is_plain = all(isinstance(hole, Variable) for hole in self.holes)
 
     def fill(self, values: Values, budget: Budget | None = None) -> list[str]:

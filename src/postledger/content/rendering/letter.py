@@ -33,8 +33,10 @@ GIVEN = frozenset({"email", "from_name", "name", "unsubscribe_url"})
 _DIGEST_VERSION = "letter 1"  # changes with the meaning of a script
 _SPACES = re.compile(r"\s+")
 _OUR_LINKS = frozenset({"unsubscribe_url"})
-# Whatever stands around it, the check judges all of these alike.
-_PLAIN_LINK = re.compile(r"https?://[a-z0-9.-]++(?::[0-9]++)?+/[A-Za-z0-9._/?=-]*+")
+_LONGEST_KEPT = 50_000  # characters
+_SIGNED_LINK = re.compile(r"(https?://[^\s\"'<>&?]{1,500}+[?]token=)([A-Za-z0-9_.-]{40,2000}+)")
+# Words of styles that old programs run: a token with one of them is judged as it is.
+_ACTIVE_WORDS = ("behavio", "binding", "expression")
 _SAFE_URL = re.compile(r"\s*+(?:https?://|mailto:|tel:)", re.IGNORECASE)
 
 
@@ -107,7 +109,8 @@ class Letter:
     @property
     def memory(self) -> int:
         """About the bytes that it takes in memory."""
-        return self._subject.memory + self._html.memory + self._text.memory
+        kept = 0 if self._html.is_plain else 4 * _LONGEST_KEPT
+        return self._subject.memory + self._html.memory + self._text.memory + kept
 
     @property
     def is_plain(self) -> bool:
@@ -152,7 +155,8 @@ class Letter:
             # Mails of one event often have nothing of their own but their links.
             if html != self._last_checked:
                 findings += checks.check_html(html)
-                self._last_checked = None if findings else html
+                is_kept = not findings and len(html) <= _LONGEST_KEPT
+                self._last_checked = html if is_kept else None
         if findings:
             raise LetterError(findings)
 
@@ -202,14 +206,15 @@ def _static_findings(script: Script) -> list[Finding]:
 
 
 def _make_links_alike(html: str, values: Values) -> str:
-    """The HTML, as long as before, with the same text in place of each reader's own links.
+    """The HTML, as long as before, with the same token in each reader's own links.
 
     The check remembers tags: it would judge those of every mail anew otherwise.
     """
     for value in values.values():
-        if isinstance(value, str) and _PLAIN_LINK.fullmatch(value):
-            scheme, colon, rest = value.partition(":")
-            html = html.replace(value, f"{scheme}{colon}//{'x' * (len(rest) - 2)}")
+        if isinstance(value, str) and (link := _SIGNED_LINK.fullmatch(value)):
+            token = link[2].lower()
+            if not any(word in token for word in _ACTIVE_WORDS):
+                html = html.replace(value, link[1] + "x" * len(token))
     return html
 
 

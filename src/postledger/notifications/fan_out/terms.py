@@ -103,7 +103,7 @@ WITH notification AS MATERIALIZED (
           AND (standing.max_notifications IS NOT NULL OR {is_same})
     ) AS others
 )
-SELECT * FROM judged WHERE NOT (%(leave_out_clear)s AND is_clear)
+SELECT * FROM judged WHERE NOT %(leave_out_clear)s OR is_clear IS NOT TRUE
 """)
     .format(
         is_clear=_IS_CLEAR,
