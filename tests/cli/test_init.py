@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 import psycopg
@@ -50,23 +51,41 @@ class NewFolder:
         return self.run("init", *options, **address | variables)
 
 
+class FirstInit(NamedTuple):
+    folder: NewFolder
+    done: subprocess.CompletedProcess[str]
+
+
 @contextmanager
 def on_server() -> Iterator[psycopg.Connection]:
     with psycopg.connect(installations.database_url("postgres"), autocommit=True) as server:
         yield server
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[NewFolder]:
+@contextmanager
+def new_folder(path: Path) -> Iterator[NewFolder]:
     name = f"postledger_init_{uuid4().hex[:12]}"
-    yield NewFolder(tmp_path, name)
+    yield NewFolder(path, name)
     with on_server() as server:
         drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
         server.execute(drop.format(sql.Identifier(name)))
 
 
-def test_an_empty_folder_becomes_an_installation(folder: NewFolder) -> None:
-    done = folder.init()
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[NewFolder]:
+    with new_folder(tmp_path) as empty:
+        yield empty
+
+
+@pytest.fixture(scope="module")
+def first_init(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FirstInit]:
+    """One for several tests: it migrates a database."""
+    with new_folder(tmp_path_factory.mktemp("installation")) as empty:
+        yield FirstInit(empty, empty.init())
+
+
+def test_an_empty_folder_becomes_an_installation(first_init: FirstInit) -> None:
+    folder, done = first_init
 
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -97,8 +116,8 @@ def test_the_file_has_the_secrets_and_servers_and_every_later_command_reads_it(
     assert folder.run("check").returncode == 0
 
 
-def test_a_second_init_changes_nothing(folder: NewFolder) -> None:
-    folder.init()
+def test_a_second_init_changes_nothing(first_init: FirstInit) -> None:
+    folder = first_init.folder
     before = folder.file.read_bytes()
 
     done = folder.init()
