@@ -107,3 +107,20 @@ def test_what_a_batch_makes_of_its_campaign_is_on_the_trail(settings: Settings) 
         ("campaign.created", "alice"),
         ("campaign.changed", "alice"),
     ]
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_two_campaigns_of_one_name_at_once_get_a_tag_each(settings: Settings) -> None:
+    acme = press.set_up_workspace(settings)
+
+    def create() -> int:
+        draft = Draft("", "News", press.WORDS)
+        return drafts.create_with_free_tag(acme, draft, actor="alice", now=press.NOW)
+
+    with collide.uncommitted(create):
+        second = collide.start(create)
+        second.must_wait()
+    second.answer()
+
+    assert set(Campaign.objects.values_list("tag", flat=True)) == {"news", "news-2"}

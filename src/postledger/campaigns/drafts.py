@@ -271,7 +271,20 @@ def _facts(campaign: Campaign) -> CampaignFacts:
     )
 
 
-def choose_tag(workspace_id: int, name: str) -> str:
+def create_with_free_tag(workspace_id: int, draft: Draft, *, actor: str, now: datetime) -> int:
+    """Creates a campaign under a free tag that resembles its name, in place of the draft's."""
+
+    def create() -> int:
+        tagged = replace(draft, tag=_choose_tag(workspace_id, draft.name))
+        return create_campaign(workspace_id, tagged, actor=actor, now=now)
+
+    try:
+        return create()
+    except CampaignExistsError:  # a concurrent request took the tag
+        return create()
+
+
+def _choose_tag(workspace_id: int, name: str) -> str:
     """A free tag that resembles the name of a campaign."""
     start = slugify(name)[:_LONGEST_START].strip("-_").replace("_", "-") or "campaign"
     campaigns = Campaign.objects.filter(workspace_id=workspace_id, tag__startswith=start)
@@ -286,7 +299,7 @@ def copy_campaign(
     """Creates a draft with the audience and content of a campaign, to be sent at once."""
     original = find_campaign(workspace_id, campaign_id)
     draft = Draft(
-        choose_tag(workspace_id, name),
+        "",
         name[:MAX_NAME].strip(),
         original.content,
         original.sender,
@@ -294,7 +307,7 @@ def copy_campaign(
         original.audience,
         delivery_window=original.delivery_window,
     )
-    return create_campaign(workspace_id, draft, actor=actor, now=now)
+    return create_with_free_tag(workspace_id, draft, actor=actor, now=now)
 
 
 def find_last_change(workspace_id: int, tag: str) -> tuple[str, datetime] | None:

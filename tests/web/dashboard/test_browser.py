@@ -318,6 +318,8 @@ def test_a_campaign_is_written_while_it_saves_itself_and_launched(
         other.get_by_text("Subject: Hello from elsewhere").wait_for()
         page.fill("input[name=subject]", "Hello again")
         page.get_by_text("changed this campaign").wait_for()
+        # What is not saved is not launched.
+        assert page.get_by_role("button", name="Launch to 3 people").is_disabled()
         page.get_by_role("button", name="Keep mine").click()
         page.get_by_text("Subject: Hello again").wait_for()
         barriers = browser.find_barriers(page)

@@ -216,6 +216,71 @@ def test_a_draft_saves_itself_and_tells_when_it_did(anna: Person, draft: int) ->
     assert "<html" not in text
 
 
+def autosave(person: Person, campaign_id: int, **changes: Any) -> Any:
+    url = person.url(f"campaigns/{campaign_id}/edit/")
+    return person.client.post(url, fields(campaign_id, **changes), headers=PART)
+
+
+def test_a_draft_is_checked_again_when_all_of_it_is_saved_and_it_changed(
+    anna: Person, draft: int
+) -> None:
+    url = anna.url(f"campaigns/{draft}/edit/checks/")
+    wrong = {"field": ["attributes.age"], "op": ["at_least"], "value": ["many"]}
+
+    partly = autosave(anna, draft, subject="A better subject", **wrong)
+    wholly = autosave(anna, draft)
+    part = read_text(anna.client.get(url, headers=PART))
+    [checked] = re.findall(r'name="checked" form="draft" value="([^"]*)"', part)
+    again = autosave(anna, draft, checked=checked)
+
+    assert "Write a number here." in read_text(partly)
+    assert "HX-Trigger" not in partly.headers
+    assert wholly.headers["HX-Trigger"] == "saved"
+    assert again.status_code == 200
+    assert "HX-Trigger" not in again.headers
+
+
+def test_without_scripts_a_draft_with_unsaved_parts_leads_to_no_launch(
+    anna: Person, draft: int
+) -> None:
+    launching = f'href="{anna.url(f"campaigns/{draft}/edit/checks/")}">Check, test and launch'
+
+    partly = read_text(save(anna, draft, when="at", at="tomorrow"))
+
+    assert launching in anna.read(f"campaigns/{draft}/edit/")
+    assert launching not in partly
+    assert "Possible when all is saved." in partly
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("match", "none"), ("filter_json", "\0"), ("subject", "\0"), ("body", "\0")),
+        *(("text", "\0"), ("page", "a" * 501), ("at", "\0"), ("local_at", "\0")),
+        *(("opens", "\0"), ("closes", "\0"), ("value", ["\uff15"]), ("value", ["\0"])),
+    ],
+    ids=lambda one: ascii(one)[:16],
+)
+def test_whatever_is_posted_is_refused_beside_its_field(
+    anna: Person, draft: int, name: str, value: str | list[str]
+) -> None:
+    kind = "page" if name == "page" else "markdown"
+    when = {"at": "at", "local_at": "local"}.get(name, "now")
+    over = {"field": ["attributes.age"], "op": ["over"]} if name == "value" else {}
+    hours = {"has_window": "on", "opens": "09:00", "closes": "17:00", "weekdays": ["mon"]}
+
+    answer = save(anna, draft, **{"kind": kind, "when": when, **over, **hours, name: value})
+
+    assert answer.status_code == 422
+    assert "this is not:" in read_text(answer)
+
+
+def test_a_variable_that_cannot_be_stored_is_left_out(anna: Person, draft: int) -> None:
+    save(anna, draft, body="{{ open", variable=["city", "a\0b"])
+
+    assert Campaign.objects.get(pk=draft).content["required"] == ["city"]
+
+
 def test_two_editors_at_once_are_told_and_choose(anna: Person, draft: int) -> None:
     boris = visitors.sign_in(anna.workspace_id, name="Boris")
     url = anna.url(f"campaigns/{draft}/edit/")

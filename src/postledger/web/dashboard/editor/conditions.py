@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 ATTRIBUTE, LIST = "attributes.", "list:"
 MATCHES = ("all", "any")
-_NUMBER = re.compile(r"-?\d{1,15}(\.\d{1,9})?")
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
 _WORDS = {"true": True, "false": False}
 _NEGATED = {"is_not": "is", "not_in": "in", "not_contains": "contains"}
 _WITHOUT_VALUE = {"on", "not_on", "exists", "missing"}

@@ -16,6 +16,7 @@ from postledger.accounts.working_hours import WEEKDAYS, Hours
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.content import locales, previews
 from postledger.content.rendering.source import Format, Source
+from postledger.lib import values
 from postledger.lib.errors import RefusedError
 from postledger.mailing.content_source import (
     ArticleSource,
@@ -56,6 +57,14 @@ _DAYS: Sequence[Choice] = tuple(
         strict=True,
     )
 )
+
+
+# The other fields that a part reads, by its first.
+_READ_WITH: Mapping[str, Sequence[str]] = {
+    "list_key": ("match", "filter_json"),
+    "kind": ("subject", "body", "text", "locale", "template", "version", "article", "page"),
+    "when": ("at", "local_at", "has_window", "opens", "closes", "weekdays"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +204,8 @@ class DraftForm(PageForm):
         if posted is None:
             return list(_list_variables(self.campaign.content))
         optional = set(posted.getlist("may_be_empty"))
-        return [Variable(name, name in optional) for name in posted.getlist("variable")]
+        names = filter(values.is_storable, posted.getlist("variable"))
+        return [Variable(name, name in optional) for name in names]
 
     def list_parts(self) -> Iterator[Part]:
         """The parts whose fields can be read; the form has the errors of the others."""
@@ -207,9 +217,8 @@ class DraftForm(PageForm):
             "sender": Part("sender", lambda: {"sender": self.cleaned_data["sender"]}),
             "when": Part("when", self._read_times),
         }
-        needed = {"kind": ("locale", "version", "template", "article"), "when": ("weekdays",)}
         for name, part in parts.items():
-            if not any(one in self.errors for one in (name, *needed.get(name, ()))):
+            if not self.errors.keys() & {name, *_READ_WITH.get(name, ())}:
                 yield part
 
     def _read_audience(self) -> Mapping[str, Any]:

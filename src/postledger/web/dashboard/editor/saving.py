@@ -44,6 +44,11 @@ class Saved:
     conflict: Conflict | None = None
     problems: list[tuple[str, str]] = field(default_factory=list)  # labels and what to do
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the stored campaign is what the page shows."""
+        return self.conflict is None and not self.problems
+
 
 def save_draft(
     visitor: Visitor, form: DraftForm, *, as_of: datetime | None, now: datetime

@@ -70,9 +70,9 @@ def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 def _create(request: HttpRequest, visitor: Visitor, name: str) -> int:
     workspace_id = visitor.workspace.pk
     words_ = InlineSource("", "", Format.MARKDOWN, locale=languages.choose(request))
-    draft = Draft(drafts.choose_tag(workspace_id, name), name, words_)
+    draft = Draft("", name, words_)
     now = datetime.now(UTC)
-    return drafts.create_campaign(workspace_id, draft, actor=visitor.actor, now=now)
+    return drafts.create_with_free_tag(workspace_id, draft, actor=visitor.actor, now=now)
 
 
 @require_POST
@@ -115,7 +115,7 @@ def edit(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpRespon
     saved = saving.save_draft(visitor, form, as_of=as_of, now=datetime.now(UTC))
     if is_part:
         return _show_saved(request, visitor, form, saved)
-    if saved.problems or saved.conflict or "add" in request.POST:
+    if not saved.is_whole or "add" in request.POST:
         status = 409 if saved.conflict else 422 if saved.problems else 200
         return _show(request, visitor, form, saved, status=status)
     return redirect("campaign_edit", visitor.workspace.pk, campaign_id)
@@ -159,7 +159,8 @@ def _show_saved(
         return HttpResponse(status=204)
     values = {"form": form, "saved": saved, "is_part": True, "is_post": is_post}
     response = render_fragment(request, visitor, "dashboard/editor_saved.html", values)
-    if is_post and saved.conflict is None:
+    is_checked = request.POST.get("checked") == saved.campaign.updated_at.isoformat()
+    if is_post and saved.is_whole and not is_checked:
         response.headers["HX-Trigger"] = "saved"
     return response
 

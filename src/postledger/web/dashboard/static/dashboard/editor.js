@@ -7,7 +7,9 @@
   if (!draft) return;
   const PAUSE = 1200; // milliseconds without a key
   let timer = null;
-  let isDirty = false;
+  // What was refused, or waits for a choice between two people, stands above the form.
+  const hasProblems = () => document.getElementById("problems").childElementCount > 0;
+  let isDirty = hasProblems();
 
   // What is not saved yet can neither be tested nor launched.
   const showState = () => {
@@ -31,8 +33,9 @@
 
   document.body.addEventListener("htmx:afterRequest", (event) => {
     if (event.detail.elt !== draft) return;
-    isDirty = timer !== null || !event.detail.successful;
-    if (isDirty && timer === null) timer = setTimeout(save, 4 * PAUSE);
+    const isFailed = !event.detail.successful;
+    isDirty = timer !== null || isFailed || hasProblems();
+    if (isFailed && timer === null) timer = setTimeout(save, 4 * PAUSE);
     showState();
   });
   document.body.addEventListener("htmx:afterSettle", showState);
