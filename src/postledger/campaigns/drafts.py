@@ -96,12 +96,13 @@ def change_campaign(  # noqa: PLR0913  the parts of a change, each by its name
     actor: str,
     now: datetime,
     as_of: datetime | None = None,
+    only_draft: bool = False,
 ) -> datetime | None:
     """Changes some fields for later runs; others keep their values, also if changed concurrently.
 
     A launched run keeps its snapshot. With `as_of`, the `updated_at` that the caller has seen, a
-    campaign that somebody changed since then is refused. Returns the new `updated_at`, or None if
-    nothing had to be changed.
+    campaign that somebody changed since then is refused; with `only_draft`, one that was launched.
+    Returns the new `updated_at`, or None if nothing had to be changed.
     """
     with constraints.refusing(campaigns_campaign_once=_tag_taken(str(changes.get("tag")))):
         # A launch takes the same lock, so it cannot come between the check for runs and the change.
@@ -117,6 +118,11 @@ def change_campaign(  # noqa: PLR0913  the parts of a change, each by its name
                 "The campaign was changed by somebody else meanwhile. Look at it, and try again."
             )
         runs = Run.objects.filter(campaign_id=campaign_id, is_sandboxed=False)
+        if only_draft and runs.filter(is_test=False).exists():
+            raise AlreadyLaunchedError(
+                f"The campaign {before.tag!r} was launched, so it is not a draft any more."
+                " Duplicate it to change it."
+            )
         if after.tag != before.tag and runs.exists():
             raise AlreadyLaunchedError(
                 f"The campaign {before.tag!r} has runs, and repeated requests find them by its tag:"

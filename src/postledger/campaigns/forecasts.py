@@ -19,17 +19,19 @@ from postledger.pacing.prospects import Part, Prospect
 _PRIORITY = 2  # of campaigns in the rotation: after all mail to one person
 
 
-def forecast_campaign(
+def forecast_campaign(  # noqa: PLR0913  the parts of a question, each by its name
     workspace_id: int,
     campaign_id: int,
     *,
     worker_count: int,
     member_id: int | None = None,
+    recipient_count: int | None = None,
     now: datetime,
 ) -> Outlook:
     """When the mails would have gone if the campaign was launched now, by this member or nobody.
 
-    Of a campaign that was launched: when its last run will have ended.
+    Counts the recipients unless the caller has done so. Of a campaign that was launched: when its
+    last run will have ended.
     """
     campaign = Campaign.objects.filter(workspace_id=workspace_id, pk=campaign_id).first()
     if campaign is None:
@@ -39,6 +41,8 @@ def forecast_campaign(
     run = runs.order_by("-stream_id").first()
     if run is not None:
         return outlook.predict_end(workspace_id, run.stream_id, workforce=workforce, now=now)
+    if recipient_count is None:
+        recipient_count = _count_audience(campaign, now)
     newcomer = Prospect(
         stream_id=0,
         sender_id=campaign.sender_id,
@@ -46,7 +50,7 @@ def forecast_campaign(
         kind=StreamKind.CAMPAIGN,
         priority=_PRIORITY,
         opened_at=now,
-        parts=tuple(_split_parts(campaign, now)),
+        parts=tuple(_split_parts(campaign, recipient_count, now)),
         delivery_window=campaign.delivery_window,
     )
     return outlook.predict_launch(workspace_id, newcomer, workforce=workforce, now=now)
@@ -62,9 +66,8 @@ def forecast_run(
     return outlook.predict_end(workspace_id, run.number, workforce=workforce, now=now)
 
 
-def _split_parts(campaign: Campaign, now: datetime) -> list[Part]:
+def _split_parts(campaign: Campaign, count: int, now: datetime) -> list[Part]:
     """The mails by the times at which they are due; each local time is taken to have as many."""
-    count = _count_audience(campaign, now)
     moments = _list_moments(campaign, now)
     shares = [count // len(moments)] * len(moments)
     shares[-1] += count % len(moments)

@@ -70,13 +70,14 @@ def list_people(  # noqa: PLR0913  the parts of a query, each by its name
     after: str = "",
     limit: int,
     now: datetime,
+    patience: timedelta = audience.PATIENCE,
 ) -> Sequence[Recipient]:
     """Contacts of the audience by address: those left out for a reason, or the recipients (None).
 
     `after` is the sort key of the last one of the previous page. Raises FilterTooCostlyError.
     """
     chunk = _make_chunk(workspace_id, campaign, now=now, after=after)
-    with audience.limited_time():
+    with audience.limited_time(patience):
         unserved: Mapping[str, str] = {}
         if not chunk.has_one_letter:
             unserved = _find_unserved(chunk, chunks.list_variants(chunk), now=now)
@@ -145,5 +146,5 @@ def _estimate(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -> R
     people: Filter = parsing.parse(dict(campaign.audience), now=now)
     if campaign.list_key:
         people = All((people, OnList(campaign.list_key)))
-    estimate = audience.count_or_estimate(workspace_id, audience.only_active(people))
-    return RecipientCounts(estimate.number, is_exact=False)
+    number = audience.estimate(workspace_id, audience.only_active(people))
+    return RecipientCounts(number, is_exact=False)

@@ -119,8 +119,13 @@ def count_or_estimate(
         with limited_time(patience):
             return ContactCount(count(workspace_id, audience), is_exact=True)
     except FilterTooCostlyError:
-        query = compile_query("SELECT" + _SELECTED, workspace_id, audience)
-        return ContactCount(int(sql.explain(query.sql, query.params)["Plan Rows"]), is_exact=False)
+        return ContactCount(estimate(workspace_id, audience), is_exact=False)
+
+
+def estimate(workspace_id: int, audience: Filter) -> int:
+    """How many contacts PostgreSQL expects a filter to select, in any state; reads none."""
+    query = compile_query("SELECT" + _SELECTED, workspace_id, audience)
+    return int(sql.explain(query.sql, query.params)["Plan Rows"])
 
 
 def sample(

@@ -2,21 +2,34 @@
 
 import json
 import re
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from html import unescape
-from typing import Any
+from typing import Any, override
+from urllib.parse import urlencode
 
 import pytest
 from django.conf import LazySettings
+from django.db import connection
+from django.http import QueryDict
+from django.template.loader import render_to_string
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from postledger.accounts import workspaces
 from postledger.accounts.queries import NOBODY
+from postledger.campaigns import drafts, launching
 from postledger.campaigns.models import Campaign, Run
+from postledger.campaigns.recipients import RecipientCounts
 from postledger.contacts import lists
 from postledger.contacts.models import Contact
 from postledger.deliveries import queries
+from postledger.web.dashboard.access import find_visitor
+from postledger.web.dashboard.editor import choices, preflight, saving
+from postledger.web.dashboard.editor.draft_form import DraftForm, Part
+from postledger.web.dashboard.pages import editor_checks
 from tests.campaigns import press
+from tests.races import collide
 from tests.web import newsroom
 from tests.web.callers import Caller
 from tests.web.dashboard import visitors
@@ -243,12 +256,12 @@ def test_a_draft_is_checked_again_when_all_of_it_is_saved_and_it_changed(
 def test_without_scripts_a_draft_with_unsaved_parts_leads_to_no_launch(
     anna: Person, draft: int
 ) -> None:
-    launching = f'href="{anna.url(f"campaigns/{draft}/edit/checks/")}">Check, test and launch'
+    link = f'href="{anna.url(f"campaigns/{draft}/edit/checks/")}">Check, test and launch'
 
     partly = read_text(save(anna, draft, when="at", at="tomorrow"))
 
-    assert launching in anna.read(f"campaigns/{draft}/edit/")
-    assert launching not in partly
+    assert link in anna.read(f"campaigns/{draft}/edit/")
+    assert link not in partly
     assert "Possible when all is saved." in partly
 
 
@@ -294,6 +307,7 @@ def test_two_editors_at_once_are_told_and_choose(anna: Person, draft: int) -> No
     mine = save(anna, draft, seen=seen, subject="Anna was here", overwrite="1")
 
     assert quiet.status_code == 204
+    assert 'hx-sync="#draft:drop"' in anna.read(f"campaigns/{draft}/edit/")
     assert "Boris changed this campaign" in read_text(noticed)
     assert refused.status_code == 409
     assert "Boris changed this campaign" in read_text(refused)
@@ -301,6 +315,85 @@ def test_two_editors_at_once_are_told_and_choose(anna: Person, draft: int) -> No
     assert kept == "Boris was here"
     assert mine.status_code == 302
     assert Campaign.objects.get(pk=draft).content["subject"] == "Anna was here"
+
+
+class InterruptedForm(DraftForm):
+    """Somebody else saves after the first part."""
+
+    @override
+    def list_parts(self) -> Iterator[Part]:
+        parts = super().list_parts()
+        yield next(parts)
+        boris = visitors.sign_in(self.workspace_id, name="Boris")
+        save(boris, self.campaign.id, when="at", at="2027-01-31T09:00")
+        yield from parts
+
+
+def test_whose_part_was_saved_before_a_conflict_is_told_so(anna: Person, draft: int) -> None:
+    campaign = drafts.find_campaign(anna.workspace_id, draft)
+    posted = QueryDict(urlencode(fields(draft, name="June", subject="June"), doseq=True))
+    form = InterruptedForm(
+        anna.workspace_id, campaign, choices.list_choices(anna.workspace_id), posted
+    )
+    visitor = find_visitor(anna.user, anna.workspace_id)
+    assert visitor is not None
+
+    saved = saving.save_draft(visitor, form, as_of=campaign.updated_at, now=datetime.now(UTC))
+
+    values = {"saved": saved, "visitor": visitor}
+    shown = render_to_string("dashboard/editor_problems.html", values)
+    stored = Campaign.objects.get(pk=draft)
+    assert (stored.name, stored.content["subject"]) == ("June", "News for {{ name }}")
+    assert "Only a part of yours is saved" in shown
+
+
+def test_no_condition_is_dropped_and_too_many_are_refused(anna: Person, draft: int) -> None:
+    lines = {"op": ["exists"] * 101, "value": [""] * 101}
+
+    refused = save(anna, draft, field=["attributes.a"] * 101, **lines)
+    last = save(anna, draft, field=[*[""] * 100, "attributes.a"], **lines)
+
+    assert "more than 100 conditions" in read_text(refused)
+    assert last.status_code == 302
+    stored = Campaign.objects.get(pk=draft).audience
+    assert stored == {"all": [{"field": "attributes.a", "exists": True}]}
+
+
+def test_the_audience_is_counted_once_for_the_checks(anna: Person, draft: int) -> None:
+    press.people(anna.workspace_id, 2)
+
+    with CaptureQueriesContext(connection) as captured:
+        text = anna.read(f"campaigns/{draft}/edit/checks/")
+
+    counts = [query for query in captured if "AS recipient GROUP BY" in query["sql"]]
+    assert "2 recipients: finishes" in text
+    assert len(counts) == 1
+
+
+def test_an_audience_that_takes_too_long_is_estimated_and_the_content_read_all_the_same(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 5_000)
+    Contact.objects.update(attributes={"city": "a city with quite a long name " * 9})
+    slow = [{"field": "attributes.city", "contains": f"y {n} x"} for n in range(49)]
+    Campaign.objects.filter(pk=draft).update(audience={"any": slow})
+    visitor = find_visitor(anna.user, anna.workspace_id)
+    assert visitor is not None
+
+    with CaptureQueriesContext(connection) as captured:
+        checked = preflight.run_preflight(
+            visitor,
+            drafts.find_campaign(anna.workspace_id, draft),
+            now=datetime.now(UTC),
+            patience=timedelta(milliseconds=1),
+        )
+
+    titles = [check.title for check in checked.checks]
+    assert not checked.counts.is_exact
+    assert checked.outlook.waiting == checked.counts.number
+    assert "The content cannot be read" not in titles
+    assert "Links and pictures are written as mail programs need them" in titles
+    assert not any("SELECT count(*)\nFROM contacts_contact" in one["sql"] for one in captured)
 
 
 def test_the_checks_show_the_figures_of_the_api_and_who_lacks_a_value(
@@ -436,6 +529,41 @@ def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(
     assert none == 0
     assert right.status_code == 302
     assert Run.objects.count() == 1
+
+
+def test_a_number_that_grew_by_more_than_a_tenth_is_asked_for_again(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 1101)
+
+    refused = launch(anna, draft, typed="1000", shown="1000")
+    grown = launch(anna, draft, typed="1001", shown="1001")
+
+    assert "Type 1,101 to launch." in read_text(refused)
+    assert grown.status_code == 302
+
+
+def test_an_estimate_is_confirmed_however_small_it_is() -> None:
+    assert editor_checks.asks_number(RecipientCounts(1, is_exact=False))
+    assert not editor_checks.asks_number(RecipientCounts(999))
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+def test_a_draft_that_is_launched_while_it_is_saved_stays_as_it_was_launched(
+    anna: Person, draft: int
+) -> None:
+    press.people(anna.workspace_id, 1)
+    now = datetime.now(UTC)
+
+    with collide.uncommitted(
+        lambda: launching.launch_campaign(anna.workspace_id, draft, actor="boris", now=now)
+    ):
+        late_save = collide.start(lambda: save(anna, draft, subject="Too late"))
+        late_save.must_wait()
+
+    assert late_save.answer().headers["Location"] == anna.url(f"campaigns/{draft}/")
+    assert Campaign.objects.get(pk=draft).content["subject"] == "News for {{ name }}"
 
 
 def test_a_copy_of_a_launched_campaign_is_a_draft_of_its_own(anna: Person, draft: int) -> None:

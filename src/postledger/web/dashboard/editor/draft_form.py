@@ -33,7 +33,6 @@ from postledger.web.dashboard.editor.first_values import list_first_values
 from postledger.web.dashboard.editor.readings import WrongFieldError
 from postledger.web.dashboard.forms import PageForm
 
-_MOST_CONDITIONS = 100
 KINDS: Sequence[Choice] = (
     (Format.MARKDOWN.value, "Markdown"),
     (Format.MJML.value, "MJML"),
@@ -192,10 +191,7 @@ class DraftForm(PageForm):
         stored = conditions.read_filter(self.campaign.audience)
         if posted is None:
             return (*stored, False) if stored else ("all", [], True)
-        lines = zip(
-            *(posted.getlist(name)[:_MOST_CONDITIONS] for name in ("field", "op", "value")),
-            strict=False,
-        )
+        lines = zip(*map(posted.getlist, ("field", "op", "value")), strict=False)
         written = [Condition(*line) for line in lines]
         return posted.get("match", "all"), written, "filter_json" in posted
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -12,11 +12,13 @@ from postledger.accounts import sending_limits
 from postledger.accounts.models import Sender
 from postledger.campaigns import forecasts, preview, recipients
 from postledger.campaigns.drafts import CampaignFacts
-from postledger.campaigns.preview import AudienceCheck
+from postledger.campaigns.preview import AudienceCheck, PreviewRecipient
 from postledger.campaigns.recipients import RecipientCounts
+from postledger.contacts import audience
+from postledger.contacts.audience import FilterTooCostlyError
 from postledger.content import list_headers, previews
 from postledger.content.rendering.checks import MAX_HTML_BYTES, Finding
-from postledger.content.rendering.mail_preview import CLIPPED_BYTES, MailPreview
+from postledger.content.rendering.mail_preview import CLIPPED_BYTES
 from postledger.dispatch import heartbeat
 from postledger.lib.errors import RefusedError
 from postledger.mailing.missing_values import LackingContact
@@ -65,21 +67,29 @@ class Preflight:
         return sum(check.level == OK for check in self.checks)
 
 
-def run_preflight(visitor: Visitor, campaign: CampaignFacts, *, now: datetime) -> Preflight:
+def run_preflight(
+    visitor: Visitor,
+    campaign: CampaignFacts,
+    *,
+    now: datetime,
+    patience: timedelta = audience.PATIENCE,
+) -> Preflight:
+    """What is looked for among the recipients and takes longer than `patience` is left out."""
     workspace_id = visitor.workspace.pk
-    counts = recipients.count_recipients(workspace_id, campaign, now=now)
+    counts = recipients.count_recipients(workspace_id, campaign, now=now, patience=patience)
     outlook = forecasts.forecast_campaign(
         workspace_id,
         campaign.id,
         worker_count=heartbeat.count_alive(),
         member_id=visitor.member.pk,
+        recipient_count=counts.number,
         now=now,
     )
     sender = accounts.find_sender(workspace_id, address=campaign.sender)
     checks = [
         *_check_people(counts),
-        *_check_content(workspace_id, campaign, now=now),
-        *_check_values(workspace_id, campaign, counts, now=now),
+        *_check_content(workspace_id, campaign, now=now, patience=patience),
+        *_check_values(workspace_id, campaign, counts, now=now, patience=patience),
         *_check_footer(workspace_id),
         *_check_time(campaign, now=now),
         *_check_quota(sender, counts),
@@ -97,10 +107,13 @@ def _check_people(counts: RecipientCounts) -> Iterator[Check]:
         yield Check(PROBLEM, _("Nobody would get it"), text, "#audience")
 
 
-def _check_content(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -> Iterator[Check]:
+def _check_content(
+    workspace_id: int, campaign: CampaignFacts, *, now: datetime, patience: timedelta
+) -> Iterator[Check]:
     """As the first recipient would get it."""
     try:
-        mail = _render(workspace_id, campaign, now=now)
+        reader = _find_reader(workspace_id, campaign, now=now, patience=patience)
+        mail = preview.render_preview(workspace_id, campaign, reader, now=now).mail
     except RefusedError as error:
         yield Check(PROBLEM, _("The content cannot be read"), str(error), "#content")
         return
@@ -113,14 +126,19 @@ def _check_content(workspace_id: int, campaign: CampaignFacts, *, now: datetime)
     yield _check_size(len(mail.mail.html.encode()))
 
 
-def _render(workspace_id: int, campaign: CampaignFacts, *, now: datetime) -> MailPreview:
-    readers = recipients.list_people(workspace_id, campaign, reason=None, limit=1, now=now)
-    reader = preview.ANYBODY
-    if readers:
-        reader = preview.find_recipient(
-            workspace_id, readers[0].contact_id, list_key=campaign.list_key
+def _find_reader(
+    workspace_id: int, campaign: CampaignFacts, *, now: datetime, patience: timedelta
+) -> PreviewRecipient:
+    """The first recipient; anybody if there is none, or if finding one takes too long."""
+    try:
+        readers = recipients.list_people(
+            workspace_id, campaign, reason=None, limit=1, now=now, patience=patience
         )
-    return preview.render_preview(workspace_id, campaign, reader, now=now).mail
+    except FilterTooCostlyError:
+        readers = ()
+    if not readers:
+        return preview.ANYBODY
+    return preview.find_recipient(workspace_id, readers[0].contact_id, list_key=campaign.list_key)
 
 
 def _tell_finding(finding: Finding) -> Check:
@@ -141,10 +159,17 @@ def _check_size(size: int) -> Check:
 
 
 def _check_values(
-    workspace_id: int, campaign: CampaignFacts, counts: RecipientCounts, *, now: datetime
+    workspace_id: int,
+    campaign: CampaignFacts,
+    counts: RecipientCounts,
+    *,
+    now: datetime,
+    patience: timedelta,
 ) -> Iterator[Check]:
     try:
-        found = preview.check_audience(workspace_id, campaign, now=now)
+        found = preview.check_audience(
+            workspace_id, campaign, now=now, patience=patience, patience_for_some=patience
+        )
     except RefusedError:
         return  # the content says why it cannot be read
     if found.missing_values is None:

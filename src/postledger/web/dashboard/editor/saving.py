@@ -10,7 +10,7 @@ from postledger.accounts.people import actors
 from postledger.accounts.queries import SenderArchivedError, SenderUnknownError
 from postledger.campaigns import drafts
 from postledger.campaigns.drafts import CampaignFacts
-from postledger.campaigns.launching import CampaignChangedError
+from postledger.campaigns.launching import AlreadyLaunchedError, CampaignChangedError
 from postledger.contacts.filters.parsing import InvalidFilterError
 from postledger.contacts.lists import ListUnknownError
 from postledger.content.rendering.checks import UnstorableTextError
@@ -36,6 +36,7 @@ class Conflict:
 
     name: str
     at: datetime
+    is_after_part: bool = False  # a part of ours was saved before
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,10 @@ def save_draft(
 ) -> Saved:
     """Saves the parts that can be; the form has an error beside each field that cannot.
 
-    With `as_of` a campaign that somebody else changed since then is left as it is.
+    With `as_of` a campaign that somebody else changed since then is left as it is. Raises
+    AlreadyLaunchedError if it was launched meanwhile.
     """
-    workspace_id, campaign = visitor.workspace.pk, form.campaign
+    workspace_id, campaign, has_saved = visitor.workspace.pk, form.campaign, False
     for part in form.list_parts():
         try:
             changed_at = drafts.change_campaign(
@@ -67,16 +69,19 @@ def save_draft(
                 actor=visitor.actor,
                 now=now,
                 as_of=as_of,
+                only_draft=True,
             )
         except CampaignChangedError:
-            return Saved(campaign, find_conflict(visitor, campaign))
-        except NotFoundError:
+            conflict = find_conflict(visitor, campaign)
+            return Saved(campaign, replace(conflict, is_after_part=has_saved))
+        except (NotFoundError, AlreadyLaunchedError):
             raise
         except WrongFieldError as error:
             form.add_error(error.field, str(error))
         except RefusedError as error:
             form.add_error(_find_field(part, form, error), _describe(error))
         else:
+            has_saved = has_saved or changed_at is not None
             as_of = as_of and (changed_at or as_of)
     stored = drafts.find_campaign(workspace_id, campaign.id)
     if as_of is not None:

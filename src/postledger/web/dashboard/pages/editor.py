@@ -19,6 +19,7 @@ from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.queries import SenderUnknownError
 from postledger.campaigns import drafts, listing
 from postledger.campaigns.drafts import CampaignFacts, Draft
+from postledger.campaigns.launching import AlreadyLaunchedError
 from postledger.content.rendering.source import Format
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.mailing.content_source import InlineSource
@@ -111,6 +112,15 @@ def edit(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpRespon
         if is_part:
             return _show_saved(request, visitor, form, saved)
         return _show(request, visitor, form, saved)
+    try:
+        return _save(request, visitor, form, is_part=is_part)
+    except AlreadyLaunchedError:
+        return _leave(request, visitor, campaign_id, is_part=is_part)
+
+
+def _save(
+    request: HttpRequest, visitor: Visitor, form: DraftForm, *, is_part: bool
+) -> HttpResponse:
     as_of = None if "overwrite" in request.POST else read_moment(request.POST.get("seen", ""))
     saved = saving.save_draft(visitor, form, as_of=as_of, now=datetime.now(UTC))
     if is_part:
@@ -118,7 +128,7 @@ def edit(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpRespon
     if not saved.is_whole or "add" in request.POST:
         status = 409 if saved.conflict else 422 if saved.problems else 200
         return _show(request, visitor, form, saved, status=status)
-    return redirect("campaign_edit", visitor.workspace.pk, campaign_id)
+    return redirect("campaign_edit", visitor.workspace.pk, form.campaign.id)
 
 
 def read_moment(text: str) -> datetime | None:

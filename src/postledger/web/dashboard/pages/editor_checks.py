@@ -60,7 +60,7 @@ def _show(
         "steps": list_steps(campaign, is_ready=not checked.problems),
         "runs": _list_runs(visitor, campaign),
         "test_to": accounts.test_emails(visitor.workspace.pk) or visitor.user.email,
-        "asks_number": checked.counts.number >= LARGE,
+        "asks_number": asks_number(checked.counts),
         "is_empty": _is_empty(visitor, checked.counts),
         "is_part": is_part,
         **typed,
@@ -170,7 +170,7 @@ def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResp
     typed = read_text(request.POST, "typed")
     counts = recipients.count_recipients(visitor.workspace.pk, campaign, now=now)
     shown = _read_digits(request.POST.get("shown", ""))
-    if counts.number >= LARGE and _read_digits(typed) not in {shown, counts.number} - {None}:
+    if asks_number(counts) and not is_confirmed(_read_digits(typed), shown, counts.number):
         text = _("That is another number. Type %(number)s to launch.")
         refusal = text % {"number": formats.count(counts.number)}
         return _refuse_launch(request, visitor, campaign, typed, refusal)
@@ -189,6 +189,18 @@ def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResp
         return _refuse_launch(request, visitor, campaign, typed, str(error))
     messages.success(request, _("Launched. Its books are below, live."))
     return redirect("run", visitor.workspace.pk, run_id)
+
+
+def asks_number(counts: RecipientCounts) -> bool:
+    """Whether a launch has to be confirmed by its number; an estimate may be far too low."""
+    return counts.number >= LARGE or not counts.is_exact
+
+
+def is_confirmed(typed: int | None, shown: int | None, number: int) -> bool:
+    """Whether somebody typed the number, or the one that was shown before it grew a little."""
+    if typed is None or typed not in {shown, number}:
+        return False
+    return number * 10 <= typed * 11
 
 
 def _refuse_launch(

@@ -59,7 +59,9 @@
     }
     const value = line.querySelector("[name=value]");
     value.classList.toggle("unused", ["on", "not_on", "exists", "missing"].includes(comparison.value));
-    value.type = ["since", "before"].includes(comparison.value) ? "date" : "text";
+    // A field of days empties itself of anything else.
+    const isDay = /^(\d{4}-\d{2}-\d{2})?$/.test(value.value);
+    value.type = isDay && ["since", "before"].includes(comparison.value) ? "date" : "text";
   };
   const furnish = (line) => {
     const remove = line.querySelector("[data-remove-condition]");
