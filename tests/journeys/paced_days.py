@@ -55,6 +55,7 @@ class SeenRun:
     accepted: int
     failed: int
     waiting: int
+    is_in_flight: bool
 
 
 type Seen = Mapping[str, SeenRun]
@@ -242,7 +243,7 @@ class Story:
         """Lets the days pass. Nobody acts on a run after its launch."""
         self.launch_all()
         shared = [name for name in self.runs if name.startswith("shared")]
-        limited = ["hourly", "daily", "quota", "hours", "deferred", *shared]
+        limited = ["hourly", "daily", "quota", "hours", "deferred", "scheduled", *shared]
         self.at_first = self.wait(
             lambda seen: (
                 all(is_at_rest(seen[name]) for name in [*limited, "failing"])
@@ -293,11 +294,14 @@ class Story:
 
 
 def is_at_rest(run: SeenRun, after: datetime | None = None) -> bool:
-    """Whether nothing of a run is left, or a limit holds it, until later than some moment."""
+    """Whether nothing of a run is left, or a limit holds it, until later than some moment.
+
+    A limit that one worker finds reached holds the run while another still hands over its share.
+    """
     if run.status == "COMPLETED":
         return True
     until = run.deferred_until
-    return until is not None and (after is None or until > after)
+    return not run.is_in_flight and until is not None and (after is None or until > after)
 
 
 def look_at(stream_id: int) -> SeenRun:
@@ -307,10 +311,23 @@ def look_at(stream_id: int) -> SeenRun:
             [stream_id],
         )
         [(status, reason, until)] = cursor.fetchall()
+        # Before the books: what is in flight now may be settled then, and never the other way.
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM deliveries_batch WHERE stream_id = %s"
+            " AND armed_to IS NOT NULL)",
+            [stream_id],
+        )
+        [(is_in_flight,)] = cursor.fetchall()
     books = queries.read_books([stream_id])[stream_id]
     counts = books.counts
     return SeenRun(
-        status, reason, until, counts[State.ACCEPTED], counts[State.FAILED], books.waiting
+        status,
+        reason,
+        until,
+        counts[State.ACCEPTED],
+        counts[State.FAILED],
+        books.waiting,
+        is_in_flight=is_in_flight,
     )
 
 
