@@ -233,18 +233,16 @@ def charge_all(template: BoundTemplate) -> None:
 
 def walk(template: BoundTemplate) -> Iterator[Node | Expression]:
     """All parts of a parsed template, whatever they are nested in."""
-    return _parts(template.nodes, RenderContext(template))
-
-
-def _parts(nodes: Iterable[Node], context: RenderContext) -> Iterator[Node | Expression]:
-    for node in nodes:
+    context, nodes = RenderContext(template), list(template.nodes)
+    while nodes:
+        node = nodes.pop()
         yield node
-        waiting = list(node.expressions())
-        while waiting:
-            expression = waiting.pop()
+        expressions = list(node.expressions())
+        while expressions:
+            expression = expressions.pop()
             yield expression
-            waiting += expression.children()
-        yield from _parts(node.children(context), context)
+            expressions += expression.children()
+        nodes += node.children(context)
 
 
 def _charge(context: RenderContext, cost: int) -> None:

@@ -100,13 +100,13 @@ def _find_issues(topic: Topic, events: Sequence[NewEvent]) -> Iterator[EventIssu
     if not 1 <= len(events) <= MOST_EVENTS:
         yield EventIssue(0, "", f"Publish 1 to {MOST_EVENTS} events in one request.")
         return
-    found = 0
+    issue_count = 0
     validator = event_schemas.compile_schema(topic.event_schema)
     for index, event in enumerate(events):
         for place, detail in find_flaws(validator, event):
             yield EventIssue(index, place, detail)
-            found += 1
-            if found == MOST_ISSUES:
+            issue_count += 1
+            if issue_count == MOST_ISSUES:
                 return
 
 

@@ -98,8 +98,8 @@ def _lease_due() -> list[Lease]:
         return []
     with transaction.atomic():
         locked = due.select_for_update(no_key=True, skip_locked=True, of=("self",))
-        found = locked.select_related("topic__list").annotate(leased_at=Now())
-        leases = [_make_lease(row) for row in found.order_by("next_poll_at")[:MOST_AT_ONCE]]
+        due_sources = locked.select_related("topic__list").annotate(leased_at=Now())
+        leases = [_make_lease(row) for row in due_sources.order_by("next_poll_at")[:MOST_AT_ONCE]]
         for lease in leases:
             Source.objects.filter(pk=lease.source.pk).update(next_poll_at=lease.until)
     return leases

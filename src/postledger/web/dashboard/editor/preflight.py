@@ -167,23 +167,23 @@ def _check_values(
     patience: timedelta,
 ) -> Iterator[Check]:
     try:
-        found = preview.check_audience(
+        audience = preview.check_audience(
             workspace_id, campaign, now=now, patience=patience, patience_for_some=patience
         )
     except RefusedError:
         return  # the content says why it cannot be read
-    if found.missing_values is None:
+    if audience.missing_values is None:
         title = _("Nobody was checked for missing values")
         yield Check(WARNING, title, _("That took too long. Narrow the audience."), "#audience")
         return
-    yield from _tell_missing(found)
-    if not found.missing_values and counts.number:
+    yield from _tell_missing(audience)
+    if not audience.missing_values and counts.number:
         title = _("Every variable has a value, or may be empty, for all %(number)s")
         yield Check(OK, title % {"number": formats.count(counts.number)})
 
 
-def _tell_missing(found: AudienceCheck) -> Iterator[Check]:
-    for missing in found.missing_values or ():
+def _tell_missing(audience: AudienceCheck) -> Iterator[Check]:
+    for missing in audience.missing_values or ():
         title = ngettext(
             "%(number)s recipient has no %(variable)s",
             "%(number)s recipients have no %(variable)s",

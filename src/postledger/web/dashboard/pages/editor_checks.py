@@ -154,13 +154,13 @@ class ReaderUnknownError(RefusedError):
 
 
 def find_contact_id(visitor: Visitor, address: str) -> int:
-    found = contacts.find_contacts(visitor.workspace.pk, [address])
-    if not found:
+    by_address = contacts.find_contacts(visitor.workspace.pk, [address])
+    if not by_address:
         raise ReaderUnknownError(
             _("No contact has the address %(address)s. Write one that has, or leave it empty.")
             % {"address": address[:254]}
         )
-    return next(iter(found.values())).pk
+    return next(iter(by_address.values())).pk
 
 
 @require_POST
