@@ -13,6 +13,7 @@ from postledger.contacts.filters.expressions import (
     Column,
     Comparison,
     Filter,
+    Named,
     Not,
     OnList,
     Op,
@@ -44,6 +45,8 @@ def matches(audience: Filter, traits: Traits) -> bool:
             return not matches(part, traits)
         case OnList(key, states):
             return traits.lists.get(key) in states
+        case Named():
+            raise NotImplementedError  # filters in JSON have none
         case Comparison(name, op, value):
             return _holds(op, _value(name, traits), value)
 

@@ -23,7 +23,7 @@ from tests import children
 RABBITMQ = os.environ.get("BROKER_URL", "amqp://guest:guest@127.0.0.1:5672//")
 REDIS = "redis://127.0.0.1:6379/15"
 COMMANDS = Path(sys.executable).parent
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def until(true: Callable[[], object], *, seconds: float = PATIENCE, every: float = 0.05) -> float:

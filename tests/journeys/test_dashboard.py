@@ -3,7 +3,6 @@
 import csv
 import hmac
 import os
-import re
 import signal
 import struct
 import time
@@ -20,28 +19,13 @@ from postledger.accounts.keys import Scope
 from postledger.accounts.models import ProviderAccount, Sender, Workspace
 from postledger.contacts.models import Contact
 from postledger.deliveries.states import State
-from tests import children
 from tests.campaigns import press
-from tests.journeys import post, rig, stage
+from tests.journeys import first_day, post, rig, stage
 from tests.web.dashboard import browser
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
-EMAIL = "alice@acme.example"
 FAST, SLOW = 60, 6
-# A folder for a picture of every step, in each size and theme; without it there are none.
-PICTURES = os.environ.get("SCREENSHOTS")
-WINDOWS = [(width, theme) for width in (1280, 390) for theme in ("light", "dark")]
-
-
-def show(page: Page, name: str) -> None:
-    if PICTURES:
-        for width, theme in WINDOWS:
-            page.set_viewport_size({"width": width, "height": 900})
-            page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-            page.screenshot(path=f"{PICTURES}/{name}-{width}-{theme}.png", full_page=True)
-        page.set_viewport_size({"width": 1280, "height": 900})
-        page.emulate_media(color_scheme="light")
 
 
 def one_time_code(secret: str) -> str:
@@ -53,54 +37,15 @@ def one_time_code(secret: str) -> str:
     return f"{number % 1_000_000:06}"
 
 
-def start(installed: rig.Installation, port: int) -> tuple[rig.Process, str]:
-    """`postledger up`, and the code that it prints."""
-    command = [str(rig.COMMANDS / "postledger"), "up", "--port", str(port)]
-    process = installed.serve(port, command)
-    rig.until(lambda: list_workers(process))
-    [code] = re.findall(r"code ([A-Z0-9]{4}(?:-[A-Z0-9]{4}){3})", process.log.read_text())
-    return process, code
-
-
-def list_workers(process: rig.Process) -> list[int]:
-    """The workers that the supervisor runs now."""
-    return [
-        pid
-        for pid in children.pids(process.popen.pid)
-        if "worker_process" in Path(f"/proc/{pid}/cmdline").read_text()
-    ]
-
-
-def create_owner(page: Page, code: str) -> None:
-    page.goto("/")
-    show(page, "first-run-owner")
-    values = {"code": code, "name": "Alice", "email": EMAIL, "password": browser.PASSWORD}
-    for name, value in values.items():
-        page.fill(f"input[name={name}]", value)
-    page.click("button.btn-primary")
-    page.wait_for_url("**/start/provider/")
-
-
-def connect_sandbox(page: Page) -> None:
-    page.check("input[value=sandbox]")
-    show(page, "first-run-provider")
-    page.click("button.btn-primary")
-    page.wait_for_url("**/start/email/")
-    show(page, "first-run-email")
-    page.click("button.btn-primary")
-    page.get_by_text("Accepted").first.wait_for(timeout=60_000)
-    show(page, "first-run-accepted")
-
-
 def turn_on_app(page: Page) -> str:
     page.goto(reverse("mfa_activate_totp"))
     secret = page.inner_text("#secret").strip()
-    show(page, "authenticator-app")
+    first_day.show(page, "authenticator-app")
     code = one_time_code(secret)
     page.fill("input[name=code]", code)
     page.click("button.btn-primary")
     page.wait_for_url(lambda url: not url.endswith(reverse("mfa_activate_totp")))
-    show(page, "recovery-codes")
+    first_day.show(page, "recovery-codes")
     # No code is taken twice.
     rig.until(lambda: one_time_code(secret) != code)
     return secret
@@ -113,12 +58,12 @@ def sign_out(page: Page) -> None:
 
 
 def sign_in_with_app(page: Page, secret: str) -> None:
-    show(page, "sign-in")
-    page.fill("input[name=login]", EMAIL)
+    first_day.show(page, "sign-in")
+    page.fill("input[name=login]", first_day.EMAIL)
     page.fill("input[name=password]", browser.PASSWORD)
     page.press("input[name=password]", "Enter")
     page.wait_for_selector("input[name=code]")
-    show(page, "sign-in-code")
+    first_day.show(page, "sign-in-code")
     page.fill("input[name=code]", one_time_code(secret))
     page.press("input[name=code]", "Enter")
     page.wait_for_url("**/w/**")
@@ -134,7 +79,7 @@ def add_passkey(page: Page) -> None:
     prove_again(page)
     page.wait_for_load_state()
     page.fill("input[name=name]", "Laptop")
-    show(page, "passkey")
+    first_day.show(page, "passkey")
     page.click("#passkey-button")
     page.wait_for_url(lambda url: not url.endswith(reverse("mfa_add_webauthn")))
 
@@ -143,12 +88,6 @@ def prove_again(page: Page) -> None:
     """Whoever changes factors shows once more who they are."""
     page.fill("input[name=password]", browser.PASSWORD)
     page.press("input[name=password]", "Enter")
-
-
-def read_books(page: Page) -> dict[str, int]:
-    rows = page.query_selector_all(".balance-sum tr")
-    texts = [[cell.inner_text() for cell in row.query_selector_all("th, td")] for row in rows]
-    return {label.strip().lower(): int(re.sub(r"\D", "", count)) for label, count, *_ in texts}
 
 
 def launch(client: post.Client, workspace: Workspace) -> str:
@@ -166,21 +105,10 @@ def launch(client: post.Client, workspace: Workspace) -> str:
     return reverse("run", args=[workspace.pk, run_id])
 
 
-ENVIRONMENT = {
-    "ALLOWED_HOSTS": "localhost,127.0.0.1",
-    "FROM_EMAIL": "news@acme.example",
-    "ORG_NAME": "Acme",
-    "ORG_ADDRESS": "1 Main St",
-    "UNSUBSCRIBE_BASE_URL": "https://acme.example/unsubscribe",
-    "UNSUBSCRIBE_SECRET": "only-for-tests, and long enough here",
-    "LEASE_SECONDS": "5",
-}
-
-
 def test_a_campaign_is_followed_through_a_crash_and_its_doubts_are_decided(tmp_path: Path) -> None:
     port = rig.free_port()
     origin = f"http://localhost:{port}"
-    environment = {**ENVIRONMENT, "STATE_FOLDER": str(tmp_path / "state")}
+    environment = {**first_day.ENVIRONMENT, "STATE_FOLDER": str(tmp_path / "state")}
     with (
         rig.installation(tmp_path, stage.database(), **environment) as installed,
         browser.chromium() as chromium,
@@ -188,7 +116,7 @@ def test_a_campaign_is_followed_through_a_crash_and_its_doubts_are_decided(tmp_p
     ):
         page.set_default_timeout(60_000)
         installed.run("setup")
-        process, code = start(installed, port)
+        process, code = first_day.start(installed, port)
         enter(page, code)
         workspace = Workspace.objects.get()
         made = keys.create_key(workspace.pk, name="shop", scopes=list(Scope), actor="test")
@@ -197,7 +125,7 @@ def test_a_campaign_is_followed_through_a_crash_and_its_doubts_are_decided(tmp_p
         run_page = launch(post.Client(origin, made.token), workspace)
         books = follow_through_a_crash(page, run_page, process)
         decide(page, workspace)
-        report = download_report(page, run_page)
+        report = first_day.download_report(page, run_page)
         look_around(page, workspace)
 
     rows = csv.DictReader(report.splitlines())
@@ -218,8 +146,8 @@ def slow_down(workspace: Workspace) -> None:
 
 def enter(page: Page, code: str) -> None:
     """As the first owner; then with a code of the app, and with a passkey."""
-    create_owner(page, code)
-    connect_sandbox(page)
+    first_day.create_owner(page, code)
+    first_day.connect_sandbox(page)
     secret = turn_on_app(page)
     sign_out(page)
     sign_in_with_app(page, secret)
@@ -232,37 +160,29 @@ def enter(page: Page, code: str) -> None:
 def follow_through_a_crash(page: Page, run_page: str, process: rig.Process) -> dict[str, int]:
     """The books when nothing waits any more, read from a page that was never reloaded."""
     page.goto(run_page)
-    rig.until(lambda: read_books(page)["accepted"] == FAST)
-    for pid in list_workers(process):
+    rig.until(lambda: first_day.read_books(page)["accepted"] == FAST)
+    for pid in first_day.list_workers(process):
         os.kill(pid, signal.SIGKILL)
-    show(page, "run-live")
-    rig.until(lambda: read_books(page)["waiting"] == 0, seconds=180)
-    show(page, "run-doubts")
-    return read_books(page)
+    first_day.show(page, "run-live")
+    rig.until(lambda: first_day.read_books(page)["waiting"] == 0, seconds=180)
+    first_day.show(page, "run-doubts")
+    return first_day.read_books(page)
 
 
 def decide(page: Page, workspace: Workspace) -> None:
     page.goto(reverse("attention", args=[workspace.pk]))
-    show(page, "needs-attention")
+    first_day.show(page, "needs-attention")
     page.check("input[value=count_as_sent]")
     page.click("article .btn-primary")
     page.get_by_text("Decided for").wait_for()
-    show(page, "decided")
-
-
-def download_report(page: Page, run_page: str) -> str:
-    page.goto(run_page)
-    show(page, "run-over")
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Report").click()
-    return Path(download.value.path()).read_text()
+    first_day.show(page, "decided")
 
 
 def look_around(page: Page, workspace: Workspace) -> None:
     page.goto(reverse("overview", args=[workspace.pk]))
-    show(page, "overview")
+    first_day.show(page, "overview")
     page.goto(reverse("messages", args=[workspace.pk]))
-    show(page, "messages")
+    first_day.show(page, "messages")
     page.click("main table a")
     page.wait_for_load_state("networkidle")
-    show(page, "message")
+    first_day.show(page, "message")

@@ -125,8 +125,6 @@ def test_a_mail_has_what_its_letter_uses_of_the_event_and_the_contacts_names(
         ("notify_on", {"notify_on": ["Closed", "Wait"]}),
         ("notify_on", {"consent": {"notify_on": ["Closed"]}}),
         ("", {"consent": {"notify_on": ["Closed"]}, "notify_on": ["Open"]}),
-        ("template_missing_locale", {"locale": "fr"}),
-        ("template_missing_locale", {"locale": "fr", "snooze_until": LATER + timedelta(days=2)}),
         ("", {"locale": "pt-BR"}),
         ("expired", {"snooze_until": LATER + timedelta(days=2)}),
         ("expired", {"consent": {"snooze_until": LATER + timedelta(days=2)}}),

@@ -18,6 +18,7 @@ from pytest_django import Settings
 from postledger.notifications.models import Event, Source, SourceItem
 from postledger.notifications.sources import polling, sources
 from postledger.notifications.sources.polling import Trouble, read_items
+from tests.notifications import cast
 from tests.notifications.test_sources import add_source, change, section
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -194,6 +195,34 @@ def broken_items() -> Iterator[None]:
         cursor.execute(MEND)
 
 
+def test_no_workspace_waits_for_the_many_sources_of_another(
+    source: Source, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(polling, "MOST_AT_ONCE", 2)
+    other = cast.topic(settings, workspace="globex")
+    for number in range(3):
+        sources.create_source(
+            source.workspace_id,
+            key=f"more-{number}",
+            topic="open-seats",
+            fields=sources.read_fields(source),
+            actor="alice",
+        )
+    Source.objects.update(next_poll_at=Now() - timedelta(minutes=1))
+    last = sources.create_source(
+        other.workspace_id,
+        key="only",
+        topic="open-seats",
+        fields=sources.read_fields(source),
+        actor="bob",
+    )
+
+    assert polling.poll_due() == 2
+
+    last.refresh_from_db()
+    assert last.last_snapshot_at or last.trouble, "it was not among the first two"
+
+
 @pytest.mark.usefixtures("broken_items")
 def test_a_source_that_breaks_is_in_trouble_and_the_others_are_polled(
     source: Source, registrar: Registrar
@@ -286,6 +315,7 @@ def test_archived_and_posted_sources_are_never_polled(source: Source) -> None:
         (b"7", "", None),
         (b"\xff", "", None),
         (b"[" * 100_000, "", None),
+        (b"[" + b"0," * 1_000_001 + b"0]", "", None),
     ],
 )
 def test_the_items_are_the_array_at_their_path(body: bytes, path: str, items: object) -> None:

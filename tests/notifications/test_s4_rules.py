@@ -171,7 +171,7 @@ def test_lock_expiry_another_worker_takes_over_and_nothing_is_sent_twice(
     room = MailRoom(settings, tmp_path, ["ann", "bob"])
     event = room.tell()
     crashed = ledger_cast.claim(stream_of(event))
-    assert mail_room.queue(event)["ann"].locked_by == "worker"
+    assert mail_room.queue(event)["ann"].locked_by is not None
     ledger_cast.run_out(crashed.lease)
     ledger.sweep()
 

@@ -1,5 +1,6 @@
 """Sources: snapshots become events, once for each change, whatever happens in between."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,7 +10,7 @@ from pytest_django import Settings
 
 from postledger.accounts.models import AuditEntry
 from postledger.notifications.models import Event, Source, SourceItem
-from postledger.notifications.sources import sources
+from postledger.notifications.sources import source_items, sources
 from postledger.notifications.sources.snapshots import InvalidSnapshotError
 from postledger.notifications.sources.sources import (
     InvalidSourceError,
@@ -19,6 +20,7 @@ from postledger.notifications.sources.sources import (
     SourceExistsError,
     SourceFields,
     TakenSnapshot,
+    TooManySourcesError,
 )
 from postledger.notifications.topics.topics import TopicArchivedError
 from tests.notifications import cast
@@ -255,6 +257,7 @@ def test_a_key_is_taken_once(source: Source) -> None:
         ({"url": "https://a:b@registrar.example/"}, "write it as https"),
         ({"url": "http://registrar.example/"}, "SOURCE_HOSTS"),
         ({"url": "http://127.0.0.1:8700/"}, "SOURCE_HOSTS"),
+        ({"url": "https://registrar.example:9200/"}, "the port 9200"),
     ],
 )
 def test_a_source_that_cannot_be_read_is_refused(
@@ -267,7 +270,65 @@ def test_a_source_that_cannot_be_read_is_refused(
 def test_the_operator_allows_hosts_inside(source: Source, settings: Settings) -> None:
     settings.SOURCE_HOSTS = frozenset({"127.0.0.1:8700", "registrar.internal"})
 
-    for url in ("http://127.0.0.1:8700/sections", "http://registrar.internal:9/"):
+    for url in ("http://127.0.0.1:8700/sections", "http://registrar.internal:80/"):
         assert change(source, url=url).url == url
-    with pytest.raises(InvalidSourceError):
-        change(source, url="http://127.0.0.1:8701/")
+    for url in ("http://127.0.0.1:8701/", "http://registrar.internal:9/"):
+        with pytest.raises(InvalidSourceError):
+            change(source, url=url)
+
+
+def keys(source: Source) -> set[str]:
+    rows = SourceItem.objects.filter(source=source)
+    return {json.loads(key)[1] for key in rows.values_list("key", flat=True)}
+
+
+def test_an_item_that_stays_away_is_forgotten_and_one_that_returns_is_compared(
+    source: Source,
+) -> None:
+    day = 24 * 60
+    take(source, section(1), section(2), section(3))
+    take(source, section(1), minute=day)
+    assert keys(source) == {"00001", "00002", "00003"}
+
+    returned = take(source, section(1), section(2, "Open"), minute=29 * day)
+    assert len(returned.events) == 1
+    take(source, section(1, "Open"), section(2, "Open"), minute=32 * day)
+
+    assert keys(source) == {"00001", "00002"}
+    late = take(source, section(1, "Open"), section(3, "Open"), minute=33 * day)
+    assert late.events == [], "an item that was forgotten is seen for the first time"
+
+
+def test_a_source_remembers_so_many_items_and_forgets_the_longest_gone(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_items, "MOST_REMEMBERED", 2)
+
+    for index in (1, 2, 3):
+        take(source, section(index), minute=index)
+
+    assert keys(source) == {"00002", "00003"}
+
+
+def test_an_archived_source_keeps_no_items(source: Source) -> None:
+    take(source, section(1))
+
+    sources.archive_source(source.workspace_id, key="registrar", actor="alice")
+
+    assert not SourceItem.objects.exists()
+
+
+def test_a_workspace_has_so_many_sources_without_the_archived_ones(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MOST_SOURCES", 1)
+
+    def create() -> Source:
+        return sources.create_source(
+            source.workspace_id, key="second", topic="open-seats", fields=FIELDS, actor="alice"
+        )
+
+    with pytest.raises(TooManySourcesError, match="has 1 sources"):
+        create()
+    sources.archive_source(source.workspace_id, key="registrar", actor="alice")
+    assert create().key == "second"

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
+from postledger.alerts import facts as alert_facts
 from postledger.contacts.models import Subscription
 from postledger.contacts.states import SubscriptionState
 from postledger.deliveries import audit, entries, ledger, queries
-from postledger.deliveries.entries import Entry, Recipient
+from postledger.deliveries.attention import dead_letters
+from postledger.deliveries.entries import Entry, Recipient, SeenDelivery
 from postledger.deliveries.entries import Window as LedgerWindow
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
@@ -170,6 +172,59 @@ def test_a_window_that_closed_after_planning_is_kept(settings: Settings, tmp_pat
         office.until(lambda: "ann" in mail_room.waits(event), dispatcher)
 
     assert mail_room.waits(event) == {"ann": (Reason.OUTSIDE_HOURS, True)}
+
+
+@with_database
+def test_a_language_without_a_text_fails_the_mail_and_asks_for_a_person(
+    settings: Settings, tmp_path: Path
+) -> None:
+    room = MailRoom(settings, tmp_path, ["ann"])
+    later = datetime.now(UTC) + HOUR
+    cast.subscribe(room.topic, "bob", locale="fr", snooze_until=later)
+    event = room.tell()
+
+    office.send_all(stream_of(event))
+
+    assert room.taken() == ["ann"]
+    assert mail_room.mails(event)["bob"] == (State.FAILED, "template_missing_locale", 1)
+    bob = mail_room.queue(event)["bob"]
+    assert (bob.status, bob.attempts) == ("failed", 1)
+    assert bob.error is not None
+    assert bob.error["code"] == "template_missing_locale"
+    assert bob.error["message"].startswith("The template has no text in the person's language.")
+    [letter] = dead_letters.list_dead_letters(room.topic.workspace_id, limit=2)
+    assert (letter.address, letter.code) == ("bob@example.com", "template_missing_locale")
+    [failed] = alert_facts.read_all(later)[room.topic.workspace_id].failed
+    assert (failed.key, failed.count) == ("open-seats", 1)
+    assert audit.audit(stream_of(event)).discrepancies == []
+
+
+@with_database
+def test_a_language_without_a_text_fails_also_where_nobody_has_a_letter_and_when_requeued(
+    settings: Settings, tmp_path: Path
+) -> None:
+    room = MailRoom(settings, tmp_path, ["ann"], locale="fr")
+    event = room.tell()
+    office.send_all(stream_of(event))
+    ledger.requeue(stream_of(event), [SeenDelivery(0, 1)], actor="alice")
+
+    office.send_all(stream_of(event))
+
+    assert mail_room.mails(event) == {"ann": (State.FAILED, "template_missing_locale", 1)}
+    assert room.taken() == []
+
+
+@with_database
+def test_who_left_before_a_failure_was_booked_is_skipped(
+    settings: Settings, tmp_path: Path
+) -> None:
+    room = MailRoom(settings, tmp_path, ["ann"], locale="fr")
+    event = room.tell()
+    TopicSubscription.objects.update(state="unsubscribed")
+
+    office.send_all(stream_of(event))
+
+    assert mail_room.mails(event) == {"ann": (State.SKIPPED, "subscription_unsubscribed", 1)}
 
 
 @with_database

@@ -153,7 +153,9 @@ OF_PAGES = {
     *("form_incomplete", "sender_fails", "sender_connected", "not_set_up"),
     *("bad_link", "stale"),
     *("already_joined", "first_run_code", "first_run_over", "no_letter_sender"),
-    "reader_unknown",
+    *("reader_unknown", "wrong_search"),
+    *("segment_exists", "too_many_segments"),
+    *("invalid_picture", "invalid_logo", "invalid_accent"),
 }
 # Answered to SNS: docs/reference/feedback.md has them.
 OF_HOOKS = {"invalid_envelope", "raw_delivery", "signature_invalid", "topic_unknown", "not_now"}

@@ -1,6 +1,10 @@
 """The pages for people: what this server is, and every operation of its API."""
 
+import os
 import re
+import shlex
+import subprocess
+import sys
 from base64 import b64encode
 from hashlib import sha256
 from html import unescape
@@ -9,12 +13,16 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.test import Client
+from pytest_django.live_server_helper import LiveServer
 
+from postledger.contacts.models import Contact
 from postledger.web.api import openapi
 from postledger.web.api.docs import operations
-from postledger.web.api.docs.operations import Reader
+from postledger.web.api.docs.operations import Operation, Reader
+from postledger.web.shared import problems
+from tests.web.callers import caller
 
-PAGES = ["/docs"]
+PAGES = ["/docs", "/docs?q=contacts"]
 
 
 def page(path: str) -> str:
@@ -43,11 +51,11 @@ def test_a_page_loads_nothing_and_runs_nothing(path: str) -> None:
 @pytest.mark.parametrize("path", PAGES)
 def test_every_link_of_a_page_leads_somewhere(path: str, db: None) -> None:
     html = page(path)
-    ids = set(re.findall(r' id="([^"]+)"', html))
+    ids = set(re.findall(r' id="([^"]+)"', page("/docs")))
 
     for target in re.findall(r' href="([^"]+)"', html):
-        if target.startswith("#"):
-            assert target[1:] in ids
+        if "#" in target:
+            assert target.removeprefix("/docs").removeprefix("#") in ids
         else:
             assert Client().get(target).status_code == 200
 
@@ -77,6 +85,17 @@ def test_every_operation_stands_on_the_page_with_its_fields() -> None:
             assert f"<code>{parameter['name']}</code>" in article
         for scope in operation["x-scopes"]:
             assert f"<code>{scope}</code>" in article
+        for name in fields_of_answer(operation):
+            assert f"<code>{name}</code>" in article
+
+
+def fields_of_answer(operation: dict[str, Any]) -> list[str]:
+    schemas = openapi.build_document()["components"]["schemas"]
+    for status, answer in operation["responses"].items():
+        media = answer.get("content", {}).get("application/json")
+        if status < "400" and media and "$ref" in media["schema"]:
+            return list(schemas[media["schema"]["$ref"].rpartition("/")[2]].get("properties", {}))
+    return []
 
 
 def test_every_schema_stands_on_the_page_with_its_fields() -> None:
@@ -86,6 +105,104 @@ def test_every_schema_stands_on_the_page_with_its_fields() -> None:
         _, _, article = html.partition(f'<h3 id="schema-{name}">')
         for field in schema.get("properties", {}):
             assert f"<code>{field}</code>" in article.partition("</article>")[0]
+
+
+def test_every_operation_has_samples_without_a_gap() -> None:
+    """Each is a command that a shell reads, and a program that Python reads."""
+    for operation in list_operations():
+        words = shlex.split(operation.curl.replace("\\\n", " "))
+        assert words[0] == "curl"
+        assert not re.search(r"[{}…]", next(word for word in words if "$URL/" in word))
+        compile(operation.python, operation.id, "exec")
+        assert "…" not in operation.curl + operation.python
+
+
+def list_operations() -> list[Operation]:
+    groups = Reader(openapi.build_document()).groups()
+    return [operation for group in groups for operation in group.operations]
+
+
+def run_curl(sample: str) -> list[str]:
+    return [
+        "bash",
+        "-c",
+        sample.replace("curl ", "curl --silent --show-error --fail-with-body ", 1),
+    ]
+
+
+def run_python(sample: str) -> list[str]:
+    return [sys.executable, "-c", sample]
+
+
+# In this order each finds what those before it have made.
+PASTED = {
+    "createContact": run_curl,
+    "listContacts": run_python,
+    "createList": run_curl,
+    "putSubscription": run_curl,
+    "createTemplate": run_curl,
+    "addTemplateVersion": run_python,
+    "checkContent": run_curl,
+    "countAudience": run_curl,
+    "sendMail": run_python,
+    "createKey": run_curl,
+    "archiveTemplate": run_curl,
+}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_samples_work_as_they_are_pasted(live_server: LiveServer, settings: LazySettings) -> None:
+    settings.PUBLIC_URL = live_server.url
+    operations = {operation.id: operation for operation in list_operations()}
+    environment = {**os.environ, "KEY": caller("acme").token}
+    first = Contact.objects.count()
+
+    for name, run in PASTED.items():
+        operation = operations[name]
+        sample = operation.curl if run is run_curl else operation.python
+        contact = Contact.objects.order_by("pk").last()
+        # A sample calls every number 1.
+        sample = sample.replace("/contacts/1/", f"/contacts/{contact.pk if contact else 0}/")
+        ended = subprocess.run(
+            run(sample), env=environment, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, (sample, ended.stdout, ended.stderr)
+        assert "<" not in ended.stdout[:1], "an answer of the API, and no page"
+
+    assert Contact.objects.count() == first + 1
+
+
+@pytest.mark.parametrize(
+    ("words", "shown", "hidden"),
+    [
+        ("batch", "sendMails", "createList"),
+        ("MAIL:SEND", "sendMail", "createList"),
+        ("overlap_seconds", "rotateKey", "createKey"),
+        ("contacts erase", "eraseContact", "getContact"),
+    ],
+)
+def test_a_search_finds_operations_by_path_scope_and_field(
+    words: str, shown: str, hidden: str
+) -> None:
+    html = Client().get("/docs", {"q": words}).content.decode()
+
+    assert f'href="/docs#{shown}"' in html
+    assert f'href="/docs#{hidden}"' not in html
+
+
+def test_a_search_that_finds_nothing_says_what_to_look_for() -> None:
+    html = Client().get("/docs", {"q": "<script>x\0" + "y" * 5_000}).content.decode()
+
+    assert "No operation has all of these words." in html
+    assert "<script" not in html
+    assert "y" * 101 not in html
+
+
+def test_every_status_of_a_problem_stands_on_the_page() -> None:
+    section = page("/docs").partition('<h2 id="problems">')[2].partition("</section>")[0]
+
+    assert re.findall(r"<dt><code>(\d+)</code>", section) == [str(s) for s in problems.DEFAULTS]
+    assert "<code>unauthorized</code>" in section
 
 
 def test_examples_name_the_public_url(settings: LazySettings) -> None:

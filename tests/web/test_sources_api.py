@@ -60,7 +60,7 @@ def test_a_source_is_made_changed_and_found(acme: Caller) -> None:
         "next_poll_at": changed.body["next_poll_at"],
     }
     assert changed.body["next_poll_at"] is not None
-    assert acme.get("/v1/sources").body == {"sources": [changed.body]}
+    assert acme.get("/v1/sources").body == {"sources": [changed.body], "next": None}
     assert acme.get("/v1/sources/registrar").body == changed.body
 
 

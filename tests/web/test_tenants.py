@@ -391,7 +391,7 @@ def test_a_topic_of_acme_is_to_charlie_as_one_that_does_not_exist(
     assert_not_found(TOPICS[operation], charlie, "secret-topic", "nothing", "x", str(uuid4()))
 
     assert alice.get("/v1/topics/secret-topic").body == before
-    assert charlie.get("/v1/topics").body == {"topics": []}
+    assert charlie.get("/v1/topics").body == {"topics": [], "next": None}
 
 
 @pytest.mark.parametrize("operation", EVENTS)
@@ -522,7 +522,7 @@ def test_charlie_lists_no_source_of_acme_and_makes_none_of_its_topics(
     refused = charlie.post("/v1/sources", a_source(alice))
 
     assert (refused.status, refused.body["code"]) == (422, "invalid_event_source")
-    assert charlie.get("/v1/sources").body == {"sources": []}
+    assert charlie.get("/v1/sources").body == {"sources": [], "next": None}
 
 
 def test_charlie_lists_counts_and_samples_nobody_of_acme(alice: Caller, charlie: Caller) -> None:

@@ -40,7 +40,7 @@ def test_a_topic_is_made_changed_archived_and_restored(
 ) -> None:
     assert topic | SEATS == topic
     assert (topic["dedupe_seconds"], topic["ttl_seconds"]) == (180, 86_400)
-    assert alice.get("/v1/topics").body == {"topics": [topic]}
+    assert alice.get("/v1/topics").body == {"topics": [topic], "next": None}
 
     changed = alice.ask("PATCH", "/v1/topics/seats", {"ttl_seconds": 60, "fallback_locale": "en"})
     assert changed.body == {**topic, "ttl_seconds": 60, "fallback_locale": "en"}
@@ -49,6 +49,18 @@ def test_a_topic_is_made_changed_archived_and_restored(
     refused = alice.post(EVENTS, {"events": [{"data": OPENED}]})
     assert (refused.status, refused.body["code"]) == (409, "topic_archived")
     assert alice.post("/v1/topics/seats/restore", None).body == changed.body
+
+
+def test_topics_come_in_pages_by_key(alice: Caller, topic: dict[str, Any]) -> None:
+    for key in ("alerts", "tides"):
+        assert alice.post("/v1/topics", {**SEATS, "key": key}).status == 201
+
+    first = alice.get("/v1/topics?limit=2").body
+    rest = alice.get(f"/v1/topics?limit=2&cursor={first['next']}").body
+
+    assert [one["key"] for one in first["topics"]] == ["alerts", "seats"]
+    assert ([one["key"] for one in rest["topics"]], rest["next"]) == (["tides"], None)
+    assert alice.get("/v1/topics?cursor=No").status == 422
 
 
 @pytest.mark.parametrize(

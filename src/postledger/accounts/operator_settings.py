@@ -6,7 +6,7 @@ to a server of their own.
 """
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
@@ -29,17 +29,59 @@ class OperatorOnlyError(RefusedError):
 
 
 def screen_settings(
-    kind: str, settings: Mapping[str, object], *, is_whole: bool
+    kind: str,
+    settings: Mapping[str, object],
+    *,
+    is_whole: bool,
+    inside_hosts: Collection[str] = (),
 ) -> Mapping[str, object]:
     """The settings of somebody who is not the operator, as they may be stored; refuses those that
     only the command line gives.
 
     A name says nothing about where it leads, so their server is looked at whenever it is connected
-    to. `is_whole`: these are all settings of the account, and not changes of some.
+    to. `is_whole`: these are all settings of the account, and not changes of some. `inside_hosts`
+    are servers that the operator allows everybody, wherever they are.
     """
-    _check_settings(kind, settings, is_whole=is_whole)
+    is_inside = _is_named(settings, inside_hosts)
+    _check_settings(kind, settings, is_whole=is_whole, is_inside=is_inside)
     is_moved = is_whole or not settings.keys().isdisjoint(_SERVER)
-    return {**settings, "public_only": True} if kind == "smtp" and is_moved else settings
+    is_bound = kind == "smtp" and is_moved and not is_inside
+    return {**settings, "public_only": True} if is_bound else settings
+
+
+def screen_hosts(
+    kind: str, settings: Mapping[str, object], *, inside_hosts: Collection[str]
+) -> Mapping[str, object]:
+    """The settings of the operator as they came by a page: a browser may be led to post them, so
+    a host inside is one of those that the installation allows.
+    """
+    endpoint = str(settings.get("endpoint", ""))
+    is_here = endpoint and public_addresses.is_here(urlsplit(endpoint).hostname or "")
+    if is_here and not _is_allowed(urlsplit(endpoint).netloc, inside_hosts):
+        raise _refuse_inside()
+    if kind != "smtp" or _is_named(settings, inside_hosts):
+        return settings
+    if _names_this_machine(str(settings.get("host", ""))):
+        raise _refuse_inside()
+    return {**settings, "public_only": True}
+
+
+def _is_named(settings: Mapping[str, object], inside_hosts: Collection[str]) -> bool:
+    host, port = settings.get("host"), settings.get("port")
+    return host is not None and _is_allowed(f"{host}:{port}" if port else str(host), inside_hosts)
+
+
+def _is_allowed(authority: str, inside_hosts: Collection[str]) -> bool:
+    """Whether a host is named, for every port or for this one."""
+    host, _, port = authority.rpartition(":")
+    return authority in inside_hosts or (port.isdecimal() and host in inside_hosts)
+
+
+def _refuse_inside() -> OperatorOnlyError:
+    return OperatorOnlyError(
+        "A server on this machine is used if PRIVATE_HOSTS names it, or by postledger account"
+        " create."
+    )
 
 
 def lift_limits(kind: str, changes: Mapping[str, object]) -> Mapping[str, object]:
@@ -48,7 +90,9 @@ def lift_limits(kind: str, changes: Mapping[str, object]) -> Mapping[str, object
     return {"public_only": None, **changes} if is_moved else changes
 
 
-def _check_settings(kind: str, settings: Mapping[str, object], *, is_whole: bool) -> None:
+def _check_settings(
+    kind: str, settings: Mapping[str, object], *, is_whole: bool, is_inside: bool
+) -> None:
     reserved = sorted(_RESERVED.get(kind, frozenset()) & settings.keys())
     if reserved:
         raise OperatorOnlyError(
@@ -56,7 +100,7 @@ def _check_settings(kind: str, settings: Mapping[str, object], *, is_whole: bool
             " postledger account update."
         )
     if kind == "smtp":
-        _check_server(settings, is_whole=is_whole)
+        _check_server(settings, is_whole=is_whole, is_inside=is_inside)
     is_given = bool(settings.get("access_key_id"))
     if kind == "ses" and not is_given and (is_whole or "access_key_id" in settings):
         raise OperatorOnlyError(
@@ -65,8 +109,8 @@ def _check_settings(kind: str, settings: Mapping[str, object], *, is_whole: bool
         )
 
 
-def _check_server(settings: Mapping[str, object], *, is_whole: bool) -> None:
-    if _names_this_machine(str(settings.get("host", ""))):
+def _check_server(settings: Mapping[str, object], *, is_whole: bool, is_inside: bool) -> None:
+    if not is_inside and _names_this_machine(str(settings.get("host", ""))):
         raise OperatorOnlyError(
             "Only the operator of the installation sends through a server on this machine:"
             " postledger account create, or update."

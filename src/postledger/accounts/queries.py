@@ -159,6 +159,21 @@ def get_sender(workspace_id: int, sender_id: int) -> Sender:
     return sender
 
 
+def list_limited_senders(workspace_id: int) -> list[Sender]:
+    """All senders with everything that limits them: workspace, account and quota."""
+    own = Sender.objects.filter(workspace_id=workspace_id)
+    return list(own.select_related("workspace", "account__accountquota").order_by("address"))
+
+
+def get_limited_sender(workspace_id: int, sender_id: int) -> Sender:
+    """One of these, by its number."""
+    own = Sender.objects.select_related("workspace", "account__accountquota")
+    sender = own.filter(workspace_id=workspace_id, pk=sender_id).first()
+    if sender is None:
+        raise SenderNotFoundError(f"This workspace has no sender {sender_id}.")
+    return sender
+
+
 def sender_ids(workspace_id: int) -> list[int]:
     own = Sender.objects.filter(workspace_id=workspace_id)
     return list(own.order_by("pk").values_list("pk", flat=True))

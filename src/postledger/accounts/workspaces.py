@@ -31,10 +31,7 @@ class InvalidOrganisationError(RefusedError):
 
 def create_workspace(name: str, *, actor: str) -> int:
     constraints.check_name("a workspace", name)
-    taken = WorkspaceExistsError(
-        f"There is already a workspace “{name}” (case is ignored): choose another name."
-    )
-    with constraints.refusing(accounts_workspace_once=taken):
+    with constraints.refusing(accounts_workspace_once=_taken(name)):
         workspace = Workspace.objects.create(name=name)
         trail.note(
             workspace.pk,
@@ -44,6 +41,18 @@ def create_workspace(name: str, *, actor: str) -> int:
             data={"name": name},
         )
     return workspace.pk
+
+
+def rename_workspace(workspace_id: int, name: str, *, actor: str) -> None:
+    constraints.check_name("a workspace", name)
+    with constraints.refusing(accounts_workspace_once=_taken(name)):
+        _update(workspace_id, {"name": name}, action="renamed", data={"name": name}, actor=actor)
+
+
+def _taken(name: str) -> WorkspaceExistsError:
+    return WorkspaceExistsError(
+        f"There is already a workspace “{name}” (case is ignored): choose another name."
+    )
 
 
 def set_organisation(workspace_id: int, organisation: Organisation, *, actor: str) -> None:

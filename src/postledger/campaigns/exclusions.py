@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from postledger.campaigns.launching import find_run
@@ -53,6 +54,33 @@ def list_exclusions(
     addresses = dict(contacts.values_list("pk", "address"))
     return [
         ExclusionFacts(row.contact_id, addresses.get(row.contact_id), row.reason) for row in page
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class MissedRun:
+    """A run that left a contact out."""
+
+    run_id: UUID
+    campaign_name: str
+    reason: str
+    launched_at: datetime
+
+
+def list_missed_runs(
+    workspace_id: int, contact_id: int, *, until: datetime, limit: int
+) -> list[MissedRun]:
+    """The newest runs before a moment that left the contact out, without tests."""
+    rows = ExcludedContact.objects.filter(
+        contact_id=contact_id,
+        run__workspace_id=workspace_id,
+        run__is_test=False,
+        run__launched_at__lt=until,
+    )
+    newest = rows.select_related("run__campaign").order_by("-run__launched_at")[:limit]
+    return [
+        MissedRun(row.run_id, row.run.campaign.name, row.reason, row.run.launched_at)
+        for row in newest
     ]
 
 

@@ -10,11 +10,11 @@ from typing import assert_never
 
 from postledger.accounts import queries as accounts
 from postledger.accounts.queries import SenderArchivedError
+from postledger.campaigns import recipients
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.contacts import audience, queries
-from postledger.contacts.audience import AudienceQuery, FrozenAudience
-from postledger.contacts.filters import parsing
 from postledger.content import notion_pages, previews, slices
+from postledger.content.brandings import find_branding
 from postledger.content.locales import MissingLocaleError
 from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.mail_preview import MailPreview
@@ -108,8 +108,10 @@ def check_audience(
         return AudienceCheck(is_complete=True, missing_values=())
     for limit, most_time in ((_ALL, patience), (CHECKED, patience_for_some)):
         with suppress(audience.FilterTooCostlyError), audience.limited_time(most_time):
-            people = _select_people(workspace_id, campaign, now=now, limit=limit)
-            missing = missing_values.list_missing(people, required)
+            frozen = recipients.freeze_audience(campaign, now=now)
+            people = audience.compile_chunk(workspace_id, frozen, after="", limit=limit)
+            unserved = recipients.list_unserved_locales(workspace_id, campaign, now=now)
+            missing = missing_values.list_missing(people, required, unserved_locales=unserved)
             return AudienceCheck(is_complete=limit == _ALL, missing_values=missing)
     return AudienceCheck(is_complete=False, missing_values=None)
 
@@ -124,15 +126,6 @@ def _find_required(workspace_id: int, campaign: CampaignFacts) -> Sequence[str]:
             return ()
         case _:
             assert_never(campaign.content)
-
-
-def _select_people(
-    workspace_id: int, campaign: CampaignFacts, *, now: datetime, limit: int
-) -> AudienceQuery:
-    frozen = FrozenAudience(
-        parsing.parse(dict(campaign.audience), now=now), campaign.list_key, frozen_at=now
-    )
-    return audience.compile_chunk(workspace_id, frozen, after="", limit=limit)
 
 
 def _preview_content(
@@ -153,7 +146,7 @@ def _preview_content(
                 places = frozenset(recipient.ocd_ids)
                 source = slices.assemble(published, ocd_ids=places, now=now).source()
             case PageSource(page_id):
-                return _preview_page(workspace_id, page_id, recipient)
+                return preview_page(workspace_id, page_id, recipient)
             case _:
                 assert_never(campaign.content)
     except MissingLocaleError as error:
@@ -165,31 +158,39 @@ def _preview_content(
         source,
         required=required,
         optional=optional,
-        values=_values(recipient, (*required, *optional)),
+        values=choose_values(recipient, (*required, *optional)),
         footer=previews.preview_footer(workspace_id),
     )
 
 
-def _preview_page(workspace_id: int, page_id: str, recipient: PreviewRecipient) -> MailPreview:
+def preview_page(workspace_id: int, page_id: str, recipient: PreviewRecipient) -> MailPreview:
+    """A Notion page, which is read over the network."""
     page = notion_pages.read_page(notion_pages.require_notion(workspace_id), page_id)
     footer = previews.preview_footer(workspace_id)
     try:
         snapshot.check_page(page)
-        script = notion_pages.make_script(workspace_id, page, locale="en", footer=footer.footer)
+        script = notion_pages.make_script(
+            workspace_id,
+            page,
+            locale="en",
+            footer=footer.footer,
+            branding=find_branding(workspace_id),
+        )
     except SourceError as error:
         return MailPreview((*error.findings, *page.findings))
     except TooManyRequestsError:
         raise  # says nothing about the page
     except RefusedError as error:
         return _impossible(error, "page")
-    values = _values(recipient, ())
+    values = choose_values(recipient, ())
     mail = previews.preview_script(workspace_id, script, values=values, footer=footer)
     return replace(mail, findings=(*mail.findings, *page.findings))
 
 
-def _values(recipient: PreviewRecipient, names: tuple[str, ...]) -> dict[str, object]:
+def choose_values(recipient: PreviewRecipient, names: tuple[str, ...]) -> dict[str, object]:
+    """What fills in these variables in the mail of a recipient."""
     if recipient.attributes is None:
-        values: dict[str, object] = {name: f"[{name}]" for name in names}
+        values: dict[str, object] = {name: _stand_in(name) for name in names}
     else:
         given = recipient.attributes
         values = {name: given[name] for name in names if name in given}
@@ -198,6 +199,12 @@ def _values(recipient: PreviewRecipient, names: tuple[str, ...]) -> dict[str, ob
     if recipient.address is not None:
         values["email"] = recipient.address
     return values
+
+
+def _stand_in(name: str) -> str:
+    """A variable by its name; one for links as a link, because nothing else is sent as one."""
+    is_link = name.lower().endswith(("url", "link"))
+    return f"https://example.com/{name}" if is_link else f"[{name}]"
 
 
 def _impossible(error: RefusedError, field_name: str) -> MailPreview:

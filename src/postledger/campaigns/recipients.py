@@ -92,17 +92,32 @@ def list_people(  # noqa: PLR0913  the parts of a query, each by its name
         )
 
 
-def _make_chunk(
-    workspace_id: int, campaign: CampaignFacts, *, now: datetime, after: str = ""
-) -> Chunk:
-    """The whole audience after an address, as one chunk of a stream that does not exist."""
+def list_unserved_locales(
+    workspace_id: int, campaign: CampaignFacts, *, now: datetime
+) -> Sequence[str]:
+    """The languages of contacts in which the campaign's template has no text for them."""
+    chunk = _make_chunk(workspace_id, campaign, now=now)
+    if chunk.has_one_letter or not isinstance(chunk.choice, ByLocale):
+        return ()
+    return list(_find_unserved(chunk, chunks.list_variants(chunk), now=now))
+
+
+def freeze_audience(campaign: CampaignFacts, *, now: datetime) -> FrozenAudience:
+    """The audience as a launch would freeze it now."""
     at = campaign.timing.at
-    frozen = FrozenAudience(
+    return FrozenAudience(
         parsing.parse(dict(campaign.audience), now=now),
         campaign.list_key,
         frozen_at=now,
         mailed_at=at if at and at > now else None,
     )
+
+
+def _make_chunk(
+    workspace_id: int, campaign: CampaignFacts, *, now: datetime, after: str = ""
+) -> Chunk:
+    """The whole audience after an address, as one chunk of a stream that does not exist."""
+    frozen = freeze_audience(campaign, now=now)
     choice = _find_choice(workspace_id, campaign.content)
     return Chunk(
         people=audience.compile_chunk(workspace_id, frozen, after=after, limit=_ALL),

@@ -4,6 +4,7 @@ import ctypes
 import os
 
 import django
+from django.conf import settings
 
 from postledger.content import isolation
 from postledger.observability import metrics_store
@@ -22,11 +23,14 @@ def load(thread_count: int) -> Front:
     import postledger.config.celery  # noqa: F401
     from postledger.feedback import certificates
     from postledger.feedback.certificates import Certificates
+    from postledger.web.shared import request_log
+    from postledger.web.shared.request_log import LogWriter
 
     metrics_store.flush_in_background()
     renderers = isolation.make_pool(thread_count)
     renderers.start()
     isolation.install(renderers)
+    request_log.install(LogWriter(settings.REDIS_URL).note)
     # One thread goes on: most events have a certificate that was fetched before.
     certificates.install(Certificates(most_waiting=EVENT_THREADS - 1))
     return Front(thread_count=thread_count)

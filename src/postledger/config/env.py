@@ -22,6 +22,7 @@ from postledger.accounts.limits import FASTEST, SLOWEST
 from postledger.dispatch import retry
 from postledger.feedback import guard
 from postledger.lib.values import parse_database_id
+from postledger.providers.dns import resolver
 
 UNSUBSCRIBE_SECRET_LENGTH = 32
 
@@ -124,6 +125,11 @@ class Env(BaseSettings):
     """How many proxies in front of this installation add to `X-Forwarded-For`; 0 ignores it."""
     source_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     """Hosts inside the network that sources of events may be read from, separated by commas."""
+    private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Hosts inside the network that accounts may be given on pages and by the API, separated by
+    commas."""
+    dns_resolver: str = ""
+    """The resolver that records of senders are looked up at; without it, those of the machine."""
     notion_token: SecretStr = SecretStr("")
     """The secret of the Notion integration of the first workspace; read once, by `setup`."""
     notion_url: str = "https://api.notion.com"
@@ -150,7 +156,7 @@ class Env(BaseSettings):
             raise ValueError(value.reason)  # noqa: TRY004 - pydantic collects ValueErrors only
         return value
 
-    @field_validator("allowed_hosts", "source_hosts", mode="before")
+    @field_validator("allowed_hosts", "source_hosts", "private_hosts", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
@@ -187,6 +193,12 @@ class Env(BaseSettings):
             limits.parse(value)
         except ValueError:
             raise ValueError("is not a rate such as 100/second") from None
+        return value
+
+    @field_validator("dns_resolver")
+    @classmethod
+    def _read_resolver(cls, value: str) -> str:
+        resolver.parse_address(value)
         return value
 
     @field_validator("notion_db_mailouts", "notion_db_errors")

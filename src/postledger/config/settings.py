@@ -293,6 +293,8 @@ UNSUBSCRIBE_BASE_URL = _env.unsubscribe_base_url
 UNSUBSCRIBE_SECRET = (
     _env.unsubscribe_secret.get_secret_value() or _env.unsub_secret.get_secret_value()
 )
+DNS_RESOLVER = _env.dns_resolver
+PRIVATE_HOSTS = frozenset(_env.private_hosts)
 # Read by the workers that poll, and by web processes, which refuse other URLs at once.
 SOURCE_HOSTS = frozenset(_env.source_hosts)
 NOTION_TOKEN = _env.notion_token.get_secret_value()

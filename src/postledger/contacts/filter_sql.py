@@ -19,6 +19,7 @@ from postledger.contacts.filters.expressions import (
     Column,
     Comparison,
     Filter,
+    Named,
     Not,
     OnList,
     Op,
@@ -29,6 +30,7 @@ from postledger.contacts.filters.expressions import (
 # or an attribute may have, so that all numbers are one range of an index.
 _BELOW_NUMBERS = "-1e1000"
 _ABOVE_NUMBERS = "false"
+_LAST_LETTER = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class _Compiler:
             self._state_on_list(wanted)
         )
 
-    def _nested(self, audience: Filter) -> Composed:
+    def _nested(self, audience: Filter) -> Composed:  # noqa: PLR0911  one for each kind
         match audience:
             case All(parts):
                 return self._joined(" AND ", parts) if parts else _bracketed(pg.SQL("true"))
@@ -97,6 +99,8 @@ class _Compiler:
                 return pg.SQL("(NOT {})").format(self._nested(part))
             case OnList():
                 return self._on_list(audience)
+            case Named(words):
+                return self._named(words)
             case Comparison(AttributeField(key)):
                 return self._attribute(key, audience.op, audience.value)
             case Comparison():
@@ -121,6 +125,23 @@ class _Compiler:
                 values = self._value([state.value for state in wanted.states], "text[]")
                 states = pg.SQL("ANY ({})").format(values)
         return pg.SQL("s.list_id = {} AND s.state = {}").format(list_id, states)
+
+    def _named(self, words: str) -> Composed:
+        """The beginning of an address is served by contacts_contact_once."""
+        address = pg.SQL('lower(contact.address) COLLATE "C"')
+        if "@" in words[1:]:
+            beginning = self._value(words, "text")
+            return pg.SQL(
+                "({address} >= lower({beginning}) AND {address} < lower({beginning}) || {last})"
+            ).format(address=address, beginning=beginning, last=pg.Literal(_LAST_LETTER))
+        return pg.SQL(
+            "({address} LIKE lower({pattern}) OR contact.name ILIKE {pattern}"
+            " OR (contact.external_id IS NOT NULL AND contact.external_id = {words}))"
+        ).format(
+            address=address,
+            pattern=self._value(_pattern(Op.CONTAINS, words), "text"),
+            words=self._value(words, "text"),
+        )
 
     def _attribute(self, key: str, op: Op, value: object) -> Composed:
         items = value if isinstance(value, tuple) else (value,)

@@ -18,6 +18,7 @@ from postledger.contacts.filters.expressions import (
     Column,
     Comparison,
     Filter,
+    Named,
     Not,
     OnList,
     Op,
@@ -76,6 +77,8 @@ def _missing_indexes(workspace_id: int, audience: Filter) -> Sequence[str] | Non
             alternatives = [_missing_indexes(workspace_id, part) for part in parts]
             served = [statements for statements in alternatives if statements is not None]
             return [*chain(*served)] if len(served) == len(alternatives) else None
+        case Named():
+            return None  # a search, not a filter that somebody uses again
         case Not() | OnList() | Comparison():
             return _index_for(audience) if _share(workspace_id, audience) <= FEW else None
 

@@ -304,6 +304,22 @@ class Suppression(models.Model):
         )
 
 
+class Segment(models.Model):
+    """A filter under a name, which people choose for searches and campaigns."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False)
+    name = models.TextField()
+    filter = models.JSONField()  # as audience filters are written
+    created_at = models.DateTimeField(db_default=Now())
+    actor = models.TextField()
+
+    class Meta:
+        constraints = (
+            # Serves a workspace's segments by name.
+            models.UniqueConstraint(fields=["workspace", "name"], name="contacts_segment_once"),
+        )
+
+
 class FormBlock(models.Model):
     """The owner of a mailbox wants no mail that a subscribe form of the workspace sends."""
 

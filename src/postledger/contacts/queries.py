@@ -11,6 +11,7 @@ from postledger.contacts import audience as audiences
 from postledger.contacts import sql
 from postledger.contacts.filters.expressions import EVERYBODY, Filter
 from postledger.contacts.models import ConsentEvent, Contact, Subscription
+from postledger.contacts.states import ListKind, SubscriptionState
 from postledger.lib.errors import NotFoundError
 from postledger.lib.ids import LAST_ID
 
@@ -85,6 +86,14 @@ def find_time_zones(workspace_id: int, contact_ids: Sequence[int]) -> dict[int, 
     return dict(sql.rows(_TIME_ZONES, params))
 
 
+def find_addresses(workspace_id: int, contact_ids: Sequence[int]) -> dict[int, str]:
+    """The addresses of those of these contacts that exist, as they are written."""
+    contacts = Contact.objects.filter(
+        pk__in=contact_ids, workspace_id=workspace_id, deleted_at=None
+    )
+    return dict(contacts.values_list("pk", "address"))
+
+
 # In the order of contacts_contact_once, which no other index has. By id, the planner would take the
 # primary key, and read past the contacts of every other workspace.
 _PAGE: LiteralString = """
@@ -132,6 +141,19 @@ def list_subscriptions(workspace_id: int, *, contact_id: int) -> QuerySet[Subscr
         contact_id=contact_id, contact__workspace_id=workspace_id
     )
     return subscriptions.select_related("list").order_by("list__key")
+
+
+def list_names_of_lists(contact_ids: Collection[int]) -> dict[int, list[str]]:
+    """The names of the lists, and not of the topics, whose mail each of these contacts gets."""
+    active = Subscription.objects.filter(
+        contact_id__in=contact_ids,
+        state=SubscriptionState.ACTIVE.value,
+        list__kind=ListKind.LIST.value,
+    )
+    names: dict[int, list[str]] = {}
+    for contact_id, name in active.order_by("list__key").values_list("contact_id", "list__name"):
+        names.setdefault(contact_id, []).append(name)
+    return names
 
 
 def list_locales(

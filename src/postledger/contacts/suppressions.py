@@ -1,5 +1,6 @@
 """The addresses that a workspace must not mail, and SQL that statements about them share."""
 
+from collections.abc import Sequence
 from typing import LiteralString
 
 from psycopg import sql as pg
@@ -7,7 +8,18 @@ from psycopg import sql as pg
 from postledger.accounts import hash_key
 from postledger.contacts import sql
 from postledger.contacts.models import Suppression
-from postledger.contacts.states import NOT_SUPPRESSED, SuppressionReason, SuppressionStatus
+from postledger.contacts.states import (
+    NOT_SUPPRESSED,
+    ConsentAction,
+    SuppressionReason,
+    SuppressionStatus,
+)
+from postledger.lib.errors import NotFoundError
+
+
+class SuppressionUnknownError(NotFoundError):
+    code = "suppression_unknown"
+
 
 # Ends every INSERT INTO contacts_suppression AS s: the strongest reason stays, and once the owner
 # of an address has left, that stays too. Rows that do not change are not returned.
@@ -61,6 +73,56 @@ def list_of_address(workspace_id: int, *, address: str) -> list[Suppression]:
     """All suppressions of a canonical address: that for all mail first, then those for lists."""
     params = {"workspace": workspace_id, "address": address, "hash_key": hash_key.read()}
     return list(Suppression.objects.raw(_OF_ADDRESS, params).prefetch_related("list"))
+
+
+# Served by contacts_contact_once, contacts_consent_newest and contacts_consent_of_address.
+_SOURCES: LiteralString = """
+SELECT given.id, event.source, event.actor
+FROM contacts_suppression AS given
+LEFT JOIN LATERAL (
+    SELECT id FROM contacts_contact
+    WHERE workspace_id = given.workspace_id AND deleted_at IS NULL
+      AND lower(address) COLLATE "C" = lower(given.address) COLLATE "C"
+    OFFSET 0
+) AS contact ON true
+CROSS JOIN LATERAL (
+    SELECT * FROM (
+        SELECT id, source, actor, list_id, action FROM contacts_consentevent
+        WHERE contact_id = contact.id
+        UNION ALL
+        SELECT id, source, actor, list_id, action FROM contacts_consentevent
+        WHERE contact_id IS NULL AND workspace_id = given.workspace_id
+          AND address_hash = given.address_hash
+    ) AS event
+    WHERE event.list_id IS NOT DISTINCT FROM given.list_id AND event.action = ANY(%(actions)s)
+    ORDER BY event.id DESC LIMIT 1
+) AS event
+WHERE given.id = ANY(%(ids)s::bigint[])
+"""
+_ENDING = [
+    action.value
+    for action in (
+        ConsentAction.UNSUBSCRIBED,
+        ConsentAction.SUPPRESSED,
+        ConsentAction.COMPLAINED,
+        ConsentAction.BOUNCED,
+        ConsentAction.IMPORTED,
+    )
+]
+
+
+def find_sources(suppressions: Sequence[Suppression]) -> dict[int, tuple[str, str]]:
+    """Where some suppressions came from, and by whom, as far as the history of consents knows."""
+    params = {"ids": [row.pk for row in suppressions], "actions": _ENDING}
+    return {id_: (source, actor) for id_, source, actor in sql.rows(_SOURCES, params)}
+
+
+def get_suppression(workspace_id: int, suppression_id: int) -> Suppression:
+    rows = Suppression.objects.filter(pk=suppression_id, workspace_id=workspace_id)
+    row = rows.select_related("list").first()
+    if row is None:
+        raise SuppressionUnknownError("There is no such suppression; it may have been lifted.")
+    return row
 
 
 _STATUS: LiteralString = """

@@ -155,3 +155,50 @@ class Letter(models.Model):
                 condition=Exact(Length("digest"), 32), name="content_letter_digest"
             ),
         )
+
+
+class Picture(models.Model):
+    """A picture for mail, at a public address that ends in its name, which nobody can guess.
+
+    Never changed: a trigger of the migration refuses it. It stays as long as its workspace, because
+    mail that was sent still shows it.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT)
+    name = models.TextField(unique=True)
+    digest = models.BinaryField()
+    media_type = models.TextField()
+    content = models.BinaryField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            # Serves the storing of a picture, which may exist already.
+            models.UniqueConstraint(fields=["workspace", "digest"], name="content_picture_once"),
+            models.CheckConstraint(
+                condition=models.Q(name__regex=r"^[0-9a-f]{64}$"), name="content_picture_name"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    media_type__in=("image/png", "image/jpeg", "image/gif", "image/webp")
+                ),
+                name="content_picture_type",
+            ),
+        )
+
+
+class Branding(models.Model):
+    """How the mail of a workspace looks in our layout."""
+
+    workspace = models.OneToOneField(Workspace, on_delete=models.PROTECT, primary_key=True)
+    logo_url = models.TextField(default="")
+    accent = models.TextField(default="")  # as #1d4ed8; empty: the layout's own
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(accent__regex=r"^(#[0-9a-f]{6})?$"),
+                name="content_branding_accent",
+            ),
+        )

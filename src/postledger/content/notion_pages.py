@@ -14,6 +14,7 @@ from postledger.content.notion import client, pages
 from postledger.content.notion.album import NOTION_ORIGINS, Album, UnavailableError
 from postledger.content.notion.pages import Keep, Page
 from postledger.content.notion.writing import Writer
+from postledger.content.rendering.branding import NO_BRANDING, Branding
 from postledger.content.rendering.footer import Footer
 from postledger.content.rendering.letter import Script
 from postledger.content.rendering.source import make_fragment_script
@@ -60,7 +61,14 @@ def open_writer(notion: NotionSettings) -> Iterator[Writer]:
         yield reader.writer()
 
 
-def make_script(workspace_id: int, page: Page, *, locale: str, footer: Footer | None) -> Script:
+def make_script(
+    workspace_id: int,
+    page: Page,
+    *,
+    locale: str,
+    footer: Footer | None,
+    branding: Branding = NO_BRANDING,
+) -> Script:
     return isolation.render(
         workspace_id,
         make_fragment_script,
@@ -69,6 +77,7 @@ def make_script(workspace_id: int, page: Page, *, locale: str, footer: Footer | 
         text=page.text,
         locale=locale,
         footer=footer,
+        branding=branding,
     )
 
 

@@ -1,7 +1,12 @@
 """Previews content of authors, within the limits of `isolation`, and with a workspace's footer."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
 from postledger.accounts import queries as accounts
-from postledger.content import isolation, letters
+from postledger.content import isolation, letters, slices
+from postledger.content.brandings import find_branding
 from postledger.content.rendering import mail_preview
 from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.compiled_template import Values
@@ -9,6 +14,7 @@ from postledger.content.rendering.footer import FooterEnvMissingError
 from postledger.content.rendering.letter import Script
 from postledger.content.rendering.mail_preview import MailPreview, PreviewFooter
 from postledger.content.rendering.source import Source
+from postledger.content.slices import Slice, SubjectRequiredError
 
 
 def preview_footer(workspace_id: int) -> PreviewFooter:
@@ -39,7 +45,30 @@ def preview_source(  # noqa: PLR0913  the parts of a preview, each by its name
         optional=optional,
         values=values,
         footer=footer,
+        branding=find_branding(workspace_id),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ArticlePreview:
+    slices: Sequence[Slice]  # of the body, in order
+    dek: str | None  # None: there is no letter
+    mail: MailPreview
+
+
+def preview_article(
+    workspace_id: int, published: Sequence[Slice], *, ocd_ids: frozenset[str], now: datetime
+) -> ArticlePreview:
+    """The letter of a recipient with these OCD ids, with the workspace's footer."""
+    chosen = slices.choose(published, ocd_ids=ocd_ids, now=now)
+    try:
+        letter = slices.assemble(chosen, ocd_ids=ocd_ids, now=now)
+    except SubjectRequiredError as refused:
+        finding = Finding(refused.code, "subject", str(refused))
+        return ArticlePreview(chosen, None, MailPreview((finding,)))
+    footer = preview_footer(workspace_id)
+    mail = preview_source(workspace_id, letter.source(), values={}, footer=footer)
+    return ArticlePreview(chosen, letter.dek, mail)
 
 
 def preview_script(

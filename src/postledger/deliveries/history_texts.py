@@ -46,6 +46,7 @@ _EVENTS: dict[str, str] = {
     "requeued": gettext_noop("%(actor)s requeued it"),
     "discarded": gettext_noop("%(actor)s discarded it: it stays failed and asks nobody any more"),
     "cancelled": gettext_noop("%(actor)s cancelled it"),
+    "readdressed": gettext_noop("its contact had got another address, to which it goes"),
     "superseded": gettext_noop("%(actor)s launched a later run that sends to this recipient again"),
 }
 

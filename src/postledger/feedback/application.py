@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache, partial
 from itertools import batched
 
 import structlog
@@ -172,13 +173,15 @@ def _sort_events(messages: Sequence[WaitingMessage]) -> _Sorted:
     """Reads the events; a reference is believed only with its MAC."""
     given = _Sorted()
     keys = sealing.reference_keys()
+    # A mail has several events, often in one message: the MAC of its reference is checked once.
+    read_reference = cache(partial(references.read, keys=keys))
     unknown_names: Counter[str] = Counter()
     for message in messages:
         given.workspaces[message.account_id] = message.workspace_id
         for event in _read(message, given.faults):
             if event.kind is EventKind.UNKNOWN:
                 unknown_names[event.name] += 1
-            reference = references.read(event.reference, keys) if event.reference else None
+            reference = read_reference(event.reference) if event.reference else None
             incoming = _Incoming(event, message, reference)
             if reference is not None:
                 given.by_stream[reference.delivery_id.stream_id].append(incoming)

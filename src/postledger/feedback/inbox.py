@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import LiteralString
 
-import psycopg
-from django.db import connection
-
+from postledger.deliveries.ledger import sql
 from postledger.lib import values
 
 # How long a repetition of a message is known as one, and a message with a fault is kept.
@@ -39,28 +37,35 @@ class WaitingMessage:
 
 
 # In one order: those who store the same messages at once wait for each other, never in a circle.
-_STORE = b"""
+_STORE: LiteralString = """
 WITH received AS (
     INSERT INTO feedback_receivedmessage (account_id, message_id)
-    SELECT $1, message_id FROM unnest($2::text[]) AS message_id ORDER BY message_id
+    SELECT %(account)s, message_id FROM unnest(%(ids)s::text[]) AS message_id ORDER BY message_id
     ON CONFLICT DO NOTHING
     RETURNING message_id
+), stored AS (
+    INSERT INTO feedback_inboxmessage (account_id, message_id, body, sent_at, fault)
+    SELECT DISTINCT ON (message_id) %(account)s, message_id, body, sent_at, fault
+    FROM unnest(
+        %(ids)s::text[], %(bodies)s::text[], %(sent)s::timestamptz[], %(faults)s::text[]
+    ) AS message (message_id, body, sent_at, fault)
+    JOIN received USING (message_id)
+    RETURNING id
 )
-INSERT INTO feedback_inboxmessage (account_id, message_id, body, sent_at, fault)
-SELECT DISTINCT ON (message_id) $1, message_id, body, sent_at, fault
-FROM unnest($2::text[], $3::text[], $4::timestamptz[], $5::text[])
-    AS message (message_id, body, sent_at, fault)
-JOIN received USING (message_id)
+SELECT count(*) FROM stored
 """
 # Without arrays, whose making takes as long as the rest of a call with one message.
-_STORE_ONE = b"""
+_STORE_ONE: LiteralString = """
 WITH received AS (
-    INSERT INTO feedback_receivedmessage (account_id, message_id) VALUES ($1, $2)
+    INSERT INTO feedback_receivedmessage (account_id, message_id) VALUES (%(account)s, %(id)s)
     ON CONFLICT DO NOTHING
     RETURNING message_id
+), stored AS (
+    INSERT INTO feedback_inboxmessage (account_id, message_id, body, sent_at, fault)
+    SELECT %(account)s, %(id)s, %(body)s, %(sent)s, %(fault)s FROM received
+    RETURNING id
 )
-INSERT INTO feedback_inboxmessage (account_id, message_id, body, sent_at, fault)
-SELECT $1, $2, $3, $4, $5 FROM received
+SELECT count(*) FROM stored
 """
 
 
@@ -70,37 +75,53 @@ def store(account_id: int, messages: Sequence[IncomingMessage]) -> int:
     Outside a transaction they are durable on return. A message with a fault is kept, and never
     applied.
     """
-    rows = [_make_row(message) for message in messages]
-    if len(rows) == 1:
-        return _execute(_STORE_ONE, (account_id, *rows[0]))
-    return _execute(_STORE, (account_id, *map(list, zip(*rows, strict=True)))) if rows else 0
+    match messages:
+        case []:
+            return 0
+        case [message]:
+            params = {
+                "account": account_id,
+                "id": message.message_id,
+                "body": _make_storable(message.body),
+                "sent": message.sent_at,
+                "fault": message.fault,
+            }
+            return sql.count(_STORE_ONE, params)
+        case _:
+            params = {
+                "account": account_id,
+                "ids": sql.Texts(message.message_id for message in messages),
+                "bodies": sql.Texts(_make_storable(message.body) for message in messages),
+                "sent": [message.sent_at for message in messages],
+                "faults": sql.Texts(message.fault for message in messages),
+            }
+            return sql.count(_STORE, params)
 
 
-def _make_row(message: IncomingMessage) -> tuple[str, str, datetime | None, str]:
-    """The message as PostgreSQL takes it: a letter that it would refuse is replaced.
+def _make_storable(body: str) -> str:
+    """The body as PostgreSQL takes it: a letter that it would refuse is replaced.
 
     A message that is never stored would come for ever, and its other events may be in order.
     """
-    body = message.body
-    if not values.is_storable(body):
-        body = body.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
-    return message.message_id, body, message.sent_at, message.fault
+    if values.is_storable(body):
+        return body
+    return body.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
-_CLAIM = b"""
+_CLAIM: LiteralString = """
 SELECT id, octet_length(body) FROM feedback_inboxmessage
-WHERE fault = '' AND id > $2 ORDER BY id LIMIT $1
+WHERE fault = '' AND id > %(after)s ORDER BY id LIMIT %(limit)s
 FOR UPDATE SKIP LOCKED
 """
-_CLAIM_FAILED = b"""
+_CLAIM_FAILED: LiteralString = """
 SELECT id, octet_length(body) FROM feedback_inboxmessage
-WHERE failed_at IS NOT NULL AND id > $2 ORDER BY id LIMIT $1
+WHERE failed_at IS NOT NULL AND id > %(after)s ORDER BY id LIMIT %(limit)s
 FOR UPDATE SKIP LOCKED
 """
 # By a join: a plan that was made for an empty inbox would search the ids for every row.
-_READ = b"""
+_READ: LiteralString = """
 SELECT m.id, m.account_id, a.kind, a.workspace_id, m.body, m.received_at
-FROM unnest($1::bigint[]) AS given (id)
+FROM unnest(%(ids)s::bigint[]) AS given (id)
 JOIN feedback_inboxmessage m ON m.id = given.id
 JOIN accounts_provideraccount a ON a.id = m.account_id
 ORDER BY m.id
@@ -117,12 +138,12 @@ def claim_failed(limit: int, *, after: int) -> list[WaitingMessage]:
     return _read(_lock(_CLAIM_FAILED, limit, after=after))
 
 
-def _lock(statement: bytes, limit: int, *, after: int) -> list[int]:
+def _lock(statement: LiteralString, limit: int, *, after: int) -> list[int]:
     """Locks few at first and then more, because others skip what is locked and not taken."""
     ids: list[int] = []
     total, step = 0, _FIRST_LOCKED
     while len(ids) < limit:
-        rows = _rows(statement, [min(step, limit - len(ids)), after])
+        rows = sql.rows(statement, {"limit": min(step, limit - len(ids)), "after": after})
         for id_, size in rows:
             total += size
             if ids and total > _MOST_BYTES:
@@ -136,53 +157,45 @@ def _lock(statement: bytes, limit: int, *, after: int) -> list[int]:
 
 
 def _read(ids: Sequence[int]) -> list[WaitingMessage]:
-    return [WaitingMessage(*row) for row in _rows(_READ, [ids])] if ids else []
+    rows = sql.rows(_READ, {"ids": sql.Bigints(ids)}) if ids else []
+    return [WaitingMessage(*row) for row in rows]
 
 
-_REMOVE = b"""
-DELETE FROM feedback_inboxmessage m USING unnest($1::bigint[]) AS given (id) WHERE m.id = given.id
+_REMOVE: LiteralString = """
+DELETE FROM feedback_inboxmessage m USING unnest(%(ids)s::bigint[]) AS given (id)
+WHERE m.id = given.id
 """
-_MARK = b"""
+_MARK: LiteralString = """
 UPDATE feedback_inboxmessage m SET fault = given.fault, failed_at = statement_timestamp()
-FROM unnest($1::bigint[], $2::text[]) AS given (id, fault) WHERE m.id = given.id
+FROM unnest(%(ids)s::bigint[], %(faults)s::text[]) AS given (id, fault) WHERE m.id = given.id
 """
 
 
 def remove(messages: Sequence[WaitingMessage], faults: Mapping[int, str]) -> None:
     """Removes those that were applied, and marks the others, by id, with their faults."""
-    _execute(_REMOVE, [[message.id for message in messages if message.id not in faults]])
+    applied = sql.Bigints(message.id for message in messages if message.id not in faults)
+    sql.rows(_REMOVE, {"ids": applied})
     if faults:
-        _execute(_MARK, [list(faults), list(faults.values())])
+        sql.rows(_MARK, {"ids": sql.Bigints(faults), "faults": sql.Texts(faults.values())})
 
 
 _DROPPED_AT_ONCE = 10_000
-_DROP_RECEIVED = b"""
-DELETE FROM feedback_receivedmessage WHERE ctid = ANY(ARRAY(
-    SELECT ctid FROM feedback_receivedmessage WHERE received_at < $1 LIMIT $2
-))
+_DROP_RECEIVED: LiteralString = """
+WITH dropped AS (
+    DELETE FROM feedback_receivedmessage WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM feedback_receivedmessage WHERE received_at < %(before)s LIMIT %(most)s
+    )) RETURNING message_id
+)
+SELECT count(*) FROM dropped
 """
-_DROP_FAULTY = b"DELETE FROM feedback_inboxmessage WHERE fault <> '' AND received_at < $1"
+_DROP_FAULTY: LiteralString = """
+DELETE FROM feedback_inboxmessage WHERE fault <> '' AND received_at < %(before)s
+"""
 
 
 def drop_old_messages(now: datetime) -> None:
     """Forgets the ids of messages that came long ago, and deletes those of them with a fault."""
-    before = now - KEPT_FOR
-    _execute(_DROP_FAULTY, [before])
-    while _execute(_DROP_RECEIVED, [before, _DROPPED_AT_ONCE]) == _DROPPED_AT_ONCE:
+    params = {"before": now - KEPT_FOR, "most": _DROPPED_AT_ONCE}
+    sql.rows(_DROP_FAULTY, params)
+    while sql.count(_DROP_RECEIVED, params) == _DROPPED_AT_ONCE:
         pass
-
-
-def _rows(statement: bytes, params: Sequence[object]) -> list[tuple[Any, ...]]:
-    with connection.wrap_database_errors, _cursor() as cursor:
-        return cursor.execute(statement, params, prepare=True, binary=True).fetchall()
-
-
-def _execute(statement: bytes, params: Sequence[object]) -> int:
-    with connection.wrap_database_errors, _cursor() as cursor:
-        return cursor.execute(statement, params, prepare=True).rowcount
-
-
-def _cursor() -> psycopg.RawCursor[tuple[Any, ...]]:
-    """Django's own cursors interpolate on the client, and nothing that they run is prepared."""
-    connection.ensure_connection()
-    return psycopg.RawCursor(connection.connection)

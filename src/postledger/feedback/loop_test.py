@@ -7,6 +7,8 @@ from datetime import timedelta
 from postledger.accounts.models import Sender
 from postledger.deliveries import ledger, queries
 from postledger.deliveries.entries import Body, NewDelivery, StreamKind
+from postledger.deliveries.figures import messages
+from postledger.deliveries.figures.message_sources import MessageFilters
 from postledger.deliveries.queries import ReportFacts
 from postledger.deliveries.states import State
 from postledger.feedback import rules
@@ -88,6 +90,21 @@ def send_probes(sender: Sender, kind: str) -> list[Probe]:
     return [
         Probe(stream_id, position, address, expected)
         for position, (address, expected) in zip(positions, addresses.items(), strict=True)
+    ]
+
+
+def find_probes(workspace_id: int, stream_id: int) -> list[Probe]:
+    """The mails of a test that was sent before."""
+    wanted = {
+        f"{word}@{domain}": expected
+        for domain, expectations in _SIMULATORS.values()
+        for word, expected in expectations.items()
+    }
+    page = messages.search_messages(workspace_id, MessageFilters(stream_ids=[stream_id]))
+    return [
+        Probe(stream_id, mail.position, mail.address, wanted[mail.address])
+        for mail in reversed(page.messages)
+        if mail.address in wanted
     ]
 
 

@@ -32,6 +32,9 @@ class ImportOverview(ImportProgress):
     upload: Mapping[str, Any] | None
     preview: Mapping[str, Any] | None
     waiting: WaitingFor | None
+    trouble: str | None
+    actor: str
+    byte_count: int
     rows_per_second: float | None
     ends_at: datetime | None
     created_at: datetime
@@ -65,6 +68,9 @@ def _overview(record: Import, held: frozenset[int]) -> ImportOverview:
         upload=record.upload and record.upload | {"suggested": _suggest(record.upload["header"])},
         preview=record.preview,
         waiting=None if record.pk in held else _waiting_for(record),
+        trouble=record.trouble,
+        actor=record.actor,
+        byte_count=record.byte_count,
         rows_per_second=round(rate, 1) if rate else None,
         ends_at=record.changed_at + timedelta(seconds=remaining / rate) if rate else None,
         created_at=record.created_at,

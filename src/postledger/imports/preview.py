@@ -1,9 +1,11 @@
 """The dry run of an import: each chunk is merged and rolled back."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 
@@ -18,7 +20,20 @@ from postledger.imports.rows import PreparedChunk
 from postledger.observability import masking
 
 _SAMPLES = 5
+_LONGEST_VALUE = 100
 _COMPARED = ("name", "from_name", "locale", "time_zone", "attributes", "ocd_ids")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """What an import would change of one contact; empty: there is no value."""
+
+    row: int
+    contact_id: int
+    address: str  # masked
+    field: str  # of an attribute its key
+    before: str
+    after: str
 
 
 @dataclass(kw_only=True, slots=True)
@@ -28,6 +43,7 @@ class ImportPreview(RowCounts):
     survey: FileSurvey
     columns: Columns
     samples: list[str] = field(default_factory=list)  # of contacts that would change
+    changes: list[FieldChange] = field(default_factory=list)  # of the same contacts, each apart
 
     @property
     def row_count(self) -> int:
@@ -78,13 +94,38 @@ def _try_chunk(target: Target, chunk: PreparedChunk, preview: ImportPreview) -> 
     before = _read_contacts(row_numbers)
     for contact_id, row in row_numbers.items():
         preview.samples.append(_describe(row, before[contact_id], after[contact_id]))
+        preview.changes += list_changes(row, before[contact_id], after[contact_id])
     preview.add(counts)
     return problems
 
 
-def _read_contacts(ids: Iterable[int]) -> dict[int, dict[str, object]]:
+def _read_contacts(ids: Iterable[int]) -> dict[int, dict[str, Any]]:
     contacts = Contact.objects.filter(pk__in=list(ids)).values("pk", "address", *_COMPARED)
     return {contact["pk"]: dict(contact) for contact in contacts}
+
+
+def list_changes(
+    row: int, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> list[FieldChange]:
+    """The fields in which two states of a contact differ, each attribute by itself. Pure."""
+    address = masking.mask_text(str(before["address"]))
+    old, new = _flatten(before), _flatten(after)
+    return [
+        FieldChange(row, before["pk"], address, name, old.get(name, ""), new.get(name, ""))
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name, "") != new.get(name, "")
+    ]
+
+
+def _flatten(contact: Mapping[str, Any]) -> dict[str, str]:
+    plain = {name: contact[name] for name in _COMPARED if name != "attributes"}
+    return {name: _write(value) for name, value in (plain | contact["attributes"]).items()}
+
+
+def _write(value: object) -> str:
+    if isinstance(value, str) or value is None:
+        return (value or "")[:_LONGEST_VALUE]
+    return json.dumps(value, ensure_ascii=False)[:_LONGEST_VALUE]
 
 
 def _describe(row: int, before: Mapping[str, object], after: Mapping[str, object]) -> str:

@@ -107,6 +107,7 @@ def _document(dry_run: ImportPreview, problems: list[RowProblem]) -> dict[str, o
         "row_count": dry_run.row_count,
         "reasons": dict(dry_run.reasons.most_common(_SHOWN_REASONS)),
         "samples": dry_run.samples,
+        "changes": [asdict(change) for change in dry_run.changes],
         "problems": [asdict(problem) for problem in problems],
     }
 

@@ -38,19 +38,22 @@ SELECT lacking.variable, count(*),
 FROM ({people}) AS recipient
 CROSS JOIN LATERAL (VALUES {values}) AS lacking (variable, value)
 WHERE recipient.kept_back IS NULL AND coalesce(lacking.value, 'null') = 'null'
+  AND recipient.locale <> ALL(%(unserved)s::text[])
 GROUP BY lacking.variable
 ORDER BY count(*) DESC, lacking.variable
 """)
 
 
-def list_missing(people: AudienceQuery, required: Sequence[str]) -> list[MissingValue]:
-    """The variables that contacts lack who are not kept back, the most frequent first."""
+def list_missing(
+    people: AudienceQuery, required: Sequence[str], *, unserved_locales: Sequence[str]
+) -> list[MissingValue]:
+    """The variables that contacts lack who would get a letter, the most frequent first."""
     names = [name for name in required if name not in _ALWAYS_THERE]
     if not names:
         return []
     values = pg.SQL(", ").join(map(_value_sql, names))
     statement = _MISSING.format(people=people.sql, values=values)
-    params: dict[str, Any] = {**people.params, "listed": LISTED}
+    params: dict[str, Any] = {**people.params, "listed": LISTED, "unserved": list(unserved_locales)}
     with connection.cursor() as cursor:
         cursor.execute(statement.as_string(), params)
         rows = cursor.fetchall()

@@ -12,8 +12,10 @@ from pydantic import TypeAdapter
 
 from postledger.accounts import queries as accounts
 from postledger.content import isolation, letters, locales, notion_pages, slices
+from postledger.content.brandings import find_branding
 from postledger.content.notion.pages import Page
 from postledger.content.rendering import letter
+from postledger.content.rendering.branding import NO_BRANDING, Branding
 from postledger.content.rendering.footer import Footer
 from postledger.content.rendering.letter import Script
 from postledger.content.rendering.source import make_script
@@ -54,6 +56,7 @@ class ByPlaces:
 
     slices: tuple[Slice, ...]
     names: tuple[str, ...] = ()
+    branding: Branding = NO_BRANDING  # as of the launch
 
 
 type LetterChoice = ByLocale | ByPlaces
@@ -71,9 +74,10 @@ class Snapshot:
 def take_snapshot(workspace_id: int, content: ContentSource, *, now: datetime) -> Snapshot:
     """Refuses content that could be sent to nobody; reads a Notion page over the network."""
     footer = letters.require_footer(accounts.organisation(workspace_id))
+    branding = find_branding(workspace_id)
     match content:
         case InlineSource():
-            return _snapshot_inline(workspace_id, content, footer)
+            return _snapshot_inline(workspace_id, content, footer, branding)
         case TemplateSource():
             version = content_source.find_template(workspace_id, content)
             scripts = {
@@ -84,12 +88,14 @@ def take_snapshot(workspace_id: int, content: ContentSource, *, now: datetime) -
                     required=version.required,
                     optional=version.optional,
                     footer=footer,
+                    branding=branding,
                 )
                 for text in version.texts
             }
             return _by_locale(workspace_id, scripts, version.fallback_locale)
         case ArticleSource():
-            return _snapshot_article(workspace_id, content, footer, now)
+            choice = ByPlaces(content_source.find_slices(workspace_id, content), branding=branding)
+            return _snapshot_article(workspace_id, content.key, choice, footer, now)
         case PageSource(page_id):
             page = read_mailout_page(workspace_id, page_id)
             return snapshot_page(workspace_id, page, footer)
@@ -111,7 +117,10 @@ def read_mailout_page(workspace_id: int, page_id: str) -> Page:
 
 def snapshot_page(workspace_id: int, page: Page, footer: Footer) -> Snapshot:
     check_page(page)
-    script = notion_pages.make_script(workspace_id, page, locale="en", footer=footer)
+    branding = find_branding(workspace_id)
+    script = notion_pages.make_script(
+        workspace_id, page, locale="en", footer=footer, branding=branding
+    )
     return _by_locale(workspace_id, {"en": script}, "en", page)
 
 
@@ -123,7 +132,9 @@ def check_page(page: Page) -> None:
         raise EmptyBodyError("The page has no content. Write something into it, then send it.")
 
 
-def _snapshot_inline(workspace_id: int, content: InlineSource, footer: Footer) -> Snapshot:
+def _snapshot_inline(
+    workspace_id: int, content: InlineSource, footer: Footer, branding: Branding
+) -> Snapshot:
     if not content.subject.strip():
         raise SubjectRequiredError("The campaign has no subject. Write one.")
     if not content.body.strip():
@@ -135,6 +146,7 @@ def _snapshot_inline(workspace_id: int, content: InlineSource, footer: Footer) -
         required=content.required,
         optional=content.optional,
         footer=footer,
+        branding=branding,
     )
     return _by_locale(workspace_id, {content.locale: script}, content.locale)
 
@@ -152,15 +164,13 @@ def _by_locale(
 
 
 def _snapshot_article(
-    workspace_id: int, content: ArticleSource, footer: Footer, now: datetime
+    workspace_id: int, key: str, choice: ByPlaces, footer: Footer, now: datetime
 ) -> Snapshot:
     """Tries the letter of a recipient in every place: it has every slice that anybody gets."""
-    choice = ByPlaces(content_source.find_slices(workspace_id, content))
     places = list_places(choice, now=now)
     if not any(slices.choose(choice.slices, ocd_ids=frozenset(places), now=now)):
         raise EmptyBodyError(
-            f"The article {content.key!r} has no slice that is published now. Publish one, then"
-            " send it."
+            f"The article {key!r} has no slice that is published now. Publish one, then send it."
         )
     assemble_letter(workspace_id, choice, places, footer=footer, now=now)
     return Snapshot(choice, ())
@@ -182,7 +192,9 @@ def assemble_letter(
 ) -> Script:
     """The letter for recipients in these places; raises RefusedError if there can be none."""
     article = slices.assemble(choice.slices, ocd_ids=frozenset(places), now=now)
-    script = isolation.render(workspace_id, make_script, article.source(), footer=footer)
+    script = isolation.render(
+        workspace_id, make_script, article.source(), footer=footer, branding=choice.branding
+    )
     isolation.render(workspace_id, letter.check, script)
     return script
 

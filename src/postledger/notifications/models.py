@@ -80,6 +80,8 @@ class TopicSubscription(models.Model):
     window_until = models.SmallIntegerField(null=True)
     snooze_until = models.DateTimeField(null=True)
     locale = models.TextField(db_default="")  # empty: the setting DEFAULT_LOCALE
+    # Notifications that were sent in months that were dropped since: a maximum counts them, too.
+    forgotten_sent = models.IntegerField(db_default=0)
     created_at = models.DateTimeField(db_default=Now())
     changed_at = models.DateTimeField(db_default=Now())
 
@@ -159,7 +161,8 @@ class Notification(models.Model):
     dedupe_key = models.TextField()  # the event's
     # None: it was planned into the event's stream, or waits for its job.
     end = models.TextField(null=True)
-    code = models.TextField(db_default="")  # why it ended so
+    # Why it ended so; of one that was planned, why no mail can be made of it.
+    code = models.TextField(db_default="")
     is_planned = models.BooleanField(db_default=False)
     created_at = models.DateTimeField(db_default=Now())
     # The delivery policy of its job; None: the topics' own.
@@ -232,3 +235,4 @@ class SourceItem(models.Model):
     key = models.TextField(db_collation="C")  # the values of the id fields
     value = models.TextField()  # of the watched field
     changed_at = models.DateTimeField(db_default=Now())
+    missing_since = models.DateTimeField(null=True)  # the first snapshot without it

@@ -18,6 +18,12 @@ class FanOutEnd(StrEnum):
     EXPIRED = "expired"
 
 
+class Failure(StrEnum):
+    """Why no mail can be made of a notification: it is planned, and fails at the hand-over."""
+
+    NO_LOCALE = "template_missing_locale"
+
+
 class Skip(StrEnum):
     """Why a notification is skipped or expires; the ledger's entries bear the same codes."""
 
@@ -30,6 +36,5 @@ class Skip(StrEnum):
     NOT_WANTED = "notify_on"  # the event's status is not among those that matter
     MOST_REACHED = "max_notifications"
     DUPLICATE = "duplicate"  # the same dedupe key within the window, or one that still waits
-    NO_LOCALE = "template_missing_locale"
     EXPIRED = "expired"  # its time to live ends before it could go
     CANCELLED = "cancelled"  # the stream was cancelled while the event was planned

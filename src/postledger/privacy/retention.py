@@ -9,6 +9,7 @@ from postledger.campaigns import exclusions
 from postledger.deliveries import ledger, partitions
 from postledger.lib import ids
 from postledger.lib.errors import RefusedError
+from postledger.notifications.events import retention as past_notifications
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,17 @@ def drop_due(*, months: int) -> Iterator[DueMonth]:
     """Drops them one by one; a month with live batches or doubts stays, with the obstacle."""
     for due in list_due(months=months):
         try:
-            with transaction.atomic():
-                # First: the drop keeps all mail waiting until the commit.
-                exclusions.forget_month(due.month)
-                ledger.drop_month(due.month)
+            drop_month(due.month)
         except RefusedError as error:
             yield replace(due, obstacle=str(error))
         else:
             yield due
+
+
+def drop_month(month: int) -> None:
+    """Drops the mail of one month, and what other packages have of it; all or nothing."""
+    with transaction.atomic():
+        # First: the drop keeps all mail waiting until the commit.
+        exclusions.forget_month(month)
+        past_notifications.keep_counts(month)
+        ledger.drop_month(month)

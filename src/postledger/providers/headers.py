@@ -3,6 +3,7 @@
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import quote
 
 from postledger.lib.errors import RefusedError
@@ -47,8 +48,12 @@ class InvalidHeaderError(RefusedError):
     code = "invalid_header"
 
 
+@lru_cache(maxsize=256)
 def text(name: str, value: str) -> str:
-    """A header of free text: as it is where that is safe, otherwise in encoded words."""
+    """A header of free text: as it is where that is safe, otherwise in encoded words.
+
+    Kept for a while: the mails of one event or one campaign have most of their headers in common.
+    """
     check(name, value)
     if _is_plain(value) and max(map(len, value.split(" "))) <= _LONGEST_WORD:
         return _folded(name, value.split(" "))

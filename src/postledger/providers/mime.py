@@ -15,6 +15,7 @@ from postledger.providers import addresses, headers
 from postledger.providers.base import Attachment, Mailbox, Parts
 from postledger.providers.patterns import InvalidContentError, Pattern, Ready, base64
 
+_MOST_READY = 500  # values that are kept encoded; most are the same in many mails
 _REFERENCE = re.compile(r"([0-9a-f-]{36})(?:_[0-9a-z]++)*+")
 _CONTENT_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
 
@@ -55,6 +56,7 @@ class Stencil:
         if self._text is None and self._html is None:
             self._text = Pattern("plain", ("",))
         self._before, self._between, self._after = self._frame(parts.attachments, boundary)
+        self._ready: Ready = {}
 
     def fill(
         self,
@@ -77,7 +79,9 @@ class Stencil:
             f"{subject}{self._date}"
             f"{_write_identity(reference, self._domain)}{lines}{self._common}"
         )
-        ready: Ready = {}
+        ready = self._ready
+        if len(ready) > _MOST_READY:
+            ready.clear()
         return b"".join(
             (
                 head.encode(),

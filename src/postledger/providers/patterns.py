@@ -14,7 +14,9 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _BASE64_LINE = 76
 
 
-type Ready = dict[str, bytes]  # values as quoted-printable
+type Ready = dict[str, bytes]  # short values as quoted-printable
+
+_LONGEST_READY = 200  # characters
 
 
 class InvalidContentError(RefusedError):
@@ -37,7 +39,7 @@ class Pattern:
     def pieces(self, texts: Sequence[str], ready: Ready) -> list[bytes]:
         """The complete part with its headers, to be joined with the other parts of the mail.
 
-        `ready` is shared by the parts of one mail: most values occur several times.
+        `ready` is shared by the parts of mails: most values occur several times.
         """
         return [self._head, *self._body.pieces(texts, ready)]
 
@@ -47,7 +49,8 @@ _ASCII = bytes(range(128))
 
 def _encoded(text: str) -> bytes:
     try:
-        return _LINE_END.sub("\r\n", text).encode()
+        has_line_ends = "\n" in text or "\r" in text
+        return (_LINE_END.sub("\r\n", text) if has_line_ends else text).encode()
     except UnicodeEncodeError:
         raise InvalidContentError("A text of the mail contains an unpaired surrogate.") from None
 
@@ -64,7 +67,8 @@ class _QuotedPrintable:
             if encoded is None:
                 is_plain = _PLAIN.fullmatch(text)
                 encoded = f"{text}=\r\n".encode() if is_plain else _open(_encoded(text))
-                ready[text] = encoded
+                if len(text) <= _LONGEST_READY:
+                    ready[text] = encoded
             pieces += (encoded, piece)
         return pieces
 

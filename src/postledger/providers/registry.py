@@ -7,6 +7,7 @@ from typing import Protocol, cast
 
 from postledger.lib.errors import RefusedError
 from postledger.providers.base import Finding, Provider, ProviderEvent
+from postledger.providers.dns.records import SenderRecords
 
 SANDBOX = "sandbox"  # of accounts whose mail never leaves the process
 KINDS: Mapping[str, str] = {
@@ -40,6 +41,15 @@ class ProviderModule(Protocol):
         """Asks the service, within seconds, whether it takes mail of the account; sends nothing.
 
         `senders` are the From addresses. The account works if no finding is a problem.
+        """
+        ...
+
+    async def read_records(
+        self, settings: Mapping[str, object], address: str
+    ) -> SenderRecords | None:
+        """What DNS has to say for the mail of an address, as far as the service says it.
+
+        None if nobody will look anything up.
         """
         ...
 

@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from postledger.accounts import queries as accounts
 from postledger.contacts import unsubscribe_links
 from postledger.content import isolation, letters, templates
+from postledger.content.brandings import find_branding
 from postledger.content.isolation import ContentTooCostlyError
 from postledger.content.letters import LetterCache
 from postledger.content.locales import MissingLocaleError
 from postledger.content.rendering import checks, html_allow_list, text_to_html
 from postledger.content.rendering import footer as footers
+from postledger.content.rendering.branding import Branding
 from postledger.content.rendering.compiled_template import MissingVariableError
 from postledger.content.rendering.footer import FooterEnvMissingError
 from postledger.content.rendering.letter import Letter
@@ -126,6 +128,7 @@ def _render_template(
         html=html,
         text=text,
         letter=digest,
+        template=replace(reference, locale=source.locale),  # that of the text it was made from
         warnings=warn_of_variables(letter, reference),
     )
 
@@ -160,17 +163,23 @@ def _render_text(mail: MailRequest) -> MailRequest:
     return replace(mail, html=html)
 
 
-_letters = LetterCache[tuple[int, Source, tuple[str, ...], tuple[str, ...]]]()
+_letters = LetterCache[tuple[int, Source, Branding, tuple[str, ...], tuple[str, ...]]]()
 
 
 def _compile(workspace_id: int, source: Source, version: Version) -> Letter:
     """A letter that was made before is the same: a version never changes."""
     required, optional = version.required, version.optional
-    key = workspace_id, source, required, optional
+    branding = find_branding(workspace_id)
+    key = workspace_id, source, branding, required, optional
     letter = _letters.get(key)
     if letter is None:
         script = isolation.render(
-            workspace_id, make_script, source, required=required, optional=optional
+            workspace_id,
+            make_script,
+            source,
+            required=required,
+            optional=optional,
+            branding=branding,
         )
         letter = Letter(script)
         _letters.put(key, letter)
@@ -179,7 +188,7 @@ def _compile(workspace_id: int, source: Source, version: Version) -> Letter:
 
 def _add_footer(workspace_id: int, mail: MailRequest, link: str) -> MailRequest:
     footer = letters.require_footer(accounts.organisation(workspace_id))
-    html, text = footer.render(link)
+    html, text = footer.render(link, locale=mail.template.locale if mail.template else "en")
     return replace(
         mail,
         html=footers.insert(mail.html, html),

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from postledger.content.notion import album, pages
-from postledger.content.notion.album import Album, UnavailableError
+from postledger.content import picture_types
+from postledger.content.notion import pages
+from postledger.content.notion.album import NOTION_ORIGINS, Album, UnavailableError
 from postledger.content.notion.blocks import Group, Image
 from postledger.content.notion.rich_text import Span
 from tests.content.notion import stage
@@ -56,7 +57,7 @@ def test_the_same_bytes_have_the_same_name_and_other_bytes_another(
 def test_the_largest_picture_is_kept_and_a_larger_one_is_not(
     fake: FakeNotion, tmp_path: Path
 ) -> None:
-    largest = PNG.ljust(album.MOST_BYTES, b"\x00")
+    largest = PNG.ljust(picture_types.MOST_BYTES, b"\x00")
     fake.files.update({"a": File(largest), "b": File(largest + b"\x00")})
     kept = stage.album(fake, tmp_path)
 
@@ -144,7 +145,7 @@ def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_default_hosts_are_all_asked_over_https() -> None:
-    assert all(origin.startswith("https://") for origin in album.NOTION_ORIGINS)
+    assert all(origin.startswith("https://") for origin in NOTION_ORIGINS)
 
 
 def test_the_signature_of_an_address_is_in_no_log_and_in_no_error(

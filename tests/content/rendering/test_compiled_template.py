@@ -58,6 +58,9 @@ SOURCES = [
     "a{{- name -}} b {% raw %}{{ name }}{% endraw %}",
     "{% case number %}{% when 1 %}one{% else %}many{% endcase %}{{ order.total }}",
     "{{ flag }}{{ number }}{{ ratio }}{{ list }}",
+    "{% if name and name != blank %}<{{ name }}>{% elsif name == empty %} {% else %}{{ number }}{% endif %}",  # noqa: E501
+    "{% if name == blank %} {% endif %}{% if name == nil or flag == nil %}a{% else %}{{ list }}{% endif %}",  # noqa: E501
+    "{% if name %}{{ list.size }}{% endif %}{{ list.size }}",
     "{% cycle 'a', 'b' %}{% cycle 'a', 'b' %}{% increment n %}{% increment n %}",
     "{{ name | escape }}{{ name | append: '<i>' }}{{ list | join: '&' }}",
 ]
@@ -95,9 +98,12 @@ def test_taken_apart_it_gives_what_liquid_gives_in_one_piece(
     assert output == environment.from_string(source).render(**values)
 
 
-VALUE = st.sampled_from(["", "a", "b", "1", None, 1, True, 1.0, Markup("a"), Markup("<b>"), "<b>"])
+VALUE = st.sampled_from(
+    ["", " ", "a", "b", "1", None, 1, True, 1.0, Markup("a"), Markup("<b>"), "<b>"]
+)
 KEPT = """{% if a == 'a' %}{{ b }}{% elsif b %}-{{ a }}{% endif %}{{ b | upcase }}
 {% if a %}{% if c %}{{ c.d }}{% endif %}{% endif %}
+{% if b and b != blank %}[{{ b }}{{ a }}]{% elsif a == blank %}-{% else %} {{ c.d }}{% endif %}
 {% unless a %}{{ b }}{% endunless %}{% cycle 'x', 'y' %}"""
 
 
@@ -126,14 +132,43 @@ def test_what_one_mail_gets_and_costs_does_not_depend_on_the_mails_before(
 
 def test_a_text_is_kept_while_the_values_that_decide_stay_the_same() -> None:
     program = CompiledTemplate("{% if a %}{{ a | upcase }}{% endif %}{{ n }}", is_html=True)
-    [block, _] = program.holes
+
+    first, second, other, none = (
+        program.fill(values)
+        for values in (
+            {"a": "some text", "n": "1"},
+            {"a": "some text", "n": "2"},
+            {"a": "other text", "n": "2"},
+            {"n": "2"},
+        )
+    )
+
+    assert first == ["SOME TEXT", "1"]
+    assert second == ["SOME TEXT", "2"]
+    assert second[0] is first[0]
+    assert other == ["OTHER TEXT", "2"]
+    assert none == ["", "2"]
+
+
+@pytest.mark.parametrize(
+    ("source", "is_chosen"),
+    [
+        ("{% if a and a != blank %}{{ a }}{% elsif b.c == nil %}x{% endif %}", False),
+        ("{% if a and a != blank or b %}{{ a }}{{ b.c }}{% else %}x{% endif %}", True),
+        ("{% if a == nil %}{% else %}{{ a }}{% endif %}", True),
+        ("{% if a == 'a' %}{{ a }}{% endif %}", False),
+        ("{% if a == b %}{{ a }}{% endif %}", False),
+        ("{% if a %}{{ a | upcase }}{% endif %}", False),
+        ("{% if a %}{% if b %}x{% endif %}{% endif %}", False),
+        ("{% if a or b or c or d %}x{% endif %}", False),
+        ("{% assign b = a %}{% if a %}{{ b }}{% endif %}", False),
+    ],
+)
+def test_whether_texts_are_there_is_decided_without_liquid(source: str, is_chosen: bool) -> None:  # noqa: FBT001
+    block = CompiledTemplate(source, is_html=True).holes[-1]
+
     assert isinstance(block, Block)
-
-    assert program.text({"a": "x", "n": "1"}) == "X1"
-
-    assert block.recall({"a": "x", "n": "2"}, Budget()) == "X"
-    assert block.recall({"a": "y", "n": "2"}, Budget()) is None
-    assert block.recall({"n": "2"}, Budget()) is None
+    assert (block.choice is not None) is is_chosen
 
 
 def test_values_are_escaped_in_html_and_nowhere_else() -> None:

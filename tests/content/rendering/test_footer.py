@@ -4,6 +4,7 @@ import pytest
 
 from postledger.content.rendering.footer import Footer, FooterEnvMissingError
 from postledger.content.rendering.letter import Letter, Script
+from postledger.content.rendering.source import Format, Source, make_script
 
 ACME = Footer("Acme & Sons", "1 Main St, Springfield")
 LINK = "https://mail.acme.example/u?token=a.b"
@@ -22,6 +23,25 @@ def test_both_parts_end_with_the_footer_word_for_word() -> None:
         f'<p><a href="{LINK}">Unsubscribe</a></p>'
     )
     assert text == f"Hello\n--\nAcme & Sons — 1 Main St, Springfield\nUnsubscribe: {LINK}"
+
+
+@pytest.mark.parametrize(
+    ("locale", "word"),
+    [
+        ("ru", "Отписаться"),
+        ("pt-BR", "Cancelar a subscrição"),
+        ("en-GB", "Unsubscribe"),
+        ("de", "Unsubscribe"),
+    ],
+)
+def test_the_link_is_named_in_the_language_of_the_mail(locale: str, word: str) -> None:
+    source = Source("a", "Hello", Format.MARKDOWN, locale=locale)
+    letter = Letter(make_script(source, footer=ACME))
+
+    html, text = letter.join(letter.fill({"unsubscribe_url": LINK}))
+
+    assert f'<a href="{LINK}">{word}</a>' in html
+    assert text.endswith(f"\n{word}: {LINK}")
 
 
 @pytest.mark.parametrize(

@@ -275,7 +275,8 @@ def plan_of(filters: MessageFilters, *, are_single: bool) -> str:
         (message_sources._statement(filters, are_single=are_single, is_newer=False), {}),
     ]
     params = {
-        "workspace": 1, "address": filters.address, "message": filters.message_id,
+        "workspace": 1, "sender": None, "kind": None,
+        "address": filters.address, "message": filters.message_id,
         "until": datetime.now(UTC), "since": datetime.now(UTC), "state": None,
         "streams": sql.Bigints([cast.stream()]), "los": sql.Bigints([0]),
         "his": sql.Bigints([9]), "most": 50, "limit": 50,

@@ -16,15 +16,21 @@ from postledger.web.dashboard.first_steps.checklist import Checklist, Facts
 from tests import cast
 from tests.web.dashboard.people import Person, person
 
-PAGES = {"security": "/security", "start_provider": "/provider", "start_email": "/email"}
+PAGES = {
+    "security": "/security",
+    "start_provider": "/provider",
+    "start_email": "/email",
+    "senders": "/senders",
+    "imports": "/imports",
+    "branding": "/branding",
+}
 NOTHING = Facts(
-    workspace_name="Acme & Sons",
     owner="alice@acme.example",
     has_two_factor=False,
     senders=(),
     has_sandbox=False,
     has_accepted=False,
-    test_sender="",
+    has_simulator=False,
     has_report=False,
     has_contacts=False,
     has_footer=False,
@@ -60,18 +66,18 @@ def test_each_fact_ticks_its_own_item_off() -> None:
 
 
 def test_bounces_are_tested_only_where_the_provider_reports_any() -> None:
-    with_ses = replace(NOTHING, test_sender="news@acme.example")
+    with_ses = replace(NOTHING, has_simulator=True)
 
     assert len(done(NOTHING)) == 6
     [item] = [item for item in checklist.list_items(with_ses, PAGES) if "bounces" in item.title]
-    assert item.command == "postledger feedback-test news@acme.example --workspace 'Acme & Sons'"
+    assert item.url == "/senders"
     assert done(replace(with_ses, has_report=True))[4]
 
 
-def test_an_item_without_a_page_names_its_command() -> None:
-    items = checklist.list_items(NOTHING, PAGES)
+def test_what_is_left_to_do_leads_to_the_page_where_it_is_done() -> None:
+    items = checklist.list_items(replace(NOTHING, has_simulator=True), PAGES)
 
-    assert all(item.is_done or item.url or item.command for item in items)
+    assert [item.url for item in items if not item.is_done] == list(PAGES.values())
 
 
 def test_what_a_role_may_not_open_has_no_button() -> None:

@@ -27,7 +27,7 @@ from postledger.deliveries import queries
 from postledger.web.dashboard.access import find_visitor
 from postledger.web.dashboard.editor import choices, preflight, saving
 from postledger.web.dashboard.editor.draft_form import DraftForm, Part
-from postledger.web.dashboard.pages import editor_checks
+from postledger.web.dashboard.pages.campaigns import editor_checks
 from tests.campaigns import press
 from tests.races import collide
 from tests.web import newsroom

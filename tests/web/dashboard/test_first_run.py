@@ -66,6 +66,12 @@ def errors_of(response: Any) -> dict[str, str]:
     return dict(found)
 
 
+@pytest.fixture(autouse=True)
+def allow_fakes(settings: LazySettings) -> None:
+    """The fakes are on this machine."""
+    settings.PRIVATE_HOSTS = frozenset({"127.0.0.1"})
+
+
 @pytest.fixture
 def smtp() -> Iterator[FakeSmtp]:
     with installations.smtp(FakeSmtp()) as server:
@@ -268,8 +274,9 @@ def ses_fields(fake: FakeSes, **changes: str) -> dict[str, str]:
 )
 @pytest.mark.parametrize("who", ["a developer", "the owner of another workspace"])
 def test_only_the_operator_turns_an_account_towards_the_machine(
-    who: str, fields: dict[str, str], alice: Person
+    who: str, fields: dict[str, str], alice: Person, settings: LazySettings
 ) -> None:
+    settings.PRIVATE_HOSTS = frozenset()
     if who == "a developer":
         bob = person(Role.DEVELOPER, name="bob")
     else:
@@ -282,6 +289,47 @@ def test_only_the_operator_turns_an_account_towards_the_machine(
     assert refused.status_code == 422
     assert "This would use this machine itself" in text_of(refused)
     assert not ProviderAccount.objects.exists()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "0x7f000001", "::1", "localhost"])
+def test_even_the_operator_enters_this_machine_only_if_a_setting_names_it(
+    host: str, alice: Person, settings: LazySettings
+) -> None:
+    settings.PRIVATE_HOSTS = frozenset({"relay.internal", "127.0.0.1:2526"})
+    fields = {"kind": "smtp", "host": host, "port": "2525", "tls": "none"}
+
+    refused = alice.client.post(
+        alice.url("start/provider/"), {**fields, "address": "news@acme.example"}
+    )
+
+    assert refused.status_code == 422
+    assert "PRIVATE_HOSTS" in text_of(refused)
+    assert not ProviderAccount.objects.exists()
+
+
+def test_a_private_address_of_the_operator_is_not_connected_to_unless_it_is_named(
+    alice: Person, settings: LazySettings
+) -> None:
+    settings.PRIVATE_HOSTS = frozenset()
+    fields = {"kind": "smtp", "host": "10.0.0.7", "port": "1", "tls": "none"}
+
+    refused = alice.client.post(
+        alice.url("start/provider/"), {**fields, "address": "news@acme.example"}
+    )
+
+    assert "inside a network" in errors_of(refused)["host"]
+
+
+def test_a_server_that_a_setting_names_is_everybodys(
+    alice: Person, smtp: FakeSmtp, settings: LazySettings
+) -> None:
+    settings.PRIVATE_HOSTS = frozenset({f"127.0.0.1:{smtp.port}"})
+    bob = person(Role.DEVELOPER, name="bob")
+
+    done = bob.client.post(bob.url("start/provider/"), smtp_fields(smtp))
+
+    assert done.status_code == 302
+    assert ProviderAccount.objects.filter(kind="smtp").exists()
 
 
 def test_a_server_inside_the_network_is_asked_for_its_operator_alone(alice: Person) -> None:

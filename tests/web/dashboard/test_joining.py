@@ -184,6 +184,7 @@ def test_the_mailed_link_leads_in_and_the_ledger_has_no_link(settings: LazySetti
     """From the owner's click over a mail server to the new person's first page."""
     settings.PUBLIC_URL = "https://mail.acme.example"
     settings.ALLOWED_HOSTS = ["testserver"]
+    settings.PRIVATE_HOSTS = frozenset({"127.0.0.1"})
     alice = person(name="alice")
     with installations.smtp(FakeSmtp()) as server:
         alice.client.post(

@@ -116,6 +116,11 @@ def test_a_form_that_is_too_large_is_refused(front: Front, size: int) -> None:
         ("/subscribe/1/news", 64 * 1024),
         ("/w/1/campaigns/2/edit/", 2 * MIB),
         ("/w/1/campaigns/2/edit/launch/", 64 * 1024),
+        ("/w/1/content/templates/welcome/write/", 8 * MIB),
+        ("/w/1/content/templates/welcome/", 64 * 1024),
+        ("/w/1/campaigns/2/edit/picture/", 6 * MIB),
+        ("/w/1/content/branding/save/", 6 * MIB),
+        ("/w/1/content/articles/may/slices/new/", 2 * MIB),
         ("/nothing", 64 * 1024),
     ],
 )

@@ -69,6 +69,17 @@ class OnList:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """What a person types to find somebody; searches have it, and no filter in JSON.
+
+    The address begins with words that have an @ inside. Other words are anywhere in the address or
+    the name, or are the whole external id. Capitals do not count, but in the external id.
+    """
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class All:
     """Every part holds; without parts, always true."""
 
@@ -89,7 +100,7 @@ class Not:
     part: "Filter"
 
 
-type Filter = All | AnyOf | Not | Comparison | OnList
+type Filter = All | AnyOf | Not | Comparison | OnList | Named
 
 EVERYBODY = All(())
 
@@ -103,7 +114,7 @@ def list_keys(audience: Filter) -> set[str]:
             return list_keys(part)
         case OnList(key):
             return {key}
-        case Comparison():
+        case Comparison() | Named():
             return set()
 
 

@@ -1,7 +1,6 @@
 """A folder of pictures copied from Notion, each named by the digest of its bytes."""
 
 import os
-import re
 import tempfile
 import time
 from collections.abc import Iterator
@@ -12,9 +11,10 @@ from pathlib import Path
 
 import httpx
 
+from postledger.content import picture_types
+from postledger.content.picture_types import ENDINGS, MOST_BYTES
 from postledger.lib.errors import RefusedError
 
-MOST_BYTES = 5 * 1024 * 1024
 NOTION_ORIGINS = frozenset(
     {
         "https://prod-files-secure.s3.us-west-2.amazonaws.com",
@@ -25,14 +25,6 @@ NOTION_ORIGINS = frozenset(
 
 _SECONDS = 10.0
 _READABLE = 0o644
-
-# How a file of each type that mail programs show begins, and how its name ends.
-_TYPES = {
-    "image/png": (re.compile(rb"\x89PNG\r\n\x1a\n"), "png"),
-    "image/jpeg": (re.compile(rb"\xff\xd8\xff"), "jpg"),
-    "image/gif": (re.compile(rb"GIF8[79]a"), "gif"),
-    "image/webp": (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "webp"),
-}
 
 
 class UnavailableError(RefusedError):
@@ -63,10 +55,9 @@ class Album:
     def keep(self, url: str) -> str:
         """The URL of the copy; the same bytes always have the same one."""
         content, content_type = self._fetch(url)
-        start, ending = _TYPES[content_type]
-        if not start.match(content):
+        if picture_types.find_type(content) != content_type:
             raise _unavailable("Its content does not match its type.")
-        name = f"{sha256(content).hexdigest()}.{ending}"
+        name = f"{sha256(content).hexdigest()}.{ENDINGS[content_type]}"
         self._write(self._folder / name, content)
         return f"{self._base_url}/{name}"
 
@@ -114,7 +105,7 @@ def _content_type(response: httpx.Response) -> str:
         raise _unavailable(f"Fetching it was answered with status {response.status_code}.")
     header = str(response.headers.get("content-type", ""))
     content_type = header.partition(";")[0].strip().lower()
-    if content_type not in _TYPES:
+    if content_type not in ENDINGS:
         raise _unavailable("It is not a PNG, JPEG, GIF or WebP.")
     return content_type
 

@@ -1,14 +1,13 @@
 """A text with Liquid in it, compiled once: fixed literals, and the holes between them."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, override
 
 from liquid import BoundTemplate
 from liquid.ast import BlockNode, ConditionalBlockNode, Node
 from liquid.builtin.content import ContentNode
-from liquid.builtin.expressions import FilteredExpression, Path
 from liquid.builtin.output import OutputNode
 from liquid.builtin.tags.if_tag import IfNode
 from liquid.exceptions import (
@@ -22,12 +21,13 @@ from markupsafe import escape
 
 from postledger.content.rendering import liquid
 from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.choices import Choice, find_choice, find_path
 from postledger.content.rendering.liquid import Budget, BudgetedContext
 from postledger.lib.errors import RefusedError
 
 type Values = Mapping[str, object]
 
-_LONGEST_KEPT = 2_000  # characters of a block's text and of the values that decide it
+_LONGEST_KEPT = 4_000  # characters of the texts and of the values that they follow from
 
 
 class MissingVariableError(RefusedError):
@@ -62,56 +62,52 @@ class Variable:
     """A hole that one value fills as it is."""
 
     path: tuple[str, ...]
+    names: Sequence[str]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Block:
-    """A hole that Liquid fills.
-
-    Where its text follows from a few values alone, the last one is kept with what it cost: mails
-    of one event or one campaign often share it. It is charged like the first time.
-    """
+    """A hole that Liquid fills, or where it can be done without, one of its branches."""
 
     node: Node
-    names: Sequence[str] | None  # of the values that decide; None: keep nothing
-    _last: tuple[Sequence[str | None], str, int] | None = None
+    names: Sequence[str] | None  # of the values that decide; None: something else does too
+    choice: Choice | None = None
 
-    def recall(self, values: Values, budget: Budget) -> str | None:
-        """The kept text, if the values that decide are the same once more."""
-        last = self._last
-        if last is None or last[0] != self._read_decisive(values):
-            return None
-        budget.charge(last[2])
-        return last[1]
-
-    def render(self, context: BudgetedContext, values: Values, most: int) -> str:
-        spent = context.budget.spent
+    def render(self, context: BudgetedContext, most: int) -> str:
         buffer = liquid.Buffer(context.budget, most)
         self.node.render(context, buffer)
-        text, decisive = buffer.getvalue(), self._read_decisive(values)
-        self._last = None
-        if decisive is not None and len(text) + _count_characters(decisive) <= _LONGEST_KEPT:
-            self._last = decisive, text, context.budget.spent - spent
-        return text
-
-    def _read_decisive(self, values: Values) -> Sequence[str | None] | None:
-        """Texts alone: other values may be equal and printed differently, such as 1 and true."""
-        if self.names is None:
-            return None
-        decisive: list[str | None] = []
-        for name in self.names:
-            value = values.get(name, 0)  # a value that is missing is not the same as none
-            if value is not None and type(value) is not str:
-                return None
-            decisive.append(value)
-        return decisive
-
-
-def _count_characters(texts: Iterable[str | None]) -> int:
-    return sum(len(text) for text in texts if text)
+        return buffer.getvalue()
 
 
 type Hole = Variable | Block
+
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The texts of an earlier mail, the values that they follow from, and what each of them cost.
+
+    Mails of one event or one campaign have most values in common, and are charged alike.
+    """
+
+    values: Values  # texts and None; another may be equal and printed differently, as 1 and true
+    texts: Sequence[str]
+    costs: Sequence[int]
+
+    def find_changed(self, values: Values) -> set[str]:
+        return {
+            name
+            for name, kept in self.values.items()
+            if (value := values.get(name, _ABSENT)) is not kept
+            and not (type(value) is str and value == kept)
+        }
+
+    @property
+    def length(self) -> int:
+        kept = (value for value in self.values.values() if type(value) is str)
+        return sum(map(len, self.texts)) + sum(map(len, kept))
 
 
 class CompiledTemplate:
@@ -131,7 +127,8 @@ class CompiledTemplate:
         self._length = sum(map(len, self.literals))
         # About its bytes in memory: a parsed tag takes a hundred for each of its characters.
         self.memory = 4 * self._length + 100 * (len(source) - self._length)
-        self.memory += 4 * _LONGEST_KEPT * sum(isinstance(hole, Block) for hole in self.holes)
+        self.memory += 4 * _LONGEST_KEPT
+        self._kept: _Kept | None = None
         self.is_plain = all(isinstance(hole, Variable) for hole in self.holes)
 
     def fill(self, values: Values, budget: Budget | None = None) -> list[str]:
@@ -156,24 +153,52 @@ class CompiledTemplate:
 
     def _fill_holes(self, values: Values, budget: Budget) -> list[str]:
         budget.charge_text(self._length)
+        kept = self._kept
+        changed = kept.find_changed(values) if kept else self.names
         context: BudgetedContext | None = None
         remaining = liquid.MOST_OUTPUT
         texts: list[str] = []
-        for hole in self.holes:
-            if isinstance(hole, Variable):
+        costs: list[int] = []
+        for number, hole in enumerate(self.holes):
+            spent = budget.spent
+            if kept and hole.names is not None and changed.isdisjoint(hole.names):
+                budget.charge(kept.costs[number])
+                text = kept.texts[number]
+            elif isinstance(hole, Variable):
                 text = self._write(_print(_find_value(hole.path, values), budget))
             else:
-                recalled = hole.recall(values, budget)
-                if recalled is None:
-                    # A template that only substitutes values needs none.
+                chosen = self._choose(hole, values, budget)
+                if chosen is None:
+                    # A template without conditions and filters needs none.
                     context = context or self._make_context(values, budget)
-                    recalled = hole.render(context, values, remaining)
-                text = recalled
+                    chosen = hole.render(context, remaining)
+                text = chosen
             remaining -= len(text)
             if remaining < 0:
                 raise _too_much_output()
             texts.append(text)
+            costs.append(budget.spent - spent)
+        # What each reader has of their own is no reason to keep the rest anew.
+        if 2 * len(changed) > len(self.names):
+            self._keep(values, texts, costs)
         return texts
+
+    def _choose(self, block: Block, values: Values, budget: Budget) -> str | None:
+        decision = block.choice.decide(values) if block.choice else None
+        if decision is None:
+            return None
+        branch, cost = decision
+        budget.charge(cost)
+        texts = [self._write(_print(_find_value(path, values), budget)) for path in branch.paths]
+        return join(branch.literals, texts)
+
+    def _keep(self, values: Values, texts: Sequence[str], costs: Sequence[int]) -> None:
+        given = {name: values.get(name, _ABSENT) for name in self.names}
+        for name, value in given.items():
+            if value is not None and value is not _ABSENT and type(value) is not str:
+                given[name] = object()  # the same as no other
+        kept = _Kept(given, texts, costs)
+        self._kept = kept if kept.length <= _LONGEST_KEPT else None
 
     def _make_context(self, values: Values, budget: Budget) -> BudgetedContext:
         return BudgetedContext(self._template, values=values, budget=budget)
@@ -282,12 +307,11 @@ def _split(
 
 def _hole(template: BoundTemplate, node: Node, assigned: frozenset[str]) -> Hole:
     """A variable where there is no filter, no index, and no name that the template assigns."""
-    match node:
-        case OutputNode(expression=FilteredExpression(left=Path(path=path), filters=filters)) if (
-            not filters and all(isinstance(step, str) for step in path) and path[0] not in assigned
-        ):
-            return Variable(tuple(str(step) for step in path))
-    return Block(node, None if assigned else _find_decisive(template, node))
+    path = find_path(node)
+    if path is not None and path[0] not in assigned:
+        return Variable(path, path[:1])
+    names = None if assigned else _find_decisive(template, node)
+    return Block(node, names, None if names is None else find_choice(template, node))
 
 
 def _find_decisive(template: BoundTemplate, node: Node) -> Sequence[str] | None:

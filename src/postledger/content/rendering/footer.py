@@ -1,6 +1,7 @@
 """The footer of mail that people can unsubscribe from: the sender, its address, and the link."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Self
@@ -31,6 +32,12 @@ _RULES = """<style>
 }
 </style>
 """
+# The word of the link, by language; other languages read it in English.
+_WORDS: Mapping[str, str] = {
+    "en": "Unsubscribe",
+    "pt": "Cancelar a subscrição",
+    "ru": "Отписаться",
+}
 _HEAD_END = re.compile(r"</head\s*+>", re.IGNORECASE)
 _BODY_END = re.compile(r"</body\s*+>", re.IGNORECASE)
 
@@ -66,17 +73,27 @@ class Footer:
             )
         return cls(org_name.strip(), org_address.strip())
 
-    def render(self, link: str) -> tuple[str, str]:
-        """The footer as HTML and as text."""
+    def render(self, link: str, *, locale: str) -> tuple[str, str]:
+        """The footer of a mail in this language, as HTML and as text."""
+        word = _find_word(locale)
         sender = f"{self.org_name} — {self.org_address}"
-        html = f'<hr><p>{escape(sender)}</p><p><a href="{escape(link)}">Unsubscribe</a></p>'
-        return html, f"\n--\n{sender}\nUnsubscribe: {link}"
+        html = f'<hr><p>{escape(sender)}</p><p><a href="{escape(link)}">{word}</a></p>'
+        return html, f"\n--\n{sender}\n{word}: {link}"
 
-    def render_liquid(self) -> tuple[str, str]:
+    def render_liquid(self, *, locale: str) -> tuple[str, str]:
         """The footer as parts of a letter, which is filled with each recipient's own link."""
-        return Footer(_literal(self.org_name), _literal(self.org_address)).render(
-            "{{ unsubscribe_url }}"
-        )
+        footer = Footer(_literal(self.org_name), _literal(self.org_address))
+        return footer.render("{{ unsubscribe_url }}", locale=locale)
+
+
+def has_link(html: str) -> bool:
+    """Whether it offers to unsubscribe, in a language of ours."""
+    lowered = html.lower()
+    return any(word.lower() in lowered for word in _WORDS.values())
+
+
+def _find_word(locale: str) -> str:
+    return _WORDS.get(locale.partition("-")[0].lower(), _WORDS["en"])
 
 
 def insert(html: str, footer: str) -> str:

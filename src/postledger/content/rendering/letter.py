@@ -6,7 +6,7 @@ texts, at any time and in any process.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 
@@ -34,6 +34,7 @@ _DIGEST_VERSION = "letter 1"  # changes with the meaning of a script
 _SPACES = re.compile(r"\s+")
 _OUR_LINKS = frozenset({"unsubscribe_url"})
 _LONGEST_KEPT = 50_000  # characters
+_TOKEN = "?token="  # noqa: S105  a part of links
 _SIGNED_LINK = re.compile(r"(https?://[^\s\"'<>&?]{1,500}+[?]token=)([A-Za-z0-9_.-]{40,2000}+)")
 # Words of styles that old programs run: a token with one of them is judged as it is.
 _ACTIVE_WORDS = ("behavio", "binding", "expression")
@@ -56,9 +57,9 @@ class Script:
         written = json.dumps([_DIGEST_VERSION, asdict(self)], sort_keys=True, separators=(",", ":"))
         return sha256(written.encode()).digest()
 
-    def with_footer(self, added: Footer) -> "Script":
+    def with_footer(self, added: Footer, *, locale: str = "en") -> "Script":
         """The letter with its footer, in both parts; each recipient has a link of their own."""
-        html, text = added.render_liquid()
+        html, text = added.render_liquid(locale=locale)
         return replace(self, html=footer.insert(self.html, html), text=self.text + text)
 
 
@@ -151,7 +152,7 @@ class Letter:
         most_bytes = self._html_bytes + 4 * sum(map(len, filled.html))
         # Conditions and loops may put any markup together: the joined HTML is checked.
         if not self._html.is_plain or most_bytes > checks.MAX_HTML_BYTES:
-            html = _make_links_alike(join(self._html.literals, filled.html), values)
+            html = join(self._html.literals, _make_links_alike(filled.html, values))
             # Mails of one event often have nothing of their own but their links.
             if html != self._last_checked:
                 findings += checks.check_html(html)
@@ -205,17 +206,24 @@ def _static_findings(script: Script) -> list[Finding]:
     ]
 
 
-def _make_links_alike(html: str, values: Values) -> str:
-    """The HTML, as long as before, with the same token in each reader's own links.
+def _make_links_alike(texts: Sequence[str], values: Values) -> list[str]:
+    """The texts, as long as before, with the same token in each reader's own links.
 
     The check remembers tags: it would judge those of every mail anew otherwise.
     """
+    alike: dict[str, str] = {}
     for value in values.values():
-        if isinstance(value, str) and (link := _SIGNED_LINK.fullmatch(value)):
+        if isinstance(value, str) and _TOKEN in value and (link := _SIGNED_LINK.fullmatch(value)):
             token = link[2].lower()
             if not any(word in token for word in _ACTIVE_WORDS):
-                html = html.replace(value, link[1] + "x" * len(token))
-    return html
+                alike[value] = link[1] + "x" * len(token)
+    return [_replace_all(text, alike) if _TOKEN in text else text for text in texts]
+
+
+def _replace_all(text: str, others: Mapping[str, str]) -> str:
+    for value, other in others.items():
+        text = text.replace(value, other)
+    return text
 
 
 def _is_our_link(html: CompiledTemplate, number: int) -> bool:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from postledger.content.rendering import checks, compiled_template, html_tokens
+from postledger.content.rendering import footer as footers
+from postledger.content.rendering.branding import NO_BRANDING, Branding
 from postledger.content.rendering.checks import MOST_FINDINGS, Finding
 from postledger.content.rendering.compiled_template import (
     CompiledTemplate,
@@ -52,19 +54,26 @@ class MailPreview:
         return [finding for finding in self.findings if not finding.is_warning]
 
 
-def preview_source(
+def preview_source(  # noqa: PLR0913  the parts of a preview, each by its name
     source: Source,
     *,
     required: tuple[str, ...] = (),
     optional: tuple[str, ...] = (),
     values: Values | None = None,
     footer: PreviewFooter | None = None,
+    branding: Branding = NO_BRANDING,
 ) -> MailPreview:
     """With a reader's values it is also filled in; without a footer, it is mail without one."""
     parts = footer or PreviewFooter()
     try:
         _refuse_blank(source)
-        script = make_script(source, required=required, optional=optional, footer=parts.footer)
+        script = make_script(
+            source,
+            required=required,
+            optional=optional,
+            footer=parts.footer,
+            branding=branding,
+        )
     except SourceError as refused:
         return MailPreview((*parts.missing, *refused.findings))
     return preview_script(script, values=values, footer=footer)
@@ -128,7 +137,7 @@ def _warnings(html: str, *, has_footer: bool) -> Iterator[Finding]:
             f"It has {size} bytes, and Gmail hides everything after {CLIPPED_BYTES};"
             " shorten it, or put the most important things first.",
         )
-    if has_footer and "unsubscribe" not in html.lower():
+    if has_footer and not footers.has_link(html):
         yield _warning(
             "footer_missing",
             "html",

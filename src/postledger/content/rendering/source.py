@@ -23,6 +23,7 @@ from postledger.content.rendering import (
     plaintext,
     styles,
 )
+from postledger.content.rendering.branding import NO_BRANDING, Branding
 from postledger.content.rendering.checks import Finding, FindingsError
 from postledger.content.rendering.footer import PLACE, Footer
 from postledger.content.rendering.letter import Script
@@ -64,23 +65,31 @@ def make_script(
     required: tuple[str, ...] = (),
     optional: tuple[str, ...] = (),
     footer: Footer | None = None,
+    branding: Branding = NO_BRANDING,
 ) -> Script:
     """Raises SourceError for a source that cannot be read; `Letter` decides whether to send it."""
-    prepared = prepare(source)
-    return _script(Script(source.subject, prepared.html, prepared.text, required, optional), footer)
+    prepared = prepare(source, branding=branding)
+    script = Script(source.subject, prepared.html, prepared.text, required, optional)
+    return _add_footer(script, footer, source.locale)
 
 
-def make_fragment_script(
-    subject: str, *, html: str, text: str, locale: str, footer: Footer | None = None
+def make_fragment_script(  # noqa: PLR0913  the parts of a letter, each by its name
+    subject: str,
+    *,
+    html: str,
+    text: str,
+    locale: str,
+    footer: Footer | None = None,
+    branding: Branding = NO_BRANDING,
 ) -> Script:
     """A letter around HTML that we made ourselves from a Notion page, and its text version."""
-    prepared = prepare_fragment(html, text, locale=locale)
-    return _script(Script(subject, prepared.html, prepared.text), footer)
+    prepared = prepare_fragment(html, text, locale=locale, branding=branding)
+    return _add_footer(Script(subject, prepared.html, prepared.text), footer, locale)
 
 
-def _script(script: Script, footer: Footer | None) -> Script:
+def _add_footer(script: Script, footer: Footer | None, locale: str) -> Script:
     return (
-        script.with_footer(footer)
+        script.with_footer(footer, locale=locale)
         if footer
         else replace(script, html=script.html.replace(PLACE, ""))
     )
@@ -102,30 +111,33 @@ def _refusing_failures() -> Iterator[None]:
 
 
 @_refusing_failures()
-def prepare(source: Source) -> Rendered:
+def prepare(source: Source, *, branding: Branding = NO_BRANDING) -> Rendered:
     """Raises SourceError for a source that cannot be read, or would lose its Liquid."""
     _mark(source.subject, place="subject")
     _mark(source.text, place="text")
     body = _mark(source.body, place="body")
     match source.format:
         case Format.MARKDOWN:
-            prepared = _prepare_markdown(body, source.locale)
+            prepared = _prepare_markdown(body, source.locale, branding)
         case Format.MJML:
             prepared = _prepare_mjml(body, source.locale)
         case Format.HTML:
-            prepared = _prepare_html(body, source.locale)
+            prepared = _prepare_html(body, source.locale, branding)
         case never:
             assert_never(never)
     return Rendered(prepared.html, source.text or prepared.text)
 
 
 @_refusing_failures()
-def prepare_fragment(html: str, text: str, *, locale: str) -> Rendered:
+def prepare_fragment(
+    html: str, text: str, *, locale: str, branding: Branding = NO_BRANDING
+) -> Rendered:
     """The same for HTML that we made ourselves, and its text version."""
     _mark(text, place="text")
     fragment = _mark(html, place="html")
     _refuse(html_limits.findings(fragment.text, marked=fragment))
-    return Rendered(_document(liquid_placement.comment_out(fragment), fragment, locale), text)
+    commented = liquid_placement.comment_out(fragment)
+    return Rendered(_document(commented, fragment, locale, branding), text)
 
 
 def _mark(text: str, *, place: str) -> MarkedText:
@@ -153,13 +165,14 @@ def _refuse(findings: Iterable[Finding]) -> None:
         raise SourceError(first)
 
 
-def _prepare_markdown(body: MarkedText, locale: str) -> Rendered:
+def _prepare_markdown(body: MarkedText, locale: str, branding: Branding) -> Rendered:
     rendered = _accepted(markdown.render(body))
     _refuse_large(rendered.html)
     # The lines of the HTML are not the author's.
     complex_ = html_limits.findings(rendered.html, marked=body)
     _refuse(replace(finding, place="body") for finding in complex_)
-    return Rendered(_document(rendered.html, body, locale), body.put_back(rendered.text))
+    html = _document(rendered.html, body, locale, branding)
+    return Rendered(html, body.put_back(rendered.text))
 
 
 def _prepare_mjml(body: MarkedText, locale: str) -> Rendered:
@@ -171,12 +184,13 @@ def _prepare_mjml(body: MarkedText, locale: str) -> Rendered:
     return _finish(html, body)
 
 
-def _prepare_html(body: MarkedText, locale: str) -> Rendered:
+def _prepare_html(body: MarkedText, locale: str, branding: Branding) -> Rendered:
     _refuse(html_limits.findings(body.text, marked=body))
     _refuse(liquid_placement.find_astray(body))
     html = liquid_placement.comment_out(body)
     if not _DOCUMENT.search(body.text):
-        html = styles.wrap_in_layout(fragments.clean(html, marked=body), locale=locale)
+        cleaned = fragments.clean(html, marked=body)
+        html = styles.wrap_in_layout(cleaned, locale=locale, branding=branding)
     _refuse(styles.findings(html))
     return _finish(body.unhide(styles.inline(html, marked=body)), body)
 
@@ -190,8 +204,8 @@ def _refuse_large(html: str) -> None:
         raise SourceError([Finding("html_too_large", "body", remedy)])
 
 
-def _document(content: str, marked: MarkedText, locale: str) -> str:
-    wrapped = styles.wrap_in_layout(content, locale=locale)
+def _document(content: str, marked: MarkedText, locale: str, branding: Branding) -> str:
+    wrapped = styles.wrap_in_layout(content, locale=locale, branding=branding)
     html = marked.unhide(styles.inline(wrapped, marked=marked))
     _refuse(liquid_placement.find_misplaced(html, marked=marked))
     return marked.put_back(html)

@@ -13,12 +13,14 @@ from string import Template
 import css_inline
 
 from postledger.content.rendering import html_tokens, liquid_markers
+from postledger.content.rendering.branding import NO_BRANDING, Branding, render_logo
 from postledger.content.rendering.checks import Finding
 from postledger.content.rendering.html_tokens import Kind
 from postledger.content.rendering.liquid_markers import MarkedText
 
 _LAYOUT = Template(Path(__file__).with_name("layout.html").read_text(encoding="utf-8"))
 _DARK = Path(__file__).with_name("layout_dark.css").read_text(encoding="utf-8").strip()
+_ACCENT = "#1d4ed8"
 # Colours that the content brings along were chosen for paper: on a dark page they would vanish.
 _OWN_COLOURS = re.compile(r"(?<![\w-])(?:background-)?color\s*:|bgcolor\s*=", re.IGNORECASE)
 _RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
@@ -37,7 +39,7 @@ def direction(locale: str) -> str:
     return "rtl" if language in _RIGHT_TO_LEFT else "ltr"
 
 
-def wrap_in_layout(content: str, *, locale: str) -> str:
+def wrap_in_layout(content: str, *, locale: str, branding: Branding = NO_BRANDING) -> str:
     """A document around some HTML, in one column; its styles are still to be inlined."""
     way = direction(locale)
     is_light = _OWN_COLOURS.search(content) is not None
@@ -47,6 +49,8 @@ def wrap_in_layout(content: str, *, locale: str) -> str:
         start="right" if way == "rtl" else "left",
         schemes="light" if is_light else "light dark",
         dark="" if is_light else _DARK,
+        accent=branding.accent or _ACCENT,
+        logo=render_logo(branding),
         content=content,
     )
 

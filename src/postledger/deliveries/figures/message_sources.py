@@ -39,6 +39,8 @@ class MessageFilters:
     state: State | None = None
     since: datetime | None = None  # when it was planned
     until: datetime | None = None  # not included
+    sender_id: int | None = None
+    kind: StreamKind | None = None
 
     @property
     def is_selective(self) -> bool:

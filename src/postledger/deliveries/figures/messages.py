@@ -152,6 +152,8 @@ _STREAMS: LiteralString = """
 SELECT id, kind = 'transactional' FROM deliveries_stream
 WHERE workspace_id = %(workspace)s AND is_test = %(is_test)s
   AND (%(ids)s::bigint[] IS NULL OR id = ANY(%(ids)s::bigint[]))
+  AND (%(sender)s::bigint IS NULL OR sender_id = %(sender)s)
+  AND (%(kind)s::text IS NULL OR kind = %(kind)s)
   AND (%(address)s::text IS NULL OR kind = 'transactional' OR id IN (
       SELECT stream_id FROM deliveries_delivery WHERE dedupe_key = %(address)s
   ))
@@ -185,6 +187,8 @@ def _list_streams(
         "workspace": workspace_id,
         "is_test": is_test,
         "ids": None if filters.stream_ids is None else sql.Bigints(filters.stream_ids),
+        "sender": filters.sender_id,
+        "kind": filters.kind and filters.kind.value,
         "address": filters.address.lower() if filters.address else None,
         "message": filters.message_id,
         "first": first,

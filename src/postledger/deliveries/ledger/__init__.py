@@ -2,6 +2,7 @@
 # mypy: implicit-reexport
 # ruff: noqa: F401
 
+from postledger.deliveries.ledger.amending import bring_forward, readdress
 from postledger.deliveries.ledger.arming import Armed, arm
 from postledger.deliveries.ledger.bodies import add_letters, digest_body, shared_position
 from postledger.deliveries.ledger.cancelling import cancel_delivery, supersede

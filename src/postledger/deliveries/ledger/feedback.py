@@ -174,8 +174,8 @@ def _store(stream_id: int, feedback: Mapping[int, Feedback], erased: set[int]) -
     params = {
         "stream": stream_id,
         "positions": sql.Bigints(fact.position for fact in facts),
-        "happened": [fact.happened_at for fact in facts],
-        "received": [fact.received_at for fact in facts],
+        "happened": sql.Moments(fact.happened_at for fact in facts),
+        "received": sql.Moments(fact.received_at for fact in facts),
         "tries": sql.Bigints(fact.try_number for fact in facts),
         "keys": sql.Texts(fact.key for fact in facts),
         "kinds": sql.Texts(fact.kind for fact in facts),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from struct import pack
 from typing import Any, LiteralString, override
@@ -36,6 +37,10 @@ class Texts(list[str | None]):
     """A text[] parameter."""
 
 
+class Moments(list[datetime]):
+    """A timestamptz[] parameter."""
+
+
 class _BigintsDumper(Dumper):
     """Packs all numbers at once: psycopg's own arrays cost as much as the rest of a call."""
 
@@ -68,6 +73,18 @@ class _TextsDumper(Dumper):
         return _array(25, len(obj), b"".join(parts), has_null=None in obj)
 
 
+class _MomentsDumper(Dumper):
+    format = Format.BINARY
+    oid = 1185
+
+    @override
+    def dump(self, obj: Moments) -> Buffer:
+        parts = [pack("!iq", 8, (moment - _YEAR_2000) // _MICROSECOND) for moment in obj]
+        return _array(1184, len(obj), b"".join(parts), has_null=False)
+
+
+_YEAR_2000 = datetime(2000, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 _NULL = pack("!i", -1)
 
 
@@ -113,6 +130,7 @@ def _connection() -> psycopg.Connection:
     if raw not in _with_dumpers:
         raw.adapters.register_dumper(Bigints, _BigintsDumper)
         raw.adapters.register_dumper(Texts, _TextsDumper)
+        raw.adapters.register_dumper(Moments, _MomentsDumper)
         _with_dumpers.add(raw)
     return raw
 

@@ -130,6 +130,9 @@ class Composer:
         self, recipient: Recipient, read: RoundInput, try_number: int
     ) -> ComposedMail | Entry:
         position = recipient.position
+        terms = read.terms.get(position, NO_TERMS)
+        if terms.verdict is not None:  # also of one that has no letter
+            return terms.verdict
         is_own = position in read.bodies
         body_position = position if is_own else ledger.shared_position(recipient.letter)
         body = read.bodies.get(body_position)
@@ -140,8 +143,7 @@ class Composer:
         if body.secret_until is not None and not body.text:
             detail = "The link in it does not work any more, or is no longer kept."
             return entries.expired(position, detail=detail)
-        terms = read.terms.get(position, NO_TERMS)
-        verdict = terms.verdict or gates.find_verdict(recipient, read.standings)
+        verdict = gates.find_verdict(recipient, read.standings)
         if verdict is not None:
             return verdict
         delivery_id = DeliveryId(self._stream.id, position, try_number).text()
@@ -204,10 +206,10 @@ class Composer:
         sender: Mailbox | None = None,
     ) -> Parts | bytes:
         """The content in the provider's form; `lines` are finished headers of this mail alone, and
-        `own_headers` some that are still to be written.
+        `own_headers` some of ours that are still to be written.
         """
         if self._form is Form.MIME:
-            lines += "".join(headers.custom(own_headers))
+            lines += "".join([headers.text(name, value) for name, value in own_headers.items()])
             return template.stencil.fill(to, reference, filling, lines=lines, sender=sender)
         finished = dict(line.split(": ", 1) for line in lines.splitlines())
         parts = replace(

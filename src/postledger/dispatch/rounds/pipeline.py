@@ -19,7 +19,14 @@ from postledger.deliveries.reasons import Reason
 from postledger.dispatch.context import Context
 from postledger.dispatch.pace.permits import Deferred, Pause, Permit
 from postledger.dispatch.provider_pool import Blocked, OpenProvider
-from postledger.dispatch.rounds import armed_round, local_hours, lone_waits, report, round_input
+from postledger.dispatch.rounds import (
+    armed_round,
+    local_hours,
+    lone_waits,
+    moved_contacts,
+    report,
+    round_input,
+)
 from postledger.dispatch.rounds.armed_round import ArmedRound
 from postledger.dispatch.rounds.compose import BrokenContentError, ComposedRound, Composer
 from postledger.dispatch.rounds.hand_over import HandOver
@@ -176,9 +183,12 @@ class Pipeline:
     # The steps ---------------------------------------------------------------------------------
 
     async def _read(self, windows: Sequence[Window]) -> RoundInput:
-        read = await self._context.db.run(
-            round_input.read, self._stream, windows, self.shared_bodies
-        )
+        read_round = partial(round_input.read, self._stream, windows, self.shared_bodies)
+        read = await self._context.db.run(read_round)
+        moved = moved_contacts.find_moved(self._stream, read)
+        if moved:
+            await self._context.db.run(moved_contacts.follow, self._stream, self._claim, moved)
+            read = await self._context.db.run(read_round)
         crashpoints.reached(Point.AFTER_READ)
         self.shared_bodies = {at: body for at, body in read.bodies.items() if at < 0}
         return read

@@ -1,10 +1,12 @@
 """Ends what waits for a job that never came, and forgets the events of dropped months."""
 
 from datetime import datetime
+from typing import LiteralString
 
 from django.db import transaction
 from django.db.models import Q
 
+from postledger.contacts import sql
 from postledger.deliveries import partitions
 from postledger.lib import ids
 from postledger.notifications.models import Event, Notification
@@ -18,6 +20,31 @@ def expire_without_job(now: datetime) -> int:
     expired = Event.objects.filter(expires_at__lte=now)
     waiting = Notification.objects.filter(end=None, is_planned=False, event__in=expired)
     return waiting.update(end=FanOutEnd.EXPIRED.value, code=Skip.EXPIRED.value)
+
+
+# Before the deliveries are gone, which alone say what was sent. A month in doubt is not dropped.
+_KEEP_COUNTS: LiteralString = """
+UPDATE notifications_topicsubscription AS subscription
+SET forgotten_sent = subscription.forgotten_sent + sent.count
+FROM (
+    SELECT notification.subscription_id, count(*) AS count
+    FROM notifications_event AS event
+    JOIN notifications_notification AS notification
+      ON notification.event_id = event.id AND notification.is_planned
+    JOIN deliveries_delivery AS delivery
+      ON delivery.stream_id = event.stream_id AND delivery.dedupe_key = notification.id::text
+     AND delivery.state = 'accepted'
+    WHERE event.stream_id >= %(first)s AND event.stream_id < %(end)s
+    GROUP BY 1
+) AS sent
+WHERE subscription.id = sent.subscription_id
+"""
+
+
+def keep_counts(month: int) -> None:
+    """Adds what a month sent to its subscriptions; call it once, in the transaction of its drop."""
+    bounds = {"first": ids.first_stream_of(month), "end": ids.first_stream_of(month + 1)}
+    sql.execute(_KEEP_COUNTS, bounds)
 
 
 def forget_events() -> None:

@@ -18,7 +18,7 @@ from psycopg.types.json import Jsonb
 from postledger.deliveries import keyed, ledger, queries
 from postledger.deliveries.reasons import Reason
 from postledger.notifications.models import Event, Topic
-from postledger.notifications.states import FanOutEnd, Skip
+from postledger.notifications.states import Failure, FanOutEnd, Skip
 from postledger.notifications.subscriptions import windows
 from postledger.notifications.subscriptions.standing import STANDING, make_params
 from postledger.notifications.subscriptions.windows import Expired, GoNow, WaitUntil, Window
@@ -119,7 +119,8 @@ def decide(  # noqa: PLR0913  what an event and its topic say, each by its name
         return Fate()
     letter = letters[group.locale]
     if letter is None:
-        return Fate(FanOutEnd.SKIPPED, Skip.NO_LOCALE)
+        # Planned all the same: the ledger books the failure, and a person is told of it.
+        return Fate(code=Failure.NO_LOCALE, letter=topic_letters.NO_LETTER)
     return _time_mail(group, letter, expires_at=expires_at, now=now)
 
 
@@ -197,7 +198,8 @@ WITH chunk AS MATERIALIZED (
          AND %(status)s <> ALL (notify_on) THEN 'notify_on'
         WHEN {is_duplicate} THEN 'duplicate'
         WHEN CASE WHEN max_notifications IS NULL THEN false
-                  ELSE max_notifications <= {sent_count} END THEN 'max_notifications'
+                  ELSE max_notifications <= forgotten_sent + {sent_count} END
+            THEN 'max_notifications'
     END AS code
     FROM chunk JOIN ({standing}) AS standing ON standing.subscription_id = chunk.id
 ), reduced AS (

@@ -89,7 +89,7 @@ def _explain_end(facts: NotificationFacts) -> Cause:
     code = facts.end_code or str(facts.end)
     return Cause(
         code,
-        skip_texts.explain_skip(code) or code,
+        skip_texts.explain_code(code) or code,
         facts.created_at,
         None,
         "",

@@ -16,7 +16,7 @@ from postledger.deliveries.entries import Entry, Recipient
 from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.mailing.terms import NO_JOB, JobPolicy, Terms, Wait
-from postledger.notifications.states import Skip
+from postledger.notifications.states import Failure, Skip
 from postledger.notifications.subscriptions import windows
 from postledger.notifications.subscriptions.standing import STANDING, make_params
 from postledger.notifications.subscriptions.windows import Expired, GoNow, WaitUntil, Window
@@ -25,6 +25,12 @@ from postledger.notifications.subscriptions.windows import Expired, GoNow, WaitU
 MOST_UNCERTAIN = timedelta(seconds=10)
 
 _EXPIRED = "Its time to live ended, or ends before its recipient may be told."
+_FAILURES: Mapping[str, str] = {
+    Failure.NO_LOCALE: (
+        "The template has no text in the person's language. Add it to the template, or give the"
+        " topic a fallback_locale, and publish the event again."
+    )
+}
 _LONGEST_TAG = 200
 _SKIPS: Mapping[str, Skip] = {
     "pending": Skip.PENDING,
@@ -50,6 +56,7 @@ class Facts:
     ahead: int  # others that still wait: earlier ones, and any that is with the provider
     is_duplicate: bool  # one with its dedupe key was sent, or may have been, within the window
     has_twin: bool  # one with its dedupe key is ahead
+    failure: str = ""  # why no mail can be made of it
 
 
 _OTHER = {"stream": pg.SQL("its_event.stream_id"), "key": pg.SQL("other.id::text")}
@@ -65,6 +72,7 @@ _IS_CLEAR = pg.SQL("""
     AND (standing.snooze_until IS NULL OR standing.snooze_until <= statement_timestamp())
     AND event.expires_at > statement_timestamp()
     AND standing.max_notifications IS NULL AND NOT others.is_duplicate AND NOT others.has_twin
+    AND notification.code = ''
 )
 """)
 # All others of the subscription are counted where somebody set a maximum, else those with the same
@@ -82,7 +90,8 @@ WITH notification AS MATERIALIZED (
            {is_clear} AS is_clear,
            standing.contact_id, standing.contact_type, standing.status, standing.window_from,
            standing.window_until, standing.zone, standing.snooze_until, standing.max_notifications,
-           others.sent, others.ahead, others.is_duplicate, others.has_twin
+           others.sent + standing.forgotten_sent AS sent, others.ahead, others.is_duplicate,
+           others.has_twin, notification.code
     FROM notification
     JOIN notifications_event AS event ON event.id = notification.event_id
     JOIN notifications_topic AS topic ON topic.id = event.topic_id
@@ -211,6 +220,8 @@ def decide(position: int, facts: Facts, now: datetime) -> Entry | Wait | None:
     skip = _find_skip(facts)
     if skip is not None:
         return entries.skipped(position, code=skip.value)
+    if facts.failure:
+        return entries.invalid(position, code=facts.failure, detail=_FAILURES[facts.failure])
     match windows.decide_departure(
         facts.window, facts.zone, facts.snooze_until, expires_at=facts.expires_at, now=now
     ):

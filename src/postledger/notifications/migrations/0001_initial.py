@@ -83,6 +83,7 @@ class Migration(migrations.Migration):
                     "changed_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
+                ("missing_since", models.DateTimeField(null=True)),
                 (
                     "source",
                     models.ForeignKey(
@@ -251,6 +252,7 @@ class Migration(migrations.Migration):
                 ("window_until", models.SmallIntegerField(null=True)),
                 ("snooze_until", models.DateTimeField(null=True)),
                 ("locale", models.TextField(db_default="")),
+                ("forgotten_sent", models.IntegerField(db_default=0)),
                 (
                     "created_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),

@@ -18,7 +18,6 @@ RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         WHEN 'notify_on' THEN 'The person does not want to hear of this status.'
         WHEN 'max_notifications' THEN 'The person got as many notifications as they wanted.'
         WHEN 'duplicate' THEN 'The person was told the same a moment ago, or is about to be told.'
-        WHEN 'template_missing_locale' THEN 'The template has no text in the person''s language.'
         WHEN 'expired' THEN 'It would have come too late: its time to live ends before.'
         WHEN 'in_doubt' THEN 'It is not known whether the provider took it; a person decides.'
         WHEN 'cancelled' THEN 'It, or all mail of its stream, was cancelled.'
@@ -124,7 +123,8 @@ SELECT n.id AS notification_id,
        CASE WHEN n."end" IS NOT NULL THEN n.created_at
             WHEN d.state = 'accepted' THEN d.settled_at
             ELSE note.tried_at END AS last_attempt_at,
-       work.holder AS locked_by,
+       -- A name for the worker that tells nothing of the machine it runs on.
+       'worker-' || left(encode(sha256(convert_to(work.holder, 'UTF8')), 'hex'), 12) AS locked_by,
        work.taken_at AS locked_at,
        CASE
            WHEN n."end" IS NOT NULL

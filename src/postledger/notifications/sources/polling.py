@@ -12,6 +12,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import LiteralString
 
 import structlog
 from django.conf import settings
@@ -19,6 +20,7 @@ from django.db import transaction
 from django.db.models import DateTimeField, QuerySet
 from django.db.models.functions import Coalesce, Now
 
+from postledger.contacts import sql
 from postledger.lib import database_outage
 from postledger.lib.errors import RefusedError
 from postledger.notifications.models import Source
@@ -31,6 +33,7 @@ from postledger.providers.url_reading import UrlUnreadError
 MOST_AT_ONCE = 20
 MOST_BYTES = 8 * 1024 * 1024
 MOST_SECONDS = 10.0  # for an answer; and no source takes longer than its interval
+MOST_VALUES = 1_000_000  # in the JSON of an answer; parsed, each takes some 100 bytes
 _SPARE = timedelta(seconds=2)  # to take the answer; longer does no harm: snapshots wait in line
 _LONGEST_RETRY = timedelta(minutes=1)
 _LONGEST_TROUBLE = 500
@@ -80,6 +83,12 @@ def find_timeout(source: Source) -> float:
 
 def read_items(body: bytes, path: str) -> Sequence[object] | Trouble:
     """The array at a path of dotted names in a JSON text."""
+    # Before it is parsed: small texts can make millions of values.
+    if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        return Trouble(
+            f"The answer of the source has more than {MOST_VALUES:,} values: divide it into several"
+            " sources, or have it leave out what is not needed."
+        )
     try:
         value: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -92,14 +101,28 @@ def read_items(body: bytes, path: str) -> Sequence[object] | Trouble:
     return Trouble(f"The answer of the source has no array {place}.")
 
 
+# The first due source of every workspace, then the second of each: none waits for the many of
+# another. Of sources that another process has locked, somewhat fewer are leased.
+_DUE: LiteralString = """
+SELECT id FROM (
+    SELECT id, next_poll_at,
+           row_number() OVER (PARTITION BY workspace_id ORDER BY next_poll_at, id) AS number
+    FROM notifications_source
+    WHERE archived_at IS NULL AND url <> '' AND next_poll_at <= statement_timestamp()
+) AS due
+ORDER BY number, next_poll_at, id LIMIT %(most)s
+"""
+
+
 def _lease_due() -> list[Lease]:
-    due = Source.objects.filter(archived_at=None, next_poll_at__lte=Now()).exclude(url="")
-    if not due.exists():
+    due_ids = [id_ for (id_,) in sql.rows(_DUE, {"most": MOST_AT_ONCE})]
+    if not due_ids:
         return []
     with transaction.atomic():
+        due = Source.objects.filter(pk__in=due_ids, archived_at=None, next_poll_at__lte=Now())
         locked = due.select_for_update(no_key=True, skip_locked=True, of=("self",))
         due_sources = locked.select_related("topic__list").annotate(leased_at=Now())
-        leases = [_make_lease(row) for row in due_sources.order_by("next_poll_at")[:MOST_AT_ONCE]]
+        leases = [_make_lease(row) for row in due_sources]
         for lease in leases:
             Source.objects.filter(pk=lease.source.pk).update(next_poll_at=lease.until)
     return leases

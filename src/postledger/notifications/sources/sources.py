@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from postledger.accounts import constraints, trail
+from postledger.accounts.models import Workspace
 from postledger.contacts import details
 from postledger.lib import crashpoints
 from postledger.lib.crashpoints import Point
@@ -20,20 +21,21 @@ from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 from postledger.lib.values import KEY_PATTERN
 from postledger.notifications.events import publishing
 from postledger.notifications.events.publishing import NewEvent, PublishedEvent
-from postledger.notifications.models import Source, SourceItem
-from postledger.notifications.sources import snapshots
-from postledger.notifications.sources.snapshots import Change, Item, Reading, Snapshot
+from postledger.notifications.models import Source
+from postledger.notifications.sources import snapshots, source_items
+from postledger.notifications.sources.snapshots import Change, Reading, Snapshot
 from postledger.notifications.topics import event_schemas, topics
 from postledger.providers import url_reading
 
+MOST_SOURCES = 100  # of a workspace, without archived ones
 MOST_ID_FIELDS = 6
 MOST_FIELDS = 50
 LONGEST_INTERVAL = 86_400  # seconds
 # The clock of the machine that takes snapshots may be ahead of ours by this.
 MOST_AHEAD = timedelta(minutes=1)
 _PATH = re.compile(r"(?:[^.\x00-\x1f]{1,100}(?:\.[^.\x00-\x1f]{1,100}){0,9})?")
-_BULK = 2_000
 _MOST_NAMED = 3  # items in a trouble
+_USUAL_PORTS = frozenset({80, 443})
 
 
 class SourceUnknownError(NotFoundError):
@@ -46,6 +48,10 @@ class SourceExistsError(ConflictError):
 
 class SourceArchivedError(ConflictError):
     code = "source_archived"
+
+
+class TooManySourcesError(ConflictError):
+    code = "too_many_sources"
 
 
 class InvalidSourceError(RefusedError):
@@ -101,9 +107,21 @@ def create_source(
     topics.refuse_archived(of)
     exists = SourceExistsError(f"The source {key!r} exists already. Choose another key.")
     with constraints.refusing(notifications_source_once=exists):
+        _refuse_too_many(workspace_id)
         Source.objects.create(workspace_id=workspace_id, topic=of, key=key, **_columns(fields))
         trail.note(workspace_id, actor=actor, action="source.created", subject=f"source {key}")
     return get_source(workspace_id, key)
+
+
+def _refuse_too_many(workspace_id: int) -> None:
+    """The lock lets nobody count or create at the same time."""
+    Workspace.objects.select_for_update(no_key=True).get(pk=workspace_id)
+    used = Source.objects.filter(workspace_id=workspace_id, archived_at=None)
+    if used.count() >= MOST_SOURCES:
+        raise TooManySourcesError(
+            f"The workspace has {MOST_SOURCES} sources. Archive those that are not needed, or read"
+            " more items by one of them."
+        )
 
 
 def change_source(workspace_id: int, *, key: str, changes: Mapping[str, Any], actor: str) -> Source:
@@ -139,18 +157,18 @@ def archive_source(workspace_id: int, *, key: str, actor: str) -> Source:
             Source.objects.filter(pk=source.pk).update(
                 archived_at=Now(), trouble="", trouble_since=None
             )
+            source_items.forget_all(source)
             trail.note(workspace_id, actor=actor, action="source.archived", subject=f"source {key}")
     return get_source(workspace_id, key)
 
 
-def list_sources(workspace_id: int) -> QuerySet[Source]:
-    """All sources by key, archived ones too."""
-    sources = Source.objects.filter(workspace_id=workspace_id).select_related("topic__list")
-    return sources.order_by("key")
+def list_sources(workspace_id: int, *, after: str = "", limit: int) -> list[Source]:
+    """The sources after a key, in the order of keys, archived ones too."""
+    return list(_select(workspace_id).filter(key__gt=after).order_by("key")[:limit])
 
 
 def get_source(workspace_id: int, key: str) -> Source:
-    source = list_sources(workspace_id).filter(key=key).first()
+    source = _select(workspace_id).filter(key=key).first()
     if source is None:
         raise _unknown(key)
     return source
@@ -191,7 +209,7 @@ def _take(source: Source, snapshot: Snapshot, taken_at: datetime, now: datetime)
             f"The snapshot was taken at {taken_at.isoformat()}, and the source {source.key!r} has"
             f" one of {last.isoformat()}. It was not taken: send newer ones."
         )
-    known = dict(SourceItem.objects.filter(source=source).values_list("key", "value"))
+    known = source_items.read_values(source)
     changes = snapshots.list_changes(known, snapshot)
     made = _make_events(source, changes, snapshot, min(taken_at, now))
     flaws = _find_flaws(source, made)
@@ -201,7 +219,8 @@ def _take(source: Source, snapshot: Snapshot, taken_at: datetime, now: datetime)
         for item in snapshot.items.values()
         if known.get(item.key) != item.value and item.key not in flaws
     ]
-    _remember(source, items, taken_at)
+    source_items.remember(source, items, taken_at)
+    source_items.forget_missing(source, snapshot.items, taken_at)
     trouble = _write_trouble(flaws)
     # Without its hash the same snapshot is compared again.
     _note_taken(source, "" if flaws else snapshot.hash, taken_at, trouble=trouble)
@@ -254,19 +273,6 @@ def _publish(source: Source, events: Sequence[NewEvent], now: datetime) -> list[
     return published
 
 
-def _remember(source: Source, items: Sequence[Item], taken_at: datetime) -> None:
-    SourceItem.objects.bulk_create(
-        [
-            SourceItem(source=source, key=item.key, value=item.value, changed_at=taken_at)
-            for item in items
-        ],
-        batch_size=_BULK,
-        update_conflicts=True,
-        unique_fields=["source", "key"],
-        update_fields=["value", "changed_at"],
-    )
-
-
 def _note_taken(source: Source, hash_: str, taken_at: datetime, *, trouble: str) -> None:
     since = (source.trouble_since or taken_at) if trouble else None
     Source.objects.filter(pk=source.pk).update(
@@ -297,17 +303,29 @@ def check_url(url: str, inside_hosts: Collection[str]) -> None:
         raise InvalidSourceError(
             "The url cannot be asked: write it as https://registrar.example/sections."
         ) from None
-    if parts.scheme != "https" and not is_inside(url, inside_hosts):
+    if is_inside(url, inside_hosts):
+        return
+    if parts.scheme != "https":
         raise InvalidSourceError(
             f"The url begins with http, and {parts.netloc} is not one of the SOURCE_HOSTS of this"
             " installation: use https, or have its operator add the host."
         )
+    if parts.port not in {None, *_USUAL_PORTS}:
+        raise InvalidSourceError(
+            f"The url names the port {parts.port}, and {parts.netloc} is not one of the"
+            " SOURCE_HOSTS of this installation: leave the port out, or have its operator add the"
+            " host with the port."
+        )
 
 
 def is_inside(url: str, inside_hosts: Collection[str]) -> bool:
-    """Whether the operator allows the host of a URL, wherever it is."""
+    """Whether the operator allows the host of a URL, wherever it is.
+
+    One without a port is allowed at the usual ones: what else listens on it was not meant.
+    """
     parts = url_reading.split_url(url)
-    return parts.netloc in inside_hosts or parts.hostname in inside_hosts
+    is_usual = parts.port is None or parts.port in _USUAL_PORTS
+    return parts.netloc.lower() in inside_hosts or (is_usual and parts.hostname in inside_hosts)
 
 
 def _check(fields: SourceFields) -> None:
@@ -340,12 +358,16 @@ def _identity(fields: SourceFields) -> tuple[tuple[str, ...], str]:
 
 
 def _begin_anew(source: Source) -> None:
-    SourceItem.objects.filter(source=source).delete()
+    source_items.forget_all(source)
     Source.objects.filter(pk=source.pk).update(last_snapshot_at=None, snapshot_hash="")
 
 
+def _select(workspace_id: int) -> QuerySet[Source]:
+    return Source.objects.filter(workspace_id=workspace_id).select_related("topic__list")
+
+
 def _lock(workspace_id: int, key: str) -> Source:
-    sources = list_sources(workspace_id).select_for_update(no_key=True, of=("self",))
+    sources = _select(workspace_id).select_for_update(no_key=True, of=("self",))
     source = sources.filter(key=key).first()
     if source is None:
         raise _unknown(key)

@@ -53,6 +53,7 @@ SELECT subscription.id AS subscription_id, subscription.topic_id, subscription.c
        END AS status,
        coalesce(subscription.notify_on, consent.notify_on, topic.notify_on) AS notify_on,
        coalesce(subscription.max_notifications, consent.max_notifications) AS max_notifications,
+       subscription.forgotten_sent,
        CASE WHEN subscription.window_from IS NULL THEN consent.window_from
             ELSE subscription.window_from END AS window_from,
        CASE WHEN subscription.window_from IS NULL THEN consent.window_until

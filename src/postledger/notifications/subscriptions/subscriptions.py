@@ -19,6 +19,7 @@ from postledger.contacts.states import ConsentAction, SubscriptionState
 from postledger.lib.errors import ConflictError, NotFoundError, RefusedError
 from postledger.notifications.models import Topic, TopicSubscription
 from postledger.notifications.states import TopicSubscriptionState
+from postledger.notifications.subscriptions import early_departures
 from postledger.notifications.topics import matching, topics
 
 LONGEST_VALUE = 200
@@ -128,13 +129,18 @@ def set_preferences(
     origin: Origin,
     now: datetime,
 ) -> None:
-    """Replaces all preferences; one that is None is that of the subscription to the list."""
+    """Replaces all preferences; one that is None is that of the subscription to the list.
+
+    What waits for the contact goes at once if it may now.
+    """
     list_subscriptions.check_preferences(preferences, now=now)
     with transaction.atomic():
         subscription = _lock(workspace_id, subscription_id)
         changed = _set(subscription, _columns(preferences), now)
         if changed:
             _record(subscription, ", ".join(changed), origin, now)
+        if changed and subscription.contact_id is not None:
+            early_departures.bring_forward(workspace_id, contact_id=subscription.contact_id)
 
 
 def _move(

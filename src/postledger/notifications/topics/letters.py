@@ -1,7 +1,7 @@
 """The letters of a topic's stream: one for each language of a template's version.
 
-A letter is made once, and again when its template or the workspace's footer is another: the variant
-of a letter names the version, the language and a digest of both.
+A letter is made once, and again when its template or the workspace's footer or branding is another:
+the variant of a letter names the version, the language and a digest of all of them.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,8 +12,10 @@ from django.db.models import Max
 
 from postledger.accounts import queries as accounts
 from postledger.content import isolation, letters, locales
+from postledger.content.brandings import find_branding
 from postledger.content.locales import MissingLocaleError
 from postledger.content.rendering import letter
+from postledger.content.rendering.branding import Branding
 from postledger.content.rendering.footer import Footer
 from postledger.content.rendering.source import make_script
 from postledger.content.versions import Version
@@ -23,13 +25,17 @@ from postledger.mailing.models import LetterStream, Variant
 from postledger.notifications.models import Topic
 from postledger.notifications.topics import streams as topic_streams
 
+# No letter has it, so no mail that names it is ever made: it is the last number of a delivery.
+NO_LETTER = 32_767
+
 
 @dataclass(frozen=True, slots=True)
 class TopicText:
-    """A version of a topic's template, and the footer that its letters get."""
+    """A version of a topic's template, and the footer and the branding that its letters get."""
 
     version: Version
     footer: Footer
+    branding: Branding
     fallback_locale: str
 
     def choose_locale(self, locale: str) -> str | None:
@@ -41,7 +47,7 @@ class TopicText:
             return None
 
     def name_variant(self, locale: str) -> str:
-        digest = sha256(repr((self.version, self.footer)).encode()).hexdigest()
+        digest = sha256(repr((self.version, self.footer, self.branding)).encode()).hexdigest()
         return f"{self.version.number}/{locale}/{digest}"
 
 
@@ -50,7 +56,8 @@ def read_text(topic: Topic, *, template: str, version: int | None) -> TopicText:
     source = TemplateSource(template, version)
     found = content_source.find_template(topic.workspace_id, source)
     footer = letters.require_footer(accounts.organisation(topic.workspace_id))
-    return TopicText(found, footer, topic.fallback_locale or found.fallback_locale)
+    branding = find_branding(topic.workspace_id)
+    return TopicText(found, footer, branding, topic.fallback_locale or found.fallback_locale)
 
 
 def resolve_letters(
@@ -84,6 +91,7 @@ def _add_letter(stream: LetterStream, variant: str, text: TopicText, locale: str
         required=text.version.required,
         optional=text.version.optional,
         footer=text.footer,
+        branding=text.branding,
     )
     isolation.render(stream.workspace_id, letter.check, script)
     highest = Variant.objects.filter(stream_id=stream.id).aggregate(highest=Max("letter"))

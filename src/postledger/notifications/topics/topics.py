@@ -1,15 +1,15 @@
 """A workspace's topics: created with their lists, changed, archived and looked up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, LiteralString
 
 from django.db import transaction
 from django.db.models import QuerySet
 
 from postledger.accounts import queries as accounts
 from postledger.accounts import trail
-from postledger.contacts import details, lists
+from postledger.contacts import details, lists, sql
 from postledger.contacts.states import ListKind
 from postledger.content import locales, templates
 from postledger.content.templates import TemplateUnknownError
@@ -122,26 +122,56 @@ def restore_topic(workspace_id: int, *, key: str, actor: str) -> Topic:
     return get_topic(workspace_id, key)
 
 
-def list_topics(workspace_id: int) -> QuerySet[Topic]:
-    """All topics by key, archived ones too."""
-    topics = Topic.objects.filter(workspace_id=workspace_id)
-    return topics.select_related("list", "sender").order_by("list__key")
+def list_topics(workspace_id: int, *, after: str = "", limit: int) -> list[Topic]:
+    """The topics after a key, in the order of keys, archived ones too."""
+    topics = _select(workspace_id).filter(list__key__gt=after)
+    return list(topics.order_by("list__key")[:limit])
+
+
+def list_keys_with_match(workspace_id: int) -> set[str]:
+    """The keys of the topics of which people choose what they are told."""
+    topics = Topic.objects.filter(workspace_id=workspace_id, match_fields__len__gt=0)
+    return set(topics.values_list("list__key", flat=True))
+
+
+# Without the schema itself, which may be large.
+_TITLES: LiteralString = """
+SELECT list.key, field, left(topic.event_schema #>> ARRAY['properties', field, 'title'], 100)
+FROM notifications_topic AS topic
+JOIN contacts_list AS list ON list.id = topic.list_id
+CROSS JOIN unnest(topic.match_fields) AS field
+WHERE topic.workspace_id = %(workspace)s AND list.key = ANY(%(keys)s)
+  AND jsonb_typeof(topic.event_schema #> ARRAY['properties', field, 'title']) = 'string'
+"""
+
+
+def find_titles(workspace_id: int, keys: Collection[str]) -> Mapping[tuple[str, str], str]:
+    """What people call the match fields of some topics, by the topic's key and the field.
+
+    It is the `title` in the schema of the topic's events; a field without one is left out.
+    """
+    rows = sql.rows(_TITLES, {"workspace": workspace_id, "keys": list(keys)}) if keys else []
+    return {(key, field): title for key, field, title in rows if title.strip()}
 
 
 def find_topic(workspace_id: int, key: str) -> Topic | None:
     """The topic of a list; None for any other list."""
-    return list_topics(workspace_id).filter(list__key=key).first()
+    return _select(workspace_id).filter(list__key=key).first()
 
 
 def get_topic(workspace_id: int, key: str, *, is_locked: bool = False) -> Topic:
     """A topic with its list and sender, archived or not."""
-    topics = list_topics(workspace_id).filter(list__key=key)
+    topics = _select(workspace_id).filter(list__key=key)
     if is_locked:
         topics = topics.select_for_update(no_key=True, of=("self",))
     topic = topics.first()
     if topic is None:
         raise TopicUnknownError(f"There is no topic {key[:64]!r}. Create it first.")
     return topic
+
+
+def _select(workspace_id: int) -> QuerySet[Topic]:
+    return Topic.objects.filter(workspace_id=workspace_id).select_related("list", "sender")
 
 
 def refuse_archived(topic: Topic) -> None:

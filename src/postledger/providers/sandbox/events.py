@@ -68,13 +68,14 @@ def message_id(message: OutgoingMessage) -> str:
 
 def write_events(taken: Sequence[OutgoingMessage], *, at: datetime) -> str:
     """Two events for each mail, as a JSON array: its acceptance, and the report of its address."""
+    moment = at.isoformat()
     payloads = [
         {
             "event": str(kind),
             "reference": message.reference,
             "message_id": message_id(message),
             "address": message.recipient,
-            "at": at.isoformat(),
+            "at": moment,
             "code": _CODES.get(kind, ""),
         }
         for message in taken

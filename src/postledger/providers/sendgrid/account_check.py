@@ -59,7 +59,7 @@ async def _check_identities(
         by_domain[address.rpartition("@")[2]].append(address)
     singles: list[SenderState] | Unread | None = None
     for name, froms in by_domain.items():
-        domain = await _find_domain(service, name)
+        domain = await find_domain(service, name)
         if isinstance(domain, Unread):
             yield findings.unread_domain(name, domain, _READ_DOMAINS)
             continue
@@ -88,7 +88,7 @@ async def _list_senders(service: Service) -> list[SenderState] | Unread:
     return found
 
 
-async def _find_domain(service: Service, name: str) -> DomainState | Unread | None:
+async def find_domain(service: Service, name: str) -> DomainState | Unread | None:
     """The first of the domain and those above it that is authenticated, else what is to be."""
     pending = None
     for candidate in addresses.list_domains(name):

@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 from typing import override
 
 from postledger.providers.base import Finding, Form, ProviderEvent, QuotaReading
+from postledger.providers.dns.records import SenderRecords
 from postledger.providers.http import checks
 from postledger.providers.http.checks import Words
 from postledger.providers.http.exchange import Break
 from postledger.providers.http.messages import Answer
 from postledger.providers.http.provider import HttpProvider
 from postledger.providers.http.reading import Unread
-from postledger.providers.sendgrid import account_check, events, outcomes, quota
+from postledger.providers.sendgrid import account_check, dns_records, events, outcomes, quota
 from postledger.providers.sendgrid.api import SendGridApi
 from postledger.providers.sendgrid.settings import SendGridSettings
 
@@ -29,6 +30,15 @@ async def check(settings: Mapping[str, object], senders: Sequence[str]) -> Seque
     try:
         findings = account_check.check_account(sendgrid, sendgrid.settings, senders)
         return await checks.collect(findings, sendgrid.settings.actual_endpoint, _WORDS)
+    finally:
+        await sendgrid.close()
+
+
+async def read_records(settings: Mapping[str, object], address: str) -> SenderRecords:
+    sendgrid = build(settings)
+    await sendgrid.open()
+    try:
+        return await dns_records.read_records(sendgrid, address)
     finally:
         await sendgrid.close()
 

@@ -41,7 +41,7 @@ async def check_account(
     if settings.from_identity_arn:
         yield findings.foreign_identity(settings.from_identity_arn)
     else:
-        identities = await _find_identities(service, senders)
+        identities = await find_identities(service, senders)
     for name, identity in identities.items():
         for finding in findings.judge_identity(name, identity, settings.region):
             yield finding
@@ -76,7 +76,7 @@ def list_identities(address: str) -> list[str]:
     return [*addresses.list_domains(address.rpartition("@")[2]), address]
 
 
-async def _find_identities(
+async def find_identities(
     service: Service, senders: Sequence[str]
 ) -> dict[str, IdentityState | Unread]:
     """The identities that the senders use, by name; Unread stands for one that is missing."""

@@ -9,6 +9,7 @@ from postledger.lib.check_results import Level
 from postledger.providers.base import Finding
 from postledger.providers.http.reading import Obstacle, Unread
 from postledger.providers.http.settings import Endpoint
+from postledger.providers.ses import dns_records
 from postledger.providers.ses.documents import (
     SUCCESS,
     AccountState,
@@ -21,7 +22,6 @@ from postledger.providers.ses.documents import (
 
 _UNLIMITED = -1
 _NEARLY_USED = 0.9
-_DKIM_ZONE = "dkim.amazonses.com"
 _ENDPOINT = ("region", "endpoint")
 _WRONG_REGION = "scoped to a valid region"  # of AWS's words
 _KEYS = ("access_key_id",)
@@ -188,14 +188,13 @@ def _judge_dkim(name: str, dkim: Dkim) -> Finding:
 
 def _publish_dkim(domain: str, dkim: Dkim) -> str:
     """The records that SES looks for, up to 72 hours long."""
+    keys = dns_records.list_keys(domain, dkim)
     if dkim.signing_attributes_origin == "EXTERNAL":
-        names = ", ".join(f"{selector}._domainkey.{domain}" for selector in dkim.tokens)
+        names = ", ".join(key.name for key in keys)
         return f"Publish your public key in DNS as the TXT record of {names or domain}."
-    if not dkim.tokens:
+    if not keys:
         return "Begin with DKIM in the console: Identities, the identity, DKIM, Edit."
-    zone = dkim.signing_hosted_zone or _DKIM_ZONE
-    records = [f"{token}._domainkey.{domain} CNAME {token}.{zone}" for token in dkim.tokens]
-    return _publish(records)
+    return _publish([f"{key.name} {key.type} {key.value}" for key in keys])
 
 
 def _judge_mail_from(name: str, mail_from: MailFrom, region: str) -> Finding:

@@ -4,13 +4,22 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, override
 
 from postledger.providers.base import Finding, Form, ProviderEvent, QuotaReading
+from postledger.providers.dns.records import SenderRecords
 from postledger.providers.http import checks
 from postledger.providers.http.checks import Words
 from postledger.providers.http.exchange import Break
 from postledger.providers.http.messages import Answer
 from postledger.providers.http.provider import HttpProvider
 from postledger.providers.http.reading import Unread
-from postledger.providers.ses import account_check, events, findings, outcomes, quota
+from postledger.providers.ses import (
+    account_check,
+    dns_records,
+    events,
+    findings,
+    outcomes,
+    quota,
+)
+from postledger.providers.ses.documents import IdentityState
 from postledger.providers.ses.settings import SesSettings
 
 if TYPE_CHECKING:
@@ -32,6 +41,22 @@ async def check(settings: Mapping[str, object], senders: Sequence[str]) -> Seque
         return await checks.collect(_ask(ses, senders), ses.settings.actual_endpoint, _WORDS)
     finally:
         await ses.close()
+
+
+async def read_records(settings: Mapping[str, object], address: str) -> SenderRecords:
+    ses, domain = build(settings), address.rpartition("@")[2]
+    if ses.settings.from_identity_arn:
+        return SenderRecords(domain)
+    try:
+        await ses.open()
+        [(name, identity)] = (await account_check.find_identities(ses, [address])).items()
+    except OSError:  # the machine has no credentials
+        return SenderRecords(domain)
+    finally:
+        await ses.close()
+    if not isinstance(identity, IdentityState):
+        return SenderRecords(domain)
+    return dns_records.describe_identity(domain, name, identity, ses.settings.region)
 
 
 async def _ask(ses: "Ses", senders: Sequence[str]) -> AsyncIterator[Finding]:

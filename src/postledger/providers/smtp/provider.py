@@ -17,6 +17,8 @@ from postledger.providers.base import (
     ProviderEvent,
     SenderBlocked,
 )
+from postledger.providers.dns.records import SenderRecords
+from postledger.providers.smtp import dns_records
 from postledger.providers.smtp.outcomes import Stage
 from postledger.providers.smtp.pool import Pool
 from postledger.providers.smtp.session import NoSessionError
@@ -41,6 +43,11 @@ async def check(settings: Mapping[str, object], _senders: Sequence[str]) -> Sequ
         return (_explain(error.outcome),)
     await session.quit()
     return ()
+
+
+async def read_records(settings: Mapping[str, object], address: str) -> SenderRecords:
+    """Asks nobody: servers of SMTP do not say them."""
+    return dns_records.list_records(SmtpSettings.model_validate(settings), address)
 
 
 def _explain(outcome: Failure) -> Finding:

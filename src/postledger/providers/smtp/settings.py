@@ -20,6 +20,9 @@ from pydantic import (
 
 _WORD = re.compile(r"[A-Za-z0-9.:_-]{1,253}|\[[A-Za-z0-9.:]{1,100}\]")
 
+_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_SELECTOR = re.compile(rf"{_LABEL}(?:\.{_LABEL}){{0,3}}")
+
 
 class Tls(StrEnum):
     NONE = "none"  # in the open
@@ -47,6 +50,13 @@ def _own_name() -> str:
     return name if _WORD.fullmatch(name) else "[127.0.0.1]"
 
 
+def _check_selector(value: str) -> str:
+    if value and not _SELECTOR.fullmatch(value):
+        raise ValueError("is no selector: use letters, digits, hyphens and dots, such as mail2026")
+    return value
+
+
+type Selector = Annotated[str, AfterValidator(_check_selector)]
 type Host = Annotated[str, AfterValidator(_check_host)]
 
 
@@ -74,6 +84,7 @@ class SmtpSettings(BaseModel):
     password: SecretStr = SecretStr("")
     ehlo_name: Host = Field(default_factory=_own_name)
     connections: int = Field(default=10, ge=1, le=100)
+    dkim_selector: Selector = ""  # under which it publishes its key; empty: not known
     messages_per_connection: PositiveInt = 100
     idle_check: float = Field(default=10.0, ge=0)  # idle longer than this: ask with NOOP first
     idle_limit: PositiveFloat = 60.0  # idle longer than this: closed

@@ -17,6 +17,7 @@ _CLASSES: Mapping[type[forms.Widget], str] = {
     forms.Select: "select",
     forms.RadioSelect: "",
     forms.CheckboxInput: "",
+    forms.CheckboxSelectMultiple: "",
     forms.HiddenInput: "",
 }
 

@@ -14,6 +14,7 @@ from postledger.accounts.models import Workspace
 from postledger.accounts.people.roles import Permission
 from postledger.web.dashboard import needs
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.settings import tabs
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ def _list_groups(request: HttpRequest, visitor: Visitor) -> list[Group]:
         is_current = request.path == url or (name != "overview" and request.path.startswith(url))
         return Item(title, icon, url, is_current, has_count)
 
+    may_write = visitor.may(Permission.WRITE_CONTENT)
     groups = [
         Group(
             "",
@@ -105,7 +107,36 @@ def _list_groups(request: HttpRequest, visitor: Visitor) -> list[Group]:
                 item(_("Emails"), "mail", "messages"),
             ],
         ),
+        Group(
+            _("Content"),
+            [
+                item(_("Templates"), "file", "templates"),
+                item(_("Articles"), "list", "articles"),
+                *([item(_("Notion"), "link", "notion")] if may_write else []),
+                item(_("Branding"), "pen", "branding"),
+            ],
+        ),
+        Group(
+            _("Audience"),
+            [
+                item(_("Contacts"), "person", "contacts"),
+                item(_("Lists"), "list", "lists"),
+                item(_("Segments"), "tune", "segments"),
+                item(_("Suppressions"), "ban", "suppressions"),
+                item(_("Imports"), "upload", "imports"),
+            ],
+        ),
     ]
-    if visitor.may(Permission.MANAGE_MEMBERS):
-        groups.append(Group(_("Set up"), [item(_("Members"), "users", "members")]))
+    set_up = [item(_("Senders"), "at", "senders")]
+    if visitor.may(Permission.SET_UP):
+        set_up.append(item(_("Developers"), "code", "developers"))
+    set_up.append(_settings_item(request, visitor))
+    groups.append(Group(_("Set up"), set_up))
     return groups
+
+
+def _settings_item(request: HttpRequest, visitor: Visitor) -> Item:
+    """Leads to the first part of the settings that the visitor may open."""
+    parts = tabs.list_tabs(visitor)
+    is_current = any(request.path.startswith(part.url) for part in parts)
+    return Item(_("Settings"), "tune", parts[0].url, is_current)

@@ -140,11 +140,18 @@ def _render_confirmation(
         organisation=organisation,
         email=confirmation.address,
         list_name=recipients.find_list_name(workspace_id, key=confirmation.list_key),
-        match=confirmation.match,
+        match=_name_match(confirmation),
         is_done=is_done,
         action=visit.url(reverse("confirm"), token=visit.token),
         preferences_url=_preferences_url(visit, confirmation, organisation),
     )
+
+
+def _name_match(confirmation: Confirmation) -> list[tuple[str, str]]:
+    """What it is about, by the words that people have for the fields; two may have one."""
+    key = confirmation.list_key
+    titles = topics.find_titles(confirmation.workspace_id, [key] if confirmation.match else [])
+    return [(titles.get((key, field), field), value) for field, value in confirmation.match.items()]
 
 
 def _preferences_url(visit: Visit, confirmation: Confirmation, organisation: Organisation) -> str:

@@ -22,6 +22,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
 from postledger.accounts.queries import Organisation
+from postledger.content import pictures
+from postledger.content.picture_types import ENDINGS
 from postledger.web.public.links import BadLinkError, StaleLinkError
 from postledger.web.shared import page_frame, throttle
 from postledger.web.shared.throttle import RateExceededError
@@ -33,12 +35,7 @@ _METHODS = ("GET", "HEAD", "POST")
 _FOLDER = resources.files("postledger.web.public")
 _HEADERS = page_frame.security_headers((_FOLDER / "templates" / "style.css").read_bytes())
 _PICTURE = re.compile(r"[0-9a-f]{64}\.(png|jpg|gif|webp)")
-_PICTURE_TYPES = {
-    "png": "image/png",
-    "jpg": "image/jpeg",
-    "gif": "image/gif",
-    "webp": "image/webp",
-}
+_PICTURE_TYPES = {ending: media_type for media_type, ending in ENDINGS.items()}
 # What is wrong, and what to do.
 _ERRORS = {
     "bad_link": (
@@ -231,13 +228,27 @@ def _error_page(visit: Visit, code: str, *, status: int, retry_after: int = 0) -
 
 
 @require_safe
-def serve_picture(_request: HttpRequest, name: str) -> FileResponse:
-    """A picture of a letter. Its name is a hash of its bytes, so it never changes."""
+def serve_picture(_request: HttpRequest, name: str) -> FileResponse | HttpResponse:
+    """A picture of a letter: a copy from Notion, or one that was uploaded. It never changes."""
     match = _PICTURE.fullmatch(name)
-    path = Path(settings.PICTURES_FOLDER, name)
-    if not settings.PICTURES_FOLDER or not match or not path.is_file():
+    if not match:
         raise Http404
-    response = FileResponse(path.open("rb"), content_type=_PICTURE_TYPES[match[1]])
+    media_type = _PICTURE_TYPES[match[1]]
+    response = _find_copy(name, media_type) or _find_uploaded(name, media_type)
+    if response is None:
+        raise Http404
     response["Cache-Control"] = "public, max-age=31536000, immutable"
     response["X-Content-Type-Options"] = "nosniff"
     return response
+
+
+def _find_copy(name: str, media_type: str) -> FileResponse | None:
+    path = Path(settings.PICTURES_FOLDER, name)
+    if not settings.PICTURES_FOLDER or not path.is_file():
+        return None
+    return FileResponse(path.open("rb"), content_type=media_type)
+
+
+def _find_uploaded(name: str, media_type: str) -> HttpResponse | None:
+    content = pictures.read_picture(name.partition(".")[0], media_type)
+    return None if content is None else HttpResponse(content, content_type=media_type)

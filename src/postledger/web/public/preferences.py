@@ -13,6 +13,8 @@ from postledger.contacts.actions import restoration, subscriptions, suppression
 from postledger.contacts.consent import Origin
 from postledger.contacts.states import SubscriptionState
 from postledger.contacts.unsubscribe_links import LinkOwner, UnsubscribeRequest
+from postledger.notifications.subscriptions import early_departures
+from postledger.notifications.topics import topics
 from postledger.web.public import links, pages, recipients, topic_choices
 from postledger.web.public.pages import Visit
 from postledger.web.public.recipients import ListChoice
@@ -110,8 +112,10 @@ def _snooze(change: _Change, length: str) -> None:
     workspace_id = change.workspace_id
     contact_id = recipients.find_contact_id(workspace_id, address=change.recipient.address)
     until = change.now + BREAKS[length] if length in BREAKS else None
+    if contact_id is None:
+        return
     for choice in _list_choices(change.recipient):
-        if contact_id is not None and choice.is_on:
+        if choice.is_on:
             subscriptions.snooze(
                 workspace_id,
                 contact_id=contact_id,
@@ -120,13 +124,14 @@ def _snooze(change: _Change, length: str) -> None:
                 origin=change.origin,
                 now=change.now,
             )
+    early_departures.bring_forward(workspace_id, contact_id=contact_id)
 
 
 def _list_choices(recipient: LinkOwner) -> list[ListChoice]:
     workspace_id = recipient.workspace_id
     contact_id = recipients.find_contact_id(workspace_id, address=recipient.address)
     # Of a topic with a match one is told only what one chose on its own form.
-    hidden = topic_choices.list_topics_with_match(workspace_id)
+    hidden = topics.list_keys_with_match(workspace_id)
     choices = recipients.list_choices(workspace_id, contact_id=contact_id)
     return [choice for choice in choices if choice.state is not None or choice.key not in hidden]
 

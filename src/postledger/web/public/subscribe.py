@@ -185,6 +185,7 @@ def _render_form(
     **wrong: bool,
 ) -> HttpResponse:
     values = match or {}
+    titles = topics.find_titles(offer.workspace_id, [offer.list_key] if offer.match_fields else [])
     return pages.render_page(
         visit,
         "subscribe.html",
@@ -196,7 +197,11 @@ def _render_form(
         email=email,
         name=name,
         match_fields=[
-            {"name": f"{MATCH_PREFIX}{field}", "label": field, "value": values.get(field, "")}
+            {
+                "name": f"{MATCH_PREFIX}{field}",
+                "label": titles.get((offer.list_key, field), field),
+                "value": values.get(field, ""),
+            }
             for field in offer.match_fields
         ],
         **wrong,

@@ -48,16 +48,12 @@ def list_choices(workspace_id: int, *, contact_id: int | None, now: datetime) ->
     names = dict(
         List.objects.filter(workspace_id=workspace_id, archived_at=None).values_list("key", "name")
     )
+    titles = topics.find_titles(workspace_id, {facts.topic for facts in own})
     return [
-        _describe(facts, names[facts.topic], now)
+        _describe(facts, names[facts.topic], titles, now)
         for facts in own
         if facts.status in _SHOWN and facts.topic in names
     ]
-
-
-def list_topics_with_match(workspace_id: int) -> set[str]:
-    """The keys of topics that one joins by their own form, where one says what to be told."""
-    return {topic.list.key for topic in topics.list_topics(workspace_id) if topic.match_fields}
 
 
 def subscribe_to_all(
@@ -108,12 +104,14 @@ def _save(
     )
 
 
-def _describe(facts: SubscriptionFacts, topic: str, now: datetime) -> TopicChoice:
+def _describe(
+    facts: SubscriptionFacts, topic: str, titles: Mapping[tuple[str, str], str], now: datetime
+) -> TopicChoice:
     own, snooze_until = facts.preferences, facts.preferences.snooze_until
     return TopicChoice(
         id=facts.id,
         topic=topic,
-        words=_write_match(facts.match),
+        words=_write_match(facts, titles),
         is_pending=facts.status is SubscriptionStatus.PENDING,
         is_paused=facts.status is SubscriptionStatus.PAUSED,
         earliest=_write_minute(own.window_from),
@@ -122,10 +120,13 @@ def _describe(facts: SubscriptionFacts, topic: str, now: datetime) -> TopicChoic
     )
 
 
-def _write_match(match: Mapping[str, str]) -> str:
-    if not match:
+def _write_match(facts: SubscriptionFacts, titles: Mapping[tuple[str, str], str]) -> str:
+    if not facts.match:
         return gettext("Everything about this topic")
-    return ", ".join(f"{field}: {value}" for field, value in match.items())
+    return ", ".join(
+        f"{titles.get((facts.topic, field), field)}: {value}"
+        for field, value in facts.match.items()
+    )
 
 
 def _write_minute(minute: int | None) -> str:

@@ -14,7 +14,7 @@ from postledger.accounts import keys
 from postledger.accounts.keys import Caller, Scope
 from postledger.lib.errors import ForbiddenError
 from postledger.observability import context
-from postledger.web.shared import bodies, guesses, throttle
+from postledger.web.shared import bodies, guesses, request_log, throttle
 
 
 class ScopeMissingError(ForbiddenError):
@@ -79,6 +79,7 @@ class ApiKeyAuth(HttpBearer):
             return None
         context.bind(workspace_id=caller.workspace_id)
         request.META[bodies.KEY_ID] = caller.key_id
+        request_log.remember_caller(request, caller)
         if not request.META.get(bodies.IS_COUNTED):
             throttle.with_rate(settings.API_RATE).take(caller.key_id)
         if caller.is_test and not self._is_open_to_test_keys:

@@ -29,10 +29,17 @@ IS_COUNTED = "postledger.is_counted"
 _SES_EVENTS = "/ses-events"
 _SENDGRID_EVENTS = "/sendgrid-events/"  # and the account
 _UPLOAD = "/v1/imports"
-_LARGEST_UPLOAD = 50 * MIB
-# The dashboard asks who somebody is before it reads one.
-_DRAFT = re.compile(r"/w/[0-9]+/campaigns/[0-9]+/edit/")
+LARGEST_UPLOAD = 50 * MIB
+# The dashboard asks who somebody is before it reads one of these.
+_UPLOAD_FORM = re.compile(r"/w/[0-9]+/imports/upload/")
+_DRAFT = re.compile(
+    r"/w/[0-9]+/(?:campaigns/[0-9]+/edit/|content/articles/[a-z0-9-]+/slices/[a-z0-9]+/)"
+)
 _LARGEST_DRAFT = 2 * MIB
+_TEMPLATE = re.compile(r"/w/[0-9]+/content/templates/[a-z0-9-]+/(?:write|try)/")
+_LARGEST_TEMPLATE = 8 * MIB  # twenty texts
+_PICTURE = re.compile(r"/w/[0-9]+/(?:campaigns/[0-9]+/edit/picture/|content/branding/save/)")
+_LARGEST_PICTURE = 6 * MIB  # one of 5 MiB, and the other fields
 # By the beginning of the path; the first that fits counts.
 _LARGEST = (
     ("/v1/campaigns/send", 16 * KIB),  # accepts a password, so strangers send bodies here
@@ -60,9 +67,15 @@ class BodyWanted(BaseException):
 def find_largest(path: str) -> int:
     """The size that the body of a request to this path may have, in bytes."""
     if path == _UPLOAD:
-        return _LARGEST_UPLOAD
+        return LARGEST_UPLOAD
+    if _UPLOAD_FORM.fullmatch(path):
+        return LARGEST_UPLOAD + SMALL  # the other fields of the form, and what separates them
     if _DRAFT.fullmatch(path):
         return _LARGEST_DRAFT
+    if _PICTURE.fullmatch(path):
+        return _LARGEST_PICTURE
+    if _TEMPLATE.fullmatch(path):
+        return _LARGEST_TEMPLATE
     return next((size for beginning, size in _LARGEST if path.startswith(beginning)), SMALL)
 
 

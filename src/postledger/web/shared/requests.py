@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from http import HTTPStatus
-from time import perf_counter
+from time import perf_counter, time
 from uuid import uuid4
 
 import structlog
@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from postledger.observability import context
-from postledger.web.shared import bodies
+from postledger.web.shared import bodies, request_log
 
 type View = Callable[[HttpRequest], HttpResponseBase]
 
@@ -26,7 +26,7 @@ _log = structlog.get_logger(__name__)
 
 def middleware(get_response: View) -> View:
     def handle(request: HttpRequest) -> HttpResponseBase:
-        started = perf_counter()
+        arrived_at, started = time(), perf_counter()
         request_id = _assign_id(request)
         context.clear()
         context.bind(request_id=request_id)
@@ -35,14 +35,24 @@ def middleware(get_response: View) -> View:
         response.setdefault("X-Content-Type-Options", "nosniff")
         if is_api(request):
             response.setdefault("Cache-Control", "no-store")
+        route, status = _route(request), response.status_code
+        duration_ms = round((perf_counter() - started) * 1000)
         if not _is_routine(request, response):
             _log.info(
                 "request",
                 method=request.method,
-                route=_route(request),
-                status=response.status_code,
-                duration_ms=round((perf_counter() - started) * 1000),
+                route=route,
+                status=status,
+                duration_ms=duration_ms,
             )
+        request_log.note(
+            request,
+            at=arrived_at,
+            route=route,
+            status=status,
+            duration_ms=duration_ms,
+            request_id=request_id,
+        )
         context.clear()
         return response
 

@@ -7,8 +7,9 @@ from typing import override
 from django.core.management.base import CommandError
 
 from postledger.cli.base_command import RefusableCommand
-from postledger.deliveries import ledger, partitions
+from postledger.deliveries import partitions
 from postledger.lib import ids
+from postledger.privacy import retention
 
 
 class Command(RefusableCommand):
@@ -45,5 +46,5 @@ class Command(RefusableCommand):
             raise CommandError(f"{name} is not a month: use the form 2026-11.") from None
         if not partitions.exists(month):
             raise CommandError(f"There are no partitions for {name}.")
-        ledger.drop_month(month)
+        retention.drop_month(month)
         self.stdout.write(f"Dropped partitions for {name}.")

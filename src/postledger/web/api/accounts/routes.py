@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from django.conf import settings as installation
 from django.db import transaction
 from ninja import Query
 
@@ -41,7 +42,12 @@ def create_account(call: Call, payload: NewAccountIn) -> dict[str, object]:
 
     Settings that reach the machine itself are refused: its operator gives them.
     """
-    settings = operator_settings.screen_settings(payload.kind, payload.settings, is_whole=True)
+    settings = operator_settings.screen_settings(
+        payload.kind,
+        payload.settings,
+        is_whole=True,
+        inside_hosts=installation.PRIVATE_HOSTS,
+    )
     id_ = provider_accounts.create_account(
         call.workspace_id,
         name=payload.name,
@@ -65,7 +71,10 @@ def change_account(
     """Changes settings, or the rate. Its senders are tried again within 10 seconds."""
     account = queries.get_account(call.workspace_id, account_id)
     changes = operator_settings.screen_settings(
-        account.kind, payload.settings, is_whole=payload.is_anew
+        account.kind,
+        payload.settings,
+        is_whole=payload.is_anew,
+        inside_hosts=installation.PRIVATE_HOSTS,
     )
     with transaction.atomic():
         if payload.settings or payload.is_anew:

@@ -1,17 +1,13 @@
 """Routes for articles and their slices."""
 
 from dataclasses import asdict
-from datetime import datetime
 from typing import Annotated
 
 from ninja import Path
 
 from postledger.accounts.keys import Scope
-from postledger.content import articles, previews, slices
+from postledger.content import articles, previews
 from postledger.content.articles import ArticleSummary
-from postledger.content.rendering.checks import Finding
-from postledger.content.rendering.mail_preview import MailPreview
-from postledger.content.slices import Slice, SubjectRequiredError
 from postledger.web.api.articles.schemas import (
     ArticleChangeIn,
     ArticleList,
@@ -100,21 +96,11 @@ def delete_slice(call: Call, key: Key, slice_id: SliceId) -> None:
 @routes.post("/{key}/preview", ArticlePreview, scopes=[Scope.CONTENT_READ])
 def preview_article(call: Call, key: Key, payload: ArticlePreviewIn) -> dict[str, object]:
     """Assembles the slices that are published for a recipient in these places."""
-    now = payload.at or call.now
-    ocd_ids = frozenset(payload.ocd_ids)
-    published = articles.list_published(call.workspace_id, article_key=key)
-    chosen = slices.choose(published, ocd_ids=ocd_ids, now=now)
-    dek, preview = _render(call, chosen, ocd_ids=ocd_ids, now=now)
-    return preview_fields(preview, dek=dek, slice_ids=[piece.id for piece in chosen])
-
-
-def _render(
-    call: Call, chosen: list[Slice], *, ocd_ids: frozenset[str], now: datetime
-) -> tuple[str | None, MailPreview]:
-    try:
-        letter = slices.assemble(chosen, ocd_ids=ocd_ids, now=now)
-    except SubjectRequiredError as refused:
-        return None, MailPreview((Finding(refused.code, "subject", str(refused)),))
-    footer = previews.preview_footer(call.workspace_id)
-    preview = previews.preview_source(call.workspace_id, letter.source(), values={}, footer=footer)
-    return letter.dek, preview
+    preview = previews.preview_article(
+        call.workspace_id,
+        articles.list_published(call.workspace_id, article_key=key),
+        ocd_ids=frozenset(payload.ocd_ids),
+        now=payload.at or call.now,
+    )
+    slice_ids = [piece.id for piece in preview.slices]
+    return preview_fields(preview.mail, dek=preview.dek, slice_ids=slice_ids)

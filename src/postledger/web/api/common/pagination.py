@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from postledger.deliveries.attention.deciding import BEFORE_ALL, MailKey
 from postledger.deliveries.search import MailCursor
 from postledger.lib.ids import LAST_ID
+from postledger.lib.values import KEY_PATTERN
 from postledger.web.api.common.fields import Matching
 
 _LAST_POSITION = 1 << 62
@@ -29,6 +30,18 @@ NextCursor = Annotated[
 
 class PageQuery(BaseModel):
     limit: int = Field(default=25, ge=1, le=100, description="Results per page.")
+
+
+class ByKeyQuery(PageQuery):
+    """For results that are ordered by a key that people gave."""
+
+    cursor: Annotated[str, cursor_like(KEY_PATTERN)] | None = Field(
+        default=None, description="`next` of the previous page."
+    )
+
+    @property
+    def after(self) -> str:
+        return self.cursor or ""
 
 
 class NewestFirstQuery(PageQuery):

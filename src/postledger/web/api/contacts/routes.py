@@ -11,6 +11,7 @@ from postledger.contacts import export, queries, suppressions
 from postledger.contacts.actions import contacts, desired_state, subscriptions, suppression
 from postledger.contacts.models import Contact, Subscription
 from postledger.contacts.unsubscribe_links import UnsubscribeRequest
+from postledger.notifications.subscriptions import early_departures
 from postledger.privacy import erasure
 from postledger.privacy import export as person_export
 from postledger.privacy.erasure import Erasure
@@ -144,6 +145,8 @@ def put_subscription(
             origin=payload.consent.origin(call.actor),
             now=call.now,
         )
+    if preferences:
+        early_departures.bring_forward(call.workspace_id, contact_id=contact_id)
     return _find_subscription(call, contact_id, list_key)
 
 

@@ -3,12 +3,11 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-type Schema = Mapping[str, Any]
+from postledger.web.api.docs.samples import SampleWriter, Schema
 
 _KINDS = {
     "binary": "file",
@@ -27,11 +26,6 @@ _LIMITS = {
 }
 # Larger limits only say that a number fits into its column.
 _LARGEST_LIMIT = 1_000_000
-_EXAMPLES = {
-    "address": "alice@example.com",
-    "time": "2026-12-24T18:00:00Z",
-    "UUID": "5b0f4d0e-0d8e-4d6e-9b1a-5a3c1f6f0c11",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +42,7 @@ class Answer:
     status: str
     description: str
     kind: SafeString
+    fields: Sequence[Field]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +58,15 @@ class Operation:
     body: SafeString
     fields: Sequence[Field]
     answers: Sequence[Answer]
-    example: str
+    curl: str
+    python: str
+
+    def mentions(self, words: str) -> bool:
+        """Whether it has all of the words, in any case, in its text or its fields."""
+        fields = [field.name for field in (*self.parameters, *self.fields)]
+        parts = (self.method, self.path, self.id, self.title, self.description, *self.scopes)
+        text = " ".join((*parts, *fields)).casefold()
+        return all(word in text for word in words.casefold().split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,7 @@ class Reader:
     def __init__(self, document: Schema) -> None:
         self._document = document
         self._schemas: Mapping[str, Schema] = document["components"]["schemas"]
-        [server] = document["servers"]
-        self._base_url = server["url"] if "://" in server["url"] else "$URL"
+        self._samples = SampleWriter(document)
 
     def groups(self) -> list[Group]:
         operations: dict[str, list[Operation]] = {}
@@ -122,57 +124,26 @@ class Reader:
             described["x-open-to-test-keys"],
             [_parameter(parameter) for parameter in described["parameters"]],
             describe_kind(body) if body else SafeString(""),
-            list(self._fields(self._resolve(body))),
-            list(_answers(described["responses"])),
-            self._curl(method, path, content),
+            list(self._fields(body)),
+            list(self._answers(described["responses"])),
+            self._samples.write_curl(method, path, described),
+            self._samples.write_python(method, path, described),
         )
 
     def _fields(self, schema: Schema) -> Iterator[Field]:
+        schema = self._samples.resolve(schema)
         required = schema.get("required", ())
         for name, part in schema.get("properties", {}).items():
             yield Field(name, describe_kind(part), _describe(part), name in required)
 
-    def _resolve(self, schema: Schema) -> Schema:
-        name = schema.get("$ref", "").rpartition("/")[2]
-        return self._schemas[name] if name else schema
-
-    def _curl(self, method: str, path: str, content: Mapping[str, Schema]) -> str:
-        words = "curl" if method == "GET" else f"curl -X {method}"
-        lines = [f'{words} "{self._base_url}{path}"', '  -H "Authorization: Bearer $KEY"']
-        for media_type, media in [*content.items()][:1]:
-            lines.append(f'  -H "Content-Type: {media_type}"')
-            if media_type == "application/json":
-                body = json.dumps(self._example(media["schema"]), indent=2, ensure_ascii=False)
-                lines.append("  -d '{}'".format(body.replace("\n", "\n  ")))
-            else:
-                lines.append("  --data-binary @people.csv")
-        return " \\\n".join(lines)
-
-    def _example(self, schema: Schema) -> object:
-        """A value of the schema: its own example, or its required fields."""
-        schema = self._resolve(schema)
-        values = [*schema.get("examples", ()), *schema.get("enum", ())]
-        if "const" in schema:
-            values.append(schema["const"])
-        choices = [*schema.get("oneOf", ()), *schema.get("anyOf", ())]
-        if values or choices:
-            return values[0] if values else self._example(choices[0])
-        if schema.get("type") == "object":
-            required = schema.get("required", ())
-            return {name: self._example(schema["properties"][name]) for name in required}
-        if schema.get("type") == "array":
-            return [self._example(schema["items"])] if schema.get("minItems") else []
-        return _example_of_type(schema)
-
-
-def _example_of_type(schema: Schema) -> object:
-    match schema.get("type"):
-        case "boolean":
-            return True
-        case "integer" | "number":
-            return schema.get("minimum", 1)
-        case _:
-            return _EXAMPLES.get(_KINDS.get(schema.get("format", ""), ""), "…")
+    def _answers(self, responses: Mapping[str, Schema]) -> Iterator[Answer]:
+        """Those of success: any operation may end with any problem."""
+        for status, response in responses.items():
+            if status < "400":
+                media = next(iter(response.get("content", {}).values()), None)
+                schema: Schema = media["schema"] if media else {}
+                kind = describe_kind(schema) if media else SafeString("")
+                yield Answer(status, response["description"], kind, list(self._fields(schema)))
 
 
 def prose(text: str) -> SafeString:
@@ -218,16 +189,6 @@ def _parameter(parameter: Schema) -> Field:
         parameter["required"],
         parameter["in"],
     )
-
-
-def _answers(responses: Mapping[str, Schema]) -> Iterator[Answer]:
-    """Those of success: any operation may end with any problem."""
-    for status, response in responses.items():
-        if status < "400":
-            kinds = [
-                describe_kind(media["schema"]) for media in response.get("content", {}).values()
-            ]
-            yield Answer(status, response["description"], (kinds or [SafeString("")])[0])
 
 
 def _describe(schema: Schema) -> SafeString:

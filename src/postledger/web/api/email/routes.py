@@ -55,7 +55,9 @@ IdempotencyKey = Annotated[
         description="Makes the request safe to repeat: nothing is sent twice under one key.",
     ),
 ]
-MailId = Annotated[str, Path(description="The id of the mail.")]
+MailId = Annotated[
+    str, Path(description="The id of the mail.", examples=["01420000-0007-8000-8000-00000000002a"])
+]
 # A repeat is told from the first request by this header alone.
 _REPLAYED: dict[str, Any] = {
     "responses": {

@@ -19,7 +19,7 @@ routes = Routes("keys", read=Scope.SETUP_READ, write=Scope.SETUP_WRITE)
 Prefix = Annotated[
     str,
     Matching("^pl_(live|test)_[a-z0-9]{8}$", "write the part of the token before the dot"),
-    Path(description="The part of the token before the dot."),
+    Path(description="The part of the token before the dot.", examples=["pl_live_3kq81xvn"]),
 ]
 
 

@@ -23,6 +23,7 @@ class MailoutIn(BaseModel):
         max_length=100,
         validation_alias=AliasChoices("page_id", "notionPageId"),
         description="The id of the page in Notion, with or without hyphens.",
+        examples=["1f3d6a0e5b7c4d2e9a8b0c1d2e3f4a5b"],
     )
     sender: str | None = Field(
         default=None, max_length=254, description="Required if the workspace has several."

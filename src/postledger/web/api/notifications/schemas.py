@@ -22,7 +22,7 @@ class NotificationOut(ResponseSchema):
     status: NotificationStatus
     attempts: int = Field(description="Completed attempts; a requeue begins anew.")
     last_attempt_at: datetime | None
-    locked_by: str | None = Field(description="The worker that has it now.")
+    locked_by: str | None = Field(description="A name for the worker that has it now.")
     locked_at: datetime | None
     error: dict[str, Any] | None = Field(
         description="Sent: the provider's receipt. Pending: the last attempt. Else the cause."

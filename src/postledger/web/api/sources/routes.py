@@ -2,20 +2,21 @@
 
 from typing import Annotated
 
-from ninja import Path
+from ninja import Path, Query
 
 from postledger.accounts.keys import Scope
 from postledger.notifications.sources import sources
 from postledger.notifications.sources.sources import SourceFields, TakenSnapshot
 from postledger.web.api.common.fields import ListKey
+from postledger.web.api.common.pagination import ByKeyQuery, cut_page
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.sources.schemas import (
     NewSourceIn,
     SnapshotIn,
     SnapshotOut,
     SourceChangeIn,
-    SourceList,
     SourceOut,
+    SourcePage,
     source_fields,
 )
 
@@ -24,10 +25,12 @@ routes = Routes("sources", read=Scope.NOTIFICATIONS_READ, write=Scope.NOTIFICATI
 KeyInPath = Annotated[ListKey, Path(description="The key of the source.")]
 
 
-@routes.get("", SourceList)
-def list_sources(call: Call) -> dict[str, object]:
-    """All sources of the workspace by key, archived ones included."""
-    return {"sources": [source_fields(row) for row in sources.list_sources(call.workspace_id)]}
+@routes.get("", SourcePage)
+def list_sources(call: Call, query: Query[ByKeyQuery]) -> dict[str, object]:
+    """The sources of the workspace by key, archived ones included."""
+    rows = sources.list_sources(call.workspace_id, after=query.after, limit=query.limit + 1)
+    shown = [source_fields(row) for row in rows]
+    return cut_page("sources", shown, query.limit, lambda source: source["key"])
 
 
 @routes.post("", SourceOut, status=201, shown_with=None)

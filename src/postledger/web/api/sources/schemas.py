@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, JsonValue
 from postledger.notifications.sources import snapshots, sources
 from postledger.notifications.sources.sources import SnapshotResult
 from postledger.web.api.common.fields import ListKey, Moment, TextOrNull
+from postledger.web.api.common.pagination import NextCursor
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
 
 _FieldName = Annotated[str, Field(min_length=1, max_length=64)]
@@ -21,7 +22,13 @@ IdFields = Annotated[
     ),
 ]
 WatchedField = Annotated[
-    str, Field(min_length=1, max_length=64, description="A change of this field becomes an event.")
+    str,
+    Field(
+        min_length=1,
+        max_length=64,
+        description="A change of this field becomes an event.",
+        examples=["status"],
+    ),
 ]
 EventFields = Annotated[
     dict[_FieldName, _FieldName],
@@ -94,8 +101,11 @@ class SourceOut(ResponseSchema):
     trouble_since: datetime | None
 
 
-class SourceList(ResponseSchema):
+class SourcePage(ResponseSchema):
+    """By key."""
+
     sources: list[SourceOut]
+    next: NextCursor
 
 
 class SnapshotIn(RequestSchema):

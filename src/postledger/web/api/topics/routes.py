@@ -13,7 +13,7 @@ from postledger.notifications.subscriptions import subscriptions
 from postledger.notifications.subscriptions.queries import SubscriptionFacts
 from postledger.notifications.topics import topics
 from postledger.web.api.common.fields import ListKey
-from postledger.web.api.common.pagination import NewestFirstQuery, cut_page
+from postledger.web.api.common.pagination import ByKeyQuery, NewestFirstQuery, cut_page
 from postledger.web.api.common.routing import Call, Routes
 from postledger.web.api.email.routes import IdempotencyKey
 from postledger.web.api.events.schemas import EventPage, EventsIn, PublishedEvents
@@ -23,17 +23,18 @@ from postledger.web.api.topic_subscriptions.schemas import (
     TopicSubscriptionPage,
     TopicSubscriptionsQuery,
 )
-from postledger.web.api.topics.schemas import NewTopicIn, TopicChangeIn, TopicList, TopicOut
+from postledger.web.api.topics.schemas import NewTopicIn, TopicChangeIn, TopicOut, TopicPage
 
 routes = Routes("topics", read=Scope.NOTIFICATIONS_READ, write=Scope.NOTIFICATIONS_WRITE)
 
 TopicKey = Annotated[ListKey, Path(description="The key of the topic.")]
 
 
-@routes.get("", TopicList)
-def list_topics(call: Call) -> dict[str, object]:
-    """All topics of the workspace by key, archived ones included."""
-    return {"topics": topics.list_topics(call.workspace_id)}
+@routes.get("", TopicPage)
+def list_topics(call: Call, query: Query[ByKeyQuery]) -> dict[str, object]:
+    """The topics of the workspace by key, archived ones included."""
+    rows = topics.list_topics(call.workspace_id, after=query.after, limit=query.limit + 1)
+    return cut_page("topics", rows, query.limit, lambda topic: topic.list.key)
 
 
 @routes.post("", TopicOut, status=201, shown_with=None)

@@ -19,6 +19,7 @@ from postledger.web.api.common.fields import (
     TextOrNull,
     VersionNumber,
 )
+from postledger.web.api.common.pagination import NextCursor
 from postledger.web.api.common.schemas import RequestSchema, ResponseSchema
 
 EventField = Annotated[str, Field(min_length=1, max_length=LONGEST_KEY, examples=["indexNumber"])]
@@ -155,5 +156,8 @@ class TopicOut(ResponseSchema):
         }
 
 
-class TopicList(ResponseSchema):
+class TopicPage(ResponseSchema):
+    """By key."""
+
     topics: list[TopicOut]
+    next: NextCursor

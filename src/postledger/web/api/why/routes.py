@@ -32,6 +32,7 @@ AskedId = Annotated[
     str,
     Path(
         max_length=254,
+        examples=["01420000-0007-8000-8000-00000000002a"],
         description="The id of a mail or a run, the number of a stream, a sender's address, or"
         " `notification:` or `event:` with a number.",
     ),

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from postledger.accounts import queries as accounts
 from postledger.accounts.models import Sender
-from postledger.contacts import audience, lists
+from postledger.contacts import audience, lists, segments
 from postledger.contacts.filters.expressions import EVERYBODY
 from postledger.contacts.models import List
 from postledger.contacts.states import ListKind
@@ -40,6 +40,7 @@ class Choices:
     templates: Sequence[Choice]
     articles: Sequence[Choice]
     senders: Sequence[Choice]
+    segments: Sequence[Choice]
 
 
 def list_choices(workspace_id: int) -> Choices:
@@ -60,6 +61,7 @@ def list_choices(workspace_id: int) -> Choices:
             for sender in accounts.senders(workspace_id)
             if sender.archived_at is None
         ],
+        segments=[(str(one.pk), one.name) for one in segments.list_segments(workspace_id)],
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -69,6 +70,12 @@ class Condition:
     @property
     def kind(self) -> str:
         return find_kind(self.field)
+
+
+def read_lines(given: QueryDict) -> list[Condition]:
+    """The lines as a form sent them."""
+    lines = zip(*map(given.getlist, ("field", "op", "value")), strict=False)
+    return [Condition(*line) for line in lines]
 
 
 class IncompleteConditionError(Exception):

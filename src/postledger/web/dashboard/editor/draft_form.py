@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from postledger.accounts import constraints, working_hours
 from postledger.accounts.working_hours import WEEKDAYS, Hours
 from postledger.campaigns.drafts import CampaignFacts
+from postledger.contacts import segments
 from postledger.content import locales, previews
 from postledger.content.rendering.source import Format, Source
 from postledger.lib import values
@@ -60,7 +61,7 @@ _DAYS: Sequence[Choice] = tuple(
 
 # The other fields that a part reads, by its first.
 _READ_WITH: Mapping[str, Sequence[str]] = {
-    "list_key": ("match", "filter_json"),
+    "list_key": ("match", "filter_json", "segment"),
     "kind": ("subject", "body", "text", "locale", "template", "version", "article", "page"),
     "when": ("at", "local_at", "has_window", "opens", "closes", "weekdays"),
 }
@@ -99,6 +100,11 @@ class DraftForm(PageForm):
         required=False,
         help_text=gettext_lazy("It has more than the builder can show. {} is everybody."),
         widget=forms.Textarea({"rows": 6, "class": "area", "spellcheck": "false"}),
+    )
+    segment = forms.ChoiceField(
+        label=gettext_lazy("Saved segment"),
+        required=False,
+        help_text=gettext_lazy("Its conditions take the place of those above."),
     )
     kind = forms.ChoiceField(choices=KINDS)
     subject = forms.CharField(
@@ -179,6 +185,7 @@ class DraftForm(PageForm):
             "template": choices.templates,
             "article": choices.articles,
             "sender": choices.senders,
+            "segment": choices.segments,
         }
         for name, offered in offers.items():
             included = _include(offered, str(first.get(name, "")))
@@ -191,8 +198,7 @@ class DraftForm(PageForm):
         stored = conditions.read_filter(self.campaign.audience)
         if posted is None:
             return (*stored, False) if stored else ("all", [], True)
-        lines = zip(*map(posted.getlist, ("field", "op", "value")), strict=False)
-        written = [Condition(*line) for line in lines]
+        written = conditions.read_lines(posted)
         return posted.get("match", "all"), written, "filter_json" in posted
 
     def _list_shown(self, posted: QueryDict | None) -> list[Variable]:
@@ -219,6 +225,10 @@ class DraftForm(PageForm):
 
     def _read_audience(self) -> Mapping[str, Any]:
         list_key = self.cleaned_data["list_key"] or None
+        if "use_segment" in self.data and self.cleaned_data["segment"]:
+            segment_id = int(self.cleaned_data["segment"])
+            segment = segments.get_segment(self.workspace_id, segment_id)
+            return {"list_key": list_key, "audience": segment.filter}
         if self.is_json:
             return {
                 "list_key": list_key,

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from postledger.accounts import queries as accounts
-from postledger.accounts import sending_limits
+from postledger.accounts import sender_dns, sending_limits
 from postledger.accounts.models import Sender
 from postledger.campaigns import forecasts, preview, recipients
 from postledger.campaigns.drafts import CampaignFacts
@@ -26,6 +27,7 @@ from postledger.pacing.outlook import Outlook
 from postledger.providers.headers import InvalidHeaderError
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.senders import dns_words
 
 OK, WARNING, PROBLEM = "", "warning", "problem"
 _ABOUT_LINKS = frozenset({"link_unreachable", "alt_missing"})
@@ -53,6 +55,7 @@ class Preflight:
     outlook: Outlook
     checks: Sequence[Check]
     at: datetime
+    dns_url: str = ""  # looks up what was not looked up yet
 
     @property
     def problems(self) -> int:
@@ -93,9 +96,24 @@ def run_preflight(
         *_check_footer(workspace_id),
         *_check_time(campaign, now=now),
         *_check_quota(sender, counts),
+        *_check_dns(sender, now=now),
     ]
     checks.sort(key=lambda check: [PROBLEM, WARNING, OK].index(check.level))
-    return Preflight(campaign, counts, outlook, checks, now)
+    return Preflight(campaign, counts, outlook, checks, now, _find_dns_url(sender, now=now))
+
+
+def _check_dns(sender: Sender, *, now: datetime) -> Iterator[Check]:
+    """What was looked up some minutes ago: the page waits for nobody."""
+    report = sender_dns.recall_report(sender, now=now)
+    url = reverse("sender", args=[sender.workspace_id, sender.pk])
+    for line in dns_words.describe_verdicts(sender, report.verdicts) if report else ():
+        yield Check(line.level, line.title, url=f"{url}#dns" if line.level else "")
+
+
+def _find_dns_url(sender: Sender, *, now: datetime) -> str:
+    if not sender_dns.is_looked_up(sender) or sender_dns.recall_report(sender, now=now):
+        return ""
+    return reverse("sender_dns", args=[sender.workspace_id, sender.pk])
 
 
 def _check_people(counts: RecipientCounts) -> Iterator[Check]:

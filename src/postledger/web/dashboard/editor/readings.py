@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from postledger.contacts import queries as contacts
 from postledger.content import notion_pages
 from postledger.content.rendering import compiled_template
 from postledger.lib.errors import RefusedError
@@ -22,6 +23,10 @@ class WrongFieldError(Exception):
     def __init__(self, field: str, text: str) -> None:
         super().__init__(text)
         self.field = field
+
+
+class ReaderUnknownError(RefusedError):
+    code = "reader_unknown"
 
 
 @contextmanager
@@ -53,6 +58,16 @@ def parse_page(text: str) -> str:
     ids = _PAGE_ID.findall(text.partition("?")[0])
     with beside("page"):
         return str(notion_pages.parse_page_id(ids[-1] if ids else text.strip()))
+
+
+def find_contact_id(workspace_id: int, address: str) -> int:
+    by_address = contacts.find_contacts(workspace_id, [address])
+    if not by_address:
+        raise ReaderUnknownError(
+            _("No contact has the address %(address)s. Write one that has, or leave it empty.")
+            % {"address": address[:254]}
+        )
+    return next(iter(by_address.values())).pk
 
 
 def parse_time(field: str, text: str) -> datetime:

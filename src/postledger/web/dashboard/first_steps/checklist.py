@@ -1,13 +1,12 @@
 """What is left to do until the first campaign, told from facts alone."""
 
-import shlex
 from dataclasses import dataclass
 
 from allauth.mfa.utils import is_mfa_enabled
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from postledger.accounts.models import Member, Workspace
+from postledger.accounts.models import Member, Sender, Workspace
 from postledger.accounts.people.roles import Permission, Role
 from postledger.contacts.models import Contact
 from postledger.deliveries import sender_setup
@@ -16,16 +15,23 @@ from postledger.feedback import loop_test
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.first_steps import steps
 
+_PAGES = {
+    "start_provider": Permission.SET_UP,
+    "start_email": Permission.SET_UP,
+    "senders": Permission.SET_UP,
+    "imports": Permission.MANAGE_CONTACTS,
+    "branding": Permission.WRITE_CONTENT,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    workspace_name: str
     owner: str  # an address
     has_two_factor: bool  # the person who looks
     senders: tuple[str, ...]  # whose mail reaches people
     has_sandbox: bool  # the sandbox takes mail meanwhile
     has_accepted: bool
-    test_sender: str  # whose provider has a simulator; empty: none reports anything
+    has_simulator: bool  # of a sender's provider; else nothing reports bounces
     has_report: bool
     has_contacts: bool
     has_footer: bool
@@ -37,7 +43,6 @@ class Item:
     title: str
     is_done: bool
     text: str = ""
-    command: str = ""  # for what has no page
     url: str = ""
     action: str = ""
 
@@ -54,10 +59,11 @@ class Checklist:
 def build_checklist(visitor: Visitor) -> Checklist:
     """The checklist of a workspace, for a page or for the part `components/checklist.html`."""
     workspace_id = visitor.workspace.pk
-    pages = {"security": reverse("security")}
-    if visitor.may(Permission.SET_UP):
-        for name in ("start_provider", "start_email"):
-            pages[name] = reverse(name, args=[workspace_id])
+    pages = {"security": reverse("security")} | {
+        name: reverse(name, args=[workspace_id])
+        for name, permission in _PAGES.items()
+        if visitor.may(permission)
+    }
     return Checklist(list_items(_read_facts(visitor), pages))
 
 
@@ -65,24 +71,22 @@ def _read_facts(visitor: Visitor) -> Facts:
     workspace = visitor.workspace
     senders = steps.list_usable(workspace.pk)
     connected = [sender for sender in senders if sender_setup.reaches_people(sender)]
-    tested = [
-        sender
-        for sender in connected or senders
-        if sender.account and loop_test.has_simulator(sender.account.kind)
-    ]
     begun = beginnings.read_beginnings(workspace.pk)
     return Facts(
-        workspace_name=workspace.name,
         owner=_find_owner(workspace),
         has_two_factor=is_mfa_enabled(visitor.user),
         senders=tuple(sender.address for sender in connected),
         has_sandbox=len(senders) > len(connected),
         has_accepted=begun.has_accepted,
-        test_sender=tested[0].address if tested else "",
+        has_simulator=any(map(_has_simulator, connected or senders)),
         has_report=begun.has_report,
         has_contacts=Contact.objects.filter(workspace=workspace, deleted_at=None).exists(),
         has_footer=bool(workspace.org_name and workspace.org_address),
     )
+
+
+def _has_simulator(sender: Sender) -> bool:
+    return sender.account is not None and loop_test.has_simulator(sender.account.kind)
 
 
 def _find_owner(workspace: Workspace) -> str:
@@ -100,9 +104,9 @@ def list_items(facts: Facts, pages: dict[str, str]) -> list[Item]:
         _provider(facts, pages),
         _first_email(facts, pages),
     ]
-    if facts.test_sender:
-        items.append(_feedback(facts))
-    return [*items, _contacts(facts), _footer(facts)]
+    if facts.has_simulator:
+        items.append(_feedback(facts, pages))
+    return [*items, _contacts(facts, pages), _footer(facts, pages)]
 
 
 def _two_factor(facts: Facts, pages: dict[str, str]) -> Item:
@@ -141,43 +145,28 @@ def _first_email(facts: Facts, pages: dict[str, str]) -> Item:
     )
 
 
-def _feedback(facts: Facts) -> Item:
+def _feedback(facts: Facts, pages: dict[str, str]) -> Item:
     title = _("Test that bounces come back")
     if facts.has_report:
         return Item("again", title, is_done=True, text=_("Your provider reports what happens."))
-    command = ["postledger", "feedback-test", facts.test_sender, "--workspace"]
-    return Item(
-        "again",
-        title,
-        is_done=False,
-        text=_("Run this on the server. It mails your provider's simulator and waits for reports:"),
-        command=shlex.join([*command, facts.workspace_name]),
-    )
+    text = _("An email to your provider's simulator, whose reports have to come back.")
+    url = pages.get("senders", "")
+    return Item("again", title, is_done=False, text=text, url=url, action=_("Test it"))
 
 
-def _contacts(facts: Facts) -> Item:
+def _contacts(facts: Facts, pages: dict[str, str]) -> Item:
     title = _("Import your contacts, dry run first")
     if facts.has_contacts:
         return Item("upload", title, is_done=True)
-    command = ["postledger", "contacts", "import", "contacts.csv", facts.workspace_name]
-    return Item(
-        "upload",
-        title,
-        is_done=False,
-        text=_("Run this on the server, or use POST /v1/imports:"),
-        command=shlex.join([*command, "--dry-run"]),
-    )
+    text = _("A CSV file or a workbook. Nothing changes before you have seen what would.")
+    url = pages.get("imports", "")
+    return Item("upload", title, is_done=False, text=text, url=url, action=_("Import"))
 
 
-def _footer(facts: Facts) -> Item:
+def _footer(facts: Facts, pages: dict[str, str]) -> Item:
     title = _("Set the footer: your name and postal address")
     if facts.has_footer:
         return Item("file", title, is_done=True)
-    command = ["postledger", "workspace", "footer", facts.workspace_name]
-    return Item(
-        "file",
-        title,
-        is_done=False,
-        text=_("Laws ask for it under every campaign. Run this on the server:"),
-        command=shlex.join([*command, "--org-name", "NAME", "--org-address", "ADDRESS"]),
-    )
+    text = _("Laws ask for it under every campaign.")
+    url = pages.get("branding", "")
+    return Item("file", title, is_done=False, text=text, url=url, action=_("Set it"))

@@ -12,13 +12,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from postledger.accounts import operator_settings, queries
-from postledger.accounts.operator_settings import OperatorOnlyError
-from postledger.accounts.people import first_run
-from postledger.accounts.provider_accounts import Settings
-from postledger.accounts.queries import SenderArchivedError
+from postledger.accounts import queries
 from postledger.deliveries import sender_setup, transactional_mail
-from postledger.deliveries.sender_setup import SenderConnectedError
 from postledger.deliveries.states import State
 from postledger.deliveries.transactional_mail import MailDetails
 from postledger.lib.ids import DeliveryId
@@ -26,11 +21,9 @@ from postledger.providers import registry
 from postledger.transactional import own_letters
 from postledger.transactional.own_letters import NoLetterSenderError
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.first_steps import provider_form, steps
+from postledger.web.dashboard.first_steps import connecting, steps
 from postledger.web.dashboard.first_steps.checklist import build_checklist
-from postledger.web.dashboard.first_steps.provider_form import ProviderForm
-from postledger.web.shared import languages, requests, throttle
-from postledger.web.shared.throttle import RateExceededError
+from postledger.web.shared import languages, requests
 
 _NOBODY = "hello@example.com"  # the sandbox needs no real address
 
@@ -45,89 +38,19 @@ def connect_provider(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     if "sandbox" in request.POST:
         _use_sandbox(visitor)
         return redirect("start_email", visitor.workspace.pk)
-    sender = queries.default_sender(visitor.workspace.pk)
-    first = {"kind": "smtp", "tls": "starttls", "address": sender.address if sender else ""}
-    form = ProviderForm(request.POST or None, initial=first)
-    may_ignore = False
-    given = _read_settings(form, visitor) if request.method == "POST" else None
-    if given is not None:
-        may_ignore = _check(form, visitor, given, is_ignoring="anyway" in request.POST)
-        if not form.errors and _store(form, visitor, given):
-            messages.success(request, _("The provider is connected."))
-            return redirect("start_email", visitor.workspace.pk)
+    default = queries.default_sender(visitor.workspace.pk)
+    attempt = connecting.try_to_connect(request, visitor, default.address if default else "")
+    if attempt.sender is not None:
+        messages.success(request, _("The provider is connected."))
+        return redirect("start_email", visitor.workspace.pk)
     context = {
-        "form": form,
-        "kind": form["kind"].value(),
-        "regions": provider_form.REGIONS,
+        **attempt.describe(),
         "connected": steps.list_connected(visitor.workspace.pk),
-        "may_ignore": may_ignore,
-        "events_url": f"{settings.PUBLIC_URL.rstrip('/') or 'https://HOST'}/sendgrid-events",
     }
-    status = 422 if form.errors else 200
+    status = 422 if attempt.form.errors else 200
     return _render(
         request, visitor, "dashboard/start_provider.html", "provider", context, status=status
     )
-
-
-def _read_settings(form: ProviderForm, visitor: Visitor) -> Settings | None:
-    """What was entered, before anybody is asked; None if it is wrong, or reaches the machine
-    itself, which is its operator's to enter.
-    """
-    if not form.is_valid():
-        return None
-    kind, given = form.cleaned_data["kind"], form.read_settings()
-    if first_run.is_operator(visitor.member):
-        return given
-    try:
-        return operator_settings.screen_settings(kind, given, is_whole=True)
-    except OperatorOnlyError:
-        text = _(
-            "This would use this machine itself: a server on it, or its credentials. Only the"
-            " operator may enter that: postledger account create."
-        )
-        form.add_error(None, text)
-        return None
-
-
-def _check(form: ProviderForm, visitor: Visitor, given: Settings, *, is_ignoring: bool) -> bool:
-    """Asks the provider; what it says stands in the form.
-
-    Returns whether a person may go on all the same: what was entered is right, and the rest is
-    mended at the provider.
-    """
-    try:
-        throttle.count_visit(
-            settings.PROVIDER_CHECKS_OF_ONE, "provider check", str(visitor.workspace.pk)
-        )
-    except RateExceededError as exceeded:
-        text = _("Too many checks. Try again in %(minutes)s minutes.")
-        form.add_error(None, text % {"minutes": -(-exceeded.retry_after // 60)})
-        return False
-    problems = form.check_provider(given)
-    may_ignore = bool(problems) and not any(map(provider_form.is_setting, problems))
-    if not (may_ignore and is_ignoring):
-        form.refuse_findings(problems)
-    return may_ignore
-
-
-def _store(form: ProviderForm, visitor: Visitor, given: Settings) -> bool:
-    try:
-        sender_setup.connect_sender(
-            visitor.workspace.pk,
-            kind=form.cleaned_data["kind"],
-            settings=given,
-            address=form.cleaned_data["address"],
-            actor=visitor.actor,
-        )
-    except SenderConnectedError:
-        text = _(
-            "Emails from this address go out through another account already. Choose another"
-            " address, or change that account: postledger account update."
-        )
-        form.add_error("address", text)
-    except SenderArchivedError:
-        form.add_error("address", _("This sender is archived. Choose another address."))
-    return not form.errors
 
 
 def _use_sandbox(visitor: Visitor) -> None:

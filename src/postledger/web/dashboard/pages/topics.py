@@ -214,7 +214,7 @@ def _make_cause(count: FanOutCount) -> CauseRow:
     return CauseRow(
         badges.badge_of(count.state),
         count.code or "",
-        skip_texts.explain_skip(count.code or ""),
+        skip_texts.explain_code(count.code or ""),
         count.count,
         _url(count.state, count.code),
     )
@@ -223,4 +223,4 @@ def _make_cause(count: FanOutCount) -> CauseRow:
 def _make_row(visitor: Visitor, row: FanOutRow) -> ToldRow:
     mail_id = DeliveryId.parse(row.mail_id) if row.mail_id else None
     url = reverse("message", args=[visitor.workspace.pk, mail_id.uuid()]) if mail_id else ""
-    return ToldRow(row, badges.badge_of(row.state), skip_texts.explain_skip(row.code or ""), url)
+    return ToldRow(row, badges.badge_of(row.state), skip_texts.explain_code(row.code or ""), url)

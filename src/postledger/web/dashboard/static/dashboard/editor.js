@@ -1,5 +1,4 @@
-// The editor saves a draft while it is written, and adds and removes conditions in place.
-// Without it the buttons do the same by loading the page again.
+// The editor saves a draft while it is written. Without it, Save does.
 "use strict";
 
 (() => {
@@ -40,52 +39,20 @@
   });
   document.body.addEventListener("htmx:afterSettle", showState);
 
-  // A draft that is half written is not left by a slip.
-  let isSubmitting = false;
-  addEventListener("submit", () => { isSubmitting = true; });
-  addEventListener("beforeunload", (event) => {
-    if (isDirty && !isSubmitting) event.preventDefault();
+  // A picture that was uploaded goes where the caret was.
+  document.body.addEventListener("picture", (event) => {
+    const body = draft.querySelector("[name=body]");
+    const { snippet } = event.detail;
+    body.setRangeText(snippet, body.selectionStart, body.selectionEnd, "end");
+    body.dispatchEvent(new Event("input", { bubbles: true }));
+    for (const id of ["f-picture", "f-description"]) document.getElementById(id).value = "";
+    body.focus();
   });
 
-  // Conditions: a comparison that the chosen field does not have is not offered.
-  const fit = (line) => {
-    const kind = line.querySelector("[name=field]").selectedOptions[0]?.dataset.kind ?? "";
-    const comparison = line.querySelector("[name=op]");
-    for (const option of comparison.options) {
-      option.hidden = option.disabled = kind !== "" && !option.dataset.kinds.split(" ").includes(kind);
-    }
-    if (comparison.selectedOptions[0]?.disabled) {
-      comparison.value = [...comparison.options].find((option) => !option.disabled).value;
-    }
-    const value = line.querySelector("[name=value]");
-    value.classList.toggle("unused", ["on", "not_on", "exists", "missing"].includes(comparison.value));
-    // A field of days empties itself of anything else.
-    const isDay = /^(\d{4}-\d{2}-\d{2})?$/.test(value.value);
-    value.type = isDay && ["since", "before"].includes(comparison.value) ? "date" : "text";
-  };
-  const furnish = (line) => {
-    const remove = line.querySelector("[data-remove-condition]");
-    remove.hidden = false;
-    remove.addEventListener("click", () => {
-      const next = line.nextElementSibling?.querySelector("select, button") ?? null;
-      if (draft.querySelectorAll(".condition").length > 1) line.remove();
-      else line.querySelector("[name=field]").value = "";
-      next?.focus();
-      draft.querySelector("[name=match]").dispatchEvent(new Event("input", { bubbles: true }));
-    });
-    line.addEventListener("change", () => fit(line));
-    fit(line);
-  };
-  draft.querySelectorAll(".condition").forEach(furnish);
-  draft.querySelector("[data-add-condition]")?.addEventListener("click", (event) => {
-    event.preventDefault();
-    const lines = draft.querySelectorAll(".condition");
-    const last = lines[lines.length - 1];
-    const line = last.cloneNode(true);
-    line.querySelector("[name=field]").value = "";
-    line.querySelector("[name=value]").value = "";
-    last.after(line);
-    furnish(line);
-    line.querySelector("[name=field]").focus();
+  // A draft that is half written is not left by a slip.
+  let isSubmitting = false;
+  addEventListener("submit", (event) => { isSubmitting = event.target.id !== "picture-form"; });
+  addEventListener("beforeunload", (event) => {
+    if (isDirty && !isSubmitting) event.preventDefault();
   });
 })();

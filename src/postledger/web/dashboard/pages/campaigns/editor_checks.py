@@ -17,15 +17,14 @@ from postledger.accounts.integrations import IntegrationKind
 from postledger.campaigns import drafts, launching, listing, recipients
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.campaigns.recipients import RecipientCounts
-from postledger.contacts import queries as contacts
 from postledger.contacts.audience import FilterTooCostlyError
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.editor import people, preflight
+from postledger.web.dashboard.editor import people, preflight, readings
 from postledger.web.dashboard.editor.preflight import Preflight
 from postledger.web.dashboard.frame import render_fragment, render_page
-from postledger.web.dashboard.pages.editor import list_steps, read_moment
+from postledger.web.dashboard.pages.campaigns.editor import list_steps, read_moment
 from postledger.web.dashboard.parameters import read_text
 from postledger.web.dashboard.runs import rows, words
 from postledger.web.dashboard.runs.questions import LARGE
@@ -134,7 +133,7 @@ def send_test(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpR
             visitor.workspace.pk,
             campaign_id,
             addresses=to,
-            contact_id=find_contact_id(visitor, reader) if reader else None,
+            contact_id=_find_reader(visitor, reader),
             actor=visitor.actor,
             member_id=visitor.member.pk,
             now=datetime.now(UTC),
@@ -149,18 +148,8 @@ def send_test(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpR
     return redirect(f"{url}#launch")
 
 
-class ReaderUnknownError(RefusedError):
-    code = "reader_unknown"
-
-
-def find_contact_id(visitor: Visitor, address: str) -> int:
-    by_address = contacts.find_contacts(visitor.workspace.pk, [address])
-    if not by_address:
-        raise ReaderUnknownError(
-            _("No contact has the address %(address)s. Write one that has, or leave it empty.")
-            % {"address": address[:254]}
-        )
-    return next(iter(by_address.values())).pk
+def _find_reader(visitor: Visitor, address: str) -> int | None:
+    return readings.find_contact_id(visitor.workspace.pk, address) if address else None
 
 
 @require_POST

@@ -27,6 +27,7 @@ from postledger.web.dashboard.forms import AddressField, PageForm
 from postledger.web.dashboard.frame import render_page
 from postledger.web.dashboard.people import invitation_letters
 from postledger.web.dashboard.people.roles import ROLE_NAMES, ROLES
+from postledger.web.dashboard.settings import tabs
 
 _CHOICES = [(role.value, words) for role, words in ROLES.items()]
 _LAST_OWNER = gettext_lazy(
@@ -193,6 +194,7 @@ def _show_list(request: HttpRequest, visitor: Visitor, form: InviteForm) -> Http
     rows = member_list.list_members(visitor.workspace.pk, now=datetime.now(UTC))
     context = {
         "title": _("Members"),
+        "tabs": tabs.list_tabs(visitor, "members"),
         "members": [{"row": row, "role": ROLE_NAMES[row.role]} for row in rows],
         "form": form,
     }

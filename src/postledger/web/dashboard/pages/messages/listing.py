@@ -39,6 +39,7 @@ class SearchForm(forms.Form):
     until = forms.DateTimeField(input_formats=[_MINUTES], required=False)
     run = forms.UUIDField(required=False)
     stream = forms.IntegerField(min_value=0, max_value=2**48, required=False)
+    sender = forms.IntegerField(min_value=0, max_value=2**62, required=False)
     test = forms.BooleanField(required=False)
 
 
@@ -74,6 +75,7 @@ def _search(workspace_id: int, form: SearchForm, at: str) -> MessagePage:
         return _NOTHING
     filters = replace(
         chosen,
+        sender_id=asked["sender"],
         state=State(asked["state"]) if asked["state"] else None,
         since=asked["since"],
         until=asked["until"],

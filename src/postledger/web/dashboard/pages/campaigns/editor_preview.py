@@ -12,9 +12,9 @@ from postledger.campaigns.drafts import CampaignFacts
 from postledger.campaigns.preview import Preview
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.editor import readings
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.letter_frame import show_in_frame
-from postledger.web.dashboard.pages.editor_checks import find_contact_id
 from postledger.web.dashboard.parameters import read_text
 
 _OFFERED = 8  # readers
@@ -62,7 +62,7 @@ def _render(visitor: Visitor, campaign: CampaignFacts, address: str) -> Rendered
     reader = preview.ANYBODY
     try:
         if address:
-            contact_id = find_contact_id(visitor, address)
+            contact_id = readings.find_contact_id(workspace_id, address)
             reader = preview.find_recipient(workspace_id, contact_id, list_key=campaign.list_key)
         now = datetime.now(UTC)
         return Rendered(preview.render_preview(workspace_id, campaign, reader, now=now))

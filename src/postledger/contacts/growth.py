@@ -1,0 +1,67 @@
+"""How a list grew: who joined and left on each day, told from the history of consents."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import LiteralString
+from zoneinfo import ZoneInfo
+
+from postledger.contacts import audience, sql
+
+
+@dataclass(frozen=True, slots=True)
+class DayOfList:
+    """One day, in the workspace's time zone."""
+
+    day: date
+    joined: int
+    left: int
+    subscribers: int  # at its end
+
+
+# Served by contacts_subscription_of_list, and for each contact by contacts_consent_newest.
+_MOVES: LiteralString = """
+SELECT (event.at AT TIME ZONE %(zone)s)::date,
+       count(*) FILTER (
+           WHERE event.after IN ('active', 'paused')
+             AND coalesce(event.before, '') NOT IN ('active', 'paused')
+       ),
+       count(*) FILTER (
+           WHERE event.before IN ('active', 'paused')
+             AND coalesce(event.after, '') NOT IN ('active', 'paused')
+       )
+FROM contacts_subscription AS subscription
+JOIN contacts_consentevent AS event
+  ON event.contact_id = subscription.contact_id AND event.list_id = subscription.list_id
+WHERE subscription.list_id = %(list)s AND event.at >= %(since)s
+GROUP BY 1
+"""
+_NOW: LiteralString = """
+SELECT count(*) FROM contacts_subscription
+WHERE list_id = %(list)s AND state IN ('active', 'paused')
+"""
+
+
+def read_growth(list_id: int, *, days: int, zone: str, now: datetime) -> Sequence[DayOfList]:
+    """The last days until today; refused where it would take too long, as of a very large list."""
+    today = now.astimezone(ZoneInfo(zone)).date()
+    first = today - timedelta(days=days - 1)
+    since = datetime(first.year, first.month, first.day, tzinfo=ZoneInfo(zone))
+    params = {"list": list_id, "zone": zone, "since": since}
+    with audience.limited_time():
+        moves = {day: (joined, left) for day, joined, left in sql.rows(_MOVES, params)}
+        [(subscribers,)] = sql.rows(_NOW, params)
+    return count_back(moves, first=first, last=today, subscribers=subscribers)
+
+
+def count_back(
+    moves: Mapping[date, tuple[int, int]], *, first: date, last: date, subscribers: int
+) -> list[DayOfList]:
+    """The days in order; their numbers are counted back from those of the last day. Pure."""
+    days = []
+    for number in range((last - first).days + 1):
+        day = last - timedelta(days=number)
+        joined, left = moves.get(day, (0, 0))
+        days.append(DayOfList(day, joined, left, max(0, subscribers)))
+        subscribers -= joined - left
+    return days[::-1]

@@ -1,0 +1,90 @@
+"""Segments: filters under a name, which searches and campaigns take over."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from postledger.accounts import constraints, trail
+from postledger.contacts import audience
+from postledger.contacts.filters import parsing
+from postledger.contacts.models import Segment
+from postledger.lib.errors import ConflictError, NotFoundError
+
+MOST_SEGMENTS = 100  # of a workspace
+
+
+class SegmentUnknownError(NotFoundError):
+    code = "segment_unknown"
+
+
+class SegmentExistsError(ConflictError):
+    code = "segment_exists"
+
+
+class TooManySegmentsError(ConflictError):
+    code = "too_many_segments"
+
+
+def create_segment(
+    workspace_id: int, *, name: str, stored: Mapping[str, Any], actor: str, now: datetime
+) -> int:
+    """Keeps a filter that can be used; one that names an unknown list is refused."""
+    constraints.check_name("a segment", name)
+    audience.check(workspace_id, parsing.parse(dict(stored), now=now))
+    if _own(workspace_id).count() >= MOST_SEGMENTS:
+        raise TooManySegmentsError(
+            f"The workspace has {MOST_SEGMENTS} segments. Delete those that are not needed."
+        )
+    with constraints.refusing(contacts_segment_once=_exists(name)):
+        segment = Segment.objects.create(
+            workspace_id=workspace_id, name=name, filter=dict(stored), actor=actor
+        )
+        _note(workspace_id, "segment.created", segment.pk, actor=actor)
+    return segment.pk
+
+
+def rename_segment(workspace_id: int, segment_id: int, *, name: str, actor: str) -> None:
+    constraints.check_name("a segment", name)
+    with constraints.refusing(contacts_segment_once=_exists(name)):
+        if not _own(workspace_id).filter(pk=segment_id).update(name=name):
+            raise _unknown(segment_id)
+        _note(workspace_id, "segment.renamed", segment_id, actor=actor)
+
+
+def delete_segment(workspace_id: int, segment_id: int, *, actor: str) -> None:
+    """Campaigns that took its filter over keep it."""
+    with transaction.atomic():
+        deleted, _ = _own(workspace_id).filter(pk=segment_id).delete()
+        if not deleted:
+            raise _unknown(segment_id)
+        _note(workspace_id, "segment.deleted", segment_id, actor=actor)
+
+
+def list_segments(workspace_id: int) -> QuerySet[Segment]:
+    return _own(workspace_id).order_by("name")
+
+
+def get_segment(workspace_id: int, segment_id: int) -> Segment:
+    segment = _own(workspace_id).filter(pk=segment_id).first()
+    if segment is None:
+        raise _unknown(segment_id)
+    return segment
+
+
+def _own(workspace_id: int) -> QuerySet[Segment]:
+    return Segment.objects.filter(workspace_id=workspace_id)
+
+
+def _exists(name: str) -> SegmentExistsError:
+    return SegmentExistsError(f"There is a segment {name[:64]!r} already. Choose another name.")
+
+
+def _unknown(segment_id: int) -> SegmentUnknownError:
+    return SegmentUnknownError(f"There is no segment {segment_id}; it may have been deleted.")
+
+
+def _note(workspace_id: int, action: str, segment_id: int, *, actor: str) -> None:
+    trail.note(workspace_id, actor=actor, action=action, subject=f"segment {segment_id}", data={})

@@ -1,0 +1,70 @@
+"""The branding of a workspace: stored, and checked so that readers can read it."""
+
+import re
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from postledger.accounts import queries as accounts
+from postledger.accounts import trail
+from postledger.content import models
+from postledger.content.rendering import branding as rules
+from postledger.content.rendering.branding import LEAST_CONTRAST, Branding
+from postledger.lib.errors import RefusedError
+
+LONGEST_URL = 500
+# Without braces, which are Liquid, and quotes.
+_LOGO_URL = re.compile(r"https?://[^\s\"'<>{}\\]+")
+
+
+class InvalidLogoError(RefusedError):
+    code = "invalid_logo"
+
+
+class InvalidAccentError(RefusedError):
+    code = "invalid_accent"
+
+
+def find_branding(workspace_id: int) -> Branding:
+    """As it is now; a run keeps the one of its launch in its letters."""
+    row = models.Branding.objects.filter(workspace_id=workspace_id).first()
+    if row is None or not (row.logo_url or row.accent):
+        return rules.NO_BRANDING
+    name = accounts.organisation(workspace_id).name if row.logo_url else ""
+    return Branding(row.logo_url, name, row.accent)
+
+
+def set_branding(workspace_id: int, *, logo_url: str, accent: str, actor: str) -> None:
+    """Empty texts mean none."""
+    colour = accent.lower()
+    _check_logo(logo_url)
+    _check_accent(colour)
+    with transaction.atomic():
+        models.Branding.objects.update_or_create(
+            workspace_id=workspace_id,
+            defaults={"logo_url": logo_url, "accent": colour, "updated_at": Now()},
+        )
+        data: dict[str, trail.Fact] = {"logo_url": logo_url, "accent": colour}
+        subject = "branding"
+        trail.note(workspace_id, actor=actor, action="branding.changed", subject=subject, data=data)
+
+
+def _check_logo(url: str) -> None:
+    if url and (len(url) > LONGEST_URL or not _LOGO_URL.fullmatch(url)):
+        raise InvalidLogoError(
+            f"{url[:200]!r} cannot be the address of a logo: use one that begins with https://, at"
+            f" most {LONGEST_URL} characters, without spaces, quotes and braces."
+        )
+
+
+def _check_accent(colour: str) -> None:
+    if not colour:
+        return
+    if not rules.is_colour(colour):
+        raise InvalidAccentError(f"{colour[:20]!r} is not a colour: write it as #1d4ed8.")
+    contrast = rules.find_contrast(colour)
+    if contrast < LEAST_CONTRAST:
+        raise InvalidAccentError(
+            f"{colour} is too pale: links in it have a contrast of {contrast:.1f} on white, and"
+            f" people need at least {LEAST_CONTRAST}. Choose a darker colour."
+        )

@@ -1,0 +1,63 @@
+"""Pictures that people upload for mail: kept in the database, and shown at a public address."""
+
+import secrets
+from hashlib import sha256
+
+from django.conf import settings
+
+from postledger.accounts import trail
+from postledger.content import models, picture_types
+from postledger.content.picture_types import ENDINGS, MOST_BYTES
+from postledger.lib.errors import RefusedError
+
+_NAME_BYTES = 32
+
+
+class InvalidPictureError(RefusedError):
+    code = "invalid_picture"
+
+
+def find_base_url() -> str:
+    """Where mail programs find our pictures; empty if this installation has no public address."""
+    public = settings.PUBLIC_URL.rstrip("/")
+    return settings.PICTURES_URL.rstrip("/") or (f"{public}/pictures" if public else "")
+
+
+def keep_picture(workspace_id: int, content: bytes, *, actor: str) -> str:
+    """The public URL of the picture, which nobody can guess; the same bytes keep their URL."""
+    base_url, media_type = find_base_url(), picture_types.find_type(content)
+    if not base_url:
+        raise InvalidPictureError(
+            "The picture was not stored: mail programs could not load it, because this"
+            " installation does not know its public address. Set PUBLIC_URL."
+        )
+    if media_type is None:
+        raise InvalidPictureError(
+            "The picture was not stored: it is no PNG, JPEG, GIF or WebP. Save it as one of them."
+        )
+    if len(content) > MOST_BYTES:
+        raise InvalidPictureError(
+            f"The picture was not stored: it has more than {MOST_BYTES // 1024**2} MB, and readers"
+            " would wait for it. Make it smaller."
+        )
+    picture, is_new = models.Picture.objects.get_or_create(
+        workspace_id=workspace_id,
+        digest=sha256(content).digest(),
+        defaults={
+            "name": secrets.token_hex(_NAME_BYTES),
+            "media_type": media_type,
+            "content": content,
+        },
+    )
+    if is_new:
+        data: dict[str, trail.Fact] = {"bytes": len(content), "type": media_type}
+        subject = f"picture {picture.pk}"
+        trail.note(workspace_id, actor=actor, action="picture.added", subject=subject, data=data)
+    return f"{base_url}/{picture.name}.{ENDINGS[media_type]}"
+
+
+def read_picture(name: str, media_type: str) -> bytes | None:
+    """The bytes of a picture of any workspace: who has its address may see it."""
+    pictures = models.Picture.objects.filter(name=name, media_type=media_type)
+    content = pictures.values_list("content", flat=True).first()
+    return None if content is None else bytes(content)

@@ -1,0 +1,79 @@
+"""Which column of an uploaded file becomes what, as a person chooses it on the page. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import QueryDict
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+from postledger.contacts.csv_columns import ATTRIBUTE, Field, usual_target
+from postledger.imports.columns import IGNORED
+
+AN_ATTRIBUTE = "attribute"  # with a key that is written beside it
+TARGETS: Mapping[str, Promise | str] = {
+    Field.EMAIL: gettext_lazy("Address"),
+    Field.NAME: gettext_lazy("Name"),
+    Field.FIRST_NAME: gettext_lazy("First name"),
+    Field.LAST_NAME: gettext_lazy("Last name"),
+    Field.FROM_NAME: gettext_lazy("Sender's name for them"),
+    Field.LOCALE: gettext_lazy("Language"),
+    Field.TIME_ZONE: gettext_lazy("Time zone"),
+    Field.OCD_IDS: gettext_lazy("Places (OCD ids)"),
+    Field.EXTERNAL_ID: gettext_lazy("External id"),
+    AN_ATTRIBUTE: gettext_lazy("Attribute"),
+    IGNORED: gettext_lazy("Leave out"),
+}
+_SHOWN_VALUES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChoice:
+    """A column with a name, what it becomes, and of an attribute the key."""
+
+    number: int
+    name: str
+    values: str  # the first ones
+    target: str
+    key: str
+
+
+def list_choices(
+    upload: Mapping[str, Any], mapping: Mapping[str, str], given: QueryDict | None = None
+) -> list[ColumnChoice]:
+    """The columns as a form has them, else as the import does, else as their names suggest."""
+    return [
+        _make_choice(number, name, upload["rows"], mapping, given)
+        for number, name in enumerate(upload["header"])
+        if name
+    ]
+
+
+def _make_choice(
+    number: int,
+    name: str,
+    rows: Sequence[Sequence[str]],
+    mapping: Mapping[str, str],
+    given: QueryDict | None,
+) -> ColumnChoice:
+    target = mapping.get(name, IGNORED) if mapping else usual_target(name)
+    key = target.removeprefix(ATTRIBUTE) if target.startswith(ATTRIBUTE) else name
+    if target.startswith(ATTRIBUTE):
+        target = AN_ATTRIBUTE
+    if given is not None:
+        target = given.get(f"target-{number}", target)
+        key = given.get(f"key-{number}", key).strip()
+    values = [row[number] for row in rows if number < len(row) and row[number]]
+    return ColumnChoice(number, name, ", ".join(values[:_SHOWN_VALUES]), target, key)
+
+
+def build_mapping(choices: Sequence[ColumnChoice]) -> dict[str, str]:
+    """The mapping that an import takes; it refuses what cannot be."""
+    return dict(_map_columns(choices))
+
+
+def _map_columns(choices: Sequence[ColumnChoice]) -> Iterator[tuple[str, str]]:
+    for choice in choices:
+        is_attribute = choice.target == AN_ATTRIBUTE
+        yield choice.name, ATTRIBUTE + choice.key if is_attribute else choice.target

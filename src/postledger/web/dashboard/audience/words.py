@@ -1,0 +1,109 @@
+"""The words of contacts: their states, subscriptions and suppressions, and changes of consent."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from postledger.contacts.models import ConsentEvent, Contact, Suppression
+from postledger.contacts.states import (
+    STOPS_EVERYTHING,
+    ConsentAction,
+    ContactState,
+    SubscriptionState,
+    SuppressionReason,
+)
+from postledger.web.dashboard.components.badges import Badge
+
+type Word = Promise | str
+
+CONTACT_STATES: Mapping[ContactState, tuple[Word, str]] = {
+    ContactState.ACTIVE: (gettext_lazy("Active"), "check"),
+    ContactState.UNSUBSCRIBED: (gettext_lazy("Unsubscribed"), "ban"),
+    ContactState.BOUNCED: (gettext_lazy("Bounced"), "x"),
+}
+SUBSCRIPTION_STATES: Mapping[SubscriptionState, tuple[Word, str]] = {
+    SubscriptionState.ACTIVE: (gettext_lazy("Active"), "check"),
+    SubscriptionState.PENDING: (gettext_lazy("Not confirmed yet"), "clock"),
+    SubscriptionState.PAUSED: (gettext_lazy("Paused"), "pause"),
+    SubscriptionState.UNSUBSCRIBED: (gettext_lazy("Unsubscribed"), "ban"),
+    SubscriptionState.SUPPRESSED: (gettext_lazy("Suppressed"), "ban"),
+}
+REASONS: Mapping[SuppressionReason, Word] = {
+    SuppressionReason.UNSUBSCRIBED: gettext_lazy("They unsubscribed"),
+    SuppressionReason.BY_HAND: gettext_lazy("Suppressed by hand"),
+    SuppressionReason.COMPLAINED: gettext_lazy("They reported an email as spam"),
+    SuppressionReason.BOUNCED: gettext_lazy("Email to them bounced for good"),
+}
+_CHANGES: Mapping[ConsentAction, tuple[Word, str, str]] = {
+    ConsentAction.SUBSCRIBED: (gettext_lazy("Asked for %(list)s."), "person", ""),
+    ConsentAction.CONFIRMED: (gettext_lazy("Confirmed %(list)s."), "check", "good"),
+    ConsentAction.IMPORTED: (gettext_lazy("Was imported for %(list)s."), "upload", ""),
+    ConsentAction.PREFERENCES_CHANGED: (
+        gettext_lazy("Changed what they want of %(list)s."),
+        "tune",
+        "",
+    ),
+    ConsentAction.PAUSED: (gettext_lazy("Paused %(list)s."), "pause", "wait"),
+    ConsentAction.RESUMED: (gettext_lazy("Resumed %(list)s."), "play", "good"),
+    ConsentAction.UNSUBSCRIBED: (gettext_lazy("Unsubscribed from %(list)s."), "ban", ""),
+    ConsentAction.UNDONE: (gettext_lazy("Took the unsubscribe from %(list)s back."), "again", ""),
+    ConsentAction.RESTORED: (gettext_lazy("Was restored for %(list)s."), "again", "good"),
+    ConsentAction.BOUNCED: (gettext_lazy("An email to them bounced."), "x", ""),
+    ConsentAction.COMPLAINED: (gettext_lazy("Reported an email as spam."), "alert", "person"),
+    ConsentAction.SUPPRESSED: (gettext_lazy("Was suppressed for %(list)s."), "ban", ""),
+}
+
+
+def make_contact_badge(contact: Contact, reason: SuppressionReason | None) -> Badge:
+    """Whether the contact may be mailed; a suppression by hand shows in no state."""
+    if reason in STOPS_EVERYTHING and contact.state == ContactState.ACTIVE:
+        return Badge("suppressed", "ban", _("Suppressed"))
+    if contact.is_unconfirmed and contact.state == ContactState.ACTIVE:
+        return Badge("pending", "clock", _("Not confirmed"))
+    label, icon = CONTACT_STATES[ContactState(contact.state)]
+    return Badge(contact.state, icon, label)
+
+
+def make_subscription_badge(state: str) -> Badge:
+    label, icon = SUBSCRIPTION_STATES[SubscriptionState(state)]
+    return Badge(state, icon, label)
+
+
+def name_scope(name: str | None) -> str:
+    """The list that something is about, or all email."""
+    return _("all email") if name is None else name
+
+
+def name_suppressed(kept: Suppression) -> str:
+    """What an address gets no more; who unsubscribed still gets a receipt."""
+    if kept.list is not None:
+        return kept.list.name
+    stops_everything = kept.reason in STOPS_EVERYTHING
+    return name_scope(None) if stops_everything else _("campaigns and notifications")
+
+
+def describe_suppression(kept: Suppression) -> str:
+    """What is kept from an address, and why."""
+    return f"{name_suppressed(kept)}: {REASONS[SuppressionReason(kept.reason)]}"
+
+
+def describe_change(event: ConsentEvent) -> tuple[str, str, str]:
+    """A change of consent: the sentence, its glyph and its tone."""
+    sentence, icon, tone = _CHANGES[ConsentAction(event.action)]
+    name = name_scope(event.list.name if event.list else None)
+    return str(sentence) % {"list": name}, icon, tone
+
+
+def describe_origin(event: ConsentEvent, names: Mapping[str, str]) -> str:
+    """Where a change came from, as far as it is known: the proof of a consent."""
+    parts: Iterable[Any] = (
+        event.source,
+        names.get(event.actor, event.actor),
+        event.detail,
+        event.text_version and _("text %(version)s") % {"version": event.text_version},
+        event.ip,
+    )
+    return " · ".join(dict.fromkeys(str(part) for part in parts if part))

@@ -1,0 +1,116 @@
+"""A slice of an article as a person writes it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.translation import gettext_lazy
+
+from postledger.content.slices import Slice, SliceFields
+from postledger.web.dashboard import formats
+from postledger.web.dashboard.editor import readings
+from postledger.web.dashboard.editor.readings import WrongFieldError
+from postledger.web.dashboard.forms import PageForm
+
+_LARGEST = 2**31 - 1
+_MOMENTS = ("published_from", "published_until")
+
+
+class SliceForm(PageForm):
+    title = forms.CharField(label=gettext_lazy("Title"), required=False, max_length=500)
+    dek = forms.CharField(
+        label=gettext_lazy("Dek"),
+        required=False,
+        max_length=2_000,
+        help_text=gettext_lazy("Shown below the title."),
+    )
+    is_headline = forms.BooleanField(
+        label=gettext_lazy("A headline: the narrowest one gives the email its subject"),
+        required=False,
+    )
+    scope_ocd_id = forms.CharField(
+        label=gettext_lazy("Place (OCD id)"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy(
+            "As ocd-division/country:us/state:oh. Empty: everybody gets the slice."
+        ),
+    )
+    body_md = forms.CharField(
+        label=gettext_lazy("Text"),
+        required=False,
+        strip=False,
+        help_text="Markdown",
+        widget=forms.Textarea({"rows": 13, "class": "area"}),
+    )
+    section = forms.CharField(label=gettext_lazy("Section"), required=False, max_length=200)
+    section_order = forms.IntegerField(
+        label=gettext_lazy("Order of the section"),
+        required=False,
+        min_value=-_LARGEST - 1,
+        max_value=_LARGEST,
+        help_text=gettext_lazy("Sections with smaller numbers come first."),
+    )
+    sort_index = forms.IntegerField(
+        label=gettext_lazy("Order in the section"),
+        required=False,
+        min_value=-_LARGEST - 1,
+        max_value=_LARGEST,
+        help_text=gettext_lazy("Among slices for equally broad places."),
+    )
+    is_published = forms.BooleanField(label=gettext_lazy("Published"), required=False)
+    published_from = forms.CharField(
+        label=gettext_lazy("Readers get it from"),
+        required=False,
+        widget=forms.DateTimeInput({"type": "datetime-local"}),
+    )
+    published_until = forms.CharField(
+        label=gettext_lazy("Readers get it until"),
+        required=False,
+        widget=forms.DateTimeInput({"type": "datetime-local"}),
+    )
+
+    def __init__(self, piece: Slice | None, posted: QueryDict | None = None) -> None:
+        super().__init__(posted, initial=_list_first_values(piece))
+
+    def read_fields(self) -> SliceFields | None:
+        """None, with errors beside what is wrong."""
+        if not self.is_valid():
+            return None
+        given = self.cleaned_data
+        moments = {name: self._read_moment(name) for name in _MOMENTS}
+        if self.errors:
+            return None
+        return SliceFields(
+            scope_ocd_id=given["scope_ocd_id"] or None,
+            section=given["section"],
+            section_order=given["section_order"] or 0,
+            sort_index=given["sort_index"] or 0,
+            is_headline=given["is_headline"],
+            title=given["title"],
+            dek=given["dek"],
+            body_md=given["body_md"].replace("\r\n", "\n"),
+            is_published=given["is_published"],
+            **moments,
+        )
+
+    def _read_moment(self, name: str) -> datetime | None:
+        text = self.cleaned_data[name]
+        try:
+            return timezone.make_aware(readings.parse_time(name, text)) if text else None
+        except WrongFieldError as error:
+            self.add_error(name, str(error))
+            return None
+
+
+def _list_first_values(piece: Slice | None) -> Mapping[str, Any]:
+    if piece is None:
+        return {"section_order": 0, "sort_index": 0}
+    values = {name: getattr(piece, name) for name in SliceForm.base_fields}
+    moments = {
+        name: formats.input_moment(values[name]) if values[name] else "" for name in _MOMENTS
+    }
+    return values | moments | {"scope_ocd_id": piece.scope_ocd_id or ""}

@@ -1,0 +1,200 @@
+"""A new version of a template as a person writes it: its variables, and a text for each locale."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.forms import BaseFormSet, formset_factory
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from postledger.content import locales, previews
+from postledger.content.locales import InvalidLocaleError
+from postledger.content.rendering.checks import Finding
+from postledger.content.rendering.source import Format, Source
+from postledger.content.versions import Version
+from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.parameters import read_number
+
+MOST_TEXTS = 20
+_PREFIX = "texts"
+_BETWEEN = re.compile(r"[\s,;]+")
+_FORMATS = (
+    (Format.MARKDOWN.value, "Markdown"),
+    (Format.MJML.value, "MJML"),
+    (Format.HTML.value, "HTML"),
+)
+
+
+class VariablesForm(PageForm):
+    """What fills in the texts, and which of them serves readers of other languages."""
+
+    required = forms.CharField(
+        label=gettext_lazy("Required variables"),
+        required=False,
+        help_text=gettext_lazy("Mail without one of them is refused. Separate them by commas."),
+    )
+    optional = forms.CharField(
+        label=gettext_lazy("Optional variables"),
+        required=False,
+        help_text=gettext_lazy("They may be missing: the text says what then."),
+    )
+    fallback_locale = forms.CharField(
+        label=gettext_lazy("Language for everybody else"),
+        required=False,
+        max_length=locales.LONGEST,
+        help_text=gettext_lazy("Empty: who reads another language gets no mail."),
+    )
+
+
+class TextForm(PageForm):
+    """No field is required here: an empty one is refused with its language's name."""
+
+    locale = forms.CharField(
+        label=gettext_lazy("Language"),
+        required=False,
+        max_length=locales.LONGEST,
+        help_text=gettext_lazy("As en or pt-BR."),
+    )
+    format = forms.ChoiceField(label=gettext_lazy("Format"), choices=_FORMATS)
+    subject = forms.CharField(
+        label=gettext_lazy("Subject"),
+        required=False,
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
+    body = forms.CharField(
+        label=gettext_lazy("Text"),
+        required=False,
+        strip=False,
+        widget=forms.Textarea({"rows": 13, "class": "area"}),
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Plain text of your own"),
+        required=False,
+        strip=False,
+        help_text=gettext_lazy("Empty: it is made from the text above."),
+        widget=forms.Textarea({"rows": 5, "class": "area"}),
+    )
+
+    def read_source(self) -> Source | None:
+        """None, with an error beside it, if the locale is none."""
+        given = self.cleaned_data
+        try:
+            locale = locales.canonical(given["locale"])
+        except InvalidLocaleError as error:
+            self.add_error("locale", str(error))
+            return None
+        body, text = (given[name].replace("\r\n", "\n") for name in ("body", "text"))
+        return Source(given["subject"], body, Format(given["format"]), text, locale)
+
+
+_TextForms = formset_factory(
+    TextForm, extra=0, can_delete=True, max_num=MOST_TEXTS, absolute_max=MOST_TEXTS
+)
+
+
+class VersionForm:
+    """Both forms of the page."""
+
+    def __init__(
+        self, workspace_id: int, newest: Version | None, posted: QueryDict | None = None
+    ) -> None:
+        self.workspace_id = workspace_id
+        self.variables = VariablesForm(posted, initial=_list_variables(newest))
+        self.texts: BaseFormSet[TextForm] = _TextForms(
+            _add_text(posted), initial=_list_texts(newest), prefix=_PREFIX
+        )
+
+    @property
+    def may_add(self) -> bool:
+        return len(self.texts.forms) < MOST_TEXTS
+
+    def read_version(self) -> Version | None:
+        """None, with errors beside what is wrong, if no mail can be made of it."""
+        is_valid = self.variables.is_valid() and self.texts.is_valid()
+        if not is_valid:
+            return None
+        fallback = self.variables.cleaned_data["fallback_locale"].strip()
+        texts = [(form, form.read_source()) for form in self._list_kept()]
+        sources = [source for _form, source in texts if source]
+        version = Version(*self._read_names(), fallback, tuple(sources))
+        has_errors = len(sources) < len(texts)
+        for form, source in texts:
+            if source:
+                has_errors = self._show_faults(form, source, version) or has_errors
+        return None if has_errors else version
+
+    def read_text(self, number: int) -> tuple[Source, Version] | None:
+        """One of the texts, to be tried before the version is complete."""
+        if not (self.variables.is_valid() and self.texts.is_valid()):
+            return None
+        forms_ = self.texts.forms
+        source = forms_[number].read_source() if number < len(forms_) else None
+        if source is None:
+            return None
+        return source, Version(*self._read_names(), "", (source,))
+
+    def _read_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        given = self.variables.cleaned_data
+        return _split_names(given["required"]), _split_names(given["optional"])
+
+    def _list_kept(self) -> Iterator[TextForm]:
+        return (form for form in self.texts.forms if not form.cleaned_data.get("DELETE"))
+
+    def _show_faults(self, form: TextForm, source: Source, version: Version) -> bool:
+        preview = previews.preview_source(
+            self.workspace_id, source, required=version.required, optional=version.optional
+        )
+        for fault in preview.faults():
+            form.add_error("subject" if fault.place == "subject" else "body", _describe(fault))
+        return bool(preview.faults())
+
+
+def _describe(fault: Finding) -> str:
+    if fault.code == "unknown_variable":
+        return _(
+            "It uses %(name)s, which is not declared. Add it to the required or the optional"
+            " variables, or correct its name."
+        ) % {"name": fault.place}
+    return f"{fault.place}: {fault.remedy}"
+
+
+def _split_names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in _BETWEEN.split(text) if name)
+
+
+def _list_variables(newest: Version | None) -> Mapping[str, Any]:
+    if newest is None:
+        return {}
+    return {
+        "required": ", ".join(newest.required),
+        "optional": ", ".join(newest.optional),
+        "fallback_locale": newest.fallback_locale,
+    }
+
+
+def _list_texts(newest: Version | None) -> Sequence[Mapping[str, Any]]:
+    texts = newest.texts if newest else (Source("", "", Format.MARKDOWN),)
+    return [
+        {
+            "locale": text.locale,
+            "format": text.format.value,
+            "subject": text.subject,
+            "body": text.body,
+            "text": text.text,
+        }
+        for text in texts
+    ]
+
+
+def _add_text(posted: QueryDict | None) -> QueryDict | None:
+    """With one more text, if that was asked for."""
+    if posted is None or "add" not in posted:
+        return posted
+    added, total = posted.copy(), f"{_PREFIX}-TOTAL_FORMS"
+    number = read_number(posted, total) or 0
+    added[total] = str(min(number + 1, MOST_TEXTS))
+    added.setdefault(f"{_PREFIX}-{number}-format", Format.MARKDOWN.value)
+    return added

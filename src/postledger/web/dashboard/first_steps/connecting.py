@@ -1,0 +1,115 @@
+"""Connects a sender to a provider by a form: read, screened, checked and stored."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from postledger.accounts import operator_settings, queries
+from postledger.accounts.models import Sender
+from postledger.accounts.operator_settings import OperatorOnlyError
+from postledger.accounts.people import first_run
+from postledger.accounts.provider_accounts import Settings
+from postledger.accounts.queries import SenderArchivedError
+from postledger.deliveries import sender_setup
+from postledger.deliveries.sender_setup import SenderConnectedError
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.first_steps import provider_form
+from postledger.web.dashboard.first_steps.provider_form import ProviderForm
+from postledger.web.shared import throttle
+from postledger.web.shared.throttle import RateExceededError
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    form: ProviderForm
+    may_ignore: bool = False  # a person may go on although the provider found something
+    sender: Sender | None = None  # that was connected
+
+    def describe(self) -> dict[str, Any]:
+        """What the part `components/provider_fields.html` shows."""
+        return {
+            "form": self.form,
+            "kind": self.form["kind"].value(),
+            "regions": provider_form.REGIONS,
+            "may_ignore": self.may_ignore,
+            "events_url": f"{settings.PUBLIC_URL.rstrip('/') or 'https://HOST'}/sendgrid-events",
+        }
+
+
+def try_to_connect(request: HttpRequest, visitor: Visitor, address: str = "") -> Attempt:
+    """`address` stands in a form that nobody has filled in yet."""
+    first = {"kind": "smtp", "tls": "starttls", "address": address}
+    form = ProviderForm(request.POST or None, initial=first)
+    given = _read_settings(form, visitor) if request.method == "POST" else None
+    if given is None:
+        return Attempt(form)
+    may_ignore = _check(form, visitor, given, is_ignoring="anyway" in request.POST)
+    if form.errors or not _store(form, visitor, given):
+        return Attempt(form, may_ignore)
+    address = form.cleaned_data["address"]
+    return Attempt(form, sender=queries.sender_by_address(visitor.workspace.pk, address=address))
+
+
+def _read_settings(form: ProviderForm, visitor: Visitor) -> Settings | None:
+    """What was entered, before anybody is asked; None if it is wrong, or reaches the machine
+    itself, which is its operator's to enter.
+    """
+    if not form.is_valid():
+        return None
+    kind, given = form.cleaned_data["kind"], form.read_settings()
+    hosts = settings.PRIVATE_HOSTS
+    try:
+        if first_run.is_operator(visitor.member):
+            return operator_settings.screen_hosts(kind, given, inside_hosts=hosts)
+        return operator_settings.screen_settings(kind, given, is_whole=True, inside_hosts=hosts)
+    except OperatorOnlyError:
+        text = _(
+            "This would use this machine itself: a server on it, or its credentials. Only the"
+            " operator may enter that: postledger account create, or PRIVATE_HOSTS for a server."
+        )
+        form.add_error(None, text)
+        return None
+
+
+def _check(form: ProviderForm, visitor: Visitor, given: Settings, *, is_ignoring: bool) -> bool:
+    """Asks the provider; what it says stands in the form.
+
+    Returns whether a person may go on all the same: what was entered is right, and the rest is
+    mended at the provider.
+    """
+    try:
+        throttle.count_visit(
+            settings.PROVIDER_CHECKS_OF_ONE, "provider check", str(visitor.workspace.pk)
+        )
+    except RateExceededError as exceeded:
+        text = _("Too many checks. Try again in %(minutes)s minutes.")
+        form.add_error(None, text % {"minutes": -(-exceeded.retry_after // 60)})
+        return False
+    problems = form.check_provider(given)
+    may_ignore = bool(problems) and not any(map(provider_form.is_setting, problems))
+    if not (may_ignore and is_ignoring):
+        form.refuse_findings(problems)
+    return may_ignore
+
+
+def _store(form: ProviderForm, visitor: Visitor, given: Settings) -> bool:
+    try:
+        sender_setup.connect_sender(
+            visitor.workspace.pk,
+            kind=form.cleaned_data["kind"],
+            settings=given,
+            address=form.cleaned_data["address"],
+            actor=visitor.actor,
+        )
+    except SenderConnectedError:
+        text = _(
+            "Emails from this address go out through another account already. Choose another"
+            " address, or change that account: postledger account update."
+        )
+        form.add_error("address", text)
+    except SenderArchivedError:
+        form.add_error("address", _("This sender is archived. Choose another address."))
+    return not form.errors

@@ -1,0 +1,190 @@
+"""What a person decides about a contact: suppress it, restore it with a reason, or erase it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods
+
+from postledger.contacts import lists, queries, suppressions
+from postledger.contacts.actions import restoration, suppression
+from postledger.contacts.models import Contact
+from postledger.contacts.states import ContactState, SuppressionReason
+from postledger.contacts.unsubscribe_links import GENERAL
+from postledger.lib.errors import RefusedError
+from postledger.privacy import erasure
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.audience import words
+from postledger.web.dashboard.audience.questions import Question, ask
+from postledger.web.dashboard.forms import PageForm
+
+_asks = require_http_methods(["GET", "HEAD", "POST"])
+
+
+class SuppressForm(PageForm):
+    scope = forms.ChoiceField(label=gettext_lazy("What they get no more"), required=False)
+
+    def __init__(self, scopes: Sequence[tuple[str, str]], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["scope"].choices = scopes  # type: ignore[attr-defined]  # of a ChoiceField
+
+
+class RestoreForm(SuppressForm):
+    scope = forms.ChoiceField(label=gettext_lazy("What they may get again"), required=False)
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        max_length=500,
+        help_text=gettext_lazy("Such as: wrote to us on 1 May. It stays in the history."),
+    )
+
+
+class EraseForm(PageForm):
+    typed = forms.CharField(
+        label=gettext_lazy("Type the address to confirm"),
+        max_length=254,
+        widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+    def __init__(self, address: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.address = address
+
+    def clean_typed(self) -> str:
+        typed: str = self.cleaned_data["typed"]
+        if typed.strip().lower() != self.address.lower():
+            raise forms.ValidationError(
+                _("That is another address. Type it as it stands above, or go back.")
+            )
+        return typed
+
+
+@_asks
+def suppress(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpResponse:
+    contact = _find(visitor, contact_id)
+    active = lists.list_all(visitor.workspace.pk).filter(archived_at=None)
+    scopes = [("", words.name_scope(None)), *((one.key, one.name) for one in active)]
+    form = SuppressForm(scopes, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            has_changed = suppression.suppress(
+                visitor.workspace.pk,
+                address=contact.address,
+                list_key=form.cleaned_data["scope"] or None,
+                reason=SuppressionReason.BY_HAND,
+                actor=visitor.actor,
+            )
+        except RefusedError as error:  # its list was archived meanwhile
+            form.add_error("scope", str(error))
+        else:
+            done = _("Suppressed.") if has_changed else _("It was suppressed already.")
+            return _leave(request, visitor, contact, done)
+    question = Question(
+        heading=_("Suppress %(address)s?") % {"address": contact.address},
+        sentences=[
+            _("From then on nothing of it is sent, also what waits already."),
+            _("For all email that includes receipts and password resets."),
+        ],
+        go=_("Suppress"),
+        stay=_("Leave it"),
+        back_url=_find_url(visitor, contact),
+        back_title=contact.name or contact.address,
+    )
+    return ask(request, visitor, question, form)
+
+
+@_asks
+def restore(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpResponse:
+    contact = _find(visitor, contact_id)
+    scopes = _list_ended(visitor, contact)
+    if not scopes:
+        return _leave(request, visitor, contact, _("Nothing keeps email from them."))
+    form = RestoreForm(scopes, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        restoration.restore(
+            visitor.workspace.pk,
+            address=contact.address,
+            list_key=form.cleaned_data["scope"] or GENERAL,
+            reason=form.cleaned_data["reason"],
+            actor=visitor.actor,
+            now=datetime.now(UTC),
+        )
+        left = dict(_list_ended(visitor, contact)).get(form.cleaned_data["scope"])
+        done = _("Restored.") if left is None else _("Restored; this remains: %(left)s.")
+        return _leave(request, visitor, contact, done % {"left": left} if left else done)
+    question = Question(
+        heading=_("Restore %(address)s?") % {"address": contact.address},
+        sentences=[
+            _(
+                "A bounce, a complaint or a suppression by hand is lifted first. If they had"
+                " unsubscribed too, that stays, and restoring again lifts it."
+            ),
+            _("Restore only who wants your email: their wish is law, and spam reports cost you."),
+        ],
+        go=_("Restore"),
+        stay=_("Leave it"),
+        back_url=_find_url(visitor, contact),
+        back_title=contact.name or contact.address,
+    )
+    return ask(request, visitor, question, form)
+
+
+@_asks
+def erase(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpResponse:
+    contact = _find(visitor, contact_id)
+    form = EraseForm(contact.address, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        erased = erasure.erase(
+            visitor.workspace.pk,
+            address=contact.address,
+            actor=visitor.actor,
+            now=datetime.now(UTC),
+        )
+        text = _("Erased, also from %(number)s emails. The address stays suppressed.")
+        messages.success(request, text % {"number": erased.mails})
+        return redirect("contacts", visitor.workspace.pk)
+    question = Question(
+        heading=_("Erase %(address)s for good?") % {"address": contact.address},
+        sentences=[
+            _(
+                "Their details, consents and the text of every email to them are deleted."
+                " The books keep their numbers, without the person."
+            ),
+            _("The address stays suppressed, as a hash, so that no import brings it back."),
+            _("Nobody can undo this. Export their data first if they asked for it."),
+        ],
+        go=_("Erase for good"),
+        stay=_("Keep them"),
+        back_url=_find_url(visitor, contact),
+        back_title=contact.name or contact.address,
+    )
+    return ask(request, visitor, question, form)
+
+
+def _find(visitor: Visitor, contact_id: int) -> Contact:
+    return queries.get_contact(visitor.workspace.pk, contact_id=contact_id)
+
+
+def _list_ended(visitor: Visitor, contact: Contact) -> list[tuple[str, str]]:
+    """The lists, or all email, that something keeps from the contact, with the reason."""
+    kept = suppressions.list_of_address(visitor.workspace.pk, address=contact.address)
+    scopes = {one.list.key if one.list else "": words.describe_suppression(one) for one in kept}
+    contact.refresh_from_db(fields=["state"])
+    if contact.state != ContactState.ACTIVE:
+        scopes.setdefault("", words.name_scope(None))
+    return list(scopes.items())
+
+
+def _find_url(visitor: Visitor, contact: Contact) -> str:
+    return reverse("contact", args=[visitor.workspace.pk, contact.pk])
+
+
+def _leave(request: HttpRequest, visitor: Visitor, contact: Contact, text: str) -> HttpResponse:
+    messages.success(request, text)
+    return redirect(_find_url(visitor, contact))

@@ -1,0 +1,237 @@
+"""Imports: upload a file, map its columns, try it, and watch it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from postledger.accounts.people import actors
+from postledger.accounts.people.roles import Permission
+from postledger.contacts import lists
+from postledger.contacts.states import ListKind
+from postledger.imports import overview, problems, queries, uploads, workbooks
+from postledger.imports.columns import exact_mapping
+from postledger.imports.models import ImportState
+from postledger.imports.overview import ImportOverview
+from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.audience import import_columns, import_figures, received_file
+from postledger.web.dashboard.audience.questions import Question, ask
+from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.frame import render_fragment, render_page
+from postledger.web.dashboard.parameters import read_number, read_text
+from postledger.web.shared.bodies import LARGEST_UPLOAD, MIB
+from postledger.web.shared.csv_files import csv_response
+
+_ON_A_PAGE = 20
+_MOVING = (ImportState.PREVIEWING, ImportState.RUNNING)
+
+
+class UploadForm(PageForm):
+    file = forms.FileField(
+        label=gettext_lazy("File"),
+        allow_empty_file=True,  # the reader says what a file must have
+        help_text=gettext_lazy("CSV, or an Excel workbook (xlsx). Its first row has the names."),
+        widget=forms.FileInput({"accept": ".csv,.txt,.tsv,.xlsx"}),
+    )
+    sheet = forms.CharField(
+        label=gettext_lazy("Sheet of a workbook"),
+        required=False,
+        max_length=255,
+        help_text=gettext_lazy("Empty: the first one."),
+    )
+
+    def clean_file(self) -> UploadedFile:
+        file: UploadedFile = self.cleaned_data["file"]
+        if (file.size or 0) > LARGEST_UPLOAD:
+            text = _("The file is larger than %(size)s MiB. Divide it into smaller ones.")
+            raise forms.ValidationError(text % {"size": LARGEST_UPLOAD // MIB})
+        return file
+
+
+@require_safe
+def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    return _show_all(request, visitor, UploadForm())
+
+
+@require_POST
+def upload(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    """Keeps a file that can be read to its end; imports nothing yet."""
+    form = UploadForm(request.POST, request.FILES)
+    if form.is_valid():
+        try:
+            return redirect("import", visitor.workspace.pk, _store(visitor, form))
+        except RefusedError as error:
+            form.add_error("file", str(error))
+    return _show_all(request, visitor, form)
+
+
+def _show_all(request: HttpRequest, visitor: Visitor, form: UploadForm) -> HttpResponse:
+    imports = overview.list_newest(
+        visitor.workspace.pk, limit=_ON_A_PAGE + 1, before=read_number(request.GET, "before")
+    )
+    shown = imports[:_ON_A_PAGE]
+    values = {
+        "title": _("Imports"),
+        "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
+        "form": form,
+        "rows": _make_rows(visitor, shown),
+        "older_url": f"?before={shown[-1].id}" if len(imports) > _ON_A_PAGE else "",
+    }
+    status = 422 if form.errors else 200
+    return render_page(request, visitor, "dashboard/audience/imports.html", values, status=status)
+
+
+def _store(visitor: Visitor, form: UploadForm) -> int:
+    file: UploadedFile = form.cleaned_data["file"]
+    with (
+        received_file.keep_file(file) as path,
+        workbooks.open_as_csv(path, sheet=form.cleaned_data["sheet"] or None) as table,
+    ):
+        return uploads.store_upload(
+            visitor.workspace.pk, table, file_name=file.name or "", actor=visitor.actor
+        )
+
+
+def _make_rows(visitor: Visitor, imports: list[ImportOverview]) -> list[Mapping[str, Any]]:
+    names = actors.name_actors(visitor.workspace.pk, (one.actor for one in imports))
+    return [
+        {"of": one, "badge": import_figures.make_badge(one.state), "by": names[one.actor]}
+        for one in imports
+    ]
+
+
+@require_safe
+def show_import(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpResponse:
+    shown = overview.find_overview(visitor.workspace.pk, import_id)
+    return _show(request, visitor, shown)
+
+
+@require_safe
+def refresh(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpResponse:
+    """The same without the frame, while a worker reads the file."""
+    shown = overview.find_overview(visitor.workspace.pk, import_id)
+    values = _describe(visitor, shown)
+    return render_fragment(request, visitor, "dashboard/audience/import_live.html", values)
+
+
+@require_POST
+def try_out(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpResponse:
+    """Lets a worker make a dry run with the columns as they were chosen."""
+    shown = overview.find_overview(visitor.workspace.pk, import_id)
+    list_key = read_text(request.POST, "list")
+    choices = import_columns.list_choices(shown.upload, {}, request.POST) if shown.upload else []
+    try:
+        uploads.request_preview(
+            visitor.workspace.pk,
+            import_id,
+            mapping=import_columns.build_mapping(choices),
+            list_key=list_key or None,
+        )
+    except NotFoundError:
+        raise
+    except RefusedError as error:
+        typed = {"columns": choices, "list_key": list_key, "mapping_error": str(error)}
+        return _show(request, visitor, shown, typed, status=422)
+    return redirect("import", visitor.workspace.pk, import_id)
+
+
+@require_POST
+def start(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpResponse:
+    """Lets a worker import the file, with the columns and the list of its dry run."""
+    shown = overview.find_overview(visitor.workspace.pk, import_id)
+    header = shown.upload["header"] if shown.upload else []
+    try:
+        uploads.start_import(
+            visitor.workspace.pk,
+            import_id,
+            mapping=exact_mapping(header, shown.mapping),
+            list_key=shown.list,
+            actor=visitor.actor,
+        )
+    except NotFoundError:
+        raise
+    except RefusedError as error:  # it was started or abandoned meanwhile
+        messages.error(request, str(error))
+    return redirect("import", visitor.workspace.pk, import_id)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def abandon(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpResponse:
+    shown = overview.find_overview(visitor.workspace.pk, import_id)
+    url = reverse("import", args=[visitor.workspace.pk, import_id])
+    if request.method == "POST":
+        try:
+            uploads.abandon_import(visitor.workspace.pk, import_id, actor=visitor.actor)
+        except RefusedError as error:
+            messages.error(request, str(error))
+        return redirect(url)
+    question = Question(
+        heading=_("Abandon %(file)s?") % {"file": shown.file_name},
+        sentences=[
+            _("The file is deleted here. Rows that are imported already stay, and are counted.")
+        ],
+        go=_("Abandon"),
+        stay=_("Go on"),
+        back_url=url,
+        back_title=shown.file_name,
+    )
+    return ask(request, visitor, question, PageForm())
+
+
+@require_safe
+def get_problems(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpResponseBase:  # noqa: ARG001  every view gets it
+    rows = queries.read_problems(visitor.workspace.pk, import_id)
+    return csv_response(problems.csv_lines(rows), file_name=f"import-{import_id}-problems.csv")
+
+
+def _show(
+    request: HttpRequest,
+    visitor: Visitor,
+    shown: ImportOverview,
+    typed: Mapping[str, Any] | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    values = {**_describe(visitor, shown), **(typed or {})}
+    return render_page(request, visitor, "dashboard/audience/import.html", values, status=status)
+
+
+def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
+    names = actors.name_actors(visitor.workspace.pk, [shown.actor])
+    values: dict[str, Any] = {
+        "title": shown.file_name,
+        "import": shown,
+        "badge": import_figures.make_badge(shown.state),
+        "steps": import_figures.list_steps(shown),
+        "by": names[shown.actor],
+        "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
+        "is_moving": shown.state in _MOVING,
+        "tenths": 10 * (10 * shown.done // shown.row_count) if shown.row_count else 0,
+        "done": import_figures.sum_done(shown) if shown.started_at else None,
+    }
+    if shown.state is ImportState.UPLOADED and shown.upload:
+        active = lists.list_all(visitor.workspace.pk).filter(archived_at=None)
+        values |= {
+            "columns": import_columns.list_choices(shown.upload, shown.mapping),
+            "targets": import_columns.TARGETS.items(),
+            "lists": active.filter(kind=ListKind.LIST.value),
+            "list_key": shown.list or "",
+        }
+    if shown.preview:
+        values |= {
+            "tried": import_figures.sum_preview(shown.preview),
+            "kept_back": import_figures.list_kept_back(shown.preview),
+            "kept_back_count": sum(shown.preview["kept_back"].values()),
+            "changing": shown.preview["created"] + shown.preview["updated"],
+        }
+    return values

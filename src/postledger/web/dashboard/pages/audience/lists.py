@@ -1,0 +1,204 @@
+"""Lists: how many are on them and how they grow; create, rename, archive and restore them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, time
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST, require_safe
+
+from postledger.accounts import constraints
+from postledger.accounts.people.roles import Permission
+from postledger.contacts import counts, growth, lists
+from postledger.contacts.audience import FilterTooCostlyError
+from postledger.contacts.counts import ContactCount
+from postledger.contacts.growth import DayOfList
+from postledger.contacts.models import List
+from postledger.contacts.states import ListKind, SubscriptionState
+from postledger.lib.errors import RefusedError
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.audience import words
+from postledger.web.dashboard.components import charts
+from postledger.web.dashboard.components.charts import Chart
+from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.frame import render_page
+
+_DAYS = 90
+
+
+class ListForm(PageForm):
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=constraints.LONGEST_NAME)
+    is_public = forms.BooleanField(
+        label=gettext_lazy("People may find it and subscribe"),
+        required=False,
+        help_text=gettext_lazy("By a form, and confirmed by a link in an email: double opt-in."),
+    )
+
+
+class NewListForm(ListForm):
+    key = forms.CharField(
+        label=gettext_lazy("Key"),
+        required=False,
+        max_length=64,
+        help_text=gettext_lazy(
+            "Empty: made from the name, as product-news. It never changes: links in sent email have"
+            " it."
+        ),
+        widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
+    )
+    field_order = ("name", "key", "is_public")
+
+    def clean_key(self) -> str:
+        key: str = self.cleaned_data["key"] or slugify(self.cleaned_data.get("name", ""))[:64]
+        if not key:
+            raise ValidationError(_("Write a key: it has letters from a to z, and digits."))
+        return key
+
+
+@require_safe
+def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    return _show_all(request, visitor, NewListForm())
+
+
+@require_POST
+def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    form = NewListForm(request.POST)
+    if form.is_valid():
+        try:
+            lists.create_list(visitor.workspace.pk, **form.cleaned_data, actor=visitor.actor)
+        except constraints.InvalidNameError as error:
+            form.add_error("name", str(error))
+        except RefusedError as error:
+            form.add_error("key", str(error))
+        else:
+            return redirect("list", visitor.workspace.pk, form.cleaned_data["key"])
+    return _show_all(request, visitor, form)
+
+
+@require_safe
+def show_list(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    shown = _find(visitor, key)
+    form = ListForm(initial={"name": shown.name, "is_public": shown.is_public})
+    return _show_list(request, visitor, shown, form)
+
+
+@require_POST
+def change(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    shown, form = _find(visitor, key), ListForm(request.POST)
+    if form.is_valid():
+        try:
+            lists.update_list(
+                visitor.workspace.pk, key=key, **form.cleaned_data, actor=visitor.actor
+            )
+        except RefusedError as error:
+            form.add_error("name", str(error))
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("list", visitor.workspace.pk, key)
+    return _show_list(request, visitor, shown, form)
+
+
+@require_POST
+def archive(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    """Archives a list, or takes an archived one into use again."""
+    is_archived = _find(visitor, key).archived_at is not None
+    act = lists.restore_list if is_archived else lists.archive_list
+    try:
+        act(visitor.workspace.pk, key=key, actor=visitor.actor)
+    except RefusedError as error:  # somebody else did it meanwhile
+        messages.error(request, str(error))
+    else:
+        messages.success(request, _("It is in use again.") if is_archived else _("Archived."))
+    return redirect("list", visitor.workspace.pk, key)
+
+
+def _find(visitor: Visitor, key: str) -> List:
+    own = lists.list_all(visitor.workspace.pk).filter(kind=ListKind.LIST.value, key=key).first()
+    if own is None:
+        raise Http404
+    return own
+
+
+def _show_all(request: HttpRequest, visitor: Visitor, form: NewListForm) -> HttpResponse:
+    own = lists.list_all(visitor.workspace.pk).filter(kind=ListKind.LIST.value)
+    values = {
+        "title": _("Lists"),
+        "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
+        "form": form,
+        "rows": [
+            {
+                "list": one,
+                "active": _count(visitor, one, SubscriptionState.ACTIVE),
+                "pending": _count(visitor, one, SubscriptionState.PENDING),
+            }
+            for one in own
+        ],
+    }
+    status = 422 if form.errors else 200
+    return render_page(request, visitor, "dashboard/audience/lists.html", values, status=status)
+
+
+def _show_list(request: HttpRequest, visitor: Visitor, shown: List, form: ListForm) -> HttpResponse:
+    days = _read_growth(visitor, shown)
+    values = {
+        "title": shown.name,
+        "list": shown,
+        "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
+        "form": form,
+        "states": [
+            {
+                "badge": words.make_subscription_badge(state),
+                "count": _count(visitor, shown, state),
+            }
+            for state in SubscriptionState
+        ],
+        "days": days[::-1],
+        "joined": sum(day.joined for day in days),
+        "left": sum(day.left for day in days),
+        "chart": _draw(days),
+    }
+    status = 422 if form.errors else 200
+    return render_page(request, visitor, "dashboard/audience/list.html", values, status=status)
+
+
+def _count(visitor: Visitor, one: List, state: SubscriptionState) -> Mapping[str, Any]:
+    """A number with the contacts behind it."""
+    number: ContactCount = counts.count_list(visitor.workspace.pk, key=one.key, state=state)
+    url = reverse("contacts", args=[visitor.workspace.pk])
+    return {"of": number, "url": f"{url}?{urlencode({'list': one.key, 'on': state.value})}"}
+
+
+def _read_growth(visitor: Visitor, shown: List) -> Sequence[DayOfList]:
+    zone = visitor.workspace.time_zone
+    try:
+        return growth.read_growth(shown.pk, days=_DAYS, zone=zone, now=datetime.now(UTC))
+    except FilterTooCostlyError:
+        return ()
+
+
+def _draw(days: Sequence[DayOfList]) -> Chart | None:
+    rows = [
+        charts.Row(
+            timezone.make_aware(datetime.combine(day.day, time())),
+            day.joined - day.left,
+            day.subscribers,
+        )
+        for day in days
+    ]
+    if not rows:
+        return None
+    story = _("Subscribers on each of the last %(days)s days, from %(first)s to %(last)s")
+    numbers = {"days": _DAYS, "first": days[0].subscribers, "last": days[-1].subscribers}
+    return charts.draw(
+        "growth", rows, count_label=_("Change"), unit=_("Subscribers"), story=story % numbers
+    )

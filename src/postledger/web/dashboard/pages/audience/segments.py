@@ -1,0 +1,136 @@
+"""Saved segments: searches under a name, for the next search and for campaigns."""
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from postledger.accounts import constraints
+from postledger.accounts.people.roles import Permission
+from postledger.contacts import audience, segments
+from postledger.contacts.filters import parsing
+from postledger.contacts.models import Segment
+from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.audience import contact_search
+from postledger.web.dashboard.audience.questions import Question, ask
+from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.frame import render_page
+from postledger.web.dashboard.parameters import read_text
+
+# To count one segment, and all of them; the others are estimated.
+_PATIENCE, _PATIENCE_FOR_ALL = timedelta(seconds=2), timedelta(seconds=4)
+_LEAST = timedelta(milliseconds=1)
+
+
+class NameForm(PageForm):
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=constraints.LONGEST_NAME)
+
+
+@require_safe
+def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    ends = time.monotonic() + _PATIENCE_FOR_ALL.total_seconds()
+    rows = [
+        _make_row(visitor, one, timedelta(seconds=ends - time.monotonic()))
+        for one in segments.list_segments(visitor.workspace.pk)
+    ]
+    values = {
+        "title": _("Segments"),
+        "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
+        "rows": rows,
+    }
+    return render_page(request, visitor, "dashboard/audience/segments.html", values)
+
+
+def _make_row(visitor: Visitor, segment: Segment, left: timedelta) -> Mapping[str, Any]:
+    contacts_url = reverse("contacts", args=[visitor.workspace.pk])
+    values = {
+        "segment": segment,
+        "url": f"{contacts_url}?{contact_search.write_query(segment.filter)}",
+    }
+    try:
+        wanted = parsing.parse(segment.filter, now=datetime.now(UTC))
+        patience = max(_LEAST, min(_PATIENCE, left))
+        count = audience.count_or_estimate(visitor.workspace.pk, wanted, patience=patience)
+    except RefusedError as error:
+        return {**values, "trouble": str(error)}
+    return {**values, "count": count}
+
+
+@require_POST
+def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    """Keeps the search of the page that posts it."""
+    search = contact_search.read_search(request.POST)
+    url = reverse("contacts", args=[visitor.workspace.pk])
+    query = request.POST.copy()
+    name = read_text(query, "name").strip()
+    for field in ("name", "csrfmiddlewaretoken"):
+        query.pop(field, None)
+    try:
+        segments.create_segment(
+            visitor.workspace.pk,
+            name=name,
+            stored=contact_search.build_segment(search),
+            actor=visitor.actor,
+            now=datetime.now(UTC),
+        )
+    except RefusedError as error:
+        messages.error(request, str(error))
+        query["name"] = name
+        return redirect(f"{url}?{query.urlencode()}")
+    messages.success(request, _("Saved as the segment %(name)s.") % {"name": name})
+    return redirect("segments", visitor.workspace.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rename(request: HttpRequest, visitor: Visitor, segment_id: int) -> HttpResponse:
+    segment = segments.get_segment(visitor.workspace.pk, segment_id)
+    form = NameForm(request.POST or None, initial={"name": segment.name})
+    if request.method == "POST" and form.is_valid():
+        try:
+            name = form.cleaned_data["name"]
+            segments.rename_segment(
+                visitor.workspace.pk, segment_id, name=name, actor=visitor.actor
+            )
+        except NotFoundError:
+            raise
+        except RefusedError as error:
+            form.add_error("name", str(error))
+        else:
+            return redirect("segments", visitor.workspace.pk)
+    question = _ask_about(visitor, segment, _("Rename %(name)s"), _("Rename"), [])
+    return ask(request, visitor, question, form)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, visitor: Visitor, segment_id: int) -> HttpResponse:
+    segment = segments.get_segment(visitor.workspace.pk, segment_id)
+    if request.method == "POST":
+        segments.delete_segment(visitor.workspace.pk, segment_id, actor=visitor.actor)
+        messages.success(request, _("Deleted."))
+        return redirect("segments", visitor.workspace.pk)
+    sentences = [_("Nobody is deleted, and campaigns that took it over keep its conditions.")]
+    question = _ask_about(visitor, segment, _("Delete %(name)s?"), _("Delete"), sentences)
+    return ask(request, visitor, question, PageForm())
+
+
+def _ask_about(
+    visitor: Visitor, segment: Segment, heading: str, go: str, sentences: list[str]
+) -> Question:
+    return Question(
+        heading=heading % {"name": segment.name},
+        sentences=sentences,
+        go=go,
+        stay=_("Leave it"),
+        back_url=reverse("segments", args=[visitor.workspace.pk]),
+        back_title=_("Segments"),
+    )

@@ -1,0 +1,180 @@
+"""Suppressed addresses: found, added, and lifted with a reason."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from postledger.accounts.people import actors
+from postledger.accounts.people.roles import Permission
+from postledger.contacts import lists, queries, suppressions
+from postledger.contacts.actions import restoration, suppression
+from postledger.contacts.models import Suppression
+from postledger.contacts.states import SuppressionReason
+from postledger.contacts.suppressions import ALL_MAIL
+from postledger.contacts.unsubscribe_links import GENERAL
+from postledger.lib.errors import RefusedError
+from postledger.providers import addresses
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.audience import words
+from postledger.web.dashboard.audience.questions import Question, ask
+from postledger.web.dashboard.forms import AddressField, PageForm
+from postledger.web.dashboard.frame import render_page
+from postledger.web.dashboard.parameters import read_text
+
+_ON_A_PAGE = 50
+_HASH_DIGITS = 32
+
+
+class AddForm(PageForm):
+    address = AddressField(label=gettext_lazy("Email address"))
+    scope = forms.ChoiceField(label=gettext_lazy("What they get no more"), required=False)
+
+    def __init__(self, workspace_id: int, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        active = lists.list_all(workspace_id).filter(archived_at=None)
+        scopes = [("", words.name_scope(None)), *((one.key, one.name) for one in active)]
+        self.fields["scope"].choices = scopes  # type: ignore[attr-defined]  # of a ChoiceField
+
+
+class LiftForm(PageForm):
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        max_length=500,
+        help_text=gettext_lazy("Such as: wrote to us on 1 May. It stays in the history."),
+    )
+
+
+@require_safe
+def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    return _show(request, visitor, AddForm(visitor.workspace.pk))
+
+
+@require_POST
+def add(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    form = AddForm(visitor.workspace.pk, request.POST)
+    if form.is_valid():
+        try:
+            has_changed = suppression.suppress(
+                visitor.workspace.pk,
+                address=form.cleaned_data["address"],
+                list_key=form.cleaned_data["scope"] or None,
+                reason=SuppressionReason.BY_HAND,
+                actor=visitor.actor,
+            )
+        except RefusedError as error:
+            form.add_error("scope", str(error))
+        else:
+            done = _("Suppressed.") if has_changed else _("It was suppressed already.")
+            messages.success(request, done)
+            url = reverse("suppressions", args=[visitor.workspace.pk])
+            return redirect(f"{url}?{urlencode({'q': form.cleaned_data['address']})}")
+    return _show(request, visitor, form)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def lift(request: HttpRequest, visitor: Visitor, suppression_id: int) -> HttpResponse:
+    kept = suppressions.get_suppression(visitor.workspace.pk, suppression_id)
+    url = reverse("suppressions", args=[visitor.workspace.pk])
+    if kept.address is None:
+        messages.error(request, _("Its owner was erased: the address stays suppressed for good."))
+        return redirect(url)
+    form = LiftForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        restoration.restore(
+            visitor.workspace.pk,
+            address=kept.address,
+            list_key=kept.list.key if kept.list else GENERAL,
+            reason=form.cleaned_data["reason"],
+            actor=visitor.actor,
+            now=datetime.now(UTC),
+        )
+        messages.success(request, _("Lifted. If they had unsubscribed too, that remains."))
+        return redirect(f"{url}?{urlencode({'q': kept.address})}")
+    question = Question(
+        heading=_("Let email reach %(address)s again?") % {"address": kept.address},
+        sentences=[
+            words.describe_suppression(kept),
+            _("Restore only who wants your email: their wish is law, and spam reports cost you."),
+        ],
+        go=_("Lift the suppression"),
+        stay=_("Leave it"),
+        back_url=url,
+        back_title=_("Suppressions"),
+    )
+    return ask(request, visitor, question, form)
+
+
+def _show(request: HttpRequest, visitor: Visitor, form: AddForm) -> HttpResponse:
+    asked = read_text(request.GET, "q").strip()
+    rows, older_url = _list(visitor, asked, request.GET.get("after", ""))
+    values = {
+        "title": _("Suppressions"),
+        "may_manage": visitor.may(Permission.MANAGE_CONTACTS),
+        "form": form,
+        "asked": asked,
+        "rows": _make_rows(visitor, rows),
+        "next_url": older_url,
+        "first_url": reverse("suppressions", args=[visitor.workspace.pk])
+        if "after" in request.GET
+        else "",
+    }
+    status = 422 if form.errors else 200
+    return render_page(
+        request, visitor, "dashboard/audience/suppressions.html", values, status=status
+    )
+
+
+def _list(visitor: Visitor, asked: str, after: str) -> tuple[Sequence[Suppression], str]:
+    """Of one address, or a page of all in the order in which they are kept."""
+    if asked:
+        address = addresses.canonical(asked) if addresses.is_valid(asked) else asked
+        return suppressions.list_of_address(visitor.workspace.pk, address=address), ""
+    rows = suppressions.list_page(
+        visitor.workspace.pk, after=_read_cursor(after), limit=_ON_A_PAGE + 1
+    )
+    shown = rows[:_ON_A_PAGE]
+    return shown, f"?after={_write_cursor(shown[-1])}" if len(rows) > _ON_A_PAGE else ""
+
+
+def _write_cursor(row: Suppression) -> str:
+    list_id = ALL_MAIL if row.list_id is None else row.list_id
+    return f"{bytes(row.address_hash).hex()}-{list_id:x}"
+
+
+def _read_cursor(text: str) -> tuple[bytes, int]:
+    """What is no cursor of ours shows the first page."""
+    address_hash, _dash, list_id = text.partition("-")
+    try:
+        cursor = bytes.fromhex(address_hash), int(list_id, 16)
+    except ValueError:
+        return b"", 0
+    is_ours = len(address_hash) == _HASH_DIGITS and 0 <= cursor[1] <= ALL_MAIL
+    return cursor if is_ours else (b"", 0)
+
+
+def _make_rows(visitor: Visitor, rows: Sequence[Suppression]) -> list[Mapping[str, Any]]:
+    workspace_id = visitor.workspace.pk
+    sources = suppressions.find_sources(rows)
+    names = actors.name_actors(workspace_id, (actor for _source, actor in sources.values()))
+    known = queries.find_contacts(workspace_id, [row.address for row in rows if row.address])
+    return [
+        {
+            "kept": row,
+            "scope": words.name_suppressed(row),
+            "reason": words.REASONS[SuppressionReason(row.reason)],
+            "source": sources[row.pk][0] if row.pk in sources else "",
+            "by": names[sources[row.pk][1]] if row.pk in sources else "",
+            "contact": known.get(row.address.lower()) if row.address else None,
+        }
+        for row in rows
+    ]

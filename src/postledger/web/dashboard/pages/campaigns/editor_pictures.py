@@ -1,0 +1,53 @@
+"""Pictures for the text of a draft: uploaded, and written into it."""
+
+import json
+
+from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from postledger.campaigns import drafts
+from postledger.content import pictures
+from postledger.content.pictures import InvalidPictureError
+from postledger.content.rendering.source import Format
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.editor import snippets
+from postledger.web.dashboard.frame import render_fragment
+from postledger.web.dashboard.parameters import read_text
+
+
+@require_POST
+def upload(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """Asked by htmx, the answer tells the page what to insert; else a message says it."""
+    drafts.find_campaign(visitor.workspace.pk, campaign_id)
+    file, kind = request.FILES.get("picture"), request.POST.get("kind", "")
+    snippet, trouble = "", ""
+    try:
+        url = _keep(visitor, file)
+        format_ = Format(kind) if kind in set(Format) else Format.MARKDOWN
+        snippet = snippets.write_picture(
+            format_, url, description=read_text(request.POST, "description")
+        )
+    except InvalidPictureError as error:
+        trouble = str(error)
+    if "HX-Request" in request.headers:
+        values = {"snippet": snippet, "trouble": trouble}
+        response = render_fragment(request, visitor, "dashboard/editor_picture.html", values)
+        if snippet:
+            response.headers["HX-Trigger"] = json.dumps({"picture": {"snippet": snippet}})
+        return response
+    if trouble:
+        messages.error(request, trouble)
+    else:
+        text = _("The picture is stored. Write this into the text: %(snippet)s")
+        messages.success(request, text % {"snippet": snippet})
+    return redirect("campaign_edit", visitor.workspace.pk, campaign_id)
+
+
+def _keep(visitor: Visitor, file: UploadedFile | None) -> str:
+    if file is None:
+        raise InvalidPictureError(_("Choose a file first."))
+    return pictures.keep_picture(visitor.workspace.pk, file.read(), actor=visitor.actor)

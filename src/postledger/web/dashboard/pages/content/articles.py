@@ -1,0 +1,154 @@
+"""The articles of a workspace, and each as it is seen from any places."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django import forms
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_safe
+
+from postledger.accounts import constraints
+from postledger.accounts.constraints import InvalidNameError
+from postledger.accounts.people.roles import Permission
+from postledger.content import articles, previews
+from postledger.content.articles import ArticleExistsError, InvalidArticleKeyError
+from postledger.content.previews import ArticlePreview
+from postledger.content.rendering.mail_preview import MailPreview
+from postledger.content.slices import Slice
+from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.components.badges import Badge
+from postledger.web.dashboard.content import seen_from
+from postledger.web.dashboard.content.seen_from import SeenFrom
+from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.frame import render_page
+from postledger.web.dashboard.letter_frame import show_in_frame
+
+_SHOWN = ("desktop", "phone", "text")
+
+
+class NewArticleForm(PageForm):
+    title = forms.CharField(
+        label=gettext_lazy("Title"),
+        max_length=constraints.LONGEST_NAME,
+        help_text=gettext_lazy("For you and your colleagues; readers see the titles of slices."),
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
+    key = forms.CharField(
+        label=gettext_lazy("Key"),
+        max_length=200,
+        help_text=gettext_lazy("Programs use it, as news-of-may. It cannot be changed later."),
+        widget=forms.TextInput({"autocomplete": "off", "class": "input mono"}),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One slice of the list."""
+
+    piece: Slice
+    badge: Badge
+    is_seen: bool
+
+
+@require_safe
+def show_list(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    values = {
+        "title": _("Articles"),
+        "articles": articles.list_articles(visitor.workspace.pk),
+        "may_write": visitor.may(Permission.WRITE_CONTENT),
+    }
+    return render_page(request, visitor, "dashboard/content/articles.html", values)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    form = NewArticleForm(request.POST if request.method == "POST" else None)
+    if form.is_valid() and _create(visitor, form):
+        return redirect("article", visitor.workspace.pk, form.cleaned_data["key"])
+    values = {"title": _("New article"), "form": form}
+    status = 422 if form.errors else 200
+    return render_page(
+        request, visitor, "dashboard/content/new_article.html", values, status=status
+    )
+
+
+def _create(visitor: Visitor, form: NewArticleForm) -> bool:
+    given = form.cleaned_data
+    try:
+        articles.create(
+            visitor.workspace.pk, key=given["key"], title=given["title"], actor=visitor.actor
+        )
+    except InvalidNameError:
+        form.add_error("title", _("Use printable characters only."))
+    except InvalidArticleKeyError:
+        form.add_error("key", _("Use up to 200 lowercase letters, digits and hyphens."))
+    except ArticleExistsError:
+        form.add_error("key", _("An article has this key already."))
+    return form.is_valid()
+
+
+@require_safe
+def show(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    article = articles.find_article(visitor.workspace.pk, key=key)
+    pieces = articles.list_slices(visitor.workspace.pk, article_key=key)
+    seen = seen_from.read_seen_from(request.GET, now=datetime.now(UTC))
+    preview, trouble = _preview(visitor, pieces, seen)
+    shown = request.GET.get("show", "")
+    values = {
+        "title": article.title or article.key,
+        "article": article,
+        "rows": _list_rows(pieces, preview, seen),
+        "places": seen_from.list_places(pieces, seen),
+        "seen": seen,
+        "preview": preview.mail if preview and pieces else None,
+        "trouble": trouble,
+        "shown": shown if shown in _SHOWN else "desktop",
+        "query": request.GET.urlencode(),
+        "may_write": visitor.may(Permission.WRITE_CONTENT),
+    }
+    return render_page(request, visitor, "dashboard/content/article.html", values)
+
+
+@require_safe
+def show_letter(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    """The HTML alone, for the frame of the preview."""
+    pieces = articles.list_slices(visitor.workspace.pk, article_key=key)
+    seen = seen_from.read_seen_from(request.GET, now=datetime.now(UTC))
+    preview, _trouble = _preview(visitor, pieces, seen)
+    mail: MailPreview | None = preview.mail if preview else None
+    if mail is None or mail.mail is None:
+        raise Http404
+    return show_in_frame(mail.mail.html)
+
+
+def _preview(
+    visitor: Visitor, pieces: list[Slice], seen: SeenFrom
+) -> tuple[ArticlePreview | None, str]:
+    try:
+        preview = previews.preview_article(
+            visitor.workspace.pk, pieces, ocd_ids=seen.places, now=seen.now
+        )
+    except NotFoundError:
+        raise
+    except RefusedError as error:
+        return None, str(error)
+    return preview, ""
+
+
+def _list_rows(pieces: list[Slice], preview: ArticlePreview | None, seen: SeenFrom) -> list[Row]:
+    seen_ids = {piece.id for piece in preview.slices} if preview else set()
+    return [Row(piece, _make_badge(piece, seen.now), piece.id in seen_ids) for piece in pieces]
+
+
+def _make_badge(piece: Slice, now: datetime) -> Badge:
+    if not piece.is_published:
+        return Badge("skipped", "pen", _("Draft"))
+    if piece.published_from is not None and now < piece.published_from:
+        return Badge("waiting", "clock", _("Not yet"))
+    if piece.published_until is not None and piece.published_until <= now:
+        return Badge("expired", "hourglass", _("Over"))
+    return Badge("ok", "check", _("Published"))

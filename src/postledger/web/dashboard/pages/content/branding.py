@@ -1,0 +1,133 @@
+"""How the mail of a workspace looks: its logo, its colour, and the footer."""
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST, require_safe
+
+from postledger.accounts import queries as accounts
+from postledger.accounts import workspaces
+from postledger.accounts.people.roles import Permission
+from postledger.accounts.queries import Organisation
+from postledger.accounts.workspaces import InvalidOrganisationError
+from postledger.content import brandings, pictures, previews
+from postledger.content.brandings import InvalidAccentError, InvalidLogoError
+from postledger.content.pictures import InvalidPictureError
+from postledger.content.rendering.source import Format, Source
+from postledger.lib.errors import RefusedError
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.forms import PageForm
+from postledger.web.dashboard.frame import render_page
+from postledger.web.dashboard.letter_frame import show_in_frame
+
+_LONGEST_LINE = 500
+# Beside which field a refusal is shown.
+_FIELDS = {
+    InvalidAccentError: "accent",
+    InvalidLogoError: "logo_url",
+    InvalidOrganisationError: "address",
+    InvalidPictureError: "logo",
+}
+
+
+class BrandingForm(PageForm):
+    logo = forms.FileField(
+        label=gettext_lazy("Upload a logo"),
+        required=False,
+        help_text=gettext_lazy("PNG, JPEG, GIF or WebP. It is shown 48 pixels high, on white."),
+        widget=forms.FileInput({"accept": "image/png,image/jpeg,image/gif,image/webp"}),
+    )
+    logo_url = forms.CharField(
+        label=gettext_lazy("Address of the logo"),
+        required=False,
+        max_length=brandings.LONGEST_URL,
+        help_text=gettext_lazy("Of one that is on the web already. Empty: no logo."),
+    )
+    accent = forms.CharField(
+        label=gettext_lazy("Colour of links and buttons"),
+        required=False,
+        max_length=7,
+        help_text=gettext_lazy("As #1d4ed8, dark enough to be read on white. Empty: blue."),
+    )
+    name = forms.CharField(
+        label=gettext_lazy("Name of the organisation"), required=False, max_length=_LONGEST_LINE
+    )
+    address = forms.CharField(
+        label=gettext_lazy("Postal address"),
+        required=False,
+        max_length=_LONGEST_LINE,
+        help_text=gettext_lazy("Both stand in the footer; the law of many countries asks for it."),
+    )
+
+
+@require_safe
+def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    return _show(request, visitor, BrandingForm(initial=_list_stored(visitor)))
+
+
+@require_POST
+def save(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    form = BrandingForm(request.POST, request.FILES)
+    if form.is_valid():
+        try:
+            with transaction.atomic():
+                _store(visitor, form)
+        except RefusedError as error:
+            form.add_error(_FIELDS.get(type(error)), str(error))
+        else:
+            messages.success(
+                request, _("Saved. New mail looks like this; launched runs keep theirs.")
+            )
+            return redirect("branding", visitor.workspace.pk)
+    return _show(request, visitor, form)
+
+
+def _store(visitor: Visitor, form: BrandingForm) -> None:
+    workspace_id, given, actor = visitor.workspace.pk, form.cleaned_data, visitor.actor
+    stored = accounts.organisation(workspace_id)
+    named = Organisation(given["name"], given["address"], stored.unsubscribe_base_url)
+    if named != stored:
+        workspaces.set_organisation(workspace_id, named, actor=actor)
+    logo_url = given["logo_url"]
+    if given["logo"]:
+        logo_url = pictures.keep_picture(workspace_id, given["logo"].read(), actor=actor)
+    brandings.set_branding(workspace_id, logo_url=logo_url, accent=given["accent"], actor=actor)
+
+
+def _list_stored(visitor: Visitor) -> dict[str, str]:
+    branding = brandings.find_branding(visitor.workspace.pk)
+    organisation = accounts.organisation(visitor.workspace.pk)
+    return {
+        "logo_url": branding.logo_url,
+        "accent": branding.accent,
+        "name": organisation.name,
+        "address": organisation.address,
+    }
+
+
+def _show(request: HttpRequest, visitor: Visitor, form: BrandingForm) -> HttpResponse:
+    values = {
+        "title": _("Branding"),
+        "form": form,
+        "stored": _list_stored(visitor),
+        "may_write": visitor.may(Permission.WRITE_CONTENT),
+    }
+    status = 422 if form.errors else 200
+    return render_page(request, visitor, "dashboard/content/branding.html", values, status=status)
+
+
+@require_safe
+def show_letter(request: HttpRequest, visitor: Visitor) -> HttpResponse:  # noqa: ARG001  a page gets one
+    """A short email in the layout, with the branding that is stored."""
+    workspace_id = visitor.workspace.pk
+    body = _("# A heading\n\nSome text, and [a link](https://example.com).\n\n- One\n- Two")
+    source = Source(_("Branding"), body, Format.MARKDOWN)
+    footer = previews.preview_footer(workspace_id)
+    preview = previews.preview_source(workspace_id, source, values={}, footer=footer)
+    if preview.mail is None:
+        raise Http404
+    return show_in_frame(preview.mail.html)

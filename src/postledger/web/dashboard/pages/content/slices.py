@@ -1,0 +1,86 @@
+"""The slices of an article: written, changed and deleted."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from postledger.content import articles
+from postledger.content.articles import SliceUnknownError
+from postledger.content.slices import Slice, SliceFields
+from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.content.slice_form import SliceForm
+from postledger.web.dashboard.frame import render_page
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def add(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    articles.find_article(visitor.workspace.pk, key=key)
+    return _write(request, visitor, key, None)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def change(request: HttpRequest, visitor: Visitor, key: str, slice_id: int) -> HttpResponse:
+    return _write(request, visitor, key, _find(visitor, key, slice_id))
+
+
+def _write(request: HttpRequest, visitor: Visitor, key: str, piece: Slice | None) -> HttpResponse:
+    form = SliceForm(piece, request.POST if request.method == "POST" else None)
+    fields = form.read_fields() if request.method == "POST" else None
+    if fields is not None and _store(visitor, key, piece, fields, form):
+        messages.success(request, _("Saved."))
+        return redirect("article", visitor.workspace.pk, key)
+    values = {
+        "title": _("Change a slice") if piece else _("New slice"),
+        "article": articles.find_article(visitor.workspace.pk, key=key),
+        "piece": piece,
+        "form": form,
+    }
+    status = 422 if form.errors else 200
+    return render_page(request, visitor, "dashboard/content/slice.html", values, status=status)
+
+
+def _store(
+    visitor: Visitor, key: str, piece: Slice | None, fields: SliceFields, form: SliceForm
+) -> bool:
+    workspace_id, actor = visitor.workspace.pk, visitor.actor
+    try:
+        if piece is None:
+            articles.add_slice(workspace_id, article_key=key, fields=fields, actor=actor)
+        else:
+            articles.change_slice(
+                workspace_id, article_key=key, slice_id=piece.id, fields=fields, actor=actor
+            )
+    except NotFoundError:
+        raise
+    except RefusedError as error:
+        form.add_error(None, str(error))
+        return False
+    return True
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, visitor: Visitor, key: str, slice_id: int) -> HttpResponse:
+    """Asks first: a deleted slice does not come back."""
+    piece = _find(visitor, key, slice_id)
+    if request.method == "POST":
+        articles.delete_slice(
+            visitor.workspace.pk, article_key=key, slice_id=slice_id, actor=visitor.actor
+        )
+        messages.success(request, _("The slice is deleted."))
+        return redirect("article", visitor.workspace.pk, key)
+    values = {
+        "title": _("Delete this slice?"),
+        "article": articles.find_article(visitor.workspace.pk, key=key),
+        "piece": piece,
+    }
+    return render_page(request, visitor, "dashboard/content/slice_delete.html", values)
+
+
+def _find(visitor: Visitor, key: str, slice_id: int) -> Slice:
+    for piece in articles.list_slices(visitor.workspace.pk, article_key=key):
+        if piece.id == slice_id:
+            return piece
+    raise SliceUnknownError

@@ -1,0 +1,197 @@
+"""A version of a template: its texts, a test render, what changed, and a new version."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from postledger.accounts.people.roles import Permission
+from postledger.campaigns import preview
+from postledger.content import previews, templates
+from postledger.content.rendering.mail_preview import MailPreview
+from postledger.content.rendering.source import Source
+from postledger.content.templates import TemplateUnknownError
+from postledger.content.versions import Version
+from postledger.lib.errors import NotFoundError, RefusedError
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.content import samples, version_diff
+from postledger.web.dashboard.content.version_form import VersionForm
+from postledger.web.dashboard.frame import render_page
+from postledger.web.dashboard.letter_frame import show_in_frame
+from postledger.web.dashboard.pages.content.templates import find_template
+from postledger.web.dashboard.parameters import read_number, read_text
+
+SHOWN = ("desktop", "phone", "text")
+PART_NAMES: Mapping[str, Promise | str] = {
+    "required": gettext_lazy("Required variables"),
+    "optional": gettext_lazy("Optional variables"),
+    "fallback_locale": gettext_lazy("Language for everybody else"),
+    "format": gettext_lazy("Format"),
+    "subject": gettext_lazy("Subject"),
+    "body": gettext_lazy("Text"),
+    "text": gettext_lazy("Plain text of your own"),
+}
+
+
+@require_safe
+def show(request: HttpRequest, visitor: Visitor, key: str, number: int) -> HttpResponse:
+    version = templates.find_version(visitor.workspace.pk, key=key, number=number)
+    text = _choose_text(version, read_text(request.GET, "locale"))
+    shown = request.GET.get("show", "")
+    mail, trouble = _render(request, visitor, version, text)
+    template = find_template(visitor, key)
+    values = {
+        "title": _("Version %(number)s of %(name)s") % {"number": number, "name": template.name},
+        "template": template,
+        "version": version,
+        "text": text,
+        "samples": samples.read_samples(version, request.GET),
+        "reader": read_text(request.GET, "as").strip(),
+        "shown": shown if shown in SHOWN else "desktop",
+        "preview": mail,
+        "trouble": trouble,
+        "query": request.GET.urlencode(),
+        "may_write": visitor.may(Permission.WRITE_CONTENT) and not template.is_builtin,
+    }
+    return render_page(request, visitor, "dashboard/content/version.html", values)
+
+
+@require_safe
+def show_letter(request: HttpRequest, visitor: Visitor, key: str, number: int) -> HttpResponse:
+    """The HTML alone, for the frame of the test render."""
+    version = templates.find_version(visitor.workspace.pk, key=key, number=number)
+    text = _choose_text(version, read_text(request.GET, "locale"))
+    rendered, _trouble = _render(request, visitor, version, text)
+    if rendered is None or rendered.mail is None:
+        raise Http404
+    return show_in_frame(rendered.mail.html)
+
+
+def _choose_text(version: Version, locale: str) -> Source:
+    """The text of the locale that was asked for, or the one that most readers get."""
+    by_locale = {text.locale: text for text in version.texts}
+    return by_locale.get(locale) or by_locale.get(version.fallback_locale) or version.texts[0]
+
+
+def _render(
+    request: HttpRequest, visitor: Visitor, version: Version, text: Source
+) -> tuple[MailPreview | None, str]:
+    """The mail, or why there is none."""
+    workspace_id = visitor.workspace.pk
+    typed = samples.read_samples(version, request.GET)
+    try:
+        address = read_text(request.GET, "as").strip()
+        values = samples.find_values(workspace_id, typed, address)
+        mail = _preview(workspace_id, text, version, values)
+    except NotFoundError:
+        raise
+    except RefusedError as error:
+        return None, str(error)
+    return mail, ""
+
+
+def _preview(
+    workspace_id: int, text: Source, version: Version, values: Mapping[str, object]
+) -> MailPreview:
+    return previews.preview_source(
+        workspace_id, text, required=version.required, optional=version.optional, values=values
+    )
+
+
+@require_safe
+def compare(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    """Two versions; without numbers, the newest and the one before."""
+    workspace_id = visitor.workspace.pk
+    numbers = [one.number for one in templates.list_versions(workspace_id, key=key)]
+    if not numbers:
+        raise TemplateUnknownError
+    new = read_number(request.GET, "to") or numbers[0]
+    old = read_number(request.GET, "from") or max(new - 1, 1)
+    template = find_template(visitor, key)
+    values = {
+        "title": _("Compare versions of %(name)s") % {"name": template.name},
+        "template": template,
+        "numbers": numbers,
+        "old": old,
+        "new": new,
+        "diff": version_diff.compare_versions(
+            *(templates.find_version(workspace_id, key=key, number=one) for one in (old, new))
+        ),
+        "part_names": PART_NAMES,
+    }
+    return render_page(request, visitor, "dashboard/content/compare.html", values)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def write(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    """A new version, which begins as the newest; wrong input stays on the page."""
+    template = find_template(visitor, key)
+    if template.is_builtin or template.archived_at is not None:
+        raise TemplateUnknownError
+    posted = request.POST if request.method == "POST" else None
+    newest = None
+    if template.newest is not None:
+        newest = templates.find_version(visitor.workspace.pk, key=key, number=None)
+    form = VersionForm(visitor.workspace.pk, newest, posted)
+    if posted is not None and "add" not in posted:
+        number = _store(visitor, key, form)
+        if number is not None:
+            text = _("Version %(number)s is saved: new mail is made from it.")
+            messages.success(request, text % {"number": number})
+            return redirect("template_version", visitor.workspace.pk, key, number)
+    values = {
+        "title": _("New version of %(name)s") % {"name": template.name},
+        "template": template,
+        "form": form.variables,
+        "texts": form.texts,
+        "may_add": form.may_add,
+    }
+    has_errors = posted is not None and "add" not in posted
+    status = 422 if has_errors else 200
+    return render_page(request, visitor, "dashboard/content/write.html", values, status=status)
+
+
+def _store(visitor: Visitor, key: str, form: VersionForm) -> int | None:
+    try:
+        version = form.read_version()
+        if version is None:
+            return None
+        return templates.add_version(
+            visitor.workspace.pk, key=key, version=version, actor=visitor.actor
+        )
+    except NotFoundError:
+        raise
+    except RefusedError as error:
+        form.variables.add_error(None, str(error))
+        return None
+
+
+@require_POST
+def try_text(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    """One text of a version that is being written, for the frame beside it: nothing is stored."""
+    find_template(visitor, key)
+    form = VersionForm(visitor.workspace.pk, None, request.POST)
+    tried = form.read_text(read_number(request.POST, "try") or 0)
+    context: dict[str, Any] = {"preview": None, "trouble": ""}
+    if tried is None:
+        context["trouble"] = _("Write the language of the text first, as en or pt-BR.")
+        return _show_trouble(context)
+    text, version = tried
+    values = preview.choose_values(preview.ANYBODY, version.required)
+    try:
+        context["preview"] = mail = _preview(visitor.workspace.pk, text, version, values)
+    except RefusedError as error:
+        context["trouble"] = str(error)
+        return _show_trouble(context)
+    return show_in_frame(mail.mail.html) if mail.mail else _show_trouble(context)
+
+
+def _show_trouble(context: Mapping[str, Any]) -> HttpResponse:
+    return show_in_frame(render_to_string("dashboard/content/trouble.html", context))

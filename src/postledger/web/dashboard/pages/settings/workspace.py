@@ -1,0 +1,26 @@
+"""The settings of a workspace: its name, its zone, and what its letters say of it."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.frame import render_page
+from postledger.web.dashboard.settings import tabs
+from postledger.web.dashboard.settings.workspace_form import WorkspaceForm
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    workspace = visitor.workspace
+    form = WorkspaceForm(workspace, request.POST if request.method == "POST" else None)
+    if form.is_valid() and form.store(workspace.pk, actor=visitor.actor):
+        messages.success(request, _("Saved."))
+        return redirect("settings", workspace.pk)
+    context = {"tabs": tabs.list_tabs(visitor, "settings"), "form": form}
+    status = 422 if form.errors else 200
+    return render_page(
+        request, visitor, "dashboard/settings/workspace.html", context, status=status
+    )

@@ -1,0 +1,147 @@
+"""How much of each limit of a sender is used, from counters: no email is read."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from postledger.accounts import sending_limits
+from postledger.accounts.models import Sender
+from postledger.accounts.sending_limits import SendingLimits, StoredQuota
+from postledger.deliveries.figures import reports
+from postledger.deliveries.states import State
+from postledger.pacing import stored
+from postledger.web.dashboard import formats
+from postledger.web.dashboard.components import balance
+from postledger.web.dashboard.senders import dns_words
+
+_MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    title: str
+    used: str
+    limit: str  # empty: there is none
+    share: float | None  # in percent, at most 100
+    text: str
+    url: str  # of the emails behind it
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How many emails of each sender were accepted, since some moments."""
+
+    workspace_id: int
+    minute: Mapping[int, int]
+    hour: Mapping[int, int]
+    day: Mapping[int, int]
+    starts: Mapping[str, datetime]
+
+
+def read_usage(workspace_id: int, *, zone: str, now: datetime) -> Usage:
+    """Of all senders of a workspace, in three queries."""
+    starts = {
+        "minute": now - _MINUTE,
+        "hour": now.astimezone(UTC).replace(minute=0, second=0, microsecond=0),
+        "day": stored.find_day(zone, (), now).starts_at,
+    }
+    counts = {name: count_accepted(workspace_id, since=since) for name, since in starts.items()}
+    return Usage(workspace_id, counts["minute"], counts["hour"], counts["day"], starts)
+
+
+def count_accepted(workspace_id: int, *, since: datetime) -> dict[int, int]:
+    by_sender = reports.read_sender_reports(workspace_id, since=since)
+    return {sender_id: counts.accepted for sender_id, counts in by_sender.items()}
+
+
+def build_gauges(sender: Sender, usage: Usage, *, now: datetime) -> list[Gauge]:
+    """The sender has to be read with its workspace, account and quota."""
+    limits = sending_limits.describe(sender)
+    return list(_list_gauges(sender, limits, usage, now))
+
+
+def _list_gauges(
+    sender: Sender, limits: SendingLimits, usage: Usage, now: datetime
+) -> Iterator[Gauge]:
+    id_ = sender.pk
+    per_second = usage.minute.get(id_, 0) / _MINUTE.total_seconds()
+    yield Gauge(
+        _("A second, in the last minute"),
+        f"{per_second:.1f}",
+        "" if limits.lowest_rate is None else f"{limits.lowest_rate:g}",
+        _find_share(per_second, limits.lowest_rate),
+        _describe_pace(limits),
+        _link(usage, id_, usage.starts["minute"]),
+    )
+    ends = {
+        "hour": usage.starts["hour"] + timedelta(hours=1),
+        "day": stored.find_day(limits.zone, (), now).ends_at,
+    }
+    yield _count(
+        _("This hour"),
+        usage.hour.get(id_, 0),
+        limits.rate_per_hour,
+        ends["hour"],
+        url=_link(usage, id_, usage.starts["hour"]),
+    )
+    yield _count(
+        _("Today"),
+        usage.day.get(id_, 0),
+        limits.daily_limit,
+        ends["day"],
+        url=_link(usage, id_, usage.starts["day"]),
+    )
+    if limits.quota is not None and sender.account_id is not None:
+        yield _measure_quota(sender, limits.quota, usage)
+
+
+def _count(title: str, used: int, limit: int | None, ends_at: datetime, *, url: str) -> Gauge:
+    return Gauge(
+        title,
+        formats.count(used),
+        formats.count(limit) if limit else "",
+        _find_share(used, limit),
+        format_html(_("Starts anew at {}"), formats.moment(ends_at)) if limit else "",
+        url,
+    )
+
+
+def _measure_quota(sender: Sender, quota: StoredQuota, usage: Usage) -> Gauge:
+    """What the provider said, less what was accepted since by all senders of the account."""
+    of_account = Sender.objects.filter(account_id=sender.account_id).values_list("pk", flat=True)
+    since = count_accepted(usage.workspace_id, since=quota.synced_at)
+    left = max(0, quota.remaining - sum(since.get(id_, 0) for id_ in of_account))
+    size = max(quota.size or quota.remaining, left)
+    return Gauge(
+        _("Quota of %(provider)s") % {"provider": dns_words.name_provider(sender)},
+        formats.count(size - left),
+        formats.count(size),
+        _find_share(size - left, size),
+        format_html(
+            _("{} left; asked at {}"), formats.count(left), formats.moment(quota.synced_at)
+        ),
+        balance.add_query(reverse("messages", args=[usage.workspace_id]), sender=str(sender.pk)),
+    )
+
+
+def _describe_pace(limits: SendingLimits) -> str:
+    if limits.tuned_rate is not None and limits.lowest_rate == limits.tuned_rate:
+        return _("The provider asked for less; it rises again by itself")
+    return ""
+
+
+def _find_share(used: float, limit: float | None) -> float | None:
+    return None if not limit else round(min(100.0, 100 * used / limit), 1)
+
+
+def _link(usage: Usage, sender_id: int, since: datetime) -> str:
+    return balance.add_query(
+        reverse("messages", args=[usage.workspace_id]),
+        sender=str(sender_id),
+        state=State.ACCEPTED.value,
+        since=formats.input_moment(since),
+    )

@@ -1,0 +1,105 @@
+"""The form of a sender's limits and working hours."""
+
+from typing import Any, override
+
+from django import forms
+from django.utils.dates import WEEKDAYS
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from postledger.accounts import limits, working_hours
+from postledger.accounts.limits import LimitChanges
+from postledger.accounts.models import Sender
+from postledger.accounts.working_hours import Hours, InvalidHoursError, InvalidTimeZoneError
+from postledger.web.dashboard.forms import PageForm
+
+_DAYS = [(key, WEEKDAYS[number]) for number, key in enumerate(working_hours.WEEKDAYS)]
+
+
+class LimitsForm(PageForm):
+    rate_per_second = forms.FloatField(
+        label=gettext_lazy("Emails a second"),
+        min_value=limits.SLOWEST,
+        max_value=limits.FASTEST,
+        required=False,
+        help_text=gettext_lazy("Empty: no limit of its own."),
+        widget=forms.TextInput({"inputmode": "decimal"}),
+    )
+    rate_per_hour = forms.IntegerField(
+        label=gettext_lazy("Emails an hour"),
+        min_value=1,
+        max_value=limits.MOST,
+        required=False,
+        help_text=gettext_lazy("Empty: no limit."),
+        widget=forms.TextInput({"inputmode": "numeric"}),
+    )
+    daily_limit = forms.IntegerField(
+        label=gettext_lazy("Emails a day"),
+        min_value=1,
+        max_value=limits.MOST,
+        required=False,
+        help_text=gettext_lazy("Empty: no limit."),
+        widget=forms.TextInput({"inputmode": "numeric"}),
+    )
+    spans = forms.CharField(
+        label=gettext_lazy("Working hours"),
+        max_length=300,
+        required=False,
+        help_text=gettext_lazy("As 09:00-12:30 13:30-18:00. Empty: campaigns go at any time."),
+    )
+    days = forms.MultipleChoiceField(
+        label=gettext_lazy("Days"),
+        choices=_DAYS,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    zone = forms.CharField(
+        label=gettext_lazy("Time zone"),
+        max_length=64,
+        required=False,
+        help_text=gettext_lazy("As Europe/Lisbon. Empty: that of the workspace."),
+    )
+
+    hours: Hours | None = None
+
+    @override
+    def clean(self) -> dict[str, Any] | None:
+        values = self.cleaned_data
+        spans = values.get("spans", "").replace(",", " ").split()
+        if spans and not self.errors:
+            if not values["days"]:
+                self.add_error("days", _("Choose a day at least, or leave the hours empty."))
+                return super().clean()
+            try:
+                self.hours = working_hours.parse_hours(
+                    spans, days=",".join(values["days"]), zone=values["zone"] or None
+                )
+            except InvalidHoursError:
+                self.add_error("spans", _("Write times as 09:00-18:00, with a space between two."))
+            except InvalidTimeZoneError:
+                self.add_error("zone", _("There is no such time zone. Write it as Europe/Lisbon."))
+        return super().clean()
+
+    def list_changes(self) -> LimitChanges:
+        values = self.cleaned_data
+        return LimitChanges(
+            rate_per_second=values["rate_per_second"],
+            rate_per_hour=values["rate_per_hour"],
+            daily_limit=values["daily_limit"],
+        )
+
+
+def read_initial(sender: Sender) -> dict[str, object]:
+    hours = sender.working_hours or {}
+    return {
+        "rate_per_second": None
+        if sender.rate_per_second is None
+        else f"{sender.rate_per_second:g}",
+        "rate_per_hour": sender.rate_per_hour,
+        "daily_limit": sender.daily_limit,
+        "spans": " ".join("-".join(span) for span in hours.get("spans", ())),
+        "days": [
+            working_hours.WEEKDAYS[day] for day in hours.get("weekdays", working_hours.EVERY_DAY)
+        ],
+        "zone": hours.get("zone", ""),
+    }

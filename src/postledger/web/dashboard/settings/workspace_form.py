@@ -1,0 +1,132 @@
+"""The form of a workspace's settings, and how what was changed in it is stored."""
+
+from collections.abc import Callable, Mapping
+from zoneinfo import available_timezones
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from postledger.accounts import constraints, queries, workspaces
+from postledger.accounts.constraints import InvalidNameError
+from postledger.accounts.models import Workspace
+from postledger.accounts.queries import Organisation
+from postledger.accounts.workspaces import InvalidOrganisationError, WorkspaceExistsError
+from postledger.campaigns import test_sends
+from postledger.deliveries import account_changes
+from postledger.lib.errors import RefusedError
+from postledger.providers import addresses
+from postledger.web.dashboard.forms import PageForm
+
+_ORGANISATION = ("org_name", "org_address", "unsubscribe_base_url")
+_LONGEST_LINE = 200
+_LONGEST_URL = 500
+_LONGEST_ADDRESSES = 2_000
+
+
+class WorkspaceForm(PageForm):
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=constraints.LONGEST_NAME,
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
+    time_zone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"),
+        help_text=gettext_lazy(
+            "Of these pages, of daily limits, and of contacts and working hours without one."
+        ),
+    )
+    org_name = forms.CharField(
+        label=gettext_lazy("Organisation"),
+        max_length=_LONGEST_LINE,
+        required=False,
+        help_text=gettext_lazy("Who writes, as the footer of every campaign says it."),
+    )
+    org_address = forms.CharField(
+        label=gettext_lazy("Postal address"),
+        max_length=_LONGEST_LINE,
+        required=False,
+        help_text=gettext_lazy("In the footer too; many countries require it."),
+    )
+    unsubscribe_base_url = forms.CharField(
+        label=gettext_lazy("Unsubscribe page"),
+        max_length=_LONGEST_URL,
+        required=False,
+        help_text=gettext_lazy("The address of the page, without ? and #."),
+    )
+    test_emails = forms.CharField(
+        label=gettext_lazy("Recipients of tests"),
+        max_length=_LONGEST_ADDRESSES,
+        required=False,
+        help_text=gettext_lazy("Addresses with commas between them."),
+    )
+
+    def __init__(self, workspace: Workspace, values: Mapping[str, object] | None = None) -> None:
+        stored = {name: getattr(workspace, name) for name in self.base_fields}
+        super().__init__(values, initial=stored)
+        zones = [(zone, zone) for zone in sorted(available_timezones())]
+        self.fields["time_zone"].choices = zones  # type: ignore[attr-defined]  # of a choice field
+
+    def clean_test_emails(self) -> str:
+        """Names what is no address: a test would only leave it out."""
+        text: str = self.cleaned_data["test_emails"]
+        words = text.replace(",", " ").replace(";", " ").split()
+        wrong = [word for word in words if not addresses.is_valid(word)]
+        if wrong:
+            raise ValidationError(
+                _("Not an email address: %(words)s"), params={"words": ", ".join(wrong[:5])}
+            )
+        return text
+
+    def store(self, workspace_id: int, *, actor: str) -> bool:
+        """Stores what was changed, all or nothing; False if something is refused."""
+        changed = set(self.changed_data)
+        steps: list[tuple[bool, str, Callable[[], None]]] = [
+            ("name" in changed, "name", lambda: self._rename(workspace_id, actor)),
+            ("time_zone" in changed, "time_zone", lambda: self._move(workspace_id, actor)),
+            (
+                not changed.isdisjoint(_ORGANISATION),
+                "unsubscribe_base_url",
+                lambda: self._introduce(workspace_id, actor),
+            ),
+            ("test_emails" in changed, "test_emails", lambda: self._address(workspace_id, actor)),
+        ]
+        with transaction.atomic():
+            for is_changed, field, store in steps:
+                if is_changed:
+                    self._try(field, store)
+            if self.errors:
+                transaction.set_rollback(True)
+        return not self.errors
+
+    def _try(self, field: str, store: Callable[[], None]) -> None:
+        """Puts a refusal beside its field."""
+        try:
+            store()
+        except WorkspaceExistsError:
+            self.add_error(field, _("Another workspace has this name. Choose another one."))
+        except InvalidNameError:
+            self.add_error(field, _("Use printable characters only."))
+        except InvalidOrganisationError as refused:
+            self.add_error(None, str(refused))
+        except RefusedError as refused:
+            self.add_error(field, str(refused))
+
+    def _rename(self, workspace_id: int, actor: str) -> None:
+        workspaces.rename_workspace(workspace_id, self.cleaned_data["name"], actor=actor)
+
+    def _move(self, workspace_id: int, actor: str) -> None:
+        """Mail that waits for the end of a former day is looked at again."""
+        workspaces.set_time_zone(workspace_id, self.cleaned_data["time_zone"], actor=actor)
+        account_changes.limits_changed(queries.sender_ids(workspace_id))
+
+    def _introduce(self, workspace_id: int, actor: str) -> None:
+        organisation = Organisation(*(self.cleaned_data[name] for name in _ORGANISATION))
+        workspaces.set_organisation(workspace_id, organisation, actor=actor)
+
+    def _address(self, workspace_id: int, actor: str) -> None:
+        text = self.cleaned_data["test_emails"].strip()
+        parsed = test_sends.parse_addresses(text) if text else ()
+        workspaces.set_test_emails(workspace_id, ", ".join(parsed), actor=actor)

@@ -1,0 +1,183 @@
+"""Articles on the dashboard: their slices written by hand, and seen from any place."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from html import unescape
+
+import pytest
+from django.conf import LazySettings
+
+from postledger.accounts import integrations
+from postledger.accounts.integrations import IntegrationKind
+from postledger.accounts.people.roles import Role
+from postledger.content import articles
+from postledger.content.slices import SliceFields
+from tests.campaigns import mailouts
+from tests.fakes import notion as fake_notion
+from tests.fakes import notion_pages as pages
+from tests.fakes.notion import TOKEN, FakeNotion
+from tests.web import newsroom
+from tests.web.callers import Caller
+from tests.web.dashboard import visitors
+from tests.web.dashboard.visitors import Person
+
+OHIO = "ocd-division/country:us/state:oh"
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture(autouse=True)
+def furnished(alice: Caller, settings: LazySettings) -> None:
+    newsroom.furnish(alice, settings)
+
+
+@pytest.fixture
+def anna(alice: Caller) -> Person:
+    return visitors.sign_in(alice.workspace_id)
+
+
+@pytest.fixture
+def may(anna: Person) -> str:
+    created = anna.post("content/new-article/", title="News of May", key="may")
+    assert created.headers["Location"].endswith("/content/articles/may/")
+    return "content/articles/may/"
+
+
+def add(anna: Person, **fields: object) -> int:
+    whole = SliceFields(**{"is_published": True, **fields})  # type: ignore[arg-type]  # of a slice
+    return articles.add_slice(anna.workspace_id, article_key="may", fields=whole, actor="test")
+
+
+def seen(page: str) -> list[str]:
+    return re.findall(r'data-label="Seen"><?b?>?<?(?:span class="faint")?>?(Yes|No)<', page)
+
+
+def test_a_slice_is_written_listed_changed_and_deleted(anna: Person, may: str) -> None:
+    fields = {"title": "Hello", "body_md": "First\r\nline", "is_published": "on"}
+
+    added = anna.post(f"{may}slices/new/", **fields, published_from="2026-01-31T09:00")
+    [piece] = articles.list_slices(anna.workspace_id, article_key="may")
+    shown = anna.read(may)
+    anna.post(f"{may}slices/{piece.id}/", **fields, scope_ocd_id=OHIO)
+    [changed] = articles.list_slices(anna.workspace_id, article_key="may")
+
+    assert added.status_code == 302
+    assert piece.body_md == "First\nline"
+    assert piece.published_from == datetime(2026, 1, 31, 9, tzinfo=UTC)
+    assert f"/content/articles/may/slices/{piece.id}/" in shown
+    assert "from <time" in shown
+    assert (changed.scope_ocd_id, changed.published_from) == (OHIO, None)
+    assert "It does not come back" in anna.read(f"{may}slices/{piece.id}/delete/")
+    anna.post(f"{may}slices/{piece.id}/delete/")
+    assert "No slice yet" in anna.read(may)
+
+
+def test_a_wrong_slice_is_refused_and_keeps_what_was_typed(anna: Person, may: str) -> None:
+    refused = anna.post(f"{may}slices/new/", body_md="Kept", is_headline="on")
+    moment = anna.post(f"{may}slices/new/", title="Kept", published_from="soon")
+
+    assert refused.status_code == moment.status_code == 422
+    assert "a headline needs a title or a dek" in refused.content.decode()
+    assert ">\nKept</textarea>" in refused.content.decode()
+    assert "Write a day and a time" in moment.content.decode()
+    assert 'value="soon"' in moment.content.decode()
+    assert articles.list_slices(anna.workspace_id, article_key="may") == []
+
+
+def test_an_article_is_seen_from_places_and_moments(anna: Person, may: str) -> None:
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    add(anna, title="For all", body_md="Everybody reads this.")
+    add(anna, title=EVIL, is_headline=True, body_md=f"Ohio {EVIL}", scope_ocd_id=OHIO)
+    add(anna, title="Later", body_md="Later.", published_from=tomorrow, sort_index=5)
+    add(anna, title="Draft", body_md="Draft.", is_published=False, sort_index=6)
+
+    anywhere = anna.read(may, show="text")
+    ohio = anna.read(may, show="text", place=OHIO)
+    typed = anna.read(may, show="text", more=f"x {OHIO}")
+    later = anna.read(may, show="text", at=f"{tomorrow + timedelta(days=1):%Y-%m-%dT%H:%M}")
+    frame = anna.read(f"{may}letter/", place=OHIO)
+
+    assert seen(anywhere) == ["Yes", "No", "No", "No"]
+    assert seen(ohio) == seen(typed) == ["Yes", "Yes", "No", "No"]
+    assert seen(later) == ["Yes", "No", "Yes", "No"]
+    assert "Subject: <b>For all</b>" in anywhere
+    assert f"Subject: <b>{EVIL}</b>" in unescape(ohio)
+    assert re.search(r'value="[^"]+state:oh" checked', ohio)
+    assert all(EVIL not in page for page in (anywhere, ohio, frame))
+    assert "Ohio" in frame
+    assert "1 Road" in frame
+    assert "Write a day and a time" in anna.read(may, at="soon")
+
+
+def test_an_article_that_nobody_could_be_mailed_says_why(anna: Person, may: str) -> None:
+    add(anna, body_md="Without a title.")
+
+    shown = anna.read(may)
+
+    assert "The letter would have no subject" in shown
+    assert "<iframe" not in shown
+    assert anna.get(f"{may}letter/").status_code == 404
+
+
+def test_a_viewer_sees_an_article_and_is_offered_no_change(
+    anna: Person, alice: Caller, may: str
+) -> None:
+    add(anna, title="Hello")
+    viewer = visitors.sign_in(alice.workspace_id, Role.VIEWER)
+
+    shown = viewer.read(may) + viewer.read("content/articles/")
+
+    assert "Hello" in shown
+    assert "New slice" not in shown
+    assert "New article" not in shown
+    assert "/slices/" not in shown
+
+
+def test_a_taken_or_wrong_key_is_said_beside_it(anna: Person, may: str) -> None:
+    taken = anna.post("content/new-article/", title="Again", key="may")
+    wrong = anna.post("content/new-article/", title="Again", key="Not A Key")
+
+    assert "An article has this key already." in taken.content.decode()
+    assert "Use up to 200 lowercase letters" in wrong.content.decode()
+    assert 'value="Not A Key"' in wrong.content.decode()
+
+
+def test_without_notion_the_page_says_what_to_do(anna: Person, alice: Caller) -> None:
+    manager = visitors.sign_in(alice.workspace_id, Role.MANAGER)
+
+    assert anna.url("settings/integrations/notion/") in anna.read("content/notion/")
+    assert "Owners and developers set up integrations." in manager.read("content/notion/")
+
+
+@pytest.fixture
+def notion(anna: Person, settings: LazySettings) -> Iterator[FakeNotion]:
+    integrations.set_integration(
+        anna.workspace_id, IntegrationKind.NOTION, changes={"token": TOKEN}, actor="test"
+    )
+    with fake_notion.running() as running:
+        settings.NOTION_URL = running.url
+        yield running
+
+
+def test_a_notion_page_is_shown_as_the_mail_would_show_it(anna: Person, notion: FakeNotion) -> None:
+    page_id = notion.add_page(pages.paragraph(f"Hello {EVIL}"), properties=mailouts.row())
+    url = f"https://www.notion.so/acme/News-{page_id.replace('-', '')}?pvs=4"
+
+    shown = anna.read("content/notion/", page=url, show="text")
+    frame = anna.read("content/notion/letter/", page=url)
+
+    assert "Hello &lt;script&gt;" in shown
+    assert "Hello &lt;script&gt;" in frame
+    assert EVIL not in shown + frame
+    assert "1 Road" in frame
+
+
+def test_what_is_no_notion_page_says_so_and_is_not_asked_for(
+    anna: Person, notion: FakeNotion
+) -> None:
+    shown = anna.read("content/notion/", page=EVIL)
+
+    assert 'role="alert"' in shown
+    assert EVIL not in shown
+    assert notion.requests == []
+    assert anna.get("content/notion/letter/", page=EVIL).status_code == 404

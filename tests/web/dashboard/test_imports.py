@@ -1,0 +1,182 @@
+"""Imports on the dashboard: from the file to the problems of its rows, by screens alone."""
+
+import re
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from postledger.accounts.people.roles import Role
+from postledger.contacts.models import Contact
+from postledger.contacts.states import SubscriptionState
+from postledger.imports import preview
+from postledger.imports.models import Import, ImportState
+from postledger.web.dashboard.audience import import_figures
+from tests import cast
+from tests.contacts import people
+from tests.imports import workbooks
+from tests.web import uploads
+from tests.web.dashboard import visitors
+from tests.web.dashboard.visitors import Person
+
+pytestmark = pytest.mark.django_db
+
+CONTENT = (
+    b"Mail;First name;Land\n"
+    b"ann@example.com;Ann;PT\n"
+    b"left@example.com;Lea;PT\n"
+    b"ANN@example.com;Ann;PT\n"
+    b"nobody;Bob;\n"
+)
+
+
+@pytest.fixture
+def olivia() -> Person:
+    return visitors.sign_in(cast.sender().workspace_id, name="Olivia")
+
+
+def bring(who: Person, content: bytes = CONTENT, name: str = "people.csv", **fields: str) -> Any:
+    file = SimpleUploadedFile(name, content)
+    return who.client.post(who.url("imports/upload/"), {"file": file, **fields})
+
+
+def bring_import(who: Person) -> int:
+    """The number of the import."""
+    return int(bring(who).headers["Location"].split("/")[-2])
+
+
+def try_out(who: Person, number: int, **fields: str) -> Any:
+    choices = {"target-0": "email", "target-1": "name", "target-2": "attribute", "key-2": "country"}
+    return who.post(f"imports/{number}/try/", **{**choices, "list": "news", **fields})
+
+
+def test_a_file_is_uploaded_mapped_tried_and_imported(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    left = people.member(olivia.workspace_id, "left@example.com")
+    people.leave(olivia.workspace_id, "left@example.com", "news")
+
+    number = bring_import(olivia)
+    page = olivia.read(f"imports/{number}/")
+    assert "ann@example.com, left@example.com" in page
+    assert re.search(r'name="target-0"[^>]*>.*?value="email" selected', page)
+    assert 'name="key-2" value="Land"' in page
+
+    try_out(olivia, number)
+    assert "A worker reads the whole file" in olivia.read(f"imports/{number}/")
+    uploads.work()
+    page = olivia.read(f"imports/{number}/live/")
+    assert "1 person stays off the list" in page
+    assert "Unsubscribed before" in page
+    assert "<del>" not in page
+    assert "<td>Lea</td>" in page
+    assert "This is not an email address." in page
+    assert "Import 4 rows" in page
+    assert not Contact.objects.filter(name="Ann").exists()
+
+    olivia.post(f"imports/{number}/start/")
+    assert "hx-get" in olivia.read(f"imports/{number}/")
+    uploads.work()
+    page = olivia.read(f"imports/{number}/")
+    assert "Every row is accounted for" in page
+    assert "1 subscribed to news, 1 kept off it." in page
+    assert "hx-trigger" not in page.partition('id="live"')[2]
+    ann = Contact.objects.get(address="ann@example.com")
+    assert (ann.name, ann.attributes) == ("Ann", {"country": "PT"})
+    assert people.subscription(left) is SubscriptionState.UNSUBSCRIBED
+
+    problems = b"".join(olivia.get(f"imports/{number}/problems.csv").streaming_content).decode()
+    assert "This is not an email address." in problems
+    assert "ann@example.com" not in problems
+    assert "people.csv" in olivia.read("imports/")
+
+
+def test_a_column_can_be_left_out_and_the_dry_run_repeated(olivia: Person) -> None:
+    number = bring_import(olivia)
+    try_out(olivia, number, list="")
+    uploads.work()
+    fields = {"target-1": "-", "target-2": "-", "list": ""}
+    try_out(olivia, number, **fields)
+    uploads.work()
+    olivia.post(f"imports/{number}/start/")
+    uploads.work()
+
+    ann = Contact.objects.get(address="ann@example.com")
+    assert (ann.name, ann.attributes) == ("", {})
+
+
+def test_a_mapping_that_cannot_be_says_why_and_keeps_the_choices(olivia: Person) -> None:
+    number = bring_import(olivia)
+
+    answer = try_out(olivia, number, **{"target-0": "-", "key-2": "région"})
+    page = answer.content.decode()
+
+    assert answer.status_code == 422
+    assert "No column holds the address." in page
+    assert 'value="région"' in page
+    assert Import.objects.get().state == ImportState.UPLOADED
+
+
+def test_a_workbook_is_read_too(olivia: Person) -> None:
+    answer = bring(olivia, workbooks.make_workbook(), name="people.xlsx", sheet="Others")
+
+    assert answer.status_code == 302
+    assert "r2@example.com" in olivia.client.get(answer.headers["Location"]).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"", "The file is empty"), (b"%PDF-1.7\n", "PDF"), (b'email\n"a', "quote")],
+)
+def test_a_file_that_cannot_be_read_says_why(olivia: Person, content: bytes, words: str) -> None:
+    answer = bring(olivia, content)
+
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert not Import.objects.exists()
+
+
+def test_abandoning_asks_first_and_deletes_the_file(olivia: Person) -> None:
+    number = bring_import(olivia)
+
+    assert "The file is deleted here." in olivia.read(f"imports/{number}/abandon/")
+    olivia.post(f"imports/{number}/abandon/")
+
+    assert Import.objects.get().state == ImportState.ABANDONED
+    assert "Abandoned" in olivia.read(f"imports/{number}/")
+    again = olivia.client.post(olivia.url(f"imports/{number}/start/"), follow=True)
+    assert "upload the file again" in again.content.decode()
+
+
+def test_who_may_only_read_sees_an_import_and_no_buttons(olivia: Person) -> None:
+    number = bring_import(olivia)
+    vera = visitors.sign_in(olivia.workspace_id, Role.VIEWER, name="Vera")
+
+    for path in (f"imports/{number}/", "imports/"):
+        content = vera.read(path).partition("<main")[2]
+        assert "people.csv" in content
+        assert "<button" not in content
+
+
+def test_a_changed_contact_is_shown_field_by_field() -> None:
+    before = {"pk": 1, "address": "ann@example.com", "name": "ann", "from_name": None}
+    before |= {"locale": "en", "time_zone": None, "attributes": {"plan": "basic"}, "ocd_ids": []}
+    after = before | {"name": "Ann", "attributes": {"plan": "plus", "age": 7}}
+
+    changes = preview.list_changes(2, before, after)
+
+    assert [(change.field, change.before, change.after) for change in changes] == [
+        ("age", "", "7"),
+        ("name", "ann", "Ann"),
+        ("plan", "basic", "plus"),
+    ]
+    assert changes[0].address == "a***@example.com"
+
+
+def test_the_kinds_of_rows_add_up_to_the_bar() -> None:
+    counts = {"created": 62, "updated": 1, "unchanged": 0, "duplicates": 1, "refused": 1}
+
+    rows = import_figures.sum_rows(66, counts | {"blank": 1})
+
+    assert rows.balances
+    assert sum(float(kind.width) for kind in rows.kinds) == pytest.approx(100, abs=0.1)
+    assert not import_figures.sum_rows(67, counts | {"blank": 1}).balances

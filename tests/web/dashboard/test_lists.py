@@ -1,0 +1,231 @@
+"""Lists, suppressions and segments on the dashboard."""
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from postledger.contacts import growth, segments
+from postledger.contacts.growth import DayOfList
+from postledger.contacts.models import List, Segment, Suppression
+from postledger.contacts.states import SuppressionReason
+from postledger.web.dashboard.audience import contact_search
+from tests import cast
+from tests.campaigns import press
+from tests.contacts import people
+from tests.web.dashboard import visitors
+from tests.web.dashboard.visitors import Person
+
+pytestmark = pytest.mark.django_db
+
+MIRA = "mira@example.com"
+
+
+@pytest.fixture
+def olivia() -> Person:
+    return visitors.sign_in(cast.sender().workspace_id, name="Olivia")
+
+
+def test_a_list_is_created_renamed_archived_and_used_again(olivia: Person) -> None:
+    olivia.post("lists/new/", name="Product news", key="product-news", is_public="on")
+    assert "By form, double opt-in" in olivia.read("lists/")
+
+    olivia.post("lists/product-news/change/", name="All news")
+    changed = List.objects.get()
+    assert (changed.name, changed.is_public) == ("All news", False)
+
+    olivia.post("lists/product-news/archive/")
+    assert "archived" in olivia.read("lists/product-news/")
+    olivia.post("lists/product-news/archive/")
+    assert List.objects.get().archived_at is None
+
+
+@pytest.mark.parametrize(("key", "words"), [("News!", "cannot be the key"), ("news", "exists")])
+def test_a_key_that_cannot_be_says_why_and_keeps_what_was_typed(
+    olivia: Person, key: str, words: str
+) -> None:
+    people.news(olivia.workspace_id)
+
+    answer = olivia.post("lists/new/", name="Another", key=key)
+
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert 'value="Another"' in answer.content.decode()
+
+
+def test_a_list_without_a_key_takes_it_from_its_name_if_it_can(olivia: Person) -> None:
+    named = olivia.post("lists/new/", name="Product News")
+    nameless = olivia.post("lists/new/", name="Новости")
+
+    assert named.headers["Location"] == olivia.url("lists/product-news/")
+    assert "Write a key" in nameless.content.decode()
+    assert "Новости" in nameless.content.decode()
+
+
+def test_a_list_shows_who_is_on_it_and_how_it_grew(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    for name in ("a", "b", "c"):
+        people.member(olivia.workspace_id, f"{name}@example.com")
+    people.leave(olivia.workspace_id, "c@example.com", "news")
+    people.ask(olivia.workspace_id, people.contact(olivia.workspace_id, "d@example.com"))
+
+    page = olivia.read("lists/news/")
+    days = growth.read_growth(
+        List.objects.get().pk, days=2, zone="UTC", now=people.NOW.replace(hour=23)
+    )
+
+    url = olivia.url("contacts/?list=news&amp;on=")
+    assert f'href="{url}active">2</a>' in page
+    assert f'href="{url}pending">1</a>' in page
+    assert f'href="{url}unsubscribed">1</a>' in page
+    assert "Show as a table" in page
+    assert days[-1] == DayOfList(people.NOW.date(), joined=3, left=1, subscribers=2)
+    assert days[0].subscribers == 0
+
+
+def test_growth_is_counted_back_from_the_number_of_today() -> None:
+    moves = {date(2026, 11, 14): (5, 1), date(2026, 11, 15): (0, 2)}
+
+    days = growth.count_back(
+        moves, first=date(2026, 11, 13), last=date(2026, 11, 15), subscribers=10
+    )
+
+    assert [(day.day.day, day.subscribers) for day in days] == [(13, 8), (14, 12), (15, 10)]
+
+
+def test_a_topic_is_no_list(olivia: Person) -> None:
+    people.news(olivia.workspace_id, "lamps")
+    List.objects.update(kind="topic")
+
+    assert olivia.get("lists/lamps/").status_code == 404
+    assert "No list yet" in olivia.read("lists/")
+
+
+def test_an_address_is_suppressed_found_and_lifted_with_a_reason(olivia: Person) -> None:
+    olivia.post("suppressions/new/", address="Mira@EXAMPLE.com", scope="")
+    kept = Suppression.objects.get()
+    page = olivia.read("suppressions/", q=MIRA)
+    for words in ("Mira@example.com", "all email", "Suppressed by hand", "suppression", "Olivia"):
+        assert words in page
+
+    refused = olivia.post(f"suppressions/{kept.pk}/lift/", reason=" ")
+    assert refused.status_code == 422
+    olivia.post(f"suppressions/{kept.pk}/lift/", reason="Wrote to us")
+    assert not Suppression.objects.exists()
+    assert olivia.get(f"suppressions/{kept.pk}/lift/").status_code == 404
+
+
+def test_a_suppression_says_where_it_came_from(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    people.member(olivia.workspace_id, MIRA)
+    people.leave(olivia.workspace_id, MIRA, "news")
+    people.bounce(olivia.workspace_id, "nobody@example.com")
+
+    page = olivia.read("suppressions/")
+
+    assert "unsubscribe link" in page
+    assert "Email to them bounced for good" in page
+    assert ">ses<" in page
+    assert "This address is not suppressed" in olivia.read("suppressions/", q="x@example.com")
+
+
+def test_suppressions_come_in_pages(olivia: Person) -> None:
+    for number in range(51):
+        people.leave(olivia.workspace_id, f"r{number}@example.com")
+
+    page = olivia.read("suppressions/")
+    cursor = page.partition('href="?after=')[2].partition('"')[0]
+    following = olivia.read("suppressions/", after=cursor)
+
+    assert page.count("Lift…") == 50
+    assert following.count("Lift…") == 1
+    assert olivia.read("suppressions/", after="nonsense").count("Lift…") == 50
+
+
+def test_a_wrong_address_stays_in_its_field(olivia: Person) -> None:
+    answer = olivia.post("suppressions/new/", address="mira at example", scope="")
+
+    assert answer.status_code == 422
+    assert 'value="mira at example"' in answer.content.decode()
+
+
+def test_what_an_erased_person_left_behind_cannot_be_lifted(olivia: Person) -> None:
+    people.leave(olivia.workspace_id, MIRA)
+    Suppression.objects.update(address=None)
+
+    answer = olivia.client.get(
+        olivia.url(f"suppressions/{Suppression.objects.get().pk}/lift/"), follow=True
+    )
+
+    assert "stays suppressed for good" in answer.content.decode()
+    assert "of an erased person" in answer.content.decode()
+
+
+def test_a_search_is_saved_as_a_segment_found_again_renamed_and_deleted(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    people.member(olivia.workspace_id, MIRA)
+    fields = {"field": "attributes.plan", "op": "is_not", "value": "plus"}
+    olivia.post("segments/new/", name="Readers", list="news", match="all", **fields)
+    segment = Segment.objects.get()
+    assert segment.filter == {
+        "all": [{"list": "news"}, {"not": {"field": "attributes.plan", "is": "plus"}}]
+    }
+
+    page = olivia.read("segments/")
+    url = page.partition('rowheader"><a href="')[2].partition('"')[0].replace("&amp;", "&")
+    assert MIRA in olivia.client.get(url).content.decode()
+    assert '">1</a>' in page
+
+    olivia.post(f"segments/{segment.pk}/", name="Fans")
+    assert "Fans" in olivia.read("contacts/")
+    olivia.post(f"segments/{segment.pk}/delete/")
+    assert not Segment.objects.exists()
+
+
+def test_words_are_no_part_of_a_segment_and_a_name_is_taken_once(olivia: Person) -> None:
+    refused = olivia.client.post(
+        olivia.url("segments/new/"), {"name": "X", "q": "mira", "state": "active"}, follow=True
+    )
+    assert "Take the words away first." in refused.content.decode()
+    olivia.post("segments/new/", name="X", state="active")
+    again = olivia.client.post(
+        olivia.url("segments/new/"), {"name": "X", "state": "active"}, follow=True
+    )
+    assert "Choose another name." in again.content.decode()
+    assert 'value="X"' in again.content.decode()
+    assert Segment.objects.count() == 1
+
+
+def test_a_filter_that_the_conditions_cannot_show_is_searched_as_json() -> None:
+    stored = {"all": [{"any": [{"plan": "plus"}, {"plan": "pro"}]}, {"list": "news"}]}
+
+    assert contact_search.write_query(stored).startswith("filter=")
+
+
+def test_a_campaign_takes_the_conditions_of_a_segment_over(olivia: Person) -> None:
+    campaign_id = press.campaign(olivia.workspace_id, tag="draft")
+    segment_id = segments.create_segment(
+        olivia.workspace_id,
+        name="Plus",
+        stored={"all": [{"field": "attributes.plan", "is": "plus"}]},
+        actor="a",
+        now=datetime.now(UTC),
+    )
+    page = olivia.read(f"campaigns/{campaign_id}/edit/")
+    assert f'<option value="{segment_id}">Plus</option>' in page
+
+    seen = page.partition('name="seen" value="')[2].partition('"')[0]
+    fields = {"name": "Draft", "kind": "markdown", "when": "now", "list_key": "", "seen": seen}
+    fields |= {"sender": "news@acme.example", "segment": str(segment_id), "use_segment": "1"}
+    olivia.post(f"campaigns/{campaign_id}/edit/", **fields)
+
+    assert 'value="plus"' in olivia.read(f"campaigns/{campaign_id}/edit/")
+
+
+def test_a_list_alone_can_be_suppressed_for_somebody_without_a_contact(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+
+    olivia.post("suppressions/new/", address=MIRA, scope="news")
+
+    kept = Suppression.objects.select_related("list").get()
+    assert kept.list is not None
+    assert (kept.list.key, kept.reason) == ("news", SuppressionReason.BY_HAND)

@@ -1,0 +1,319 @@
+"""The pages of senders: gauges, records in DNS, limits and hours, and the test of feedback."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from django.conf import LazySettings
+
+from postledger.accounts import provider_accounts, queries, sealing, senders
+from postledger.accounts.models import AccountQuota, AuditEntry, Sender
+from postledger.accounts.people.roles import Role
+from postledger.deliveries import entries
+from postledger.fakes.http.server import serving_in_thread
+from postledger.fakes.ses.server import FakeSes
+from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
+from postledger.feedback import loop_test
+from tests import cast
+from tests.campaigns import press
+from tests.providers import dns_server
+from tests.providers.dns_server import DnsServer
+from tests.web.dashboard.visitors import sign_in
+
+pytestmark = pytest.mark.django_db
+
+RELAY = {"host": "smtp.mailgun.org", "password": "hunter2-never-shown", "username": "acme"}
+
+
+@pytest.fixture
+def server(settings: LazySettings) -> Iterator[DnsServer]:
+    with dns_server.serving() as running:
+        settings.DNS_RESOLVER = f"127.0.0.1:{running.port}"
+        yield running
+
+
+def connect(kind: str = "smtp", options: dict[str, object] | None = None) -> Sender:
+    sender = cast.sender()
+    account_id = provider_accounts.create_account(
+        sender.workspace_id,
+        name="relay",
+        kind=kind,
+        settings=RELAY if options is None else options,
+        actor="alice",
+    )
+    senders.attach_sender(
+        sender.workspace_id, sender_id=sender.pk, account_id=account_id, actor="alice"
+    )
+    return queries.get_limited_sender(sender.workspace_id, sender.pk)
+
+
+def test_each_limit_has_a_gauge_with_what_is_used_of_it() -> None:
+    sender = connect()
+    senders.set_limits(
+        sender.workspace_id,
+        sender_id=sender.pk,
+        actor="alice",
+        rate_per_second=5.0,
+        rate_per_hour=100,
+        daily_limit=2000,
+    )
+    assert sender.account
+    AccountQuota.objects.create(
+        account=sender.account, remaining=700, size=1000, synced_at=datetime.now(UTC)
+    )
+    stream_id = cast.stream(mails=3)
+    cast.book(stream_id, lambda position: entries.accepted(position, message_id=f"m{position}"))
+
+    page = sign_in(sender.workspace_id).read("senders/")
+
+    assert "<b>3</b></a> of 2,000" in page
+    assert "<b>3</b></a> of 100" in page
+    assert "of 5<" in page
+    assert "<b>303</b></a> of 1,000" in page
+    assert f"sender={sender.pk}" in page
+
+
+def test_a_list_of_emails_is_narrowed_to_one_sender() -> None:
+    sender = connect()
+    stream_id = cast.stream(mails=1)
+    cast.book(stream_id, lambda position: entries.accepted(position, message_id="m1"))
+    other_id = senders.create_sender(
+        sender.workspace_id, address="other@acme.example", actor="alice"
+    )
+    person = sign_in(sender.workspace_id)
+
+    assert "No email matches" in person.read("messages/", sender=str(other_id))
+    assert "No email matches" not in person.read("messages/", sender=str(sender.pk))
+
+
+def test_the_page_of_a_sender_waits_for_no_resolver(settings: LazySettings) -> None:
+    """DNS is looked up by another request, after the page is there."""
+    sender = connect()
+    settings.DNS_RESOLVER = "not an address, so that asking would raise"
+
+    page = sign_in(sender.workspace_id).read(f"senders/{sender.pk}/")
+
+    assert f'hx-get="/w/{sender.workspace_id}/senders/{sender.pk}/dns/"' in page
+
+
+def test_the_records_to_paste_stand_beside_what_is_wrong(server: DnsServer) -> None:
+    sender = connect()
+    server.serve({"_dmarc.acme.example": ["TXT v=DMARC1; p=none"]})
+
+    page = sign_in(sender.workspace_id).read(f"senders/{sender.pk}/dns/")
+
+    assert "There is no SPF record at acme.example" in page
+    assert "v=spf1 include:mailgun.org ~all" in page
+    assert "DMARC only watches" in page
+    assert "v=DMARC1; p=quarantine" in page
+    assert "<b>_dmarc.acme.example</b>" in page
+
+
+def test_a_resolver_that_is_down_is_told_and_blames_nobody(settings: LazySettings) -> None:
+    sender = connect()
+    settings.DNS_RESOLVER = "127.0.0.1:1"
+
+    page = sign_in(sender.workspace_id).read(f"senders/{sender.pk}/dns/")
+
+    assert "SPF could not be checked" in page
+    assert "no SPF record" not in page
+
+
+def test_what_strangers_write_into_dns_stays_text(server: DnsServer) -> None:
+    sender = connect()
+    server.serve({"acme.example": ["TXT v=spf1 <script>alert(1)</script> -all"]})
+
+    page = sign_in(sender.workspace_id).read(f"senders/{sender.pk}/dns/")
+
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_looking_up_again_asks_the_resolver_again(server: DnsServer) -> None:
+    sender = connect()
+    person = sign_in(sender.workspace_id)
+    person.read(f"senders/{sender.pk}/dns/")
+    server.asked.clear()
+
+    person.read(f"senders/{sender.pk}/dns/")
+    assert server.asked == []
+    person.read(f"senders/{sender.pk}/dns/", again="1")
+    assert server.asked
+
+
+def test_a_selector_is_saved_and_looked_up(server: DnsServer) -> None:
+    sender = connect()
+    person = sign_in(sender.workspace_id)
+
+    assert person.post(f"senders/{sender.pk}/selector/", selector="mg2026").status_code == 302
+
+    assert "mg2026._domainkey.acme.example" in person.read(f"senders/{sender.pk}/dns/")
+    stored = sealing.unseal_settings(queries.get_account(sender.workspace_id, sender.account_id))  # type: ignore[arg-type]
+    assert stored == {**RELAY, "dkim_selector": "mg2026"}
+
+
+def test_a_wrong_selector_stays_in_the_field_with_what_to_do() -> None:
+    sender = connect()
+
+    answer = sign_in(sender.workspace_id).post(
+        f"senders/{sender.pk}/selector/", selector="not a selector"
+    )
+
+    assert answer.status_code == 422
+    assert "Use letters, digits, hyphens and dots" in answer.content.decode()
+    assert 'value="not a selector"' in answer.content.decode()
+
+
+def test_no_secret_of_an_account_is_on_a_page(server: DnsServer) -> None:
+    sender = connect()
+    person = sign_in(sender.workspace_id)
+
+    for path in ("senders/", f"senders/{sender.pk}/", f"senders/{sender.pk}/dns/"):
+        assert "hunter2" not in person.read(path)
+
+
+def test_limits_and_hours_are_changed_and_audited() -> None:
+    sender = connect()
+    person = sign_in(sender.workspace_id)
+
+    answer = person.client.post(
+        person.url(f"senders/{sender.pk}/limits/"),
+        {"rate_per_second": "2.5", "rate_per_hour": "", "daily_limit": "500",
+         "spans": "09:00-12:00 13:00-18:00", "days": ["mon", "tue"], "zone": "Europe/Lisbon"},
+    )  # fmt: skip
+
+    assert answer.status_code == 302
+    sender.refresh_from_db()
+    assert (sender.rate_per_second, sender.rate_per_hour, sender.daily_limit) == (2.5, None, 500)
+    assert sender.working_hours == {
+        "weekdays": [0, 1],
+        "spans": [["09:00", "12:00"], ["13:00", "18:00"]],
+        "zone": "Europe/Lisbon",
+    }
+    assert AuditEntry.objects.filter(action="sender.limits_changed", actor=person.actor).exists()
+    assert "Mon, Tue 09:00-12:00, 13:00-18:00 Europe/Lisbon" in person.read(f"senders/{sender.pk}/")
+    form = person.read(f"senders/{sender.pk}/limits/")
+    assert 'value="09:00-12:00 13:00-18:00"' in form
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("spans", "9 to 5", "Write times as 09:00-18:00"),
+        ("zone", "Lisbon", "There is no such time zone"),
+        ("daily_limit", "0", "greater than or equal to 1"),
+    ],
+)
+def test_a_wrong_limit_stays_with_what_to_do(field: str, value: str, sentence: str) -> None:
+    sender = connect()
+    person = sign_in(sender.workspace_id)
+    fields = {"spans": "09:00-18:00", "days": "mon", field: value}
+
+    answer = person.post(f"senders/{sender.pk}/limits/", **fields)
+
+    assert answer.status_code == 422
+    assert sentence in answer.content.decode()
+    assert f'value="{value}"' in answer.content.decode()
+    sender.refresh_from_db()
+    assert (sender.working_hours, sender.daily_limit) == (None, None)
+
+
+def test_hours_without_a_day_are_asked_about() -> None:
+    sender = connect()
+
+    answer = sign_in(sender.workspace_id).post(f"senders/{sender.pk}/limits/", spans="09:00-18:00")
+
+    assert answer.status_code == 422
+    assert "Choose a day at least" in answer.content.decode()
+
+
+def test_the_feedback_test_mails_the_simulator_and_shows_what_came_back() -> None:
+    sender = connect("sandbox", {})
+    person = sign_in(sender.workspace_id)
+
+    answer = person.post(f"senders/{sender.pk}/test/")
+
+    assert answer.status_code == 302
+    stream_id = int(answer.url.rstrip("/").rpartition("/")[2])
+    assert len(loop_test.find_probes(sender.workspace_id, stream_id)) == 4
+    page = person.client.get(answer.url).content.decode()
+    assert page.count("not yet") == 4
+    assert "Marked as spam" in page
+    assert 'hx-trigger="every 2s"' in page
+
+
+def test_a_stream_that_is_no_test_of_the_sender_has_no_such_page() -> None:
+    sender = connect("sandbox", {})
+    stream_id = cast.stream(mails=1)
+
+    answer = sign_in(sender.workspace_id).get(f"senders/{sender.pk}/test/{stream_id}/")
+
+    assert answer.status_code == 404
+
+
+def test_a_provider_without_a_simulator_is_not_tested() -> None:
+    sender = connect()
+    person = sign_in(sender.workspace_id)
+
+    person.post(f"senders/{sender.pk}/test/")
+
+    assert "has no simulator" in person.read(f"senders/{sender.pk}/")
+
+
+def test_who_may_only_look_is_offered_no_change() -> None:
+    sender = connect()
+    page = sign_in(sender.workspace_id, Role.VIEWER).read(f"senders/{sender.pk}/")
+
+    assert "Edit limits" not in page
+    assert "selector" not in page
+
+
+def test_preflight_has_the_lines_of_dns_once_they_were_looked_up(
+    server: DnsServer, settings: LazySettings
+) -> None:
+    settings.UNSUBSCRIBE_SECRET = "a secret of the tests, long enough"
+    sender = connect()
+    campaign_id = press.campaign(sender.workspace_id)
+    person = sign_in(sender.workspace_id)
+    checks = f"campaigns/{campaign_id}/edit/checks/"
+
+    before = person.read(checks)
+    assert f"/senders/{sender.pk}/dns/?lines=1" in before
+    assert server.asked == []
+    lines = person.client.get(
+        person.url(f"senders/{sender.pk}/dns/?lines=1"), headers={"HX-Request": "true"}
+    ).content.decode()
+    after = person.read(checks)
+
+    assert "There is no DMARC record" in lines
+    assert "There is no DMARC record" in after
+    assert "?lines=1" not in after
+
+
+def test_a_sender_is_connected_step_by_step(server: DnsServer, settings: LazySettings) -> None:
+    owner = cast.sender().workspace_id
+    person = sign_in(owner)
+    with serving_in_thread(FakeSes()) as ses:
+        settings.PRIVATE_HOSTS = frozenset({"127.0.0.1"})
+        ses.service.account.add_identities("shop.example")
+        fields = {
+            "kind": "ses",
+            "region": "us-east-1",
+            "access_key_id": ACCESS_KEY_ID,
+            "secret_access_key": SECRET_ACCESS_KEY,
+            "endpoint": ses.endpoint,
+            "address": "shop@shop.example",
+        }
+        wrong = person.post("senders/connect/", **{**fields, "secret_access_key": "wrong"})
+        done = person.post("senders/connect/", **fields)
+        page = person.client.get(done.url).content.decode()
+        dns = person.client.get(f"{done.url}dns/").content.decode()
+
+    assert wrong.status_code == 422
+    assert "SES refuses the keys" in wrong.content.decode()
+    assert 'value="us-east-1"' in wrong.content.decode()
+    assert done.status_code == 302
+    assert SECRET_ACCESS_KEY not in wrong.content.decode() + page + dns
+    assert page.count('class="done"') == 1
+    assert "postledger ses connect" in page
+    assert "A DKIM record is missing, 0 of 3 are right" in dns

@@ -1,0 +1,279 @@
+"""Templates on the dashboard: written, tried, compared, archived, by people alone."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from postledger.accounts.people.roles import Role
+from postledger.content import templates
+from postledger.content.rendering.source import Format, Source
+from postledger.content.versions import Version
+from postledger.web.dashboard.content.version_diff import (
+    MOST_SHOWN,
+    Change,
+    compare_lines,
+    compare_versions,
+)
+from tests.web.callers import Caller
+from tests.web.dashboard import visitors
+from tests.web.dashboard.visitors import Person
+
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def anna(alice: Caller) -> Person:
+    return visitors.sign_in(alice.workspace_id)
+
+
+def write(person: Person, *texts: dict[str, str], path: str = "write", **more: str) -> Any:
+    """Sends the form as a browser does."""
+    fields = {"required": "", "optional": "", "fallback_locale": "", **more}
+    fields |= {"texts-TOTAL_FORMS": str(len(texts)), "texts-INITIAL_FORMS": "0"}
+    for number, text in enumerate(texts):
+        whole = {"locale": "en", "format": "markdown", "text": "", **text}
+        fields |= {f"texts-{number}-{name}": value for name, value in whole.items()}
+    return person.post(f"content/templates/welcome/{path}/", **fields)
+
+
+@pytest.fixture
+def welcome(anna: Person) -> str:
+    created = anna.post("content/new-template/", name="Welcome", key="welcome")
+    assert created.headers["Location"].endswith("/content/templates/welcome/write/")
+    return "content/templates/welcome/"
+
+
+def text(subject: str = "Hello {{ city }}", body: str = "Dear {{ name }} of {{ city }}") -> Any:
+    return {"subject": subject, "body": body}
+
+
+def test_a_template_is_created_written_and_listed(anna: Person, welcome: str) -> None:
+    saved = write(anna, text(), {**text("Olá"), "locale": "pt_br"}, required="city")
+
+    assert saved.status_code == 302
+    assert saved.headers["Location"].endswith(f"/{welcome}versions/1/")
+    version = templates.find_version(anna.workspace_id, key="welcome", number=None)
+    assert version.required == ("city",)
+    assert version.locales() == ["en", "pt-BR"]
+    assert "Welcome</a>" in anna.read("content/templates/")
+    shown = anna.read(welcome)
+    assert "?locale=pt-BR" in shown
+    assert re.search(r'data-label="Required variables">city<', shown)
+
+
+def test_a_wrong_version_is_refused_beside_its_fields_and_keeps_what_was_typed(
+    anna: Person, welcome: str
+) -> None:
+    refused = write(anna, {**text("", "Dear {{ town }}"), "locale": "???"}, text("x" * 151))
+    page = unescape(refused.content.decode())
+
+    assert refused.status_code == 422
+    assert "Dear {{ town }}" in page
+    assert "'???' is not a locale" in page
+    assert "It uses city, which is not declared." in page
+    assert "shorten it to 150" in page
+    assert templates.list_versions(anna.workspace_id, key="welcome") == []
+
+
+def test_what_only_the_whole_version_shows_is_said_above_the_form(
+    anna: Person, welcome: str
+) -> None:
+    refused = write(anna, text(), text(), required="city", fallback_locale="ru")
+
+    assert refused.status_code == 422
+    assert "it has two texts for the locale en" in refused.content.decode()
+
+
+def test_a_language_is_added_without_losing_the_others_and_left_out_again(
+    anna: Person, welcome: str
+) -> None:
+    added = write(anna, text(), required="city", add="1")
+    page = added.content.decode()
+
+    assert added.status_code == 200
+    assert 'name="texts-1-body"' in page
+    assert 'value="2" id="id_texts-TOTAL_FORMS"' in page
+    assert "Dear {{ name }} of {{ city }}" in unescape(page)
+
+    left_out = {**text(), "locale": "pt", "DELETE": "on"}
+    assert write(anna, text(), left_out, required="city").status_code == 302
+    assert templates.find_version(anna.workspace_id, key="welcome", number=1).locales() == ["en"]
+
+
+def test_a_text_is_tried_before_it_is_saved(anna: Person, welcome: str) -> None:
+    tried = write(anna, text(), path="try", required="city", **{"try": "0"})
+    faulty = write(anna, text(), path="try", **{"try": "0"})
+
+    assert "Dear Alice of [city]" in tried.content.decode()
+    assert tried.headers["Content-Security-Policy"].startswith("sandbox;")
+    assert "Declare the variable city" in faulty.content.decode()
+    assert faulty.headers["Content-Security-Policy"].startswith("sandbox;")
+    assert templates.list_versions(anna.workspace_id, key="welcome") == []
+
+
+def test_a_version_is_rendered_with_samples_or_as_a_contact(
+    anna: Person, alice: Caller, welcome: str
+) -> None:
+    loop = text(body="{% for item in items %}[{{ item }}]{% endfor %} in {{ city }}")
+    assert write(anna, loop, required="city", optional="items").status_code == 302
+    alice.post("/v1/contacts", {"address": "c@example.com", "attributes": {"city": "Faro"}})
+    url = f"{welcome}versions/1/"
+
+    named = anna.read(url, show="text")
+    typed = anna.read(url, show="text", **{"value.items": '["a", "b"]', "value.city": EVIL})
+    contact = anna.read(url, show="text", **{"as": "C@example.com"})
+    frame = anna.read(f"{url}letter/", **{"value.city": EVIL})
+
+    assert "in [city]" in named
+    assert "[a][b] in &lt;script&gt;" in typed
+    assert "in Faro" in contact
+    assert "No contact has the address x@example.com" in anna.read(url, **{"as": "x@example.com"})
+    assert EVIL not in frame
+    assert EVIL not in typed
+
+
+def test_a_contact_that_lacks_a_value_gets_the_finding_instead(
+    anna: Person, alice: Caller, welcome: str
+) -> None:
+    write(anna, text(), required="city")
+    alice.post("/v1/contacts", {"address": "c@example.com"})
+
+    shown = anna.read(f"{welcome}versions/1/", **{"as": "c@example.com"})
+
+    assert "There is no email to show yet" in shown
+    assert "<iframe" not in shown
+    assert anna.get(f"{welcome}versions/1/letter/", **{"as": "c@example.com"}).status_code == 404
+
+
+def test_the_page_of_two_versions_shows_what_changed_with_signs(anna: Person, welcome: str) -> None:
+    write(anna, text("Old", f"same\n{EVIL}"))
+    write(
+        anna,
+        text("New {{ city }}", "same\nnew"),
+        {**text("Oi", "Oi"), "locale": "pt"},
+        required="city",
+    )
+
+    shown = anna.read(f"{welcome}compare/")
+
+    assert '<del><span class="sign">−</span>&lt;script&gt;' in shown  # noqa: RUF001  a minus sign
+    assert '<ins><span class="sign">+</span>New {{ city }}</ins>' in shown
+    assert "New language" in shown
+    assert anna.read(f"{welcome}compare/", **{"from": "2", "to": "2"}).count("<ins>") == 0
+    assert anna.get(f"{welcome}compare/", to="9").status_code == 404
+
+
+def test_an_archived_template_makes_no_mail_until_it_is_restored(
+    anna: Person, welcome: str
+) -> None:
+    write(anna, text("Hello", "Hello"))
+
+    anna.post(f"{welcome}archive/")
+    assert "Archived" in anna.read(welcome)
+    assert anna.get(f"{welcome}write/").status_code == 404
+    anna.post(f"{welcome}restore/")
+
+    assert "Version 1" in anna.read(welcome)
+
+
+def test_a_built_in_template_is_shown_and_not_changed(anna: Person) -> None:
+    assert "Built in" in anna.read("content/templates/")
+    assert "It comes with Postledger" in anna.read("content/templates/open-seat/")
+    assert "<iframe" in anna.read("content/templates/open-seat/versions/1/")
+    assert anna.get("content/templates/open-seat/write/").status_code == 404
+
+
+def test_a_viewer_sees_templates_and_is_offered_no_change(
+    anna: Person, alice: Caller, welcome: str
+) -> None:
+    write(anna, text("Hello", "Hello"))
+    viewer = visitors.sign_in(alice.workspace_id, Role.VIEWER)
+
+    for path in ("content/templates/", welcome, f"{welcome}versions/1/"):
+        shown = viewer.read(path)
+        assert "New version" not in shown
+        assert "New template" not in shown
+        assert "Archive<" not in shown
+
+
+def test_a_taken_or_wrong_key_is_said_beside_it(anna: Person, welcome: str) -> None:
+    taken = anna.post("content/new-template/", name="Again", key="welcome")
+    wrong = anna.post("content/new-template/", name="Again", key="Not A Key")
+
+    assert taken.status_code == wrong.status_code == 422
+    assert "A template has this key already" in taken.content.decode()
+    assert "Use up to 64 lowercase letters" in wrong.content.decode()
+    assert 'value="Not A Key"' in wrong.content.decode()
+
+
+def changes(old: str, new: str) -> list[tuple[Change, str]]:
+    return [(line.change, line.text) for line in compare_lines(old, new)]
+
+
+def test_lines_far_from_a_change_are_left_out() -> None:
+    old = "\n".join(map(str, range(20)))
+    new = old.replace("\n10\n", "\nten\n")
+
+    lines = changes(old, new)
+
+    assert lines[0] == (Change.LEFT_OUT, "")
+    assert lines[-1] == (Change.LEFT_OUT, "")
+    assert (Change.REMOVED, "10") in lines
+    assert (Change.ADDED, "ten") in lines
+    assert len(lines) == 2 + 6 + 2
+    assert changes(old, old) == []
+
+
+def test_a_long_change_is_shown_and_an_endless_one_is_cut() -> None:
+    long, other = ("\n".join(f"{word} {n}" for n in range(950)) for word in ("old", "new"))
+    endless = "\n" * 200_000
+
+    lines = compare_lines(f"head\n{long}\ntail", f"head\n{other}\ntail")
+    cut = compare_lines("", endless)
+
+    assert sum(line.change is Change.REMOVED for line in lines) == 950
+    assert sum(line.change is Change.ADDED for line in lines) == 950
+    assert (lines[0].text, lines[-1].text) == ("head", "tail")
+    assert len(cut) == MOST_SHOWN + 1
+    assert cut[-1].change is Change.LEFT_OUT
+
+
+def test_all_parts_of_a_diff_together_stay_short() -> None:
+    locales = ("de", "en", "fr", "pt", "ru")
+    old, new = (
+        Version(
+            (),
+            (),
+            "",
+            tuple(Source("Hi", f"{word}\n" * 9_000, Format.HTML, "", locale) for locale in locales),
+            number,
+        )
+        for number, word in enumerate(("a", "b"), 1)
+    )
+
+    diff = compare_versions(old, new)
+
+    assert [len(part.lines) for text in diff.texts for part in text.parts] == [
+        MOST_SHOWN + 1,
+        1,
+        1,
+        1,
+        1,
+    ]
+
+
+def test_versions_differ_by_variables_fallback_and_locales() -> None:
+    english = Source("Hi", "Hi", Format.MARKDOWN)
+    old = Version(("city",), (), "", (english,), 1)
+    new = Version((), ("city",), "en", (english, Source("Oi", "Oi", Format.HTML, "", "pt")), 2)
+
+    diff = compare_versions(old, new)
+
+    assert [part.name for part in diff.declarations] == ["required", "optional", "fallback_locale"]
+    assert [(one.locale, one.change, len(one.parts)) for one in diff.texts] == [
+        ("en", None, 0),
+        ("pt", Change.ADDED, 3),
+    ]
+    assert compare_versions(old, old).is_empty
