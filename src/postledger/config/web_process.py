@@ -31,6 +31,8 @@ _MOST_CONNECTIONS = 2_048
 _BUFFER_SIZE = 65_536  # bytes; also the most that the headers of a request may have
 _HEADER_TIMEOUT = 15_000  # milliseconds
 _ENDING = (signal.SIGTERM, signal.SIGINT)
+# Granian's own thread and the event loop may wait for each other for ever when a process ends.
+_ENDS_WITHIN = 30  # seconds
 _PORT_FREE_WITHIN = 5.0  # seconds; a server that was killed takes a moment to disappear
 
 
@@ -52,6 +54,7 @@ def serve(*, host: str, port: int, processes: int, threads: int) -> None:
         interface=Interfaces.ASGINL,
         loop=Loops.uvloop,
         workers=processes,
+        workers_kill_timeout=_ENDS_WITHIN,
         backpressure=max(1, _MOST_CONNECTIONS // processes),
         # A proxy needs no more, and a stream of HTTP/2 may have a megabyte in a buffer.
         http=HTTPModes.http1,
@@ -85,7 +88,11 @@ def _load(threads: int, parent: int) -> Front:
     # One that outlives the server would go on answering at the port of its successor.
     supervisor.die_with_parent(parent)
     front = asgi.load(threads + 1)  # what one caller leaves to the others
-    supervisor.beat_from(asyncio.get_event_loop())
+    loop = asyncio.get_event_loop()
+    supervisor.beat_from(loop)
+    # Granian registers its handlers next, and uvloop loses every signal until the loop runs.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    loop.call_soon(signal.pthread_sigmask, signal.SIG_UNBLOCK, _ENDING)
     return front
 
 

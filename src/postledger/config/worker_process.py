@@ -3,15 +3,16 @@
 `postledger worker` starts it, and replaces it when it hangs.
 """
 
+import os
 import signal
-import sys
 from argparse import ArgumentParser
 
 
 def main() -> None:
-    # Until Celery handles them: nothing is under way yet, also while it is loaded.
+    # Until Celery handles them: nothing is under way yet, also while it is loaded. Not sys.exit: an
+    # exception may be raised where nobody lets it pass, as in a destructor.
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: sys.exit(0))
+        signal.signal(number, lambda *_: os._exit(0))
     from postledger.config import celery_worker
 
     parser = ArgumentParser()
