@@ -74,9 +74,9 @@ def serve(*, host: str, port: int, processes: int, threads: int) -> None:
 
 
 def _end_by_signals() -> None:
-    """Until its event loop handles them, signals end a process of the server.
+    """Signals end a new process at once, by no handler that it inherits.
 
-    By the handlers that it inherits they would be lost, and the server would wait for it for ever.
+    By those they would be lost, and the server would wait for it for ever.
     """
     for number in _ENDING:
         signal.signal(number, signal.SIG_DFL)
@@ -87,13 +87,21 @@ def _load(threads: int, parent: int) -> Front:
     """Runs in each process of the server, before its event loop does."""
     # One that outlives the server would go on answering at the port of its successor.
     supervisor.die_with_parent(parent)
+    # For the threads that are started here, too: the handlers that Granian registers next lose
+    # every signal until the event loop runs.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     front = asgi.load(threads + 1)  # what one caller leaves to the others
     loop = asyncio.get_event_loop()
+    loop.call_soon(_hear_signals)
     supervisor.beat_from(loop)
-    # Granian registers its handlers next, and uvloop loses every signal until the loop runs.
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-    loop.call_soon(signal.pthread_sigmask, signal.SIG_UNBLOCK, _ENDING)
     return front
+
+
+def _hear_signals() -> None:
+    """Ends a process that was told to end while it was loaded; nothing was answered yet."""
+    if signal.sigpending() & set(_ENDING):
+        os._exit(0)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 def _refuse_taken_port(host: str, port: int) -> None:
