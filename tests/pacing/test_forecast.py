@@ -9,6 +9,7 @@ from datetime import UTC, datetime, time, timedelta
 import pytest
 
 from postledger.pacing.forecast import CAPACITY, HOURS, Change, Forecast, find_changes, forecast
+from postledger.pacing.forecast_days import ForecastDay, split_days
 from postledger.pacing.hours import EVERY_DAY, Span, WorkingHours
 from postledger.pacing.plan import Limit, PerDay, PerHour, PerSecond, Plan, Quota, Stream
 from postledger.pacing.sharing import Claim, share_rates
@@ -65,6 +66,30 @@ def test_a_daily_limit_resumes_at_the_opening_or_at_nine() -> None:
     result = forecast(plan_one(stream, daily=limit), NOW)["run"]
     assert result.ends_at == datetime(2026, 11, 18, 9, 0, 0, 60_000, tzinfo=UTC)
     assert result.binding == "daily"
+
+
+def test_the_days_of_a_forecast_have_all_its_mails_and_end_at_midnight_of_the_zone() -> None:
+    stream = Stream(100, ("daily",), (WorkingHours("UTC", (Span(time(9), time(9)),)),))
+    limit = PerDay(count=40, zone="Europe/Berlin")
+    late = forecast(plan_one(Stream(7, ("slow",)), slow=PerSecond(1 / 3600)), NOW)["run"]
+
+    limited = forecast(plan_one(stream, daily=limit), NOW)["run"]
+
+    assert [(day.day.day, day.mails) for day in split_days(limited.stretches, "UTC")] == [
+        (17, 80),  # Berlin's next day begins at 23:00 UTC
+        (18, 20),
+    ]
+    assert [(day.day.day, day.mails) for day in split_days(limited.stretches, "Europe/Berlin")] == [
+        (17, 40),
+        (18, 40),
+        (19, 20),
+    ]
+    tokyo = split_days(late.stretches, "Asia/Tokyo")  # whose midnight is 15:00 UTC
+    midnight = datetime(2026, 11, 17, 15, tzinfo=UTC)
+    assert tokyo == [
+        ForecastDay(NOW.date(), 5, NOW, midnight),
+        ForecastDay(NOW.date() + timedelta(days=1), 2, midnight, NOW + timedelta(hours=7)),
+    ]
 
 
 def test_closed_hours_bind_and_opening_them_would_change_it() -> None:
@@ -211,6 +236,9 @@ def test_1000_random_plans_end_within_2_percent_of_a_simulator_that_sends_every_
         now = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=dice.randrange(94_000_000))
         plan = choose_plan(dice, now)
         ends = Post(plan, now).run()
+        for name, result in forecast(plan, now).items():
+            days = split_days(result.stretches, "Europe/Berlin")
+            assert sum(day.mails for day in days) == plan.streams[name].waiting
         misses += [
             (number, name, is_near_with_other_counts(plan, name, now, ends[name]))
             for name, result in forecast(plan, now).items()

@@ -97,6 +97,7 @@ def test_mails_at_one_local_time_go_when_the_last_zone_reaches_it(alice: Caller)
 
     assert (forecast["waiting"], forecast["binding"]) == (2, "scheduled")
     assert forecast["ends_at"].startswith(f"{day:%Y-%m-%dT19:00:00}")
+    assert [(one["day"], one["mails"]) for one in forecast["days"]] == [(f"{day:%Y-%m-%d}", 2)]
 
 
 def test_a_run_shows_when_its_waiting_mails_will_have_gone(alice: Caller) -> None:

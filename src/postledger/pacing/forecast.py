@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import inf
 
+from postledger.pacing.forecast_days import Stretch
 from postledger.pacing.hours import (
     WorkingHours,
     find_daily_resume,
@@ -37,6 +38,7 @@ class Forecast:
     ends_at: datetime | None  # None: not before the horizon
     left: int  # mails that still wait at the horizon
     held_by: dict[str, timedelta]  # how long each limit, HOURS or CAPACITY set the pace
+    stretches: tuple[Stretch, ...]  # in which its mails go
 
     @property
     def binding(self) -> str | None:
@@ -135,6 +137,7 @@ class _State:
     open_until: float = 0.0
     holds: dict[str, _Hold] = field(default_factory=dict)  # by limits that were reached
     held_by: dict[str, float] = field(default_factory=dict)
+    stretches: list[tuple[float, float, float]] = field(default_factory=list)
     ends_at: float | None = None
 
     def move_to(self, now: float) -> None:
@@ -157,9 +160,13 @@ class _State:
 
     def to_forecast(self, start: datetime) -> Forecast:
         held_by = {name: timedelta(seconds=seconds) for name, seconds in self.held_by.items()}
+        stretches = tuple(
+            Stretch(start + timedelta(seconds=begin), start + timedelta(seconds=end), mails)
+            for begin, end, mails in self.stretches
+        )
         if self.ends_at is None:
-            return Forecast(None, max(round(self.left), 1), held_by)
-        return Forecast(start + timedelta(seconds=self.ends_at), 0, held_by)
+            return Forecast(None, max(round(self.left), 1), held_by, stretches)
+        return Forecast(start + timedelta(seconds=self.ends_at), 0, held_by, stretches)
 
 
 def _make_state(stream: Stream, now: datetime) -> _State:
@@ -281,8 +288,11 @@ class _Flow:
             bucket.left -= self._find_use(name, shares) * seconds
         for name, share in shares.items():
             state = self.states[name]
+            left_before = state.left
             state.left -= share.rate * seconds
             is_closing = moment >= state.open_until and state.left < 1
             if state.left < _NOTHING or is_closing:  # a flow is up to one mail behind the mails
                 state.left, state.ends_at = 0.0, moment
+            if state.left < left_before:
+                state.stretches.append((self.now, moment, left_before - state.left))
         self.now = moment

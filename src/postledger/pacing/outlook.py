@@ -14,6 +14,7 @@ from postledger.deliveries.queries import LaterWork, StreamFacts
 from postledger.deliveries.reasons import Reason
 from postledger.pacing import forecast, prospects, stored
 from postledger.pacing.forecast import Forecast
+from postledger.pacing.forecast_days import ForecastDay, split_days
 from postledger.pacing.plan import PerDay, PerHour, PerSecond, Plan, Quota
 from postledger.pacing.prospects import (
     Binding,
@@ -55,6 +56,7 @@ class Outlook:
     owner: Owner | None
     changes: Sequence[Change]
     as_of: datetime
+    days: Sequence[ForecastDay] = ()  # of the workspace's zone; none while it is held
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,10 @@ def _predict(
             if change.ends_at is not None
         ],
         as_of=now,
+        days=split_days(
+            (stretch for name in asked.part_names for stretch in results[name].stretches),
+            pacing.senders[asked.sender_id].limits.zone,
+        ),
     )
 
 

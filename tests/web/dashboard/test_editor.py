@@ -17,13 +17,16 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from postledger.accounts import workspaces
+from postledger.accounts.models import Sender
+from postledger.accounts.people.roles import Role
 from postledger.accounts.queries import NOBODY
 from postledger.campaigns import drafts, launching
 from postledger.campaigns.models import Campaign, Run
 from postledger.campaigns.recipients import RecipientCounts
 from postledger.contacts import lists
 from postledger.contacts.models import Contact
-from postledger.deliveries import queries
+from postledger.deliveries import ledger, queries
+from postledger.deliveries.reasons import Reason
 from postledger.web.dashboard.access import find_visitor
 from postledger.web.dashboard.editor import choices, preflight, saving
 from postledger.web.dashboard.editor.draft_form import DraftForm, Part
@@ -416,6 +419,34 @@ def test_the_checks_show_the_figures_of_the_api_and_who_lacks_a_value(
     assert "<html" not in part
     assert 'id="people" hx-swap-oob' in part
     assert "Launch to 4 people" in part
+
+
+def test_the_forecast_shows_the_days_of_the_api_and_leads_to_what_would_change_it(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    newsroom.people(alice, 9)
+    Sender.objects.update(daily_limit=1)
+    manager = visitors.sign_in(anna.workspace_id, role=Role.MANAGER, name="Mia")
+    sender = Campaign.objects.get(pk=draft).sender_id
+
+    page = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+    theirs = read_text(manager.get(f"campaigns/{draft}/edit/checks/"))
+    days = alice.get(f"/v1/campaigns/{draft}/forecast").body["days"]
+
+    shown = re.findall(
+        r'<th scope="row">\w+ (\d+) \w+</th><td>[^<]+</td><td class="n">1</td>', page
+    )
+    assert [int(number) for number in shown] == [int(day["day"][-2:]) for day in days[:7]]
+    assert '2 more days</th><td class="n">2</td>' in page
+    limits_url = anna.url(f"senders/{sender}/limits/#id_daily_limit")
+    assert f'<a href="{limits_url}">Raise the sender\'s daily limit</a>' in page
+    assert "Choose another sender" not in page
+    assert limits_url not in theirs
+    assert "Raise the sender's daily limit" in theirs
+
+    ledger.hold_sender(sender, reason=Reason.PAUSED, actor="bob")
+    held = anna.read(f"campaigns/{draft}/edit/checks/")
+    assert f'href="{anna.url(f"senders/{sender}/")}">See why its sender is held' in held
 
 
 def test_a_missing_footer_and_wrong_content_are_problems(anna: Person, draft: int) -> None:

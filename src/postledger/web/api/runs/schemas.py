@@ -1,6 +1,6 @@
 """Runs of campaigns as callers get them."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -165,6 +165,13 @@ class ChangeOut(ResponseSchema):
     ends_at: datetime
 
 
+class ForecastDayOut(ResponseSchema):
+    day: date = Field(description="In the workspace's time zone.")
+    mails: int
+    starts_at: datetime = Field(description="When the first of them goes.")
+    ends_at: datetime = Field(description="When the last of them has gone.")
+
+
 class ForecastOut(ResponseSchema):
     """When the mails will have gone, by the limits, hours and quotas as they are now.
 
@@ -187,6 +194,10 @@ class ForecastOut(ResponseSchema):
     )
     changes: list[ChangeOut] = Field(
         description="What would let it end earlier: each cause taken away alone."
+    )
+    days: list[ForecastDayOut] = Field(
+        description="The days on which mails go, as far as it can be foreseen; none while a person"
+        " has to act first."
     )
     as_of: datetime
 

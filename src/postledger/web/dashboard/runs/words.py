@@ -62,15 +62,6 @@ BINDINGS: Mapping[Binding, Word] = {
     Binding.SCHEDULED: gettext_lazy("it is scheduled for later"),
     Binding.HELD: gettext_lazy("it is held"),
 }
-# What would let it end earlier: each of them taken away alone.
-WITHOUT: Mapping[Binding, Word] = {
-    Binding.RATE_PER_SECOND: gettext_lazy("Without the rate per second"),
-    Binding.RATE_PER_HOUR: gettext_lazy("Without the limit per hour"),
-    Binding.DAILY_LIMIT: gettext_lazy("Without the daily limit"),
-    Binding.QUOTA_EXHAUSTED: gettext_lazy("With a larger quota at the provider"),
-    Binding.OUTSIDE_HOURS: gettext_lazy("Around the clock"),
-    Binding.CAPACITY: gettext_lazy("With more workers"),
-}
 _EXCLUSIONS: Mapping[str, Word] = {
     "unsubscribed": gettext_lazy("unsubscribed"),
     "bounced": gettext_lazy("bounced before"),

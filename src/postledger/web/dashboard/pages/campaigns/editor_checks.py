@@ -21,8 +21,7 @@ from postledger.contacts.audience import FilterTooCostlyError
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.editor import people, preflight, readings
-from postledger.web.dashboard.editor.preflight import Preflight
+from postledger.web.dashboard.editor import outlook_card, people, preflight, readings
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.pages.campaigns.editor import list_steps, read_moment
 from postledger.web.dashboard.parameters import read_text
@@ -55,7 +54,7 @@ def _show(
         "preflight": checked,
         "people": people.show_people(visitor.workspace.pk, campaign, checked.counts),
         "pace": words.BINDINGS[checked.outlook.binding] if checked.outlook.binding else "",
-        "changes": _list_changes(checked),
+        "forecast": outlook_card.make_card(visitor, campaign, checked.outlook),
         "steps": list_steps(campaign, is_ready=not checked.problems),
         "runs": _list_runs(visitor, campaign),
         "test_to": accounts.test_emails(visitor.workspace.pk) or visitor.user.email,
@@ -71,14 +70,6 @@ def _show(
 
 def _find_draft(visitor: Visitor, campaign_id: int) -> CampaignFacts:
     return drafts.find_campaign(visitor.workspace.pk, campaign_id)
-
-
-def _list_changes(checked: Preflight) -> list[Mapping[str, Any]]:
-    return [
-        {"label": words.WITHOUT[change.without], "ends_at": change.ends_at}
-        for change in checked.outlook.changes
-        if change.without in words.WITHOUT
-    ]
 
 
 def _list_runs(visitor: Visitor, campaign: CampaignFacts) -> list[rows.RunRow]:
