@@ -1,10 +1,10 @@
 """Every page in a real browser: hostile texts stay texts, and everybody can read and use them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import ClassVar, override
+from typing import ClassVar, Literal, override
 
 import pytest
 from django.urls import reverse
@@ -36,6 +36,7 @@ NO_PAGES |= {"article_letter", "notion_letter", "branding_letter"}
 # They are there for a person who has a second factor.
 WITH_FACTOR = {"mfa_deactivate_totp", "mfa_view_recovery_codes", "mfa_download_recovery_codes"}
 WITH_FACTOR |= {"mfa_generate_recovery_codes", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"}
+type Theme = Literal["light", "dark"]
 HIT = "window.__hit = () => console.error('a script of a stranger ran')"
 
 
@@ -79,25 +80,32 @@ def origin(tmp_path: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+def find_barriers_in(page: Page, looks: Iterable[tuple[Theme, int]]) -> Iterator[str]:
+    """The barriers of one page in each theme and width, without loading it again."""
+    for theme, width in looks:
+        page.emulate_media(color_scheme=theme)
+        page.set_viewport_size({"width": width, "height": 900})
+        for barrier in browser.find_barriers(page):
+            yield f"{theme} at {width} px: {barrier}"
+
+
 def test_no_page_runs_a_strangers_script_asks_elsewhere_or_has_a_barrier(
-    acme: Workspace, origin: str, theme: str, width: int
+    acme: Workspace, origin: str
 ) -> None:
     pages = list(list_urls(acme))
     cast.block()
     hostile.poison()
-    options = {"color_scheme": theme, "viewport": {"width": width, "height": 900}}
     findings: dict[str, list[str]] = {}
 
-    with browser.chromium() as chromium, browser.visitor(chromium, origin, **options) as visit:
-        page, watch = visit
+    with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, watch):
         page.add_init_script(HIT)
         browser.sign_in(page, EMAIL)
         for name, url in pages:
             answer = page.goto(url)
             assert answer is not None
             found = [] if answer.status == 200 else [f"status {answer.status}"]
-            found += [*watch.complaints, *watch.strange_requests, *browser.find_barriers(page)]
+            found += find_barriers_in(page, [("dark", 390), ("light", 1280)])
+            found += [*watch.complaints, *watch.strange_requests]
             watch.complaints.clear()
             watch.strange_requests.clear()
             if found:
