@@ -229,6 +229,7 @@ def new_import(acme: Workspace) -> Values:
 # By the name of the URL; a page that is not here is opened with GET and has no further values.
 EXAMPLES: Mapping[str, Example] = {
     "contact": Example(new_contact),
+    "contact_edit": Example(new_contact),
     "contact_export": Example(new_contact),
     "contact_suppress": Example(new_contact),
     "contact_restore": Example(new_contact),

@@ -81,7 +81,7 @@ def list_fields(workspace_id: int, used: Sequence[Condition]) -> list[FieldChoic
         "ocd_ids": _("Place (OCD id)"),
         "created_at": _("Contact since"),
     }
-    fields |= {ATTRIBUTE + key: key for key in _list_attributes(workspace_id)}
+    fields |= {ATTRIBUTE + key: key for key in list_attributes(workspace_id)}
     fields |= {
         LIST + one.key: _("List: %(name)s") % {"name": one.name}
         for one in _list_lists(workspace_id)
@@ -93,7 +93,7 @@ def list_fields(workspace_id: int, used: Sequence[Condition]) -> list[FieldChoic
     return [FieldChoice(key, label) for key, label in fields.items()]
 
 
-def _list_attributes(workspace_id: int) -> list[str]:
+def list_attributes(workspace_id: int) -> list[str]:
     """The attributes of some contacts: those that most have are among them."""
     try:
         contacts = audience.sample(workspace_id, EVERYBODY, size=_SAMPLE)

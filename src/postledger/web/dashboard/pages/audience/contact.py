@@ -15,7 +15,7 @@ from postledger.contacts.models import Contact, Suppression
 from postledger.contacts.states import SuppressionReason
 from postledger.privacy import export as person_export
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.audience import contact_story, words
+from postledger.web.dashboard.audience import attribute_rows, contact_story, words
 from postledger.web.dashboard.audience.contact_story import Part
 from postledger.web.dashboard.frame import render_page
 
@@ -48,7 +48,10 @@ def show(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespons
             }
             for one in kept
         ],
-        "attributes": sorted(contact.attributes.items()),
+        "attributes": [
+            (key, attribute_rows.write_value(value))
+            for key, value in sorted(contact.attributes.items())
+        ],
     }
     return render_page(request, visitor, "dashboard/audience/contact.html", values)
 

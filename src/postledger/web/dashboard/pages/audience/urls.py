@@ -3,6 +3,7 @@
 from postledger.accounts.people.roles import Permission
 from postledger.web.dashboard.pages.audience import (
     contact,
+    contact_edit,
     contact_steps,
     contacts,
     imports,
@@ -24,7 +25,9 @@ PAGES = [
         Permission.MANAGE_CONTACTS,
         name="contacts_export",
     ),
+    page("contacts/new/", contact_edit.add, Permission.MANAGE_CONTACTS, name="new_contact"),
     page(f"{_CONTACT}/", contact.show, Permission.READ, name="contact"),
+    page(f"{_CONTACT}/edit/", contact_edit.change, Permission.MANAGE_CONTACTS, name="contact_edit"),
     page(
         f"{_CONTACT}/export.json",
         contact.export_person,

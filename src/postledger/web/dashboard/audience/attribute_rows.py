@@ -1,0 +1,121 @@
+"""A contact's attributes as lines of a form: a name and a text each. Pure."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from postledger.contacts import details
+from postledger.contacts.details import InvalidContactError, Value
+
+NEW_ROWS = 3  # empty ones, below those that the contact has
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeRow:
+    """One attribute as a person sees it; a stored one keeps its name."""
+
+    key: str = ""
+    text: str = ""
+    is_stored: bool = False
+
+
+def list_rows(stored: Mapping[str, Value]) -> list[AttributeRow]:
+    rows = [
+        AttributeRow(key, write_value(value), is_stored=True)
+        for key, value in sorted(stored.items())
+    ]
+    return [*rows, *[AttributeRow()] * NEW_ROWS]
+
+
+def read_rows(given: QueryDict, stored: Mapping[str, Value]) -> list[AttributeRow]:
+    """The lines as they were typed, with empty ones for more."""
+    pairs = zip_longest(given.getlist("key"), given.getlist("text"), fillvalue="")
+    rows = [AttributeRow(key.strip(), text.strip(), key in stored) for key, text in pairs]
+    typed = [row for row in rows if row.key or row.text]
+    return [*typed, *[AttributeRow()] * NEW_ROWS]
+
+
+def write_value(value: Value) -> str:
+    """A value as people read and type it: a list with commas, true and false as in JSON."""
+    match value:
+        case str():
+            return value
+        case bool() | int() | float():
+            return json.dumps(value)
+        case _:
+            return ", ".join(value)
+
+
+def build_changes(
+    rows: Sequence[AttributeRow], stored: Mapping[str, Value]
+) -> dict[str, Value | None]:
+    """What the lines change of the stored attributes; None removes one.
+
+    A text that was not touched changes nothing, whatever kind of value it stands for.
+    """
+    changes: dict[str, Value | None] = {}
+    for row in rows:
+        if row.text and not row.key:
+            raise ValidationError(
+                _("Write a name beside the value “%(text)s”."), params={"text": row.text[:60]}
+            )
+        if not row.key or (not row.text and row.key not in stored):
+            continue
+        if row.key in changes:
+            raise ValidationError(
+                _("The attribute “%(name)s” is there twice. Keep one of them."),
+                params={"name": row.key},
+            )
+        before = stored.get(row.key)
+        if before is None or write_value(before) != row.text:
+            changes[row.key] = _read_value(row.text, before) if row.text else None
+    _check(changes, stored)
+    return changes
+
+
+def _read_value(text: str, before: Value | None) -> Value:
+    """A new value of the kind that the attribute has, where the text can be one; else a text."""
+    match before:
+        case bool() if text in {"true", "false"}:
+            return text == "true"
+        case int() | float() if not isinstance(before, bool):
+            return _read_number(text)
+        case list():
+            return [part for word in text.split(",") if (part := word.strip())]
+        case _:
+            return text
+
+
+def _read_number(text: str) -> Value:
+    try:
+        number = json.loads(text)
+    except ValueError:
+        return text
+    return number if isinstance(number, int | float) and not isinstance(number, bool) else text
+
+
+def _check(changes: Mapping[str, Value | None], stored: Mapping[str, Value]) -> None:
+    """Says in the reader's language what the contact would be refused for."""
+    for key, value in changes.items():
+        try:
+            details.check_attributes({key: value})
+        except InvalidContactError:
+            text = _(
+                "“%(name)s” cannot be stored: a name has at most %(key)s visible characters,"
+                " a value at most %(text)s."
+            )
+            limits = {"key": details.LONGEST_KEY, "text": details.LONGEST_TEXT}
+            raise ValidationError(text, params={"name": key[:60], **limits}) from None
+    kept = {key: value for key, value in {**stored, **changes}.items() if value is not None}
+    try:
+        details.check_attributes(kept)
+    except InvalidContactError:
+        text = _("A contact has at most %(most)s attributes, of %(bytes)s bytes in all.")
+        raise ValidationError(
+            text, params={"most": details.MOST_KEYS, "bytes": details.LARGEST}
+        ) from None

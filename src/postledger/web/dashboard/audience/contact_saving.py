@@ -1,0 +1,181 @@
+"""Stores what a contact's form says, by the services of the API, and says what hinders it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from postledger.contacts import queries, suppressions
+from postledger.contacts.actions import contacts, desired_state, subscriptions
+from postledger.contacts.actions.desired_state import DesiredState
+from postledger.contacts.actions.subscriptions import SubscriptionSuppressedError
+from postledger.contacts.consent import Origin
+from postledger.contacts.details import Changes, Details, Value
+from postledger.contacts.models import Contact
+from postledger.contacts.states import SubscriptionState
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.audience import words
+from postledger.web.dashboard.audience.contact_form import ContactForm, write_version
+
+_PAGE = "contact page"  # the source of a consent that ends there
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a contact cannot be stored as it stands, and where that is settled."""
+
+    text: str
+    url: str = ""
+    action: str = ""
+    can_be_accepted: bool = False
+
+
+class ObstacleError(Exception):
+    def __init__(self, obstacle: Obstacle) -> None:
+        super().__init__(obstacle.text)
+        self.obstacle = obstacle
+
+
+def add_contact(visitor: Visitor, form: ContactForm, *, now: datetime) -> tuple[int, list[str]]:
+    """Creates the contact and its subscriptions, all or nothing.
+
+    Returns its id, and the lists that it must confirm first. Raises ObstacleError.
+    """
+    cleaned, workspace_id = form.cleaned_data, visitor.workspace.pk
+    _check_address(visitor, form, None)
+    details = Details(
+        name=cleaned["name"],
+        locale=cleaned["locale"],
+        time_zone=cleaned["time_zone"],
+        attributes=_without_removed(form.attribute_changes),
+    )
+    try:
+        with transaction.atomic():
+            contact_id = contacts.create_contact(
+                workspace_id, address=cleaned["address"], details=details, actor=visitor.actor
+            )
+            return contact_id, _subscribe(visitor, form, contact_id, now)
+    except contacts.ContactExistsError as error:
+        raise ObstacleError(_describe_existing(visitor, form)) from error
+
+
+def change_contact(
+    visitor: Visitor, contact: Contact, form: ContactForm, *, now: datetime
+) -> list[str]:
+    """Stores what differs, all or nothing; returns the lists that must be confirmed first.
+
+    Raises ObstacleError.
+    """
+    if form.cleaned_data["seen"] != write_version(contact.updated_at):
+        form.show_again(contact)
+        text = _("This contact was changed meanwhile. Saving again replaces that by what is here.")
+        raise ObstacleError(Obstacle(text, _find_url(visitor, contact), _("See it as it is")))
+    _check_address(visitor, form, contact)
+    changes = _build_changes(contact, form)
+    try:
+        with transaction.atomic():
+            if changes != Changes():
+                contacts.update_contact(
+                    visitor.workspace.pk,
+                    contact_id=contact.pk,
+                    changes=changes,
+                    actor=visitor.actor,
+                    now=now,
+                )
+            _unsubscribe(visitor, form.left, contact, now)
+            return _subscribe(visitor, form, contact.pk, now)
+    except contacts.ContactExistsError as error:
+        raise ObstacleError(_describe_existing(visitor, form)) from error
+
+
+def _build_changes(contact: Contact, form: ContactForm) -> Changes:
+    cleaned = form.cleaned_data
+    stored = {
+        "address": contact.address,
+        "name": contact.name,
+        "locale": contact.locale or "",
+        "time_zone": contact.time_zone or "",
+    }
+    changed = {name: cleaned[name] for name, value in stored.items() if cleaned[name] != value}
+    return Changes(**changed, attributes=form.attribute_changes or None)
+
+
+def _subscribe(visitor: Visitor, form: ContactForm, contact_id: int, now: datetime) -> list[str]:
+    pending = []
+    for key in form.joined:
+        try:
+            state = subscriptions.subscribe(
+                visitor.workspace.pk,
+                contact_id=contact_id,
+                list_key=key,
+                is_confirmed=True,
+                origin=Origin(form.cleaned_data["source"], visitor.actor),
+                now=now,
+            )
+        except SubscriptionSuppressedError as error:
+            text = _("The address is suppressed for %(list)s. Lift that first, or leave it out.")
+            url = _find_suppressions(visitor, form)
+            raise ObstacleError(
+                Obstacle(text % {"list": form.names[key]}, url, _("See the suppression"))
+            ) from error
+        if state is SubscriptionState.PENDING:
+            pending.append(form.names[key])
+    return pending
+
+
+def _unsubscribe(visitor: Visitor, keys: Iterable[str], contact: Contact, now: datetime) -> None:
+    for key in keys:
+        desired_state.update_subscription(
+            visitor.workspace.pk,
+            contact_id=contact.pk,
+            list_key=key,
+            state=DesiredState.UNSUBSCRIBED,
+            origin=Origin(_PAGE, visitor.actor),
+            now=now,
+        )
+
+
+def _check_address(visitor: Visitor, form: ContactForm, contact: Contact | None) -> None:
+    """Before anything is stored: a new address that another has, or that is suppressed."""
+    address: str = form.cleaned_data["address"]
+    if contact is not None and address.lower() == contact.address.lower():
+        return
+    if queries.find_contacts(visitor.workspace.pk, [address]):
+        raise ObstacleError(_describe_existing(visitor, form))
+    reason = suppressions.find_status(visitor.workspace.pk, address=address).reason
+    if reason is None or form.cleaned_data["accepts_suppression"]:
+        return
+    text = _("This address is suppressed, and gets no campaign: %(reason)s.")
+    obstacle = Obstacle(
+        text % {"reason": words.REASONS[reason]},
+        _find_suppressions(visitor, form),
+        _("See the suppression"),
+        can_be_accepted=True,
+    )
+    raise ObstacleError(obstacle)
+
+
+def _describe_existing(visitor: Visitor, form: ContactForm) -> Obstacle:
+    address: str = form.cleaned_data["address"]
+    others = queries.find_contacts(visitor.workspace.pk, [address])
+    text = _("Another contact has this address.")
+    for other in others.values():
+        return Obstacle(text, _find_url(visitor, other), _("Open that contact"))
+    return Obstacle(text)  # it was deleted meanwhile; saving again succeeds
+
+
+def _without_removed(changes: Mapping[str, Value | None]) -> dict[str, Value]:
+    return {key: value for key, value in changes.items() if value is not None}
+
+
+def _find_url(visitor: Visitor, contact: Contact) -> str:
+    return reverse("contact", args=[visitor.workspace.pk, contact.pk])
+
+
+def _find_suppressions(visitor: Visitor, form: ContactForm) -> str:
+    url = reverse("suppressions", args=[visitor.workspace.pk])
+    return f"{url}?{urlencode({'q': form.cleaned_data['address']})}"

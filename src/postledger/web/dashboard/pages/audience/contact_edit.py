@@ -1,0 +1,89 @@
+"""Adds a contact by hand, and changes one."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from postledger.contacts import queries
+from postledger.contacts.models import Contact
+from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.audience import contact_saving
+from postledger.web.dashboard.audience.contact_form import ContactForm
+from postledger.web.dashboard.audience.contact_saving import Obstacle, ObstacleError
+from postledger.web.dashboard.editor import choices
+from postledger.web.dashboard.frame import render_page
+
+_asks = require_http_methods(["GET", "HEAD", "POST"])
+
+
+@_asks
+def add(request: HttpRequest, visitor: Visitor) -> HttpResponse:
+    if request.method != "POST":
+        return _show(request, visitor, ContactForm(visitor.workspace, None))
+    form, obstacle = ContactForm(visitor.workspace, None, request.POST), None
+    if form.is_valid():
+        try:
+            contact_id, pending = contact_saving.add_contact(visitor, form, now=datetime.now(UTC))
+        except ObstacleError as error:
+            obstacle = error.obstacle
+        else:
+            _tell(request, _("Added."), pending)
+            return redirect("contact", visitor.workspace.pk, contact_id)
+    return _show(request, visitor, form, obstacle=obstacle)
+
+
+@_asks
+def change(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpResponse:
+    contact = queries.get_contact(visitor.workspace.pk, contact_id=contact_id)
+    if request.method != "POST":
+        return _show(request, visitor, ContactForm(visitor.workspace, contact), contact)
+    form, obstacle = ContactForm(visitor.workspace, contact, request.POST), None
+    if form.is_valid():
+        try:
+            pending = contact_saving.change_contact(visitor, contact, form, now=datetime.now(UTC))
+        except ObstacleError as error:
+            obstacle = error.obstacle
+        else:
+            _tell(request, _("Saved."), pending)
+            return redirect("contact", visitor.workspace.pk, contact_id)
+    return _show(request, visitor, form, contact, obstacle)
+
+
+def _tell(request: HttpRequest, done: str, pending: Sequence[str]) -> None:
+    messages.success(request, done)
+    if pending:
+        text = _(
+            "They had left before, and confirm first: %(lists)s. Or restore them, if they ask."
+        )
+        messages.warning(request, text % {"lists": ", ".join(pending)})
+
+
+def _show(
+    request: HttpRequest,
+    visitor: Visitor,
+    form: ContactForm,
+    contact: Contact | None = None,
+    obstacle: Obstacle | None = None,
+) -> HttpResponse:
+    workspace_id = visitor.workspace.pk
+    contacts_url = reverse("contacts", args=[workspace_id])
+    values: dict[str, Any] = {
+        "title": _("New contact") if contact is None else contact.name or contact.address,
+        "contact": contact,
+        "form": form,
+        "obstacle": obstacle,
+        "known_names": choices.list_attributes(workspace_id),
+        "back_url": reverse("contact", args=[workspace_id, contact.pk])
+        if contact
+        else contacts_url,
+    }
+    status = 422 if form.errors or obstacle else 200
+    template = "dashboard/audience/contact_edit.html"
+    return render_page(request, visitor, template, values, status=status)
