@@ -49,6 +49,8 @@ def drop_due(*, months: int) -> Iterator[DueMonth]:
 
 def drop_month(month: int) -> None:
     """Drops the mail of one month, and what other packages have of it; all or nothing."""
+    # What others have of it is locked until the commit, also if the ledger refuses in the end.
+    ledger.refuse_drop(month)
     with transaction.atomic():
         # First: the drop keeps all mail waiting until the commit.
         exclusions.forget_month(month)

@@ -63,7 +63,7 @@ from postledger.deliveries.ledger.holds.sender_holds import (
     retry_senders,
 )
 from postledger.deliveries.ledger.holds.stream_holds import cancel, hold, release
-from postledger.deliveries.ledger.months import MonthInUseError, drop_month
+from postledger.deliveries.ledger.months import MonthInUseError, drop_month, refuse_drop
 from postledger.deliveries.ledger.opening import StreamClosedError, open_stream
 from postledger.deliveries.ledger.planning import Planned, plan
 from postledger.deliveries.ledger.rotation import next_streams, retire_idle_streams

@@ -39,16 +39,10 @@ INSERT INTO deliveries_droppedmonth (month, dropped_at) VALUES (%(month)s, clock
 def drop_month(month: int) -> None:
     """Drops one month's deliveries for good; its streams keep their totals.
 
-    All or nothing; the month is never created again. Refused before the month is over by the
-    database's clock, while it has live batches or doubts, and while others hold its tables: the
-    mail of other months never waits for more than a moment.
+    All or nothing; the month is never created again. Refused as by `refuse_drop`, and while others
+    hold its tables: the mail of other months never waits for more than a moment.
     """
-    name = ids.month_name(month)
-    if month >= partitions.this_month():
-        msg = f"{name} stays: it is not over, so mail may still be planned in it. Drop it later."
-        raise MonthInUseError(msg)
-    _refuse_if_used(month)
-    _refuse_if_open(month)
+    refuse_drop(month)
     with transaction.atomic():
         partitions.lock_months()
         _lock(month)
@@ -61,6 +55,18 @@ def drop_month(month: int) -> None:
         with connection.cursor() as cursor:
             for table in partitions.TABLES:
                 cursor.execute(f"DROP TABLE {partitions.partition(table, month)}")
+
+
+def refuse_drop(month: int) -> None:
+    """Refuses before the month is over by the database's clock, and while it has live batches or
+    doubts. Locks nothing.
+    """
+    if month >= partitions.this_month():
+        name = ids.month_name(month)
+        msg = f"{name} stays: it is not over, so mail may still be planned in it. Drop it later."
+        raise MonthInUseError(msg)
+    _refuse_if_used(month)
+    _refuse_if_open(month)
 
 
 def _refuse_if_used(month: int) -> None:
