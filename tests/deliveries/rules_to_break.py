@@ -346,4 +346,65 @@ POISON = [
     ),
 ]
 
-BREAKS = [*WORK, *POISON, *FENCE]
+AMENDING = [
+    Break(
+        "19 only the mail of a topic is readdressed",
+        (
+            "ledger/amending.py",
+            "AND s.id = d.stream_id AND s.kind = %(kind)s",
+            "AND s.id = d.stream_id",
+        ),
+    ),
+    Break(
+        "19 only its lease readdresses a mail",
+        (
+            "ledger/amending.py",
+            "b.stream_id = %(stream)s AND b.lease = %(lease)s AND b.armed_to IS NULL",
+            "b.stream_id = %(stream)s",
+        ),
+    ),
+    Break(
+        "19 what was tried keeps its address",
+        ("ledger/amending.py", "AND d.doubts IS NULL AND d.attempts = 0", ""),
+        ("ledger/amending.py", "AND a.outcome NOT IN (", "AND false AND a.outcome NOT IN ("),
+    ),
+    Break(
+        "19 what was tried before a requeue keeps its address",
+        ("ledger/amending.py", "AND a.outcome NOT IN (", "AND false AND a.outcome NOT IN ("),
+    ),
+    Break(
+        "14c an old claim readdresses nothing",
+        ("ledger/amending.py", "AND %(epoch)s = (SELECT max(number) FROM deliveries_epoch)", ""),
+        (
+            "ledger/amending.py",
+            "SELECT FROM deliveries_epoch e WHERE e.cause <> 'setup' AND",
+            "SELECT FROM deliveries_epoch e WHERE false AND",
+        ),
+    ),
+    Break(
+        "20 a retry is not brought forward",
+        ("ledger/amending.py", "AND b.reason IN {sql.NAMED_BY_RECIPIENTS}", ""),
+    ),
+    Break(
+        "20 a suspect is not brought forward",
+        ("ledger/amending.py", "AND b.losses = 0 AND", "AND"),
+    ),
+    Break(
+        "20 leased mail is not brought forward",
+        (
+            "ledger/amending.py",
+            "WHERE b.lease IS NULL AND b.losses = 0 AND",
+            "WHERE b.losses = 0 AND",
+        ),
+    ),
+    Break(
+        "20 only the mail of a topic is brought forward",
+        (
+            "ledger/amending.py",
+            "ON s.id = given.stream_id AND s.kind = %(kind)s",
+            "ON s.id = given.stream_id",
+        ),
+    ),
+]
+
+BREAKS = [*WORK, *POISON, *FENCE, *AMENDING]

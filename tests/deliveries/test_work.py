@@ -374,7 +374,7 @@ def test_who_waits_alone_keeps_nobody_waiting() -> None:
     stream_id = cast.stream(mails=6)
     taken = cast.claim(stream_id)
     [batch] = taken.batches
-    pieces = [Piece(0, 2), Piece(2, 3, SOON, Reason.SCHEDULED), Piece(3, 6)]
+    pieces = [Piece(0, 2), Piece(2, 3, datetime.now(UTC) + SOON, Reason.SCHEDULED), Piece(3, 6)]
 
     given_back = ledger.wait_apart(taken, batch, pieces)
 
@@ -394,7 +394,8 @@ def test_waiting_alone_is_no_try_and_a_lost_worker_leaves_no_doubt_about_it() ->
     stream_id = cast.stream(mails=2)
     taken = cast.claim(stream_id)
     [batch] = taken.batches
-    ledger.wait_apart(taken, batch, [Piece(0, 1, SOON, Reason.OUTSIDE_HOURS), Piece(1, 2)])
+    outside = Piece(0, 1, datetime.now(UTC) + SOON, Reason.OUTSIDE_HOURS)
+    ledger.wait_apart(taken, batch, [outside, Piece(1, 2)])
     cast.lose(stream_id)
 
     assert cast.states(stream_id) == {0: State.WAITING, 1: State.IN_DOUBT}
@@ -408,7 +409,7 @@ def test_waiting_alone_is_no_try_and_a_lost_worker_leaves_no_doubt_about_it() ->
 def test_a_batch_whose_lease_was_lost_or_that_is_armed_is_not_cut() -> None:
     stream_id = cast.stream(mails=2)
     taken, window = cast.armed(stream_id)
-    pieces = [Piece(0, 1), Piece(1, 2, SOON, Reason.SCHEDULED)]
+    pieces = [Piece(0, 1), Piece(1, 2, datetime.now(UTC) + SOON, Reason.SCHEDULED)]
 
     assert ledger.wait_apart(taken, window.batch, pieces) == []
     other = cast.stream(mails=2)

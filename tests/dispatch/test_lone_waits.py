@@ -1,6 +1,6 @@
 """How a batch is cut so that nobody waits for a neighbour."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +12,10 @@ from postledger.dispatch.rounds import lone_waits
 from postledger.dispatch.rounds.round_input import RoundInput
 from postledger.mailing.terms import Terms, Wait
 
-HOUR = timedelta(hours=1)
-SNOOZED = Wait(HOUR, Reason.SCHEDULED)
-CLOSED = Wait(2 * HOUR, Reason.OUTSIDE_HOURS)
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+LATER = NOON + timedelta(hours=1)
+SNOOZED = Wait(NOON, Reason.SCHEDULED)
+CLOSED = Wait(LATER, Reason.OUTSIDE_HOURS)
 
 
 def read_of(waits: dict[int, Wait | None]) -> RoundInput:
@@ -43,8 +44,8 @@ def test_who_waits_is_cut_out_and_neighbours_with_one_moment_stay_together() -> 
     [(_, pieces)] = cut
     assert pieces == [
         Piece(10, 11),
-        Piece(11, 12, HOUR, Reason.SCHEDULED),
-        Piece(12, 15, 2 * HOUR, Reason.OUTSIDE_HOURS),
+        Piece(11, 12, NOON, Reason.SCHEDULED),
+        Piece(12, 15, LATER, Reason.OUTSIDE_HOURS),
         Piece(15, 20),
     ]
 
@@ -52,7 +53,7 @@ def test_who_waits_is_cut_out_and_neighbours_with_one_moment_stay_together() -> 
 def test_what_is_behind_the_window_waits_for_nobody() -> None:
     [(_, pieces)] = lone_waits.sort_windows([window(0, 2, 5)], read_of({1: SNOOZED}))[1]
 
-    assert pieces == [Piece(0, 2, HOUR, Reason.SCHEDULED), Piece(2, 5)]
+    assert pieces == [Piece(0, 2, NOON, Reason.SCHEDULED), Piece(2, 5)]
 
 
 @given(
@@ -74,5 +75,5 @@ def test_the_pieces_are_the_batch_and_each_mail_is_where_it_belongs(
         assert ends[-1] == batch.hi
         for at, wait in ordered.items():
             [piece] = [piece for piece in pieces if piece.lo <= at < piece.hi]
-            assert piece.delay == (wait.delay if wait else None)
+            assert piece.due_at == (wait.until if wait else None)
             assert piece.reason == (wait.reason if wait else None)

@@ -1,10 +1,12 @@
 """Claims about notifications that wait while their person changes a preference or the address."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from pytest_django import Settings
 
 from postledger.contacts.actions import contacts, suppression
@@ -12,25 +14,28 @@ from postledger.contacts.consent import Origin, Preferences
 from postledger.contacts.details import Changes
 from postledger.contacts.states import SuppressionReason
 from postledger.deliveries import audit, entries, ledger
-from postledger.deliveries.entries import SeenDelivery
+from postledger.deliveries.entries import Piece, Recipient, SeenDelivery
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
-from postledger.notifications.models import Notification
+from postledger.mailing.terms import Terms
+from postledger.notifications.fan_out import terms
+from postledger.notifications.models import Notification, TopicSubscription
 from postledger.notifications.subscriptions import subscriptions
 from tests import cast as ledger_cast
 from tests.dispatch import office
 from tests.notifications import mail_room
 from tests.notifications.mail_room import MailRoom, stream_of
+from tests.races import collide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HOUR = timedelta(hours=1)
 
 
-def end_snooze(room: MailRoom, name: str) -> None:
+def end_snooze(subscription: TopicSubscription) -> None:
     subscriptions.set_preferences(
-        room.topic.workspace_id,
-        subscription_id=room.subscriptions[name].pk,
+        subscription.topic.workspace_id,
+        subscription_id=subscription.pk,
         preferences=Preferences(),
         origin=Origin("api", "alice"),
         now=datetime.now(UTC),
@@ -47,7 +52,7 @@ def test_who_ends_a_snooze_early_is_told_at_once_and_others_wait_on(
     def waits() -> dict[str, tuple[str, bool]]:
         return mail_room.waits(event)
 
-    end_snooze(room, "bob")
+    end_snooze(room.subscriptions["bob"])
     with office.dispatching() as dispatcher:
         office.until(lambda: room.taken() == ["bob"], dispatcher)
         office.until(lambda: mail_room.states(event)["bob"] is State.ACCEPTED, dispatcher)
@@ -60,6 +65,51 @@ def test_who_ends_a_snooze_early_is_told_at_once_and_others_wait_on(
     assert audit.audit(stream_of(event)).discrepancies == []
 
 
+def read_terms_and_end_snooze(
+    stream_id: int, recipients: Sequence[Recipient], *, leave_out_clear: bool = False
+) -> Mapping[int, Terms]:
+    """The terms before ann's snooze ends, which it does as soon as they are read."""
+    read = terms.read_terms(stream_id, recipients, leave_out_clear=leave_out_clear)
+    of_ann = TopicSubscription.objects.filter(contact__address__startswith="ann@")
+    for subscription in of_ann.exclude(snooze_until=None):
+        end_snooze(subscription)
+    return read
+
+
+def test_a_snooze_that_ends_while_the_batch_is_leased_ends_at_once(
+    settings: Settings, tmp_path: Path
+) -> None:
+    room = MailRoom(settings, tmp_path, ["ann", "bob"], snooze_until=datetime.now(UTC) + HOUR)
+    event = room.tell()
+    ledger_cast.bring_forward(stream_of(event))
+    settings.TOPIC_TERMS = f"{__name__}.{read_terms_and_end_snooze.__name__}"
+
+    with office.dispatching() as dispatcher:
+        office.until(lambda: room.taken() == ["ann"], dispatcher)
+
+    assert mail_room.waits(event) == {"bob": (Reason.SCHEDULED, True)}
+    assert audit.audit(stream_of(event)).discrepancies == []
+
+
+def test_a_batch_that_is_given_back_before_the_end_of_a_snooze_is_committed_is_due_after_it(
+    settings: Settings, tmp_path: Path
+) -> None:
+    later = datetime.now(UTC) + HOUR
+    room = MailRoom(settings, tmp_path, ["ann"], snooze_until=later)
+    event = room.tell()
+    ledger_cast.bring_forward(stream_of(event))
+    claim = ledger_cast.claim(stream_of(event))
+    [batch] = claim.batches
+    piece = Piece(batch.lo, batch.hi, later, Reason.SCHEDULED)
+
+    with transaction.atomic():
+        end_snooze(room.subscriptions["ann"])
+        given_back = collide.start(partial(ledger.wait_apart, claim, batch, [piece])).answer()
+
+    assert given_back == [batch.id]
+    assert mail_room.waits(event) == {"ann": (Reason.SCHEDULED, False)}
+
+
 def test_the_end_of_a_snooze_hurries_no_retry(settings: Settings, tmp_path: Path) -> None:
     room = MailRoom(settings, tmp_path, ["ann"], snooze_until=datetime.now(UTC) + HOUR)
     event = room.tell()
@@ -67,7 +117,7 @@ def test_the_end_of_a_snooze_hurries_no_retry(settings: Settings, tmp_path: Path
     claim = ledger_cast.claim(stream_of(event))
     ledger.wait(claim, claim.batches, reason=Reason.RETRY, delay=HOUR)
 
-    end_snooze(room, "ann")
+    end_snooze(room.subscriptions["ann"])
 
     assert mail_room.waits(event) == {"ann": (Reason.RETRY, True)}
 

@@ -57,9 +57,9 @@ def test_outside_its_window_it_waits_for_the_opening_and_snoozed_for_the_end() -
     window = Window(13 * 60, 14 * 60)
 
     assert terms.decide(0, facts(), NOW) is None
-    assert terms.decide(0, facts(window=window), NOW) == Wait(HOUR, Reason.OUTSIDE_HOURS)
+    assert terms.decide(0, facts(window=window), NOW) == Wait(NOW + HOUR, Reason.OUTSIDE_HOURS)
     snoozed = facts(snooze_until=NOW + HOUR)
-    assert terms.decide(0, snoozed, NOW) == Wait(HOUR, Reason.SCHEDULED)
+    assert terms.decide(0, snoozed, NOW) == Wait(NOW + HOUR, Reason.SCHEDULED)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_no_notification_goes_outside_its_window_or_snooze_also_where_clocks_cha
     moment = now
     if decision is not None:
         assert isinstance(decision, Wait)
-        assert decision.delay > timedelta(0)
-        moment = now + decision.delay
+        assert decision.until > now
+        moment = decision.until
         assert terms.decide(0, its, moment) is None, "it waits on after its moment"
     assert window.contains(moment.astimezone(ZoneInfo(zone)))
     assert snooze_until is None or moment >= snooze_until

@@ -201,6 +201,13 @@ RESTORED = (
         due=Due.THROTTLED,
         shows=(Rule.EPOCH_FORWARD,),
     ),
+    Configuration(
+        "restored, snoozed",
+        1,
+        Budget(releases=1, answers=ONE, backups=1, restores=1),
+        due=Due.SNOOZED,
+        shows=(Rule.EPOCH_SNOOZE,),
+    ),
     Configuration("two mails, restored", 2, Budget(answers=TWO, backups=1, restores=1)),
     Configuration(
         "a run of one, restored, clicked",
@@ -251,6 +258,12 @@ ENDED = (
         1,
         Budget(pauses=1, clicks=2, verdicts=1, fixes=1, answers=REFUSED),
         shows=(Rule.VALUES_UNARMED,),
+    ),
+    Configuration(
+        "one mail, paused, clicked, readdressed",
+        1,
+        Budget(pauses=1, clicks=1, moves=1, answers=REFUSED),
+        shows=(Rule.READDRESS_LEASE, Rule.READDRESS_UNTRIED),
     ),
     Configuration(
         "one mail, barred, clicked, superseded",

@@ -97,9 +97,9 @@ def people(world: World) -> Iterator[Step]:
     if budget.releases:
         spent = budget._replace(releases=budget.releases - 1)
         for batch in world.batches:
-            if batch.due is Due.THROTTLED and not batch.lease:
+            if batch.due in (Due.THROTTLED, Due.SNOOZED) and not batch.lease:
                 after = with_batch(world, batch, batch._replace(due=Due.NOW))
-                yield "a release brings a throttled batch forward", after._replace(budget=spent)
+                yield f"a {batch.due} batch is brought forward", after._replace(budget=spent)
 
 
 def _copy(world: World) -> Backup:
@@ -195,6 +195,8 @@ def _judge(rules: ledger.Rules, world: World) -> World:
 
 def _was_due(rules: ledger.Rules, world: World, batch: Batch) -> bool:
     if batch.due is Due.THROTTLED and Rule.EPOCH_FORWARD in rules:
+        return True
+    if batch.due is Due.SNOOZED and Rule.EPOCH_SNOOZE in rules:
         return True
     return batch.due is Due.NOW or (world.era.has_come and Rule.EPOCH_GAP in rules)
 

@@ -48,6 +48,8 @@ def _work(rules: ledger.Rules, world: World, worker: Worker, *, may_settle: bool
         case Phase.CLAIMED:
             if poison.may_begin(rules, world, worker):
                 yield from windows.choose(rules, world, worker)
+            if world.budget.moves:
+                yield from windows.readdress(rules, world, worker)
         case Phase.READING:
             yield from windows.compose(rules, world, worker)
         case Phase.COMPOSED:

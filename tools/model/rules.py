@@ -35,6 +35,8 @@ class Rule(StrEnum):
     SUPERSEDE_ENDS = "supersede-ends"  # 17: it ends before its recipient is planned again
     GIVE_UP_LEASE = "give-up-lease"  # 18: mail of a blocked sender fails only in unleased batches
     GIVE_UP_BLOCK = "give-up-block"  # 18: and only while the block stands
+    READDRESS_LEASE = "readdress-lease"  # 19: only a lease that armed nothing changes an address
+    READDRESS_UNTRIED = "readdress-untried"  # 19: and only if nothing was ever handed over
     TOKEN = "token"  # fencing tokens come from a sequence, so no two leases are alike
     SWEEP = "sweep"  # an armed window without an answer is in doubt, never waiting
 
@@ -51,6 +53,7 @@ class Rule(StrEnum):
     EPOCH_FENCE = "epoch-fence"  # 14: what was due in the lost time is in doubt before that
     EPOCH_GAP = "epoch-gap"  # 14: the lost time ends when the epoch begins, not before
     EPOCH_FORWARD = "epoch-forward"  # 14: what a release may have brought forward was due too
+    EPOCH_SNOOZE = "epoch-snooze"  # 14: so was what a recipient may have brought forward
     EPOCH_UPKEEP = "epoch-upkeep"  # 14: sweep and drain wait until that is done
     EPOCH_ARM = "epoch-arm"  # 14: arm only with a claim of this epoch
     EPOCH_SETTLE = "epoch-settle"  # 14: a settle of another epoch is evidence only

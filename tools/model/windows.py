@@ -13,6 +13,7 @@ from tools.model.world import (
     World,
     idle,
     with_batch,
+    with_delivery,
     with_part,
     with_worker,
 )
@@ -42,6 +43,27 @@ def choose(rules: ledger.Rules, world: World, worker: Worker) -> Iterator[Step]:
             choices[reading] = f"worker of lease {worker.lease} reads {what} for {spans(reading)}"
     for reading, label in choices.items():
         yield label, with_worker(world, worker, reading)
+
+
+def readdress(rules: ledger.Rules, world: World, worker: Worker) -> Iterator[Step]:
+    """Before it composes, a worker gives mails the address that their contacts have by then.
+
+    The ledger also lets those move whose tries handed nothing over; here they count as tried.
+    """
+    spent = world.budget._replace(moves=world.budget.moves - 1)
+    for part in worker.parts:
+        batch = row(world, part)
+        is_mine = batch is not None and (batch.lease, batch.armed_to) == (worker.lease, None)
+        if batch is None or not (is_mine or Rule.READDRESS_LEASE not in rules):
+            continue
+        for position in _waiting(world, batch.lo, batch.hi):
+            delivery = world.deliveries[position]
+            was_tried = delivery.was_armed or delivery.attempts or delivery.doubts
+            if not delivery.values and not (was_tried and Rule.READDRESS_UNTRIED in rules):
+                moved = delivery._replace(values=1)
+                after = with_delivery(world, position, moved, world.truths[position])
+                label = f"worker of lease {worker.lease} readdresses {position}"
+                yield label, after._replace(budget=spent)
 
 
 def _begin(rules: ledger.Rules, world: World, part: Part, batch: Batch, *, is_whole: bool) -> Part:

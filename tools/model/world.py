@@ -51,6 +51,7 @@ class Due(StrEnum):
     NOW = "now"
     LATER = "later"
     THROTTLED = "throttled"  # later too, but a release brings it forward
+    SNOOZED = "snoozed"  # later too, but its recipient may bring it forward
 
 
 class Block(StrEnum):
@@ -85,7 +86,7 @@ class Delivery(NamedTuple):
     recipient: int = 0
     epoch: int = 1  # in which it was planned
     was_armed: bool = False  # an attempt of it was stored that the gates did not end
-    values: int = 0  # that it is filled in with: those of planning, or newer ones
+    values: int = 0  # that it has, its address among them: those of planning, or newer ones
 
 
 class Key(NamedTuple):
@@ -175,13 +176,14 @@ class Budget(NamedTuple):
     batches: int = 1  # that one claim may take
     repeats: int = 0  # settles that commit and are done again, as nobody heard that they did
     waits: int = 0  # claims that are given back until later
-    releases: int = 0  # throttled batches that are brought forward
+    releases: int = 0  # throttled and snoozed batches that are brought forward
     backups: int = 0
     restores: int = 0
     mail_cancels: int = 0  # single mails that are cancelled
     fixes: int = 0  # of a contact whose mail failed: its retry has new values
     supersedes: int = 0  # failures whose recipients a later run plans again
     blocks: int = 0  # of the sender, by the provider
+    moves: int = 0  # of contacts, to another address while their notification waits
 
 
 class Poison(NamedTuple):

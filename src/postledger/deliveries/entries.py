@@ -149,11 +149,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Positions of a batch that is given back in pieces; without a delay they wait as before."""
+    """Positions of a batch that is given back in pieces; without a due time they wait as before."""
 
     lo: int
     hi: int  # not included
-    delay: timedelta | None = None
+    due_at: datetime | None = None  # by the database's clock
     reason: Reason | None = None
 
 

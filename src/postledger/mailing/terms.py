@@ -6,7 +6,7 @@ how mail is sent.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime
 from types import MappingProxyType
 from typing import Protocol
 
@@ -16,9 +16,9 @@ from postledger.deliveries.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """How long one recipient's mail waits by itself, by the database's clock, and why."""
+    """Until when one recipient's mail waits by itself, by the database's clock, and why."""
 
-    delay: timedelta
+    until: datetime
     reason: Reason
 
 

@@ -11,7 +11,8 @@ def an_event_proves_acceptance(world: World) -> None:
     """Of a mail that was taken in this epoch or in an earlier one; perhaps its line is lost."""
     attempt = world.random.choice(sorted(world.outside.tries_taken))
     place, address = attempt[:2], world.outside.addresses[attempt[:2]]
-    evidence = _acceptance(world, attempt, world.random.choice([None, address, address.upper()]))
+    named = [None, address, address.upper()] if place not in world.outside.moved else [None]
+    evidence = _acceptance(world, attempt, world.random.choice(named))
     is_earlier = evidence.epoch is not None and evidence.epoch < world.fence.epoch
     if is_earlier and place not in world.inside.facts:
         _check_kept(world, place[0], evidence)

@@ -21,6 +21,8 @@ class Outside:
     tries: dict[Attempt, int] = field(default_factory=dict)  # every one armed, with its epoch
     tries_taken: set[Attempt] = field(default_factory=set)
     addresses: dict[Place, str] = field(default_factory=dict)  # of every line there ever was
+    handed_over: set[Place] = field(default_factory=set)  # of which a provider may have something
+    moved: set[Place] = field(default_factory=set)  # whose recipients got another address
     tokens: set[int] = field(default_factory=set)
     pages: list[tuple[int, SeenDelivery]] = field(default_factory=list)  # that a person has open
     keys: int = 0

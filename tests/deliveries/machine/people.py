@@ -1,6 +1,7 @@
 """What people do: ask for mail, hold, cancel, erase somebody, decide about doubts and failures."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from psycopg import sql as pg
 
@@ -10,6 +11,7 @@ from postledger.deliveries.ledger import sql
 from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State, Verb
 from tests import cast, epochs
+from tests.deliveries.machine import rows
 from tests.deliveries.machine.rows import Place
 from tests.deliveries.machine.world import World
 
@@ -18,8 +20,8 @@ def plan_all(world: World) -> None:
     """The first mails of both streams, the run's in two chunks: it has two batches."""
     first, second = world.random.randint(2, 8), world.random.randint(1, 4)
     with world.step():
-        cast.plan(world.campaign, range(first))
-        cast.plan(world.campaign, range(first, first + second))
+        cast.plan(world.planned, range(first))
+        cast.plan(world.planned, range(first, first + second))
         cast.enqueue(world.transactional, range(first + second))
     world.outside.keys = first + second
 
@@ -30,13 +32,37 @@ def ask_for_mail(world: World) -> None:
     repeated = world.random.sample(range(outside.keys), min(outside.keys, 3))
     fresh = world.random.randint(0, 2)
     numbers = [*repeated, *range(outside.keys, outside.keys + fresh)]
-    add = cast.plan if stream_id == world.campaign else cast.enqueue
+    add = cast.plan if stream_id == world.planned else cast.enqueue
     with world.step():
         try:
             add(stream_id, numbers)
         except ledger.StreamClosedError:
             assert stream_id in world.inside.cancelled
     outside.keys += fresh
+
+
+def bring_mail_forward(world: World) -> None:
+    """Recipients end their snooze or open their window; nobody waits for anything else less long.
+
+    Of a run, whose recipients cannot, nothing comes forward.
+    """
+    asked = set(world.some(world.waiting()))
+    before = rows.read_batches(world.streams)
+    with world.step():
+        ledger.bring_forward([(place[0], _key(world, place)) for place in asked])
+    for old, new in zip(before, rows.read_batches(world.streams), strict=True):
+        may_come = (
+            (world.is_topic and old.stream_id == world.planned)
+            and (old.lease is None and not old.losses and not asked.isdisjoint(old.places()))
+            and old.reason in rows.NAMED_BY_RECIPIENTS
+        )
+        is_due = new.due_at <= datetime.now(UTC)
+        assert is_due if may_come else new == old, f"{old} became {new}"
+
+
+def _key(world: World, place: Place) -> str:
+    """The dedupe key with which it was planned."""
+    return world.outside.addresses[place].partition("@")[0]
 
 
 def hold_or_release(world: World) -> None:
@@ -94,7 +120,7 @@ def plan_failures_elsewhere(world: World) -> None:
     keys = [f"r{number}" for number in range(world.outside.keys)]
     source = pg.SQL("SELECT key AS dedupe_key FROM unnest(%(keys)s::text[]) AS key")
     with world.step(Verb.SUPERSEDE):
-        ledger.supersede([world.campaign], source=source, params={"keys": keys}, actor="bob")
+        ledger.supersede([world.planned], source=source, params={"keys": keys}, actor="bob")
 
 
 def erase_somebody(world: World) -> None:
@@ -103,7 +129,7 @@ def erase_somebody(world: World) -> None:
         erased = ledger.erase(cast.sender().workspace_id, address=address)
     if erased.emptied:
         # Nobody knows any more that they had mail of this run: it may be planned once more.
-        world.outside.mails_asked_again[world.campaign, address] += 1
+        world.outside.mails_asked_again[world.planned, address] += 1
 
 
 def open_cases(world: World) -> list[tuple[int, SeenDelivery]]:

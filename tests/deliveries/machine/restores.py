@@ -85,11 +85,18 @@ def _build_fence(world: World, epoch: Epoch, lost_until: datetime) -> Fence:
 
 
 def _due(world: World, lost_until: datetime) -> set[Place]:
-    """The waiting lines that the lost time may have sent: due, or brought forward by a release."""
+    """The waiting lines that the lost time may have sent: due, or brought forward by a release or,
+    in a topic, by a recipient.
+    """
+    by_release = {Reason.THROTTLED, Reason.QUOTA_EXHAUSTED}
+    forward = {
+        world.transactional: by_release,
+        world.planned: by_release | (rows.NAMED_BY_RECIPIENTS if world.is_topic else set()),
+    }
     return {
         place
         for batch in rows.read_batches(world.streams)
-        if batch.due_at < lost_until or batch.reason in {Reason.THROTTLED, Reason.QUOTA_EXHAUSTED}
+        if batch.due_at < lost_until or batch.reason in forward[batch.stream_id]
         for place in batch.places()
         if place in world.inside.facts and world.inside.facts[place].state is State.WAITING
     }
@@ -116,8 +123,8 @@ def lift_all(world: World) -> None:
     with world.step(Verb.FENCE):
         ledger.lift_all(campaigns=campaigns, epoch=world.fence.epoch)
     _note_lifted(world, world.transactional)
-    if campaigns:
-        _note_lifted(world, world.campaign)
+    if campaigns or world.is_topic:
+        _note_lifted(world, world.planned)
     _check_lifted(world)
 
 

@@ -6,10 +6,14 @@ from datetime import datetime
 from typing import NamedTuple
 
 from postledger.deliveries.ledger import sql
+from postledger.deliveries.reasons import Reason
 from postledger.deliveries.states import State
 
 type Place = tuple[int, int]  # a stream, and a position in it
 type Attempt = tuple[int, int, int]  # a place, and the number of a try
+
+# Why a mail waits for a time that its recipient named.
+NAMED_BY_RECIPIENTS = {Reason.SCHEDULED, Reason.OUTSIDE_HOURS}
 
 
 @dataclass(frozen=True)

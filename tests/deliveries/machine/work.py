@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from postledger.deliveries import entries, ledger, queries, states
@@ -31,6 +31,8 @@ ANSWERS: Mapping[str, Callable[[int], Entry]] = {
     "broken": lambda at: entries.in_doubt(at, detail="the line broke"),
 }
 TAKEN = ("accepted", "lost")
+# By these the provider has nothing of the mail, and will say nothing of it.
+HARMLESS = ("throttled", "throttled_for_long", "out_of_quota", "not_sent")
 # What the provider did with a mail, and what the worker will be told; the likely ones more often.
 LIKELY = [*ANSWERS, "accepted", "accepted", "try_later", "not_sent"]
 
@@ -201,6 +203,8 @@ def _hand_over(world: World, worker: Worker, window: Window, positions: Sequence
         assert fact.state is State.WAITING, f"sent {place}: {fact}"
         world.outside.note_try(attempt, world.fence.epoch)
         answer = world.random.choice(LIKELY)
+        if answer not in HARMLESS:
+            world.outside.handed_over.add(place)
         if answer in TAKEN:
             world.outside.note_taken(attempt, world.mail(place))
         results.append(ANSWERS[answer](position))
@@ -327,6 +331,39 @@ def _give_back(world: World, worker: Worker) -> None:
         worker.claim, worker.composed = None, []
 
 
+def follow_to_new_addresses(world: World) -> None:
+    """Recipients of a topic have got other addresses; a worker reads that before it composes."""
+    worker = world.random.choice(idle(world))
+    claim = worker.claim
+    assert claim is not None
+    batches = [batch for batch in claim.batches if batch.stream_id == world.planned]
+    positions = [at for batch in batches for at in range(batch.lo, batch.hi)]
+    if not positions:
+        return
+    wanted = {at: f"moved{at}@example.com" for at in world.some(positions)}
+    before = _addresses(world)
+    with world.step():
+        moved = ledger.readdress(claim, world.planned, wanted)
+    assert not moved or world.is_topic, "the mail of a run went to another address than its key"
+    assert not moved or claim.epoch == world.fence.epoch, "an earlier epoch changed addresses"
+    for position in moved:
+        _check_moved(world, (world.planned, position))
+    changed = {at: address for at, address in _addresses(world).items() if address != before[at]}
+    assert changed.items() <= {at: wanted[at] for at in moved}.items()
+
+
+def _check_moved(world: World, place: Place) -> None:
+    """Nothing of it is with a provider, and nothing ever was."""
+    assert place not in world.outside.handed_over, f"{place} was handed over to another address"
+    [batch] = [each for each in rows.read_batches([place[0]]) if place in each.places()]
+    assert batch.armed_to is None, f"{place} is armed, and got another address"
+    world.outside.moved.add(place)
+
+
+def _addresses(world: World) -> dict[int, str]:
+    return {place[1]: address for place, _, address in rows.read_lines([world.planned])}
+
+
 def give_back_in_pieces(world: World) -> None:
     """Some mails of a batch have to wait by themselves; the others are claimed again."""
     worker = world.random.choice(idle(world))
@@ -351,7 +388,8 @@ def _cut(world: World, batch: Batch) -> list[Piece]:
     inner = range(batch.lo + 1, batch.hi)
     cuts = sorted(world.random.sample(inner, k=world.random.randint(0, len(inner))))
     ends = [batch.lo, *cuts, batch.hi]
-    waits = [(None, None), (HOUR, Reason.OUTSIDE_HOURS), (NOW, Reason.SCHEDULED)]
+    now = datetime.now(UTC)
+    waits = [(None, None), (now + HOUR, Reason.OUTSIDE_HOURS), (now, Reason.SCHEDULED)]
     return [Piece(lo, hi, *world.random.choice(waits)) for lo, hi in pairwise(ends)]
 
 
@@ -367,7 +405,7 @@ def _check_pieces(
     for batch, piece in zip(left, pieces, strict=True):
         assert batch.lease is None
         assert batch.reason == (piece.reason or whole.reason)
-        assert piece.delay is not None or batch.due_at == whole.due_at
+        assert batch.due_at == (piece.due_at or whole.due_at)
         if is_suspect:
             is_new_one = piece.hi - piece.lo == 1 < whole.hi - whole.lo
             inside.suspects.add(batch.id)

@@ -49,9 +49,11 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.campaign = cast.stream(StreamKind.CAMPAIGN)
+        # Of a run, or of a topic, whose recipients may bring mail forward and move.
+        self.is_topic = self.coin()
+        self.planned = cast.stream(StreamKind.TOPIC if self.is_topic else StreamKind.CAMPAIGN)
         self.transactional = cast.stream(StreamKind.TRANSACTIONAL)
-        self.streams = [self.campaign, self.transactional]
+        self.streams = [self.planned, self.transactional]
         self.workers = [Worker() for _ in range(3)]
         self.inside, self.outside, self.fence = Inside(), Outside(), Fence()
         self.backup: Saved | None = None
@@ -70,7 +72,7 @@ class World:
 
     def mail(self, place: Place) -> Mail:
         stream_id, _ = place
-        return (stream_id, self.outside.addresses[place]) if stream_id == self.campaign else place
+        return (stream_id, self.outside.addresses[place]) if stream_id == self.planned else place
 
     def may_send(self, stream_id: int) -> bool:
         inside = self.inside
@@ -79,16 +81,16 @@ class World:
 
     def ready_streams(self) -> list[int]:
         """The streams that may send, and have something to send."""
-        waiting = {
-            stream_id
-            for (stream_id, _), fact in self.inside.facts.items()
-            if fact.state is State.WAITING
-        }
+        waiting = {stream_id for stream_id, _ in self.waiting()}
         return [
             stream_id
             for stream_id in self.streams
             if stream_id in waiting and self.may_send(stream_id)
         ]
+
+    def waiting(self) -> list[Place]:
+        facts = self.inside.facts.items()
+        return [place for place, fact in facts if fact.state is State.WAITING]
 
     @contextmanager
     def step(self, *verbs: Verb) -> Iterator[None]:
@@ -110,7 +112,7 @@ class World:
     def _check_new(self, place: Place, fact: Fact, address: str) -> None:
         """A line starts by waiting, but for one that a restored run plans after the restore."""
         self.outside.note_line(place, address)
-        if place[0] == self.campaign and self.fence.epoch > 1:
+        if place[0] == self.planned and self.fence.epoch > 1:
             assert fact.state is State.IN_DOUBT, f"{place} was planned again, and is not in doubt"
             self._check_attempts(place, Fact(State.WAITING, 0, 0), fact, [Verb.FENCE])
             self.fence.note_doubt(place)

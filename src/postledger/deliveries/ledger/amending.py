@@ -8,10 +8,11 @@ from postledger.deliveries.ledger import sql
 
 # Of batches that never overlap, the last that begins at or before a position is the only one that
 # can have it. What waits for a provider, for a retry, or because it may kill workers, waits on.
-_BRING_FORWARD: LiteralString = """
+_BRING_FORWARD: LiteralString = f"""
 WITH asked AS MATERIALIZED (
     SELECT d.stream_id, d.position
     FROM unnest(%(streams)s::bigint[], %(keys)s::text[]) AS given (stream_id, key)
+    JOIN deliveries_stream s ON s.id = given.stream_id AND s.kind = %(kind)s
     JOIN deliveries_delivery d ON d.stream_id = given.stream_id AND d.dedupe_key = given.key
     WHERE d.state = 'waiting'
 ), held AS MATERIALIZED (
@@ -25,7 +26,7 @@ WITH asked AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     SELECT b.id FROM deliveries_batch b JOIN held USING (id)
     WHERE b.lease IS NULL AND b.losses = 0 AND b.due_at > statement_timestamp()
-      AND b.reason IN ('scheduled', 'outside_hours')
+      AND b.reason IN {sql.NAMED_BY_RECIPIENTS}
     ORDER BY b.id FOR NO KEY UPDATE OF b
 )
 UPDATE deliveries_batch b SET due_at = statement_timestamp()
@@ -35,16 +36,17 @@ RETURNING b.stream_id
 
 
 def bring_forward(keys: Collection[tuple[int, str]]) -> set[int]:
-    """Lets the batches of waiting deliveries be due now; returns the streams that have some.
+    """Lets the batches of waiting notifications be due now; returns the streams that have some.
 
-    By stream and dedupe key. Others in these batches become due as well, so only for mail whose
-    terms are asked before it goes: by these, whoever has to wait on waits on.
+    By stream and dedupe key. Others in these batches become due as well, so only in topics: there
+    the terms are asked before a mail goes, and by these, whoever has to wait on waits on.
     """
     if not keys:
         return set()
     params = {
         "streams": sql.Bigints(stream_id for stream_id, _ in keys),
         "keys": sql.Texts(key for _, key in keys),
+        "kind": StreamKind.TOPIC.value,
     }
     return {stream_id for (stream_id,) in sql.rows(_BRING_FORWARD, params)}
 

@@ -168,8 +168,8 @@ def wait(
 _WAIT_APART: LiteralString = """
 WITH piece AS MATERIALIZED (
     SELECT * FROM unnest(
-        %(los)s::bigint[], %(his)s::bigint[], %(delays)s::interval[], %(reasons)s::text[]
-    ) WITH ORDINALITY AS p (lo, hi, delay, reason, number)
+        %(los)s::bigint[], %(his)s::bigint[], %(due_times)s::timestamptz[], %(reasons)s::text[]
+    ) WITH ORDINALITY AS p (lo, hi, due_at, reason, number)
 ), whole AS MATERIALIZED (
     SELECT * FROM deliveries_batch
     WHERE id = %(id)s AND lease = %(lease)s AND armed_to IS NULL
@@ -178,7 +178,7 @@ WITH piece AS MATERIALIZED (
     FOR NO KEY UPDATE
 ), meant AS MATERIALIZED (
     SELECT whole.id, whole.stream_id, whole.try_number, whole.losses, piece.number, piece.lo,
-           piece.hi, coalesce(statement_timestamp() + piece.delay, whole.due_at) AS due_at,
+           piece.hi, coalesce(piece.due_at, whole.due_at) AS due_at,
            coalesce(piece.reason, whole.reason) AS reason,
            CASE WHEN coalesce(piece.reason, whole.reason) = whole.reason
                 THEN whole.since ELSE statement_timestamp() END AS since,
@@ -207,10 +207,10 @@ SELECT id FROM parent UNION ALL SELECT id FROM child
 def wait_apart(claim: Claim, batch: Batch, pieces: Sequence[Piece]) -> list[int]:
     """Gives a leased, unarmed batch back in pieces; each waits by itself, for its own reason.
 
-    The pieces are the batch's positions, in order and without a gap. One without a delay keeps the
-    batch's due time and reason: it is claimed again at once. Nothing of the batch was armed, so no
-    attempt and no try is counted, and nothing can be in doubt. Returns the ids of the pieces, or
-    none where the lease was lost.
+    The pieces are the batch's positions, in order and without a gap. One without a due time keeps
+    that of the batch, and its reason: it is claimed again at once. Nothing of the batch was armed,
+    so no attempt and no try is counted, and nothing can be in doubt. Returns the ids of the pieces,
+    or none where the lease was lost.
     """
     ends = [batch.lo, *(piece.hi for piece in pieces)]
     if [piece.lo for piece in pieces] != ends[:-1] or ends[-1] != batch.hi:
@@ -223,7 +223,7 @@ def wait_apart(claim: Claim, batch: Batch, pieces: Sequence[Piece]) -> list[int]
         "epoch": claim.epoch,
         "los": sql.Bigints(piece.lo for piece in pieces),
         "his": sql.Bigints(piece.hi for piece in pieces),
-        "delays": [piece.delay for piece in pieces],
+        "due_times": [piece.due_at for piece in pieces],
         "reasons": sql.Texts(piece.reason and piece.reason.value for piece in pieces),
     }
     return [id_ for (id_,) in sql.rows(_WAIT_APART, params)]

@@ -188,8 +188,8 @@ def fall(witness: Witness, *, cause: str, seen_epoch: int) -> Epoch:
 
 
 # What the lost time may have sent: batches of before the fall that were due by its end, and those
-# that a provider had throttled, which a release would have brought forward. Leases do not count:
-# their holders belong to an earlier epoch.
+# that a provider had throttled or that wait for their recipients, which a release or a recipient
+# would have brought forward. Leases do not count: their holders belong to an earlier epoch.
 _LOST: LiteralString = f"""
 lost AS MATERIALIZED (
     SELECT b.id, b.stream_id, b.lo, b.hi, b.try_number, b.hi AS moved_to, e.began_at,
@@ -202,7 +202,8 @@ lost AS MATERIALIZED (
     WHERE e.number = (SELECT max(number) FROM deliveries_epoch)
       AND s.lifted_epoch IS DISTINCT FROM e.number
       AND b.id < e.first_batch_id
-      AND (b.due_at < e.gap_to OR b.reason IN {sql.BROUGHT_FORWARD})
+      AND (b.due_at < e.gap_to OR b.reason IN {sql.BROUGHT_FORWARD}
+           OR s.kind = 'topic' AND b.reason IN {sql.NAMED_BY_RECIPIENTS})
     ORDER BY b.id
     LIMIT %(limit)s
     FOR NO KEY UPDATE OF b

@@ -217,6 +217,8 @@ def due_after(try_number: LiteralString, delay: LiteralString) -> LiteralString:
 
 # Why a batch waits for a time that a provider named: a release brings it forward.
 BROUGHT_FORWARD: LiteralString = "('throttled', 'quota_exhausted')"
+# Why a batch of a topic waits for a time that its recipients named: they may bring it forward.
+NAMED_BY_RECIPIENTS: LiteralString = "('scheduled', 'outside_hours')"
 
 # The current epoch; no row where the database is not the one that its epoch names: there nothing
 # is sent.

@@ -215,7 +215,10 @@ class Pipeline:
         windows, cut = lone_waits.sort_windows(windows, read)
         for batch, pieces in cut:
             await self._context.persist(self._stream, ledger.wait_apart, self._claim, batch, pieces)
-        return windows, round_input.keep_recipients(read, windows) if cut else read
+        if not cut:
+            return windows, read
+        await self._context.persist(self._stream, lone_waits.bring_forward, self._stream, read)
+        return windows, round_input.keep_recipients(read, windows)
 
     async def _permit(self, read: RoundInput) -> Permit | None:
         """How many mails of this round may go, and when; None if the round ends here."""

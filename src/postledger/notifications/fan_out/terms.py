@@ -228,7 +228,7 @@ def decide(position: int, facts: Facts, now: datetime) -> Entry | Wait | None:
         case Expired():
             return entries.expired(position, detail=_EXPIRED)
         case WaitUntil(opening, reason):
-            return Wait(opening - now, reason)
+            return Wait(opening, reason)
         case GoNow():
             return _wait_for_others(facts, now)
 
@@ -238,7 +238,7 @@ def _wait_for_others(facts: Facts, now: datetime) -> Wait | None:
     most = facts.max_notifications
     is_full = most is not None and facts.sent + facts.ahead >= most
     if is_full or facts.has_twin:
-        return Wait(min(MOST_UNCERTAIN, facts.expires_at - now), Reason.SCHEDULED)
+        return Wait(min(now + MOST_UNCERTAIN, facts.expires_at), Reason.SCHEDULED)
     return None
 
 

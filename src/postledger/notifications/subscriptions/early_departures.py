@@ -28,8 +28,16 @@ def bring_forward(workspace_id: int, *, contact_id: int) -> None:
     """Has all of the contact's waiting notifications looked at again now.
 
     The hand-over decides by the preferences of that moment: what is still snoozed, or outside a
-    delivery window, waits on. Commits with the caller's transaction, and wakes workers after it.
+    delivery window, waits on. Call it in the transaction of the change; it wakes workers after it.
     """
+    _bring_forward(workspace_id, contact_id)
+    # Until the commit, a worker may give its batch back by the former preferences. Who reads them
+    # after it brings the batch forward itself.
+    again = partial(_bring_forward, workspace_id, contact_id)
+    transaction.on_commit(again, robust=True)
+
+
+def _bring_forward(workspace_id: int, contact_id: int) -> None:
     keys = sql.rows(_WAITING, {"contact": contact_id, "workspace": workspace_id})
     for stream_id in ledger.bring_forward([(stream, key) for stream, key in keys]):
         transaction.on_commit(partial(wake.notify, stream_id))

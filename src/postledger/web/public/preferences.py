@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.conf import settings
+from django.db import transaction
 from django.http import HttpResponse, QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -114,17 +115,18 @@ def _snooze(change: _Change, length: str) -> None:
     until = change.now + BREAKS[length] if length in BREAKS else None
     if contact_id is None:
         return
-    for choice in _list_choices(change.recipient):
-        if choice.is_on:
-            subscriptions.snooze(
-                workspace_id,
-                contact_id=contact_id,
-                list_key=choice.key,
-                until=until,
-                origin=change.origin,
-                now=change.now,
-            )
-    early_departures.bring_forward(workspace_id, contact_id=contact_id)
+    with transaction.atomic():
+        for choice in _list_choices(change.recipient):
+            if choice.is_on:
+                subscriptions.snooze(
+                    workspace_id,
+                    contact_id=contact_id,
+                    list_key=choice.key,
+                    until=until,
+                    origin=change.origin,
+                    now=change.now,
+                )
+        early_departures.bring_forward(workspace_id, contact_id=contact_id)
 
 
 def _list_choices(recipient: LinkOwner) -> list[ListChoice]:

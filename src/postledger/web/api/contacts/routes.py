@@ -135,7 +135,7 @@ def put_subscription(
     Answers with the resulting state, which may differ from the requested one.
     """
     preferences = payload.preferences
-    with list_in_path():
+    with transaction.atomic(), list_in_path():
         desired_state.update_subscription(
             call.workspace_id,
             contact_id=contact_id,
@@ -145,8 +145,8 @@ def put_subscription(
             origin=payload.consent.origin(call.actor),
             now=call.now,
         )
-    if preferences:
-        early_departures.bring_forward(call.workspace_id, contact_id=contact_id)
+        if preferences:
+            early_departures.bring_forward(call.workspace_id, contact_id=contact_id)
     return _find_subscription(call, contact_id, list_key)
 
 
