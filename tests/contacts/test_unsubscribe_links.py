@@ -8,9 +8,11 @@ import string
 from base64 import urlsafe_b64encode
 
 import pytest
+from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postledger.accounts.queries import Organisation
 from postledger.contacts import unsubscribe_links
 from postledger.contacts.unsubscribe_links import UnsubscribeRequest
 
@@ -126,3 +128,18 @@ def test_without_a_secret_nothing_is_accepted() -> None:
         unsubscribe_links.read_token(unsubscribe_links.sign_token(ALICE, secret=b""), secrets=[b""])
         is None
     )
+
+
+@pytest.mark.parametrize(
+    ("named", "public_url", "page"),
+    [
+        ("", "https://mail.acme.example/", "https://mail.acme.example/unsubscribe"),
+        ("https://acme.example/out", "https://mail.acme.example", "https://acme.example/out"),
+        ("", "", ""),
+    ],
+)
+def test_links_lead_to_our_own_page_unless_another_is_named(
+    named: str, public_url: str, page: str
+) -> None:
+    with override_settings(PUBLIC_URL=public_url):
+        assert Organisation(unsubscribe_base_url=named).unsubscribe_page == page

@@ -1,5 +1,6 @@
 """`postledger up` replaces what dies, and ends without a doubt."""
 
+import json
 import os
 import pty
 import re
@@ -7,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -148,14 +150,17 @@ def test_ctrl_c_while_the_server_starts_ends_it(tmp_path: Path) -> None:
         running.process.wait(PATIENCE)
 
 
-def test_a_terminal_gets_readable_lines(tmp_path: Path) -> None:
+def test_a_terminal_gets_readable_lines_and_links_lead_to_this_machine(tmp_path: Path) -> None:
     with up(tmp_path) as running:
         running.wait_until_it_works()
         rig.until(lambda: "serving" in running.output, seconds=PATIENCE)
+        with urllib.request.urlopen(f"http://127.0.0.1:{running.port}/v1/openapi.json") as answer:
+            [server] = json.load(answer)["servers"]
 
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in running.output.splitlines()]
     [serving] = [line for line in lines if "serving" in line]
     assert serving.endswith(f"url=http://127.0.0.1:{running.port}")
+    assert server["url"] == f"http://127.0.0.1:{running.port}"
     assert not [line for line in lines if line.startswith("{")]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.conf import settings
 from django.db.models import F, Subquery, Value
 from django.db.models.functions import Lower
 from django.db.models.lookups import Exact
@@ -100,8 +101,14 @@ class Organisation:
 
     name: str = ""
     address: str = ""
-    unsubscribe_base_url: str = ""
+    unsubscribe_base_url: str = ""  # empty: the page of this installation
     is_first: bool = False  # of the installation's first workspace
+
+    @property
+    def unsubscribe_page(self) -> str:
+        """Where unsubscribe links lead; empty without a page and without a public address."""
+        own = f"{settings.PUBLIC_URL.rstrip('/')}/unsubscribe" if settings.PUBLIC_URL else ""
+        return self.unsubscribe_base_url or own
 
 
 NOBODY = Organisation()

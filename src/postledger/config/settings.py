@@ -27,9 +27,11 @@ def _state_folder(given: str) -> Path:
 
 
 def _hosts(given: tuple[str, ...], public_url: str) -> list[str]:
-    """Without any name, those by which a machine calls itself."""
+    """Without a public name, those by which a machine calls itself."""
     public = urlsplit(public_url).hostname
-    return [*given, *([public] if public else [])] or ["localhost", "127.0.0.1", "[::1]"]
+    if public in {"localhost", "127.0.0.1", "::1"} or not (given or public):
+        return [*given, "localhost", "127.0.0.1", "[::1]"]
+    return [*given, *([public] if public else [])]
 
 
 def _origins(public_url: str) -> list[str]:

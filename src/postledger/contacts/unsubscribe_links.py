@@ -90,10 +90,10 @@ def read_link(token: str) -> LinkOwner | None:
 def workspace_links(workspace_id: int) -> UnsubscribeLinks:
     organisation = accounts.organisation(workspace_id)
     return UnsubscribeLinks(
-        base_url=organisation.unsubscribe_base_url,
+        base_url=organisation.unsubscribe_page,
         secret=settings.UNSUBSCRIBE_SECRET.encode(),
         workspace_id=None if organisation.is_first else workspace_id,
-        preferences_url=_find_preferences(organisation.unsubscribe_base_url),
+        preferences_url=_find_preferences(organisation.unsubscribe_page),
     )
 
 

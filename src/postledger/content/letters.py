@@ -81,6 +81,6 @@ def require_footer(organisation: Organisation) -> Footer:
     return Footer.require(
         org_name=organisation.name,
         org_address=organisation.address,
-        unsubscribe_base_url=organisation.unsubscribe_base_url,
+        unsubscribe_page=organisation.unsubscribe_page,
         has_secret=bool(settings.UNSUBSCRIBE_SECRET),
     )

@@ -24,7 +24,7 @@ def preview_footer(workspace_id: int) -> PreviewFooter:
         footer = letters.require_footer(organisation)
     except FooterEnvMissingError as missing:
         return PreviewFooter(missing=(Finding(missing.code, "footer", str(missing)),))
-    return PreviewFooter(footer, values={"unsubscribe_url": organisation.unsubscribe_base_url})
+    return PreviewFooter(footer, values={"unsubscribe_url": organisation.unsubscribe_page})
 
 
 def preview_source(  # noqa: PLR0913  the parts of a preview, each by its name

@@ -91,7 +91,7 @@ def test_braces_in_a_name_are_no_liquid() -> None:
     [
         ("org_name", "--org-name with postledger workspace footer"),
         ("org_address", "--org-address with postledger workspace footer"),
-        ("unsubscribe_base_url", "--unsubscribe-url with postledger workspace footer"),
+        ("unsubscribe_page", "--unsubscribe-url with postledger workspace footer"),
         ("has_secret", "UNSUBSCRIBE_SECRET in the environment"),
     ],
 )
@@ -99,7 +99,7 @@ def test_without_any_part_of_it_there_is_no_footer(missing: str, named: str) -> 
     given: dict[str, str] = {
         "org_name": "Acme",
         "org_address": "1 Main St",
-        "unsubscribe_base_url": "https://acme.example/unsubscribe",
+        "unsubscribe_page": "https://acme.example/unsubscribe",
         "has_secret": "yes",
     }
     given[missing] = " " if missing != "has_secret" else ""
@@ -108,7 +108,7 @@ def test_without_any_part_of_it_there_is_no_footer(missing: str, named: str) -> 
         Footer.require(
             org_name=given["org_name"],
             org_address=given["org_address"],
-            unsubscribe_base_url=given["unsubscribe_base_url"],
+            unsubscribe_page=given["unsubscribe_page"],
             has_secret=bool(given["has_secret"]),
         )
 

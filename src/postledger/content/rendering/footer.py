@@ -53,13 +53,13 @@ class Footer:
 
     @classmethod
     def require(
-        cls, *, org_name: str, org_address: str, unsubscribe_base_url: str, has_secret: bool
+        cls, *, org_name: str, org_address: str, unsubscribe_page: str, has_secret: bool
     ) -> Self:
         """Raises FooterEnvMissingError when a part is missing: no mail goes without a footer."""
         options = {
             "--org-name": org_name.strip(),
             "--org-address": org_address.strip(),
-            "--unsubscribe-url": unsubscribe_base_url.strip(),
+            "--unsubscribe-url": unsubscribe_page.strip(),
         }
         missing = [option for option, value in options.items() if not value]
         remedies = []

@@ -93,7 +93,7 @@ def _create_workspace() -> str:
     if workspace_id is None:
         return "A workspace already exists; FROM_EMAIL, ORG_NAME and similar are ignored."
     if not settings.FROM_EMAIL:
-        return 'Created workspace "default"; create a sender with postledger sender create.'
+        return 'Created workspace "default".'
     return (
         f'Created workspace "default" with sender {settings.FROM_EMAIL}, which sends at most'
         f" {settings.SEND_RATE_PER_SEC:g} mails a second (postledger sender limit); attach an"

@@ -54,7 +54,7 @@ class Command(base_command.NounCommand):
         self.stdout.write(
             f"{organisation.name or 'no name'} — {organisation.address or 'no address'}"
         )
-        self.stdout.write(f"Unsubscribe: {organisation.unsubscribe_base_url or 'no page'}")
+        self.stdout.write(f"Unsubscribe: {organisation.unsubscribe_page or 'no page'}")
 
     def _tests(self, *, workspace: Workspace, addresses: str | None, actor: str) -> None:
         from postledger.campaigns import test_sends  # which loads all that renders a mail

@@ -1,6 +1,7 @@
 """`postledger init`: from an empty folder to an installation that can send. Idempotent."""
 
 import secrets
+import shlex
 from argparse import ArgumentParser
 from collections.abc import Iterable
 from typing import override
@@ -74,7 +75,10 @@ class Command(BaseCommand):
     def _create_sender(self, address: str, server: list[str]) -> None:
         first = Workspace.objects.order_by("pk")[0]
         if queries.senders(first.id):
-            self.stdout.write(f'Workspace "{first.name}" has a sender already; none was created.')
+            self.stdout.write(
+                f'Workspace "{first.name}" has a sender already; none was created. For another'
+                f" address: postledger sender create {shlex.quote(first.name)} ADDRESS."
+            )
         else:
             call_command("sender", "create", first.name, address, *server, stdout=self.stdout)
 

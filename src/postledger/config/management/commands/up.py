@@ -8,9 +8,11 @@ from typing import override
 from django.core.management.base import BaseCommand
 
 from postledger.cli import first_run_notice
+from postledger.config import env
 from postledger.lib.check_results import SETTINGS_TAG
 from postledger.workers.supervisor import Program, Supervisor
 
+_LOOPBACK = {"localhost": "localhost", "127.0.0.1": "127.0.0.1", "::1": "[::1]"}
 # -P: nothing is imported from the current folder.
 _PYTHON = (sys.executable, "-P", "-m")
 
@@ -27,6 +29,7 @@ class Command(BaseCommand):
 
     @override
     def handle(self, *args: object, host: str = "", port: int = 0, **options: object) -> None:
+        os.environ["PUBLIC_URL"] = find_public_url(env.load(), host=host, port=port)
         _tell_of_first_run(first_run_notice.find_url(host=host, port=port))
         address = ["--host", host, "--port", str(port)]
         programs = [
@@ -35,6 +38,16 @@ class Command(BaseCommand):
             Program("worker", [*_PYTHON, "postledger.config.worker_process", "--beat"]),
         ]
         sys.exit(Supervisor(programs).run())
+
+
+def find_public_url(given: env.Env, *, host: str, port: int) -> str:
+    """The one that is set; else this machine's, if nobody else can reach the installation.
+
+    Without one, who tries it could show no picture and offer no way to unsubscribe.
+    """
+    if given.public_url or given.allowed_hosts or host not in _LOOPBACK:
+        return given.public_url
+    return f"http://{_LOOPBACK[host]}:{port}"
 
 
 def _tell_of_first_run(url: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -11,13 +12,15 @@ from django.utils.translation import ngettext
 from postledger.accounts import queries as accounts
 from postledger.accounts import sender_dns, sending_limits
 from postledger.accounts.models import Sender
+from postledger.accounts.people.roles import Permission
+from postledger.accounts.queries import Organisation
 from postledger.campaigns import forecasts, preview, recipients
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.campaigns.preview import AudienceCheck, PreviewRecipient
 from postledger.campaigns.recipients import RecipientCounts
 from postledger.contacts import audience
 from postledger.contacts.audience import FilterTooCostlyError
-from postledger.content import list_headers, previews
+from postledger.content import list_headers
 from postledger.content.rendering.checks import MAX_HTML_BYTES, Finding
 from postledger.content.rendering.mail_preview import CLIPPED_BYTES
 from postledger.dispatch import heartbeat
@@ -93,7 +96,7 @@ def run_preflight(
         *_check_people(counts),
         *_check_content(workspace_id, campaign, now=now, patience=patience),
         *_check_values(workspace_id, campaign, counts, now=now, patience=patience),
-        *_check_footer(workspace_id),
+        *_check_footer(visitor),
         *_check_time(campaign, now=now),
         *_check_quota(sender, counts),
         *_check_dns(sender, now=now),
@@ -211,19 +214,19 @@ def _tell_missing(audience: AudienceCheck) -> Iterator[Check]:
         yield Check(WARNING, title, text, "#variables", missing.contacts)
 
 
-def _check_footer(workspace_id: int) -> Iterator[Check]:
-    missing = previews.preview_footer(workspace_id).missing
-    if missing:
-        title = _("The footer with your postal address is not complete")
-        yield Check(PROBLEM, title, missing[0].remedy)
+def _check_footer(visitor: Visitor) -> Iterator[Check]:
+    organisation = accounts.organisation(visitor.workspace.pk)
+    lacking = _find_lacking(organisation)
+    if lacking:
+        title = _("The footer of your emails is not complete")
+        yield Check(PROBLEM, title, lacking, _find_settings(visitor))
         return
-    organisation = accounts.organisation(workspace_id)
     try:
-        list_headers.write_unsubscribe(organisation.unsubscribe_base_url)
+        list_headers.write_unsubscribe(organisation.unsubscribe_page)
     except InvalidHeaderError as error:
         yield Check(PROBLEM, _("One-click unsubscribe is not possible"), str(error))
         return
-    if not organisation.unsubscribe_base_url.startswith("https://"):
+    if not organisation.unsubscribe_page.startswith("https://"):
         text = _("Mail programs follow one-click links by https:// alone.")
         yield Check(WARNING, _("The unsubscribe page has no https:// address"), text)
         return
@@ -232,6 +235,22 @@ def _check_footer(workspace_id: int) -> Iterator[Check]:
         _("One-click unsubscribe header, and a footer with your postal address"),
         f"{organisation.name}, {organisation.address}",
     )
+
+
+def _find_lacking(organisation: Organisation) -> str:
+    """What the footer lacks, and who can help; empty if it lacks nothing."""
+    if not (organisation.name.strip() and organisation.address.strip()):
+        return _("Enter your organisation and its postal address in the settings.")
+    if not organisation.unsubscribe_page:
+        return _("Enter the address of the unsubscribe page in the settings.")
+    if not settings.UNSUBSCRIBE_SECRET:
+        return _("The operator has to set UNSUBSCRIBE_SECRET: no unsubscribe link works without.")
+    return ""
+
+
+def _find_settings(visitor: Visitor) -> str:
+    may_change = visitor.may(Permission.MANAGE_MEMBERS)
+    return reverse("settings", args=[visitor.workspace.pk]) if may_change else ""
 
 
 def _check_time(campaign: CampaignFacts, *, now: datetime) -> Iterator[Check]:

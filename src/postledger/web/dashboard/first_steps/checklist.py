@@ -6,8 +6,10 @@ from allauth.mfa.utils import is_mfa_enabled
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from postledger.accounts import queries
 from postledger.accounts.models import Member, Sender, Workspace
 from postledger.accounts.people.roles import Permission, Role
+from postledger.accounts.queries import Organisation
 from postledger.contacts.models import Contact
 from postledger.deliveries import sender_setup
 from postledger.deliveries.queries import beginnings
@@ -81,8 +83,12 @@ def _read_facts(visitor: Visitor) -> Facts:
         has_simulator=any(map(_has_simulator, connected or senders)),
         has_report=begun.has_report,
         has_contacts=Contact.objects.filter(workspace=workspace, deleted_at=None).exists(),
-        has_footer=bool(workspace.org_name and workspace.org_address),
+        has_footer=_has_footer(queries.organisation(workspace.pk)),
     )
+
+
+def _has_footer(organisation: Organisation) -> bool:
+    return bool(organisation.name and organisation.address and organisation.unsubscribe_page)
 
 
 def _has_simulator(sender: Sender) -> bool:

@@ -54,7 +54,10 @@ class WorkspaceForm(PageForm):
         label=gettext_lazy("Unsubscribe page"),
         max_length=_LONGEST_URL,
         required=False,
-        help_text=gettext_lazy("The address of the page, without ? and #."),
+        help_text=gettext_lazy(
+            "Leave it empty for the page of this installation. Another one has an address without"
+            " ? and #."
+        ),
     )
     test_emails = forms.CharField(
         label=gettext_lazy("Recipients of tests"),
