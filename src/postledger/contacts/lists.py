@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Collection, Mapping
+from itertools import chain, count
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.utils.text import slugify
 
 from postledger.accounts import constraints, trail
 from postledger.contacts.models import List
@@ -56,6 +58,15 @@ def create_list(  # noqa: PLR0913  each attribute by its name
         )
         _note(workspace_id, "list.created", key, actor=actor)
     return created.pk
+
+
+def find_free_key(workspace_id: int, name: str) -> str:
+    """A key for a new list of this name, which no other list has."""
+    base = re.sub("[^a-z0-9]+", "-", slugify(name))[:56].strip("-") or "list"
+    keys = list_all(workspace_id).filter(key__startswith=base).values_list("key", flat=True)
+    taken = {GENERAL, *keys}
+    numbered = (f"{base}-{number}" for number in count(2))
+    return next(key for key in chain([base], numbered) if key not in taken)
 
 
 def update_list(

@@ -6,7 +6,7 @@ run begins with the row after the last one that counts.
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields
 from typing import LiteralString
 
 import psycopg
@@ -221,8 +221,8 @@ def _save_problems(import_id: int, problems: list[RowProblem]) -> None:
     if not problems:
         return
     with connection.cursor() as cursor, cursor.copy(_SAVE_PROBLEMS) as copy:
-        for row in problems:
-            copy.write_row((import_id, row.row, row.column, row.value, row.problem, row.remedy))
+        for problem in problems:
+            copy.write_row((import_id, *astuple(problem.mask())))
 
 
 _ADVANCE: LiteralString = """

@@ -1,7 +1,7 @@
 """Rows of a file that are not imported as they stand, for people who repair the file."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Self
 
 from postledger.contacts.csv_columns import csv_line
@@ -9,7 +9,8 @@ from postledger.observability import masking
 
 # A file can have a problem in every row; so many are kept of one import, and the others counted.
 MOST_PROBLEMS = 10_000
-_LONGEST_VALUE = 100
+_LONGEST_VALUE = 300  # as it is read; an address has at most 254
+_LONGEST_STORED = 100
 _HEADER = ("row", "column", "value", "problem", "remedy")
 
 
@@ -22,11 +23,20 @@ class RowProblem:
     remedy: str
 
     @classmethod
-    def masked(cls, row: int, column: str, value: str, problem: str, remedy: str) -> Self:
-        """Masks addresses: such a file is passed around, and the row number is enough."""
-        mask = masking.mask_text
-        shown = mask(value[: _LONGEST_VALUE * 3])[:_LONGEST_VALUE]
-        return cls(row, column, shown, mask(problem), remedy)
+    def quoting(cls, row: int, column: str, value: str, problem: str, remedy: str) -> Self:
+        """Quotes the value as the file has it, for a dry run, which is deleted with the file."""
+        return cls(row, column, value[:_LONGEST_VALUE], masking.mask_text(problem), remedy)
+
+    def mask(self) -> Self:
+        """Masks addresses: problems outlive the file, are passed around, and may quote a person
+        who is erased; the row number is enough to find the row.
+        """
+        return replace(self, value=mask_value(self.value))
+
+
+def mask_value(value: str) -> str:
+    """A value as the problems of an import have it in the database."""
+    return masking.mask_text(value[:_LONGEST_VALUE])[:_LONGEST_STORED]
 
 
 def csv_lines(problems: Iterable[RowProblem], *, with_header: bool = True) -> Iterator[str]:

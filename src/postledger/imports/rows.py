@@ -67,7 +67,7 @@ def _problem(columns: Columns, row: int, error: _RowRefusedError) -> RowProblem:
     column = columns.name_of(error.field) if error.field else ""
     if error.field is Field.NAME and not column:  # it is made of first and last name
         column = columns.name_of(Field.FIRST_NAME)
-    return RowProblem.masked(row, column, error.value, error.problem, error.remedy)
+    return RowProblem.quoting(row, column, error.value, error.problem, error.remedy)
 
 
 def _row_reader(columns: Columns) -> Callable[[list[str]], str]:

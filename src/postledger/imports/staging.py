@@ -62,7 +62,7 @@ def stage_rows(columns: Columns, lines: list[str]) -> list[RowProblem]:
     column, remedy = columns.name_of(Field.EMAIL), "Remove one of the two rows."
     problem = "Row {} has the same address, and the first row counts."
     return [
-        RowProblem.masked(row, column, address, problem.format(first), remedy)
+        RowProblem.quoting(row, column, address, problem.format(first), remedy)
         for row, address, first in sorted(sql.rows(_REMOVE_REPEATED, {}))
     ]
 
@@ -99,7 +99,7 @@ def remove_taken_ids(columns: Columns, workspace_id: int) -> list[RowProblem]:
     problem = "Another contact already has this external id."
     remedy = "Give each person an id of their own, or change that contact's address."
     return [
-        RowProblem.masked(row, column, external_id, problem, remedy)
+        RowProblem.quoting(row, column, external_id, problem, remedy)
         for row, external_id in sql.rows(_REMOVE_TAKEN, {"workspace": workspace_id})
     ]
 
@@ -229,7 +229,7 @@ def find_kept_back(columns: Columns) -> tuple[Counter[str], list[RowProblem]]:
     column = columns.name_of(Field.EMAIL)
     remedy = "No action needed. Imports do not resubscribe people; the person or an operator can."
     return Counter(reason for _, _, reason in kept_back), [
-        RowProblem.masked(row, column, address, _REASONS[reason], remedy)
+        RowProblem.quoting(row, column, address, _REASONS[reason], remedy)
         for row, address, reason in kept_back
     ]
 

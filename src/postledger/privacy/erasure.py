@@ -20,7 +20,7 @@ from postledger.contacts.models import Contact
 from postledger.deliveries import ledger
 from postledger.imports import uploads
 from postledger.imports.models import ImportProblem
-from postledger.imports.problems import RowProblem
+from postledger.imports.problems import mask_value
 from postledger.lib import work_leases
 from postledger.lib.work_leases import Work
 from postledger.notifications.subscriptions import personal_data
@@ -112,7 +112,7 @@ def _clear_import_problems(workspace_id: int, contact_ids: Sequence[int]) -> Non
     """
     contacts = Contact.objects.filter(pk__in=contact_ids)
     names = [name for pair in contacts.values_list("external_id", "name") for name in pair if name]
-    values = [RowProblem.masked(0, "", name, "", "").value for name in names]
+    values = [mask_value(name) for name in names]
     if values:
         problems = ImportProblem.objects.filter(of_import__workspace_id=workspace_id)
         problems.filter(value__in=values).update(value="")

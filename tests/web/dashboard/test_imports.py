@@ -7,7 +7,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from postledger.accounts.people.roles import Role
-from postledger.contacts.models import Contact
+from postledger.contacts import lists
+from postledger.contacts.models import Contact, List
 from postledger.contacts.states import SubscriptionState
 from postledger.imports import preview
 from postledger.imports.models import Import, ImportState
@@ -69,16 +70,19 @@ def test_a_file_is_uploaded_mapped_tried_and_imported(olivia: Person) -> None:
     assert "Unsubscribed before" in page
     assert "<del>" not in page
     assert "<td>Lea</td>" in page
+    assert "<b>1</b> would join News." in page
+    assert "ANN@example.com" in page
     assert "This is not an email address." in page
     assert "Import 4 rows" in page
     assert not Contact.objects.filter(name="Ann").exists()
 
-    olivia.post(f"imports/{number}/start/")
+    olivia.post(f"imports/{number}/start/", list="news")
     assert "hx-get" in olivia.read(f"imports/{number}/")
     uploads.work()
     page = olivia.read(f"imports/{number}/")
     assert "Every row is accounted for" in page
-    assert "1 subscribed to news, 1 kept off it." in page
+    assert "1 subscribed to News, 1 kept off it." in page
+    assert f'href="{olivia.url("contacts/")}?list=news"' in page
     assert "hx-trigger" not in page.partition('id="live"')[2]
     ann = Contact.objects.get(address="ann@example.com")
     assert (ann.name, ann.attributes) == ("Ann", {"country": "PT"})
@@ -86,8 +90,47 @@ def test_a_file_is_uploaded_mapped_tried_and_imported(olivia: Person) -> None:
 
     problems = b"".join(olivia.get(f"imports/{number}/problems.csv").streaming_content).decode()
     assert "This is not an email address." in problems
-    assert "ann@example.com" not in problems
+    assert "ann@example.com" not in problems.lower()
     assert "people.csv" in olivia.read("imports/")
+
+
+@pytest.mark.parametrize(
+    "changed", [{"list": "news"}, {"target-1": "-"}, {"key-2": "land"}, {"new_list": "Readers"}]
+)
+def test_choices_that_were_not_tried_are_not_imported_and_the_page_says_so(
+    olivia: Person, changed: dict[str, str]
+) -> None:
+    people.news(olivia.workspace_id)
+    number = bring_import(olivia)
+    try_out(olivia, number, list="")
+    uploads.work()
+    assert "Nobody would join a list." in olivia.read(f"imports/{number}/")
+
+    choices = {"target-0": "email", "target-1": "name", "target-2": "attribute", "key-2": "country"}
+    answer = olivia.post(f"imports/{number}/start/", **{**choices, "list": "", **changed})
+    page = answer.content.decode()
+
+    assert answer.status_code == 422
+    assert "are not those of the dry run" in page
+    assert "Import 4 rows" not in page
+    assert f'value="{next(iter(changed.values()))}"' in page
+    assert Import.objects.get().state == ImportState.UPLOADED
+
+
+def test_a_list_is_made_for_an_import_by_its_name_alone(olivia: Person) -> None:
+    people.news(olivia.workspace_id)
+    number = bring_import(olivia)
+
+    refused = try_out(olivia, number, new_list="News", **{"target-0": "-"})
+    assert 'value="News"' in refused.content.decode()
+    assert List.objects.count() == 1
+    try_out(olivia, number, new_list="News")
+    uploads.work()
+
+    assert "<b>2</b> would join News." in olivia.read(f"imports/{number}/")
+    assert Import.objects.get().list == List.objects.get(key="news-2", name="News")
+    assert lists.find_free_key(olivia.workspace_id, "Новости") == "list"
+    assert lists.find_free_key(olivia.workspace_id, "General") == "general-2"
 
 
 def test_a_column_can_be_left_out_and_the_dry_run_repeated(olivia: Person) -> None:
@@ -142,7 +185,7 @@ def test_abandoning_asks_first_and_deletes_the_file(olivia: Person) -> None:
     olivia.post(f"imports/{number}/abandon/")
 
     assert Import.objects.get().state == ImportState.ABANDONED
-    assert "Abandoned" in olivia.read(f"imports/{number}/")
+    assert "Cancelled" in olivia.read(f"imports/{number}/")
     again = olivia.client.post(olivia.url(f"imports/{number}/start/"), follow=True)
     assert "upload the file again" in again.content.decode()
 

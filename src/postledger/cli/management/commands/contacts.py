@@ -218,4 +218,6 @@ def _problem_writer(file: TextIO | None) -> KeepProblems:
     if file is None:
         return lambda _: None
     file.writelines(problems.csv_lines(()))
-    return lambda rows: file.writelines(problems.csv_lines(rows, with_header=False))
+    return lambda rows: file.writelines(
+        problems.csv_lines((row.mask() for row in rows), with_header=False)
+    )

@@ -9,7 +9,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 from postledger.contacts.csv_columns import ATTRIBUTE, Field, usual_target
-from postledger.imports.columns import IGNORED
+from postledger.imports.columns import IGNORED, exact_mapping
+from postledger.imports.overview import ImportOverview
+from postledger.web.dashboard.parameters import read_text
 
 AN_ATTRIBUTE = "attribute"  # with a key that is written beside it
 TARGETS: Mapping[str, Promise | str] = {
@@ -17,7 +19,7 @@ TARGETS: Mapping[str, Promise | str] = {
     Field.NAME: gettext_lazy("Name"),
     Field.FIRST_NAME: gettext_lazy("First name"),
     Field.LAST_NAME: gettext_lazy("Last name"),
-    Field.FROM_NAME: gettext_lazy("Sender's name for them"),
+    Field.FROM_NAME: gettext_lazy("Name they see as the sender"),
     Field.LOCALE: gettext_lazy("Language"),
     Field.TIME_ZONE: gettext_lazy("Time zone"),
     Field.OCD_IDS: gettext_lazy("Places (OCD ids)"),
@@ -37,6 +39,35 @@ class ColumnChoice:
     values: str  # the first ones
     target: str
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSettings:
+    """What a person chose for an import; the name of a new list counts more than a list."""
+
+    columns: Sequence[ColumnChoice]
+    list_key: str
+    new_list: str
+
+
+def read_settings(overview: ImportOverview, given: QueryDict) -> ImportSettings:
+    """What a form has; whatever it leaves out is as the import has it."""
+    upload, mapping = overview.upload, overview.mapping
+    return ImportSettings(
+        list_choices(upload, mapping, given) if upload else (),
+        read_text(given, "list") if "list" in given else overview.list or "",
+        read_text(given, "new_list").strip(),
+    )
+
+
+def differ_from_dry_run(overview: ImportOverview, chosen: ImportSettings) -> bool:
+    """Whether an import with these settings would do something else than its dry run."""
+    header = overview.upload["header"] if overview.upload else []
+    return (
+        bool(chosen.new_list)
+        or chosen.list_key != (overview.list or "")
+        or build_mapping(chosen.columns) != exact_mapping(header, overview.mapping)
+    )
 
 
 def list_choices(

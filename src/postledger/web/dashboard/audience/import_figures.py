@@ -22,7 +22,7 @@ STATES: Mapping[ImportState, tuple[Word, str, str]] = {
     ImportState.PREVIEWING: (gettext_lazy("Dry run"), "clock", "waiting"),
     ImportState.RUNNING: (gettext_lazy("Importing"), "send", "sending"),
     ImportState.FINISHED: (gettext_lazy("Finished"), "check", "sent"),
-    ImportState.ABANDONED: (gettext_lazy("Abandoned"), "stop", "cancelled"),
+    ImportState.ABANDONED: (gettext_lazy("Cancelled"), "x", "cancelled"),
 }
 # Each kind of row, with the pattern that it has in the bar.
 _KINDS: Mapping[str, tuple[Word, State]] = {

@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -25,10 +26,11 @@ from postledger.imports.overview import ImportOverview
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import import_columns, import_figures, received_file
+from postledger.web.dashboard.audience.import_columns import ImportSettings
 from postledger.web.dashboard.audience.questions import Question, ask
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_fragment, render_page
-from postledger.web.dashboard.parameters import read_number, read_text
+from postledger.web.dashboard.parameters import read_number
 from postledger.web.shared.bodies import LARGEST_UPLOAD, MIB
 from postledger.web.shared.csv_files import csv_response
 
@@ -126,29 +128,68 @@ def refresh(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespo
 
 @require_POST
 def try_out(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpResponse:
-    """Lets a worker make a dry run with the columns as they were chosen."""
+    """Lets a worker make a dry run with the columns as they were chosen.
+
+    A list that is named here is created; nothing else changes.
+    """
     shown = overview.find_overview(visitor.workspace.pk, import_id)
-    list_key = read_text(request.POST, "list")
-    choices = import_columns.list_choices(shown.upload, {}, request.POST) if shown.upload else []
+    chosen = import_columns.read_settings(shown, request.POST)
     try:
-        uploads.request_preview(
-            visitor.workspace.pk,
-            import_id,
-            mapping=import_columns.build_mapping(choices),
-            list_key=list_key or None,
-        )
+        with transaction.atomic():
+            uploads.request_preview(
+                visitor.workspace.pk,
+                import_id,
+                mapping=import_columns.build_mapping(chosen.columns),
+                list_key=_find_list_key(visitor, chosen),
+            )
     except NotFoundError:
         raise
     except RefusedError as error:
-        typed = {"columns": choices, "list_key": list_key, "mapping_error": str(error)}
-        return _show(request, visitor, shown, typed, status=422)
+        return _refuse(request, visitor, shown, chosen, str(error))
     return redirect("import", visitor.workspace.pk, import_id)
+
+
+def _find_list_key(visitor: Visitor, chosen: ImportSettings) -> str | None:
+    """The list that was chosen, or the one that is created for this import."""
+    if not chosen.new_list:
+        return chosen.list_key or None
+    key = lists.find_free_key(visitor.workspace.pk, chosen.new_list)
+    lists.create_list(visitor.workspace.pk, key=key, name=chosen.new_list, actor=visitor.actor)
+    return key
+
+
+def _refuse(
+    request: HttpRequest,
+    visitor: Visitor,
+    shown: ImportOverview,
+    chosen: ImportSettings,
+    error: str,
+) -> HttpResponse:
+    """Shows what was chosen, without a dry run, which was of other choices."""
+    typed = {
+        "columns": chosen.columns,
+        "list_key": chosen.list_key,
+        "new_list": chosen.new_list,
+        "mapping_error": error,
+        "tried": None,
+    }
+    return _show(request, visitor, shown, typed, status=422)
 
 
 @require_POST
 def start(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpResponse:
-    """Lets a worker import the file, with the columns and the list of its dry run."""
+    """Lets a worker import the file, with the columns and the list of its dry run.
+
+    Other ones are refused until they are tried: nobody has seen what they would do.
+    """
     shown = overview.find_overview(visitor.workspace.pk, import_id)
+    chosen = import_columns.read_settings(shown, request.POST)
+    if shown.state is ImportState.UPLOADED and import_columns.differ_from_dry_run(shown, chosen):
+        text = _(
+            "The columns or the list are not those of the dry run. Try it again to see what would"
+            " happen; nothing was imported."
+        )
+        return _refuse(request, visitor, shown, chosen, text)
     header = shown.upload["header"] if shown.upload else []
     try:
         uploads.start_import(
@@ -176,11 +217,11 @@ def abandon(request: HttpRequest, visitor: Visitor, import_id: int) -> HttpRespo
             messages.error(request, str(error))
         return redirect(url)
     question = Question(
-        heading=_("Abandon %(file)s?") % {"file": shown.file_name},
+        heading=_("Cancel the import of %(file)s?") % {"file": shown.file_name},
         sentences=[
             _("The file is deleted here. Rows that are imported already stay, and are counted.")
         ],
-        go=_("Abandon"),
+        go=_("Cancel the import"),
         stay=_("Go on"),
         back_url=url,
         back_title=shown.file_name,
@@ -227,6 +268,8 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
             "lists": active.filter(kind=ListKind.LIST.value),
             "list_key": shown.list or "",
         }
+    if shown.list:
+        values["list"] = lists.list_all(visitor.workspace.pk).get(key=shown.list)
     if shown.preview:
         values |= {
             "tried": import_figures.sum_preview(shown.preview),
