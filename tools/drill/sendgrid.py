@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, override
 
 from postledger.accounts.models import ProviderAccount
-from postledger.cli.sendgrid_events import EventSetup, EventWish
 from postledger.fakes.events.event_books import EventBooks
 from postledger.fakes.sendgrid.events import reported_mail
 from postledger.fakes.sendgrid.service import API_KEY
+from postledger.feedback.report_setup.sendgrid import SendGridReports
 from postledger.providers.sendgrid.requests import REFERENCE_ARGUMENT
 from tools.drill import http_proxy
 from tools.drill.http_fake import Fault, HttpFake
@@ -67,8 +67,7 @@ class SendGrid(HttpFake):
     def listen(self, workspace_id: int, account_id: int) -> None:
         """By the same steps as the command."""
         account = ProviderAccount.objects.select_related("workspace").get(pk=account_id)
-        wish = EventWish(is_create=True, is_remove=False, url=self.url, key="", old_key="")
-        for step in EventSetup(account.workspace, account, "drill").run(wish):
+        for step in SendGridReports(account.workspace, account, "drill").create(self.url):
             say(f"{self.label}: {step.message}")
 
     @override

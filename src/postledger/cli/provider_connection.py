@@ -2,51 +2,28 @@
 
 import asyncio
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from postledger.accounts import hash_key, provider_accounts, queries, sealing, senders
+from postledger.accounts import provider_accounts, queries, sealing, senders
 from postledger.accounts.models import ProviderAccount, Sender, Workspace
 from postledger.cli import base_command, provider_findings
 from postledger.deliveries import account_changes
 from postledger.deliveries import queries as mail_queries
+from postledger.feedback.report_setup.account import AccountSetup
 from postledger.lib import check_results
 from postledger.lib.check_results import CheckResult, Level
 from postledger.lib.errors import BadRequestError
-from postledger.providers import registry, set_up
+from postledger.providers import registry
 from postledger.providers.base import Finding
 from postledger.providers.set_up import Step
-
-_TAG_LENGTH = 8
 
 
 class ContradictoryOptionsError(BadRequestError):
     code = "contradictory_options"
-
-
-@dataclass(frozen=True, slots=True)
-class AccountSetup:
-    """The set-up of one account; no transaction is open while the provider is asked."""
-
-    workspace: Workspace
-    account: ProviderAccount
-    actor: str
-
-    @property
-    def name(self) -> str:
-        """Of everything that we create at the provider for the account."""
-        purpose = f"events of {self.account.kind}"
-        tag = hash_key.hash_text(str(self.account.pk), purpose=purpose).hex()[:_TAG_LENGTH]
-        return set_up.name_resources(self.workspace.name, self.account.name, tag)
-
-    def change(self, changes: Mapping[str, object]) -> None:
-        account_changes.update_account(
-            self.workspace.pk, account_id=self.account.pk, changes=changes, actor=self.actor
-        )
 
 
 class ConnectCommand(base_command.NounCommand):

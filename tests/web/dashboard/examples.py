@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from django.test import override_settings
 
-from postledger.accounts import keys, workspaces
+from postledger.accounts import keys, provider_accounts, senders, workspaces
 from postledger.accounts.keys import Scope
 from postledger.accounts.models import Member, Workspace
 from postledger.accounts.people.roles import Role
@@ -68,6 +68,19 @@ def new_key(acme: Workspace) -> Values:
 
 def new_sender(acme: Workspace) -> Values:
     return {"sender_id": cast.sender(acme.name).pk}
+
+
+def new_ses_sender(acme: Workspace) -> Values:
+    settings = {"region": "eu-west-1", "access_key_id": "A" * 16, "secret_access_key": "secret"}
+    account_id = provider_accounts.create_account(
+        acme.pk, name="reports", kind="ses", settings=settings, actor="test"
+    )
+    address = "reports@acme.example"
+    return {
+        "sender_id": senders.create_sender(
+            acme.pk, address=address, account_id=account_id, actor="test"
+        )
+    }
 
 
 def new_feedback_test(acme: Workspace) -> Values:
@@ -258,6 +271,8 @@ EXAMPLES: Mapping[str, Example] = {
     "sender_dns": Example(new_sender),
     "sender_selector": Example(new_sender, status=302),  # its account has no selector
     "sender_limits": Example(new_sender),
+    "hold_sender": Example(new_sender),
+    "sender_reports": Example(new_ses_sender),
     "start_feedback_test": Example(new_sender, is_post=True),
     "feedback_test": Example(new_feedback_test),
     "release_stream": Example(new_stream, is_post=True),

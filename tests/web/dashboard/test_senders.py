@@ -1,7 +1,9 @@
 """The pages of senders: gauges, records in DNS, limits and hours, and the test of feedback."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.conf import LazySettings
@@ -10,7 +12,10 @@ from postledger.accounts import provider_accounts, queries, sealing, senders
 from postledger.accounts.models import AccountQuota, AuditEntry, Sender
 from postledger.accounts.people.roles import Role
 from postledger.deliveries import entries
+from postledger.fakes.http.faults import AnswerError, Rule
 from postledger.fakes.http.server import serving_in_thread
+from postledger.fakes.sendgrid.server import FakeSendGrid
+from postledger.fakes.sendgrid.service import API_KEY
 from postledger.fakes.ses.server import FakeSes
 from postledger.fakes.ses.service import ACCESS_KEY_ID, SECRET_ACCESS_KEY
 from postledger.feedback import loop_test
@@ -18,6 +23,7 @@ from tests import cast
 from tests.campaigns import press
 from tests.providers import dns_server
 from tests.providers.dns_server import DnsServer
+from tests.web.callers import Caller
 from tests.web.dashboard.visitors import sign_in
 
 pytestmark = pytest.mark.django_db
@@ -315,5 +321,106 @@ def test_a_sender_is_connected_step_by_step(server: DnsServer, settings: LazySet
     assert done.status_code == 302
     assert SECRET_ACCESS_KEY not in wrong.content.decode() + page + dns
     assert page.count('class="done"') == 1
-    assert "postledger ses connect" in page
+    assert f'href="{done.url}reports/"' in page
     assert "A DKIM record is missing, 0 of 3 are right" in dns
+
+
+def read_steps(answer: Any) -> list[str]:
+    """The words beside each step, in their order."""
+    return re.findall(r'<span class="badge" data-state="\w+">([^<]+)<', answer.content.decode())
+
+
+def test_ses_reports_to_this_installation_after_a_click(settings: LazySettings) -> None:
+    settings.PUBLIC_URL = "http://127.0.0.1:9"  # where nobody answers
+    with serving_in_thread(FakeSes()) as ses:
+        keys = {"access_key_id": ACCESS_KEY_ID, "secret_access_key": SECRET_ACCESS_KEY}
+        options: dict[str, object] = {"region": "us-east-1", "endpoint": ses.endpoint, **keys}
+        sender = connect("ses", options)
+        person = sign_in(sender.workspace_id)
+        url = f"senders/{sender.pk}/reports/"
+
+        planned = person.get(url)
+        denied = AnswerError("AccessDeniedException")
+        ses.set_faults(Rule(denied, operation="SetTopicAttributes"))
+        failed = person.post(url, way="url")
+        ses.set_faults()
+        made = person.post(url, way="url")
+        again = person.post(url, way="url")
+        queue = person.post(url, way="queue")
+
+    assert read_steps(planned) == ["To do"] * 6
+    assert failed.status_code == 422
+    assert read_steps(failed) == ["Done", "Failed", "To do", "To do", "To do"]
+    assert "AWS refuses" in failed.content.decode()
+    assert read_steps(made) == ["Already there", "Done", "Waiting", "Done", "Done"]
+    assert read_steps(again) == ["Already there", "Already there", "Waiting", "Already there"]
+    [topic] = ses.service.account.topics.by_arn.values()
+    posted_to = {item.endpoint for item in topic.subscriptions.values()}
+    assert posted_to == {"http://127.0.0.1:9/ses-events"}
+    assert "no stand-in for SQS" in queue.content.decode()
+    assert AuditEntry.objects.filter(action="topic.registered", actor=person.actor).exists()
+    assert SECRET_ACCESS_KEY not in failed.content.decode() + made.content.decode()
+
+
+def test_sendgrid_reports_to_this_installation_after_a_click(settings: LazySettings) -> None:
+    settings.PUBLIC_URL = ""
+    with serving_in_thread(FakeSendGrid()) as sendgrid:
+        sender = connect("sendgrid", {"api_key": API_KEY, "endpoint": sendgrid.endpoint})
+        person = sign_in(sender.workspace_id)
+        url = f"senders/{sender.pk}/reports/"
+
+        nowhere = person.post(url)
+        settings.PUBLIC_URL = "http://127.0.0.1:9"
+        made = person.post(url)
+        again = person.post(url)
+
+    assert nowhere.status_code == 422
+    assert "sets PUBLIC_URL" in nowhere.content.decode()
+    assert read_steps(made) == ["Done"] * 4
+    assert read_steps(again) == ["Already there"] * 4
+    [webhook] = sendgrid.service.account.webhooks.values()
+    assert webhook.url == f"http://127.0.0.1:9/sendgrid-events/{sender.account_id}"
+    assert "Test the feedback" in person.read(f"senders/{sender.pk}/")
+
+
+def test_credentials_of_the_machine_set_up_nothing_for_a_tenant() -> None:
+    cast.sender("first")
+    sender = connect("ses", {"region": "us-east-1"})
+    person = sign_in(sender.workspace_id)
+
+    answer = person.post(f"senders/{sender.pk}/reports/", way="queue")
+
+    assert answer.status_code == 422
+    assert "the credentials of the server" in answer.content.decode()
+    assert person.get(f"senders/{sender.pk}/reports/").status_code == 200
+    smtp = senders.create_sender(sender.workspace_id, address="x@acme.example", actor="alice")
+    assert person.get(f"senders/{smtp}/reports/").status_code == 404
+
+
+def test_a_person_holds_a_sender_and_everybody_reads_who_and_why(alice: Caller) -> None:
+    sender = cast.sender()
+    cast.stream(mails=2)
+    person = sign_in(sender.workspace_id, Role.MANAGER, name="Mia")
+    url = f"senders/{sender.pk}/"
+
+    asked = person.post(f"{url}hold/", reason=" ")
+    person.post(f"{url}hold/", reason="the domain moves")
+    twice = person.post(f"{url}hold/", reason="again")
+    page = person.read(url)
+    [cause] = alice.get(f"/v1/why/{sender.address}").body["causes"]
+
+    assert asked.status_code == 422
+    assert twice.status_code == 302
+    sentence = "The sender is held because a person paused it (Mia: the domain moves)."
+    assert (cause["code"], cause["sentence"]) == ("paused", sentence)
+    assert cause["since"] is not None
+    assert f"{sender.address}: {sentence}" in page
+    assert f"{url}hold/" not in page
+    [entry] = AuditEntry.objects.filter(action="sender.held")
+    assert (entry.actor, entry.data) == (person.actor, {"reason": "the domain moves"})
+
+    released = person.post(f"attention/senders/{sender.pk}/release/", back="sender")
+
+    assert released.url == person.url(url)
+    assert "Hold…" in person.read(url)
+    assert alice.get(f"/v1/why/{sender.address}").body["causes"] == []

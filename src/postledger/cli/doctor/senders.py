@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from postledger.accounts import queries
 from postledger.accounts.models import Sender, Workspace
-from postledger.cli import provider_findings, sendgrid_events
+from postledger.cli import provider_findings
+from postledger.feedback.report_setup import sendgrid
 from postledger.lib.check_results import CheckResult, Level, ok, problem
 from postledger.lib.errors import RefusedError
 from postledger.lib.secrets import UnsealableError
@@ -135,7 +136,7 @@ def _check_reports(
     """Only this installation knows the keys that SendGrid's reports are to be signed with."""
     if account.kind != _SENDGRID or provider_findings.has_no_access(findings):
         return ()
-    return [sendgrid_events.check_events(account.id, settings)]
+    return [sendgrid.check_events(account.id, settings)]
 
 
 def _describe(account: Account, finding: Finding) -> CheckResult:

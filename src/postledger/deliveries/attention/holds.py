@@ -10,6 +10,7 @@ from django.db import transaction
 from postledger.accounts import queries as account_queries
 from postledger.accounts import trail
 from postledger.accounts.models import Sender
+from postledger.accounts.people import actors
 from postledger.deliveries import causes, ledger, queries, why
 from postledger.deliveries.attention import deciding
 from postledger.deliveries.entries import Hold, HoldScope
@@ -88,6 +89,25 @@ def _list_own(stream: StreamFacts) -> list[Hold]:
         for hold in stream.holds
         if hold.scope is HoldScope.STREAM and hold.reason not in LIMIT_REASONS
     ]
+
+
+def hold_sender(workspace_id: int, sender_id: int, *, reason: str, actor: str) -> bool:
+    """Holds all mail of a sender by a person's word, until a person releases it; False if somebody
+    holds it so already.
+
+    The hold has the person's name: `why` says it to those who know no numbers.
+    """
+    sender = account_queries.get_sender(workspace_id, sender_id)
+    name = actors.name_actors(workspace_id, [actor])[actor]
+    with transaction.atomic():
+        is_held = ledger.hold_sender(
+            sender.pk, reason=Reason.PAUSED, actor=actor, detail=f"{name}: {reason}"
+        )
+        if is_held:
+            subject = f"sender {sender.pk}"
+            data = {"reason": reason}
+            trail.note(workspace_id, actor=actor, action="sender.held", subject=subject, data=data)
+    return is_held
 
 
 def release_sender(workspace_id: int, sender_id: int, *, actor: str) -> bool:

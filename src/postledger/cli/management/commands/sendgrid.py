@@ -7,7 +7,9 @@ from postledger.accounts import sealing
 from postledger.accounts.models import ProviderAccount, Workspace
 from postledger.cli import arguments, base_command, provider_connection, sendgrid_events
 from postledger.cli.arguments import Setting
-from postledger.cli.sendgrid_events import EventSetup, EventWish
+from postledger.cli.sendgrid_events import EventWish
+from postledger.feedback.report_setup import sendgrid
+from postledger.feedback.report_setup.sendgrid import SendGridReports
 from postledger.providers import addresses
 from postledger.providers.base import Finding
 
@@ -32,7 +34,7 @@ class Command(provider_connection.ConnectCommand):
 
     @override
     def check_reports(self, account: ProviderAccount) -> Sequence[Finding]:
-        return [sendgrid_events.check_events(account.pk, sealing.unseal_settings(account))]
+        return [sendgrid.check_events(account.pk, sealing.unseal_settings(account))]
 
     def _connect(  # noqa: PLR0913  one parameter for each option
         self,
@@ -56,6 +58,6 @@ class Command(provider_connection.ConnectCommand):
         settings = arguments.nest_settings([*options, *changes])
         sender = None if address is None else addresses.canonical(address)
         account = self.store(workspace, name, settings, address=sender, actor=actor)
-        setup = EventSetup(workspace, account, actor)
-        self.report_steps(setup.run(wish))
-        self.check_account(setup, sender)
+        reports = SendGridReports(workspace, account, actor)
+        self.report_steps(sendgrid_events.set_up(reports, wish))
+        self.check_account(reports, sender)

@@ -7,7 +7,8 @@ from postledger.accounts import provider_accounts
 from postledger.accounts.models import Workspace
 from postledger.cli import arguments, base_command, provider_connection, ses_events
 from postledger.cli.arguments import Setting
-from postledger.cli.ses_events import EventSetup, EventWish
+from postledger.cli.ses_events import EventWish
+from postledger.feedback.report_setup.ses import SesReports
 from postledger.providers import addresses
 from postledger.providers.ses import account_check, policy
 
@@ -68,11 +69,11 @@ class Command(provider_connection.ConnectCommand):
         settings = arguments.nest_settings([*options, *changes])
         sender = None if address is None else addresses.canonical(address)
         account = self.store(workspace, name, settings, address=sender, actor=actor)
-        setup = EventSetup(workspace, account, actor)
-        self.report_steps(setup.run(wish))
+        reports = SesReports(workspace, account, actor)
+        self.report_steps(ses_events.set_up(reports, wish))
         if wish.is_create:
-            self.stdout.write(f"What was created in AWS is named {setup.name}.")
-        self.check_account(setup, sender)
+            self.stdout.write(f"What was created in AWS is named {reports.name}.")
+        self.check_account(reports, sender)
 
     def _print_policy(
         self, *, region: str, address: str | None, configuration_set: str | None

@@ -27,7 +27,8 @@ def list_steps(sender: Sender, report: DnsReport | None, health: SenderHealth | 
         _("DNS"): (f"{url}#dns", report is not None and is_in_order(report)),
     }
     if loop_test.has_simulator(sender.account.kind):
-        steps[_("Feedback")] = (f"{url}#loop", health is not None and health.is_expected)
+        reports_url = reverse("sender_reports", args=[sender.workspace_id, sender.pk])
+        steps[_("Feedback")] = (reports_url, health is not None and health.is_expected)
         has_report = health is not None and health.last_event_at is not None
         steps[_("First report")] = (f"{url}#loop", has_report)
     marked = _mark(steps)

@@ -89,7 +89,7 @@ def release_sender(request: HttpRequest, visitor: Visitor, sender_id: int) -> Ht
         is_released = holds.release_sender(visitor.workspace.pk, sender_id, actor=visitor.actor)
         return _("Released. Its mail goes on now.") if is_released else _("It was not held.")
 
-    return _answer(request, visitor, release)
+    return _answer(request, visitor, release, sender_id=sender_id)
 
 
 @require_POST
@@ -104,7 +104,7 @@ def test_sender(request: HttpRequest, visitor: Visitor, sender_id: int) -> HttpR
             raise _SenderFailsError(told)
         return _("The provider would take its mail. You can release it.")
 
-    return _answer(request, visitor, test)
+    return _answer(request, visitor, test, sender_id=sender_id)
 
 
 @require_POST
@@ -116,8 +116,14 @@ def release_stream(request: HttpRequest, visitor: Visitor, stream_id: int) -> Ht
     return _answer(request, visitor, release)
 
 
-def _answer(request: HttpRequest, visitor: Visitor, decide: Callable[[], str]) -> HttpResponseBase:
-    """Says what became of a decision, over what is left to decide."""
+def _answer(
+    request: HttpRequest,
+    visitor: Visitor,
+    decide: Callable[[], str],
+    *,
+    sender_id: int | None = None,
+) -> HttpResponseBase:
+    """Says what became of a decision, over what is left to decide, or on the sender's own page."""
     try:
         messages.success(request, decide())
     except NotFoundError:
@@ -127,6 +133,8 @@ def _answer(request: HttpRequest, visitor: Visitor, decide: Callable[[], str]) -
     except (KeyError, ValueError):
         messages.error(request, _("The form was incomplete, so nothing changed. Try again."))
     response: HttpResponse = redirect("attention", visitor.workspace.pk)
+    if sender_id is not None and request.POST.get("back") == "sender":
+        response = redirect("sender", visitor.workspace.pk, sender_id)
     return response
 
 

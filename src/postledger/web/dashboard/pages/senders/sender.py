@@ -1,6 +1,5 @@
 """One sender: its limits, its records in DNS, its feedback; and what may be changed of it."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,12 +23,20 @@ from postledger.accounts.provider_accounts import InvalidSettingsError
 from postledger.accounts.sender_dns import DnsReport
 from postledger.deliveries import account_changes
 from postledger.deliveries.attention import holds
+from postledger.deliveries.reasons import Reason
 from postledger.feedback import loop_test, sender_health
 from postledger.lib.secrets import UnsealableError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_fragment, render_page
-from postledger.web.dashboard.senders import dns_words, gauges, hours_words, limits_form, steps
+from postledger.web.dashboard.senders import (
+    dns_words,
+    gauges,
+    hours_words,
+    limits_form,
+    report_steps,
+    steps,
+)
 from postledger.web.dashboard.senders.dns_words import DnsLine
 from postledger.web.dashboard.senders.limits_form import LimitsForm
 from postledger.web.shared import throttle
@@ -110,7 +117,8 @@ def _show(  # noqa: PLR0913  the parts of the page
     workspace_id, now = visitor.workspace.pk, datetime.now(UTC)
     limits = sending_limits.describe(sender)
     usage = gauges.read_usage(workspace_id, zone=limits.zone, now=now)
-    held = holds.list_held_senders(workspace_id, now=now)
+    all_held = holds.list_held_senders(workspace_id, now=now)
+    held = next((each for each in all_held if each.sender.pk == sender.pk), None)
     health = next(
         (
             row
@@ -128,27 +136,17 @@ def _show(  # noqa: PLR0913  the parts of the page
         "gauges": gauges.build_gauges(sender, usage, now=now),
         "hours": hours_words.list_hours(limits),
         "opening": hours_words.describe_opening(limits, now=now),
-        "held": next((each for each in held if each.sender.pk == sender.pk), None),
+        "held": held,
+        "is_paused": held is not None and any(hold.reason is Reason.PAUSED for hold in held.holds),
         "health": health,
         "steps": steps.list_steps(sender, card.report, health),
-        "command": _write_command(visitor, sender),
+        "can_connect_reports": kind in report_steps.PATHS,
         "can_test": loop_test.has_simulator(kind),
         "may_decide": visitor.may(Permission.DECIDE),
         **_describe_dns(visitor, sender, card),
         **(more or {}),
     }
     return render_page(request, visitor, "dashboard/senders/sender.html", context, status=status)
-
-
-def _write_command(visitor: Visitor, sender: Sender) -> str:
-    """The command that has the provider report to us; it needs rights that the keys may lack."""
-    if sender.account is None:
-        return ""
-    words = ["postledger", sender.account.kind, "connect", visitor.workspace.name]
-    words += [sender.account.name, "--create"]
-    if sender.account.kind == "sendgrid":
-        words += ["--url", f"{settings.PUBLIC_URL.rstrip('/') or 'https://HOST'}/sendgrid-events"]
-    return shlex.join(words)
 
 
 def _describe_dns(visitor: Visitor, sender: Sender, card: DnsCard) -> dict[str, Any]:
