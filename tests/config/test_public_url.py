@@ -11,7 +11,7 @@ from postledger.config.management.commands.up import find_public_url
     [
         ("127.0.0.1", "http://127.0.0.1:8000"),
         ("::1", "http://[::1]:8000"),
-        ("0.0.0.0", ""),
+        ("0.0.0.0", ""),  # noqa: S104  not bound here
         ("192.0.2.1", ""),
     ],
 )
