@@ -87,6 +87,45 @@ def find_barriers_in(page: Page, looks: Iterable[tuple[Theme, int]]) -> Iterator
         page.set_viewport_size({"width": width, "height": 900})
         for barrier in browser.find_barriers(page):
             yield f"{theme} at {width} px: {barrier}"
+        yield from find_overflows(page, width)
+
+
+# What is wider than the page; on a narrow screen the menu is not shown.
+OVERFLOWS = """() => {
+    const root = document.documentElement, nav = document.querySelector(".nav");
+    const wide = [...document.querySelectorAll("main *")].filter(
+        (element) => element.getBoundingClientRect().right > root.clientWidth);
+    return [
+        ...(root.scrollWidth > root.clientWidth
+            ? [`to ${root.scrollWidth} px: ${wide.at(-1)?.outerHTML.slice(0, 200)}`] : []),
+        ...(nav && nav.scrollWidth > nav.clientWidth ? ["in the menu"] : []),
+    ];
+}"""
+
+
+def find_overflows(page: Page, width: int) -> Iterator[str]:
+    for overflow in page.evaluate(OVERFLOWS):
+        yield f"scrolls sideways at {width} px, {overflow}"
+
+
+# Pages with long words.
+IN_RUSSIAN = {"overview", "run", "campaigns", "message", "attention", "contact", "sender", "audit"}
+
+
+def find_overflows_in_russian(
+    page: Page, pages: Iterable[tuple[str, str]]
+) -> Iterator[tuple[str, list[str]]]:
+    User.objects.update(language="ru")
+    for name, url in pages:
+        if name not in IN_RUSSIAN:
+            continue
+        page.goto(url)
+        found: list[str] = []
+        for width in (390, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            found += find_overflows(page, width)
+        if found:
+            yield f"{name} in Russian", found
 
 
 def test_no_page_runs_a_strangers_script_asks_elsewhere_or_has_a_barrier(
@@ -110,6 +149,7 @@ def test_no_page_runs_a_strangers_script_asks_elsewhere_or_has_a_barrier(
             watch.strange_requests.clear()
             if found:
                 findings[name] = found
+        findings |= find_overflows_in_russian(page, pages)
 
     assert len(pages) > 15
     assert findings == {}

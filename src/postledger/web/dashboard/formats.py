@@ -7,7 +7,7 @@ from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 register = template.Library()
 
@@ -31,12 +31,12 @@ def count(number: int) -> str:
 
 def share(part: int, total: int) -> str:
     """A part in percent; a part that is not nothing never reads as nothing."""
-    percent = 100 * part / total if total else 0.0
+    percent = 100 * part / total if total else 0.0  # it is rounded below: Django cuts digits off
     if 0 < percent < _SMALLEST_SHARE:
         return f"<{formats.number_format(_SMALLEST_SHARE, 1)}%"
     if part != total and percent > 100 - _SMALLEST_SHARE / 2:
         return f">{formats.number_format(99.9, 1)}%"
-    return f"{formats.number_format(percent, 0 if percent in {0, 100} else 1)}%"
+    return f"{formats.number_format(round(percent, 1), 0 if percent in {0, 100} else 1)}%"
 
 
 @register.filter
@@ -47,7 +47,9 @@ def percent(part: int, total: int) -> str:
 @register.filter
 def rate(per_second: float) -> str:
     digits = 0 if per_second >= 100 else 1  # noqa: PLR2004  three figures say enough
-    number = formats.number_format(per_second, digits, use_l10n=True, force_grouping=True)
+    number = formats.number_format(
+        round(per_second, digits), digits, use_l10n=True, force_grouping=True
+    )
     return _("%(number)s a second") % {"number": number}
 
 
@@ -95,8 +97,15 @@ def _name_day(local: datetime) -> str:
     if days == 0:
         return ""
     if days <= _WEEK.days:
-        return str(formats.date_format(local, "D j M,"))
-    return str(formats.date_format(local, "D j M Y,"))
+        return str(formats.date_format(local, pgettext("format of a short date", "D j M,")))
+    return str(formats.date_format(local, pgettext("format of a short date", "D j M Y,")))
+
+
+@register.filter
+def day(value: datetime) -> str:
+    """A day in full, in the active zone: `Tuesday 17 November 2026`."""
+    form = pgettext("format of a date", "l j F Y")
+    return str(formats.date_format(timezone.localtime(value), form))
 
 
 def zone_name(local: datetime) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from postledger.contacts.models import ConsentEvent, Contact, Suppression
 from postledger.contacts.states import (
@@ -20,7 +20,7 @@ from postledger.web.dashboard.components.badges import Badge
 type Word = Promise | str
 
 CONTACT_STATES: Mapping[ContactState, tuple[Word, str]] = {
-    ContactState.ACTIVE: (gettext_lazy("Active"), "check"),
+    ContactState.ACTIVE: (pgettext_lazy("a contact", "Active"), "check"),
     ContactState.UNSUBSCRIBED: (gettext_lazy("Unsubscribed"), "ban"),
     ContactState.BOUNCED: (gettext_lazy("Bounced"), "x"),
 }

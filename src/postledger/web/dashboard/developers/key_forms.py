@@ -25,13 +25,14 @@ SCOPES: Mapping[Scope, Promise] = {
     Scope.CAMPAIGNS_WRITE: gettext_lazy("write and launch campaigns"),
     Scope.NOTIFICATIONS_READ: gettext_lazy("read topics, subscriptions and events"),
     Scope.NOTIFICATIONS_WRITE: gettext_lazy("change topics and subscriptions"),
-    Scope.EVENTS_PUBLISH: gettext_lazy("publish events"),
     Scope.DECISIONS_READ: gettext_lazy("read what needs a person"),
     Scope.DECISIONS_WRITE: gettext_lazy("decide what needs a person"),
     Scope.SETUP_READ: gettext_lazy("read senders, provider accounts and keys"),
     Scope.SETUP_WRITE: gettext_lazy("change senders, provider accounts and keys"),
     Scope.MEMBERS_READ: gettext_lazy("read who the members are"),
     Scope.MEMBERS_WRITE: gettext_lazy("invite, change and remove members"),
+    # The others are pairs, side by side.
+    Scope.EVENTS_PUBLISH: gettext_lazy("publish events"),
 }
 _FIRST_SCOPES = [Scope.SEND.value, Scope.READ.value]
 _LIVE, _TEST = "live", "test"

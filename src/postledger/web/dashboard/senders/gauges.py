@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.urls import reverse
+from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
@@ -71,7 +72,7 @@ def _list_gauges(
     per_second = usage.minute.get(id_, 0) / _MINUTE.total_seconds()
     yield Gauge(
         _("A second, in the last minute"),
-        f"{per_second:.1f}",
+        str(number_format(round(per_second, 1), 1)),
         "" if limits.lowest_rate is None else f"{limits.lowest_rate:g}",
         _find_share(per_second, limits.lowest_rate),
         _describe_pace(limits),

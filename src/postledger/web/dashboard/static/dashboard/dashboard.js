@@ -1,4 +1,4 @@
-// Copies, and keeps live parts honest. Everything else works without scripts.
+// Copies, lets messages leave, and keeps live parts honest. Everything else works without scripts.
 "use strict";
 
 const showCopyButtons = () => {
@@ -12,6 +12,26 @@ document.addEventListener("click", async (event) => {
   const source = document.getElementById(button.dataset.copy);
   await navigator.clipboard.writeText(source.textContent);
   button.dataset.copied = "true";
+});
+
+// A message leaves after a while, unless it tells of an error or somebody is about to use it.
+const shownFor = 8_000; // milliseconds
+const isInUse = (toast) => toast.matches(":hover, :focus-within");
+const letLeave = (toast) => {
+  setTimeout(() => (isInUse(toast) ? letLeave(toast) : toast.remove()), shownFor);
+};
+for (const box of document.querySelectorAll(".toasts")) {
+  // Screen readers say what is added to a live region, and not what it begins with.
+  const toasts = [...box.children];
+  box.replaceChildren();
+  setTimeout(() => box.append(...toasts), 100);
+  for (const toast of toasts) {
+    toast.querySelector("[data-close]").hidden = false;
+    if (!("stays" in toast.dataset)) letLeave(toast);
+  }
+}
+document.addEventListener("click", (event) => {
+  event.target.closest("[data-close]")?.closest(".toast").remove();
 });
 
 // A part that cannot be refreshed says so, in place of old figures that look new.
