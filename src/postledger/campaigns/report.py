@@ -49,6 +49,7 @@ def _status(state: State) -> str:
 class Failure:
     """Mails that failed or are in doubt for one cause, and the remedy."""
 
+    outcome: AttemptOutcome
     state: State
     code: str
     count: int
@@ -67,7 +68,15 @@ def list_failures(
 def find_failures(stream_id: int) -> list[Failure]:
     """The same of the stream of a run."""
     return [
-        Failure(cause.state, cause.code, cause.count, cause.since, cause.example, _remedy(cause))
+        Failure(
+            cause.outcome,
+            cause.state,
+            cause.code,
+            cause.count,
+            cause.since,
+            cause.example,
+            _remedy(cause),
+        )
         for cause in reporting.count_causes(stream_id)
     ]
 

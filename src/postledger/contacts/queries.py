@@ -1,6 +1,6 @@
 """Reads contacts, their subscriptions and the history of their consents."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import LiteralString
 
@@ -10,7 +10,7 @@ from postledger.accounts import hash_key
 from postledger.contacts import audience as audiences
 from postledger.contacts import sql
 from postledger.contacts.filters.expressions import EVERYBODY, Filter
-from postledger.contacts.models import ConsentEvent, Contact, Subscription
+from postledger.contacts.models import ConsentEvent, Contact, List, Subscription
 from postledger.contacts.states import ListKind, SubscriptionState
 from postledger.lib.errors import NotFoundError
 from postledger.lib.ids import LAST_ID
@@ -141,6 +141,12 @@ def list_subscriptions(workspace_id: int, *, contact_id: int) -> QuerySet[Subscr
         contact_id=contact_id, contact__workspace_id=workspace_id
     )
     return subscriptions.select_related("list").order_by("list__key")
+
+
+def name_lists(workspace_id: int, keys: Iterable[str]) -> dict[str, str]:
+    """The names of lists by their keys."""
+    lists = List.objects.filter(workspace_id=workspace_id, key__in=set(keys))
+    return dict(lists.values_list("key", "name"))
 
 
 def list_names_of_lists(contact_ids: Collection[int]) -> dict[int, list[str]]:

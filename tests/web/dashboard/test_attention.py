@@ -15,6 +15,7 @@ from postledger.alerts.models import Alert
 from postledger.deliveries import entries, queries
 from postledger.deliveries.attention import dead_letters, deciding, doubts
 from postledger.deliveries.entries import Entry
+from postledger.deliveries.models import Stream
 from postledger.deliveries.states import State
 from postledger.lib.ids import DeliveryId
 from postledger.web.dashboard import needs
@@ -68,6 +69,8 @@ def group_fields(stream_id: int, decision: str, *, seen_at: datetime | None = No
 def test_a_calm_workspace_needs_nobody(anna: Person) -> None:
     cast.doubtful(workspace="globex")
     failed(workspace="globex")
+    failed()
+    Stream.objects.filter(workspace_id=anna.workspace_id).update(is_trial=True)  # of a campaign
 
     html = read(anna)
 
@@ -87,7 +90,7 @@ def test_doubts_and_dead_letters_are_counted_in_decisions_and_shown_with_their_c
     assert "The worker was lost while the mail was with the provider." in html
     assert "r0@example.com, r1@example.com, r2@example.com" in html
     assert "and 2 more" in html
-    assert "Requeue 2" in html
+    assert "Retry 2" in html
     assert "Discard 2" in html
 
 

@@ -67,7 +67,8 @@ def test_every_state_has_its_tab_and_the_tabs_add_up(alice: Caller, anna: Person
         "All": "6", "Moving": "1", "Waiting": "1", "Open": "1", "Drafts": "1", "Done": "2"
     }  # fmt: skip
     assert "Paused by Anna until you resume it" in text
-    assert "3 failed: retry them, or close the run" in text
+    assert "Every email has a result; 3 failed" in text
+    assert "Finished, 3 failed" in text
     assert "Cancelled for good" in text
 
 

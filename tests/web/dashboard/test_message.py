@@ -118,8 +118,8 @@ def test_a_failed_mail_is_requeued_once_with_a_note_in_the_trail(
     answer = olivia.client.post(url, {"try": tried}, follow=True)
     again = olivia.client.post(url, {"try": tried}, follow=True)
 
-    assert "Requeued: the next free worker sends it." in answer.content.decode()
-    assert "Olivia requeued it." in answer.content.decode()
+    assert "The next free worker tries it again." in answer.content.decode()
+    assert "Olivia had it tried again." in answer.content.decode()
     assert alice.get(f"/v1/email/{mail_id}").body["state"] == "waiting"
     assert "Nothing changed" in again.content.decode()
     noted = AuditEntry.objects.filter(action="failure.requeued")
@@ -144,7 +144,7 @@ def test_a_viewer_reads_and_does_not_requeue(alice: Caller) -> None:
     page = show(vera, mail_id)
     answer = vera.client.post(vera.url(f"messages/{mail_id}/requeue/"), {"try": "1"})
 
-    assert "Your role may look at emails, and not requeue them." in page
+    assert "Your role may look at emails, and not retry them." in page
     assert "requeue/" not in page
     assert answer.status_code == 403
     assert alice.get(f"/v1/email/{mail_id}").body["state"] == "failed"

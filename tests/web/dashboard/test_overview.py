@@ -111,7 +111,7 @@ def test_what_needs_a_person_is_counted_once_for_the_page_and_the_frame(olivia: 
 
     assert "3 things need you." in page
     assert f'href="{olivia.url("attention/")}#in-doubt">2 emails in doubt</a>' in page
-    assert "3 dead letters, 1 cause</a>" in page
+    assert "3 failed emails, 1 cause</a>" in page
     assert "1 held sender</a>" in page
     assert 'class="count">3<' in page
 

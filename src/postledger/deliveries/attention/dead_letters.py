@@ -71,7 +71,8 @@ class DeadLetterGroup:
         return sentences.advise(self.outcome)
 
 
-# One statement, one snapshot, as in `undecided`. Mail of test keys asks nobody.
+# One statement, one snapshot, as in `undecided`. Mail of test keys asks nobody, and a campaign's
+# test only whoever looks at it.
 _STREAMS: LiteralString = """
 SELECT c.stream_id
 FROM (
@@ -81,7 +82,7 @@ FROM (
     SELECT stream_id, failed FROM deliveries_streamdelta WHERE failed <> 0
 ) AS c JOIN deliveries_stream s ON s.id = c.stream_id
 WHERE s.workspace_id = %(workspace)s AND NOT s.is_test
-  AND (%(stream)s::bigint IS NULL OR s.id = %(stream)s)
+  AND (%(stream)s::bigint IS NULL AND NOT s.is_trial OR s.id = %(stream)s)
 GROUP BY c.stream_id HAVING sum(c.failed) > 0
 """
 _CHOSEN: LiteralString = """

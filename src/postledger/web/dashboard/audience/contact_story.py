@@ -121,7 +121,7 @@ def _tell_mail(workspace_id: int, message: Message) -> Entry:
     return Entry(
         message.planned_at,
         "mail" if is_single else "send",
-        message.subject or message.stream_title,
+        (message.subject if is_single else "") or message.stream_title,
         url=reverse("message", args=[workspace_id, message.id]),
         badge=badges.badge_of(message.state),
         note=" · ".join(filter(None, (kind, message.code))),

@@ -21,6 +21,7 @@ from postledger.deliveries.queries import (
 from postledger.deliveries.states import State
 
 type _Words = Promise | str
+type _Fact = AttemptFacts | EventFacts | ReportFacts
 
 # A shorter wait before the first try is no part of the story.
 _SHORTEST_WAIT = timedelta(minutes=1)
@@ -86,7 +87,7 @@ _EVENTS: Mapping[str, tuple[str, _Words]] = {
     "count_as_sent": ("person", _("%(actor)s counted it as sent.")),
     "count_as_not_sent": ("person", _("%(actor)s counted it as not sent.")),
     "send_again": ("again", _("%(actor)s chose to send it again.")),
-    "requeued": ("again", _("%(actor)s requeued it.")),
+    "requeued": ("again", _("%(actor)s had it tried again.")),
     "discarded": ("person", _("%(actor)s discarded it: it asks nobody any more.")),
     "cancelled": ("stop", _("%(actor)s cancelled it.")),
     "superseded": (
@@ -151,7 +152,7 @@ def tell_story(
 ) -> list[Step]:
     """A pure function of its values and the active zone; `names` are those of actors."""
     steps = [_tell_start(facts, stream)]
-    history = sorted([*facts.history, *_list_unwritten(facts)], key=lambda fact: fact.at)
+    history = _sort([*facts.history, *_list_unwritten(facts)])
     steps += _tell_first_wait(facts, history)
     for number, fact in enumerate(history):
         steps.append(_tell(fact, names))
@@ -159,6 +160,18 @@ def tell_story(
             steps += _tell_wait(fact, history[number + 1 :], now=now)
     steps += _tell_result(facts, stream, names)
     return list(_mark_days(steps))
+
+
+def _sort(history: Sequence[_Fact]) -> list[_Fact]:
+    """By time; what is about a try never before it, though a report may overtake the answer."""
+    tried_at = {fact.try_number: fact.at for fact in history if isinstance(fact, AttemptFacts)}
+
+    def find_place(fact: _Fact) -> tuple[datetime, bool]:
+        if isinstance(fact, ReportFacts):
+            return max(fact.at, tried_at.get(fact.try_number, fact.at)), True
+        return fact.at, False
+
+    return sorted(history, key=find_place)
 
 
 def _tell_start(facts: DeliveryFacts, stream: StreamFacts) -> Step:

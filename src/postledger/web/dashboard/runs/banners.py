@@ -33,9 +33,9 @@ def list_banners(
     told = [
         _describe(workspace_id, run, names, cause)
         for cause in live.causes
-        if cause.code not in _PASSING
+        if cause.code not in {*_PASSING, RunState.OPEN}
     ]
-    whys = [*_list_doubts(workspace_id, run), *told]
+    whys = [*_list_doubts(workspace_id, run), *told, *_list_failures(run)]
     if not may_steer:
         whys = [replace(one, choices=[c for c in one.choices if not c.is_step]) for one in whys]
     return sorted(whys, key=lambda one: not one.is_for_person)
@@ -60,8 +60,6 @@ def _list_doubts(workspace_id: int, run: Progress) -> Iterator[Why]:
 
 
 def _describe(workspace_id: int, run: Progress, names: Mapping[str, str], cause: Cause) -> Why:
-    if cause.code == RunState.OPEN:
-        return why.describe_cause(cause, list(_list_ends(workspace_id, run)))
     hold = next((hold for hold in run.holds if hold.reason == cause.code), None)
     if hold is None:
         return why.describe_cause(cause)
@@ -83,11 +81,21 @@ def _describe(workspace_id: int, run: Progress, names: Mapping[str, str], cause:
     )
 
 
-def _list_ends(workspace_id: int, run: Progress) -> Iterator[Choice]:
-    labels = {Step.RETRY: _("Retry failed…"), Step.CLOSE: _("Close…")}
-    for step, label in labels.items():
-        if run_steps.find_obstacle(step, run) is None:
-            yield Choice(label, step_url(workspace_id, run, step), is_step=True)
+def _list_failures(run: Progress) -> Iterator[Why]:
+    """Of a run that has finished: they ask for nothing, and can be looked at."""
+    number = run.books.counts[State.FAILED]
+    if run.state is not RunState.OPEN or not number:
+        return
+    sentence = ngettext(
+        "Every email has a result; %(number)s failed.",
+        "Every email has a result; %(number)s failed.",
+        number,
+    )
+    yield Why(
+        what=sentence % {"number": formats.count(number)},
+        icon="check",
+        choices=[Choice(_("See why"), "#failed")],
+    )
 
 
 def _attention_url(workspace_id: int, part: str) -> str:

@@ -22,11 +22,13 @@ from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.components.balance import Balance
 from postledger.web.dashboard.components.charts import Chart
 from postledger.web.dashboard.components.why import Why
+from postledger.web.dashboard.mails import remedies
 from postledger.web.dashboard.runs import banners, pace, rows, words
 
 # Seconds between two refreshes. An answer takes a moment, and the page moves every two seconds.
-_MOVING, _RESTING = 1.2, 10.0
-# Providers report on the last mails after the end of a run.
+_MOVING, _REPORTING, _RESTING = 1.2, 3.0, 10.0
+# Providers report on the last mails after the end of a run, and on most of them at once.
+_REPORTS_COME_SOON = timedelta(minutes=2)
 _REPORTS_COME_FOR = timedelta(minutes=10)
 
 
@@ -39,6 +41,15 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class FailureRow:
+    """A cause of failures, and what can be done about it."""
+
+    failure: Failure
+    remedy: Promise | str
+    is_retried: bool  # a retry may help
+
+
+@dataclass(frozen=True, slots=True)
 class RunFigures:
     live: LiveRun
     run: Progress
@@ -48,11 +59,12 @@ class RunFigures:
     mails_url: str
     whys: Sequence[Why]  # banners over the figures
     waits: Sequence[Why]  # all waiting mail, by reason
-    failures: Sequence[Failure]
+    failures: Sequence[FailureRow]
     reports: Sequence[Report]
     outlook: Outlook | None
     chart: Chart | None
     launched_by: str
+    starts_at: datetime | None  # of its mail, if that is later
     seconds: float | None  # until the next refresh; None: it is over
 
     @property
@@ -91,13 +103,19 @@ class RunFigures:
     def end_note(self) -> Promise | str:
         """What sets the pace, or why no end can be told."""
         if self.run.ended_at is not None or not self.run.waiting:
-            return _("it waits for a decision") if self.run.state is RunState.OPEN else ""
+            return ""
         binding = self.outlook.binding if self.outlook else None
         return words.BINDINGS[binding] if binding else _("not known yet")
 
     @property
+    def ended_at(self) -> datetime | None:
+        """When it ended, or got its last result; None while mail waits."""
+        is_done = self.run.planned_at is not None and not self.run.waiting
+        return self.run.ended_at or (find_last_result(self.live) if is_done else None)
+
+    @property
     def elapsed(self) -> timedelta:
-        return (self.run.ended_at or self.counted_at) - self.run.launched_at
+        return (self.ended_at or self.counted_at) - self.run.launched_at
 
     @property
     def tenths_done(self) -> int:
@@ -115,31 +133,51 @@ def read_figures(workspace_id: int, run_id: UUID, *, may_steer: bool, now: datet
     )
     names = actors.name_actors(workspace_id, [run.actor, *(hold.actor for hold in run.holds)])
     mails_url = rows.find_mails_url(workspace_id, run.campaign_id, run.run_id)
+    starts_at = rows.find_start(run, now) if run.state is RunState.SENDING else None
     return RunFigures(
         live=live,
         run=run,
         counted_at=now,
-        badge=words.make_badge(run.state, rows.find_start(run, now)),
+        badge=words.make_badge(run.state, starts_at, books=run.books),
         balance=balance.build_balance(run.books.planned, run.books.states, url=mails_url),
         mails_url=mails_url,
         whys=banners.list_banners(workspace_id, live, names, may_steer=may_steer),
         waits=banners.list_waits(run, mails_url, now=now),
-        failures=live.failures,
+        failures=list(map(_make_failure_row, live.failures)),
         reports=_list_reports(run),
         outlook=outlook,
         chart=pace.draw_pace(live.series, now=now),
         launched_by=names[run.actor],
-        seconds=find_interval(run, now=now),
+        starts_at=starts_at,
+        seconds=find_interval(live, now=now),
     )
 
 
-def find_interval(run: Progress, *, now: datetime) -> float | None:
+def _make_failure_row(failure: Failure) -> FailureRow:
+    if failure.state is State.IN_DOUBT:
+        advice = _("Look at the provider's own log, then decide.")
+        return FailureRow(failure, advice, is_retried=False)
+    is_retried = not remedies.is_bad_address(failure.outcome, failure.code)
+    return FailureRow(failure, remedies.advise(failure.outcome, failure.code), is_retried)
+
+
+def find_last_result(live: LiveRun) -> datetime | None:
+    """The end of the last slot of time with an accepted mail, as far as that is over."""
+    points = live.series.points
+    return points[-1].at if points else None
+
+
+def find_interval(live: LiveRun, *, now: datetime) -> float | None:
     """Seconds until the figures are read again; None once nothing changes them any more."""
+    run = live.progress
     is_draining = run_steps.is_over(run) and run.waiting > 0
     if is_draining or run.state in {RunState.PLANNING, RunState.SENDING}:
         return _MOVING
     if run.ended_at is not None and now - run.ended_at > _REPORTS_COME_FOR:
         return None
+    last = find_last_result(live)
+    if not run.waiting and last is not None and now - last < _REPORTS_COME_SOON:
+        return _REPORTING
     return _RESTING
 
 

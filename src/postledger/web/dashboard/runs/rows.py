@@ -52,6 +52,7 @@ class CampaignRow:
     note: Promise | str  # when it finishes, or why it waits
     note_label: str = ""
     note_at: datetime | None = None
+    list_name: str = ""  # empty: everybody
 
 
 def make_run_row(
@@ -60,7 +61,7 @@ def make_run_row(
     mails_url = find_mails_url(workspace_id, run.campaign_id, run.run_id)
     return RunRow(
         run=run,
-        badge=words.make_badge(run.state, starts_at),
+        badge=words.make_badge(run.state, starts_at, books=run.books),
         balance=balance.build_balance(run.books.planned, run.books.states, url=mails_url),
         url=reverse("run", args=[workspace_id, run.run_id]),
         mails_url=mails_url,
@@ -134,8 +135,8 @@ def _note_open(run: Progress) -> str:
         told = ngettext("%(n)s is in doubt: decide", "%(n)s are in doubt: decide", in_doubt)
         return told % {"n": formats.count(in_doubt)}
     told = ngettext(
-        "%(n)s failed: retry it, or close the run",
-        "%(n)s failed: retry them, or close the run",
+        "Every email has a result; %(n)s failed",
+        "Every email has a result; %(n)s failed",
         failed,
     )
     return told % {"n": formats.count(failed)}

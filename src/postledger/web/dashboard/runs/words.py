@@ -10,6 +10,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from postledger.campaigns.run_steps import Obstacle, Step
 from postledger.campaigns.states import RunState
+from postledger.deliveries.queries import Books
+from postledger.deliveries.states import State
 from postledger.pacing.prospects import Binding
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.components.badges import Badge
@@ -88,10 +90,18 @@ _DEEDS: Mapping[str, tuple[Word, str, str]] = {
 }
 
 
-def make_badge(state: str, starts_at: datetime | None = None) -> Badge:
-    """Of a run, with the moment when its mail begins to go if that is later."""
+def make_badge(
+    state: str, starts_at: datetime | None = None, *, books: Books | None = None
+) -> Badge:
+    """Of a run, with the moment when its mail begins to go if that is later.
+
+    A run without doubts asks for nothing: it is finished, even if some of its mail failed.
+    """
     if state == RunState.SENDING and starts_at is not None:
         state = WAITING
+    if state == RunState.OPEN and books is not None and not books.counts[State.IN_DOUBT]:
+        failed = formats.count(books.counts[State.FAILED])
+        return Badge("failed", "x", _("Finished, %(number)s failed") % {"number": failed})
     label, icon = STATES[state]
     return Badge(state, icon, label)
 

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.views.decorators.http import require_safe
 
 from postledger.accounts import queries as account_queries
@@ -22,6 +23,7 @@ from postledger.feedback.event_flow import EventFlow
 from postledger.web.dashboard import needs
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.frame import render_fragment, render_page
+from postledger.web.dashboard.mails import remedies
 from postledger.web.dashboard.parameters import read_number, read_text
 
 _PAGE_SIZE = 50
@@ -44,6 +46,7 @@ class DoubtCard:
 class DeadLetterRow:
     group: DeadLetterGroup
     what: str
+    remedy: Promise | str
 
 
 @require_safe
@@ -58,7 +61,11 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
             "needs": found,
             "doubts": _describe_doubts(visitor, found.doubts, now),
             "dead_letters": [
-                DeadLetterRow(group, sentences.describe_failure(group.outcome))
+                DeadLetterRow(
+                    group,
+                    sentences.describe_failure(group.outcome),
+                    remedies.advise(group.outcome, group.code),
+                )
                 for group in found.dead_letters
             ],
             "seen_at": now,

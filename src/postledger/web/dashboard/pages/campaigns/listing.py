@@ -1,7 +1,7 @@
 """The campaigns of a workspace: their states, how far they are, and what they wait for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
@@ -14,6 +14,7 @@ from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
 from postledger.campaigns import listing
 from postledger.campaigns.listing import CampaignGroup, CampaignRow
+from postledger.contacts import queries
 from postledger.lib.ids import LAST_ID
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.frame import render_fragment, render_page
@@ -76,12 +77,19 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     workspace_id = visitor.workspace.pk
     page = _read_page(workspace_id, wish, now)
     names = actors.name_actors(workspace_id, rows.list_actors(page.campaigns))
+    lists = queries.name_lists(workspace_id, (one.list_key for one in page.campaigns))
     values = {
         "title": _("Campaigns"),
         "wish": wish,
         "tabs": _list_tabs(wish, page.counts),
         "total": sum(page.counts.values()),
-        "rows": [rows.make_campaign_row(workspace_id, one, names, now) for one in page.campaigns],
+        "rows": [
+            replace(
+                rows.make_campaign_row(workspace_id, one, names, now),
+                list_name=lists.get(one.list_key, one.list_key),
+            )
+            for one in page.campaigns
+        ],
         "newer_url": page.newer_url,
         "older_url": page.older_url,
         "refresh_url": request.get_full_path(),

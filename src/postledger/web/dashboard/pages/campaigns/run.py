@@ -14,6 +14,7 @@ from postledger.accounts.people.roles import Permission
 from postledger.campaigns import drafts, listing, report, run_streams, run_trail
 from postledger.campaigns.progress import Progress
 from postledger.campaigns.run_steps import Step
+from postledger.contacts import queries
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.runs import figures, rows, steps, words
@@ -54,7 +55,6 @@ def show_run(request: HttpRequest, visitor: Visitor, run_id: UUID) -> HttpRespon
         "title": values["campaign"].name,
         "is_whole": True,
         "deeds": _list_deeds(visitor.workspace.pk, run),
-        "runs": _list_runs(visitor, run.campaign_id) if _has_others(visitor, run) else (),
     }
     return render_page(request, visitor, "dashboard/run.html", {**values, **more})
 
@@ -77,7 +77,10 @@ def _read(visitor: Visitor, run_id: UUID) -> Mapping[str, Any]:
         may_steer=visitor.may(Permission.RUN_CAMPAIGNS),
         now=datetime.now(UTC),
     )
+    lists = queries.name_lists(visitor.workspace.pk, [found.live.list_key])
     return {
+        "list_name": lists.get(found.live.list_key, found.live.list_key),
+        "runs": _list_others(visitor, found.run),
         "campaign": found.live,
         "figures": found,
         "run": found.run,
@@ -97,9 +100,10 @@ def _list_deeds(workspace_id: int, run: Progress) -> Sequence[Deed]:
     ]
 
 
-def _has_others(visitor: Visitor, run: Progress) -> bool:
-    """Whether the campaign has more runs, tests too."""
-    return len(run_streams.list_streams(visitor.workspace.pk, run.campaign_id)) > 1
+def _list_others(visitor: Visitor, run: Progress) -> Sequence[RunRow]:
+    """All runs of the campaign if it has more than this one, tests too."""
+    streams = run_streams.list_streams(visitor.workspace.pk, run.campaign_id)
+    return _list_runs(visitor, run.campaign_id) if len(streams) > 1 else ()
 
 
 def _list_runs(visitor: Visitor, campaign_id: int) -> Sequence[RunRow]:

@@ -15,11 +15,12 @@ from postledger.accounts import queries as accounts
 from postledger.accounts.models import Sender
 from postledger.accounts.people import actors
 from postledger.accounts.people.roles import Permission
-from postledger.campaigns import requeueing
+from postledger.campaigns import requeueing, run_streams
+from postledger.contacts import queries as contacts
 from postledger.deliveries import queries, why
 from postledger.deliveries.attention import deciding
 from postledger.deliveries.attention.deciding import NotDecidedError
-from postledger.deliveries.entries import Body
+from postledger.deliveries.entries import Body, StreamKind
 from postledger.deliveries.queries import DeliveryFacts, EventFacts, StreamFacts
 from postledger.deliveries.states import State
 from postledger.dispatch import past_letters
@@ -46,8 +47,10 @@ class Mail:
     body: Body | None
 
     @property
-    def subject(self) -> str:
-        return (self.body.subject if self.body else "") or self.stream.title
+    def title(self) -> str:
+        """The subject of a single mail; that of others is a template, so their stream's title."""
+        is_single = self.stream.kind is StreamKind.TRANSACTIONAL
+        return (self.body.subject if self.body and is_single else "") or self.stream.title
 
     @property
     def took(self) -> timedelta | None:
@@ -75,7 +78,7 @@ def show(request: HttpRequest, visitor: Visitor, mail_id: UUID) -> HttpResponse:
     letter = past_letters.make_again(visitor.workspace.pk, mail.stream.id, mail.facts.position)
     shows_text = request.GET.get("part") == "text" or not getattr(letter, "html", "")
     context = {
-        "title": mail.subject,
+        "title": (letter.subject if isinstance(letter, PastLetter) else "") or mail.title,
         "mail": mail,
         "badge": badges.badge_of(mail.facts.state),
         "steps": timeline.tell_story(mail.facts, mail.stream, _name_actors(mail), now=now),
@@ -85,6 +88,8 @@ def show(request: HttpRequest, visitor: Visitor, mail_id: UUID) -> HttpResponse:
         "absence": None if isinstance(letter, PastLetter) else letter,
         "shows_text": shows_text,
         "list_url": reverse("messages", args=[visitor.workspace.pk]),
+        "contact_url": _find_contact_url(mail),
+        "run_url": _find_run_url(mail),
     }
     return render_page(request, visitor, "dashboard/message.html", context)
 
@@ -112,7 +117,7 @@ def requeue(request: HttpRequest, visitor: Visitor, mail_id: UUID) -> HttpRespon
     except ValueError:
         messages.error(request, _("The form was incomplete, so nothing changed. Try again."))
     else:
-        messages.success(request, _("Requeued: the next free worker sends it."))
+        messages.success(request, _("The next free worker tries it again."))
     return redirect("message", visitor.workspace.pk, mail_id)
 
 
@@ -126,6 +131,20 @@ def _find_mail(visitor: Visitor, id_: DeliveryId | None) -> Mail:
         raise Http404
     sender = accounts.get_sender(visitor.workspace.pk, stream.sender_id)
     return Mail(DeliveryId(stream.id, id_.position), facts, stream, sender, content.body)
+
+
+def _find_contact_url(mail: Mail) -> str:
+    """The page of the recipient; empty if no contact has the address, or several had it."""
+    workspace_id = mail.stream.workspace_id
+    contact_ids = contacts.list_contact_ids(workspace_id, address=mail.facts.address or "")
+    return reverse("contact", args=[workspace_id, contact_ids[0]]) if len(contact_ids) == 1 else ""
+
+
+def _find_run_url(mail: Mail) -> str:
+    """The page of its campaign's run; empty for a mail of none."""
+    workspace_id = mail.stream.workspace_id
+    run_ids = run_streams.find_run_ids(workspace_id, [mail.stream.id])
+    return reverse("run", args=[workspace_id, run_ids[mail.stream.id]]) if run_ids else ""
 
 
 def _name_actors(mail: Mail) -> dict[str, str]:
@@ -167,17 +186,16 @@ def _refuse_requeue(mail: Mail, visitor: Visitor) -> str:
     """Why the mail cannot be requeued here; empty if it can."""
     match mail.facts.state:
         case State.FAILED if not visitor.may(Permission.DECIDE):
-            return _("Your role may look at emails, and not requeue them.")
+            return _("Your role may look at emails, and not retry them.")
         case State.FAILED if mail.stream.cancelled_at is not None:
             return _("Its campaign was cancelled, so nothing of it is sent any more.")
         case State.FAILED:
             return ""
         case State.ACCEPTED:
             return _(
-                "Requeue is for failed emails. This one was accepted, so it can never be sent"
-                " again."
+                "Retry is for failed emails. This one was accepted, so it can never be sent again."
             )
         case State.IN_DOUBT:
-            return _("Requeue is for failed emails. Decide first whether this one was sent.")
+            return _("Retry is for failed emails. Decide first whether this one was sent.")
         case _:
-            return _("Requeue is for failed emails.")
+            return _("Retry is for failed emails.")

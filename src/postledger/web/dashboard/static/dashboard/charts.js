@@ -38,7 +38,7 @@
       scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } },
       axes: [
         { ...axis, size: 28, space: 70, grid: { show: false }, values: times(language, data.zone) },
-        { ...axis, size: 56, values: (_, splits) => splits.map((split) => number.format(split)) },
+        { ...axis, size: 56, incrs: wholeSteps, values: (_, splits) => splits.map((split) => number.format(split)) },
       ],
       series: [
         { label: data.from, value: (_, seconds) => (seconds ? moment(language, data.zone).format(seconds * 1e3) : "—") },
@@ -50,6 +50,9 @@
       ],
     };
   };
+
+  // Between the lines of a chart of mails or people: they are whole.
+  const wholeSteps = [0, 1, 2, 3, 4, 5, 6, 7, 8].flatMap((power) => [1, 2, 5].map((step) => step * 10 ** power));
 
   const moment = (language, timeZone) =>
     new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone });
