@@ -13,12 +13,15 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.test import Client
+from jsonschema_rs import Draft202012Validator
 from pytest_django.live_server_helper import LiveServer
 
 from postledger.contacts.models import Contact
+from postledger.notifications.jobs import contract
 from postledger.web.api import openapi
 from postledger.web.api.docs import operations
 from postledger.web.api.docs.operations import Operation, Reader
+from postledger.web.api.docs.samples import SampleWriter
 from postledger.web.shared import problems
 from tests.web.callers import caller
 
@@ -115,6 +118,23 @@ def test_every_operation_has_samples_without_a_gap() -> None:
         assert not re.search(r"[{}…]", next(word for word in words if "$URL/" in word))
         compile(operation.python, operation.id, "exec")
         assert "…" not in operation.curl + operation.python
+
+
+def test_every_sample_of_a_body_is_one_that_the_api_accepts() -> None:
+    document = openapi.build_document()
+    samples = SampleWriter(document)
+    bodies: dict[str, Any] = {}
+    for methods in document["paths"].values():
+        for described in methods.values():
+            media = described.get("requestBody", {}).get("content", {}).get("application/json")
+            if media:
+                bodies[described["operationId"]] = media["schema"]
+    for name, schema in bodies.items():
+        validator = Draft202012Validator({**schema, "components": document["components"]})
+        sample = samples.make_example(schema)
+        assert [str(error) for error in validator.iter_errors(sample)] == [], (name, sample)
+
+    contract.parse_job(samples.make_example(bodies["postMailJob"]))
 
 
 def list_operations() -> list[Operation]:

@@ -118,6 +118,11 @@ def exists(month: int) -> bool:
     return month in _existing()
 
 
+def find_oldest_month() -> int:
+    """The first month whose mail is kept; this one if there is none yet."""
+    return min(_existing(), default=this_month())
+
+
 def list_months() -> list[Month]:
     return [describe(month) for month in _existing()]
 

@@ -4,11 +4,14 @@ import re
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 
 from postledger.accounts import integrations, trail
 from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import AuditEntry, Workspace
 from postledger.accounts.people.roles import Role
+from postledger.deliveries import partitions
+from postledger.lib import ids
 from tests.web.dashboard.people import Person, person
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +44,18 @@ def save(alice: Person, **changes: str) -> Any:
 def actions_of(who: Person) -> list[str]:
     rows = AuditEntry.objects.filter(actor=f"user {who.user.pk}").order_by("pk")
     return list(rows.values_list("action", flat=True))
+
+
+def test_what_the_operator_sets_is_shown_with_where_it_is_set(
+    alice: Person, settings: LazySettings
+) -> None:
+    settings.DEFAULT_LOCALE = "pt-BR"
+
+    page = alice.client.get(alice.url("settings/")).content.decode()
+
+    assert "<b>pt-BR</b>" in page
+    assert "DEFAULT_LOCALE" in page
+    assert f"Since {ids.month_name(partitions.find_oldest_month())}. Whole months" in page
 
 
 def test_what_was_changed_is_stored_and_audited_and_nothing_else(alice: Person) -> None:

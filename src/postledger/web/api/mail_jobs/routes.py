@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
-from pydantic import Field, RootModel
+from pydantic import ConfigDict, Field, RootModel
 
 from postledger.accounts.keys import Scope
 from postledger.notifications.jobs import contract, intake
@@ -16,8 +16,40 @@ from postledger.web.api.notifications.schemas import NotificationStatus
 routes = Routes("mail jobs", read=Scope.NOTIFICATIONS_READ, write=Scope.EVENTS_PUBLISH)
 
 
+_EXAMPLE = {
+    "version": "1.0",
+    "notificationId": 1,
+    "openEventId": 1,
+    "subscriptionId": 1,
+    "dedupeKey": "2026-fall/main/12345/open",
+    "locale": "en",
+    "recipient": {"email": "alice@example.com"},
+    "template": {
+        "id": contract.TEMPLATE,
+        "variables": {
+            "courseTitle": "Algebra",
+            "courseString": "640:151",
+            "sectionIndex": "12345",
+            "sectionNumber": "01",
+            "meetingSummary": "Mon 10:20",
+            "manageUrl": "https://mail.example.com/preferences",
+        },
+    },
+    "event": {
+        "termId": "2026-fall",
+        "campusCode": "main",
+        "indexNumber": "12345",
+        "statusAfter": "Open",
+        "eventAt": "2026-12-24T18:00:00Z",
+    },
+    "links": {},
+}
+
+
 class MailJobIn(RootModel[dict[str, Any]]):
     """A mail job, version 1.0; its JSON Schema is at `/schemas/mail_job/1.0`."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
 
 class TakenJobOut(ResponseSchema):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from django.urls import reverse
 from django.utils import timezone
@@ -20,6 +20,7 @@ from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 
 _MOST_DAYS = 7
+_MINUTE = timedelta(minutes=1)
 _SENDER_FIELD, _TIME_FIELD = "#id_sender", "#sender"
 # Of the sender: the words, and the field of the form of limits.
 _LIMITS: Mapping[Binding, tuple[Promise, str]] = {
@@ -75,17 +76,24 @@ def _write_times(starts_at: datetime, ends_at: datetime) -> str:
 def _list_ways(visitor: Visitor, campaign: CampaignFacts, outlook: Outlook) -> Iterator[Way]:
     """What the forecast says would let it end earlier; then what it cannot know."""
     sender = accounts.find_sender(visitor.workspace.pk, address=campaign.sender)
-    for change in outlook.changes:
+    changes = [change for change in outlook.changes if _is_felt(change, outlook)]
+    for change in changes:
         if way := _make_way(visitor, campaign, sender, change):
             yield way
     if outlook.binding is Binding.HELD:
         url = reverse("sender", args=[sender.workspace_id, sender.pk])
         yield Way(_("See why its sender is held"), url)
-    if outlook.changes or outlook.binding is Binding.HELD:
+    if changes or outlook.binding is Binding.HELD:
         senders = accounts.senders(visitor.workspace.pk)
         if any(each.pk != sender.pk and each.archived_at is None for each in senders):
             yield Way(_("Choose another sender"), _SENDER_FIELD)
+    if changes:
         yield Way(_("Start at another time"), _TIME_FIELD)
+
+
+def _is_felt(change: Change, outlook: Outlook) -> bool:
+    """Whether it ends earlier by so much that the shown times differ."""
+    return outlook.ends_at is None or outlook.ends_at - change.ends_at >= _MINUTE
 
 
 def _make_way(
