@@ -68,13 +68,20 @@ def set_organisation(workspace_id: int, organisation: Organisation, *, actor: st
 
 
 def _check_organisation(organisation: Organisation) -> None:
-    for text in (organisation.name, organisation.address):
-        if not text.isprintable() or len(text) > _LONGEST_LINE or set(text) & set("{}"):
-            raise InvalidOrganisationError(
-                f"{text[:_LONGEST_LINE]!r} cannot be the name or address of an organisation: use"
-                f" one line of at most {_LONGEST_LINE} printable characters, without braces."
-            )
-    url = organisation.unsubscribe_base_url
+    check_footer_line(organisation.name)
+    check_footer_line(organisation.address)
+    check_unsubscribe_url(organisation.unsubscribe_base_url)
+
+
+def check_footer_line(text: str) -> None:
+    if not text.isprintable() or len(text) > _LONGEST_LINE or set(text) & set("{}"):
+        raise InvalidOrganisationError(
+            f"{text[:_LONGEST_LINE]!r} cannot be the name or address of an organisation: use"
+            f" one line of at most {_LONGEST_LINE} printable characters, without braces."
+        )
+
+
+def check_unsubscribe_url(url: str) -> None:
     if url and (not _PAGE_URL.fullmatch(url) or len(url) > _LONGEST_URL):
         raise InvalidOrganisationError(
             f"{url[:200]!r} cannot be the base of unsubscribe links: use the https:// address of"

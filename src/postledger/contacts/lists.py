@@ -62,7 +62,7 @@ def create_list(  # noqa: PLR0913  each attribute by its name
 
 def find_free_key(workspace_id: int, name: str) -> str:
     """A key for a new list of this name, which no other list has."""
-    base = re.sub("[^a-z0-9]+", "-", slugify(name))[:56].strip("-") or "list"
+    base = slugify(name).replace("_", "-")[:56].strip("-") or "list"
     keys = list_all(workspace_id).filter(key__startswith=base).values_list("key", flat=True)
     taken = {GENERAL, *keys}
     numbered = (f"{base}-{number}" for number in count(2))

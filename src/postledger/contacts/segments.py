@@ -54,6 +54,17 @@ def rename_segment(workspace_id: int, segment_id: int, *, name: str, actor: str)
         _note(workspace_id, "segment.renamed", segment_id, actor=actor)
 
 
+def change_filter(
+    workspace_id: int, segment_id: int, *, stored: Mapping[str, Any], actor: str, now: datetime
+) -> None:
+    """Keeps another filter under the name; campaigns that took the former one over keep it."""
+    audience.check(workspace_id, parsing.parse(dict(stored), now=now))
+    with transaction.atomic():
+        if not _own(workspace_id).filter(pk=segment_id).update(filter=dict(stored)):
+            raise _unknown(segment_id)
+        _note(workspace_id, "segment.changed", segment_id, actor=actor)
+
+
 def delete_segment(workspace_id: int, segment_id: int, *, actor: str) -> None:
     """Campaigns that took its filter over keep it."""
     with transaction.atomic():

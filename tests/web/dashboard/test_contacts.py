@@ -176,6 +176,10 @@ def test_somebody_is_suppressed_and_restored_with_a_reason(olivia: Person, mira:
     assert people.find_suppression(olivia.workspace_id, MIRA).reason is SuppressionReason.BY_HAND
     assert "Stopped: all email</p><p>Suppressed by hand" in olivia.read(f"contacts/{mira}/")
     assert ">Suppressed<" in olivia.read("contacts/")
+    page = olivia.read(f"contacts/{mira}/")
+    assert "<p>Active ·" not in page
+    assert "Suppress…" not in page
+    assert "not known; the workspace's is used, UTC" in page
 
     refused = olivia.post(f"contacts/{mira}/restore/", scope="", reason=" ")
     assert refused.status_code == 422

@@ -136,9 +136,9 @@ def test_suppressions_come_in_pages(olivia: Person) -> None:
     cursor = page.partition('href="?after=')[2].partition('"')[0]
     following = olivia.read("suppressions/", after=cursor)
 
-    assert page.count("Lift…") == 50
-    assert following.count("Lift…") == 1
-    assert olivia.read("suppressions/", after="nonsense").count("Lift…") == 50
+    assert page.count("Restore…") == 50
+    assert following.count("Restore…") == 1
+    assert olivia.read("suppressions/", after="nonsense").count("Restore…") == 50
 
 
 def test_a_wrong_address_stays_in_its_field(olivia: Person) -> None:
@@ -174,6 +174,16 @@ def test_a_search_is_saved_as_a_segment_found_again_renamed_and_deleted(olivia: 
     url = page.partition('rowheader"><a href="')[2].partition('"')[0].replace("&amp;", "&")
     assert MIRA in olivia.client.get(url).content.decode()
     assert '">1</a>' in page
+    assert "List: News is subscribed and plan is not plus" in page
+
+    assert "Save as the conditions of Readers" in olivia.client.get(url).content.decode()
+    olivia.post("segments/new/", replaced=str(segment.pk), match="all", **fields)
+    segment.refresh_from_db()
+    assert (segment.name, len(segment.filter["all"])) == ("Readers", 1)
+    stranger = visitors.sign_in(cast.sender(workspace="globex").workspace_id, name="Eve")
+    stranger.post("segments/new/", replaced=str(segment.pk), match="any", **fields)
+    segment.refresh_from_db()
+    assert "any" not in segment.filter
 
     olivia.post(f"segments/{segment.pk}/", name="Fans")
     assert "Fans" in olivia.read("contacts/")

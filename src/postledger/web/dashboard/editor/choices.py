@@ -1,7 +1,9 @@
 """What the editor offers to choose from: lists, fields of contacts, content and senders."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -18,6 +20,8 @@ from postledger.web.dashboard.editor import conditions
 from postledger.web.dashboard.editor.conditions import ATTRIBUTE, LIST, Condition
 
 _SAMPLE = 500  # contacts whose attributes are offered
+_OFFERED_VALUES = 20  # of an attribute
+_LONGEST_VALUE = 60
 
 type Choice = tuple[str, Promise | str]
 
@@ -81,7 +85,8 @@ def list_fields(workspace_id: int, used: Sequence[Condition]) -> list[FieldChoic
         "ocd_ids": _("Place (OCD id)"),
         "created_at": _("Contact since"),
     }
-    fields |= {ATTRIBUTE + key: key for key in list_attributes(workspace_id)}
+    names = {"first_name": _("First name"), "last_name": _("Last name")}  # as imports store them
+    fields |= {ATTRIBUTE + key: names.get(key, key) for key in list_attributes(workspace_id)}
     fields |= {
         LIST + one.key: _("List: %(name)s") % {"name": one.name}
         for one in _list_lists(workspace_id)
@@ -95,8 +100,25 @@ def list_fields(workspace_id: int, used: Sequence[Condition]) -> list[FieldChoic
 
 def list_attributes(workspace_id: int) -> list[str]:
     """The attributes of some contacts: those that most have are among them."""
+    return sorted({key for attributes in _sample_attributes(workspace_id) for key in attributes})
+
+
+def list_values(workspace_id: int) -> list[tuple[str, list[str]]]:
+    """Of each attribute the commonest texts among some contacts, to choose from."""
+    counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for attributes in _sample_attributes(workspace_id):
+        for key, value in attributes.items():
+            if isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE:
+                counters[key][value] += 1
+    return [
+        (ATTRIBUTE + key, sorted(value for value, _count in counter.most_common(_OFFERED_VALUES)))
+        for key, counter in sorted(counters.items())
+    ]
+
+
+def _sample_attributes(workspace_id: int) -> list[Mapping[str, Any]]:
     try:
         contacts = audience.sample(workspace_id, EVERYBODY, size=_SAMPLE)
     except RefusedError:
         return []
-    return sorted({key for contact in contacts for key in contact.attributes})
+    return [contact.attributes for contact in contacts]

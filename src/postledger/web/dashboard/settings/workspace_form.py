@@ -83,6 +83,24 @@ class WorkspaceForm(PageForm):
             )
         return text
 
+    def clean_org_name(self) -> str:
+        return self._check("org_name", workspaces.check_footer_line)
+
+    def clean_org_address(self) -> str:
+        return self._check("org_address", workspaces.check_footer_line)
+
+    def clean_unsubscribe_base_url(self) -> str:
+        return self._check("unsubscribe_base_url", workspaces.check_unsubscribe_url)
+
+    def _check(self, field: str, check: Callable[[str], None]) -> str:
+        """Puts a refusal beside its field, together with those of the others."""
+        text: str = self.cleaned_data[field]
+        try:
+            check(text)
+        except InvalidOrganisationError as refused:
+            raise ValidationError(str(refused)) from None
+        return text
+
     def store(self, workspace_id: int, *, actor: str) -> bool:
         """Stores what was changed, all or nothing; False if something is refused."""
         changed = set(self.changed_data)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from postledger.accounts.people.roles import Permission
 from postledger.contacts import queries, suppressions
 from postledger.contacts.models import Contact, Suppression
-from postledger.contacts.states import SuppressionReason
+from postledger.contacts.states import STOPS_EVERYTHING, SubscriptionState, SuppressionReason
 from postledger.privacy import export as person_export
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import attribute_rows, contact_story, words
@@ -39,7 +39,8 @@ def show(request: HttpRequest, visitor: Visitor, contact_id: int) -> HttpRespons
         "older_url": story.older and _find_url(part, until=story.older.isoformat()),
         "newest_url": _find_url(part) if "until" in request.GET else "",
         "tabs": _list_tabs(part),
-        "subscriptions": _list_subscriptions(workspace_id, contact),
+        "subscriptions": _list_subscriptions(workspace_id, contact, kept),
+        "is_suppressed": _find_reason(kept) in STOPS_EVERYTHING,
         "suppressions": [
             {
                 "kept": one,
@@ -95,8 +96,18 @@ def _list_tabs(current: Part | None) -> list[Mapping[str, Any]]:
     ]
 
 
-def _list_subscriptions(workspace_id: int, contact: Contact) -> list[Mapping[str, Any]]:
+def _list_subscriptions(
+    workspace_id: int, contact: Contact, kept: Sequence[Suppression]
+) -> list[Mapping[str, Any]]:
+    """The lists of a contact; an active one that a suppression stops is not shown as active."""
+    is_stopped = any(one.list is None for one in kept)
+    stopped = words.make_subscription_badge(SubscriptionState.SUPPRESSED)
     return [
-        {"of": one, "badge": words.make_subscription_badge(one.state)}
+        {
+            "of": one,
+            "badge": stopped
+            if is_stopped and one.state == SubscriptionState.ACTIVE
+            else words.make_subscription_badge(one.state),
+        }
         for one in queries.list_subscriptions(workspace_id, contact_id=contact.pk)
     ]

@@ -26,7 +26,7 @@ from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.editor import choices
 from postledger.web.dashboard.editor.conditions import COMPARISONS, Condition
 from postledger.web.dashboard.frame import render_page
-from postledger.web.dashboard.parameters import read_text
+from postledger.web.dashboard.parameters import read_number, read_text
 from postledger.web.shared.csv_files import csv_response
 
 ON_A_PAGE = 50
@@ -106,6 +106,7 @@ def _describe_search(
         "lines": lines,
         "fields": choices.list_fields(workspace_id, search.conditions),
         "comparisons": COMPARISONS,
+        "offered_values": choices.list_values(workspace_id),
         "lists": lists.list_all(workspace_id),
         "states": [(state, label) for state, (label, _icon) in words.CONTACT_STATES.items()],
         "list_states": [
@@ -115,6 +116,9 @@ def _describe_search(
             {"name": one.name, "url": f"?{contact_search.write_query(one.filter)}"}
             for one in segments.list_segments(workspace_id)
         ],
+        "segment": segments.list_segments(workspace_id)
+        .filter(pk=read_number(request.GET, "segment") or 0)
+        .first(),
         "kept": _list_kept(request),
         "segment_name": read_text(request.GET, "name"),
         "is_opened": search.has_conditions or "add" in request.GET,

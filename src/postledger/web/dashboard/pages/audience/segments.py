@@ -21,11 +21,12 @@ from postledger.contacts.filters import parsing
 from postledger.contacts.models import Segment
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard.access import Visitor
-from postledger.web.dashboard.audience import contact_search
+from postledger.web.dashboard.audience import condition_words, contact_search
 from postledger.web.dashboard.audience.questions import Question, ask
+from postledger.web.dashboard.editor import choices
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_page
-from postledger.web.dashboard.parameters import read_text
+from postledger.web.dashboard.parameters import read_number, read_text
 
 # To count one segment, and all of them; the others are estimated.
 _PATIENCE, _PATIENCE_FOR_ALL = timedelta(seconds=2), timedelta(seconds=4)
@@ -39,8 +40,9 @@ class NameForm(PageForm):
 @require_safe
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     ends = time.monotonic() + _PATIENCE_FOR_ALL.total_seconds()
+    labels = {one.key: one.label for one in choices.list_fields(visitor.workspace.pk, ())}
     rows = [
-        _make_row(visitor, one, timedelta(seconds=ends - time.monotonic()))
+        _make_row(visitor, one, timedelta(seconds=ends - time.monotonic()), labels)
         for one in segments.list_segments(visitor.workspace.pk)
     ]
     values = {
@@ -51,11 +53,14 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     return render_page(request, visitor, "dashboard/audience/segments.html", values)
 
 
-def _make_row(visitor: Visitor, segment: Segment, left: timedelta) -> Mapping[str, Any]:
+def _make_row(
+    visitor: Visitor, segment: Segment, left: timedelta, labels: Mapping[str, str]
+) -> Mapping[str, Any]:
     contacts_url = reverse("contacts", args=[visitor.workspace.pk])
     values = {
         "segment": segment,
-        "url": f"{contacts_url}?{contact_search.write_query(segment.filter)}",
+        "url": f"{contacts_url}?{contact_search.write_query(segment.filter)}&segment={segment.pk}",
+        "conditions": condition_words.describe_filter(segment.filter, labels),
     }
     try:
         wanted = parsing.parse(segment.filter, now=datetime.now(UTC))
@@ -68,20 +73,24 @@ def _make_row(visitor: Visitor, segment: Segment, left: timedelta) -> Mapping[st
 
 @require_POST
 def create(request: HttpRequest, visitor: Visitor) -> HttpResponse:
-    """Keeps the search of the page that posts it."""
+    """Keeps the search of the page that posts it, under a name or in place of another one."""
     search = contact_search.read_search(request.POST)
     url = reverse("contacts", args=[visitor.workspace.pk])
     query = request.POST.copy()
     name = read_text(query, "name").strip()
     for field in ("name", "csrfmiddlewaretoken"):
         query.pop(field, None)
+    replaced = read_number(query, "replaced")
     try:
+        stored, now = contact_search.build_segment(search), datetime.now(UTC)
+        if replaced is not None:
+            segments.change_filter(
+                visitor.workspace.pk, replaced, stored=stored, actor=visitor.actor, now=now
+            )
+            messages.success(request, _("Saved."))
+            return redirect("segments", visitor.workspace.pk)
         segments.create_segment(
-            visitor.workspace.pk,
-            name=name,
-            stored=contact_search.build_segment(search),
-            actor=visitor.actor,
-            now=datetime.now(UTC),
+            visitor.workspace.pk, name=name, stored=stored, actor=visitor.actor, now=now
         )
     except RefusedError as error:
         messages.error(request, str(error))

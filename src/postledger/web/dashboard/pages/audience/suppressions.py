@@ -98,7 +98,7 @@ def lift(request: HttpRequest, visitor: Visitor, suppression_id: int) -> HttpRes
             actor=visitor.actor,
             now=datetime.now(UTC),
         )
-        messages.success(request, _("Lifted. If they had unsubscribed too, that remains."))
+        messages.success(request, _("Restored. If they had unsubscribed too, that remains."))
         return redirect(f"{url}?{urlencode({'q': kept.address})}")
     question = Question(
         heading=_("Let email reach %(address)s again?") % {"address": kept.address},
@@ -106,7 +106,7 @@ def lift(request: HttpRequest, visitor: Visitor, suppression_id: int) -> HttpRes
             words.describe_suppression(kept),
             _("Restore only who wants your email: their wish is law, and spam reports cost you."),
         ],
-        go=_("Lift the suppression"),
+        go=_("Restore"),
         stay=_("Leave it"),
         back_url=url,
         back_title=_("Suppressions"),

@@ -54,7 +54,7 @@ class BrandingForm(PageForm):
         help_text=gettext_lazy("As #1d4ed8, dark enough to be read on white. Empty: blue."),
     )
     name = forms.CharField(
-        label=gettext_lazy("Name of the organisation"), required=False, max_length=_LONGEST_LINE
+        label=gettext_lazy("Organisation"), required=False, max_length=_LONGEST_LINE
     )
     address = forms.CharField(
         label=gettext_lazy("Postal address"),

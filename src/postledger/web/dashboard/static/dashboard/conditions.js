@@ -15,6 +15,7 @@ for (const conditions of document.querySelectorAll(".conditions")) {
     }
     const value = line.querySelector("[name=value]");
     value.classList.toggle("unused", ["on", "not_on", "exists", "missing"].includes(comparison.value));
+    value.setAttribute("list", `values-${line.querySelector("[name=field]").value}`);
     // A field of days empties itself of anything else.
     const isDay = /^(\d{4}-\d{2}-\d{2})?$/.test(value.value);
     value.type = isDay && ["since", "before"].includes(comparison.value) ? "date" : "text";
