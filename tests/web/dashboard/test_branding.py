@@ -53,6 +53,14 @@ def file(content: bytes = PNG, name: str = "logo.png") -> SimpleUploadedFile:
     return SimpleUploadedFile(name, content, content_type="image/png")
 
 
+def test_everything_that_is_wrong_is_said_at_once(anna: Person) -> None:
+    answer = save(anna, accent="blue", address="{1}", name="Other")
+
+    assert answer.status_code == 422
+    assert answer.content.decode().count('aria-invalid="true"') == 2
+    assert accounts.organisation(anna.workspace_id).name == "Acme"
+
+
 def test_a_logo_a_colour_and_the_address_are_in_new_mail(anna: Person) -> None:
     saved = save(anna, logo=file(), accent="#7A1FA2", address="2 Street")
     frame = anna.read("content/branding/letter/")

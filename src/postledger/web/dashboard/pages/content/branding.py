@@ -1,5 +1,8 @@
 """How the mail of a workspace looks: its logo, its colour, and the footer."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django import forms
 from django.contrib import messages
 from django.db import transaction
@@ -72,26 +75,36 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
 @require_POST
 def save(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     form = BrandingForm(request.POST, request.FILES)
-    if form.is_valid():
-        try:
-            with transaction.atomic():
-                _store(visitor, form)
-        except RefusedError as error:
-            form.add_error(_FIELDS.get(type(error)), str(error))
-        else:
-            messages.success(
-                request, _("Saved. New mail looks like this; launched runs keep theirs.")
-            )
-            return redirect("branding", visitor.workspace.pk)
+    if form.is_valid() and _store(visitor, form):
+        messages.success(request, _("Saved. New mail looks like this; launched runs keep theirs."))
+        return redirect("branding", visitor.workspace.pk)
     return _show(request, visitor, form)
 
 
-def _store(visitor: Visitor, form: BrandingForm) -> None:
-    workspace_id, given, actor = visitor.workspace.pk, form.cleaned_data, visitor.actor
+def _store(visitor: Visitor, form: BrandingForm) -> bool:
+    """Stores all or nothing; False with each refusal beside its field."""
+    given = dict(form.cleaned_data)  # a refusal takes its field away from the form's
+    with transaction.atomic():
+        for store in (_store_organisation, _store_look):
+            try:
+                store(visitor, given)
+            except RefusedError as error:
+                form.add_error(_FIELDS.get(type(error)), str(error))
+        if form.errors:
+            transaction.set_rollback(True)
+    return not form.errors
+
+
+def _store_organisation(visitor: Visitor, given: Mapping[str, Any]) -> None:
+    workspace_id, actor = visitor.workspace.pk, visitor.actor
     stored = accounts.organisation(workspace_id)
     named = Organisation(given["name"], given["address"], stored.unsubscribe_base_url)
     if named != stored:
         workspaces.set_organisation(workspace_id, named, actor=actor)
+
+
+def _store_look(visitor: Visitor, given: Mapping[str, Any]) -> None:
+    workspace_id, actor = visitor.workspace.pk, visitor.actor
     logo_url = given["logo_url"]
     if given["logo"]:
         logo_url = pictures.keep_picture(workspace_id, given["logo"].read(), actor=actor)
