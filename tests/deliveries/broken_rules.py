@@ -27,6 +27,7 @@ TESTS = [
         "blocked_senders",
         "probes",
         "cancelling",
+        "amending",
         "fence",
         "machine",
     )

@@ -390,7 +390,7 @@ AMENDING = [
         ("ledger/amending.py", "AND b.losses = 0 AND", "AND"),
     ),
     Break(
-        "20 leased mail is not brought forward",
+        "20 leased mail is not brought forward (backstop)",
         (
             "ledger/amending.py",
             "WHERE b.lease IS NULL AND b.losses = 0 AND",

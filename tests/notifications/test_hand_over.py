@@ -62,7 +62,7 @@ def test_a_notification_has_manage_and_unsubscribe_links_of_its_reader_and_the_f
     room = MailRoom(settings, tmp_path, ["ann"])
     links = unsubscribe_links.workspace_links(room.topic.workspace_id)
     leave = links.url("ann@example.com", list_key="open-seats")
-    manage = links.manage_url("ann@example.com", list_key="open-seats")
+    manage = links.urls("ann@example.com", list_key="open-seats")[1]
 
     message = parse(compose(room.tell()))
     text = text_of(message)
@@ -85,7 +85,7 @@ def test_without_an_address_of_its_own_pages_the_manage_link_is_beside_the_unsub
 
     links = unsubscribe_links.workspace_links(room.topic.workspace_id)
 
-    assert links.manage_url("a@example.com", list_key="x").startswith(
+    assert links.urls("a@example.com", list_key="x")[1].startswith(
         "https://acme.example/preferences?token="
     )
 

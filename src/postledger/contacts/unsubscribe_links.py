@@ -51,9 +51,12 @@ class UnsubscribeLinks:
     def url(self, email: str, *, list_key: str) -> str:
         return f"{self.base_url}?token={self._sign(email, list_key)}"
 
-    def manage_url(self, email: str, *, list_key: str) -> str:
-        """The page on which a recipient sees and changes what they get; the token is the same."""
-        return f"{self.preferences_url}?token={self._sign(email, list_key)}"
+    def urls(self, email: str, *, list_key: str) -> tuple[str, str]:
+        """The unsubscribe link, and that of the page on which a recipient sees and changes what
+        they get; the token is the same.
+        """
+        token = self._sign(email, list_key)
+        return f"{self.base_url}?token={token}", f"{self.preferences_url}?token={token}"
 
     def _sign(self, email: str, list_key: str) -> str:
         request = UnsubscribeRequest(email, list_key, self.workspace_id)

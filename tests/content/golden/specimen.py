@@ -76,12 +76,8 @@ def fill_letter(specimen: Specimen) -> FilledLetter:
     if specimen.way is not Way.TRANSACTIONAL:
         values["unsubscribe_url"] = unsubscribe_url(specimen)
     if specimen.way is Way.NOTIFICATION:
-        manage_url = specimen.leaving.manage_url(specimen.address, list_key=specimen.list_key)
-        values = {
-            "manageUrl": manage_url,
-            "unsubscribeUrl": unsubscribe_url(specimen),
-            **values,
-        }
+        link, manage_link = specimen.leaving.urls(specimen.address, list_key=specimen.list_key)
+        values = {"manageUrl": manage_link, "unsubscribeUrl": link, **values}
     made = letter(specimen.script)
     filled = made.fill(values)
     return FilledLetter(filled.subject, *made.join(filled))

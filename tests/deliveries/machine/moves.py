@@ -33,7 +33,7 @@ def _work(world: World) -> list[Choice]:
         (16, work.settle, work.armed(world)),
         (2, work.give_back, work.idle(world)),
         (2, work.give_back_in_pieces, work.idle(world)),
-        (2 if world.is_topic else 0.2, work.follow_to_new_addresses, work.idle(world)),
+        (3, work.follow_to_new_addresses, work.idle(world)),
         (3, upkeep.a_lease_runs_out, any(worker.claim for worker in world.workers)),
         (1, upkeep.all_leases_run_out_and_are_swept, True),
         (2, upkeep.workers_die_of_a_batch, world.ready_streams()),
@@ -60,7 +60,7 @@ def _people(world: World) -> list[Choice]:
         (6, people.decide, people.cases(world)),
         (3, people.requeue, people.cases(world)),
         (4 if world.ready_streams() else 10, people.ask_for_mail, True),
-        (3 if world.is_topic else 0.2, people.bring_mail_forward, world.waiting()),
+        (3, people.bring_mail_forward, world.waiting()),
     ]
 
 

@@ -178,10 +178,9 @@ class Composer:
             return self._write(template, reference, Mailbox(recipient.address, body.to_name))
         link, manage_link, lines = None, None, ""
         if read.unsubscribe is not None:
-            link = read.unsubscribe.url(recipient.address, list_key=body.list_key)
+            link, page = read.unsubscribe.urls(recipient.address, list_key=body.list_key)
             lines = list_headers.write_unsubscribe(link)
-            if self._stream.kind is StreamKind.TOPIC:
-                manage_link = read.unsubscribe.manage_url(recipient.address, list_key=body.list_key)
+            manage_link = page if self._stream.kind is StreamKind.TOPIC else None
         values = letter_values(
             recipient.address, recipient.variables, link=link, manage_link=manage_link
         )

@@ -95,10 +95,8 @@ def _make_links(topic: Topic, address: str) -> dict[str, str]:
     links = unsubscribe_links.workspace_links(topic.workspace_id)
     if not links.is_complete:
         return {}
-    return {
-        "manageUrl": links.manage_url(address, list_key=topic.list.key),
-        "unsubscribeUrl": links.url(address, list_key=topic.list.key),
-    }
+    link, manage_link = links.urls(address, list_key=topic.list.key)
+    return {"manageUrl": manage_link, "unsubscribeUrl": link}
 
 
 def _find_version_and_locale(
