@@ -105,7 +105,7 @@ def test_facts_of_the_workspace_finish_the_list() -> None:
 
     [left] = [item for item in build(alice).items if not item.is_done]
 
-    assert left.title == "Test that bounces come back"
+    assert left.title == "See that reports come back: deliveries, bounces, complaints"
 
 
 @pytest.mark.django_db

@@ -53,6 +53,8 @@ def test_a_new_workspace_is_told_what_will_appear(olivia: Person) -> None:
     page = show(olivia)
 
     assert "Nothing is moving" in page
+    assert f'href="{olivia.url("campaigns/new/")}"' in page
+    assert f'href="{olivia.url("start/")}">First steps: ' in page
     assert "Emails appear here from the moment you send the first one" in page
     assert "need you" not in page
     assert read_books(page)["planned"] == 0

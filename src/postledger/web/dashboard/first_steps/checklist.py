@@ -57,6 +57,10 @@ class Checklist:
     def done_count(self) -> int:
         return sum(item.is_done for item in self.items)
 
+    @property
+    def is_open(self) -> bool:
+        return self.done_count < len(self.items)
+
 
 def build_checklist(visitor: Visitor) -> Checklist:
     """The checklist of a workspace, for a page or for the part `components/checklist.html`."""
@@ -152,7 +156,7 @@ def _first_email(facts: Facts, pages: dict[str, str]) -> Item:
 
 
 def _feedback(facts: Facts, pages: dict[str, str]) -> Item:
-    title = _("Test that bounces come back")
+    title = _("See that reports come back: deliveries, bounces, complaints")
     if facts.has_report:
         return Item("again", title, is_done=True, text=_("Your provider reports what happens."))
     text = _("An email to your provider's simulator, whose reports have to come back.")

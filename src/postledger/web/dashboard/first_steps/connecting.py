@@ -113,3 +113,9 @@ def _store(form: ProviderForm, visitor: Visitor, given: Settings) -> bool:
     except SenderArchivedError:
         form.add_error("address", _("This sender is archived. Choose another address."))
     return not form.errors
+
+
+def describe_success(sender: Sender) -> str:
+    if sender_setup.reaches_people(sender):
+        return _("The provider is connected.")
+    return _("The sandbox takes its emails: nothing leaves this machine.")

@@ -9,13 +9,15 @@ from django.views.decorators.http import require_safe
 
 from postledger.accounts.people.roles import Permission
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.first_steps.checklist import build_checklist
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.overview import figures
 
 
 @require_safe
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
-    return render_page(request, visitor, "dashboard/overview.html", _read(visitor))
+    values = {**_read(visitor), "first_steps": build_checklist(visitor)}
+    return render_page(request, visitor, "dashboard/overview.html", values)
 
 
 @require_safe
@@ -30,4 +32,10 @@ def _read(visitor: Visitor) -> dict[str, Any]:
         may_run=visitor.may(Permission.RUN_CAMPAIGNS),
         now=datetime.now(UTC),
     )
-    return {"title": _("Overview"), "figures": read, "needs": read.needs}
+    may_create = visitor.may(Permission.RUN_CAMPAIGNS)
+    return {
+        "title": _("Overview"),
+        "figures": read,
+        "needs": read.needs,
+        "may_create": may_create,
+    }

@@ -41,7 +41,7 @@ def connect_provider(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     default = queries.default_sender(visitor.workspace.pk)
     attempt = connecting.try_to_connect(request, visitor, default.address if default else "")
     if attempt.sender is not None:
-        messages.success(request, _("The provider is connected."))
+        messages.success(request, connecting.describe_success(attempt.sender))
         return redirect("start_email", visitor.workspace.pk)
     context = {
         **attempt.describe(),

@@ -3,7 +3,6 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from postledger.web.dashboard.access import Visitor
@@ -16,7 +15,7 @@ from postledger.web.dashboard.senders import steps
 def connect(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     attempt = connecting.try_to_connect(request, visitor)
     if attempt.sender is not None:
-        messages.success(request, _("The provider is connected."))
+        messages.success(request, connecting.describe_success(attempt.sender))
         return redirect("sender", visitor.workspace.pk, attempt.sender.pk)
     context = {**attempt.describe(), "steps": steps.list_first_steps()}
     status = 422 if attempt.form.errors else 200
