@@ -99,7 +99,8 @@ _REMEDIES = {
     AttemptOutcome.TRY_LATER: "The provider deferred these until no attempts were left."
     " When it accepts mail again, retry this cause.",
     AttemptOutcome.INVALID: "These mails could not be composed. Fix the contacts that the example"
-    " names, then retry this cause; or fix the content, and send to the remaining recipients.",
+    " names, then retry this cause. If the content is wrong, duplicate the campaign, fix the copy,"
+    " and launch that; if others got this mail, narrow its audience to those who did not.",
     AttemptOutcome.IN_DOUBT: _NOT_SENT,
     AttemptOutcome.LEASE_LOST: _NOT_SENT,
     AttemptOutcome.LOST_TIME: _NOT_SENT,

@@ -42,14 +42,14 @@ class Wave:
 
 
 def check(send_time: SendTime, *, now: datetime) -> None:
-    """Refuses moments that are more than a year away: probably a typing error."""
+    """Refuses moments that are more than a year away, or past: probably a typing error."""
     moment = send_time.at
     if send_time.local_time is not None:
         moment = send_time.local_time.replace(tzinfo=UTC)
     if moment is not None and abs(moment - now) > MAX_DISTANCE:
+        is_where = "in the past" if moment < now else f"more than {MAX_DISTANCE.days} days away"
         raise InvalidTimingError(
-            f"{moment:%Y-%m-%d} is more than {MAX_DISTANCE.days} days away."
-            " Choose a moment within the coming year."
+            f"{moment:%Y-%m-%d} is {is_where}. Choose a moment within the coming year."
         )
 
 

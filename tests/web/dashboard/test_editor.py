@@ -250,6 +250,7 @@ def test_a_draft_is_checked_again_when_all_of_it_is_saved_and_it_changed(
     again = autosave(anna, draft, checked=checked)
 
     assert "Write a number here." in read_text(partly)
+    assert '<li data-field="id_match">' in read_text(partly)
     assert "HX-Trigger" not in partly.headers
     assert wholly.headers["HX-Trigger"] == "saved"
     assert again.status_code == 200
@@ -262,10 +263,12 @@ def test_without_scripts_a_draft_with_unsaved_parts_leads_to_no_launch(
     link = f'href="{anna.url(f"campaigns/{draft}/edit/checks/")}">Check, test and launch'
 
     partly = read_text(save(anna, draft, when="at", at="tomorrow"))
+    past = read_text(save(anna, draft, when="at", at="2020-01-31T09:00"))
 
     assert link in anna.read(f"campaigns/{draft}/edit/")
     assert link not in partly
     assert "Possible when all is saved." in partly
+    assert "2020-01-31 is in the past." in past
 
 
 @pytest.mark.parametrize(
@@ -459,7 +462,8 @@ def test_a_missing_footer_and_wrong_content_are_problems(anna: Person, draft: in
     assert "Enter your organisation and its postal address in the settings." in text
     assert "Nobody would get it" in text
     assert "{{ has no end here; close it before the next one." in text
-    assert "Possible when somebody would get it." in text
+    assert "Possible when this is solved:" in text
+    assert f'href="{anna.url(f"campaigns/{draft}/edit/")}#audience">Nobody would get it</a>' in text
 
 
 def test_each_number_of_the_audience_leads_to_its_people(
@@ -492,12 +496,24 @@ def test_the_preview_is_what_a_contact_would_get_in_a_frame_that_runs_nothing(
     shown = anna.read(f"{path}/preview/", **{"as": "mira@example.com"})
     text = anna.read(f"{path}/preview/", **{"as": "mira@example.com", "show": "text"})
     strange = anna.read(f"{path}/preview/", **{"as": "far@example.com"})
+    alice.post("/v1/contacts", {"address": "miro@example.com", "name": "Miro"})
+    by_part = anna.read(f"{path}/preview/", **{"as": "mira"})
+    of_several = anna.read(f"{path}/preview/", **{"as": "mir"})
+    offered = anna.read(f"{path}/readers/", **{"as": "mir"})
+    offered_first = anna.read(f"{path}/readers/")
     frame = anna.get(f"{path}/letter/", **{"as": "mira@example.com"})
 
     assert "News for Mira" in shown
     assert 'sandbox=""' in shown
     assert "Hello, Mira." in text
     assert "No contact has the address far@example.com." in strange
+    assert "News for Mira" in by_part
+    assert "Several contacts have “mir” in their name or address." in of_several
+    for listed in (offered, offered_first):
+        assert set(re.findall('value="([^"]*)"', listed)) == {
+            "mira@example.com",
+            "miro@example.com",
+        }
     assert frame.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
     assert "<strong" in frame.content.decode()
     assert "Mira" in frame.content.decode()
@@ -512,8 +528,21 @@ def test_a_test_goes_to_the_addresses_as_a_contact_would_get_it(
     sent = anna.post(path, to="anna@example.com", **{"as": "Mira@example.com"})
     wrong = anna.post(path, to="no address", **{"as": "mira@example.com"})
 
+    url = anna.url(path)
+    parts = {"to": "no address", "as": ""}
+    in_place = read_text(anna.client.post(url, parts, headers=PART))
+    as_nobody = {"to": "anna@example.com", "as": "nobody at all"}
+    of_nobody = read_text(anna.client.post(url, as_nobody, headers=PART))
+    state = read_text(anna.client.get(url, headers=PART))
+
     [run] = Run.objects.all()
     assert sent.status_code == 302
+    assert 'id="test-to-error" role="alert" hx-swap-oob="true">There is no address' in in_place
+    assert 'id="test-as-error" role="alert" hx-swap-oob="true">No contact has' in of_nobody
+    assert "<input" not in in_place
+    assert 'hx-trigger="every 4s"' in state
+    assert 'id="test-to-error"' not in state
+    assert anna.get(path).headers["Location"] == anna.url(f"campaigns/{draft}/edit/checks/")
     assert (run.is_test, run.test_contact_id, run.actor) == (True, mira, anna.actor)
     assert wrong.status_code == 422
     assert 'value="no address"' in read_text(wrong)
@@ -542,6 +571,33 @@ def test_a_launch_counts_for_its_member_and_needs_no_number_if_it_is_small(
     assert again.status_code == 422
     assert "was launched before" in read_text(again)
     assert editor.headers["Location"] == anna.url(f"campaigns/{draft}/")
+
+
+def test_a_problem_of_everybody_refuses_the_launch_and_one_of_some_does_not(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    newsroom.people(alice, 2, attributes={"city": "Porto"})
+    alice.post("/v1/contacts", {"address": "a@example.com"})
+    path = f"campaigns/{draft}/edit/checks/"
+    save(anna, draft, body="For {{ nobody }}", when="at", at="2020-01-31T09:00")
+
+    shown = read_text(anna.get(path))
+    refused = launch(anna, draft)
+    none = Run.objects.count()
+    yesterday = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%dT%H:%M}"
+    save(anna, draft, body="From {{ city }}", when="at", at=yesterday)
+    of_some = read_text(anna.get(path))
+    launched = launch(anna, draft)
+
+    assert "No recipient has a value for nobody" in shown
+    assert re.search(r'<button class="btn btn-primary" type="button" disabled[^>]*>', shown)
+    assert refused.status_code == 422
+    assert "It was not launched: No recipient has a value for nobody." in read_text(refused)
+    assert none == 0
+    assert "1 recipient has no city" in of_some
+    assert "problems: 0" in of_some
+    assert "The time is past: mail goes at once." in of_some
+    assert launched.status_code == 302
 
 
 def test_a_large_launch_needs_its_number_and_the_draft_that_was_seen(

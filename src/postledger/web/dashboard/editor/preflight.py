@@ -1,7 +1,7 @@
 """What is checked of a draft before its launch: whom it reaches, its email, and when it ends."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -9,8 +9,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from postledger.accounts import integrations, sender_dns, sending_limits
 from postledger.accounts import queries as accounts
-from postledger.accounts import sender_dns, sending_limits
+from postledger.accounts.integrations import IntegrationKind
 from postledger.accounts.models import Sender
 from postledger.accounts.people.roles import Permission
 from postledger.accounts.queries import Organisation
@@ -36,6 +37,7 @@ OK, WARNING, PROBLEM = "", "warning", "problem"
 _ABOUT_LINKS = frozenset({"link_unreachable", "alt_missing"})
 # Told in the lines about the size and the footer.
 _TOLD_ELSEWHERE = frozenset({"html_clipped", "footer_missing", "footer_env_missing"})
+_MISSING_VALUE = "template_missing_variable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,11 @@ class Preflight:
 
     @property
     def problems(self) -> int:
-        return sum(check.level == PROBLEM for check in self.checks)
+        return len(self.list_problems())
+
+    def list_problems(self) -> list[Check]:
+        """What keeps the campaign from being launched here."""
+        return [check for check in self.checks if check.level == PROBLEM]
 
     @property
     def warnings(self) -> int:
@@ -93,7 +99,7 @@ def run_preflight(
     )
     sender = accounts.find_sender(workspace_id, address=campaign.sender)
     checks = [
-        *_check_people(counts),
+        *_check_people(counts, may_grow=_may_grow(workspace_id)),
         *_check_content(workspace_id, campaign, now=now, patience=patience),
         *_check_values(workspace_id, campaign, counts, now=now, patience=patience),
         *_check_footer(visitor),
@@ -106,11 +112,15 @@ def run_preflight(
 
 
 def _check_dns(sender: Sender, *, now: datetime) -> Iterator[Check]:
-    """What was looked up some minutes ago: the page waits for nobody."""
+    """What was looked up some minutes ago: the page waits for nobody.
+
+    A wrong record is a warning here: mail is sent all the same, and receivers decide.
+    """
     report = sender_dns.recall_report(sender, now=now)
     url = reverse("sender", args=[sender.workspace_id, sender.pk])
     for line in dns_words.describe_verdicts(sender, report.verdicts) if report else ():
-        yield Check(line.level, line.title, url=f"{url}#dns" if line.level else "")
+        level = WARNING if line.level else OK
+        yield Check(level, line.title, url=f"{url}#dns" if level else "")
 
 
 def _find_dns_url(sender: Sender, *, now: datetime) -> str:
@@ -119,13 +129,19 @@ def _find_dns_url(sender: Sender, *, now: datetime) -> str:
     return reverse("sender_dns", args=[sender.workspace_id, sender.pk])
 
 
-def _check_people(counts: RecipientCounts) -> Iterator[Check]:
+def _may_grow(workspace_id: int) -> bool:
+    """Whether a launch looks for people first: Supabase may know some."""
+    return workspace_id in integrations.workspaces(IntegrationKind.SUPABASE)
+
+
+def _check_people(counts: RecipientCounts, *, may_grow: bool) -> Iterator[Check]:
     if not counts.is_exact:
         text = _("Counting took too long. Narrow the audience to get the exact number.")
         yield Check(WARNING, _("The number of recipients is an estimate"), text, "#audience")
     elif not counts.number:
         text = _("No contact matches, or all that do are left out.")
-        yield Check(PROBLEM, _("Nobody would get it"), text, "#audience")
+        level = WARNING if may_grow else PROBLEM
+        yield Check(level, _("Nobody would get it"), text, "#audience")
 
 
 def _check_content(
@@ -139,7 +155,14 @@ def _check_content(
         yield Check(PROBLEM, _("The content cannot be read"), str(error), "#content")
         return
     findings = [finding for finding in mail.findings if finding.code not in _TOLD_ELSEWHERE]
-    yield from map(_tell_finding, findings)
+    of_everybody = findings
+    if mail.mail is None and reader != preview.ANYBODY:
+        stand_in = replace(preview.ANYBODY, locale=reader.locale, ocd_ids=reader.ocd_ids)
+        of_everybody = list(
+            preview.render_preview(workspace_id, campaign, stand_in, now=now).mail.findings
+        )
+    for finding in findings:
+        yield from _tell_finding(finding, is_of_everybody=finding in of_everybody)
     if mail.mail is None:
         return
     if not any(finding.code in _ABOUT_LINKS for finding in findings):
@@ -162,9 +185,12 @@ def _find_reader(
     return preview.find_recipient(workspace_id, readers[0].contact_id, list_key=campaign.list_key)
 
 
-def _tell_finding(finding: Finding) -> Check:
-    level = WARNING if finding.is_warning else PROBLEM
-    return Check(level, finding.place.capitalize(), finding.remedy, "#content")
+def _tell_finding(finding: Finding, *, is_of_everybody: bool) -> Iterator[Check]:
+    """A fault that one reader's values cause keeps nobody else from getting the mail."""
+    if finding.code == _MISSING_VALUE and "." not in finding.place:
+        return  # the lines about missing values count who lacks it
+    level = PROBLEM if is_of_everybody and not finding.is_warning else WARNING
+    yield Check(level, finding.place.capitalize(), finding.remedy, "#content")
 
 
 def _check_size(size: int) -> Check:
@@ -197,14 +223,20 @@ def _check_values(
         title = _("Nobody was checked for missing values")
         yield Check(WARNING, title, _("That took too long. Narrow the audience."), "#audience")
         return
-    yield from _tell_missing(audience)
+    yield from _tell_missing(audience, counts)
     if not audience.missing_values and counts.number:
         title = _("Every variable has a value, or may be empty, for all %(number)s")
         yield Check(OK, title % {"number": formats.count(counts.number)})
 
 
-def _tell_missing(audience: AudienceCheck) -> Iterator[Check]:
+def _tell_missing(audience: AudienceCheck, counts: RecipientCounts) -> Iterator[Check]:
+    """Some who lack a value are a choice; a mail that would fail for all is a mistake."""
     for missing in audience.missing_values or ():
+        if counts.is_exact and missing.count >= counts.number:
+            title = _("No recipient has a value for %(variable)s")
+            text = _("Every email would fail. Correct the name, or let the value be empty.")
+            yield Check(PROBLEM, title % {"variable": missing.variable}, text, "#variables")
+            continue
         title = ngettext(
             "%(number)s recipient has no %(variable)s",
             "%(number)s recipients have no %(variable)s",
@@ -255,7 +287,7 @@ def _find_settings(visitor: Visitor) -> str:
 
 def _check_time(campaign: CampaignFacts, *, now: datetime) -> Iterator[Check]:
     if campaign.timing.at is not None and campaign.timing.at <= now:
-        text = _("It would start at once. Choose a later time, or Now.")
+        text = _("Mail would go at once. Choose a later time, or Now.")
         yield Check(WARNING, _("The chosen time is past"), text, "#sender")
 
 
@@ -263,7 +295,7 @@ def _check_quota(sender: Sender, counts: RecipientCounts) -> Iterator[Check]:
     if sender.account is None:
         title = _("The sender %(address)s has no provider") % {"address": sender.address}
         text = _("Its emails would wait until somebody connects one.")
-        yield Check(PROBLEM, title, text, "#sender")
+        yield Check(WARNING, title, text, "#sender")
         return
     quota = sending_limits.describe(sender).quota
     if quota is None:

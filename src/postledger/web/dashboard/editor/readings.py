@@ -2,19 +2,25 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils.translation import gettext as _
 
+from postledger.contacts import audience
 from postledger.contacts import queries as contacts
+from postledger.contacts.filters.expressions import Named
+from postledger.contacts.models import Contact
 from postledger.content import notion_pages
 from postledger.content.rendering import compiled_template
 from postledger.lib.errors import RefusedError
 
 _PAGE_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+_LONGEST_TYPED = 254
+_PATIENCE = timedelta(seconds=1)
 
 
 class WrongFieldError(Exception):
@@ -60,14 +66,33 @@ def parse_page(text: str) -> str:
         return str(notion_pages.parse_page_id(ids[-1] if ids else text.strip()))
 
 
-def find_contact_id(workspace_id: int, address: str) -> int:
-    by_address = contacts.find_contacts(workspace_id, [address])
-    if not by_address:
-        raise ReaderUnknownError(
-            _("No contact has the address %(address)s. Write one that has, or leave it empty.")
-            % {"address": address[:254]}
+def find_contact_id(workspace_id: int, typed: str) -> int:
+    """The contact with an address, or the only one whose name or address has what was typed."""
+    by_address = contacts.find_contacts(workspace_id, [typed])
+    if by_address:
+        return next(iter(by_address.values())).pk
+    similar = _find_similar(workspace_id, typed, most=2)
+    if len(similar) == 1:
+        return similar[0].pk
+    if similar:
+        text = _("Several contacts have “%(typed)s” in their name or address. Write more of it.")
+    else:
+        text = _("No contact has the address %(typed)s. Write one that has, or leave it empty.")
+    raise ReaderUnknownError(text % {"typed": typed[:_LONGEST_TYPED]})
+
+
+def suggest_addresses(workspace_id: int, typed: str, *, most: int) -> list[str]:
+    """Some addresses of contacts whose name or address has what was typed."""
+    return [contact.address for contact in _find_similar(workspace_id, typed, most=most)]
+
+
+def _find_similar(workspace_id: int, typed: str, *, most: int) -> Sequence[Contact]:
+    try:
+        return audience.sample(
+            workspace_id, Named(typed[:_LONGEST_TYPED]), size=most, patience=_PATIENCE
         )
-    return next(iter(by_address.values())).pk
+    except RefusedError:  # takes too long among so many
+        return ()
 
 
 def parse_time(field: str, text: str) -> datetime:

@@ -40,10 +40,19 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
+class UnsavedField:
+    """A field that was not saved, and what to do."""
+
+    field_id: str
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Saved:
     campaign: CampaignFacts  # as it is stored now
     conflict: Conflict | None = None
-    problems: list[tuple[str, str]] = field(default_factory=list)  # labels and what to do
+    problems: list[UnsavedField] = field(default_factory=list)
 
     @property
     def is_whole(self) -> bool:
@@ -111,10 +120,14 @@ def _describe(error: RefusedError) -> str:
     return error.detail if isinstance(error, InvalidFilterError) else str(error)
 
 
-def _list_problems(form: DraftForm) -> list[tuple[str, str]]:
+def _list_problems(form: DraftForm) -> list[UnsavedField]:
     labels = {"match": _("Conditions"), "kind": _("Content"), "when": _("When")}
     labels["weekdays"] = _("Days")
     return [
-        (str(labels.get(name) or form.fields[name].label or name), " ".join(map(str, errors)))
+        UnsavedField(
+            f"id_{name}",
+            str(labels.get(name) or form.fields[name].label or name),
+            " ".join(map(str, errors)),
+        )
         for name, errors in form.errors.items()
     ]

@@ -1,6 +1,6 @@
 """What follows from a draft: its audience, preflight and forecast; its tests and its launch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,19 +9,21 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from postledger.accounts import integrations
 from postledger.accounts import queries as accounts
-from postledger.accounts.integrations import IntegrationKind
-from postledger.campaigns import drafts, launching, listing, recipients
+from postledger.campaigns import drafts, launching, listing, recipients, report
 from postledger.campaigns.drafts import CampaignFacts
 from postledger.campaigns.recipients import RecipientCounts
+from postledger.campaigns.states import RunState
+from postledger.campaigns.test_sends import NoTestAddressError
 from postledger.contacts.audience import FilterTooCostlyError
+from postledger.deliveries.states import State
 from postledger.lib.errors import NotFoundError, RefusedError
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.editor import outlook_card, people, preflight, readings
+from postledger.web.dashboard.editor.readings import ReaderUnknownError
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.pages.campaigns.editor import list_steps, read_moment
 from postledger.web.dashboard.parameters import read_text
@@ -29,6 +31,7 @@ from postledger.web.dashboard.runs import rows, words
 from postledger.web.dashboard.runs.questions import LARGE
 
 _ON_A_PAGE = 100
+_SETTLED = {RunState.OPEN, RunState.SENT, RunState.CLOSED, RunState.CANCELLED}
 
 
 @require_safe
@@ -56,10 +59,10 @@ def _show(
         "pace": words.BINDINGS[checked.outlook.binding] if checked.outlook.binding else "",
         "forecast": outlook_card.make_card(visitor, campaign, checked.outlook),
         "steps": list_steps(campaign, is_ready=not checked.problems),
-        "runs": _list_runs(visitor, campaign),
+        **_list_tests(visitor, campaign),
         "test_to": accounts.test_emails(visitor.workspace.pk) or visitor.user.email,
         "asks_number": asks_number(checked.counts),
-        "is_empty": _is_empty(visitor, checked.counts),
+        "is_past": campaign.timing.at is not None and campaign.timing.at <= checked.at,
         "is_part": is_part,
         **typed,
     }
@@ -72,16 +75,18 @@ def _find_draft(visitor: Visitor, campaign_id: int) -> CampaignFacts:
     return drafts.find_campaign(visitor.workspace.pk, campaign_id)
 
 
-def _list_runs(visitor: Visitor, campaign: CampaignFacts) -> list[rows.RunRow]:
-    runs = listing.list_launches(visitor.workspace.pk, campaign.id, now=datetime.now(UTC))
-    return [rows.make_run_row(visitor.workspace.pk, run) for run in runs]
-
-
-def _is_empty(visitor: Visitor, counts: RecipientCounts) -> bool:
-    """Whether nobody would get it; Supabase is asked at the launch, and may know people."""
-    if counts.number:
-        return False
-    return visitor.workspace.pk not in integrations.workspaces(IntegrationKind.SUPABASE)
+def _list_tests(visitor: Visitor, campaign: CampaignFacts) -> Mapping[str, Any]:
+    """The tests so far, whether one is under way, and why the last one failed."""
+    workspace_id = visitor.workspace.pk
+    runs = listing.list_launches(workspace_id, campaign.id, now=datetime.now(UTC))
+    failures: Sequence[report.Failure] = ()
+    if runs and runs[0].books.counts[State.FAILED]:
+        failures = report.list_failures(workspace_id, runs[0].run_id)
+    return {
+        "runs": [rows.make_run_row(workspace_id, run) for run in runs],
+        "is_testing": bool(runs) and runs[0].state not in _SETTLED,
+        "test_failures": failures,
+    }
 
 
 @require_safe
@@ -115,14 +120,24 @@ def show_audience(request: HttpRequest, visitor: Visitor, campaign_id: int) -> H
     return render_page(request, visitor, "dashboard/editor_audience.html", values)
 
 
-@require_POST
-def send_test(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+@require_http_methods(["GET", "HEAD", "POST"])
+def test(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """POST sends a test; GET is asked by htmx for how the tests go."""
     campaign = _find_draft(visitor, campaign_id)
+    if request.method == "POST":
+        return _send_test(request, visitor, campaign)
+    if "HX-Request" in request.headers:
+        return _answer_test(request, visitor, campaign, {})
+    return redirect("campaign_checks", visitor.workspace.pk, campaign_id)
+
+
+def _send_test(request: HttpRequest, visitor: Visitor, campaign: CampaignFacts) -> HttpResponse:
+    is_part = "HX-Request" in request.headers
     to, reader = read_text(request.POST, "to"), read_text(request.POST, "as").strip()
     try:
         launching.send_test(
             visitor.workspace.pk,
-            campaign_id,
+            campaign.id,
             addresses=to,
             contact_id=_find_reader(visitor, reader),
             actor=visitor.actor,
@@ -132,11 +147,36 @@ def send_test(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpR
     except NotFoundError:
         raise
     except RefusedError as error:
-        typed = {"test_to": to, "test_as": reader, "test_error": str(error)}
+        field = "test_as_error" if isinstance(error, ReaderUnknownError) else "test_to_error"
+        typed = {"test_to": to, "test_as": reader, field: _describe_test(error)}
+        if is_part:
+            return _answer_test(request, visitor, campaign, typed)
         return _show(request, visitor, campaign, typed, status=422)
+    if is_part:
+        return _answer_test(request, visitor, campaign, {})
     messages.success(request, _("The test is on its way; its state is below."))
-    url = reverse("campaign_edit", args=[visitor.workspace.pk, campaign_id])
+    url = reverse("campaign_edit", args=[visitor.workspace.pk, campaign.id])
     return redirect(f"{url}#launch")
+
+
+def _describe_test(error: RefusedError) -> str:
+    if isinstance(error, NoTestAddressError):
+        return _("There is no address to send a test to. Write one as name@example.com.")
+    return str(error)
+
+
+def _answer_test(
+    request: HttpRequest, visitor: Visitor, campaign: CampaignFacts, typed: Mapping[str, Any]
+) -> HttpResponse:
+    """The parts of the page that a test changes: what is typed stays."""
+    values = {
+        "campaign": campaign,
+        "is_answer": True,
+        "is_post": request.method == "POST",
+        **_list_tests(visitor, campaign),
+        **typed,
+    }
+    return render_fragment(request, visitor, "dashboard/editor_test_answer.html", values)
 
 
 def _find_reader(visitor: Visitor, address: str) -> int | None:
@@ -145,11 +185,17 @@ def _find_reader(visitor: Visitor, address: str) -> int | None:
 
 @require_POST
 def launch(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
-    """A large audience has to be typed: nobody mails thousands by a slip."""
+    """A large audience has to be typed: nobody mails thousands by a slip.
+
+    Refused while the preflight has a problem, with the same words.
+    """
     campaign, now = _find_draft(visitor, campaign_id), datetime.now(UTC)
     typed = read_text(request.POST, "typed")
-    counts = recipients.count_recipients(visitor.workspace.pk, campaign, now=now)
-    shown = _read_digits(request.POST.get("shown", ""))
+    checked = preflight.run_preflight(visitor, campaign, now=now)
+    if problems := checked.list_problems():
+        text = _("It was not launched: %(problem)s.") % {"problem": problems[0].title.rstrip(".")}
+        return _refuse_launch(request, visitor, campaign, typed, text)
+    counts, shown = checked.counts, _read_digits(request.POST.get("shown", ""))
     if asks_number(counts) and not is_confirmed(_read_digits(typed), shown, counts.number):
         text = _("That is another number. Type %(number)s to launch.")
         refusal = text % {"number": formats.count(counts.number)}

@@ -38,13 +38,28 @@ def show(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpRespon
         "campaign": campaign,
         "rendered": _render(visitor, campaign, reader),
         "reader": reader,
-        "readers": _list_readers(visitor, campaign),
+        "readers": () if reader else _list_readers(visitor, campaign),
         "shown": shown if shown in SHOWN else "desktop",
         "is_part": "HX-Request" in request.headers,
     }
     if values["is_part"]:
         return render_fragment(request, visitor, "dashboard/editor_preview.html", values)
     return render_page(request, visitor, "dashboard/editor_preview_page.html", values)
+
+
+@require_safe
+def suggest_readers(request: HttpRequest, visitor: Visitor, campaign_id: int) -> HttpResponse:
+    """Contacts whose name or address has what somebody types; nothing: first recipients."""
+    campaign = drafts.find_campaign(visitor.workspace.pk, campaign_id)
+    typed = read_text(request.GET, "as").strip()
+    addresses = (
+        readings.suggest_addresses(visitor.workspace.pk, typed, most=_OFFERED)
+        if typed
+        else _list_readers(visitor, campaign)
+    )
+    return render_fragment(
+        request, visitor, "dashboard/editor_readers.html", {"readers": addresses}
+    )
 
 
 @require_safe

@@ -36,6 +36,12 @@ PAGES = [
         f"{_EDIT}/preview/", editor_preview.show, Permission.RUN_CAMPAIGNS, name="campaign_preview"
     ),
     page(
+        f"{_EDIT}/readers/",
+        editor_preview.suggest_readers,
+        Permission.RUN_CAMPAIGNS,
+        name="campaign_readers",
+    ),
+    page(
         f"{_EDIT}/letter/",
         editor_preview.show_letter,
         Permission.RUN_CAMPAIGNS,
@@ -47,7 +53,7 @@ PAGES = [
         Permission.RUN_CAMPAIGNS,
         name="campaign_picture",
     ),
-    page(f"{_EDIT}/test/", editor_checks.send_test, Permission.RUN_CAMPAIGNS, name="campaign_test"),
+    page(f"{_EDIT}/test/", editor_checks.test, Permission.RUN_CAMPAIGNS, name="campaign_test"),
     page(
         f"{_EDIT}/launch/", editor_checks.launch, Permission.RUN_CAMPAIGNS, name="campaign_launch"
     ),

@@ -10,9 +10,34 @@
   const hasProblems = () => document.getElementById("problems").childElementCount > 0;
   let isDirty = hasProblems();
 
-  // What is not saved yet can neither be tested nor launched.
+  // What is not saved yet can neither be tested nor launched, and the reason stands there too.
   const showState = () => {
     for (const button of document.querySelectorAll("[data-needs-saved]")) button.disabled = isDirty;
+    const texts = [...document.querySelectorAll("#problems li")].map((line) => line.textContent);
+    for (const place of document.querySelectorAll("[data-unsaved]")) {
+      place.hidden = !hasProblems();
+      place.querySelector("span").textContent = texts.join(" ");
+    }
+  };
+
+  // A refusal stands at its field as well; one that was mended goes.
+  const showAtFields = () => {
+    for (const old of draft.querySelectorAll(".error[id^=id_]")) {
+      document.getElementById(old.id.replace(/_error$/, ""))?.removeAttribute("aria-invalid");
+      old.remove();
+    }
+    for (const line of document.querySelectorAll("#problems li[data-field]")) {
+      const field = document.getElementById(line.dataset.field);
+      const place = field?.closest(".field");
+      if (!place) continue;
+      const error = document.createElement("span");
+      error.className = "error";
+      error.id = `${field.id}_error`;
+      error.textContent = line.querySelector("span").textContent;
+      place.append(error);
+      field.setAttribute("aria-invalid", "true");
+      field.setAttribute("aria-describedby", error.id);
+    }
   };
 
   const save = () => {
@@ -34,24 +59,42 @@
     if (event.detail.elt !== draft) return;
     const isFailed = !event.detail.successful;
     isDirty = timer !== null || isFailed || hasProblems();
+    if (!isFailed) showAtFields();
     if (isFailed && timer === null) timer = setTimeout(save, 4 * PAUSE);
     showState();
   });
   document.body.addEventListener("htmx:afterSettle", showState);
 
-  // A picture that was uploaded goes where the caret was.
+  const insert = (field, text) => {
+    field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.focus();
+  };
+
+  // A picture that was uploaded goes where the caret was, on a line of its own.
   document.body.addEventListener("picture", (event) => {
     const body = draft.querySelector("[name=body]");
-    const { snippet } = event.detail;
-    body.setRangeText(snippet, body.selectionStart, body.selectionEnd, "end");
-    body.dispatchEvent(new Event("input", { bubbles: true }));
+    const before = body.value.slice(0, body.selectionStart);
+    const after = body.value.slice(body.selectionEnd);
+    const above = before === "" || before.endsWith("\n\n") ? "" : before.endsWith("\n") ? "\n" : "\n\n";
+    const below = after.startsWith("\n\n") ? "" : after.startsWith("\n") ? "\n" : "\n\n";
+    insert(body, `${above}${event.detail.snippet}${below}`);
     for (const id of ["f-picture", "f-description"]) document.getElementById(id).value = "";
-    body.focus();
+  });
+
+  // A value of contacts goes where the caret was, in the subject or in the text.
+  let written = null;
+  draft.addEventListener("focusin", (event) => {
+    if (["subject", "body", "text"].includes(event.target.name)) written = event.target;
+  });
+  draft.querySelector("[data-insert-value]")?.addEventListener("click", () => {
+    const name = document.getElementById("f-value").value;
+    insert(written ?? draft.querySelector("[name=body]"), `{{ ${name} }}`);
   });
 
   // A draft that is half written is not left by a slip.
   let isSubmitting = false;
-  addEventListener("submit", (event) => { isSubmitting = event.target.id !== "picture-form"; });
+  addEventListener("submit", (event) => { isSubmitting = !["picture-form", "test-form"].includes(event.target.id); });
   addEventListener("beforeunload", (event) => {
     if (isDirty && !isSubmitting) event.preventDefault();
   });
