@@ -31,6 +31,7 @@ EMAIL = "olga@acme.example"
 # Downloads, fragments of pages, and what only leads on.
 NO_PAGES = {"run_report", "run_live", "overview_live", "attention_number"}
 NO_PAGES |= {"message_letter", "campaign_letter", "template_letter", "home", "account_logout"}
+NO_PAGES |= {"campaign_readers"}
 NO_PAGES |= {"contacts_export", "contact_export", "import_live", "import_problems"}
 NO_PAGES |= {"article_letter", "notion_letter", "branding_letter"}
 # They are there for a person who has a second factor.
