@@ -5,6 +5,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from pydantic import ConfigDict, Field, RootModel
+from pydantic.config import JsonDict
 
 from postledger.accounts.keys import Scope
 from postledger.notifications.jobs import contract, intake
@@ -16,7 +17,7 @@ from postledger.web.api.notifications.schemas import NotificationStatus
 routes = Routes("mail jobs", read=Scope.NOTIFICATIONS_READ, write=Scope.EVENTS_PUBLISH)
 
 
-_EXAMPLE = {
+_EXAMPLE: JsonDict = {
     "version": "1.0",
     "notificationId": 1,
     "openEventId": 1,
