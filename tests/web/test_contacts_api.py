@@ -329,14 +329,20 @@ WRITES += [("PATCH", "/v1/contacts/1"), ("DELETE", "/v1/contacts/1"), ("PATCH", 
 WRITES += [("PUT", "/v1/contacts/1/subscriptions/news")]
 WRITES += [("DELETE", "/v1/contacts/1/subscriptions/news")]
 WRITES += [("POST", "/v1/contacts/1/subscriptions/news/confirm")]
-WRITES += [("POST", f"/v1/contacts/1/{verb}") for verb in ("unsubscribe", "restore", "erase")]
-WRITES += [("POST", "/v1/contacts/erase"), ("POST", "/v1/suppressions/restore")]
+WRITES += [("POST", f"/v1/contacts/1/{verb}") for verb in ("unsubscribe", "restore")]
+WRITES += [("POST", "/v1/suppressions/restore")]
 WRITES += [("POST", f"/v1/lists/news/{verb}") for verb in ("archive", "restore")]
+ERASES = [("POST", "/v1/contacts/1/erase"), ("POST", "/v1/contacts/erase")]
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("scope", "doors"), [(Scope.CONTACTS_READ, READS), (Scope.CONTACTS_WRITE, WRITES)]
+    ("scope", "doors"),
+    [
+        (Scope.CONTACTS_READ, READS),
+        (Scope.CONTACTS_WRITE, WRITES),
+        (Scope.CONTACTS_ERASE, ERASES),
+    ],
 )
 def test_each_door_needs_its_scope(scope: Scope, doors: list[tuple[str, str]]) -> None:
     without = caller("acme", scopes=set(Scope) - {scope})

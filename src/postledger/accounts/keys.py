@@ -38,6 +38,7 @@ class Scope(StrEnum):
     CONTENT_WRITE = "content:write"  # create, change and delete them
     CONTACTS_READ = "contacts:read"  # read contacts, lists and imports, and evaluate filters
     CONTACTS_WRITE = "contacts:write"  # create, change, import and delete them
+    CONTACTS_ERASE = "contacts:erase"  # erase people for good, also from sent mail
     CAMPAIGNS_READ = "campaigns:read"  # read campaigns, their progress and their reports
     CAMPAIGNS_WRITE = "campaigns:write"  # create, change, launch and control them
     NOTIFICATIONS_READ = "notifications:read"  # read topics, subscriptions, events and sources
@@ -53,7 +54,9 @@ class Scope(StrEnum):
 
 # What a program that sends mail needs; a key that may do more is asked for by name.
 USUAL_SCOPES = frozenset(
-    scope for scope in Scope if not scope.value.startswith(("decisions:", "setup:", "members:"))
+    scope
+    for scope in Scope
+    if not scope.value.startswith(("contacts:erase", "decisions:", "setup:", "members:"))
 )
 
 

@@ -1,12 +1,17 @@
 """The audit trail: who changed what in a workspace, noted in the transaction of the change."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from postledger.accounts.models import AuditEntry
 
 type Fact = str | int | float | bool | list[str] | None
+
+# Entries that one search reads: an index serves their order, and none what they say.
+MOST_READ = 20_000
 
 _NOTHING: Mapping[str, Fact] = {}
 
@@ -33,17 +38,44 @@ def note_all(workspace_id: int, *, actor: str, action: str, subjects: Iterable[s
     )
 
 
+@dataclass(frozen=True, slots=True)
+class EntryPage:
+    """Some entries, the newest first."""
+
+    entries: Sequence[AuditEntry]
+    older: int | None  # the older ones come after this entry; None: there are none
+    searched_to: datetime | None = None  # how far a search went that ended before the last entry
+
+
 def page_entries(
     workspace_id: int, *, words: str = "", actor: str = "", before: int | None = None, limit: int
-) -> list[AuditEntry]:
-    """The newest entries, or those older than one; actions or subjects begin with the words."""
-    entries = AuditEntry.objects.filter(workspace_id=workspace_id)
+) -> EntryPage:
+    """The newest entries, or those older than one; actions or subjects begin with the words.
+
+    A search reads no more than `MOST_READ` entries, and says how far it went.
+    """
+    newest = _list_before(workspace_id, before)
+    if not words and not actor:
+        entries = list(newest[: limit + 1])
+        return EntryPage(entries[:limit], entries[limit - 1].pk if len(entries) > limit else None)
+    matching = AuditEntry.objects.filter(pk__in=newest.values("pk")[:MOST_READ])
     if words:
-        entries = entries.filter(Q(action__startswith=words) | Q(subject__startswith=words))
+        matching = matching.filter(Q(action__startswith=words) | Q(subject__startswith=words))
     if actor:
-        entries = entries.filter(actor=actor)
-    own = AuditEntry.objects.filter(workspace_id=workspace_id)
+        matching = matching.filter(actor=actor)
+    entries = list(matching.order_by("-at", "-pk")[: limit + 1])
+    if len(entries) > limit:
+        return EntryPage(entries[:limit], entries[limit - 1].pk)
+    last_read = next(iter(newest[MOST_READ - 1 : MOST_READ]), None)
+    if last_read is None:
+        return EntryPage(entries, None)
+    return EntryPage(entries, last_read.pk, last_read.at)
+
+
+def _list_before(workspace_id: int, before: int | None) -> QuerySet[AuditEntry]:
+    own = AuditEntry.objects.filter(workspace_id=workspace_id).order_by("-at", "-pk")
     last = None if before is None else own.filter(pk=before).first()
-    if last is not None:
-        entries = entries.filter(Q(at__lt=last.at) | Q(at=last.at, pk__lt=last.pk))
-    return list(entries.order_by("-at", "-pk")[:limit])
+    if last is None:
+        return own
+    # The first condition leads into the index, the second one leaves out what was shown.
+    return own.filter(at__lte=last.at).filter(Q(at__lt=last.at) | Q(pk__lt=last.pk))

@@ -243,6 +243,7 @@ def new_import(acme: Workspace) -> Values:
 EXAMPLES: Mapping[str, Example] = {
     "contact": Example(new_contact),
     "contact_edit": Example(new_contact),
+    "contacts_bulk": Example(status=302),  # nobody is chosen
     "contact_export": Example(new_contact),
     "contact_suppress": Example(new_contact),
     "contact_restore": Example(new_contact),

@@ -135,6 +135,8 @@ def test_the_story_has_campaigns_single_mail_notifications_and_consent_newest_fi
         code=Skip.PAUSED,
     )
 
+    [last] = re.findall(r'data-label="Last email"><a href="([^"]*)"', olivia.read("contacts/"))
+    assert "Your order" in olivia.client.get(last).content.decode()
     page = olivia.read(f"contacts/{mira}/")
     consent = olivia.read(f"contacts/{mira}/", part="consent")
 

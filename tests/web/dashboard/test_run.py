@@ -312,14 +312,17 @@ def test_in_each_state_the_page_offers_what_is_possible_and_says_why_the_rest_is
     ("role", "is_allowed"),
     [(Role.OWNER, True), (Role.MANAGER, True), (Role.DEVELOPER, False), (Role.VIEWER, False)],
 )
-def test_only_who_runs_campaigns_steers_and_everybody_reads(
+def test_only_who_runs_campaigns_steers_or_downloads_addresses_and_everybody_reads(
     alice: Caller, role: Role, *, is_allowed: bool
 ) -> None:
     run_id = make_run(alice, 1)
     person = visitors.sign_in(alice.workspace_id, role, name="Bob")
 
-    for part in ("", "live/", "report.csv"):
-        assert person.get(page(run_id, part)).status_code == 200
+    for part in ("", "live/"):
+        answer = person.get(page(run_id, part))
+        assert answer.status_code == 200
+        assert ("report.csv" in answer.content.decode()) is is_allowed
+    assert person.get(page(run_id, "report.csv")).status_code == (200 if is_allowed else 403)
     for step in STEPS:
         assert person.post(page(run_id, f"{step}/")).status_code == (302 if is_allowed else 403)
     if not is_allowed:

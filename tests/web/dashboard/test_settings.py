@@ -1,10 +1,12 @@
 """The settings of a workspace, its integrations and its audit log."""
 
+import html
 import re
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.db import connection
 
 from postledger.accounts import integrations, trail
 from postledger.accounts.integrations import IntegrationKind
@@ -227,6 +229,25 @@ def test_the_audit_log_is_searched_by_action_subject_and_person(alice: Person) -
     assert find(who=f"user {bob.user.pk}") == [4]
     assert find(q="key.", who=f"user {alice.user.pk}") == [1]
     assert find(q="nothing") == []
+
+
+def test_a_search_of_the_audit_log_ends_and_says_where(alice: Person) -> None:
+    note(alice, 1, action="member.added")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO accounts_auditentry (workspace_id, actor, action, subject, data)"
+            " SELECT %s, 'cli', 'key.created', 'key 9', '{}' FROM generate_series(1, %s)",
+            [alice.workspace.pk, trail.MOST_READ],
+        )
+
+    page = alice.client.get(alice.url("settings/audit/"), {"q": "member."}).content.decode()
+    [older] = re.findall(r'href="([^"]*before=\d+)"', page)
+    further = alice.client.get(html.unescape(older)).content.decode()
+
+    assert "Searched back to" in page
+    assert subjects(page) == []
+    assert subjects(further) == [1]
+    assert "Searched back to" not in further
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ _SCOPES: Final[Mapping[Permission, frozenset[Scope]]] = {
     Permission.READ: READING,
     Permission.RUN_CAMPAIGNS: frozenset({*_SENDING, Scope.CAMPAIGNS_WRITE}),
     Permission.WRITE_CONTENT: frozenset({Scope.CONTENT_WRITE}),
-    Permission.MANAGE_CONTACTS: frozenset({Scope.CONTACTS_WRITE}),
+    Permission.MANAGE_CONTACTS: frozenset({Scope.CONTACTS_WRITE, Scope.CONTACTS_ERASE}),
     Permission.DECIDE: frozenset({Scope.DECISIONS_WRITE}),
     # Who sets up programs gives them what they send with.
     Permission.SET_UP: frozenset({*_SENDING, Scope.SETUP_WRITE}),

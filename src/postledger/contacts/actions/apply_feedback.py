@@ -99,7 +99,9 @@ WITH given AS MATERIALIZED (
     RETURNING s.address_hash AS hash
 ), changed AS MATERIALIZED (
     SELECT report.number, new.id, new.before, new.after, report.hash, report.action, report.at,
-           concat_ws('/', report.bounce_type, report.bounce_subtype) AS detail
+           concat_ws(
+               '/', report.bounce_type, report.bounce_subtype, nullif(%(detail)s::text, '')
+           ) AS detail
     FROM report LEFT JOIN new ON new.number = report.number
     WHERE new.before <> new.after OR report.hash IN (SELECT hash FROM suppressed)
 ), event AS (
@@ -116,14 +118,14 @@ SELECT number, id, before, after FROM changed ORDER BY number
 
 
 def apply_reports(
-    workspace_id: int, reports: Sequence[StateReport], *, origin: Origin
+    workspace_id: int, reports: Sequence[StateReport], *, origin: Origin, detail: str = ""
 ) -> list[StateChange]:
     """Applies each state whose priority is at least the current one; returns what changed.
 
     Idempotent, in any order. An address that unsubscribed or bounced is suppressed for all mail as
     well, with or without a contact, so that no later import revives it. Of a contact's bounces the
     newest permanent one, else the newest, is noted by type, subtype and time.
-    Invalid addresses are skipped.
+    Invalid addresses are skipped. The history keeps `detail` with each change.
     """
     if len(reports) > MOST:
         raise ValueError(f"at most {MOST} reports can be applied at once")
@@ -138,6 +140,7 @@ def apply_reports(
         "times": [report.at for report in reports],
         "priority": [state.value for state in ContactState],
         "strength": [reason.value for reason in SuppressionReason],
+        "detail": detail,
         **asdict(origin),
     }
     with transaction.atomic():

@@ -205,13 +205,13 @@ def export_contact(call: Call, contact_id: ContactId) -> HttpResponse:
     return HttpResponse(document, content_type="application/json; charset=utf-8", headers=headers)
 
 
-@routes.post("/{int:contact_id}/erase", Erased)
+@routes.post("/{int:contact_id}/erase", Erased, scopes=[Scope.CONTACTS_ERASE])
 def erase_contact(call: Call, contact_id: ContactId) -> Erasure:
     """Erases the person for good, also from sent mail. The address stays suppressed."""
     return _erase(call, _get_contact(call, contact_id).address)
 
 
-@routes.post("/erase", Erased)
+@routes.post("/erase", Erased, scopes=[Scope.CONTACTS_ERASE])
 def erase_address(call: Call, payload: EraseIn) -> Erasure:
     """Erases the owner of the address for good, with or without a contact."""
     return _erase(call, payload.address)

@@ -21,6 +21,7 @@ SCOPES: Mapping[Scope, Promise] = {
     Scope.CONTENT_WRITE: gettext_lazy("change templates and articles"),
     Scope.CONTACTS_READ: gettext_lazy("read contacts and lists"),
     Scope.CONTACTS_WRITE: gettext_lazy("change and import contacts and lists"),
+    Scope.CONTACTS_ERASE: gettext_lazy("erase people for good, also from sent emails"),
     Scope.CAMPAIGNS_READ: gettext_lazy("read campaigns and their reports"),
     Scope.CAMPAIGNS_WRITE: gettext_lazy("write and launch campaigns"),
     Scope.NOTIFICATIONS_READ: gettext_lazy("read topics, subscriptions and events"),

@@ -18,10 +18,14 @@ from postledger.contacts.counts import ContactCount
 from postledger.contacts.filters.expressions import EVERYBODY, Filter
 from postledger.contacts.models import Contact
 from postledger.contacts.states import SuppressionReason
+from postledger.deliveries.figures import last_mails
+from postledger.deliveries.figures.last_mails import LastMail
+from postledger.deliveries.states import State
 from postledger.lib.errors import RefusedError
 from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import contact_search, words
 from postledger.web.dashboard.audience.contact_search import ContactSearch
+from postledger.web.dashboard.components import badges
 from postledger.web.dashboard.components.badges import Badge
 from postledger.web.dashboard.editor import choices
 from postledger.web.dashboard.editor.conditions import COMPARISONS, Condition
@@ -39,6 +43,8 @@ class Row:
     contact: Contact
     badge: Badge
     lists: str
+    last_mail: LastMail | None
+    last_state: Badge | None  # of a last email that was not accepted
 
 
 @require_safe
@@ -120,6 +126,7 @@ def _describe_search(
         .filter(pk=read_number(request.GET, "segment") or 0)
         .first(),
         "kept": _list_kept(request),
+        "chosen_from": [*_list_kept(request), *([("q", search.words)] if search.words else [])],
         "segment_name": read_text(request.GET, "name"),
         "is_opened": search.has_conditions or "add" in request.GET,
     }
@@ -133,16 +140,29 @@ def _list_kept(request: HttpRequest) -> list[tuple[str, str]]:
 
 def _make_rows(workspace_id: int, contacts: Sequence[Contact]) -> list[Row]:
     ids = [contact.pk for contact in contacts]
-    known = standings.read_standings(workspace_id, [contact.address for contact in contacts], ids)
+    addresses = [contact.address for contact in contacts]
+    known = standings.read_standings(workspace_id, addresses, ids)
     names = queries.list_names_of_lists(ids)
+    mails = last_mails.find_last_mails(workspace_id, addresses)
     return [
-        Row(
-            contact,
-            words.make_contact_badge(contact, _find_reason(known, contact)),
-            ", ".join(names.get(contact.pk, ())),
-        )
-        for contact in contacts
+        _make_row(contact, known, names, mails.get(contact.address.lower())) for contact in contacts
     ]
+
+
+def _make_row(
+    contact: Contact,
+    known: standings.Standings,
+    names: Mapping[int, list[str]],
+    mail: LastMail | None,
+) -> Row:
+    is_accepted = mail is None or mail.state is State.ACCEPTED
+    return Row(
+        contact,
+        words.make_contact_badge(contact, _find_reason(known, contact)),
+        ", ".join(names.get(contact.pk, ())),
+        mail,
+        None if mail is None or is_accepted else badges.badge_of(mail.state),
+    )
 
 
 def _find_reason(known: standings.Standings, contact: Contact) -> SuppressionReason | None:

@@ -3,6 +3,7 @@
 from postledger.accounts.people.roles import Permission
 from postledger.web.dashboard.pages.audience import (
     contact,
+    contact_bulk,
     contact_edit,
     contact_steps,
     contacts,
@@ -26,6 +27,7 @@ PAGES = [
         name="contacts_export",
     ),
     page("contacts/new/", contact_edit.add, Permission.MANAGE_CONTACTS, name="new_contact"),
+    page("contacts/bulk/", contact_bulk.decide, Permission.MANAGE_CONTACTS, name="contacts_bulk"),
     page(f"{_CONTACT}/", contact.show, Permission.READ, name="contact"),
     page(f"{_CONTACT}/edit/", contact_edit.change, Permission.MANAGE_CONTACTS, name="contact_edit"),
     page(

@@ -86,6 +86,8 @@ def _read(visitor: Visitor, run_id: UUID) -> Mapping[str, Any]:
         "run": found.run,
         "head_steps": steps.list_head(visitor, found.run),
         "may_retry": not steps.find_reason(visitor, found.run, Step.RETRY),
+        # It has the address of everybody, as an export of contacts.
+        "may_download": visitor.may(Permission.MANAGE_CONTACTS),
         "may_duplicate": visitor.may(Permission.RUN_CAMPAIGNS),
         "end_steps": steps.list_ends(visitor, found.run),
     }

@@ -31,24 +31,24 @@ class Row:
 def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     asked = {name: read_text(request.GET, name).strip()[:_LONGEST_WORDS] for name in ("q", "who")}
     before = read_number(request.GET, "before")
-    entries = trail.page_entries(
+    page = trail.page_entries(
         visitor.workspace.pk,
         words=asked["q"],
         actor=asked["who"],
         before=before,
-        limit=_ON_A_PAGE + 1,
+        limit=_ON_A_PAGE,
     )
-    shown = entries[:_ON_A_PAGE]
-    names = actors.name_actors(visitor.workspace.pk, (entry.actor for entry in shown))
+    names = actors.name_actors(visitor.workspace.pk, (entry.actor for entry in page.entries))
     url = reverse("audit", args=[visitor.workspace.pk])
     kept = {name: value for name, value in asked.items() if value}
-    older = urlencode({**kept, "before": shown[-1].pk}) if len(entries) > _ON_A_PAGE else ""
+    older = urlencode({**kept, "before": page.older}) if page.older is not None else ""
     context = {
         "tabs": tabs.list_tabs(visitor, "audit"),
         "asked": asked,
         "is_search": bool(kept),
         "people": _list_people(visitor),
-        "rows": [Row(entry, names[entry.actor], _list_facts(entry.data)) for entry in shown],
+        "rows": [Row(entry, names[entry.actor], _list_facts(entry.data)) for entry in page.entries],
+        "searched_to": page.searched_to,
         "list_url": url,
         "newer_url": f"{url}?{urlencode(kept)}" if before else "",
         "older_url": older and f"{url}?{older}",

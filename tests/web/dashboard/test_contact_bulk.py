@@ -1,0 +1,144 @@
+"""Many contacts at once: ticked or found by a search, asked about with their number, then done."""
+
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from postledger.accounts.models import AuditEntry
+from postledger.contacts.actions import bulk
+from postledger.contacts.models import ConsentEvent, Contact, Subscription
+from postledger.contacts.states import SubscriptionState, SuppressionReason
+from tests import cast
+from tests.campaigns import press
+from tests.contacts import people
+from tests.web.dashboard import visitors
+from tests.web.dashboard.visitors import Person
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def olivia() -> Person:
+    person = visitors.sign_in(cast.sender().workspace_id, name="Olivia")
+    people.news(person.workspace_id)
+    return person
+
+
+def decide(who: Person, query: dict[str, Any], **fields: str) -> str:
+    """Opens the question as the form of the list does, and answers it with the number shown."""
+    url = f"{who.url('contacts/bulk/')}?{urlencode(query, doseq=True)}"
+    asked = who.client.get(url).content.decode()
+    [number] = re.findall(r'name="number" value="(\d+)"', asked)
+    answer = who.client.post(url, {"number": number} | fields, follow=True)
+    return asked + " ".join(answer.content.decode().split())
+
+
+def test_ticked_people_join_a_list_and_those_who_must_not_are_named(olivia: Person) -> None:
+    workspace_id = olivia.workspace_id
+    new = people.contact(workspace_id, "new@example.com")
+    form = people.unconfirmed(workspace_id, "form@example.com")
+    member = people.member(workspace_id, "member@example.com")
+    left = people.member(workspace_id, "left@example.com")
+    people.leave(workspace_id, "left@example.com", "news")
+    dead = people.contact(workspace_id, "dead@example.com")
+    people.bounce(workspace_id, "dead@example.com")
+    people.contact(workspace_id, "other@example.com")
+
+    chosen = {"do": "add", "id": [new, form, member, left, dead]}
+    page = decide(olivia, chosen, list="news", source="asked at the fair")
+
+    assert "Add 5 people to a list?" in page
+    assert "Done for 2 people." in page
+    for reason in ("On the list already: 1", "Unsubscribed before: 1", "Bounced: 1"):
+        assert reason in page
+    assert people.subscription(new) is SubscriptionState.ACTIVE
+    assert people.subscription(form) is SubscriptionState.ACTIVE
+    assert not people.is_unconfirmed(form)
+    assert people.subscription(left) is SubscriptionState.UNSUBSCRIBED
+    assert not Subscription.objects.filter(contact=dead).exists()
+    event = ConsentEvent.objects.get(contact=new)
+    assert (event.source, event.actor) == ("asked at the fair", olivia.actor)
+    entry = AuditEntry.objects.get(action="contacts.subscribed")
+    assert (entry.subject, entry.data) == ("list news", {"contacts": 2})
+
+
+def test_all_that_a_search_finds_leave_a_list(olivia: Person) -> None:
+    press.people(olivia.workspace_id, 3)
+    ids = [people.member(olivia.workspace_id, f"m{n}@corp.example") for n in range(2)]
+
+    found = {"do": "remove", "all": "1", "q": "@corp"}
+    page = decide(olivia, found, list="news")
+
+    assert "Remove 2 people from a list?" in page
+    assert "Done for 2 people." in page
+    assert {people.subscription(one) for one in ids} == {SubscriptionState.UNSUBSCRIBED}
+    list_id = Subscription.objects.filter(contact=ids[0]).get().list_id
+    kept = people.find_suppression(olivia.workspace_id, "m0@corp.example", list_id)
+    assert kept.reason is SuppressionReason.UNSUBSCRIBED
+    assert "Not on the list: 2" in decide(olivia, found, list="news")
+
+
+def test_people_are_suppressed_with_a_reason_that_their_history_keeps(olivia: Person) -> None:
+    tom = people.contact(olivia.workspace_id, "tom@example.com")
+    chosen = {"do": "suppress", "id": [tom]}
+
+    assert "This field is required" in decide(olivia, chosen, reason=" ")
+    page = decide(olivia, chosen, reason="Their lawyer wrote")
+    again = decide(olivia, chosen, reason="Their lawyer wrote")
+
+    kept = people.find_suppression(olivia.workspace_id, "tom@example.com")
+    assert "Done for 1 person." in page
+    assert kept.reason is SuppressionReason.BY_HAND
+    assert "Their lawyer wrote" in olivia.read(f"contacts/{tom}/", part="consent")
+    assert "Suppressed already: 1" in again
+
+
+def test_another_number_than_the_one_shown_is_asked_about_again(olivia: Person) -> None:
+    tom = people.contact(olivia.workspace_id, "tom@example.com")
+    url = f"{olivia.url('contacts/bulk/')}?do=suppress&all=1"
+
+    answer = olivia.client.post(url, {"number": "2", "reason": "typed"})
+
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "another number of people" in page
+    assert 'name="number" value="1"' in page
+    assert 'value="typed"' in page
+    assert people.find_suppression(olivia.workspace_id, "tom@example.com").reason is None
+    assert Contact.objects.get(pk=tom).state == "active"
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"do": "add"}, "Tick people first"),
+        ({"do": "add", "all": "1", "list": "nope"}, "There is no list"),
+    ],
+)
+def test_a_choice_of_nobody_leads_back_and_says_so(
+    olivia: Person, query: dict[str, str], words: str
+) -> None:
+    answer = olivia.client.get(olivia.url("contacts/bulk/"), query, follow=True)
+
+    assert words in answer.content.decode()
+
+
+def test_people_of_another_workspace_are_never_among_them(olivia: Person) -> None:
+    stranger = people.contact(people.workspace("globex"), "stranger@example.com")
+
+    url = f"{olivia.url('contacts/bulk/')}?do=suppress&id={stranger}"
+    answer = olivia.client.post(url, {"number": "1", "reason": "mine"}, follow=True)
+
+    assert "Tick people first" in answer.content.decode()
+    assert not ConsentEvent.objects.exists()
+
+
+def test_too_many_are_refused(olivia: Person) -> None:
+    press.people(olivia.workspace_id, bulk.MOST + 1)
+
+    query = {"do": "suppress", "all": "1"}
+    answer = olivia.client.get(olivia.url("contacts/bulk/"), query, follow=True)
+
+    assert "at most 10,000 people at once" in answer.content.decode()
