@@ -77,7 +77,8 @@ def test_versions_are_numbered_and_come_back_as_they_were_written(alice: Caller)
     make_template(alice)
 
     first = add(alice)
-    second = add(alice, ENGLISH, BRAZILIAN, optional=["notes"], fallback_locale="en")
+    brazilian = {**BRAZILIAN, "preheader": "Olá & {{ name }}"}
+    second = add(alice, ENGLISH, brazilian, optional=["notes"], fallback_locale="en")
 
     assert (first.status, first.body) == (201, {"version": 1, "findings": []})
     assert (second.status, second.body["version"]) == (201, 2)
@@ -94,7 +95,10 @@ def test_versions_are_numbered_and_come_back_as_they_were_written(alice: Caller)
     assert listed[1]["fallback_locale"] is None
     assert alice.get("/v1/templates/welcome/versions/2").body == {
         **listed[0],
-        "texts": [{**ENGLISH, "text": ""}, {**BRAZILIAN, "locale": "pt-BR"}],
+        "texts": [
+            {**ENGLISH, "text": "", "preheader": ""},
+            {**BRAZILIAN, "locale": "pt-BR", "preheader": "Olá & {{ name }}"},
+        ],
     }
     assert alice.get("/v1/templates/welcome").body["newest_version"] == 2
 

@@ -205,7 +205,7 @@ def _columns(workspace_id: int, draft: Draft, now: datetime) -> dict[str, Any]:
     constraints.check_name("a campaign", draft.name)
     send_times.check(draft.timing, now=now)
     if isinstance(draft.content, InlineSource):
-        for field in ("subject", "body", "text"):
+        for field in ("subject", "preheader", "body", "text"):
             checks.refuse_unstorable(field, getattr(draft.content, field))
     if draft.list_key is not None:
         if not values.is_storable(draft.list_key):

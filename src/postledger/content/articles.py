@@ -167,7 +167,7 @@ def _lock_and_touch(workspace_id: int, key: str) -> int:
 @contextmanager
 def _storing(fields: SliceFields) -> Iterator[None]:
     """A transaction in which fields are stored, or refused by the constraint that they break."""
-    for place in ("scope_ocd_id", "section", "title", "dek", "body_md"):
+    for place in ("scope_ocd_id", "section", "title", "dek", "preheader", "body_md"):
         checks.refuse_unstorable(place, getattr(fields, place) or "")
     scope = InvalidSliceError(
         f"The slice was not stored: {(fields.scope_ocd_id or '')[:64]!r} is no OCD id. Write one"

@@ -64,6 +64,7 @@ class TemplateText(models.Model):
     body = models.TextField()
     format = models.TextField()
     text = models.TextField(default="")  # empty: made from the body
+    preheader = models.TextField(db_default="")
 
     class Meta:
         constraints = (
@@ -107,6 +108,7 @@ class Slice(models.Model):
     is_headline = models.BooleanField(default=False)
     title = models.TextField(default="")
     dek = models.TextField(default="")
+    preheader = models.TextField(db_default="")
     body_md = models.TextField(default="")
     published_from = models.DateTimeField(null=True)
     published_until = models.DateTimeField(null=True)

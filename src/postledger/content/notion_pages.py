@@ -76,6 +76,7 @@ def make_script(
         html=page.html,
         text=page.text,
         locale=locale,
+        preheader=page.mailout.preheader,
         footer=footer,
         branding=branding,
     )

@@ -27,6 +27,7 @@ class SliceFields:
     is_headline: bool = False
     title: str = ""
     dek: str = ""
+    preheader: str = ""
     body_md: str = ""
     published_from: datetime | None = None  # None: from the beginning
     published_until: datetime | None = None  # the first moment after it; None: without an end
@@ -47,13 +48,14 @@ class Assembled:
     title: str
     dek: str
     body_md: str
+    preheader: str = ""
 
     def source(self) -> Source:
         """The title, the dek under it, and the body, as Markdown."""
         title, dek = (" ".join(text.split()) for text in (self.title, self.dek))
         parts = [f"# {_escape_markdown(title)}" if title else "", _escape_markdown(dek)]
         body = "\n\n".join(part for part in [*parts, self.body_md] if part)
-        return Source(title or dek, body, Format.MARKDOWN)
+        return Source(title or dek, body, Format.MARKDOWN, preheader=self.preheader)
 
 
 class SubjectRequiredError(RefusedError):
@@ -91,6 +93,7 @@ def assemble(slices: Iterable[Slice], *, ocd_ids: frozenset[str], now: datetime)
         title=headline.title,
         dek=headline.dek,
         body_md="\n\n".join(body for body in bodies if body.strip()),
+        preheader=headline.preheader,
     )
 
 

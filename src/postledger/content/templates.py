@@ -195,7 +195,7 @@ def _find_own(workspace_id: int, key: str, number: int | None) -> Version | None
             raise _no_version(key, number)
         return None
     texts = tuple(
-        Source(text.subject, text.body, Format(text.format), text.text, text.locale)
+        Source(text.subject, text.body, Format(text.format), text.text, text.locale, text.preheader)
         for text in models.TemplateText.objects.filter(version=row).order_by("locale")
     )
     return Version(tuple(row.required), tuple(row.optional), row.fallback_locale, texts, row.number)

@@ -59,7 +59,7 @@ def check_version(version: Version, *, workspace_id: int | None) -> Version:
     for flaw in _flaws(canonical):
         raise InvalidVersionError(f"The version was not stored: {flaw}")
     for text in canonical.texts:
-        for place in ("subject", "body", "text"):
+        for place in ("subject", "preheader", "body", "text"):
             checks.refuse_unstorable(place, getattr(text, place))
         try:
             script = isolation.render(

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from postledger.contacts import unsubscribe_links
 from postledger.content import letters, previews
+from postledger.content.rendering import preheader
 from postledger.deliveries import queries
 from postledger.deliveries.queries import MailContent
 from postledger.dispatch.rounds import compose
@@ -37,6 +38,10 @@ class PastLetter:
     subject: str
     html: str
     text: str
+
+    @property
+    def preheader(self) -> str:
+        return preheader.find(self.html)
 
 
 @dataclass(frozen=True, slots=True)

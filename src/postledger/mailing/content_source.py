@@ -32,11 +32,12 @@ class InlineSource:
     locale: str = "en"
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+    preheader: str = ""
     kind: Literal["inline"] = "inline"
 
     @property
     def source(self) -> Source:
-        return Source(self.subject, self.body, self.format, self.text, self.locale)
+        return Source(self.subject, self.body, self.format, self.text, self.locale, self.preheader)
 
 
 @dataclass(frozen=True, slots=True)

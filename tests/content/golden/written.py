@@ -53,6 +53,7 @@ def _script(data: dict[str, Any]) -> Script:
         format=Format(data["format"]),
         text=data.get("text", ""),
         locale=data["locale"],
+        preheader=data.get("preheader", ""),
     )
     footer = Footer(**data["footer"]) if "footer" in data else specimen.FOOTER
     return make_script(

@@ -54,6 +54,7 @@ def seen(page: str) -> list[str]:
 
 def test_a_slice_is_written_listed_changed_and_deleted(anna: Person, may: str) -> None:
     fields = {"title": "Hello", "body_md": "First\r\nline", "is_published": "on"}
+    fields["preheader"] = "Read {{ name }}"
 
     added = anna.post(f"{may}slices/new/", **fields, published_from="2026-01-31T09:00")
     [piece] = articles.list_slices(anna.workspace_id, article_key="may")
@@ -63,6 +64,8 @@ def test_a_slice_is_written_listed_changed_and_deleted(anna: Person, may: str) -
 
     assert added.status_code == 302
     assert piece.body_md == "First\nline"
+    assert piece.preheader == "Read {{ name }}"
+    assert "Preheader: Read Alice" in shown
     assert piece.published_from == datetime(2026, 1, 31, 9, tzinfo=UTC)
     assert f"/content/articles/may/slices/{piece.id}/" in shown
     assert "from <time" in shown
@@ -160,7 +163,10 @@ def notion(anna: Person, settings: LazySettings) -> Iterator[FakeNotion]:
 
 
 def test_a_notion_page_is_shown_as_the_mail_would_show_it(anna: Person, notion: FakeNotion) -> None:
-    page_id = notion.add_page(pages.paragraph(f"Hello {EVIL}"), properties=mailouts.row())
+    page_id = notion.add_page(
+        pages.paragraph(f"Hello {EVIL}"),
+        properties={**mailouts.row(), "Preheader": pages.rich_text("What is <new>")},
+    )
     url = f"https://www.notion.so/acme/News-{page_id.replace('-', '')}?pvs=4"
 
     shown = anna.read("content/notion/", page=url, show="text")
@@ -169,6 +175,7 @@ def test_a_notion_page_is_shown_as_the_mail_would_show_it(anna: Person, notion: 
     assert "Hello &lt;script&gt;" in shown
     assert "Hello &lt;script&gt;" in frame
     assert EVIL not in shown + frame
+    assert "Preheader: What is &lt;new&gt;" in shown
     assert "1 Road" in frame
 
 

@@ -125,6 +125,7 @@ def test_what_is_written_is_what_the_api_has(alice: Caller, anna: Person, draft:
         value=["pro, free", "", "5", ""],
         kind="html",
         subject="Hello {{ city }}",
+        preheader="Read it, {{ title }}",
         body="<p>{{ nick | default: 'you' }}</p>\r\n<p>Bye</p>",
         when="at",
         at="2027-01-31T09:00",
@@ -146,7 +147,8 @@ def test_what_is_written_is_what_the_api_has(alice: Caller, anna: Person, draft:
     }
     content = stored["content"]
     assert content["body"] == "<p>{{ nick | default: 'you' }}</p>\n<p>Bye</p>"
-    assert (content["required"], content["optional"]) == (["city"], ["nick"])
+    assert (content["required"], content["optional"]) == (["city", "title"], ["nick"])
+    assert content["preheader"] == "Read it, {{ title }}"
     assert stored["timing"]["at"] == "2027-01-31T09:00:00Z"
     assert stored["delivery_window"] == {
         "opens": "09:00",
@@ -155,6 +157,7 @@ def test_what_is_written_is_what_the_api_has(alice: Caller, anna: Person, draft:
     }
     page = anna.read(f"campaigns/{draft}/edit/")
     assert 'value="pro, free"' in page
+    assert 'value="Read it, {{ title }}"' in page
     assert 'value="2027-01-31T09:00"' in page
 
 
@@ -492,6 +495,7 @@ def test_the_preview_is_what_a_contact_would_get_in_a_frame_that_runs_nothing(
     alice.post("/v1/contacts", {"address": "mira@example.com", "name": "Mira"})
     charlie.post("/v1/contacts", {"address": "far@example.com", "name": "Far"})
     path = f"campaigns/{draft}/edit"
+    save(anna, draft, preheader="<b>Not</b> bold, {{ name }}")
 
     shown = anna.read(f"{path}/preview/", **{"as": "mira@example.com"})
     text = anna.read(f"{path}/preview/", **{"as": "mira@example.com", "show": "text"})
@@ -504,6 +508,9 @@ def test_the_preview_is_what_a_contact_would_get_in_a_frame_that_runs_nothing(
     frame = anna.get(f"{path}/letter/", **{"as": "mira@example.com"})
 
     assert "News for Mira" in shown
+    assert "Preheader: &lt;b&gt;Not&lt;/b&gt; bold, Mira" in shown
+    assert "Not" not in text.partition("<pre")[2]
+    assert "&lt;b&gt;Not&lt;/b&gt; bold, Mira</div>" in frame.content.decode()
     assert 'sandbox=""' in shown
     assert "Hello, Mira." in text
     assert "No contact has the address far@example.com." in strange

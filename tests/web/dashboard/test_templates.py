@@ -66,7 +66,8 @@ def test_a_template_is_created_written_and_listed(anna: Person, welcome: str) ->
 def test_a_wrong_version_is_refused_beside_its_fields_and_keeps_what_was_typed(
     anna: Person, welcome: str
 ) -> None:
-    refused = write(anna, {**text("", "Dear {{ town }}"), "locale": "???"}, text("x" * 151))
+    wrong = {**text("", "Dear {{ town }}"), "locale": "???"}
+    refused = write(anna, wrong, text("x" * 151), {**text(), "preheader": "{% if name %}"})
     page = unescape(refused.content.decode())
 
     assert refused.status_code == 422
@@ -74,6 +75,8 @@ def test_a_wrong_version_is_refused_beside_its_fields_and_keeps_what_was_typed(
     assert "'???' is not a locale" in page
     assert "It uses city, which is not declared." in page
     assert "shorten it to 150" in page
+    assert 'id="id_texts-2-preheader_error">preheader, line 1: ' in page
+    assert 'value="{% if name %}"' in page
     assert templates.list_versions(anna.workspace_id, key="welcome") == []
 
 

@@ -18,6 +18,7 @@ class MailoutPage:
     is_test: bool
     sent_at: datetime | None
     table_ids: frozenset[str] = frozenset()  # the ids of its table
+    preheader: str = ""
 
 
 def parse(page: Record) -> MailoutPage:
@@ -30,6 +31,7 @@ def parse(page: Record) -> MailoutPage:
         is_test=fields.flag(properties.get("istest", {}), "checkbox"),
         sent_at=_time(properties.get("sentat", {})),
         table_ids=_table_ids(fields.record(page, "parent")),
+        preheader=_text(properties.get("preheader", {})),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
-from postledger.content.rendering import checks, compiled_template, html_tokens
+from postledger.content.rendering import checks, compiled_template, html_tokens, preheader
 from postledger.content.rendering import footer as footers
 from postledger.content.rendering.branding import NO_BRANDING, Branding
 from postledger.content.rendering.checks import MOST_FINDINGS, Finding
@@ -44,6 +44,10 @@ class RenderedMail:
     html: str
     text: str
 
+    @property
+    def preheader(self) -> str:
+        return preheader.find(self.html)
+
 
 @dataclass(frozen=True, slots=True)
 class MailPreview:
@@ -81,7 +85,7 @@ def preview_source(  # noqa: PLR0913  the parts of a preview, each by its name
 
 def list_variables(source: Source) -> tuple[str, ...] | None:
     """The variables of contacts that the texts use; None if their Liquid cannot be read."""
-    texts = (source.subject, source.body, source.text)
+    texts = (source.subject, source.preheader, source.body, source.text)
     try:
         names = {name for text in texts for name in CompiledTemplate(text, is_html=False).names}
     except InvalidTemplateError:

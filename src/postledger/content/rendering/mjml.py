@@ -99,6 +99,14 @@ def find_lost(html: str, *, marked: MarkedText) -> Iterator[Finding]:
             yield Finding("liquid_misplaced", marked.place_of(number), remedy)
 
 
+def find_second_preheader(marked: MarkedText) -> Iterator[Finding]:
+    """The <mj-preview> of a text that has a preheader already."""
+    remedy = "The mail has a preheader already: remove <mj-preview>, or the preheader."
+    for token in html_tokens.tokenize(marked.text, raw=RAW):
+        if token.kind is Kind.OPENING and token.name == "mj-preview":
+            yield Finding("preheader_twice", marked.place(marked.text, token.start), remedy)
+
+
 def _prepared(marked: MarkedText, locale: str) -> Iterator[tuple[int, int, str]]:
     """The changes that make mrml keep the text as it is."""
     text, last, is_wrapped = marked.text, Token(Kind.CLOSING, 0, 0, "mjml"), False

@@ -23,6 +23,7 @@ from postledger.content.rendering import (
     plaintext,
     styles,
 )
+from postledger.content.rendering import preheader as preheaders
 from postledger.content.rendering.branding import NO_BRANDING, Branding
 from postledger.content.rendering.checks import Finding, FindingsError
 from postledger.content.rendering.footer import PLACE, Footer
@@ -44,13 +45,14 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A subject and a body as an author wrote them, with Liquid in them."""
+    """A subject, a body and a preheader as an author wrote them, with Liquid in them."""
 
     subject: str
     body: str
     format: Format
     text: str = ""  # a text version of its own; otherwise it is made from the body
     locale: str = "en"
+    preheader: str = ""  # empty: mail programs show the beginning of the body
 
 
 class SourceError(FindingsError):
@@ -69,7 +71,8 @@ def make_script(
 ) -> Script:
     """Raises SourceError for a source that cannot be read; `Letter` decides whether to send it."""
     prepared = prepare(source, branding=branding)
-    script = Script(source.subject, prepared.html, prepared.text, required, optional)
+    html = _add_preheader(prepared.html, source.preheader)
+    script = Script(source.subject, html, prepared.text, required, optional)
     return _add_footer(script, footer, source.locale)
 
 
@@ -79,12 +82,14 @@ def make_fragment_script(  # noqa: PLR0913  the parts of a letter, each by its n
     html: str,
     text: str,
     locale: str,
+    preheader: str = "",
     footer: Footer | None = None,
     branding: Branding = NO_BRANDING,
 ) -> Script:
     """A letter around HTML that we made ourselves from a Notion page, and its text version."""
     prepared = prepare_fragment(html, text, locale=locale, branding=branding)
-    return _add_footer(Script(subject, prepared.html, prepared.text), footer, locale)
+    html = _add_preheader(prepared.html, preheader)
+    return _add_footer(Script(subject, html, prepared.text), footer, locale)
 
 
 def _add_footer(script: Script, footer: Footer | None, locale: str) -> Script:
@@ -121,11 +126,19 @@ def prepare(source: Source, *, branding: Branding = NO_BRANDING) -> Rendered:
             prepared = _prepare_markdown(body, source.locale, branding)
         case Format.MJML:
             prepared = _prepare_mjml(body, source.locale)
+            _refuse(mjml.find_second_preheader(body) if source.preheader.strip() else ())
         case Format.HTML:
             prepared = _prepare_html(body, source.locale, branding)
         case never:
             assert_never(never)
     return Rendered(prepared.html, source.text or prepared.text)
+
+
+@_refusing_failures()
+def _add_preheader(html: str, preheader: str) -> str:
+    _mark(preheader, place="preheader")
+    _refuse(preheaders.findings(preheader))
+    return preheaders.insert(html, preheader) if preheader.strip() else html
 
 
 @_refusing_failures()

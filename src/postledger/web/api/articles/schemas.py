@@ -42,10 +42,16 @@ class SliceIn(RequestSchema):
         default=0, description="Last sort key; between the two, broad places come first."
     )
     is_headline: bool = Field(
-        default=False, description="The narrowest headline gives the mail its title and dek."
+        default=False,
+        description="The narrowest headline gives the mail its title, dek and preheader.",
     )
     title: str = Field(default="", max_length=500)
     dek: str = Field(default="", max_length=2_000, description="Shown below the title.")
+    preheader: str = Field(
+        default="",
+        max_length=2_000,
+        description="Of a headline: hidden text that mail programs show beside the subject.",
+    )
     body_md: Text = Field(default="", description="Markdown, up to 524,288 bytes of UTF-8.")
     published_from: Moment | None = Field(
         default=None, description="Readers get the slice from this time on."
@@ -87,6 +93,7 @@ class SliceOut(ResponseSchema):
     is_headline: bool
     title: str
     dek: str
+    preheader: str
     body_md: str
     published_from: datetime | None
     published_until: datetime | None

@@ -75,6 +75,7 @@ class InlineContent(SourceIn):
             self.locale,
             tuple(self.required),
             tuple(self.optional),
+            self.preheader,
         )
 
 

@@ -23,6 +23,12 @@ class SourceIn(RequestSchema):
     """A subject and a body with Liquid."""
 
     subject: str = Field(max_length=2_000, examples=["Hello {{ name }}"])
+    preheader: str = Field(
+        default="",
+        max_length=2_000,
+        description="Hidden text that mail programs show beside the subject.",
+        examples=["What is new in {{ city }}"],
+    )
     format: Format = Field(strict=False)
     body: Text = Field(
         description="Up to 524,288 bytes of UTF-8.", examples=["Hello, **{{ name }}**."]
@@ -32,7 +38,7 @@ class SourceIn(RequestSchema):
     )
 
     def source(self, locale: str) -> Source:
-        return Source(self.subject, self.body, self.format, self.text, locale)
+        return Source(self.subject, self.body, self.format, self.text, locale, self.preheader)
 
 
 class DeclaredVariables(RequestSchema):
@@ -53,6 +59,9 @@ class PreviewOut(ResponseSchema):
     """What one recipient would get; null if the content cannot be sent."""
 
     subject: str | None
+    preheader: str | None = Field(
+        description="Shown beside the subject by mail programs; empty without one."
+    )
     html: str | None
     text: str | None
     findings: list[FindingOut]
@@ -62,6 +71,7 @@ def preview_fields(preview: MailPreview, **others: object) -> dict[str, object]:
     mail = preview.mail
     return {
         "subject": mail and mail.subject,
+        "preheader": mail and mail.preheader,
         "html": mail and mail.html,
         "text": mail and mail.text,
         "findings": preview.findings,

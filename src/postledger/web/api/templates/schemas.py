@@ -104,6 +104,7 @@ class VersionList(ResponseSchema):
 class TextOut(ResponseSchema):
     locale: str
     subject: str
+    preheader: str
     format: Format
     body: str
     text: str

@@ -27,6 +27,15 @@ class SliceForm(PageForm):
         max_length=2_000,
         help_text=gettext_lazy("Shown below the title."),
     )
+    preheader = forms.CharField(
+        label=gettext_lazy("Preheader"),
+        required=False,
+        max_length=2_000,
+        help_text=gettext_lazy(
+            "Mail programs show it beside the subject, if this is the headline."
+        ),
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
     is_headline = forms.BooleanField(
         label=gettext_lazy("A headline: the narrowest one gives the email its subject"),
         required=False,
@@ -92,6 +101,7 @@ class SliceForm(PageForm):
             is_headline=given["is_headline"],
             title=given["title"],
             dek=given["dek"],
+            preheader=given["preheader"],
             body_md=given["body_md"].replace("\r\n", "\n"),
             is_published=given["is_published"],
             **moments,

@@ -106,7 +106,7 @@ def _compare_declarations(old: Version, new: Version) -> Iterator[PartDiff]:
 def _compare_texts(locale: str, old: Source | None, new: Source | None, shown: int) -> TextDiff:
     change = Change.ADDED if old is None else Change.REMOVED if new is None else None
     parts = []
-    for name in ("format", "subject", "body", "text"):
+    for name in ("format", "subject", "preheader", "body", "text"):
         before, after = (str(getattr(text, name)) if text else "" for text in (old, new))
         if before != after and shown > MOST_SHOWN:
             parts.append(PartDiff(name, [Line(Change.LEFT_OUT)]))

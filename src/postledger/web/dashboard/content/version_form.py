@@ -20,6 +20,7 @@ from postledger.web.dashboard.parameters import read_number
 
 MOST_TEXTS = 20
 _PREFIX = "texts"
+_OWN_FAULTS = ("subject", "preheader")  # the fields beside which their faults are shown
 _BETWEEN = re.compile(r"[\s,;]+")
 _FORMATS = (
     (Format.MARKDOWN.value, "Markdown"),
@@ -64,6 +65,14 @@ class TextForm(PageForm):
         required=False,
         widget=forms.TextInput({"autocomplete": "off"}),
     )
+    preheader = forms.CharField(
+        label=gettext_lazy("Preheader"),
+        required=False,
+        help_text=gettext_lazy(
+            "Mail programs show it beside the subject. Empty: they show the text."
+        ),
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
     body = forms.CharField(
         label=gettext_lazy("Text"),
         required=False,
@@ -87,7 +96,8 @@ class TextForm(PageForm):
             self.add_error("locale", str(error))
             return None
         body, text = (given[name].replace("\r\n", "\n") for name in ("body", "text"))
-        return Source(given["subject"], body, Format(given["format"]), text, locale)
+        format_ = Format(given["format"])
+        return Source(given["subject"], body, format_, text, locale, given["preheader"])
 
 
 _TextForms = formset_factory(
@@ -148,7 +158,8 @@ class VersionForm:
             self.workspace_id, source, required=version.required, optional=version.optional
         )
         for fault in preview.faults():
-            form.add_error("subject" if fault.place == "subject" else "body", _describe(fault))
+            field = fault.place.partition(",")[0]
+            form.add_error(field if field in _OWN_FAULTS else "body", _describe(fault))
         return bool(preview.faults())
 
 
@@ -182,6 +193,7 @@ def _list_texts(newest: Version | None) -> Sequence[Mapping[str, Any]]:
             "locale": text.locale,
             "format": text.format.value,
             "subject": text.subject,
+            "preheader": text.preheader,
             "body": text.body,
             "text": text.text,
         }

@@ -62,7 +62,10 @@ _DAYS: Sequence[Choice] = tuple(
 # The other fields that a part reads, by its first.
 _READ_WITH: Mapping[str, Sequence[str]] = {
     "list_key": ("match", "filter_json", "segment"),
-    "kind": ("subject", "body", "text", "locale", "template", "version", "article", "page"),
+    "kind": (
+        *("subject", "preheader", "body", "text", "locale"),
+        *("template", "version", "article", "page"),
+    ),
     "when": ("at", "local_at", "has_window", "opens", "closes", "weekdays"),
 }
 
@@ -111,6 +114,14 @@ class DraftForm(PageForm):
         label=gettext_lazy("Subject"),
         required=False,
         strip=False,
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
+    preheader = forms.CharField(
+        label=gettext_lazy("Preheader"),
+        required=False,
+        help_text=gettext_lazy(
+            "Mail programs show it beside the subject. Empty: they show the text."
+        ),
         widget=forms.TextInput({"autocomplete": "off"}),
     )
     body = forms.CharField(
@@ -264,16 +275,18 @@ class DraftForm(PageForm):
             locale = locales.canonical(given["locale"].strip() or "en")
         body = given["body"].replace("\r\n", "\n")
         text = given["text"].replace("\r\n", "\n")
-        source = Source(given["subject"].strip(), body, format_, text, locale)
+        subject, preheader = given["subject"].strip(), given["preheader"]
+        source = Source(subject, body, format_, text, locale, preheader)
         self.variables = list(self._declare(source))
         return InlineSource(
-            source.subject,
+            subject,
             body,
             format_,
             text,
             locale,
             tuple(one.name for one in self.variables if not one.may_be_empty),
             tuple(one.name for one in self.variables if one.may_be_empty),
+            preheader,
         )
 
     def _declare(self, source: Source) -> Iterable[Variable]:
@@ -285,7 +298,7 @@ class DraftForm(PageForm):
         if names is None:
             return self.variables
         shown = {one.name: one.may_be_empty for one in self.variables}
-        written = f"{source.subject}\n{source.body}"
+        written = f"{source.subject}\n{source.preheader}\n{source.body}"
         return [
             Variable(name, shown.get(name, readings.has_default(name, written))) for name in names
         ]

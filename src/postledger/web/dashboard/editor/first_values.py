@@ -37,6 +37,7 @@ def _list_content_values(content: ContentSource) -> dict[str, Any]:
             return {
                 "kind": content.format.value,
                 "subject": content.subject,
+                "preheader": content.preheader,
                 "body": content.body,
                 "text": content.text,
                 "locale": content.locale,

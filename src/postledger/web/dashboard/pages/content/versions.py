@@ -35,6 +35,7 @@ PART_NAMES: Mapping[str, Promise | str] = {
     "fallback_locale": gettext_lazy("Language for everybody else"),
     "format": gettext_lazy("Format"),
     "subject": gettext_lazy("Subject"),
+    "preheader": gettext_lazy("Preheader"),
     "body": gettext_lazy("Text"),
     "text": gettext_lazy("Plain text of your own"),
 }
