@@ -138,7 +138,8 @@ OF_COMMANDS = {
     *("fence_fell_again", "month_in_use", "import_file_changed"),
 }
 OF_WORKERS = {
-    *("earlier_run_busy", "import_abandoned", "import_moved", "picture_unavailable"),
+    *("earlier_run_busy", "import_abandoned", "import_moved"),
+    *("picture_not_copied", "picture_unavailable"),
     *("stream_closed", "too_many_letters"),
     *("supabase_busy", "supabase_not_set_up", "supabase_rate_limited", "supabase_request_refused"),
     *("supabase_rows_missing", "supabase_table_unknown", "supabase_unauthorized"),

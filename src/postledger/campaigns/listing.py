@@ -146,6 +146,12 @@ def find_last_run(workspace_id: int, campaign_id: int) -> UUID | None:
     return launches.values_list("pk", flat=True).first()
 
 
+def list_drafts_of_article(workspace_id: int, key: str) -> list[Campaign]:
+    """The campaigns that were never launched and name an article, by name."""
+    drafts = _find_campaigns(workspace_id, CampaignGroup.DRAFT)
+    return list(drafts.filter(content__kind="article", content__key=key).order_by("name", "pk"))
+
+
 def _find_campaigns(workspace_id: int, group: CampaignGroup | None) -> QuerySet[Campaign]:
     """Campaigns that may be of a group, each with its last launch: those under way are told apart
     by their books.

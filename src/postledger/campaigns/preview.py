@@ -165,7 +165,7 @@ def _preview_content(
 
 def preview_page(workspace_id: int, page_id: str, recipient: PreviewRecipient) -> MailPreview:
     """A Notion page, which is read over the network."""
-    page = notion_pages.read_page(notion_pages.require_notion(workspace_id), page_id)
+    page = notion_pages.look_at_page(notion_pages.require_notion(workspace_id), page_id)
     footer = previews.preview_footer(workspace_id)
     try:
         snapshot.check_page(page)

@@ -11,7 +11,7 @@ from postledger.accounts import integrations
 from postledger.accounts.integrations import NotionSettings
 from postledger.content import isolation
 from postledger.content.notion import client, pages
-from postledger.content.notion.album import NOTION_ORIGINS, Album, UnavailableError
+from postledger.content.notion.album import NOTION_ORIGINS, Album, NotCopiedError, UnavailableError
 from postledger.content.notion.pages import Keep, Page
 from postledger.content.notion.writing import Writer
 from postledger.content.rendering.branding import NO_BRANDING, Branding
@@ -20,6 +20,8 @@ from postledger.content.rendering.letter import Script
 from postledger.content.rendering.source import make_fragment_script
 from postledger.lib.errors import RefusedError
 from postledger.lib.secrets import UnsealableError
+
+_PATIENCE = 20.0  # seconds that a person waits for a preview
 
 
 class NotionNotSetUpError(RefusedError):
@@ -54,6 +56,16 @@ def read_page(notion: NotionSettings, page_id: str) -> Page:
         return pages.read(reader, page_id, keep=_choose_keep())
 
 
+def look_at_page(notion: NotionSettings, page_id: str) -> Page:
+    """The same for people who wait to see it, and for nobody else: no picture is copied.
+
+    Raises NotionTooSlowError when Notion takes too long for all of it.
+    """
+    keep = _leave_for_launch if _has_folder() else _refuse_picture
+    with client.connect(notion.token, base_url=settings.NOTION_URL, patience=_PATIENCE) as reader:
+        return pages.read(reader, page_id, keep=keep)
+
+
 @contextmanager
 def open_writer(notion: NotionSettings) -> Iterator[Writer]:
     """A writer inside the block, which keeps to Notion's rate limit."""
@@ -83,12 +95,23 @@ def make_script(
 
 
 def _choose_keep() -> Keep:
-    if not (settings.PICTURES_FOLDER and settings.PICTURES_URL):
+    if not _has_folder():
         return _refuse_picture
     folder = Path(settings.PICTURES_FOLDER)
     # The host of the API may serve files, too.
     origins = NOTION_ORIGINS | {settings.NOTION_URL.rstrip("/")}
     return Album(folder, base_url=settings.PICTURES_URL, origins=origins).keep
+
+
+def _has_folder() -> bool:
+    return bool(settings.PICTURES_FOLDER and settings.PICTURES_URL)
+
+
+def _leave_for_launch(_url: str) -> str:
+    raise NotCopiedError(
+        "The preview shows the picture's description: pictures that Notion hosts are private, and"
+        " are copied to their public address by a launch or a test."
+    )
 
 
 def _refuse_picture(_url: str) -> str:

@@ -4,6 +4,7 @@ import secrets
 from hashlib import sha256
 
 from django.conf import settings
+from django.db.models.functions import Length
 
 from postledger.accounts import trail
 from postledger.content import models, picture_types
@@ -56,8 +57,12 @@ def keep_picture(workspace_id: int, content: bytes, *, actor: str) -> str:
     return f"{base_url}/{picture.name}.{ENDINGS[media_type]}"
 
 
-def read_picture(name: str, media_type: str) -> bytes | None:
-    """The bytes of a picture of any workspace: who has its address may see it."""
+def find_size(name: str, media_type: str) -> int | None:
+    """The bytes of a picture of any workspace, counted: who has its address may see it."""
     pictures = models.Picture.objects.filter(name=name, media_type=media_type)
-    content = pictures.values_list("content", flat=True).first()
+    return pictures.values_list(Length("content"), flat=True).first()
+
+
+def read_picture(name: str) -> bytes | None:
+    content = models.Picture.objects.filter(name=name).values_list("content", flat=True).first()
     return None if content is None else bytes(content)

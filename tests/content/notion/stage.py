@@ -1,5 +1,6 @@
 """What the tests of Notion stand on: a time that passes at once, and readers of the fake."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,7 +31,12 @@ class Time:
 
 @contextmanager
 def reading(
-    fake: FakeNotion, *, token: str = TOKEN, time: Time | None = None, seconds: float = 30.0
+    fake: FakeNotion,
+    *,
+    token: str = TOKEN,
+    time: Time | None = None,
+    seconds: float = 30.0,
+    patience: float = math.inf,
 ) -> Iterator[Reader]:
     passing = time or Time()
     with client.connect(
@@ -39,6 +45,7 @@ def reading(
         sleep=passing.sleep,
         clock=passing.clock,
         seconds=seconds,
+        patience=patience,
     ) as reader:
         yield reader
 

@@ -133,6 +133,23 @@ def test_at_most_three_requests_are_made_in_a_second(fake: FakeNotion) -> None:
     assert time.now - 1000.0 == pytest.approx(9 / 3)
 
 
+@pytest.mark.parametrize("fault", [Fault(503, "internal_server_error"), None])
+def test_a_reader_with_a_deadline_gives_up_before_it(fake: FakeNotion, fault: Fault | None) -> None:
+    page_id = fake.add_page(*[paragraph("x", inside=[paragraph("y")])] * 9)
+    fake.faults.extend([fault] * 9 if fault else ())
+    time = Time()
+
+    with (
+        reading(fake, time=time, patience=2.0) as reader,
+        pytest.raises(api.NotionTooSlowError, match="within 2 seconds") as refused,
+    ):
+        reader.blocks(page_id)
+
+    assert time.now < 1002.0
+    assert 1 < len(fake.requests) < 9
+    assert refused.value.code == "notion_too_slow"
+
+
 def test_nobody_waits_who_asks_slowly(fake: FakeNotion) -> None:
     page_id = fake.add_page(properties={"Name": title("x")})
     time = Time()

@@ -297,6 +297,8 @@ EXAMPLES: Mapping[str, Example] = {
     "template_letter": Example(new_template_version),
     "article": Example(new_article),
     "article_letter": Example(new_article),
+    "article_rename": Example(new_article),
+    "article_delete": Example(new_article),
     "new_slice": Example(new_article),
     "slice": Example(new_slice),
     "slice_delete": Example(new_slice),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from pathlib import Path
 
 import pytest
 from django.conf import LazySettings
@@ -73,6 +74,41 @@ def test_a_slice_is_written_listed_changed_and_deleted(anna: Person, may: str) -
     assert "It does not come back" in anna.read(f"{may}slices/{piece.id}/delete/")
     anna.post(f"{may}slices/{piece.id}/delete/")
     assert "No slice yet" in anna.read(may)
+
+
+def test_an_article_is_renamed_and_keeps_its_key(anna: Person, may: str) -> None:
+    wrong = anna.post(f"{may}rename/", title="\u202e")
+    renamed = anna.post(f"{may}rename/", title="News of <June>")
+
+    assert wrong.status_code == 422
+    assert "Use printable characters only." in wrong.content.decode()
+    assert renamed.headers["Location"].endswith(f"/{may}")
+    assert "News of &lt;June&gt;</h1>" in anna.read(may)
+    assert articles.find_article(anna.workspace_id, key="may").title == "News of <June>"
+    assert 'value="News of &lt;June&gt;"' in anna.read(f"{may}rename/")
+
+
+def test_an_article_is_deleted_when_no_draft_is_made_from_it(
+    anna: Person, alice: Caller, may: str
+) -> None:
+    add(anna, title="Hello", is_headline=True)
+    draft = newsroom.make_campaign(
+        alice, name="June <news>", content={"kind": "article", "key": "may"}
+    )
+
+    asked = anna.read(f"{may}delete/")
+    refused = anna.post(f"{may}delete/")
+    alice.ask("PATCH", f"/v1/campaigns/{draft}", {"content": newsroom.NEW["content"]})
+    asked_again = anna.read(f"{may}delete/")
+    deleted = anna.post(f"{may}delete/")
+
+    assert f'/campaigns/{draft}/">June &lt;news&gt;</a>' in asked
+    assert "Choose other content in each of them" in asked
+    assert "Delete the article" not in asked
+    assert refused.status_code == 409
+    assert "with its 1 slice." in asked_again
+    assert deleted.headers["Location"].endswith("/content/articles/")
+    assert articles.list_articles(anna.workspace_id) == []
 
 
 def test_a_wrong_slice_is_refused_and_keeps_what_was_typed(anna: Person, may: str) -> None:
@@ -177,6 +213,21 @@ def test_a_notion_page_is_shown_as_the_mail_would_show_it(anna: Person, notion: 
     assert EVIL not in shown + frame
     assert "Preheader: What is &lt;new&gt;" in shown
     assert "1 Road" in frame
+
+
+def test_a_look_at_a_notion_page_copies_no_private_picture(
+    anna: Person, notion: FakeNotion, settings: LazySettings, tmp_path: Path
+) -> None:
+    settings.PICTURES_FOLDER, settings.PICTURES_URL = str(tmp_path), "https://mail.example/pictures"
+    hall = pages.hosted("image", "hall.png", caption=["The hall"])
+    page_id = notion.add_page(pages.paragraph("Hello"), hall, properties=mailouts.row())
+
+    shown = anna.read("content/notion/", page=page_id, show="text")
+
+    assert "[The hall]" in shown
+    assert 'data-level="warning"' in shown
+    assert "copied to their public address by a launch" in shown
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_no_notion_page_says_so_and_is_not_asked_for(

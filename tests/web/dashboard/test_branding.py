@@ -155,9 +155,12 @@ def test_a_picture_is_inserted_by_the_page_and_served_to_everybody_who_has_its_a
     snippet = json.loads(answer.headers["HX-Trigger"])["picture"]["snippet"]
     found = re.fullmatch(rf"!\[A \\\[cat\\\]\]\({BASE}(/[0-9a-f]{{64}}\.png)\)", snippet)
     assert found, snippet
-    served = Client().get(f"/pictures{found[1]}")
+    head = Client().head(f"/pictures{found[1]}")
+    served, again = (Client().get(f"/pictures{found[1]}") for _ in range(2))
 
-    assert served.content == PNG
+    assert head.headers["Content-Length"] == served.headers["Content-Length"] == str(len(PNG))
+    assert (head.content, head.headers["Content-Type"]) == (b"", "image/png")
+    assert [served.getvalue(), again.getvalue()] == [PNG, PNG]  # of files
     assert served.headers["Content-Type"] == "image/png"
     assert served.headers["X-Content-Type-Options"] == "nosniff"
     assert served.headers["Cache-Control"] == "public, max-age=31536000, immutable"

@@ -420,6 +420,7 @@ def test_the_checks_show_the_figures_of_the_api_and_who_lacks_a_value(
 
     assert f"{forecast['waiting']} recipients: finishes" in text
     assert "1 recipient has no city" in text
+    assert "capitals count" not in text
     assert "nobody@example.com" in text
     assert "One-click unsubscribe header, and a footer" in text
     assert "<html" not in part
@@ -453,6 +454,18 @@ def test_the_forecast_shows_the_days_of_the_api_and_leads_to_what_would_change_i
     ledger.hold_sender(sender, reason=Reason.PAUSED, actor="bob")
     held = anna.read(f"campaigns/{draft}/edit/checks/")
     assert f'href="{anna.url(f"senders/{sender}/")}">See why its sender is held' in held
+
+
+def test_the_checks_name_the_attribute_that_differs_in_case(
+    alice: Caller, anna: Person, draft: int
+) -> None:
+    newsroom.people(alice, 2, attributes={"City": "Porto"})
+    save(anna, draft, body="From {{ city }}")
+
+    text = read_text(anna.get(f"campaigns/{draft}/edit/checks/"))
+
+    assert "No recipient has a value for city" in text
+    assert "Contacts have City, and capitals count. Write City in the text." in text
 
 
 def test_a_missing_footer_and_wrong_content_are_problems(anna: Person, draft: int) -> None:

@@ -12,7 +12,7 @@ from postledger.contacts.models import Contact, List
 from postledger.contacts.states import SubscriptionState
 from postledger.imports import preview
 from postledger.imports.models import Import, ImportState
-from postledger.web.dashboard.audience import import_figures
+from postledger.web.dashboard.audience import import_columns, import_figures
 from tests import cast
 from tests.contacts import people
 from tests.imports import workbooks
@@ -60,7 +60,7 @@ def test_a_file_is_uploaded_mapped_tried_and_imported(olivia: Person) -> None:
     page = olivia.read(f"imports/{number}/")
     assert "ann@example.com, left@example.com" in page
     assert re.search(r'name="target-0"[^>]*>.*?value="email" selected', page)
-    assert 'name="key-2" value="Land"' in page
+    assert 'name="key-2" value="land"' in page
 
     try_out(olivia, number)
     assert "A worker reads the whole file" in olivia.read(f"imports/{number}/")
@@ -131,6 +131,36 @@ def test_a_list_is_made_for_an_import_by_its_name_alone(olivia: Person) -> None:
     assert Import.objects.get().list == List.objects.get(key="news-2", name="News")
     assert lists.find_free_key(olivia.workspace_id, "Новости") == "list"
     assert lists.find_free_key(olivia.workspace_id, "General") == "general-2"
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "key"),
+    [
+        ("City", [], "city"),
+        ("Postal code (new)", [], "postal_code_new"),
+        ("CITY", ["City"], "City"),
+        ("Home-Town", ["home_town"], "home_town"),
+        ("attributes.City", ["city"], "City"),
+        ("Город", [], "город"),
+        ("%", [], "%"),
+    ],
+)
+def test_a_column_proposes_a_key_that_letters_can_name(
+    name: str, known: list[str], key: str
+) -> None:
+    upload = {"header": ["Mail", name], "rows": []}
+
+    [_mail, choice] = import_columns.list_choices(upload, {}, known_keys=known)
+
+    assert (choice.target, choice.key) == (import_columns.AN_ATTRIBUTE, key)
+
+
+def test_two_columns_that_differ_in_case_keep_their_names_apart() -> None:
+    upload = {"header": ["Mail", "City", "CITY"], "rows": []}
+
+    choices = import_columns.list_choices(upload, {})
+
+    assert [choice.key for choice in choices[1:]] == ["city", "CITY"]
 
 
 def test_a_column_can_be_left_out_and_the_dry_run_repeated(olivia: Person) -> None:

@@ -31,6 +31,12 @@ class UnavailableError(RefusedError):
     code = "picture_unavailable"
 
 
+class NotCopiedError(UnavailableError):
+    """Nothing is wrong with the picture: it is copied when it is needed."""
+
+    code = "picture_not_copied"
+
+
 class Album:
     """Keeps pictures for good, because mails that were sent still show them.
 

@@ -53,8 +53,12 @@ class NotionPageTooLargeError(RefusedError):
     code = "notion_page_too_large"
 
 
+class NotionTooSlowError(RefusedError):
+    code = "notion_too_slow"
+
+
 class Api:
-    def __init__(
+    def __init__(  # noqa: PLR0913  the parts of a connection, each by its name
         self,
         token: str,
         *,
@@ -62,12 +66,12 @@ class Api:
         sleep: Callable[[float], None],
         clock: Callable[[], float],
         seconds: float,
+        patience: float,
     ) -> None:
         self._client = Client(
             auth=_checked(token),
             base_url=base_url,
             notion_version=VERSION,
-            timeout_ms=round(seconds * 1000),
             retry=False,
             # By default the library adds a handler for every client and logs Notion's messages.
             logger=logging.getLogger("notion_client"),
@@ -76,6 +80,8 @@ class Api:
         self._sleep = sleep
         self._clock = clock
         self._next_at = clock()
+        self._seconds, self._patience = seconds, patience
+        self._deadline = clock() + patience
 
     def close(self) -> None:
         self._client.close()
@@ -96,15 +102,17 @@ class Api:
         return call_with_retries(
             partial(self._request, method, path, query, body),
             pauses=_PAUSES,
-            longest_wait=_LONGEST_WAIT,
-            sleep=self._sleep,
+            longest_wait=min(_LONGEST_WAIT, self._deadline - self._clock()),
+            sleep=self._wait,
             is_repeatable=is_repeatable,
         )
 
     def _request(
         self, method: str, path: str, query: dict[str, str] | None, body: dict[str, object] | None
     ) -> Record | FailedCall:
-        self._keep_pace()
+        self._wait(max(0.0, self._next_at - self._clock()))
+        self._next_at = self._clock() + _GAP
+        self._client.client.timeout = min(self._seconds, self._deadline - self._clock())
         try:
             answer = self._client.request(path, method, query, body)
         except HTTPResponseError as error:
@@ -115,11 +123,16 @@ class Api:
             return _no_answer("its answer is not JSON")
         return answer if isinstance(answer, dict) else _no_answer("its answer is no object")
 
-    def _keep_pace(self) -> None:
-        early = self._next_at - self._clock()
-        if early > 0:
-            self._sleep(early)
-        self._next_at = self._clock() + _GAP
+    def _wait(self, seconds: float) -> None:
+        """Raises NotionTooSlowError in place of waiting until the deadline."""
+        if self._clock() + seconds >= self._deadline:
+            raise NotionTooSlowError(
+                f"Notion did not give the whole page within {self._patience:.0f} seconds, so"
+                " reading it was given up. Try again in a minute. If the page is long, split it in"
+                " Notion; a launch waits longer."
+            )
+        if seconds:
+            self._sleep(seconds)
 
 
 def _checked(token: str) -> str:

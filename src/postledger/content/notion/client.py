@@ -1,5 +1,6 @@
 """Reads pages of Notion: their properties, and all their blocks in the order of the page."""
 
+import math
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,16 +21,21 @@ _PAGE_SIZE = 100
 
 
 @contextmanager
-def connect(
+def connect(  # noqa: PLR0913  the parts of a connection, each by its name
     token: str,
     *,
     base_url: str = API,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
     seconds: float = 30.0,
+    patience: float = math.inf,
 ) -> Iterator["Reader"]:
-    """A reader inside the block; `seconds` is how long one answer may take."""
-    api = Api(token, base_url=base_url, sleep=sleep, clock=clock, seconds=seconds)
+    """A reader inside the block; `seconds` is how long one answer may take, and `patience` how long
+    all of them.
+    """
+    api = Api(
+        token, base_url=base_url, sleep=sleep, clock=clock, seconds=seconds, patience=patience
+    )
     with closing(api):
         yield Reader(api)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from postledger.content.notion import as_html, as_text, blocks, rich_text
-from postledger.content.notion.album import UnavailableError
+from postledger.content.notion.album import NotCopiedError, UnavailableError
 from postledger.content.notion.blocks import Block, Image
 from postledger.content.notion.client import Reader
 from postledger.content.notion.mailouts import MailoutPage
@@ -54,7 +54,8 @@ def gather_pictures(
             urls[image.id] = keep(image.url) if image.is_hosted else _public_url(image)
         except UnavailableError as error:
             place = _place(image.id, "image")
-            missing[image.id] = Finding(UnavailableError.code, place, str(error))
+            is_warning = isinstance(error, NotCopiedError)
+            missing[image.id] = Finding(error.code, place, str(error), is_warning)
     return urls, list(missing.values())
 
 

@@ -25,6 +25,7 @@ from postledger.accounts.queries import Organisation
 from postledger.content import pictures
 from postledger.content.picture_types import ENDINGS
 from postledger.web.public.links import BadLinkError, StaleLinkError
+from postledger.web.public.picture_files import PictureFiles
 from postledger.web.shared import page_frame, throttle
 from postledger.web.shared.throttle import RateExceededError
 
@@ -36,6 +37,7 @@ _FOLDER = resources.files("postledger.web.public")
 _HEADERS = page_frame.security_headers((_FOLDER / "templates" / "style.css").read_bytes())
 _PICTURE = re.compile(r"[0-9a-f]{64}\.(png|jpg|gif|webp)")
 _PICTURE_TYPES = {ending: media_type for media_type, ending in ENDINGS.items()}
+_picture_files = PictureFiles()
 # What is wrong, and what to do.
 _ERRORS = {
     "bad_link": (
@@ -228,13 +230,13 @@ def _error_page(visit: Visit, code: str, *, status: int, retry_after: int = 0) -
 
 
 @require_safe
-def serve_picture(_request: HttpRequest, name: str) -> FileResponse | HttpResponse:
+def serve_picture(request: HttpRequest, name: str) -> FileResponse | HttpResponse:
     """A picture of a letter: a copy from Notion, or one that was uploaded. It never changes."""
     match = _PICTURE.fullmatch(name)
     if not match:
         raise Http404
     media_type = _PICTURE_TYPES[match[1]]
-    response = _find_copy(name, media_type) or _find_uploaded(name, media_type)
+    response = _find_copy(name, media_type) or _find_uploaded(request, name, media_type)
     if response is None:
         raise Http404
     response["Cache-Control"] = "public, max-age=31536000, immutable"
@@ -249,6 +251,14 @@ def _find_copy(name: str, media_type: str) -> FileResponse | None:
     return FileResponse(path.open("rb"), content_type=media_type)
 
 
-def _find_uploaded(name: str, media_type: str) -> HttpResponse | None:
-    content = pictures.read_picture(name.partition(".")[0], media_type)
-    return None if content is None else HttpResponse(content, content_type=media_type)
+def _find_uploaded(
+    request: HttpRequest, name: str, media_type: str
+) -> FileResponse | HttpResponse | None:
+    key = name.partition(".")[0]
+    size = pictures.find_size(key, media_type)
+    if size is None:
+        return None
+    if request.method == "HEAD":
+        return HttpResponse(content_type=media_type, headers={"Content-Length": str(size)})
+    file = _picture_files.open(key, lambda: pictures.read_picture(key))
+    return None if file is None else FileResponse(file, content_type=media_type)

@@ -1,6 +1,7 @@
 """Which column of an uploaded file becomes what, as a person chooses it on the page. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ TARGETS: Mapping[str, Promise | str] = {
     IGNORED: gettext_lazy("Leave out"),
 }
 _SHOWN_VALUES = 3
+_BETWEEN = re.compile(r"\W+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +73,52 @@ def differ_from_dry_run(overview: ImportOverview, chosen: ImportSettings) -> boo
 
 
 def list_choices(
-    upload: Mapping[str, Any], mapping: Mapping[str, str], given: QueryDict | None = None
+    upload: Mapping[str, Any],
+    mapping: Mapping[str, str],
+    given: QueryDict | None = None,
+    *,
+    known_keys: Iterable[str] = (),
 ) -> list[ColumnChoice]:
-    """The columns as a form has them, else as the import does, else as their names suggest."""
+    """The columns as a form has them, else as the import does, else as their names suggest.
+
+    `known_keys` are those of attributes that contacts have already.
+    """
+    targets = mapping or _propose_targets(upload["header"], known_keys)
     return [
-        _make_choice(number, name, upload["rows"], mapping, given)
+        _make_choice(number, name, upload["rows"], targets, given)
         for number, name in enumerate(upload["header"])
         if name
     ]
+
+
+def _propose_targets(header: Sequence[str], known_keys: Iterable[str]) -> dict[str, str]:
+    """Letters name an attribute as it is written, so columns that differ in case share a key."""
+    known = {_fold(key): key for key in known_keys}
+    targets: dict[str, str] = {}
+    for name in header:
+        target = usual_target(name)
+        if target == ATTRIBUTE + name:
+            folded = _fold(name)
+            proposed = ATTRIBUTE + known.get(folded, folded)
+            target = target if proposed in targets.values() else proposed
+        targets[name] = target
+    return targets
+
+
+def _fold(name: str) -> str:
+    """The name in lowercase, with _ for everything between its words; as it is without words."""
+    return _BETWEEN.sub("_", name.casefold()).strip("_") or name
 
 
 def _make_choice(
     number: int,
     name: str,
     rows: Sequence[Sequence[str]],
-    mapping: Mapping[str, str],
+    targets: Mapping[str, str],
     given: QueryDict | None,
 ) -> ColumnChoice:
-    target = mapping.get(name, IGNORED) if mapping else usual_target(name)
-    key = target.removeprefix(ATTRIBUTE) if target.startswith(ATTRIBUTE) else name
+    target = targets.get(name, IGNORED)
+    key = target.removeprefix(ATTRIBUTE) if target.startswith(ATTRIBUTE) else _fold(name)
     if target.startswith(ATTRIBUTE):
         target = AN_ATTRIBUTE
     if given is not None:

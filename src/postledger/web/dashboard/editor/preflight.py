@@ -31,6 +31,7 @@ from postledger.pacing.outlook import Outlook
 from postledger.providers.headers import InvalidHeaderError
 from postledger.web.dashboard import formats
 from postledger.web.dashboard.access import Visitor
+from postledger.web.dashboard.editor import choices
 from postledger.web.dashboard.senders import dns_words
 
 OK, WARNING, PROBLEM = "", "warning", "problem"
@@ -223,19 +224,23 @@ def _check_values(
         title = _("Nobody was checked for missing values")
         yield Check(WARNING, title, _("That took too long. Narrow the audience."), "#audience")
         return
-    yield from _tell_missing(audience, counts)
+    yield from _tell_missing(workspace_id, audience, counts)
     if not audience.missing_values and counts.number:
         title = _("Every variable has a value, or may be empty, for all %(number)s")
         yield Check(OK, title % {"number": formats.count(counts.number)})
 
 
-def _tell_missing(audience: AudienceCheck, counts: RecipientCounts) -> Iterator[Check]:
+def _tell_missing(
+    workspace_id: int, audience: AudienceCheck, counts: RecipientCounts
+) -> Iterator[Check]:
     """Some who lack a value are a choice; a mail that would fail for all is a mistake."""
     for missing in audience.missing_values or ():
+        remedy = _tell_other_case(workspace_id, missing.variable)
         if counts.is_exact and missing.count >= counts.number:
             title = _("No recipient has a value for %(variable)s")
             text = _("Every email would fail. Correct the name, or let the value be empty.")
-            yield Check(PROBLEM, title % {"variable": missing.variable}, text, "#variables")
+            title %= {"variable": missing.variable}
+            yield Check(PROBLEM, title, remedy or text, "#variables")
             continue
         title = ngettext(
             "%(number)s recipient has no %(variable)s",
@@ -243,7 +248,17 @@ def _tell_missing(audience: AudienceCheck, counts: RecipientCounts) -> Iterator[
             missing.count,
         ) % {"number": formats.count(missing.count), "variable": missing.variable}
         text = _("Their email would fail. Let the value be empty, or leave these people out.")
-        yield Check(WARNING, title, text, "#variables", missing.contacts)
+        yield Check(WARNING, title, remedy or text, "#variables", missing.contacts)
+
+
+def _tell_other_case(workspace_id: int, variable: str) -> str:
+    """Names the attribute that differs by its capitals alone; empty if there is none."""
+    keys = set(choices.list_attributes(workspace_id)) - {variable}
+    for key in sorted(keys):
+        if key.casefold() == variable.casefold():
+            text = _("Contacts have %(key)s, and capitals count. Write %(key)s in the text.")
+            return text % {"key": key}
+    return ""
 
 
 def _check_footer(visitor: Visitor) -> Iterator[Check]:

@@ -28,6 +28,7 @@ from postledger.web.dashboard.access import Visitor
 from postledger.web.dashboard.audience import import_columns, import_figures, received_file
 from postledger.web.dashboard.audience.import_columns import ImportSettings
 from postledger.web.dashboard.audience.questions import Question, ask
+from postledger.web.dashboard.editor.choices import list_attributes
 from postledger.web.dashboard.forms import PageForm
 from postledger.web.dashboard.frame import render_fragment, render_page
 from postledger.web.dashboard.parameters import read_number
@@ -263,7 +264,9 @@ def _describe(visitor: Visitor, shown: ImportOverview) -> dict[str, Any]:
     if shown.state is ImportState.UPLOADED and shown.upload:
         active = lists.list_all(visitor.workspace.pk).filter(archived_at=None)
         values |= {
-            "columns": import_columns.list_choices(shown.upload, shown.mapping),
+            "columns": import_columns.list_choices(
+                shown.upload, shown.mapping, known_keys=list_attributes(visitor.workspace.pk)
+            ),
             "targets": import_columns.TARGETS.items(),
             "lists": active.filter(kind=ListKind.LIST.value),
             "list_key": shown.list or "",

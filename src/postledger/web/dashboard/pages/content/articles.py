@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django import forms
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
@@ -13,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from postledger.accounts import constraints
 from postledger.accounts.constraints import InvalidNameError
 from postledger.accounts.people.roles import Permission
+from postledger.campaigns import listing
 from postledger.content import articles, previews
 from postledger.content.articles import ArticleExistsError, InvalidArticleKeyError
 from postledger.content.previews import ArticlePreview
@@ -30,13 +32,16 @@ from postledger.web.dashboard.letter_frame import show_in_frame
 _SHOWN = ("desktop", "phone", "text")
 
 
-class NewArticleForm(PageForm):
+class TitleForm(PageForm):
     title = forms.CharField(
         label=gettext_lazy("Title"),
         max_length=constraints.LONGEST_NAME,
         help_text=gettext_lazy("For you and your colleagues; readers see the titles of slices."),
         widget=forms.TextInput({"autocomplete": "off"}),
     )
+
+
+class NewArticleForm(TitleForm):
     key = forms.CharField(
         label=gettext_lazy("Key"),
         max_length=200,
@@ -58,7 +63,7 @@ class Row:
 def show_list(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     values = {
         "title": _("Articles"),
-        "articles": articles.list_articles(visitor.workspace.pk),
+        "rows": articles.list_articles(visitor.workspace.pk),
         "may_write": visitor.may(Permission.WRITE_CONTENT),
     }
     return render_page(request, visitor, "dashboard/content/articles.html", values)
@@ -89,6 +94,46 @@ def _create(visitor: Visitor, form: NewArticleForm) -> bool:
     except ArticleExistsError:
         form.add_error("key", _("An article has this key already."))
     return form.is_valid()
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rename(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    article = articles.find_article(visitor.workspace.pk, key=key)
+    posted = request.POST if request.method == "POST" else None
+    form = TitleForm(posted, initial={"title": article.title})
+    if form.is_valid() and _rename(visitor, key, form):
+        messages.success(request, _("Saved."))
+        return redirect("article", visitor.workspace.pk, key)
+    values = {"title": _("Rename the article"), "article": article, "form": form}
+    status = 422 if form.errors else 200
+    return render_page(
+        request, visitor, "dashboard/content/article_rename.html", values, status=status
+    )
+
+
+def _rename(visitor: Visitor, key: str, form: TitleForm) -> bool:
+    title = form.cleaned_data["title"]
+    try:
+        articles.update(visitor.workspace.pk, key=key, title=title, actor=visitor.actor)
+    except InvalidNameError:
+        form.add_error("title", _("Use printable characters only."))
+    return form.is_valid()
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, visitor: Visitor, key: str) -> HttpResponse:
+    """Asks first, and refuses while drafts would lose their content."""
+    article = articles.find_article(visitor.workspace.pk, key=key)
+    drafts = listing.list_drafts_of_article(visitor.workspace.pk, key)
+    if request.method == "POST" and not drafts:
+        articles.delete(visitor.workspace.pk, key=key, actor=visitor.actor)
+        messages.success(request, _("The article is deleted."))
+        return redirect("articles", visitor.workspace.pk)
+    values = {"title": _("Delete this article?"), "article": article, "drafts": drafts}
+    status = 409 if request.method == "POST" else 200
+    return render_page(
+        request, visitor, "dashboard/content/article_delete.html", values, status=status
+    )
 
 
 @require_safe

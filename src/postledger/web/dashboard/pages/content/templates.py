@@ -45,7 +45,7 @@ class NewTemplateForm(PageForm):
 def show_list(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     values = {
         "title": _("Templates"),
-        "templates": templates.list_templates(visitor.workspace.pk),
+        "rows": templates.list_templates(visitor.workspace.pk),
         "may_write": visitor.may(Permission.WRITE_CONTENT),
     }
     return render_page(request, visitor, "dashboard/content/templates.html", values)
