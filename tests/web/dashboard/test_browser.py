@@ -266,6 +266,19 @@ def follow(page: Page, selector: str, url: str) -> None:
     page.wait_for_url(url)
 
 
+def manage_article_by_keyboard(page: Page) -> None:
+    """Renames an article, and deletes it."""
+    follow(page, ".nav a[href$='/content/articles/']", "**/articles/")
+    follow(page, "main tbody th a", "**/articles/*/")
+    follow(page, "main a[href$='/rename/']", "**/rename/")
+    press_until(page, "Tab", "main input[name=title]")
+    page.keyboard.type("News of June")
+    follow(page, "main .btn-primary", "**/articles/*/")
+    follow(page, "main a[href$='/delete/']", "**/articles/*/delete/")
+    follow(page, "main .btn-primary", "**/articles/")
+    page.get_by_text("The article is deleted.").wait_for()
+
+
 def set_up_by_keyboard(page: Page) -> None:
     """Holds a sender, limits it, looks at requests, and changes a setting."""
     follow(page, ".nav a[href$='/senders/']", "**/senders/")
@@ -310,6 +323,7 @@ def test_the_main_pages_are_used_by_keyboard_alone(acme: Workspace, origin: str)
     """From the last control of each page Tab leads around to the navigation: nothing traps it."""
     EXAMPLES["message"].make_values(acme)
     EXAMPLES["run"].make_values(acme)
+    EXAMPLES["article"].make_values(acme)
     with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, watch):
         browser.sign_in(page, EMAIL)
         press_until(page, "Tab", ".nav input[name=q]")
@@ -329,6 +343,7 @@ def test_the_main_pages_are_used_by_keyboard_alone(acme: Workspace, origin: str)
         page.keyboard.press("Enter")
         page.get_by_text("Decided for 1 email.").wait_for()
         suppress_by_keyboard(page)
+        manage_article_by_keyboard(page)
         set_up_by_keyboard(page)
         follow(page, "main .tabs a[href$='/members/']", "**/members/")
         press_until(page, "Tab", "main input[name=email]")
@@ -399,11 +414,14 @@ def test_a_campaign_is_written_while_it_saves_itself_and_launched(
         page.keyboard.press("ArrowLeft")
         press_until(page, "Tab", "input[name=subject]")
         page.keyboard.type("Hello {{ name }}")
+        press_until(page, "Tab", "input[name=preheader]")
+        page.keyboard.type("Tea & cake")
         press_until(page, "Tab", "textarea[name=body]")
         page.keyboard.type("The **catalogue** is here.")
         page.get_by_text("Hello [name]").or_(page.get_by_text("Hello Alice")).wait_for()
         frame = page.frame_locator("#preview iframe")
         frame.get_by_text("catalogue").wait_for()
+        page.get_by_text("Preheader: Tea & cake").wait_for()
         # A second window of the same person is somebody else to the draft.
         browser.sign_in(other, EMAIL)
         other.goto(page.url)
