@@ -114,7 +114,7 @@ class Env(BaseSettings):
     admin_password: SecretStr = SecretStr("")
     """Allows sending articles without an API key, with at least 16 characters; read by `setup`."""
     public_url: str = Field("", pattern=r"^(https?://[^\s?#]+)?$")
-    """The public address of this installation; without it no subscribe form is shown."""
+    """The public address of this installation, which links in mail lead to."""
     public_rate: str = "30/minute"
     """How many forms, links and passwords one visitor may open, send or try."""
     subscribe_rate: str = "300/hour"

@@ -98,9 +98,8 @@ def test_facts_of_the_workspace_finish_the_list() -> None:
     stream_id = cast.stream(mails=1)
     cast.book(stream_id, lambda position: entries.accepted(position, message_id="m-1"))
     Contact.objects.create(workspace=alice.workspace, address="bob@example.com")
-    workspaces.set_organisation(
-        alice.workspace.pk, Organisation("Acme", "1 Main St"), actor="alice"
-    )
+    acme = Organisation("Acme", "1 Main St", "https://acme.example/unsubscribe")
+    workspaces.set_organisation(alice.workspace.pk, acme, actor="alice")
     Authenticator.objects.create(user=alice.user, type=Authenticator.Type.TOTP, data={})
 
     [left] = [item for item in build(alice).items if not item.is_done]

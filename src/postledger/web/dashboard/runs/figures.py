@@ -111,7 +111,8 @@ class RunFigures:
     def ended_at(self) -> datetime | None:
         """When it ended, or got its last result; None while mail waits."""
         is_done = self.run.planned_at is not None and not self.run.waiting
-        return self.run.ended_at or (find_last_result(self.live) if is_done else None)
+        last = find_last_result(self.live) if is_done else None
+        return self.run.ended_at or (last and min(last, self.counted_at))
 
     @property
     def elapsed(self) -> timedelta:
@@ -162,9 +163,9 @@ def _make_failure_row(failure: Failure) -> FailureRow:
 
 
 def find_last_result(live: LiveRun) -> datetime | None:
-    """The end of the last slot of time with an accepted mail, as far as that is over."""
+    """The end of the last slot of time with an accepted mail; None if none was accepted."""
     points = live.series.points
-    return points[-1].at if points else None
+    return points[-1].at + live.series.width if points else None
 
 
 def find_interval(live: LiveRun, *, now: datetime) -> float | None:
