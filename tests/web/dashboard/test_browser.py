@@ -417,7 +417,10 @@ def test_a_campaign_is_written_while_it_saves_itself_and_launched(
         press_until(page, "Tab", "input[name=preheader]")
         page.keyboard.type("Tea & cake")
         press_until(page, "Tab", "textarea[name=body]")
-        page.keyboard.type("The **catalogue** is here.")
+        page.keyboard.type("The **catalogue** is here, ")
+        press_until(page, "Tab", "[data-insert-value]")
+        page.keyboard.press("Enter")
+        assert page.input_value("textarea[name=body]") == "The **catalogue** is here, {{ name }}"
         page.get_by_text("Hello [name]").or_(page.get_by_text("Hello Alice")).wait_for()
         frame = page.frame_locator("#preview iframe")
         frame.get_by_text("catalogue").wait_for()

@@ -240,6 +240,16 @@ def autosave(person: Person, campaign_id: int, **changes: Any) -> Any:
     return person.client.post(url, fields(campaign_id, **changes), headers=PART)
 
 
+def test_a_value_with_a_default_may_be_empty_also_if_it_got_it_later(
+    anna: Person, draft: int
+) -> None:
+    autosave(anna, draft, subject="Hi {{ city }}")
+    autosave(anna, draft, subject="Hi {{ city | default: 'you' }}", variable=["city"])
+
+    content = Campaign.objects.get(pk=draft).content
+    assert "city" in content["optional"]
+
+
 def test_a_draft_is_checked_again_when_all_of_it_is_saved_and_it_changed(
     anna: Person, draft: int
 ) -> None:

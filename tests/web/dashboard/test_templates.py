@@ -63,6 +63,22 @@ def test_a_template_is_created_written_and_listed(anna: Person, welcome: str) ->
     assert re.search(r'data-label="Required variables">city<', shown)
 
 
+def test_the_only_language_of_a_template_is_for_everybody(anna: Person, welcome: str) -> None:
+    write(anna, {**text("Olá", "Caro {{ name }}"), "locale": "pt"})
+
+    version = templates.find_version(anna.workspace_id, key="welcome", number=None)
+    assert version.fallback_locale == "pt"
+
+
+def test_a_key_is_made_from_the_name(anna: Person) -> None:
+    made = anna.post("content/new-template/", name="Spring news", key="")
+    refused = anna.post("content/new-template/", name="Новости", key="")
+
+    assert made.headers["Location"].endswith("/content/templates/spring-news/write/")
+    assert refused.status_code == 422
+    assert "Write a key" in refused.content.decode()
+
+
 def test_a_wrong_version_is_refused_beside_its_fields_and_keeps_what_was_typed(
     anna: Person, welcome: str
 ) -> None:

@@ -46,7 +46,10 @@ class VariablesForm(PageForm):
         label=gettext_lazy("Language for everybody else"),
         required=False,
         max_length=locales.LONGEST,
-        help_text=gettext_lazy("Empty: who reads another language gets no mail."),
+        help_text=gettext_lazy(
+            "Empty: a template in one language is for everybody; of several languages, none is,"
+            " and who reads another one gets no mail."
+        ),
     )
 
 
@@ -129,6 +132,8 @@ class VersionForm:
         fallback = self.variables.cleaned_data["fallback_locale"].strip()
         texts = [(form, form.read_source()) for form in self._list_kept()]
         sources = [source for _form, source in texts if source]
+        if not fallback and len(texts) == len(sources) == 1:
+            fallback = sources[0].locale  # else nobody without a language would get any mail
         version = Version(*self._read_names(), fallback, tuple(sources))
         has_errors = len(sources) < len(texts)
         for form, source in texts:

@@ -98,6 +98,12 @@ def list_fields(workspace_id: int, used: Sequence[Condition]) -> list[FieldChoic
     return [FieldChoice(key, label) for key, label in fields.items()]
 
 
+def list_insertable(fields: Iterable[FieldChoice]) -> list[str]:
+    """What a text can name of a contact: name, address, and the attributes among the fields."""
+    keys = (one.key.removeprefix(ATTRIBUTE) for one in fields if one.kind == "attribute")
+    return ["name", "email", *(key for key in keys if key.isascii() and key.isidentifier())]
+
+
 def list_attributes(workspace_id: int) -> list[str]:
     """The attributes of some contacts: those that most have are among them."""
     return sorted({key for attributes in _sample_attributes(workspace_id) for key in attributes})

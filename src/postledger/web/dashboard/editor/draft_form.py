@@ -290,7 +290,7 @@ class DraftForm(PageForm):
         )
 
     def _declare(self, source: Source) -> Iterable[Variable]:
-        """The variables of the texts; a new one may be empty if the author gave it a default."""
+        """The variables of the texts; one may be empty if the author gave it a default."""
         try:
             names = previews.list_variables(self.workspace_id, source)
         except RefusedError:
@@ -300,7 +300,8 @@ class DraftForm(PageForm):
         shown = {one.name: one.may_be_empty for one in self.variables}
         written = f"{source.subject}\n{source.preheader}\n{source.body}"
         return [
-            Variable(name, shown.get(name, readings.has_default(name, written))) for name in names
+            Variable(name, shown.get(name, False) or readings.has_default(name, written))
+            for name in names
         ]
 
     def _read_times(self) -> Mapping[str, Any]:

@@ -183,6 +183,7 @@ def _show(
     *,
     status: int = 200,
 ) -> HttpResponse:
+    fields = choices.list_fields(visitor.workspace.pk, form.conditions)
     values = {
         "title": saved.campaign.name,
         "form": form,
@@ -190,7 +191,8 @@ def _show(
         "campaign": saved.campaign,
         "badge": words.make_badge(words.DRAFT),
         "lines": _list_lines(request, form),
-        "fields": choices.list_fields(visitor.workspace.pk, form.conditions),
+        "fields": fields,
+        "insertable": choices.list_insertable(fields),
         "comparisons": COMPARISONS,
         "kinds": draft_form.KINDS,
         "kind": form["kind"].value(),

@@ -2,8 +2,10 @@
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -32,13 +34,20 @@ class NewTemplateForm(PageForm):
     )
     key = forms.CharField(
         label=gettext_lazy("Key"),
+        required=False,
         max_length=64,
         help_text=gettext_lazy(
-            "Programs use it, as welcome-mail. It cannot be changed later, nor given to another"
-            " template."
+            "Empty: made from the name, as welcome-mail. Programs use it; it cannot be changed"
+            " later, nor given to another template."
         ),
         widget=forms.TextInput({"autocomplete": "off", "class": "input mono"}),
     )
+
+    def clean_key(self) -> str:
+        key: str = self.cleaned_data["key"] or slugify(self.cleaned_data.get("name", ""))[:64]
+        if not key:
+            raise ValidationError(_("Write a key: it has letters from a to z, and digits."))
+        return key
 
 
 @require_safe

@@ -82,6 +82,16 @@
     for (const id of ["f-picture", "f-description"]) document.getElementById(id).value = "";
   });
 
+  // A value of the reader goes where the caret was, in the subject or in the text.
+  let written = null;
+  draft.addEventListener("focusin", (event) => {
+    if (["subject", "preheader", "body", "text"].includes(event.target.name)) written = event.target;
+  });
+  draft.querySelector("[data-insert-value]")?.addEventListener("click", () => {
+    const name = document.getElementById("f-value").value;
+    insert(written ?? draft.querySelector("[name=body]"), `{{ ${name} }}`);
+  });
+
   // A draft that is half written is not left by a slip.
   let isSubmitting = false;
   addEventListener("submit", (event) => { isSubmitting = !["picture-form", "test-form"].includes(event.target.id); });
