@@ -231,6 +231,16 @@ def test_the_audit_log_is_searched_by_action_subject_and_person(alice: Person) -
     assert find(q="nothing") == []
 
 
+def test_entries_alike_in_a_row_are_one_line(alice: Person) -> None:
+    for number in (7, 7, 8):
+        note(alice, number, action="key.changed")
+
+    page = alice.client.get(alice.url("settings/audit/")).content.decode()
+
+    assert subjects(page)[:2] == [8, 7]
+    assert page.count("\N{MULTIPLICATION SIGN}2") == 1
+
+
 def test_a_search_of_the_audit_log_ends_and_says_where(alice: Person) -> None:
     note(alice, 1, action="member.added")
     with connection.cursor() as cursor:

@@ -1,7 +1,8 @@
 """The audit log: who changed what in the workspace, and when."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -22,9 +23,12 @@ _LONGEST_WORDS = 100
 
 @dataclass(frozen=True, slots=True)
 class Row:
+    """One entry, or the newest of several alike in a row: a draft saves itself again and again."""
+
     entry: AuditEntry
     actor: str
     facts: list[tuple[str, str]]
+    count: int
 
 
 @require_safe
@@ -47,13 +51,23 @@ def show(request: HttpRequest, visitor: Visitor) -> HttpResponse:
         "asked": asked,
         "is_search": bool(kept),
         "people": _list_people(visitor),
-        "rows": [Row(entry, names[entry.actor], _list_facts(entry.data)) for entry in page.entries],
+        "rows": list(_join_alike(page.entries, names)),
         "searched_to": page.searched_to,
         "list_url": url,
         "newer_url": f"{url}?{urlencode(kept)}" if before else "",
         "older_url": older and f"{url}?{older}",
     }
     return render_page(request, visitor, "dashboard/settings/audit.html", context)
+
+
+def _join_alike(entries: Iterable[AuditEntry], names: Mapping[str, str]) -> Iterator[Row]:
+    def describe(entry: AuditEntry) -> tuple[object, ...]:
+        return entry.actor, entry.action, entry.subject, entry.data
+
+    for _alike, group in groupby(entries, key=describe):
+        newest, *others = group
+        facts = _list_facts(newest.data)
+        yield Row(newest, names[newest.actor], facts, 1 + len(others))
 
 
 def _list_people(visitor: Visitor) -> list[tuple[str, str]]:
