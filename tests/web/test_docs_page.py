@@ -60,7 +60,7 @@ def test_every_link_of_a_page_leads_somewhere(path: str, db: None) -> None:
         if "#" in target:
             assert target.removeprefix("/docs").removeprefix("#") in ids
         else:
-            assert Client().get(target).status_code == 200
+            assert Client().get(target, follow=True).status_code == 200
 
 
 @pytest.mark.parametrize("path", PAGES)
