@@ -155,7 +155,7 @@ OF_PAGES = {
     *("bad_link", "stale"),
     *("already_joined", "first_run_code", "first_run_over", "no_letter_sender"),
     *("reader_unknown", "wrong_search"),
-    *("segment_exists", "too_many_segments"),
+    *("segment_exists", "too_many_segments", "too_many_contacts"),
     *("invalid_picture", "invalid_logo", "invalid_accent"),
 }
 # Answered to SNS: docs/reference/feedback.md has them.
