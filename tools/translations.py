@@ -35,12 +35,12 @@ _WIDTH = 100
 _COMMENT_TAGS = ("Translators:",)
 _PLURAL, _IN_CONTEXT, _PLURAL_IN_CONTEXT = (1, 2), ((1, "c"), 2), ((1, "c"), 2, 3)
 _KEYWORDS = {
-    **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop")),
+    **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop", "say")),
     **dict.fromkeys(("ngettext", "ngettext_lazy"), _PLURAL),
     **dict.fromkeys(("pgettext", "pgettext_lazy"), _IN_CONTEXT),
     **dict.fromkeys(("npgettext", "npgettext_lazy"), _PLURAL_IN_CONTEXT),
 }
-_MARKING = "django.utils.translation"
+_MARKING = ("django.utils.translation", "postledger.lib.sentences")
 _TEMPLATES = ("html", "txt")
 _NAMED = re.compile(r"%\((\w+)\)")
 _PLACES = re.compile(r"%\(\w+\)\w|%[sdif]\b|\{\w*\}")
@@ -67,7 +67,7 @@ def extract_messages() -> Catalog:
     messages = Catalog()
     for path in sorted(_PACKAGE.rglob("*.py")):
         text = path.read_text("utf-8")
-        if _MARKING in text:
+        if any(module in text for module in _MARKING):
             _add_marked(messages, path, text)
     for path in sorted(_PACKAGE.rglob("templates/**/*.*")):
         if path.suffix.lstrip(".") in _TEMPLATES:

@@ -15,6 +15,7 @@ from postledger.contacts.states import (
     SuppressionStatus,
 )
 from postledger.lib.errors import NotFoundError
+from postledger.lib.sentences import say
 
 
 class SuppressionUnknownError(NotFoundError):
@@ -121,7 +122,7 @@ def get_suppression(workspace_id: int, suppression_id: int) -> Suppression:
     rows = Suppression.objects.filter(pk=suppression_id, workspace_id=workspace_id)
     row = rows.select_related("list").first()
     if row is None:
-        raise SuppressionUnknownError("There is no such suppression; it may have been lifted.")
+        raise SuppressionUnknownError(say("There is no such suppression; it may have been lifted."))
     return row
 
 

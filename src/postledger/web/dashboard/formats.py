@@ -9,6 +9,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
+from postledger.web.shared import sentences
+
 register = template.Library()
 
 _SMALLEST_SHARE = 0.1  # percent
@@ -21,6 +23,12 @@ def icon(name: str) -> SafeString:
     return format_html(
         '<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><use href="#i-{}"/></svg>', name
     )
+
+
+@register.filter
+def translated(text: str) -> str:
+    """A sentence of a service, in the reader's language."""
+    return sentences.translate(text)
 
 
 @register.filter

@@ -1,0 +1,46 @@
+"""Sentences for people, which a page can say in other languages.
+
+To whoever logs, stores, compares or answers with it, a sentence is an English string. Beside that
+it keeps the form and the values that it was made of, and the form is what is translated.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import LiteralString, Self, override
+
+
+class Sentence(str):
+    """An English string that knows how it was made. Use `say`."""
+
+    __slots__ = ("form", "values")
+
+    form: str
+    values: Mapping[str, object]
+
+    def __new__(cls, form: str, values: Mapping[str, object]) -> Self:
+        sentence = super().__new__(cls, form % {name: _write(values[name]) for name in values})
+        sentence.form = form
+        sentence.values = values
+        return sentence
+
+    @override
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+        return type(self), (self.form, self.values)
+
+
+def say(form: LiteralString, **values: object) -> Sentence:
+    """A sentence: `say("There is no list %(key)s.", key=key)`.
+
+    A number is written in groups of three digits, as the reader's language separates them; a value
+    that is a sentence is translated too, and every other one stays as it is.
+    """
+    return Sentence(form, values)
+
+
+def join(sentences: Iterable[str]) -> Sentence:
+    """Sentences behind one another, each of which is translated; empty ones are left out."""
+    values = {f"part_{number}": text for number, text in enumerate(filter(None, sentences))}
+    return Sentence(" ".join(f"%({name})s" for name in values), values)
+
+
+def _write(value: object) -> object:
+    return f"{value:,}" if type(value) is int else value

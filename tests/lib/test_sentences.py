@@ -1,0 +1,40 @@
+import copy
+import pickle
+from collections.abc import Callable
+
+import pytest
+
+from postledger.lib import sentences
+from postledger.lib.sentences import Sentence, say
+
+
+def test_a_sentence_is_its_english_text() -> None:
+    sentence = say("At most %(most)s of %(what)s, 100%%.", most=12_000, what="them")
+
+    assert sentence == "At most 12,000 of them, 100%."
+    assert f"{sentence}" == "At most 12,000 of them, 100%."
+
+
+def test_what_a_person_typed_is_no_form() -> None:
+    assert say("There is no %(name)s.", name="%(name)s 100%") == "There is no %(name)s 100%."
+
+
+def send_to_another_process(sentence: Sentence) -> Sentence:
+    sent: Sentence = pickle.loads(pickle.dumps(sentence))  # noqa: S301  made by this test
+    return sent
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, send_to_another_process])
+def test_a_copy_knows_its_form(duplicate: Callable[[Sentence], Sentence]) -> None:
+    sentence = duplicate(say("There is no list %(key)s.", key="news"))
+
+    assert sentence == "There is no list news."
+    assert sentence.form == "There is no list %(key)s."
+    assert sentence.values == {"key": "news"}
+
+
+def test_joined_sentences_stay_sentences() -> None:
+    joined = sentences.join([say("One."), "", say("Two %(n)s.", n=2), "three"])
+
+    assert joined == "One. Two 2. three"
+    assert [type(value) for value in joined.values.values()] == [Sentence, Sentence, str]
