@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from django.db import connections
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, sync_playwright
 
+EMAIL = "olga@acme.example"
 PASSWORD = "correct horse battery staple"
 _AXE = Path(__file__).parent / "vendor" / "axe-4.14.0.min.js"
 _WEB = {"http", "https", "ws", "wss"}

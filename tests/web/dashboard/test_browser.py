@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import ClassVar, Literal, override
 
@@ -11,8 +10,8 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from postledger.accounts import workspaces
-from postledger.accounts.models import Member, User, Workspace
-from postledger.accounts.people.roles import Permission, Role
+from postledger.accounts.models import User, Workspace
+from postledger.accounts.people.roles import Permission
 from postledger.accounts.queries import Organisation
 from postledger.campaigns.models import Campaign
 from postledger.deliveries.entries import Body, StreamKind
@@ -21,13 +20,13 @@ from postledger.web.dashboard import page_rules, urls
 from postledger.web.dashboard.page_rules import Audience, OpenPage
 from tests import cast
 from tests.campaigns import press
-from tests.journeys import rig, stage
+from tests.journeys import stage
 from tests.web.dashboard import browser, hostile
 from tests.web.dashboard.examples import EXAMPLES, Example
+from tests.web.dashboard.keyboard import follow, press_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
-EMAIL = "olga@acme.example"
 # Downloads, fragments of pages, and what only leads on.
 NO_PAGES = {"run_report", "run_live", "overview_live", "attention_number"}
 NO_PAGES |= {"message_letter", "campaign_letter", "template_letter", "home", "account_logout"}
@@ -39,20 +38,6 @@ WITH_FACTOR = {"mfa_deactivate_totp", "mfa_view_recovery_codes", "mfa_download_r
 WITH_FACTOR |= {"mfa_generate_recovery_codes", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"}
 type Theme = Literal["light", "dark"]
 HIT = "window.__hit = () => console.error('a script of a stranger ran')"
-
-
-@pytest.fixture
-def acme() -> Workspace:
-    """A workspace with an owner, and something of everything that pages show."""
-    owner = cast.sender()
-    user = User(email=EMAIL, name="Olga")
-    user.set_password(browser.PASSWORD)
-    user.save()
-    Member.objects.create(
-        workspace=owner.workspace, user=user, email=EMAIL, name="Olga", role=Role.OWNER.value
-    )
-    cast.lose(cast.stream(mails=2))
-    return owner.workspace
 
 
 def list_urls(acme: Workspace) -> Iterator[tuple[str, str]]:
@@ -70,15 +55,6 @@ def list_urls(acme: Workspace) -> Iterator[tuple[str, str]]:
 
 def is_own(rule: object) -> bool:
     return isinstance(rule, OpenPage) and rule.audience is Audience.SIGNED_IN
-
-
-@pytest.fixture
-def origin(tmp_path: Path) -> Iterator[str]:
-    port = rig.free_port()
-    secret = "only-for-tests, and long enough here"
-    with rig.installation(tmp_path, stage.database(), UNSUBSCRIBE_SECRET=secret) as installed:
-        installed.web(port)
-        yield f"http://127.0.0.1:{port}"
 
 
 def find_barriers_in(page: Page, looks: Iterable[tuple[Theme, int]]) -> Iterator[str]:
@@ -139,7 +115,7 @@ def test_no_page_runs_a_strangers_script_asks_elsewhere_or_has_a_barrier(
 
     with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, watch):
         page.add_init_script(HIT)
-        browser.sign_in(page, EMAIL)
+        browser.sign_in(page, browser.EMAIL)
         for name, url in pages:
             answer = page.goto(url)
             assert answer is not None
@@ -190,7 +166,7 @@ def test_a_hostile_letter_is_shown_in_a_frame_where_it_can_do_nothing(
 
     with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, watch):
         page.add_init_script(HIT)
-        browser.sign_in(page, EMAIL)
+        browser.sign_in(page, browser.EMAIL)
         page.goto(reverse("message", kwargs=values))
         page.wait_for_load_state("networkidle")
         shown = page.frame_locator("iframe").locator("body").inner_text()
@@ -206,41 +182,13 @@ def test_a_hostile_letter_is_shown_in_a_frame_where_it_can_do_nothing(
     assert "a script of a stranger ran" not in watch.complaints
 
 
-# Whether the element in focus is the wanted one, and whether a person sees where they are.
-FOCUS = """selector => {
-    const element = document.activeElement, style = getComputedStyle(element);
-    const isOutlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
-    return {
-        isWanted: element.matches(selector),
-        isSeen: (isOutlined || style.boxShadow !== "none") && style.clipPath === "none",
-        html: element.outerHTML.slice(0, 200),
-        // The letter in its frame shows the focus itself; behind the last element comes the page.
-        isElsewhere: element === document.body || element.tagName === "IFRAME",
-    };
-}"""
-
-
-def press_until(page: Page, key: str, selector: str) -> None:
-    """Moves the focus by a key until it is on an element; every one on the way shows its focus."""
-    passed: list[str] = []
-    for _ in range(120):
-        page.keyboard.press(key)
-        focus = page.evaluate(FOCUS, selector)
-        passed.append(focus["html"])
-        is_shown = focus["isSeen"] or focus["isElsewhere"]
-        assert is_shown, f"does not show its focus: {focus['html']}"
-        if focus["isWanted"]:
-            return
-    pytest.fail(f"no focus on {selector}, but on {passed[-3:]}")
-
-
 def test_a_doubt_is_decided_by_keyboard_alone(acme: Workspace, origin: str) -> None:
     with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, _):
         page.goto(reverse("account_login"))
         press_until(page, "Tab", "input[name=password]")
         page.keyboard.press("Shift+Tab")
         press_until(page, "Shift+Tab", "input[name=login]")
-        page.keyboard.type(EMAIL)
+        page.keyboard.type(browser.EMAIL)
         press_until(page, "Tab", "input[name=password]")
         page.keyboard.type(browser.PASSWORD)
         page.keyboard.press("Enter")
@@ -257,13 +205,6 @@ def test_a_doubt_is_decided_by_keyboard_alone(acme: Workspace, origin: str) -> N
         page.get_by_text("Decided for 2 emails.").wait_for()
 
     assert skips
-
-
-def follow(page: Page, selector: str, url: str) -> None:
-    """Goes to a link or a button by Tab, and takes it by Enter."""
-    press_until(page, "Tab", selector)
-    page.keyboard.press("Enter")
-    page.wait_for_url(url)
 
 
 def manage_article_by_keyboard(page: Page) -> None:
@@ -302,30 +243,13 @@ def set_up_by_keyboard(page: Page) -> None:
     page.get_by_text("Saved.").wait_for()
 
 
-def suppress_by_keyboard(page: Page) -> None:
-    """Ticks a contact and suppresses it, and walks through the form of a new one."""
-    follow(page, ".nav a[href$='/contacts/']", "**/contacts/")
-    press_until(page, "Tab", "main input[name=id]")
-    page.keyboard.press("Space")
-    press_until(page, "Shift+Tab", "main button[value=suppress]")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/contacts/bulk/?**")
-    press_until(page, "Tab", "main input[name=reason]")
-    page.keyboard.type("Wrote to us")
-    page.keyboard.press("Enter")
-    page.get_by_text("Done for 1 person.").wait_for()
-    follow(page, "main a[href$='/contacts/new/']", "**/contacts/new/")
-    press_until(page, "Tab", "main input[name=text]")
-    press_until(page, "Tab", "main .btn-primary")
-
-
 def test_the_main_pages_are_used_by_keyboard_alone(acme: Workspace, origin: str) -> None:
     """From the last control of each page Tab leads around to the navigation: nothing traps it."""
     EXAMPLES["message"].make_values(acme)
     EXAMPLES["run"].make_values(acme)
     EXAMPLES["article"].make_values(acme)
     with browser.chromium() as chromium, browser.visitor(chromium, origin) as (page, watch):
-        browser.sign_in(page, EMAIL)
+        browser.sign_in(page, browser.EMAIL)
         press_until(page, "Tab", ".nav input[name=q]")
         page.keyboard.type("r0@example.com")
         page.keyboard.press("Enter")
@@ -342,7 +266,6 @@ def test_the_main_pages_are_used_by_keyboard_alone(acme: Workspace, origin: str)
         press_until(page, "Tab", "button[value=requeue]")
         page.keyboard.press("Enter")
         page.get_by_text("Decided for 1 email.").wait_for()
-        suppress_by_keyboard(page)
         manage_article_by_keyboard(page)
         set_up_by_keyboard(page)
         follow(page, "main .tabs a[href$='/members/']", "**/members/")
@@ -371,7 +294,7 @@ def test_reading_and_forms_work_without_scripts(acme: Workspace, origin: str) ->
         browser.chromium() as chromium,
         browser.visitor(chromium, origin, java_script_enabled=False) as (page, _),
     ):
-        browser.sign_in(page, EMAIL)
+        browser.sign_in(page, browser.EMAIL)
         page.fill("input[name=q]", "r0@example.com")
         page.press("input[name=q]", "Enter")
         page.wait_for_url("**/messages/**")
@@ -402,7 +325,7 @@ def test_a_campaign_is_written_while_it_saves_itself_and_launched(
         browser.visitor(chromium, origin) as (page, watch),
         browser.visitor(chromium, origin) as (other, _),
     ):
-        browser.sign_in(page, EMAIL)
+        browser.sign_in(page, browser.EMAIL)
         page.goto(reverse("new_campaign", args=[acme.pk]))
         page.fill("main input[name=name]", "Winter catalogue")
         page.keyboard.press("Enter")
@@ -426,7 +349,7 @@ def test_a_campaign_is_written_while_it_saves_itself_and_launched(
         frame.get_by_text("catalogue").wait_for()
         page.get_by_text("Preheader: Tea & cake").wait_for()
         # A second window of the same person is somebody else to the draft.
-        browser.sign_in(other, EMAIL)
+        browser.sign_in(other, browser.EMAIL)
         other.goto(page.url)
         other.fill("input[name=subject]", "Hello from elsewhere")
         other.get_by_text("Subject: Hello from elsewhere").wait_for()

@@ -24,10 +24,11 @@ for (const conditions of document.querySelectorAll(".conditions")) {
     const remove = line.querySelector("[data-remove-condition]");
     remove.hidden = false;
     remove.addEventListener("click", () => {
-      const next = line.nextElementSibling?.querySelector("select, button") ?? null;
+      const field = line.querySelector("[name=field]");
+      const next = line.nextElementSibling?.querySelector("select") ?? conditions.querySelector("[data-add-condition]");
       if (conditions.querySelectorAll(".condition").length > 1) line.remove();
-      else line.querySelector("[name=field]").value = "";
-      next?.focus();
+      else field.value = "";
+      (field.isConnected ? field : next).focus();
       conditions.querySelector("[name=match]").dispatchEvent(new Event("input", { bubbles: true }));
     });
     line.addEventListener("change", () => fit(line));
